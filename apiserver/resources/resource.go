@@ -1,0 +1,149 @@
+package resources
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Resource is one row of the table. A nil func or empty field means the default
+// that its comment gives.
+type Resource struct {
+	schema.GroupVersionKind
+
+	// Plural is the name in the URL: "pods".
+	Plural string
+	// Singular defaults to the lower-case kind.
+	Singular string
+	// ListKind defaults to Kind + "List".
+	ListKind   string
+	ShortNames []string
+	Categories []string
+	Namespaced bool
+	// Verbs defaults to all eight.
+	Verbs []string
+
+	// StoragePrefix is the path beneath /registry/ that upstream's apiserver keeps
+	// the objects under, such as "services/specs"; it defaults to Plural.
+	StoragePrefix string
+	// Storage converts between this version and the one that is stored, when
+	// another row stores this kind (events.k8s.io/v1 over v1).
+	Storage *StorageConversion
+
+	New     func() runtime.Object
+	NewList func() runtime.Object
+
+	Strategy Strategy
+
+	// SelectableFields are the field labels beyond metadata.name and
+	// metadata.namespace that a field selector may use, and Fields their values.
+	SelectableFields []string
+	Fields           func(obj runtime.Object) fields.Set
+
+	// Columns and Cells make the Table form; the default is name and age.
+	Columns []metav1.TableColumnDefinition
+	Cells   func(obj runtime.Object, now time.Time) []any
+
+	Subresources []Subresource
+}
+
+// StorageConversion names the row that stores a kind and converts to and from it.
+// The functions may share memory with their argument.
+type StorageConversion struct {
+	Resource schema.GroupVersionResource
+	To       func(obj runtime.Object) runtime.Object
+	From     func(stored runtime.Object) runtime.Object
+}
+
+// Strategy is what is particular to a kind when its objects are written. The
+// object given is the request's own copy and may be changed; old must not be.
+type Strategy struct {
+	// Default fills in what the client left out, as upstream's defaults do.
+	Default func(obj runtime.Object)
+	// PrepareCreate and PrepareUpdate set the fields that are the server's.
+	//
+	// The generic code has by then done: object metadata; on create, cleared the
+	// field Status of rows that have a status subresource, and set generation to 1
+	// if Generation is true; on update, put back the old Status; on a status
+	// update, put back everything but Status and metadata; and after PrepareUpdate
+	// raised the generation when Generation is true and Spec changed.
+	PrepareCreate func(obj runtime.Object)
+	PrepareUpdate func(obj, old runtime.Object)
+	// PrepareStatusUpdate is called in place of PrepareUpdate for the status
+	// subresource, after the generic isolation.
+	PrepareStatusUpdate func(obj, old runtime.Object)
+	// Generation says that metadata.generation counts the changes of Spec.
+	Generation bool
+	// KeepStatusOnCreate says that a created object keeps the status it came with.
+	KeepStatusOnCreate bool
+
+	// Validate checks an object on create, and ValidateUpdate one on update
+	// (immutability; the generic code also calls Validate on update). Object metadata
+	// is checked generically, with NameCheck (default: a DNS subdomain).
+	Validate             func(obj runtime.Object) field.ErrorList
+	ValidateUpdate       func(obj, old runtime.Object) field.ErrorList
+	ValidateStatusUpdate func(obj, old runtime.Object) field.ErrorList
+	NameCheck            func(name string, prefix bool) []string
+	// Warnings are sent to the client beside a successful answer.
+	Warnings func(obj, old runtime.Object) []string
+
+	// AllowCreateOnUpdate lets a PUT create the object (Lease, Endpoints, ...).
+	AllowCreateOnUpdate bool
+	// AllowUnconditionalUpdate lets an update come without resourceVersion.
+	// Upstream allows it for nearly every kind, so the row says where it does not.
+	ForbidUnconditionalUpdate bool
+	// GracePeriod says for how many seconds a deletion stays pending, given what
+	// the client asked for (nil: nothing); nil func or 0: the object goes at once.
+	GracePeriod func(obj runtime.Object, asked *int64) int64
+	// MarkDeleted changes an object whose deletion begins but must wait for
+	// finalizers (a Namespace becomes Terminating).
+	MarkDeleted func(obj runtime.Object)
+	// Finalizing reports finalizers beyond metadata.finalizers (a Namespace's spec).
+	Finalizing func(obj runtime.Object) bool
+	// OrphanByDefault says that a delete without propagation policy orphans.
+	OrphanByDefault bool
+	// TTL is after how long a stored object vanishes; 0 is never (Event: 1 hour).
+	TTL time.Duration
+}
+
+// Subresource is a path beneath an object. The generic code serves "status" by
+// the strategy; for the others the funcs map between the parent and what is
+// spoken there.
+type Subresource struct {
+	// Name is the path element: "status", "scale", "binding".
+	Name string
+	schema.GroupVersionKind
+	Verbs []string
+	New   func() runtime.Object
+	// Get makes the subresource's object from its parent.
+	Get func(parent runtime.Object) (runtime.Object, error)
+	// Update writes the subresource's object into its parent (a copy that may be
+	// changed). For the verb create it does what the creation means, and the
+	// answer is a Status (binding).
+	Update func(parent, sub runtime.Object) error
+}
+
+// GVR is the row's group, version and plural name.
+func (r *Resource) GVR() schema.GroupVersionResource {
+	return r.GroupVersion().WithResource(r.Plural)
+}
+
+// GroupResource is for error messages: "deployments.apps".
+func (r *Resource) GroupResource() schema.GroupResource { return r.GVR().GroupResource() }
+
+// GroupVersion is the row's group and version.
+func (r *Resource) GroupVersion() schema.GroupVersion { return r.GroupVersionKind.GroupVersion() }
+
+// Subresource returns the named subresource, or nil.
+func (r *Resource) Subresource(name string) *Subresource {
+	for i := range r.Subresources {
+		if r.Subresources[i].Name == name {
+			return &r.Subresources[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+// Package cause carries the reason of a write from the reconcile that decided it
+// to the apiserver that records it: the resourceVersions of the events that woke
+// the reconcile travel in the context, and the transport puts them into a
+// request header.
+package cause
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Header is the request header that carries the causes, as decimal
+// resourceVersions separated by commas.
+const Header = "Minikcm-Causes"
+
+// maxRevisions bounds what one request carries; the newest are kept.
+const maxRevisions = 32
+
+type contextKey struct{}
+
+// With returns a context whose writes are caused by the given revisions.
+func With(ctx context.Context, revisions []int64) context.Context {
+	if len(revisions) == 0 {
+		return ctx
+	}
+	if len(revisions) > maxRevisions {
+		revisions = revisions[len(revisions)-maxRevisions:]
+	}
+	return context.WithValue(ctx, contextKey{}, revisions)
+}
+
+// From returns the revisions that With put into the context.
+func From(ctx context.Context) []int64 {
+	revisions, _ := ctx.Value(contextKey{}).([]int64)
+	return revisions
+}
+
+// Parse reads a header's value. What is not a number is left out: a cause is a
+// note, never a reason to refuse a request.
+func Parse(header string) []int64 {
+	if header == "" {
+		return nil
+	}
+	var revisions []int64
+	for part := range strings.SplitSeq(header, ",") {
+		if n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64); err == nil && n > 0 {
+			revisions = append(revisions, n)
+			if len(revisions) == maxRevisions {
+				break
+			}
+		}
+	}
+	return revisions
+}
+
+// Wrap returns a RoundTripper that sets the header from each request's context.
+// It fits rest.Config's WrapTransport.
+func Wrap(next http.RoundTripper) http.RoundTripper { return transport{next} }
+
+type transport struct{ next http.RoundTripper }
+
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	revisions := From(req.Context())
+	if len(revisions) == 0 {
+		return t.next.RoundTrip(req)
+	}
+	parts := make([]string, len(revisions))
+	for i, r := range revisions {
+		parts[i] = strconv.FormatInt(r, 10)
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set(Header, strings.Join(parts, ","))
+	return t.next.RoundTrip(req)
+}
+
+// WrappedRoundTripper lets client-go find the transport beneath.
+func (t transport) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -1,0 +1,38 @@
+package clock
+
+import (
+	"time"
+
+	utilclock "k8s.io/utils/clock"
+)
+
+// Clock is the only source of time in the process. It is k8s.io/utils/clock's
+// widest interface, so it can be given to client-go's work queues and to any
+// other library that takes a clock.
+//
+// AfterFunc is the exact way to wait: a virtual clock does not move on before
+// the callback has returned. A channel (After, NewTimer, NewTicker) counts as
+// delivered once it has been received from; what its receiver does next is not
+// known to the clock unless the receiver tells the Ledger.
+type Clock = utilclock.WithTickerAndDelayedExecution
+
+// Mode names one of the three clocks, as the command line spells it.
+type Mode string
+
+// The three clocks.
+const (
+	ModeReal    Mode = "real"
+	ModeScaled  Mode = "scaled"
+	ModeVirtual Mode = "virtual"
+)
+
+// Real returns the machine's clock.
+func Real() Clock { return utilclock.RealClock{} }
+
+// Stopwatch measures the machine's own time, whatever clock the cluster runs on.
+// It is for figures shown to people (a scenario's real duration, a latency
+// metric), never for behaviour.
+func Stopwatch() (elapsed func() time.Duration) {
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) }
+}

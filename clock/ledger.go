@@ -1,0 +1,130 @@
+package clock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// Kind says what sort of work is in flight.
+type Kind int
+
+// What the ledger counts.
+const (
+	// Request is an API request being served; a watch counts only until its
+	// stream is established.
+	Request Kind = iota
+	// Event is a watch event committed to the store and not yet seen by
+	// everybody who watches.
+	Event
+	// Key is a work queue's key, from being added until its reconcile ended.
+	Key
+	// Action is a simulated kubelet's action that is due and not yet done.
+	Action
+	// Callback is a timer's function that is running.
+	Callback
+	kinds
+)
+
+var kindNames = [kinds]string{"requests", "watch events", "queued keys", "kubelet actions", "timer callbacks"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Ledger counts the work that is in flight in one cluster. Whoever hands work to
+// somebody else begins the next piece before it ends its own, so that the count
+// is zero only when nothing can happen before time passes.
+//
+// A nil *Ledger counts nothing and is always idle.
+type Ledger struct {
+	mu      sync.Mutex
+	counts  [kinds]int64
+	total   int64
+	waiting []chan struct{}
+}
+
+// NewLedger returns a ledger with nothing in flight.
+func NewLedger() *Ledger { return &Ledger{} }
+
+// Begin counts n more pieces of work of kind k.
+func (l *Ledger) Begin(k Kind, n int) {
+	if l == nil || n == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts[k] += int64(n)
+	l.total += int64(n)
+}
+
+// End takes back n pieces that Begin counted. It panics when more is ended than
+// was begun: the ledger would be lying from then on.
+func (l *Ledger) End(k Kind, n int) {
+	if l == nil || n == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts[k] -= int64(n)
+	l.total -= int64(n)
+	if l.counts[k] < 0 {
+		panic(fmt.Sprintf("clock: ledger ended more %s than were begun", k))
+	}
+	if l.total == 0 {
+		for _, w := range l.waiting {
+			close(w)
+		}
+		l.waiting = nil
+	}
+}
+
+// Idle reports whether nothing is in flight.
+func (l *Ledger) Idle() bool {
+	if l == nil {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.total == 0
+}
+
+// WaitIdle returns when nothing is in flight, or with the context's error.
+func (l *Ledger) WaitIdle(ctx context.Context) error {
+	for {
+		if l == nil {
+			return ctx.Err()
+		}
+		l.mu.Lock()
+		if l.total == 0 {
+			l.mu.Unlock()
+			return ctx.Err()
+		}
+		w := make(chan struct{})
+		l.waiting = append(l.waiting, w)
+		l.mu.Unlock()
+		select {
+		case <-w:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the cluster to be idle (in flight: %s): %w", l, ctx.Err())
+		}
+	}
+}
+
+// String lists what is in flight, for error messages: "2 requests, 1 queued keys".
+func (l *Ledger) String() string {
+	if l == nil {
+		return "nothing"
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var parts []string
+	for k, n := range l.counts {
+		if n != 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kindNames[k]))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
