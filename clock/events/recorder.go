@@ -1,0 +1,174 @@
+package events
+
+import (
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/record/util"
+	"k8s.io/client-go/tools/reference"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// shards is how many goroutines write. An object's events go through one of
+// them, so that they keep their order; several let the store batch its writes.
+const shards = 4
+
+// queueLength bounds the events of one shard that wait to be written.
+const queueLength = 16384
+
+// Recorder reports events of one source. Copies of it for other sources, made
+// by For, share its queue and its goroutines. It satisfies client-go's
+// record.EventRecorder, so libraries can be given it.
+type Recorder struct {
+	*sink
+	source v1.EventSource
+}
+
+var _ record.EventRecorder = &Recorder{}
+
+// sink is what the recorders of one process share.
+type sink struct {
+	client     corev1client.EventsGetter
+	clock      clock.Clock
+	ledger     *clock.Ledger
+	stamps     *stamps
+	correlator *record.EventCorrelator
+	queues     [shards]chan *pending
+	seed       maphash.Seed
+	dropped    atomic.Int64
+
+	mu      sync.Mutex
+	closed  bool
+	retries map[*pending]func() bool
+	timers  sync.WaitGroup
+}
+
+// pending is an event on its way to the apiserver.
+type pending struct {
+	event *v1.Event
+	patch []byte
+	tries int
+	shard int
+}
+
+// NewRecorder returns a recorder for the component. Events wait in its queue
+// until Run writes them.
+func NewRecorder(client corev1client.EventsGetter, clk clock.Clock, ledger *clock.Ledger, random *clock.Random, component string) *Recorder {
+	stamps := newStamps(clk, random)
+	s := &sink{
+		client:     client,
+		clock:      clk,
+		ledger:     ledger,
+		stamps:     stamps,
+		correlator: record.NewEventCorrelator(stamps),
+		seed:       maphash.MakeSeed(),
+		retries:    map[*pending]func() bool{},
+	}
+	for i := range s.queues {
+		s.queues[i] = make(chan *pending, queueLength)
+	}
+	return &Recorder{sink: s, source: v1.EventSource{Component: component}}
+}
+
+// For returns a recorder of the same queue that reports as component.
+func (r *Recorder) For(component string) *Recorder {
+	return r.WithSource(v1.EventSource{Component: component})
+}
+
+// WithSource returns a recorder of the same queue that reports as source; a
+// kubelet names its node as the host.
+func (r *Recorder) WithSource(source v1.EventSource) *Recorder {
+	return &Recorder{sink: r.sink, source: source}
+}
+
+// Event reports something about object, which is an API object or a
+// *v1.ObjectReference. A nil Recorder reports nothing.
+func (r *Recorder) Event(object runtime.Object, eventtype, reason, message string) {
+	r.report(object, nil, eventtype, reason, message)
+}
+
+// Eventf is Event with a format.
+func (r *Recorder) Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any) {
+	r.report(object, nil, eventtype, reason, fmt.Sprintf(messageFmt, args...))
+}
+
+// AnnotatedEventf is Eventf with annotations on the event.
+func (r *Recorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, messageFmt string, args ...any) {
+	r.report(object, annotations, eventtype, reason, fmt.Sprintf(messageFmt, args...))
+}
+
+// Dropped returns how many events found the queue full.
+func (r *Recorder) Dropped() int64 { return r.dropped.Load() }
+
+func (r *Recorder) report(object runtime.Object, annotations map[string]string, eventtype, reason, message string) {
+	if r == nil {
+		return
+	}
+	ref, err := reference.GetReference(scheme.Scheme, object)
+	if err != nil {
+		klog.Background().Error(err, "Cannot report an event: its object has no reference", "reason", reason, "message", message)
+		return
+	}
+	if !util.ValidateEventType(eventtype) {
+		klog.Background().Error(nil, "Cannot report an event of this type", "type", eventtype, "reason", reason)
+		return
+	}
+	r.enqueue(&pending{event: r.event(ref, annotations, eventtype, reason, message), shard: r.shardOf(ref)})
+}
+
+func (r *Recorder) event(ref *v1.ObjectReference, annotations map[string]string, eventtype, reason, message string) *v1.Event {
+	now := metav1.NewTime(r.clock.Now())
+	namespace := ref.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return &v1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        util.GenerateEventName(ref.Name, r.stamps.Now().UnixNano()),
+			Namespace:   namespace,
+			Annotations: annotations,
+		},
+		InvolvedObject:      *ref,
+		Reason:              reason,
+		Message:             message,
+		FirstTimestamp:      now,
+		LastTimestamp:       now,
+		Count:               1,
+		Type:                eventtype,
+		Source:              r.source,
+		ReportingController: r.source.Component,
+		ReportingInstance:   r.source.Host,
+	}
+}
+
+func (s *sink) shardOf(ref *v1.ObjectReference) int {
+	return int(maphash.String(s.seed, ref.Namespace+"/"+ref.Name) % shards)
+}
+
+// enqueue never blocks.
+func (s *sink) enqueue(p *pending) {
+	s.ledger.Begin(clock.Key, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		select {
+		case s.queues[p.shard] <- p:
+			return
+		default:
+		}
+	}
+	s.ledger.End(clock.Key, 1)
+	if s.dropped.Add(1) == 1 {
+		klog.Background().Info("Dropping events: the queue is full or has ended", "reason", p.event.Reason, "object", klog.KRef(p.event.InvolvedObject.Namespace, p.event.InvolvedObject.Name))
+	}
+}

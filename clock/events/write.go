@@ -1,0 +1,144 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record/util"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+const (
+	// maxTries and retryDelay are upstream's: about two minutes without an
+	// apiserver lose an event.
+	maxTries   = 12
+	retryDelay = 10 * time.Second
+	// flushGrace is the machine's time that Run may take to write what is queued
+	// when its context ends.
+	flushGrace = 2 * time.Second
+)
+
+// Run writes events until ctx ends, then writes what is still queued, and
+// returns nil when all of its goroutines have ended. It runs once for a recorder
+// and all that were made from it.
+func (r *Recorder) Run(ctx context.Context) error {
+	writeCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	var writers sync.WaitGroup
+	for _, queue := range r.queues {
+		writers.Go(func() {
+			for p := range queue {
+				r.write(writeCtx, p)
+				r.ledger.End(clock.Key, 1)
+			}
+		})
+	}
+	<-ctx.Done()
+	grace := clock.Real().AfterFunc(flushGrace, cancel)
+	defer grace.Stop()
+	r.close()
+	writers.Wait()
+	return nil
+}
+
+// close stops the retries and lets the writers end when the queues are empty.
+func (s *sink) close() {
+	s.mu.Lock()
+	s.closed = true
+	for p, stop := range s.retries {
+		if stop() {
+			s.timers.Done()
+		}
+		delete(s.retries, p)
+	}
+	for _, queue := range s.queues {
+		close(queue)
+	}
+	s.mu.Unlock()
+	s.timers.Wait()
+}
+
+func (s *sink) write(ctx context.Context, p *pending) {
+	logger := klog.FromContext(ctx)
+	// A retried event is what the correlator made of it, not a new occurrence.
+	if p.tries == 0 {
+		result, err := s.correlator.EventCorrelate(p.event)
+		if err != nil {
+			logger.Error(err, "Cannot correlate an event", "event", klog.KObj(p.event))
+		}
+		if result == nil || result.Skip {
+			return
+		}
+		p.event, p.patch = result.Event, result.Patch
+	}
+	err := s.send(ctx, p.event, p.patch)
+	if err == nil {
+		return
+	}
+	logger = klog.LoggerWithValues(logger, "event", klog.KObj(p.event), "reason", p.event.Reason)
+	var construction *rest.RequestConstructionError
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &construction):
+		logger.Error(err, "Cannot construct the request for an event")
+	case apierrors.IsAlreadyExists(err), apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
+		logger.V(5).Info("The server rejected an event", "err", err)
+	case errors.As(err, &status):
+		logger.Error(err, "The server rejected an event")
+	default:
+		s.retryLater(logger, p, err)
+	}
+}
+
+// send patches the event if it is a repetition, or creates it if it is new or
+// has been deleted since.
+func (s *sink) send(ctx context.Context, event *v1.Event, patch []byte) error {
+	client := s.client.Events(event.Namespace)
+	var written *v1.Event
+	var err error
+	if event.Count > 1 {
+		written, err = client.Patch(ctx, event.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	}
+	if event.Count <= 1 || util.IsKeyNotFoundError(err) {
+		event.ResourceVersion = ""
+		written, err = client.Create(ctx, event, metav1.CreateOptions{})
+	}
+	if err == nil {
+		s.correlator.UpdateState(written)
+	}
+	return err
+}
+
+// retryLater puts the event back when the delay has passed. It does not count as
+// in flight meanwhile: a virtual clock could never reach the delay's end.
+func (s *sink) retryLater(logger klog.Logger, p *pending, err error) {
+	p.tries++
+	if p.tries >= maxTries {
+		logger.Error(err, "Cannot write an event, giving up", "tries", p.tries)
+		return
+	}
+	logger.V(2).Info("Cannot write an event, will retry", "err", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.timers.Add(1)
+	timer := s.clock.AfterFunc(retryDelay, func() {
+		defer s.timers.Done()
+		s.mu.Lock()
+		delete(s.retries, p)
+		s.mu.Unlock()
+		s.enqueue(p)
+	})
+	s.retries[p] = timer.Stop
+}

@@ -1,0 +1,70 @@
+package env
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// Env is the world of the controllers of one process.
+type Env struct {
+	Clock  clock.Clock
+	Ledger *clock.Ledger
+	Random *clock.Random
+	// Config reaches the apiserver. It is copied, never changed.
+	Config *rest.Config
+	// Informers are shared by all controllers. A constructor asks for what it
+	// needs; the manager starts the factory when all are made.
+	Informers informers.SharedInformerFactory
+	Logger    klog.Logger
+	// Recorder writes events. A controller takes its own face of it with
+	// Recorder.For(its name); the manager runs it.
+	Recorder *events.Recorder
+	// Metrics receives the queues' figures; nil: nobody does.
+	Metrics workqueue.MetricsProvider
+}
+
+// UserAgentPrefix stands before a controller's name in its user agent.
+const UserAgentPrefix = "minikcm/"
+
+// ConfigFor returns a copy of the configuration for the controller of that name:
+// with its user agent, and with a transport that passes on the causes of writes.
+func (e *Env) ConfigFor(name string) *rest.Config {
+	config := rest.CopyConfig(e.Config)
+	config.UserAgent = UserAgentPrefix + name
+	config.Wrap(cause.Wrap)
+	return config
+}
+
+// ClientFor returns a client for the controller of that name, and the
+// configuration that it was made from.
+func (e *Env) ClientFor(name string) (kubernetes.Interface, *rest.Config, error) {
+	config := e.ConfigFor(name)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the client of %s: %w", name, err)
+	}
+	return client, config, nil
+}
+
+// Loop returns the options of a controller's loop.
+func (e *Env) Loop(name string, workers int) loop.Options {
+	return loop.Options{
+		Name:    name,
+		Workers: workers,
+		Clock:   e.Clock,
+		Ledger:  e.Ledger,
+		Random:  e.Random,
+		Logger:  e.Logger,
+		Metrics: e.Metrics,
+	}
+}

@@ -1,0 +1,84 @@
+package loop
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	utilclock "k8s.io/utils/clock"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// delays holds the keys that wait for a time. It uses AfterFunc, not the channel
+// timers of client-go's delaying queue: a virtual clock knows that a function has
+// returned, but not that a channel's receiver has done its work.
+type delays struct {
+	clock clock.Clock
+	fire  func(types.NamespacedName)
+
+	mu      sync.Mutex
+	waiting map[types.NamespacedName]*delay
+	closed  bool
+	running sync.WaitGroup
+}
+
+type delay struct {
+	due   time.Time
+	timer utilclock.Timer
+}
+
+func newDelays(c clock.Clock, add func(types.NamespacedName)) *delays {
+	return &delays{clock: c, fire: add, waiting: map[types.NamespacedName]*delay{}}
+}
+
+// add lets key wait for after, unless it already waits for less.
+func (d *delays) add(key types.NamespacedName, after time.Duration) {
+	due := d.clock.Now().Add(after)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	if known := d.waiting[key]; known != nil {
+		if !due.Before(known.due) {
+			return
+		}
+		d.cancel(known)
+	}
+	w := &delay{due: due}
+	d.waiting[key] = w
+	d.running.Add(1)
+	w.timer = d.clock.AfterFunc(after, func() {
+		defer d.running.Done()
+		d.mu.Lock()
+		current := d.waiting[key] == w
+		if current {
+			delete(d.waiting, key)
+		}
+		d.mu.Unlock()
+		if current {
+			d.fire(key)
+		}
+	})
+}
+
+// cancel stops a timer. One that has fired ends by itself: it finds that it is
+// no longer the current one.
+func (d *delays) cancel(w *delay) {
+	if w.timer.Stop() {
+		d.running.Done()
+	}
+}
+
+// stop ends all timers and waits for the callbacks that run.
+func (d *delays) stop() {
+	d.mu.Lock()
+	d.closed = true
+	for key, w := range d.waiting {
+		delete(d.waiting, key)
+		d.cancel(w)
+	}
+	d.mu.Unlock()
+	d.running.Wait()
+}

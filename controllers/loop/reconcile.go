@@ -1,0 +1,24 @@
+package loop
+
+import (
+	"context"
+	"runtime/debug"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+)
+
+// reconcile calls the reconciler and turns its panic into an error of this key.
+func (l *Loop) reconcile(ctx context.Context, key types.NamespacedName) (result Result, err error) {
+	defer func() {
+		value := recover()
+		if value == nil {
+			return
+		}
+		panicked := &PanicError{Value: value, Stack: debug.Stack()}
+		l.stats.panicked()
+		klog.FromContext(ctx).Error(panicked, "Reconcile panicked", "stack", string(panicked.Stack))
+		result, err = Result{}, panicked
+	}()
+	return l.reconciler.Reconcile(ctx, key)
+}
