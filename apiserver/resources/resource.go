@@ -33,6 +33,10 @@ type Resource struct {
 	// Storage converts between this version and the one that is stored, when
 	// another row stores this kind (events.k8s.io/v1 over v1).
 	Storage *StorageConversion
+	// Via says that nothing is stored under this resource: to create one is to
+	// create the subresource of another row's object of the same name ("bindings"
+	// is "pods/binding").
+	Via *Via
 
 	New     func() runtime.Object
 	NewList func() runtime.Object
@@ -43,6 +47,10 @@ type Resource struct {
 	// metadata.namespace that a field selector may use, and Fields their values.
 	SelectableFields []string
 	Fields           func(obj runtime.Object) fields.Set
+	// Field is one of the selectable fields, for those who need but one or two: it
+	// allocates nothing for strings that the object holds. FieldsOf gives it the
+	// form that a selector takes.
+	Field func(obj runtime.Object, label string) string
 
 	// Columns and Cells make the Table form; the default is name and age.
 	Columns []metav1.TableColumnDefinition
@@ -57,6 +65,15 @@ type StorageConversion struct {
 	Resource schema.GroupVersionResource
 	To       func(obj runtime.Object) runtime.Object
 	From     func(stored runtime.Object) runtime.Object
+	// FieldLabels gives for each field label of this version the one of the stored
+	// version; others are the same in both.
+	FieldLabels map[string]string
+}
+
+// Via names a subresource of another row.
+type Via struct {
+	Resource    schema.GroupVersionResource
+	Subresource string
 }
 
 // Strategy is what is particular to a kind when its objects are written. The
@@ -125,6 +142,9 @@ type Subresource struct {
 	// changed). For the verb create it does what the creation means, and the
 	// answer is a Status (binding).
 	Update func(parent, sub runtime.Object) error
+	// UpdateAt is Update for a subresource that writes times. A row sets at most
+	// one of the two; with neither, the subresource is handled outside the table.
+	UpdateAt func(parent, sub runtime.Object, now time.Time) error
 }
 
 // GVR is the row's group, version and plural name.

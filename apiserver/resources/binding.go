@@ -1,0 +1,114 @@
+package resources
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// bindingRow is the older path to what pods/binding does.
+func bindingRow() *Resource {
+	return &Resource{
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Binding"),
+		Plural:           "bindings",
+		Namespaced:       true,
+		Verbs:            []string{"create"},
+		Via:              &Via{Resource: corev1.SchemeGroupVersion.WithResource("pods"), Subresource: "binding"},
+		New:              func() runtime.Object { return &corev1.Binding{} },
+		NewList:          func() runtime.Object { return &corev1.Binding{} },
+	}
+}
+
+func podBinding() Subresource {
+	return Subresource{
+		Name:             "binding",
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Binding"),
+		Verbs:            []string{"create"},
+		New:              func() runtime.Object { return &corev1.Binding{} },
+		UpdateAt:         writeIntoAt(bindPod),
+	}
+}
+
+// bindPod assigns a pod to the binding's node.
+func bindPod(pod *corev1.Pod, binding *corev1.Binding, now time.Time) error {
+	if errs := validateBinding(binding); len(errs) > 0 {
+		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Binding").GroupKind(), binding.Name, errs)
+	}
+	if err := bindable(pod, binding); err != nil {
+		return apierrors.NewConflict(corev1.Resource("pods/binding"), pod.Name, err)
+	}
+	pod.Spec.NodeName = binding.Target.Name
+	pod.Annotations = merged(pod.Annotations, binding.Annotations, true)
+	pod.Labels = merged(pod.Labels, binding.Labels, false)
+	setPodCondition(&pod.Status, corev1.PodCondition{
+		Type:   corev1.PodScheduled,
+		Status: corev1.ConditionTrue,
+	}, now)
+	return nil
+}
+
+func bindable(pod *corev1.Pod, binding *corev1.Binding) error {
+	switch {
+	case binding.UID != "" && binding.UID != pod.UID:
+		return uidMismatch(binding.UID, pod.UID)
+	case binding.ResourceVersion != "" && binding.ResourceVersion != pod.ResourceVersion:
+		return fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v",
+			binding.ResourceVersion, pod.ResourceVersion)
+	case pod.DeletionTimestamp != nil:
+		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
+	case pod.Spec.NodeName != "":
+		return fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+	case len(pod.Spec.SchedulingGates) > 0:
+		return fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
+	}
+	return nil
+}
+
+func validateBinding(binding *corev1.Binding) field.ErrorList {
+	var errs field.ErrorList
+	target := field.NewPath("target")
+	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
+		errs = append(errs, field.NotSupported(target.Child("kind"), kind, []string{"Node", "<empty>"}))
+	}
+	if binding.Target.Name == "" {
+		errs = append(errs, field.Required(target.Child("name"), ""))
+	}
+	return errs
+}
+
+// merged adds to into what from has; where both have a key, overwrite decides.
+func merged(into, from map[string]string, overwrite bool) map[string]string {
+	for k, v := range from {
+		if _, present := into[k]; present && !overwrite {
+			continue
+		}
+		if into == nil {
+			into = make(map[string]string, len(from))
+		}
+		into[k] = v
+	}
+	return into
+}
+
+// setPodCondition writes a condition; the time of transition moves only when the
+// status does.
+func setPodCondition(status *corev1.PodStatus, condition corev1.PodCondition, now time.Time) {
+	condition.LastTransitionTime = metav1.NewTime(now)
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		if c.Type != condition.Type {
+			continue
+		}
+		if c.Status == condition.Status {
+			condition.LastTransitionTime = c.LastTransitionTime
+		}
+		*c = condition
+		return
+	}
+	status.Conditions = append(status.Conditions, condition)
+}

@@ -1,0 +1,16 @@
+package resources
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func controllerRevisionRow() *Resource {
+	return &Resource{
+		GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("ControllerRevision"),
+		Plural:           "controllerrevisions",
+		Namespaced:       true,
+		New:              func() runtime.Object { return &appsv1.ControllerRevision{} },
+		NewList:          func() runtime.Object { return &appsv1.ControllerRevisionList{} },
+	}
+}

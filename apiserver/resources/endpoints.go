@@ -1,0 +1,30 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func endpointsRow() *Resource {
+	return &Resource{
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Endpoints"),
+		Plural:           "endpoints",
+		ShortNames:       []string{"ep"},
+		StoragePrefix:    "services/endpoints",
+		Namespaced:       true,
+		New:              func() runtime.Object { return &corev1.Endpoints{} },
+		NewList:          func() runtime.Object { return &corev1.EndpointsList{} },
+		Strategy: Strategy{
+			Default:             on(defaultEndpoints),
+			AllowCreateOnUpdate: true,
+		},
+	}
+}
+
+func defaultEndpoints(e *corev1.Endpoints) {
+	for i := range e.Subsets {
+		for j := range e.Subsets[i].Ports {
+			setDefault(&e.Subsets[i].Ports[j].Protocol, corev1.ProtocolTCP)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func endpointSliceRow() *Resource {
+	return &Resource{
+		GroupVersionKind: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
+		Plural:           "endpointslices",
+		Namespaced:       true,
+		New:              func() runtime.Object { return &discoveryv1.EndpointSlice{} },
+		NewList:          func() runtime.Object { return &discoveryv1.EndpointSliceList{} },
+		Strategy: Strategy{
+			Default:    on(defaultEndpointSlice),
+			Generation: true,
+			NameCheck:  apivalidation.NameIsDNSSubdomain,
+		},
+	}
+}
+
+func defaultEndpointSlice(s *discoveryv1.EndpointSlice) {
+	for i := range s.Ports {
+		pointDefault(&s.Ports[i].Name, "")
+		pointDefault(&s.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+}

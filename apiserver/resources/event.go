@@ -1,0 +1,172 @@
+package resources
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// eventTTL is how long an event is kept: upstream's --event-ttl by default.
+const eventTTL = time.Hour
+
+// eventRow stores events; eventsEventRow is the newer face of the same objects.
+func eventRow() *Resource {
+	return &Resource{
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Event"),
+		Plural:           "events",
+		ShortNames:       []string{"ev"},
+		Namespaced:       true,
+		New:              func() runtime.Object { return &corev1.Event{} },
+		NewList:          func() runtime.Object { return &corev1.EventList{} },
+		SelectableFields: []string{
+			"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+			"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
+			"reason", "reportingComponent", "source", "type",
+		},
+		Field: fieldOf(eventField),
+		Strategy: Strategy{
+			NameCheck:           apivalidation.NameIsDNSSubdomain,
+			AllowCreateOnUpdate: true,
+			TTL:                 eventTTL,
+		},
+	}
+}
+
+func eventsEventRow() *Resource {
+	return &Resource{
+		GroupVersionKind: eventsv1.SchemeGroupVersion.WithKind("Event"),
+		Plural:           "events",
+		ShortNames:       []string{"ev"},
+		Namespaced:       true,
+		Storage: &StorageConversion{
+			Resource: corev1.SchemeGroupVersion.WithResource("events"),
+			To:       func(obj runtime.Object) runtime.Object { return coreEvent(obj.(*eventsv1.Event)) },
+			From:     func(stored runtime.Object) runtime.Object { return eventsEvent(stored.(*corev1.Event)) },
+			FieldLabels: map[string]string{
+				"regarding.kind":            "involvedObject.kind",
+				"regarding.namespace":       "involvedObject.namespace",
+				"regarding.name":            "involvedObject.name",
+				"regarding.uid":             "involvedObject.uid",
+				"regarding.apiVersion":      "involvedObject.apiVersion",
+				"regarding.resourceVersion": "involvedObject.resourceVersion",
+				"regarding.fieldPath":       "involvedObject.fieldPath",
+				"reportingController":       "reportingComponent",
+			},
+		},
+		New:     func() runtime.Object { return &eventsv1.Event{} },
+		NewList: func() runtime.Object { return &eventsv1.EventList{} },
+		SelectableFields: []string{
+			"reason", "regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid",
+			"regarding.apiVersion", "regarding.resourceVersion", "regarding.fieldPath", "reportingController", "type",
+		},
+		Field: fieldOf(eventsEventField),
+		Strategy: Strategy{
+			NameCheck:           apivalidation.NameIsDNSSubdomain,
+			AllowCreateOnUpdate: true,
+			TTL:                 eventTTL,
+		},
+	}
+}
+
+func eventField(e *corev1.Event, label string) string {
+	switch label {
+	case "reason":
+		return e.Reason
+	case "reportingComponent":
+		return e.ReportingController
+	case "source":
+		if e.Source.Component == "" {
+			return e.ReportingController
+		}
+		return e.Source.Component
+	case "type":
+		return e.Type
+	}
+	return referenceField(&e.InvolvedObject, "involvedObject.", label)
+}
+
+func eventsEventField(e *eventsv1.Event, label string) string {
+	switch label {
+	case "reason":
+		return e.Reason
+	case "reportingController":
+		return e.ReportingController
+	case "type":
+		return e.Type
+	}
+	return referenceField(&e.Regarding, "regarding.", label)
+}
+
+func referenceField(ref *corev1.ObjectReference, prefix, label string) string {
+	if len(label) <= len(prefix) {
+		return ""
+	}
+	switch label[len(prefix):] {
+	case "kind":
+		return ref.Kind
+	case "namespace":
+		return ref.Namespace
+	case "name":
+		return ref.Name
+	case "uid":
+		return string(ref.UID)
+	case "apiVersion":
+		return ref.APIVersion
+	case "resourceVersion":
+		return ref.ResourceVersion
+	case "fieldPath":
+		return ref.FieldPath
+	}
+	return ""
+}
+
+// coreEvent is the stored form of an event of events.k8s.io/v1.
+func coreEvent(e *eventsv1.Event) *corev1.Event {
+	stored := &corev1.Event{
+		ObjectMeta:          e.ObjectMeta,
+		InvolvedObject:      e.Regarding,
+		Reason:              e.Reason,
+		Message:             e.Note,
+		Source:              e.DeprecatedSource,
+		FirstTimestamp:      e.DeprecatedFirstTimestamp,
+		LastTimestamp:       e.DeprecatedLastTimestamp,
+		Count:               e.DeprecatedCount,
+		Type:                e.Type,
+		EventTime:           e.EventTime,
+		Action:              e.Action,
+		Related:             e.Related,
+		ReportingController: e.ReportingController,
+		ReportingInstance:   e.ReportingInstance,
+	}
+	if e.Series != nil {
+		stored.Series = &corev1.EventSeries{Count: e.Series.Count, LastObservedTime: e.Series.LastObservedTime}
+	}
+	return stored
+}
+
+// eventsEvent is what events.k8s.io/v1 shows of a stored event.
+func eventsEvent(e *corev1.Event) *eventsv1.Event {
+	shown := &eventsv1.Event{
+		ObjectMeta:               e.ObjectMeta,
+		EventTime:                e.EventTime,
+		ReportingController:      e.ReportingController,
+		ReportingInstance:        e.ReportingInstance,
+		Action:                   e.Action,
+		Reason:                   e.Reason,
+		Regarding:                e.InvolvedObject,
+		Related:                  e.Related,
+		Note:                     e.Message,
+		Type:                     e.Type,
+		DeprecatedSource:         e.Source,
+		DeprecatedFirstTimestamp: e.FirstTimestamp,
+		DeprecatedLastTimestamp:  e.LastTimestamp,
+		DeprecatedCount:          e.Count,
+	}
+	if e.Series != nil {
+		shown.Series = &eventsv1.EventSeries{Count: e.Series.Count, LastObservedTime: e.Series.LastObservedTime}
+	}
+	return shown
+}

@@ -1,0 +1,65 @@
+package resources
+
+import (
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// The field labels that every object can be selected by.
+const (
+	fieldName      = "metadata.name"
+	fieldNamespace = "metadata.namespace"
+)
+
+// fieldSet makes Fields out of Field. The set has room for the two labels of
+// object metadata, which the caller adds.
+func (r *Resource) fieldSet(obj runtime.Object) fields.Set {
+	set := make(fields.Set, len(r.SelectableFields)+2)
+	for _, label := range r.SelectableFields {
+		set[label] = r.Field(obj, label)
+	}
+	return set
+}
+
+// FieldsOf returns the selectable fields of obj, object metadata's among them, in
+// the form that a selector matches. Nothing is copied: obj is read when asked.
+func (r *Resource) FieldsOf(obj runtime.Object) fields.Fields { return lazyFields{row: r, obj: obj} }
+
+type lazyFields struct {
+	row *Resource
+	obj runtime.Object
+}
+
+func (f lazyFields) Has(label string) bool {
+	if label == fieldName || label == fieldNamespace && f.row.Namespaced {
+		return true
+	}
+	for _, l := range f.row.SelectableFields {
+		if l == label {
+			return true
+		}
+	}
+	return false
+}
+
+func (f lazyFields) Get(label string) string {
+	if label == fieldName || label == fieldNamespace {
+		m, err := meta.Accessor(f.obj)
+		switch {
+		case err != nil:
+			return ""
+		case label == fieldName:
+			return m.GetName()
+		}
+		return m.GetNamespace()
+	}
+	if f.row.Field == nil || !f.Has(label) {
+		return ""
+	}
+	return f.row.Field(f.obj, label)
+}
+
+func boolField(b bool) string { return strconv.FormatBool(b) }

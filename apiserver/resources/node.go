@@ -1,0 +1,35 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func nodeRow() *Resource {
+	kind := corev1.SchemeGroupVersion.WithKind("Node")
+	newNode := func() runtime.Object { return &corev1.Node{} }
+	return &Resource{
+		GroupVersionKind: kind,
+		Plural:           "nodes",
+		ShortNames:       []string{"no"},
+		StoragePrefix:    "minions",
+		New:              newNode,
+		NewList:          func() runtime.Object { return &corev1.NodeList{} },
+		SelectableFields: []string{"spec.unschedulable"},
+		Field:            fieldOf(nodeField),
+		Strategy: Strategy{
+			NameCheck: apivalidation.NameIsDNSSubdomain,
+			// A kubelet registers with the status that it has.
+			KeepStatusOnCreate: true,
+		},
+		Subresources: []Subresource{statusOf(kind, newNode)},
+	}
+}
+
+func nodeField(node *corev1.Node, label string) string {
+	if label == "spec.unschedulable" {
+		return boolField(node.Spec.Unschedulable)
+	}
+	return ""
+}

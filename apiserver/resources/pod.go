@@ -1,0 +1,127 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func podRow() *Resource {
+	kind := corev1.SchemeGroupVersion.WithKind("Pod")
+	newPod := func() runtime.Object { return &corev1.Pod{} }
+	return &Resource{
+		GroupVersionKind: kind,
+		Plural:           "pods",
+		ShortNames:       []string{"po"},
+		Categories:       []string{"all"},
+		Namespaced:       true,
+		New:              newPod,
+		NewList:          func() runtime.Object { return &corev1.PodList{} },
+		SelectableFields: []string{
+			"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
+			"spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName",
+		},
+		Field: fieldOf(podField),
+		Strategy: Strategy{
+			Default:             on(defaultPod),
+			PrepareCreate:       on(preparePod),
+			PrepareStatusUpdate: onUpdate(preparePodStatus),
+			Generation:          true,
+			NameCheck:           apivalidation.NameIsDNSSubdomain,
+			GracePeriod:         podGracePeriod,
+		},
+		Subresources: []Subresource{
+			podBinding(),
+			{
+				Name:             "ephemeralcontainers",
+				GroupVersionKind: kind,
+				Verbs:            StatusVerbs,
+				New:              newPod,
+				Get:              func(parent runtime.Object) (runtime.Object, error) { return parent, nil },
+				Update:           writeInto(setEphemeralContainers),
+			},
+			{
+				// What an eviction means is decided by the disruption budgets, outside
+				// the table.
+				Name:             "eviction",
+				GroupVersionKind: policyv1.SchemeGroupVersion.WithKind("Eviction"),
+				Verbs:            []string{"create"},
+				New:              func() runtime.Object { return &policyv1.Eviction{} },
+			},
+			statusOf(kind, newPod),
+		},
+	}
+}
+
+func podField(pod *corev1.Pod, label string) string {
+	switch label {
+	case "spec.nodeName":
+		return pod.Spec.NodeName
+	case "spec.restartPolicy":
+		return string(pod.Spec.RestartPolicy)
+	case "spec.schedulerName":
+		return pod.Spec.SchedulerName
+	case "spec.serviceAccountName":
+		return pod.Spec.ServiceAccountName
+	case "spec.hostNetwork":
+		return boolField(pod.Spec.HostNetwork)
+	case "status.phase":
+		return string(pod.Status.Phase)
+	case "status.podIP":
+		return pod.Status.PodIP
+	case "status.nominatedNodeName":
+		return pod.Status.NominatedNodeName
+	}
+	return ""
+}
+
+// preparePod gives a new pod the status that it starts with.
+func preparePod(pod *corev1.Pod) {
+	pod.Status = corev1.PodStatus{
+		Phase:    corev1.PodPending,
+		QOSClass: qosClass(pod),
+	}
+	if len(pod.Spec.SchedulingGates) > 0 {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+			Type:    corev1.PodScheduled,
+			Status:  corev1.ConditionFalse,
+			Reason:  corev1.PodReasonSchedulingGated,
+			Message: "Scheduling is blocked due to non-empty scheduling gates",
+		})
+	}
+}
+
+// preparePodStatus keeps from a status update what is not the kubelet's to say.
+func preparePodStatus(pod, old *corev1.Pod) {
+	pod.OwnerReferences = old.OwnerReferences
+	pod.DeletionTimestamp = nil
+	setDefault(&pod.Status.QOSClass, old.Status.QOSClass)
+}
+
+// podGracePeriod is how long a pod may take to end: what was asked for, else what
+// its spec says. Nobody has to be waited for when the pod never came to a node,
+// or when it has ended already.
+func podGracePeriod(obj runtime.Object, asked *int64) int64 {
+	pod := obj.(*corev1.Pod)
+	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		return 0
+	}
+	period := int64(corev1.DefaultTerminationGracePeriodSeconds)
+	switch {
+	case asked != nil:
+		period = *asked
+	case pod.Spec.TerminationGracePeriodSeconds != nil:
+		period = *pod.Spec.TerminationGracePeriodSeconds
+	}
+	if period < 0 {
+		return 1
+	}
+	return period
+}
+
+func setEphemeralContainers(pod, sent *corev1.Pod) error {
+	pod.Spec.EphemeralContainers = sent.Spec.EphemeralContainers
+	defaultPod(pod)
+	return nil
+}

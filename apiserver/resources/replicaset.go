@@ -1,0 +1,49 @@
+package resources
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"strconv"
+)
+
+func replicaSetRow() *Resource {
+	kind := appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
+	newReplicaSet := func() runtime.Object { return &appsv1.ReplicaSet{} }
+	return &Resource{
+		GroupVersionKind: kind,
+		Plural:           "replicasets",
+		ShortNames:       []string{"rs"},
+		Categories:       []string{"all"},
+		Namespaced:       true,
+		New:              newReplicaSet,
+		NewList:          func() runtime.Object { return &appsv1.ReplicaSetList{} },
+		SelectableFields: []string{"status.replicas"},
+		Field:            fieldOf(replicaSetField),
+		Strategy: Strategy{
+			Default:    on(defaultReplicaSet),
+			Generation: true,
+		},
+		Subresources: []Subresource{
+			scaleOf(
+				func(obj runtime.Object) scalable {
+					rs := obj.(*appsv1.ReplicaSet)
+					return scalable{&rs.ObjectMeta, rs.Spec.Replicas, rs.Status.Replicas, rs.Spec.Selector}
+				},
+				func(obj runtime.Object, replicas int32) { obj.(*appsv1.ReplicaSet).Spec.Replicas = &replicas },
+			),
+			statusOf(kind, newReplicaSet),
+		},
+	}
+}
+
+func replicaSetField(rs *appsv1.ReplicaSet, label string) string {
+	if label == "status.replicas" {
+		return strconv.Itoa(int(rs.Status.Replicas))
+	}
+	return ""
+}
+
+func defaultReplicaSet(rs *appsv1.ReplicaSet) {
+	pointDefault(&rs.Spec.Replicas, 1)
+	defaultPodSpec(&rs.Spec.Template.Spec)
+}

@@ -1,0 +1,81 @@
+package resources
+
+import (
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// statusOf is the status subresource of a kind: the object itself, of which only
+// the status is written.
+func statusOf(gvk schema.GroupVersionKind, newObject func() runtime.Object) Subresource {
+	return Subresource{Name: "status", GroupVersionKind: gvk, Verbs: StatusVerbs, New: newObject}
+}
+
+// scalable is what the scale subresource needs to know of a workload.
+type scalable struct {
+	meta *metav1.ObjectMeta
+	// replicas is the wanted number; never nil once defaults are set.
+	replicas *int32
+	current  int32
+	selector *metav1.LabelSelector
+}
+
+// scaleOf is the scale subresource (autoscaling/v1) of a workload.
+func scaleOf(view func(obj runtime.Object) scalable, set func(obj runtime.Object, replicas int32)) Subresource {
+	return Subresource{
+		Name:             "scale",
+		GroupVersionKind: autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
+		Verbs:            StatusVerbs,
+		New:              func() runtime.Object { return &autoscalingv1.Scale{} },
+		Get: func(parent runtime.Object) (runtime.Object, error) {
+			return scaleFrom(view(parent))
+		},
+		Update: func(parent, sub runtime.Object) error {
+			sent := sub.(*autoscalingv1.Scale)
+			if err := checkScale(view(parent).meta, sent); err != nil {
+				return err
+			}
+			set(parent, sent.Spec.Replicas)
+			return nil
+		},
+	}
+}
+
+func scaleFrom(s scalable) (runtime.Object, error) {
+	scale := &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              s.meta.Name,
+			Namespace:         s.meta.Namespace,
+			UID:               s.meta.UID,
+			ResourceVersion:   s.meta.ResourceVersion,
+			CreationTimestamp: s.meta.CreationTimestamp,
+		},
+		Status: autoscalingv1.ScaleStatus{Replicas: s.current},
+	}
+	if s.replicas != nil {
+		scale.Spec.Replicas = *s.replicas
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s.selector)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	scale.Status.Selector = selector.String()
+	return scale, nil
+}
+
+func checkScale(parent *metav1.ObjectMeta, sent *autoscalingv1.Scale) error {
+	if sent.UID != "" && sent.UID != parent.UID {
+		return apierrors.NewConflict(schema.GroupResource{Group: autoscalingv1.GroupName, Resource: "scales"}, parent.Name,
+			uidMismatch(sent.UID, parent.UID))
+	}
+	errs := apivalidation.ValidateNonnegativeField(int64(sent.Spec.Replicas), field.NewPath("spec", "replicas"))
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: autoscalingv1.GroupName, Kind: "Scale"}, parent.Name, errs)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package resources
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// AllVerbs are the verbs of a row that names none, in discovery's order.
+var AllVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
+// StatusVerbs are the verbs of the status and scale subresources.
+var StatusVerbs = []string{"get", "patch", "update"}
+
+// Table holds rows in the order of discovery. It never changes once made, so that
+// it may be read from everywhere; With makes a longer one.
+type Table struct {
+	rows   []*Resource
+	byGVR  map[schema.GroupVersionResource]*Resource
+	byGVK  map[schema.GroupVersionKind]*Resource
+	groups []Group
+}
+
+// Group is an API group as discovery lists it.
+type Group struct {
+	Name string
+	// Versions are in order of preference: the first is the preferred one.
+	Versions []string
+}
+
+// PreferredVersion is the version that clients should use.
+func (g Group) PreferredVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: g.Name, Version: g.Versions[0]}
+}
+
+// NewTable makes a table of rows, whose empty fields it fills with their
+// defaults. The rows belong to the table from then on. Of two rows for one
+// resource or kind the first is found.
+func NewTable(rows ...*Resource) *Table {
+	return (&Table{}).With(rows...)
+}
+
+// With returns a table that has more rows than t, which stays as it is.
+func (t *Table) With(rows ...*Resource) *Table {
+	n := len(t.rows) + len(rows)
+	longer := &Table{
+		rows:  make([]*Resource, 0, n),
+		byGVR: make(map[schema.GroupVersionResource]*Resource, n),
+		byGVK: make(map[schema.GroupVersionKind]*Resource, n),
+	}
+	longer.rows = append(append(longer.rows, t.rows...), rows...)
+	for _, row := range rows {
+		row.complete()
+	}
+	slices.SortStableFunc(longer.rows, compareRows)
+	for _, row := range longer.rows {
+		if _, taken := longer.byGVR[row.GVR()]; !taken {
+			longer.byGVR[row.GVR()] = row
+		}
+		if _, taken := longer.byGVK[row.GroupVersionKind]; !taken && row.Via == nil {
+			longer.byGVK[row.GroupVersionKind] = row
+		}
+		longer.addVersion(row.Group, row.Version)
+	}
+	return longer
+}
+
+// addVersion relies on the rows being sorted by group and version.
+func (t *Table) addVersion(group, version string) {
+	if last := len(t.groups) - 1; last >= 0 && t.groups[last].Name == group {
+		if g := &t.groups[last]; g.Versions[len(g.Versions)-1] != version {
+			g.Versions = append(g.Versions, version)
+		}
+		return
+	}
+	t.groups = append(t.groups, Group{Name: group, Versions: []string{version}})
+}
+
+// Rows are all rows, by group, version and name. The slice is shared and must
+// not be changed.
+func (t *Table) Rows() []*Resource { return t.rows }
+
+// Lookup returns the row of a resource, or nil.
+func (t *Table) Lookup(gvr schema.GroupVersionResource) *Resource { return t.byGVR[gvr] }
+
+// ByKind returns the row of a kind, or nil.
+func (t *Table) ByKind(gvk schema.GroupVersionKind) *Resource { return t.byGVK[gvk] }
+
+// Groups lists the groups in discovery's order, the core group ("") first. The
+// slice is shared and must not be changed.
+func (t *Table) Groups() []Group { return t.groups }
+
+// InVersion returns the rows of one group and version by name. The slice is
+// shared and must not be changed.
+func (t *Table) InVersion(gv schema.GroupVersion) []*Resource {
+	start := slices.IndexFunc(t.rows, func(r *Resource) bool { return r.GroupVersion() == gv })
+	if start < 0 {
+		return nil
+	}
+	end := start
+	for end < len(t.rows) && t.rows[end].GroupVersion() == gv {
+		end++
+	}
+	return t.rows[start:end:end]
+}
+
+// complete fills in what the comments of Resource give as defaults.
+func (r *Resource) complete() {
+	if r.Singular == "" {
+		r.Singular = strings.ToLower(r.Kind)
+	}
+	if r.ListKind == "" {
+		r.ListKind = r.Kind + "List"
+	}
+	if r.Verbs == nil {
+		r.Verbs = AllVerbs
+	}
+	if r.StoragePrefix == "" {
+		r.StoragePrefix = r.Plural
+	}
+	if r.Field != nil && r.Fields == nil {
+		r.Fields = r.fieldSet
+	}
+}
+
+// groupOrder is the order in which upstream's aggregator lists the groups: by
+// descending priority of their APIServices. Other groups follow by name.
+var groupOrder = []string{
+	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
+	"autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
+	"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
+	"coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "flowcontrol.apiserver.k8s.io", "resource.k8s.io",
+}
+
+func compareRows(a, b *Resource) int {
+	if a.Group != b.Group {
+		return compareGroups(a.Group, b.Group)
+	}
+	if a.Version != b.Version {
+		return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
+	}
+	return strings.Compare(a.Plural, b.Plural)
+}
+
+func compareGroups(a, b string) int {
+	i, j := slices.Index(groupOrder, a), slices.Index(groupOrder, b)
+	switch {
+	case i < 0 && j < 0:
+		return strings.Compare(a, b)
+	case i < 0:
+		return 1
+	case j < 0:
+		return -1
+	}
+	return i - j
+}

@@ -1,0 +1,11 @@
+package resources
+
+import (
+	"testing"
+)
+
+func BenchmarkBuiltin(b *testing.B) {
+	for b.Loop() {
+		Builtin()
+	}
+}
