@@ -22,12 +22,16 @@ const (
 	Key
 	// Action is a simulated kubelet's action that is due and not yet done.
 	Action
-	// Callback is a timer's function that is running.
+	// Callback is a timer's function, from when the timer is due until the
+	// function has returned.
 	Callback
+	// Tick is a timer's or ticker's value that is due and that nobody has
+	// received from its channel.
+	Tick
 	kinds
 )
 
-var kindNames = [kinds]string{"requests", "watch events", "queued keys", "kubelet actions", "timer callbacks"}
+var kindNames = [kinds]string{"requests", "watch events", "queued keys", "kubelet actions", "timer callbacks", "unreceived timers"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -37,9 +41,12 @@ func (k Kind) String() string { return kindNames[k] }
 //
 // A nil *Ledger counts nothing and is always idle.
 type Ledger struct {
-	mu      sync.Mutex
-	counts  [kinds]int64
-	total   int64
+	mu     sync.Mutex
+	counts [kinds]int64
+	total  int64
+	// turns is how much of total are timers that a virtual clock has reached and
+	// that wait for their turn behind another timer of the same instant.
+	turns   int64
 	waiting []chan struct{}
 }
 
@@ -53,8 +60,7 @@ func (l *Ledger) Begin(k Kind, n int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.counts[k] += int64(n)
-	l.total += int64(n)
+	l.beginLocked(k, int64(n))
 }
 
 // End takes back n pieces that Begin counted. It panics when more is ended than
@@ -65,17 +71,38 @@ func (l *Ledger) End(k Kind, n int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.counts[k] -= int64(n)
-	l.total -= int64(n)
-	if l.counts[k] < 0 {
+	l.endLocked(k, int64(n))
+}
+
+func (l *Ledger) beginLocked(k Kind, n int64) {
+	l.counts[k] += n
+	l.total += n
+}
+
+func (l *Ledger) endLocked(k Kind, n int64) {
+	if l.counts[k] < n {
 		panic(fmt.Sprintf("clock: ledger ended more %s than were begun", k))
 	}
-	if l.total == 0 {
-		for _, w := range l.waiting {
-			close(w)
-		}
-		l.waiting = nil
+	l.counts[k] -= n
+	l.total -= n
+	if l.total == l.turns {
+		l.wakeLocked()
 	}
+}
+
+// waiterLocked returns a channel that is closed when waiting may be over: nothing
+// is in flight, or nothing but timers that wait for their turn.
+func (l *Ledger) waiterLocked() <-chan struct{} {
+	w := make(chan struct{})
+	l.waiting = append(l.waiting, w)
+	return w
+}
+
+func (l *Ledger) wakeLocked() {
+	for _, w := range l.waiting {
+		close(w)
+	}
+	l.waiting = nil
 }
 
 // Idle reports whether nothing is in flight.
@@ -99,8 +126,7 @@ func (l *Ledger) WaitIdle(ctx context.Context) error {
 			l.mu.Unlock()
 			return ctx.Err()
 		}
-		w := make(chan struct{})
-		l.waiting = append(l.waiting, w)
+		w := l.waiterLocked()
 		l.mu.Unlock()
 		select {
 		case <-w:
@@ -117,6 +143,10 @@ func (l *Ledger) String() string {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.listLocked()
+}
+
+func (l *Ledger) listLocked() string {
 	var parts []string
 	for k, n := range l.counts {
 		if n != 0 {

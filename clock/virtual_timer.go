@@ -1,0 +1,249 @@
+package clock
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+
+	utilclock "k8s.io/utils/clock"
+)
+
+// virtualTimer is a timer or a ticker of a Virtual. It is in one of four places:
+// nowhere, armed, queued (due, waiting for its turn), or offered on its channel.
+// A ticker is armed for its next tick besides.
+type virtualTimer struct {
+	clock  *Virtual
+	period time.Duration  // of a ticker, otherwise 0
+	f      func()         // of AfterFunc, otherwise nil
+	ch     chan time.Time // unbuffered, so that a receipt is seen; nil with f
+
+	// The rest is guarded by the ledger's mutex.
+	due    int64 // nanoseconds since the clock's start
+	order  uint64
+	index  int // in the heap, -1 if not armed
+	queued bool
+	urgent bool // queued, and does not wait for its turn
+	offer  *offer
+}
+
+// NewTimer returns a timer whose channel can be received from once, d from now.
+func (v *Virtual) NewTimer(d time.Duration) utilclock.Timer {
+	t := v.newTimer(0, nil)
+	t.arm(d)
+	return t
+}
+
+// AfterFunc runs f, d from now. Its timer's channel is nil, as time.AfterFunc's.
+func (v *Virtual) AfterFunc(d time.Duration, f func()) utilclock.Timer {
+	t := v.newTimer(0, f)
+	t.arm(d)
+	return t
+}
+
+// NewTicker returns a ticker. It panics if d <= 0, as time.NewTicker does.
+func (v *Virtual) NewTicker(d time.Duration) utilclock.Ticker {
+	if d <= 0 {
+		panic("clock: non-positive interval for NewTicker")
+	}
+	t := v.newTimer(d, nil)
+	t.arm(d)
+	return virtualTicker{t}
+}
+
+// After returns the channel of a timer that cannot be stopped: see Virtual for
+// what that means if it is not received from.
+func (v *Virtual) After(d time.Duration) <-chan time.Time { return v.NewTimer(d).C() }
+
+// Tick returns the channel of a ticker that cannot be stopped, or nil if d <= 0.
+func (v *Virtual) Tick(d time.Duration) <-chan time.Time {
+	if d <= 0 {
+		return nil
+	}
+	return v.NewTicker(d).C()
+}
+
+// Sleep returns d later. Whoever sleeps while being counted in the ledger sleeps
+// for ever.
+func (v *Virtual) Sleep(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-v.After(d):
+	case <-v.closed:
+	}
+}
+
+func (v *Virtual) newTimer(period time.Duration, f func()) *virtualTimer {
+	t := &virtualTimer{clock: v, period: period, f: f, index: -1}
+	if f == nil {
+		t.ch = make(chan time.Time)
+	}
+	return t
+}
+
+// virtualTicker hides Stop's result and Reset.
+type virtualTicker struct{ t *virtualTimer }
+
+func (t virtualTicker) C() <-chan time.Time { return t.t.ch }
+func (t virtualTicker) Stop()               { t.t.Stop() }
+
+// C returns the channel that the timer's value comes from.
+func (t *virtualTimer) C() <-chan time.Time { return t.ch }
+
+// Stop prevents the timer from firing and reports whether it did: true as long as
+// the function has not started, or the value has not been received. After it
+// returned no value can be received, as with time.Timer since Go 1.23.
+func (t *virtualTimer) Stop() bool {
+	l := t.clock.ledger
+	l.mu.Lock()
+	stopped := t.disarmLocked()
+	o := t.offer
+	t.offer = nil
+	if o != nil {
+		close(o.cancel)
+	}
+	l.mu.Unlock()
+	if o != nil {
+		<-o.ended
+		stopped = stopped || !o.received
+	}
+	return stopped
+}
+
+// Reset makes the timer fire d from now, and reports what Stop would have.
+func (t *virtualTimer) Reset(d time.Duration) bool {
+	stopped := t.Stop()
+	t.arm(d)
+	return stopped
+}
+
+// arm sets the timer off: into the heap, or due at once.
+func (t *virtualTimer) arm(d time.Duration) {
+	v := t.clock
+	l := v.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !v.isOpen {
+		return
+	}
+	t.disarmLocked() // two Resets at once: the later one counts
+	v.created++
+	t.order = v.created
+	now := v.now.Load()
+	switch {
+	case d > 0:
+		t.due = later(now, d)
+		heap.Push(&v.armed, t)
+	case t.f != nil:
+		t.due = now
+		v.queueLocked(t, true)
+	default:
+		// Offered past the queue: whoever set it may be a function that the queue
+		// waits for.
+		t.due = now
+		l.beginLocked(Tick, 1)
+		v.offerLocked(t)
+	}
+}
+
+func (t *virtualTimer) disarmLocked() bool {
+	switch {
+	case t.queued:
+		t.clock.unqueueLocked(t)
+		if t.index >= 0 { // a ticker
+			heap.Remove(&t.clock.armed, t.index)
+		}
+	case t.index >= 0:
+		heap.Remove(&t.clock.armed, t.index)
+	default:
+		return false
+	}
+	return true
+}
+
+func (t *virtualTimer) kind() Kind {
+	if t.f != nil {
+		return Callback
+	}
+	return Tick
+}
+
+// timerHeap orders by due time, then by the order of creation.
+type timerHeap []*virtualTimer
+
+func (h timerHeap) Len() int { return len(h) }
+
+func (h timerHeap) Less(i, j int) bool {
+	if h[i].due != h[j].due {
+		return h[i].due < h[j].due
+	}
+	return h[i].order < h[j].order
+}
+
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *timerHeap) Push(x any) {
+	t := x.(*virtualTimer)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
+
+func (h *timerHeap) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	t.index = -1
+	return t
+}
+
+// fireLocked moves the time to at and queues every timer that is due then.
+func (v *Virtual) fireLocked(at int64) {
+	v.now.Store(at)
+	for len(v.armed) > 0 && v.armed[0].due <= at {
+		t := v.armed[0]
+		v.queueLocked(t, false)
+		if t.period == 0 {
+			heap.Pop(&v.armed)
+			continue
+		}
+		t.due = later(t.due, t.period)
+		heap.Fix(&v.armed, 0)
+	}
+}
+
+func (v *Virtual) queueLocked(t *virtualTimer, urgent bool) {
+	l := v.ledger
+	l.beginLocked(t.kind(), 1)
+	l.turns++
+	t.queued, t.urgent = true, urgent
+	v.queue = append(v.queue, t)
+	if urgent {
+		v.urgent++
+	}
+	if !v.running {
+		v.running = true
+		v.routine.Go(v.runQueue)
+	} else if urgent {
+		l.wakeLocked()
+	}
+}
+
+// unqueueLocked takes a timer out of the queue as if it had never been due.
+func (v *Virtual) unqueueLocked(t *virtualTimer) {
+	v.queue = slices.Delete(v.queue, slices.Index(v.queue, t), slices.Index(v.queue, t)+1)
+	v.takeTurnLocked(t)
+	v.ledger.endLocked(t.kind(), 1)
+}
+
+func (v *Virtual) takeTurnLocked(t *virtualTimer) {
+	if t.urgent {
+		v.urgent--
+	}
+	t.queued, t.urgent = false, false
+	v.ledger.turns--
+}
