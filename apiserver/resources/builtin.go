@@ -1,28 +1,36 @@
 package resources
 
+import "minikcm.dev/minikcm/apiserver/resources/columns"
+
 // Builtin returns the table of the kinds that every apiserver serves. It is made
 // anew at each call, from literals only, so that a cluster's start does not wait
 // for it.
 func Builtin() *Table {
 	return NewTable(
 		bindingRow(),
-		configMapRow(),
-		endpointsRow(),
-		eventRow(),
-		namespaceRow(),
-		nodeRow(),
-		podRow(),
-		secretRow(),
-		serviceRow(),
-		serviceAccountRow(),
+		configMapRow().shown(columns.ConfigMap()),
+		endpointsRow().shown(columns.Endpoints()),
+		eventRow().shown(columns.Event()),
+		namespaceRow().shown(columns.Namespace()),
+		nodeRow().shown(columns.Node()),
+		podRow().shown(columns.Pod()),
+		secretRow().shown(columns.Secret()),
+		serviceRow().shown(columns.Service()),
+		serviceAccountRow().shown(columns.ServiceAccount()),
 
-		controllerRevisionRow(),
-		deploymentRow(),
-		replicaSetRow(),
+		controllerRevisionRow().shown(columns.ControllerRevision()),
+		deploymentRow().shown(columns.Deployment()),
+		replicaSetRow().shown(columns.ReplicaSet()),
 
-		eventsEventRow(),
-		priorityClassRow(),
-		leaseRow(),
-		endpointSliceRow(),
+		eventsEventRow().shown(columns.EventsV1Event()),
+		priorityClassRow().shown(columns.PriorityClass()),
+		leaseRow().shown(columns.Lease()),
+		endpointSliceRow().shown(columns.EndpointSlice()),
 	)
+}
+
+// shown gives a row its Table form.
+func (r *Resource) shown(t columns.Table) *Resource {
+	r.Columns, r.Cells = t.Columns, t.Cells
+	return r
 }
