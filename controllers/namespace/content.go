@@ -1,0 +1,138 @@
+package namespace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// Resources reads the namespaced resources with deletable objects off discovery,
+// in a fixed order. An error that concerns only some groups comes with the others.
+func Resources(lists []*metav1.APIResourceList) ([]Resource, error) {
+	var found []Resource
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"delete"}}, lists) {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("parsing group version %q: %w", list.GroupVersion, err)
+		}
+		for _, r := range list.APIResources {
+			if !r.Namespaced || strings.Contains(r.Name, "/") {
+				continue
+			}
+			found = append(found, Resource{
+				GroupVersionResource: gv.WithResource(r.Name),
+				Collection:           slices.Contains(r.Verbs, "deletecollection"),
+				Listable:             slices.Contains(r.Verbs, "list"),
+			})
+		}
+	}
+	slices.SortFunc(found, func(a, b Resource) int {
+		return strings.Compare(a.GroupVersionResource.String(), b.GroupVersionResource.String())
+	})
+	return found, nil
+}
+
+// deleteContent makes one pass: pods first, and nothing else while any remain.
+func (c *Controller) deleteContent(ctx context.Context, ns *corev1.Namespace) Outcome {
+	var outcome Outcome
+	lists, err := discovery.ServerPreferredNamespacedResources(c.discovery)
+	outcome.DiscoveryErr = err
+	resources, err := Resources(lists)
+	outcome.GroupVersionErr = err
+
+	if i := slices.IndexFunc(resources, func(r Resource) bool { return r.GroupVersionResource == podResource }); i >= 0 {
+		left, err := c.deleteAll(ctx, ns, resources[i])
+		if err != nil {
+			outcome.ContentErrs = append(outcome.ContentErrs, fmt.Errorf("failed to delete pods for namespace: %s, err: %w", ns.Name, err))
+		}
+		if left.Count > 0 {
+			outcome.Left = []Leftover{left}
+		}
+		if left.Count > 0 || err != nil {
+			return outcome
+		}
+		resources = slices.Delete(resources, i, i+1)
+	}
+	for _, resource := range resources {
+		left, err := c.deleteAll(ctx, ns, resource)
+		if err != nil {
+			outcome.ContentErrs = append(outcome.ContentErrs, err)
+		}
+		if left.Count > 0 {
+			outcome.Left = append(outcome.Left, left)
+		}
+	}
+	return outcome
+}
+
+// deleteAll deletes the namespace's objects of one resource and looks at what is left.
+func (c *Controller) deleteAll(ctx context.Context, ns *corev1.Namespace, resource Resource) (Leftover, error) {
+	gvr := resource.GroupVersionResource
+	var grace time.Duration
+	if gvr == podResource {
+		pods, err := c.pods.Pods(ns.Name).List(labels.Everything())
+		if err != nil {
+			return Leftover{}, fmt.Errorf("listing the pods of namespace %s: %w", ns.Name, err)
+		}
+		grace = Grace(pods, ns.DeletionTimestamp.Time, c.clock.Now())
+	}
+	if err := c.deleteObjects(ctx, ns.Name, resource); err != nil {
+		return Leftover{Resource: gvr, Estimate: grace}, err
+	}
+	if !resource.Listable {
+		return Leftover{Resource: gvr}, nil
+	}
+	list, err := c.metadata.Resource(gvr).Namespace(ns.Name).List(ctx, metav1.ListOptions{})
+	switch {
+	case notSupported(err):
+		return Leftover{Resource: gvr}, nil
+	case err != nil:
+		return Leftover{Resource: gvr, Estimate: grace}, fmt.Errorf("listing %v in namespace %s: %w", gvr, ns.Name, err)
+	}
+	return Assess(gvr, ns.Name, list.Items, grace)
+}
+
+// deleteObjects deletes the collection in one request, or else one by one.
+func (c *Controller) deleteObjects(ctx context.Context, namespace string, resource Resource) error {
+	client := c.metadata.Resource(resource.GroupVersionResource).Namespace(namespace)
+	background := metav1.DeletePropagationBackground
+	options := metav1.DeleteOptions{PropagationPolicy: &background}
+	if resource.Collection {
+		err := client.DeleteCollection(ctx, options, metav1.ListOptions{})
+		if err == nil {
+			return nil
+		}
+		if !notSupported(err) {
+			return fmt.Errorf("deleting all %v in namespace %s: %w", resource.GroupVersionResource, namespace, err)
+		}
+	}
+	list, err := client.List(ctx, metav1.ListOptions{})
+	if notSupported(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing %v in namespace %s: %w", resource.GroupVersionResource, namespace, err)
+	}
+	for i := range list.Items {
+		err := client.Delete(ctx, list.Items[i].Name, options)
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
+			return fmt.Errorf("deleting %v %s/%s: %w", resource.GroupVersionResource, namespace, list.Items[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// notSupported reports whether the resource does not have the verb after all, or
+// went away with its definition since discovery.
+func notSupported(err error) bool {
+	return apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
+}
