@@ -152,3 +152,9 @@ type UnavailableError struct{ Err error }
 func (e *UnavailableError) Error() string { return "store unavailable: " + e.Err.Error() }
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// ErrTooLarge is returned for a value that is larger than the store takes.
+var ErrTooLarge = errors.New("value is too large")
+
+// errClosed is inside the UnavailableError of every operation after Close.
+var errClosed = errors.New("the store is closed")

@@ -145,6 +145,20 @@ type Subresource struct {
 	// UpdateAt is Update for a subresource that writes times. A row sets at most
 	// one of the two; with neither, the subresource is handled outside the table.
 	UpdateAt func(parent, sub runtime.Object, now time.Time) error
+	// Delete says that to create this subresource is to delete its parent, with the
+	// options that what is sent carries (eviction).
+	Delete func(sub runtime.Object) *metav1.DeleteOptions
+}
+
+// Writes reports whether the subresource can be written into its parent.
+func (s *Subresource) Writes() bool { return s.Update != nil || s.UpdateAt != nil }
+
+// WriteInto writes sub into parent by whichever func the row has.
+func (s *Subresource) WriteInto(parent, sub runtime.Object, now time.Time) error {
+	if s.UpdateAt != nil {
+		return s.UpdateAt(parent, sub, now)
+	}
+	return s.Update(parent, sub)
 }
 
 // GVR is the row's group, version and plural name.

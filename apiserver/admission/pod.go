@@ -1,0 +1,115 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// podToCreate returns the Pod of an admission that creates one, or nil.
+func podToCreate(a *Attributes) *corev1.Pod {
+	if a.Operation != Create || a.Subresource != "" {
+		return nil
+	}
+	pod, _ := a.Object.(*corev1.Pod)
+	return pod
+}
+
+// ServiceAccount gives every Pod a service account. The token volume that upstream
+// adds is not added (docs/limits.md).
+type ServiceAccount struct{}
+
+// Mutate implements Mutator.
+func (ServiceAccount) Mutate(_ context.Context, a *Attributes) error {
+	pod := podToCreate(a)
+	if pod == nil {
+		return nil
+	}
+	if pod.Spec.ServiceAccountName == "" {
+		pod.Spec.ServiceAccountName = "default"
+	}
+	pod.Spec.DeprecatedServiceAccount = pod.Spec.ServiceAccountName
+	return nil
+}
+
+// DefaultTolerationSeconds lets every Pod stay for a while on a node that is not
+// ready or unreachable.
+type DefaultTolerationSeconds struct {
+	// Seconds is how long; upstream's default is 300.
+	Seconds int64
+}
+
+// Mutate implements Mutator.
+func (p DefaultTolerationSeconds) Mutate(_ context.Context, a *Attributes) error {
+	pod := podToCreate(a)
+	if pod == nil {
+		return nil
+	}
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		if !toleratesNoExecute(pod.Spec.Tolerations, key) {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
+				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &p.Seconds,
+			})
+		}
+	}
+	return nil
+}
+
+func toleratesNoExecute(tolerations []corev1.Toleration, key string) bool {
+	for _, t := range tolerations {
+		if (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {
+			return true
+		}
+	}
+	return false
+}
+
+// Priority resolves a Pod's priority class into its priority.
+type Priority struct {
+	// Get returns a class or a NotFound error; Default the global default class or
+	// nil.
+	Get     func(ctx context.Context, name string) (*schedulingv1.PriorityClass, error)
+	Default func(ctx context.Context) (*schedulingv1.PriorityClass, error)
+}
+
+// Mutate implements Mutator.
+func (p Priority) Mutate(ctx context.Context, a *Attributes) error {
+	pod := podToCreate(a)
+	if pod == nil {
+		return nil
+	}
+	class, err := p.classOf(ctx, a, pod)
+	if err != nil {
+		return err
+	}
+	priority, policy := int32(0), corev1.PreemptLowerPriority
+	if class != nil {
+		pod.Spec.PriorityClassName, priority = class.Name, class.Value
+		if class.PreemptionPolicy != nil {
+			policy = *class.PreemptionPolicy
+		}
+	}
+	if pod.Spec.Priority != nil && *pod.Spec.Priority != priority {
+		return apierrors.NewForbidden(a.Resource.GroupResource(), pod.Name, fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *pod.Spec.Priority, priority))
+	}
+	pod.Spec.Priority = &priority
+	if pod.Spec.PreemptionPolicy == nil {
+		pod.Spec.PreemptionPolicy = &policy
+	}
+	return nil
+}
+
+func (p Priority) classOf(ctx context.Context, a *Attributes, pod *corev1.Pod) (*schedulingv1.PriorityClass, error) {
+	name := pod.Spec.PriorityClassName
+	if name == "" {
+		return p.Default(ctx)
+	}
+	class, err := p.Get(ctx, name)
+	if apierrors.IsNotFound(err) {
+		return nil, apierrors.NewForbidden(a.Resource.GroupResource(), pod.Name, fmt.Errorf("no PriorityClass with name %s was found", name))
+	}
+	return class, err
+}

@@ -1,0 +1,54 @@
+package auth
+
+import (
+	"context"
+	"crypto/x509"
+	"slices"
+)
+
+// Well-known names, as upstream has them.
+const (
+	// GroupMasters may do everything.
+	GroupMasters         = "system:masters"
+	GroupAuthenticated   = "system:authenticated"
+	GroupUnauthenticated = "system:unauthenticated"
+	UserAnonymous        = "system:anonymous"
+)
+
+// User is who makes a request.
+type User struct {
+	Name   string
+	UID    string
+	Groups []string
+	Extra  map[string][]string
+}
+
+// Anonymous is a client that showed no credentials.
+func Anonymous() *User {
+	return &User{Name: UserAnonymous, Groups: []string{GroupUnauthenticated}}
+}
+
+// IsAnonymous reports whether the user showed no credentials.
+func (u *User) IsAnonymous() bool { return slices.Contains(u.Groups, GroupUnauthenticated) }
+
+// FromCertificate reads a user from a verified client certificate: the common name
+// is the user's, the organisations are the groups (Kubernetes documentation,
+// "Authenticating: X509 client certificates").
+func FromCertificate(cert *x509.Certificate) *User {
+	groups := append(slices.Clone(cert.Subject.Organization), GroupAuthenticated)
+	return &User{Name: cert.Subject.CommonName, Groups: groups}
+}
+
+type contextKey struct{}
+
+// WithUser returns a context whose requests are made by user. Only the in-memory
+// transport uses it: nothing that comes over a socket can set it.
+func WithUser(ctx context.Context, user *User) context.Context {
+	return context.WithValue(ctx, contextKey{}, user)
+}
+
+// FromContext returns the user that WithUser set, or nil.
+func FromContext(ctx context.Context) *User {
+	user, _ := ctx.Value(contextKey{}).(*User)
+	return user
+}

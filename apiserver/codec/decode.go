@@ -1,0 +1,84 @@
+package codec
+
+import (
+	"bytes"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+)
+
+// Decoder reads the objects that clients send.
+type Decoder struct {
+	json, yaml, protobuf runtime.Serializer
+}
+
+// NewDecoder returns a decoder of the kinds that the scheme knows.
+func NewDecoder(scheme *runtime.Scheme) *Decoder {
+	return &Decoder{
+		json:     json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Strict: true}),
+		yaml:     json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true}),
+		protobuf: protobuf.NewSerializer(scheme, scheme),
+	}
+}
+
+// Decode reads one document into into; a document that names no kind is taken for
+// one of kind want. The kind that it names comes back with the object, whose
+// TypeMeta is cleared. strict is what a strict reading objects to (unknown and
+// duplicate fields); the object is good nevertheless.
+func (d *Decoder) Decode(m Media, data []byte, want schema.GroupVersionKind, into runtime.Object) (obj runtime.Object, got schema.GroupVersionKind, strict, err error) {
+	serializer := d.json
+	switch m {
+	case YAML:
+		serializer = d.yaml
+	case Protobuf:
+		serializer = d.protobuf
+	}
+	obj, actual, err := serializer.Decode(data, &want, into)
+	if actual != nil {
+		got = *actual
+	}
+	if err != nil && runtime.IsStrictDecodingError(err) && obj != nil {
+		strict, err = err, nil
+	}
+	if err != nil {
+		return nil, got, nil, err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return obj, got, strict, nil
+}
+
+type protoUnmarshaler interface {
+	Reset()
+	Unmarshal(data []byte) error
+}
+
+// EncodeStored returns the bytes that upstream's apiserver would keep in etcd for
+// a built-in kind: protobuf in its envelope. obj must have no resourceVersion.
+func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
+	return encodeProtobuf(gvk, obj)
+}
+
+// DecodeStored reads what EncodeStored or an upstream apiserver wrote, protobuf or
+// JSON, into into.
+func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
+	if !bytes.HasPrefix(data, protoMagic) {
+		_, _, err := d.json.Decode(data, nil, into)
+		if err != nil && !runtime.IsStrictDecodingError(err) {
+			return err
+		}
+		into.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		return nil
+	}
+	message, ok := into.(protoUnmarshaler)
+	if !ok {
+		return fmt.Errorf("%T has no protobuf form", into)
+	}
+	raw, err := unwrapProtobuf(data[len(protoMagic):])
+	if err != nil {
+		return err
+	}
+	return message.Unmarshal(raw)
+}

@@ -1,0 +1,93 @@
+package codec
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// protoMagic stands before every protobuf message of the Kubernetes API
+// (k8s.io/apimachinery/pkg/runtime/serializer/protobuf).
+var protoMagic = []byte{0x6b, 0x38, 0x73, 0x00}
+
+type protoMarshaler interface {
+	Size() int
+	MarshalTo(data []byte) (int, error)
+}
+
+// NotProtobufError says that a kind has no protobuf form.
+type NotProtobufError struct{ Kind schema.GroupVersionKind }
+
+func (e *NotProtobufError) Error() string {
+	return fmt.Sprintf("object %s does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message", e.Kind)
+}
+
+// Encode returns obj as one document of the format. The object is not changed, and
+// if it has TypeMeta of its own, that must be gvk.
+func Encode(m Media, gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
+	switch m {
+	case Protobuf:
+		return encodeProtobuf(gvk, obj)
+	case YAML:
+		data, err := encodeJSON(gvk, obj)
+		if err != nil {
+			return nil, err
+		}
+		return yaml.JSONToYAML(data)
+	default:
+		data, err := encodeJSON(gvk, obj)
+		return append(data, '\n'), err
+	}
+}
+
+func encodeJSON(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s as JSON: %w", gvk.Kind, err)
+	}
+	if !obj.GetObjectKind().GroupVersionKind().Empty() {
+		return data, nil
+	}
+	return withTypeMeta(gvk, data), nil
+}
+
+// withTypeMeta puts kind and apiVersion at the front of a JSON object.
+func withTypeMeta(gvk schema.GroupVersionKind, object []byte) []byte {
+	apiVersion := gvk.GroupVersion().String()
+	out := make([]byte, 0, len(object)+len(gvk.Kind)+len(apiVersion)+32)
+	out = append(out, `{"kind":"`...)
+	out = append(out, gvk.Kind...)
+	out = append(out, `","apiVersion":"`...)
+	out = append(out, apiVersion...)
+	out = append(out, '"')
+	if len(object) > 2 {
+		out = append(out, ',')
+	}
+	return append(out, object[1:]...)
+}
+
+func encodeProtobuf(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
+	message, ok := obj.(protoMarshaler)
+	if !ok {
+		return nil, &NotProtobufError{Kind: gvk}
+	}
+	return wrapProtobuf(gvk, message)
+}
+
+// wrapProtobuf puts message into the envelope (magic and runtime.Unknown).
+func wrapProtobuf(gvk schema.GroupVersionKind, message protoMarshaler) ([]byte, error) {
+	apiVersion, kind := gvk.ToAPIVersionAndKind()
+	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}}
+	size := uint64(message.Size())
+	// A varint takes at most ten bytes, and the field's tag one.
+	data := make([]byte, uint64(len(protoMagic))+uint64(envelope.Size())+size+11)
+	copy(data, protoMagic)
+	n, err := envelope.NestedMarshalTo(data[len(protoMagic):], message, size)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s as protobuf: %w", gvk.Kind, err)
+	}
+	return data[:len(protoMagic)+n], nil
+}

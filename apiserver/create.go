@@ -1,0 +1,118 @@
+package apiserver
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources"
+)
+
+// serveCreate serves POST on a collection.
+func serveCreate(ctx context.Context, rq *request) error {
+	opts, err := rq.createOptions()
+	if err != nil {
+		return err
+	}
+	data, err := rq.body()
+	if err != nil {
+		return err
+	}
+	obj, err := rq.decode(data, rq.row.GroupVersionKind, rq.row.New(), opts.FieldValidation)
+	if err != nil {
+		return err
+	}
+	if err := rq.checkIdentity(obj); err != nil {
+		return err
+	}
+	stored, err := rq.createNew(ctx, obj, fieldOwner(rq.r, opts.FieldManager), isDryRun(opts.DryRun))
+	if err != nil {
+		return err
+	}
+	return rq.writeResult(created(true), stored)
+}
+
+// createNew stores a decoded object as new. A generated name that is taken is
+// replaced by another.
+func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager string, dryRun bool) (runtime.Object, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	applyDefaults(rq.row, obj)
+	generated := m.GetName() == "" && m.GetGenerateName() != ""
+	if generated {
+		rq.server.generateName(m)
+	}
+	rq.Name = m.GetName()
+	if err := rq.admitCreate(ctx, obj, dryRun); err != nil {
+		return nil, err
+	}
+	if obj, err = rq.server.fields.trackCreate(rq, obj, manager); err != nil {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		stored, err := rq.store(ctx, obj, dryRun)
+		if err == nil {
+			rq.warn(fromStored(rq.row, stored), nil)
+			return rq.fromStored(stored), nil
+		}
+		if !generated || !apierrors.IsAlreadyExists(err) || try == nameTries {
+			return nil, err
+		}
+		if m, err = meta.Accessor(obj); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		rq.server.generateName(m)
+		rq.Name = m.GetName()
+	}
+}
+
+func (rq *request) store(ctx context.Context, obj runtime.Object, dryRun bool) (runtime.Object, error) {
+	stored, err := rq.objects.Create(ctx, rq.key(), rq.toStored(obj), dryRun)
+	if err != nil {
+		return nil, err
+	}
+	if !dryRun {
+		rq.recordWrite(stored)
+	}
+	return stored, nil
+}
+
+// ensure creates an object of the cluster's own unless it exists.
+func (s *Server) ensure(ctx context.Context, obj runtime.Object) error {
+	row, err := s.rowFor(obj)
+	if err != nil {
+		return err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	applyDefaults(row, obj)
+	if err := s.prepareCreate(row, obj); err != nil {
+		return err
+	}
+	objects := s.objects(row)
+	_, err = objects.Create(ctx, objects.Key(m.GetNamespace(), m.GetName()), obj, false)
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+func (s *Server) rowFor(obj runtime.Object) (*resources.Resource, error) {
+	kinds, _, err := s.scheme.ObjectKinds(obj)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range kinds {
+		if row := s.table.ByKind(kind); row != nil {
+			clearTypeMeta(obj)
+			return row, nil
+		}
+	}
+	return nil, apierrors.NewInternalError(errNotFoundPath)
+}

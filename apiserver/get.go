@@ -1,0 +1,60 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+// serveGet serves GET on an object.
+func serveGet(ctx context.Context, rq *request) error {
+	obj, err := rq.get(ctx)
+	if err != nil {
+		return err
+	}
+	return rq.writeResult(http.StatusOK, obj)
+}
+
+// get reads one object. A client that names a resourceVersion is content with the
+// cache's copy, if that is at least as new; any other gets the newest.
+func (rq *request) get(ctx context.Context) (runtime.Object, error) {
+	opts := &metav1.GetOptions{}
+	if err := metav1.Convert_url_Values_To_v1_GetOptions(&rq.query, opts, nil); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if opts.ResourceVersion == "" {
+		obj, err := rq.objects.Get(ctx, rq.key(), rq.Name)
+		return rq.fromStored(obj), err
+	}
+	revision, err := storage.ParseRevision(opts.ResourceVersion)
+	if err != nil {
+		return nil, badResourceVersion(err)
+	}
+	entry, _, err := rq.objects.Cache().Get(ctx, rq.key(), revision)
+	if err != nil {
+		return nil, storage.Translate(err, rq.groupResource(), rq.Name)
+	}
+	if entry == nil {
+		return nil, apierrors.NewNotFound(rq.groupResource(), rq.Name)
+	}
+	return rq.fromStored(entry.Object), nil
+}
+
+// serveSubresourceGet serves GET on a subresource.
+func serveSubresourceGet(ctx context.Context, rq *request) error {
+	obj, err := rq.get(ctx)
+	if err != nil {
+		return err
+	}
+	if rq.sub.Get != nil {
+		if obj, err = rq.sub.Get(obj); err != nil {
+			return err
+		}
+	}
+	return rq.writeResult(http.StatusOK, obj)
+}

@@ -1,0 +1,160 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/gorilla/mux"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/cause"
+)
+
+// requestTimeout ends a request that is not a watch, as upstream's
+// --request-timeout does by default.
+const requestTimeout = time.Minute
+
+// newHandler builds the one chain: every request passes the filters, is routed by
+// few routes, and is parsed once.
+func (s *Server) newHandler() http.Handler {
+	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
+	router.NotFoundHandler = http.HandlerFunc(notFound)
+	router.HandleFunc("/api/{version}/{rest:.+}", s.serveResource)
+	router.HandleFunc("/apis/{group}/{version}/{rest:.+}", s.serveResource)
+	s.discovery.route(router)
+	s.routeHealth(router)
+	router.PathPrefix("/openapi/").Handler(&s.openapi)
+	router.Handle("/metrics", s.metrics.handler())
+	router.HandleFunc("/minikcm/v1/writes", s.serveWrites)
+	return s.filter(router)
+}
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "404 page not found", http.StatusNotFound)
+}
+
+// filter wraps what every request passes: the count of what is in flight, recovery
+// from panics, authentication and authorization.
+func (s *Server) filter(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-s.done:
+			w.Header().Set("Retry-After", "1")
+			writeError(w, r, apierrors.NewServiceUnavailable("apiserver is shutting down"))
+			return
+		default:
+		}
+		s.inFlight.Add(1)
+		defer s.inFlight.Done()
+		s.setHeaders(w, r)
+		defer s.recoverPanic(w, r)
+		user := authenticate(r)
+		if !auth.Allowed(user, r.URL.Path) {
+			writeError(w, r, forbidden(user, r))
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(auth.WithUser(r.Context(), user)))
+	})
+}
+
+func (s *Server) setHeaders(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get("Audit-Id")
+	if id == "" {
+		id = "minikcm-" + strconv.FormatUint(s.requestID.Add(1), 10)
+	}
+	w.Header().Set("Audit-Id", id)
+}
+
+func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
+	reason := recover()
+	if reason == nil {
+		return
+	}
+	if reason == http.ErrAbortHandler {
+		panic(reason)
+	}
+	s.opts.Logger.Error(fmt.Errorf("panic: %v", reason), "Request handler panicked", "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
+	writeError(w, r, apierrors.NewInternalError(fmt.Errorf("panic serving %s %s", r.Method, r.URL.Path)))
+}
+
+// authenticate says who makes a request: the in-memory transport has told already,
+// a connection tells by its client certificate.
+func authenticate(r *http.Request) *auth.User {
+	if user := auth.FromContext(r.Context()); user != nil {
+		return user
+	}
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && len(r.TLS.VerifiedChains[0]) > 0 {
+		return auth.FromCertificate(r.TLS.VerifiedChains[0][0])
+	}
+	return auth.Anonymous()
+}
+
+func forbidden(user *auth.User, r *http.Request) error {
+	err := apierrors.NewForbidden(schema.GroupResource{}, "", nil)
+	err.ErrStatus.Message = fmt.Sprintf("forbidden: User %q cannot %s path %q", user.Name, verbOf(r.Method, true, false), r.URL.Path)
+	return err
+}
+
+// serveResource serves everything beneath a group and version.
+func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
+	vars := mux.Vars(r)
+	gv := schema.GroupVersion{Group: vars["group"], Version: vars["version"]}
+	rq := &request{server: s, w: w, r: r, query: r.URL.Query(), user: auth.FromContext(r.Context())}
+	info, ok := parseResourcePath(gv, r.Method, vars["rest"], rq.query)
+	rq.RequestInfo = info
+	if ok {
+		rq.row = s.table.Lookup(info.GVR)
+	}
+	if rq.row == nil {
+		notFound(w, r)
+		return
+	}
+	rq.objects = s.objects(rq.row)
+	rq.local = isLocal(r.Context())
+	rq.causes = cause.Parse(r.Header.Get(cause.Header))
+	elapsed := clock.Stopwatch()
+	defer func() { s.metrics.observe(rq, elapsed()) }()
+	if err := rq.serve(); err != nil {
+		writeError(w, r, err)
+	}
+}
+
+// serve negotiates, finds the verb, and runs it.
+func (rq *request) serve() error {
+	if rq.Subresource != "" {
+		if rq.sub = rq.row.Subresource(rq.Subresource); rq.sub == nil {
+			return errNotFoundPath
+		}
+	}
+	if !rq.row.Namespaced && rq.Namespace != "" {
+		return errNotFoundPath
+	}
+	target, ok := codec.Negotiate(rq.r.Header.Get("Accept"), codec.AllowTransforms)
+	if !ok {
+		return notAcceptable()
+	}
+	rq.target = target
+	verb, err := rq.findVerb()
+	if err != nil {
+		return err
+	}
+	if rq.Verb == verbWatch {
+		return verb(rq.r.Context(), rq)
+	}
+	rq.server.opts.Ledger.Begin(clock.Request, 1)
+	defer rq.server.opts.Ledger.End(clock.Request, 1)
+	ctx, cancel := context.WithTimeout(rq.r.Context(), requestTimeout)
+	defer cancel()
+	return verb(ctx, rq)
+}
+
+// errNotFoundPath is the Status for a URL that names nothing that is served.
+var errNotFoundPath = newStatus(http.StatusNotFound, "NotFound", "the server could not find the requested resource")

@@ -1,0 +1,187 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/watchcache"
+	"minikcm.dev/minikcm/store"
+)
+
+// page is the answer to a list.
+type page struct {
+	meta    metav1.ListMeta
+	objects []runtime.Object
+}
+
+// Len and At make a page what codec.EncodeList encodes.
+func (p *page) Len() int                   { return len(p.objects) }
+func (p *page) At(i int) runtime.Object    { return p.objects[i] }
+func (p *page) add(objs ...runtime.Object) { p.objects = append(p.objects, objs...) }
+
+// serveList serves GET on a collection.
+func serveList(ctx context.Context, rq *request) error {
+	opts, err := rq.listOptions()
+	if err != nil {
+		return err
+	}
+	// One object by name is a list too: kubectl get -w asks for it by selector.
+	p, err := rq.list(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return rq.writeList(p)
+}
+
+// list reads a page as resourceVersion, resourceVersionMatch, limit and continue
+// ask (Kubernetes documentation, "API Concepts: Resource versions").
+func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
+	if opts.Continue != "" {
+		if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
+			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
+		from, revision, err := decodeContinue(opts.Continue, rq.prefix())
+		if err != nil {
+			return nil, err
+		}
+		return rq.listStore(ctx, opts, from, max(revision, 0), revision == inconsistent)
+	}
+	revision, err := storage.ParseRevision(opts.ResourceVersion)
+	if err != nil {
+		return nil, badResourceVersion(err)
+	}
+	match := revisionMatch(opts, revision)
+	list, err := rq.objects.Cache().List(ctx, watchcache.ListOptions{
+		Prefix: rq.prefix(), Revision: revision, Match: match, Label: opts.label, Field: opts.field, Limit: opts.Limit,
+	})
+	if errors.Is(err, watchcache.ErrNotCached) {
+		return rq.listStore(ctx, opts, "", revision, false)
+	}
+	if err != nil {
+		return nil, storage.Translate(err, rq.groupResource(), "")
+	}
+	return rq.cachedPage(list, opts)
+}
+
+// revisionMatch says which state a list wants. A limit with a resourceVersion and no
+// match means exactly that version: so it was before there was a match.
+func revisionMatch(opts *listOptions, revision int64) watchcache.RevisionMatch {
+	switch {
+	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
+		return watchcache.Exact
+	case opts.ResourceVersion == "":
+		return watchcache.Consistent
+	case revision == 0:
+		return watchcache.Any
+	case opts.ResourceVersionMatch == "" && opts.Limit > 0:
+		return watchcache.Exact
+	}
+	return watchcache.NotOlderThan
+}
+
+func (rq *request) cachedPage(list *watchcache.List, opts *listOptions) (*page, error) {
+	p := &page{objects: make([]runtime.Object, len(list.Entries))}
+	p.meta.ResourceVersion = strconv.FormatInt(list.Revision, 10)
+	for i, entry := range list.Entries {
+		p.objects[i] = rq.fromStored(entry.Object)
+	}
+	if !list.More {
+		return p, nil
+	}
+	token, err := encodeContinue(rq.prefix(), list.NextKey, list.Revision)
+	if err != nil {
+		return nil, err
+	}
+	p.meta.Continue = token
+	if opts.everything() {
+		p.meta.RemainingItemCount = &list.Remaining
+	}
+	return p, nil
+}
+
+// listStore reads a page from the store itself: later pages of a list, and exact
+// revisions that the cache no longer has. With selectors it reads on until the
+// page is full.
+func (rq *request) listStore(ctx context.Context, opts *listOptions, from string, revision int64, isInconsistent bool) (*page, error) {
+	p := &page{}
+	for {
+		result, objects, err := rq.objects.ListAt(ctx, rq.prefix(), store.ListOptions{Revision: revision, Limit: opts.Limit, From: from})
+		if err != nil {
+			return nil, rq.listError(err, from, revision)
+		}
+		if revision == 0 {
+			revision = result.Revision
+		}
+		p.meta.ResourceVersion = strconv.FormatInt(revision, 10)
+		for i, obj := range objects {
+			if !rq.objects.Matches(obj, opts.label, opts.field) {
+				continue
+			}
+			p.add(rq.fromStored(obj))
+			if opts.Limit > 0 && int64(p.Len()) == opts.Limit {
+				return p, rq.finishPage(p, opts, result, i, revision, isInconsistent)
+			}
+		}
+		if !result.More() || len(result.KeyValues) == 0 {
+			return p, nil
+		}
+		from = result.KeyValues[len(result.KeyValues)-1].Key + "\x00"
+	}
+}
+
+// finishPage sets the continue token of a full page whose last object is the i-th
+// of result.
+func (rq *request) finishPage(p *page, opts *listOptions, result *store.ListResult, i int, revision int64, isInconsistent bool) error {
+	remaining := result.Count - int64(i) - 1
+	if remaining == 0 {
+		return nil
+	}
+	if isInconsistent {
+		revision = inconsistent
+	}
+	token, err := encodeContinue(rq.prefix(), result.KeyValues[i].Key+"\x00", revision)
+	if err != nil {
+		return err
+	}
+	p.meta.Continue = token
+	if opts.everything() {
+		p.meta.RemainingItemCount = &remaining
+	}
+	return nil
+}
+
+// listError answers a list whose revision is gone: a client in the middle of a list
+// gets a token to go on with, at the price of consistency.
+func (rq *request) listError(err error, from string, revision int64) error {
+	var compacted *store.CompactedError
+	if !errors.As(err, &compacted) {
+		var future *store.FutureRevisionError
+		if errors.As(err, &future) {
+			return tooLargeResourceVersion(revision, future.Current)
+		}
+		return storage.Translate(err, rq.groupResource(), "")
+	}
+	if from == "" {
+		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
+	}
+	token, encodeErr := encodeContinue(rq.prefix(), from, inconsistent)
+	if encodeErr != nil {
+		return encodeErr
+	}
+	expired := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.")
+	expired.ErrStatus.ListMeta.Continue = token
+	return expired
+}
+
+// tooLargeResourceVersion is the answer to a version that has not happened yet.
+func tooLargeResourceVersion(asked, current int64) error {
+	err := apierrors.NewTimeoutError("Too large resource version: "+strconv.FormatInt(asked, 10)+", current: "+strconv.FormatInt(current, 10), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+	return err
+}

@@ -1,0 +1,33 @@
+package apiserver
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+// clearTypeMeta removes kind and apiVersion: inside the apiserver an object's kind
+// is its row's.
+func clearTypeMeta(obj runtime.Object) {
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+}
+
+// recordWrite notes who wrote a revision, and why.
+func (rq *request) recordWrite(stored runtime.Object) {
+	m, err := meta.Accessor(stored)
+	if err != nil {
+		return
+	}
+	revision, err := storage.ParseRevision(m.GetResourceVersion())
+	if err != nil {
+		return
+	}
+	rq.server.log.Add(record.Write{
+		Revision: revision, Time: rq.server.opts.Clock.Now(), Actor: rq.user.Name, UserAgent: rq.r.UserAgent(),
+		Verb: rq.Verb, Resource: rq.GVR, Subresource: rq.Subresource,
+		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: rq.causes,
+	})
+}

@@ -1,0 +1,84 @@
+package openapi
+
+import (
+	"fmt"
+	"reflect"
+
+	apiextensionsopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// definitions holds schemas by model name ("io.k8s.api.core.v1.Pod"), each with
+// the names of those that it refers to. It grows as types are asked for.
+type definitions struct {
+	ref     common.ReferenceCallback
+	markers *markers
+	byName  map[string]common.OpenAPIDefinition
+}
+
+// newDefinitions starts with the models of apimachinery, for which a library has
+// the generated schemas. References to a model are made by ref.
+func newDefinitions(ref common.ReferenceCallback) *definitions {
+	d := &definitions{ref: ref, markers: builtinMarkers(), byName: apiextensionsopenapi.GetOpenAPIDefinitions(ref)}
+	d.byName[intstr.IntOrString{}.OpenAPIModelName()] = intOrString()
+	return d
+}
+
+// modelNamer is what every type of the API that has a schema of its own implements.
+type modelNamer interface{ OpenAPIModelName() string }
+
+var modelNamerType = reflect.TypeFor[modelNamer]()
+
+// modelName is the name of a struct type's schema; "" if it has none.
+func modelName(t reflect.Type) string {
+	if t.Kind() != reflect.Struct || !t.Implements(modelNamerType) {
+		return ""
+	}
+	return reflect.Zero(t).Interface().(modelNamer).OpenAPIModelName()
+}
+
+// add makes the schemas of the type of obj, and of all that it refers to.
+func (d *definitions) add(obj any) error {
+	t := reflect.TypeOf(obj)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return d.addType(t)
+}
+
+func (d *definitions) addType(t reflect.Type) error {
+	name := modelName(t)
+	if name == "" {
+		return fmt.Errorf("type %v has no OpenAPI model name", t)
+	}
+	if _, ok := d.byName[name]; ok {
+		return nil
+	}
+	// The name is taken before its fields are looked at: types may be recursive.
+	d.byName[name] = common.OpenAPIDefinition{}
+	b := &schemaBuilder{definitions: d, dependencies: map[string]bool{}}
+	definition, err := b.build(t)
+	if err != nil {
+		return fmt.Errorf("schema of %v: %w", t, err)
+	}
+	d.byName[name] = definition
+	return nil
+}
+
+// intOrString is a number or a string in v3; v2 cannot say that, and has a format.
+func intOrString() common.OpenAPIDefinition {
+	description := "A number or a string. In JSON and YAML it is written as either; a string is often a percentage."
+	v2 := common.OpenAPIDefinition{Schema: spec.Schema{SchemaProps: spec.SchemaProps{
+		Description: description,
+		Type:        intstr.IntOrString{}.OpenAPISchemaType(),
+		Format:      intstr.IntOrString{}.OpenAPISchemaFormat(),
+	}}}
+	v3 := common.OpenAPIDefinition{Schema: spec.Schema{SchemaProps: spec.SchemaProps{
+		Description: description,
+		OneOf:       common.GenerateOpenAPIV3OneOfSchema(intstr.IntOrString{}.OpenAPIV3OneOfTypes()),
+		Format:      intstr.IntOrString{}.OpenAPISchemaFormat(),
+	}}}
+	return common.EmbedOpenAPIDefinitionIntoV2Extension(v3, v2)
+}

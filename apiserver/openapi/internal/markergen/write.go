@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// write prints what differs from what reflection would say. Package openapi
+// documents and reads the form.
+func (p *pkg) write(w io.Writer) {
+	fmt.Fprintf(w, "package %s\n", p.path)
+	for _, name := range slices.Sorted(maps.Keys(p.types)) {
+		t := p.types[name]
+		if t.enum && len(t.values) > 0 {
+			fmt.Fprintf(w, "enum %s %s\n", name, strings.Join(quoteEmpty(t.values), " "))
+		}
+		lines := t.lines()
+		head := "type " + name
+		if t.mapType != "" {
+			head += " map=" + t.mapType
+		}
+		if t.union {
+			head += " union"
+		}
+		if t.fallback != "" {
+			head += " default=" + t.fallback
+		}
+		if len(lines) > 0 || head != "type "+name {
+			fmt.Fprintln(w, strings.Join(append([]string{head}, lines...), "\n"))
+		}
+	}
+}
+
+func (t *typeMarkers) lines() []string {
+	var lines []string
+	for _, f := range t.fields {
+		line := f.json
+		if f.optional {
+			line += " optional"
+		}
+		if f.required {
+			line += " required"
+		}
+		if f.discriminator {
+			line += " discriminator"
+		}
+		if f.list != "" {
+			line += " list=" + f.list
+		}
+		for _, k := range f.keys {
+			line += " key=" + k
+		}
+		if f.mapType != "" {
+			line += " map=" + f.mapType
+		}
+		if f.fallback != "" {
+			line += " default=" + f.fallback
+		}
+		if line != f.json {
+			lines = append(lines, "\t"+line)
+		}
+	}
+	return lines
+}
+
+// quoteEmpty makes an empty enum value one that can be read back.
+func quoteEmpty(values []string) []string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = v
+		if v == "" {
+			quoted[i] = `""`
+		}
+	}
+	return quoted
+}

@@ -1,0 +1,153 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	internalvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// readOptions reads a request's query parameters into a meta/v1 options struct and
+// checks them.
+func readOptions[T any](query url.Values, convert func(*url.Values, *T, conversion.Scope) error, kind string, validate func(*T) field.ErrorList) (*T, error) {
+	opts := new(T)
+	if err := convert(&query, opts, nil); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if errs := validate(opts); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+	}
+	return opts, nil
+}
+
+func (rq *request) createOptions() (*metav1.CreateOptions, error) {
+	return readOptions(rq.query, metav1.Convert_url_Values_To_v1_CreateOptions, "CreateOptions", metavalidation.ValidateCreateOptions)
+}
+
+func (rq *request) updateOptions() (*metav1.UpdateOptions, error) {
+	return readOptions(rq.query, metav1.Convert_url_Values_To_v1_UpdateOptions, "UpdateOptions", metavalidation.ValidateUpdateOptions)
+}
+
+func (rq *request) patchOptions(patchType types.PatchType) (*metav1.PatchOptions, error) {
+	return readOptions(rq.query, metav1.Convert_url_Values_To_v1_PatchOptions, "PatchOptions", func(opts *metav1.PatchOptions) field.ErrorList {
+		return metavalidation.ValidatePatchOptions(opts, patchType)
+	})
+}
+
+func (rq *request) tableOptions() (*metav1.TableOptions, error) {
+	return readOptions(rq.query, metav1.Convert_url_Values_To_v1_TableOptions, "TableOptions", metavalidation.ValidateTableOptions)
+}
+
+// deleteOptions come from the body or, when that is empty, from the query.
+func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
+	data, err := rq.body()
+	if err != nil {
+		return nil, err
+	}
+	opts := &metav1.DeleteOptions{}
+	if len(data) == 0 {
+		if err := metav1.Convert_url_Values_To_v1_DeleteOptions(&rq.query, opts, nil); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	} else if opts, err = rq.decodeDeleteOptions(data); err != nil {
+		return nil, err
+	}
+	if errs := metavalidation.ValidateDeleteOptions(opts); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
+	}
+	return opts, nil
+}
+
+// decodeDeleteOptions takes DeleteOptions of any group and version, as clients send
+// those of the group that they talk to.
+func (rq *request) decodeDeleteOptions(data []byte) (*metav1.DeleteOptions, error) {
+	media, err := rq.inputMedia()
+	if err != nil {
+		return nil, err
+	}
+	want := rq.row.GroupVersion().WithKind("DeleteOptions")
+	obj, got, _, err := rq.server.decoder.Decode(media, data, want, &metav1.DeleteOptions{})
+	if err != nil {
+		return nil, decodeError(err, want, got)
+	}
+	opts, ok := obj.(*metav1.DeleteOptions)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("decoded object cannot be converted to DeleteOptions: %s", got.Kind))
+	}
+	return opts, nil
+}
+
+// listOptions are those of a list, a watch or a deletecollection.
+type listOptions struct {
+	metav1.ListOptions
+	label labels.Selector
+	field fields.Selector
+}
+
+func (rq *request) listOptions() (*listOptions, error) {
+	opts := &listOptions{}
+	if err := metav1.Convert_url_Values_To_v1_ListOptions(&rq.query, &opts.ListOptions, nil); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	opts.Watch = rq.Verb == verbWatch
+	check := internalversion.ListOptions{
+		Watch: opts.Watch, ResourceVersion: opts.ResourceVersion, ResourceVersionMatch: opts.ResourceVersionMatch,
+		Continue: opts.Continue, SendInitialEvents: opts.SendInitialEvents,
+	}
+	if errs := internalvalidation.ValidateListOptions(&check, true); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+	}
+	var err error
+	if opts.label, err = labels.Parse(opts.LabelSelector); err != nil {
+		return nil, rq.badSelector(opts, err)
+	}
+	if opts.field, err = fields.ParseSelector(opts.FieldSelector); err != nil {
+		return nil, rq.badSelector(opts, err)
+	}
+	for _, requirement := range opts.field.Requirements() {
+		if !rq.selectable(requirement.Field) {
+			return nil, rq.badSelector(opts, fmt.Errorf("field label not supported: %s", requirement.Field))
+		}
+	}
+	if opts.Limit < 0 {
+		return nil, apierrors.NewBadRequest("limit must not be negative")
+	}
+	return opts, nil
+}
+
+func (rq *request) badSelector(opts *listOptions, err error) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q: %v",
+		rq.row.GVR().String(), opts.LabelSelector, opts.FieldSelector, err))
+}
+
+func (rq *request) selectable(label string) bool {
+	if label == "metadata.name" || (label == "metadata.namespace" && rq.row.Namespaced) {
+		return true
+	}
+	for _, f := range rq.row.SelectableFields {
+		if f == label {
+			return true
+		}
+	}
+	return false
+}
+
+// everything reports whether no selector narrows the request.
+func (o *listOptions) everything() bool { return o.label.Empty() && o.field.Empty() }
+
+func isDryRun(values []string) bool { return len(values) > 0 }
+
+func badResourceVersion(err error) error {
+	return newStatus(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+}

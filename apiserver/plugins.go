@@ -1,0 +1,80 @@
+package apiserver
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/watchcache"
+)
+
+// tolerationSeconds is how long a Pod stays on a lost node, as upstream.
+const tolerationSeconds = 300
+
+// newAdmission assembles the built-in plugins in upstream's order.
+func (s *Server) newAdmission() admission.Chain {
+	namespaces := s.stored[corev1.SchemeGroupVersion.WithResource("namespaces")]
+	classes := s.stored[schedulingv1.SchemeGroupVersion.WithResource("priorityclasses")]
+	return admission.NewChain(
+		admission.NamespaceLifecycle{Get: func(ctx context.Context, name string) (*corev1.Namespace, error) {
+			return lookup[*corev1.Namespace](ctx, namespaces, name)
+		}},
+		admission.ServiceAccount{},
+		admission.Priority{
+			Get: func(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
+				return lookup[*schedulingv1.PriorityClass](ctx, classes, name)
+			},
+			Default: func(ctx context.Context) (*schedulingv1.PriorityClass, error) {
+				return defaultClass(ctx, classes)
+			},
+		},
+		admission.DefaultTolerationSeconds{Seconds: tolerationSeconds},
+	)
+}
+
+// lookup returns a cluster-scoped object from the cache, or from the store when the
+// cache does not know it (yet).
+func lookup[T runtime.Object](ctx context.Context, objects *storage.Objects, name string) (T, error) {
+	var none T
+	key := objects.Key("", name)
+	if entry, _, err := objects.Cache().Get(ctx, key, 0); err == nil && entry != nil {
+		if obj, ok := entry.Object.(T); ok {
+			return obj, nil
+		}
+	}
+	obj, err := objects.Get(ctx, key, name)
+	if err != nil {
+		return none, err
+	}
+	typed, ok := obj.(T)
+	if !ok {
+		return none, apierrors.NewNotFound(schema.GroupResource{}, name)
+	}
+	return typed, nil
+}
+
+// defaultClass returns the priority class that is the global default, or nil.
+func defaultClass(ctx context.Context, objects *storage.Objects) (*schedulingv1.PriorityClass, error) {
+	list, err := objects.Cache().List(ctx, watchcache.ListOptions{
+		Prefix: objects.Prefix(""), Match: watchcache.Any, Label: labels.Everything(), Field: fields.Everything(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	var found *schedulingv1.PriorityClass
+	for _, entry := range list.Entries {
+		class, ok := entry.Object.(*schedulingv1.PriorityClass)
+		if ok && class.GlobalDefault && (found == nil || class.Value < found.Value) {
+			found = class
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,268 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/resources"
+)
+
+const (
+	// generatedSuffix and maxNameBase shape generated names as upstream does: at
+	// most 58 characters of the client's and 5 of chance.
+	generatedSuffix = 5
+	maxNameBase     = 63 - generatedSuffix
+	// nameTries is how often a taken generated name is replaced (KEP-4420).
+	nameTries = 8
+)
+
+// now is the cluster's time as object metadata has it, in whole seconds.
+func (s *Server) now() metav1.Time {
+	return metav1.NewTime(s.opts.Clock.Now().Truncate(time.Second))
+}
+
+// generateName gives obj the name that its generateName asks for.
+func (s *Server) generateName(m metav1.Object) {
+	base := m.GetGenerateName()
+	if len(base) > maxNameBase {
+		base = base[:maxNameBase]
+	}
+	m.SetName(base + s.opts.Random.Suffix(generatedSuffix))
+}
+
+// prepareCreate sets what is the server's in a new object, in upstream's order:
+// metadata, status, generation, then the kind's own preparation.
+func (s *Server) prepareCreate(row *resources.Resource, obj runtime.Object) error {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if m.GetResourceVersion() != "" {
+		return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, "resourceVersion should not be set on objects to be created")
+	}
+	m.SetDeletionTimestamp(nil)
+	m.SetDeletionGracePeriodSeconds(nil)
+	m.SetUID(s.opts.Random.UID())
+	m.SetCreationTimestamp(s.now())
+	m.SetSelfLink("")
+	m.SetGeneration(0)
+	if row.Strategy.Generation {
+		m.SetGeneration(1)
+	}
+	if row.Subresource("status") != nil && !row.Strategy.KeepStatusOnCreate {
+		if status := structField(obj, "Status"); status.IsValid() {
+			status.SetZero()
+		}
+	}
+	if row.Strategy.PrepareCreate != nil {
+		row.Strategy.PrepareCreate(obj)
+	}
+	return nil
+}
+
+// structField returns a field of the struct behind obj; the zero Value if there is
+// none.
+func structField(obj runtime.Object, name string) reflect.Value {
+	v := reflect.Indirect(reflect.ValueOf(obj))
+	if v.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	return v.FieldByName(name)
+}
+
+// copyField makes a field of to what it is in from.
+func copyField(to, from runtime.Object, name string) {
+	if dst, src := structField(to, name), structField(from, name); dst.IsValid() && src.IsValid() {
+		dst.Set(src)
+	}
+}
+
+// prepareUpdate keeps what an update may not change, and raises the generation when
+// the desired state differs. old must not be changed.
+func (s *Server) prepareUpdate(row *resources.Resource, subresource string, obj, old runtime.Object) error {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	o, err := meta.Accessor(old)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	keepSystemMetadata(m, o)
+	switch subresource {
+	case "status":
+		isolateStatus(row, obj, old)
+		return nil
+	case "":
+		if row.Subresource("status") != nil {
+			copyField(obj, old, "Status")
+		}
+		if row.Strategy.PrepareUpdate != nil {
+			row.Strategy.PrepareUpdate(obj, old)
+		}
+	default:
+		// What another subresource changes is its own Update's business.
+	}
+	if row.Strategy.Generation && !sameDesiredState(obj, old) {
+		m.SetGeneration(o.GetGeneration() + 1)
+	}
+	return nil
+}
+
+func keepSystemMetadata(m, o metav1.Object) {
+	m.SetGeneration(o.GetGeneration())
+	m.SetSelfLink("")
+	// What a client leaves out of the metadata that it may not change is kept; what
+	// it changes is refused by validation.
+	if m.GetUID() == "" {
+		m.SetUID(o.GetUID())
+	}
+	if created := m.GetCreationTimestamp(); created.IsZero() {
+		m.SetCreationTimestamp(o.GetCreationTimestamp())
+	}
+	if m.GetDeletionTimestamp() == nil {
+		m.SetDeletionTimestamp(o.GetDeletionTimestamp())
+	}
+	if m.GetDeletionGracePeriodSeconds() == nil {
+		m.SetDeletionGracePeriodSeconds(o.GetDeletionGracePeriodSeconds())
+	}
+}
+
+// isolateStatus lets a status update change nothing but the status and metadata
+// that the row leaves open.
+func isolateStatus(row *resources.Resource, obj, old runtime.Object) {
+	v := reflect.Indirect(reflect.ValueOf(obj))
+	for i := range v.NumField() {
+		switch name := v.Type().Field(i).Name; name {
+		case "Status", "ObjectMeta", "TypeMeta":
+		default:
+			copyField(obj, old, name)
+		}
+	}
+	if row.Strategy.PrepareStatusUpdate != nil {
+		row.Strategy.PrepareStatusUpdate(obj, old)
+	}
+}
+
+// sameDesiredState compares all but metadata and status: that is what a generation
+// counts.
+func sameDesiredState(obj, old runtime.Object) bool {
+	v, w := reflect.Indirect(reflect.ValueOf(obj)), reflect.Indirect(reflect.ValueOf(old))
+	for i := range v.NumField() {
+		switch v.Type().Field(i).Name {
+		case "Status", "ObjectMeta", "TypeMeta":
+		default:
+			if !apiequality.Semantic.DeepEqual(v.Field(i).Interface(), w.Field(i).Interface()) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// validateCreate checks a new object's metadata and content.
+func validateCreate(row *resources.Resource, obj runtime.Object) error {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	errs := apivalidation.ValidateObjectMetaAccessor(m, row.Namespaced, nameCheck(row), field.NewPath("metadata"))
+	if row.Strategy.Validate != nil {
+		errs = append(errs, row.Strategy.Validate(obj)...)
+	}
+	return invalid(row, m.GetName(), errs)
+}
+
+func nameCheck(row *resources.Resource) apivalidation.ValidateNameFunc {
+	if row.Strategy.NameCheck != nil {
+		return row.Strategy.NameCheck
+	}
+	return apivalidation.NameIsDNSSubdomain
+}
+
+// validateUpdate checks what an update makes of an object.
+func validateUpdate(row *resources.Resource, subresource string, obj, old runtime.Object) error {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	o, err := meta.Accessor(old)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	errs := apivalidation.ValidateObjectMetaAccessorUpdate(m, o, field.NewPath("metadata"))
+	errs = append(errs, apivalidation.ValidateObjectMetaAccessor(m, row.Namespaced, nameCheck(row), field.NewPath("metadata"))...)
+	strategy := row.Strategy
+	if subresource == "status" {
+		if strategy.ValidateStatusUpdate != nil {
+			errs = append(errs, strategy.ValidateStatusUpdate(obj, old)...)
+		}
+		return invalid(row, m.GetName(), errs)
+	}
+	if strategy.Validate != nil {
+		errs = append(errs, strategy.Validate(obj)...)
+	}
+	if strategy.ValidateUpdate != nil && subresource == "" {
+		errs = append(errs, strategy.ValidateUpdate(obj, old)...)
+	}
+	return invalid(row, m.GetName(), errs)
+}
+
+func invalid(row *resources.Resource, name string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(row.GroupVersionKind.GroupKind(), name, errs)
+}
+
+// attributes describes a write to the admission plugins.
+func (rq *request) attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
+	return &admission.Attributes{
+		Operation: op, Resource: rq.row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
+		User: rq.user, DryRun: dryRun, Object: obj, Old: old,
+	}
+}
+
+// warn sends the kind's warnings.
+func (rq *request) warn(obj, old runtime.Object) {
+	if rq.row.Strategy.Warnings == nil {
+		return
+	}
+	for _, text := range rq.row.Strategy.Warnings(obj, old) {
+		addWarning(rq.w, text)
+	}
+}
+
+// applyDefaults fills in what the client left out.
+func applyDefaults(row *resources.Resource, obj runtime.Object) {
+	if row.Strategy.Default != nil {
+		row.Strategy.Default(obj)
+	}
+}
+
+// admitCreate runs a new object through admission, preparation and validation.
+func (rq *request) admitCreate(ctx context.Context, obj runtime.Object, dryRun bool) error {
+	s := rq.server
+	attributes := rq.attributes(admission.Create, obj, nil, dryRun)
+	if err := s.admission.Mutate(ctx, attributes); err != nil {
+		return err
+	}
+	if err := s.prepareCreate(rq.row, obj); err != nil {
+		return err
+	}
+	if err := validateCreate(rq.row, obj); err != nil {
+		return err
+	}
+	return s.admission.Check(ctx, attributes)
+}

@@ -1,0 +1,81 @@
+// Package record keeps who wrote what, and why: one Write for every revision that
+// this apiserver made, in a bounded ring. Timelines, audit and the question why an
+// object changed are answered from it.
+package record
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Write is one revision.
+type Write struct {
+	Revision int64     `json:"revision"`
+	Time     time.Time `json:"time"`
+	// Actor is the user, and UserAgent the client they used.
+	Actor     string `json:"actor"`
+	UserAgent string `json:"userAgent,omitempty"`
+	// Verb is the request's: create, update, patch, delete.
+	Verb        string                      `json:"verb"`
+	Resource    schema.GroupVersionResource `json:"resource"`
+	Subresource string                      `json:"subresource,omitempty"`
+	Namespace   string                      `json:"namespace,omitempty"`
+	Name        string                      `json:"name"`
+	UID         types.UID                   `json:"uid,omitempty"`
+	// Causes are the revisions that woke the reconcile that wrote this.
+	Causes []int64 `json:"causes,omitempty"`
+}
+
+// Log is a bounded record of writes. It is safe for concurrent use.
+type Log struct {
+	mu       sync.Mutex
+	capacity int
+	ring     []Write
+	total    int64
+}
+
+// DefaultCapacity is how many writes a Log keeps unless told otherwise.
+const DefaultCapacity = 100_000
+
+// NewLog returns a log of the newest capacity writes; 0 is DefaultCapacity. Memory
+// is taken as writes come in.
+func NewLog(capacity int) *Log {
+	if capacity <= 0 {
+		capacity = DefaultCapacity
+	}
+	return &Log{capacity: capacity}
+}
+
+// Add keeps one write.
+func (l *Log) Add(w Write) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ring) < l.capacity {
+		l.ring = append(l.ring, w)
+	} else {
+		l.ring[l.total%int64(l.capacity)] = w
+	}
+	l.total++
+}
+
+// Writes returns the kept writes that match, oldest first; a nil match is all.
+// Concurrent writers may add revisions slightly out of order.
+func (l *Log) Writes(match func(*Write) bool) []Write {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []Write
+	start := 0
+	if len(l.ring) == l.capacity {
+		start = int(l.total % int64(l.capacity))
+	}
+	for i := range l.ring {
+		w := &l.ring[(start+i)%len(l.ring)]
+		if match == nil || match(w) {
+			out = append(out, *w)
+		}
+	}
+	return out
+}

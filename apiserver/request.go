@@ -1,0 +1,187 @@
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+// maxBodyBytes is the largest request body that is read, as upstream has it.
+const maxBodyBytes = 3 * 1024 * 1024
+
+// request is one API request on its way through a verb.
+type request struct {
+	RequestInfo
+	server  *Server
+	w       http.ResponseWriter
+	r       *http.Request
+	query   url.Values
+	user    *auth.User
+	row     *resources.Resource
+	sub     *resources.Subresource
+	objects *storage.Objects
+	target  codec.Target
+	causes  []int64
+	// local says that the client is in this process.
+	local bool
+}
+
+// kind is the kind that the request speaks: the row's or the subresource's.
+func (rq *request) kind() schema.GroupVersionKind {
+	if rq.sub != nil && rq.sub.New != nil {
+		return rq.sub.GroupVersionKind
+	}
+	return rq.row.GroupVersionKind
+}
+
+func (rq *request) key() string {
+	if rq.row.Namespaced {
+		return rq.objects.Key(rq.Namespace, rq.Name)
+	}
+	return rq.objects.Key("", rq.Name)
+}
+
+// prefix is what all keys that a collection request is about start with.
+func (rq *request) prefix() string {
+	if rq.row.Namespaced {
+		return rq.objects.Prefix(rq.Namespace)
+	}
+	return rq.objects.Prefix("")
+}
+
+// fromStored turns a stored object into the version that is asked for.
+func (rq *request) fromStored(obj runtime.Object) runtime.Object {
+	return fromStored(rq.row, obj)
+}
+
+func fromStored(row *resources.Resource, obj runtime.Object) runtime.Object {
+	if row.Storage == nil || obj == nil {
+		return obj
+	}
+	return row.Storage.From(obj)
+}
+
+func (rq *request) toStored(obj runtime.Object) runtime.Object {
+	if rq.row.Storage == nil {
+		return obj
+	}
+	return rq.row.Storage.To(obj)
+}
+
+// body reads the whole body, up to the limit.
+func (rq *request) body() ([]byte, error) {
+	if rq.r.Body == nil {
+		return nil, nil
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(rq.w, rq.r.Body, maxBodyBytes))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBodyBytes))
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest("reading the request body: " + err.Error())
+	}
+	return data, nil
+}
+
+// inputMedia is the format of the body.
+func (rq *request) inputMedia() (codec.Media, error) {
+	return inputMedia(rq.r)
+}
+
+// decode reads the body as one object of the kind, or of whatever the request
+// speaks there.
+func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtime.Object, validation string) (runtime.Object, error) {
+	media, err := rq.inputMedia()
+	if err != nil {
+		return nil, err
+	}
+	obj, got, strict, err := rq.server.decoder.Decode(media, data, kind, into)
+	if err != nil {
+		return nil, decodeError(err, kind, got)
+	}
+	if err := rq.strictness(strict, validation); err != nil {
+		return nil, err
+	}
+	if got.GroupVersion() != kind.GroupVersion() {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), kind.GroupVersion()))
+	}
+	if got.Kind != kind.Kind {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.GroupVersion(), kind.Kind))
+	}
+	return obj, nil
+}
+
+// decodeError is the answer to a body that cannot be read as the kind wanted.
+func decodeError(err error, want, got schema.GroupVersionKind) error {
+	if got.Kind == "" {
+		got = want
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.GroupVersion(), want.Kind, err))
+}
+
+// strictness deals with unknown and duplicate fields as fieldValidation says: Strict
+// refuses, Warn (the default) warns, Ignore keeps silent.
+func (rq *request) strictness(strict error, validation string) error {
+	if strict == nil {
+		return nil
+	}
+	switch validation {
+	case metav1.FieldValidationStrict:
+		return apierrors.NewBadRequest(strict.Error())
+	case metav1.FieldValidationIgnore:
+		return nil
+	}
+	if list, ok := runtime.AsStrictDecodingError(strict); ok {
+		for _, e := range list.Errors() {
+			addWarning(rq.w, e.Error())
+		}
+	}
+	return nil
+}
+
+// checkIdentity makes sure that the body's name and namespace are the URL's, and
+// fills in what the body leaves out.
+func (rq *request) checkIdentity(obj runtime.Object) error {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil // A kind without metadata has no identity of its own.
+	}
+	if rq.Name != "" {
+		switch m.GetName() {
+		case "":
+			m.SetName(rq.Name)
+		case rq.Name:
+		default:
+			return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), rq.Name))
+		}
+	}
+	if !rq.row.Namespaced {
+		m.SetNamespace("")
+		return nil
+	}
+	switch m.GetNamespace() {
+	case "":
+		m.SetNamespace(rq.Namespace)
+	case rq.Namespace:
+	default:
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}
+
+// groupResource names the resource in errors.
+func (rq *request) groupResource() schema.GroupResource { return rq.row.GroupResource() }

@@ -1,0 +1,173 @@
+package apiserver
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+)
+
+var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
+
+// gzipAbove is the size from which upstream compresses answers.
+const gzipAbove = 128 * 1024
+
+// writeBytes sends one document.
+func writeBytes(w http.ResponseWriter, r *http.Request, code int, contentType string, data []byte) {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-cache, private")
+	if len(data) > gzipAbove && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		h.Add("Vary", "Accept-Encoding")
+		w.WriteHeader(code)
+		compressor, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		if err != nil {
+			return
+		}
+		// A failed write means that the client has gone.
+		_, _ = compressor.Write(data)
+		_ = compressor.Close()
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	w.WriteHeader(code)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(data)
+	}
+}
+
+// writeObject sends an object that is not transformed.
+func (rq *request) writeObject(code int, gvk schema.GroupVersionKind, obj runtime.Object) error {
+	data, err := codec.Encode(rq.target.Media, gvk, obj)
+	if err != nil {
+		return encodeError(err)
+	}
+	writeBytes(rq.w, rq.r, code, rq.target.Media.ContentType(), rq.pretty(data))
+	return nil
+}
+
+// pretty indents JSON for a client that asks for it.
+func (rq *request) pretty(data []byte) []byte {
+	if rq.target.Media != codec.JSON || !isTrue(rq.query.Get("pretty")) {
+		return data
+	}
+	return indent(data)
+}
+
+func encodeError(err error) error {
+	var notProtobuf *codec.NotProtobufError
+	if errors.As(err, &notProtobuf) {
+		return notAcceptable()
+	}
+	return apierrors.NewInternalError(err)
+}
+
+// newStatus builds a Status error that apierrors has no constructor for.
+func newStatus(code int, reason metav1.StatusReason, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+	}}
+}
+
+func notAcceptable() error {
+	return newStatus(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"only the following media types are accepted: "+strings.Join(codec.Supported(), ", "))
+}
+
+func unsupportedMediaType(accepted ...string) error {
+	return newStatus(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(accepted, ", "))
+}
+
+// inputMedia is the format that Content-Type names; JSON when it names none.
+func inputMedia(r *http.Request) (codec.Media, error) {
+	header := r.Header.Get("Content-Type")
+	if header == "" {
+		return codec.JSON, nil
+	}
+	mediaType, _, err := mime.ParseMediaType(header)
+	if err == nil {
+		if media, ok := codec.ParseMedia(mediaType); ok {
+			return media, nil
+		}
+	}
+	return codec.JSON, unsupportedMediaType(codec.Supported()...)
+}
+
+// statusOf is the Status that tells a client of err.
+func statusOf(err error) metav1.Status {
+	var known apierrors.APIStatus
+	if errors.As(err, &known) {
+		status := known.Status()
+		if status.Code == 0 {
+			status.Code = http.StatusInternalServerError
+		}
+		if status.Status == "" {
+			status.Status = metav1.StatusFailure
+		}
+		return status
+	}
+	return apierrors.NewInternalError(err).ErrStatus
+}
+
+// writeError answers with the Status of err, in the format that the client accepts.
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
+	status := statusOf(err)
+	if seconds := retryAfter(&status); seconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
+	target, ok := codec.Negotiate(r.Header.Get("Accept"), codec.AllowTransforms)
+	if !ok {
+		target = codec.Target{}
+	}
+	data, encodeErr := codec.Encode(target.Media, statusKind, &status)
+	if encodeErr != nil {
+		http.Error(w, encodeErr.Error(), http.StatusInternalServerError)
+		return
+	}
+	writeBytes(w, r, int(status.Code), target.Media.ContentType(), data)
+}
+
+func retryAfter(status *metav1.Status) int {
+	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+		return int(status.Details.RetryAfterSeconds)
+	}
+	if status.Code == http.StatusTooManyRequests {
+		return 1
+	}
+	return 0
+}
+
+// maxWarnings bounds the Warning headers of one answer.
+const maxWarnings = 64
+
+// addWarning adds a Warning header (RFC 7234, 5.5), which kubectl prints.
+func addWarning(w http.ResponseWriter, text string) {
+	if len(w.Header()["Warning"]) >= maxWarnings {
+		return
+	}
+	if header, err := utilnet.NewWarningHeader(299, "", text); err == nil {
+		w.Header().Add("Warning", header)
+	}
+}
+
+func indent(data []byte) []byte {
+	var document json.RawMessage = data
+	out, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		return data
+	}
+	return append(out, '\n')
+}

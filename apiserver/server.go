@@ -1,0 +1,177 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/store"
+)
+
+// Options say what a Server stands on. Only Store must be given.
+type Options struct {
+	Store store.Store
+	// Clock defaults to the real one; Ledger may be nil; Random defaults to a new
+	// seed.
+	Clock  clock.Clock
+	Ledger *clock.Ledger
+	Random *clock.Random
+	// Resources defaults to the built-in table.
+	Resources *resources.Table
+	Logger    klog.Logger
+	// CompactionInterval is how often history is forgotten; what is younger than
+	// one interval stays. 0 is five minutes, as upstream; negative is never.
+	CompactionInterval time.Duration
+	// MaxWatchTime ends a watch after it, when the client names no shorter time;
+	// 0 is an hour.
+	MaxWatchTime time.Duration
+	// KubeVersion is what /version says; empty is DefaultVersion.
+	KubeVersion string
+}
+
+// DefaultVersion is the Kubernetes version whose API is served.
+const DefaultVersion = "v1.37.2"
+
+// Server is the apiserver.
+type Server struct {
+	opts      Options
+	table     *resources.Table
+	scheme    *runtime.Scheme
+	decoder   *codec.Decoder
+	stored    map[schema.GroupVersionResource]*storage.Objects
+	admission admission.Chain
+	log       *record.Log
+	metrics   *metrics
+	discovery *discovery
+	openapi   lazyHandler
+	fields    *fieldManagers
+	handler   http.Handler
+	compactor *compactor
+	expirer   *expirer
+
+	ready     atomic.Bool
+	requestID atomic.Uint64
+	// done is closed when the server stops; every watch ends then.
+	done     chan struct{}
+	stopOnce sync.Once
+	// inFlight are the requests being served.
+	inFlight sync.WaitGroup
+}
+
+// New returns a server that is ready to handle requests: its own objects
+// (namespaces, priority classes, the kubernetes Service) exist.
+func New(ctx context.Context, opts Options) (*Server, error) {
+	if opts.Store == nil {
+		return nil, errors.New("apiserver: a store is needed")
+	}
+	setDefaults(&opts)
+	s := &Server{
+		opts:    opts,
+		table:   opts.Resources,
+		scheme:  scheme.Scheme,
+		decoder: codec.NewDecoder(scheme.Scheme),
+		stored:  map[schema.GroupVersionResource]*storage.Objects{},
+		log:     record.NewLog(0),
+		metrics: newMetrics(),
+		done:    make(chan struct{}),
+	}
+	for _, row := range s.table.All() {
+		if row.Storage == nil && row.Via == nil {
+			s.stored[row.GVR()] = storage.New(storage.Config{
+				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
+			})
+		}
+	}
+	s.fields = newFieldManagers(s.scheme)
+	s.discovery = newDiscovery(s.table)
+	s.openapi = newOpenAPI(s.table, opts.KubeVersion)
+	s.admission = s.newAdmission()
+	s.handler = s.newHandler()
+	if err := s.bootstrap(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.compactor = startCompactor(opts.Store, opts.Clock, opts.CompactionInterval, opts.Logger)
+	s.expirer = s.startExpirer()
+	s.ready.Store(true)
+	return s, nil
+}
+
+func setDefaults(opts *Options) {
+	if opts.Clock == nil {
+		opts.Clock = clock.Real()
+	}
+	if opts.Random == nil {
+		opts.Random = clock.NewRandom(clock.NewSeed())
+	}
+	if opts.Resources == nil {
+		opts.Resources = resources.Builtin()
+	}
+	if opts.CompactionInterval == 0 {
+		opts.CompactionInterval = 5 * time.Minute
+	}
+	if opts.MaxWatchTime == 0 {
+		opts.MaxWatchTime = time.Hour
+	}
+	if opts.KubeVersion == "" {
+		opts.KubeVersion = DefaultVersion
+	}
+}
+
+// Handler is the whole handler chain.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Writes is the record of who wrote what, and why.
+func (s *Server) Writes() *record.Log { return s.log }
+
+// objects returns what a row's objects are kept in.
+func (s *Server) objects(row *resources.Resource) *storage.Objects {
+	if row.Storage != nil {
+		return s.stored[row.Storage.Resource]
+	}
+	return s.stored[row.GVR()]
+}
+
+// Close ends all watches, waits for the requests being served, and stops the watch
+// caches. The store stays open.
+func (s *Server) Close() {
+	s.stopOnce.Do(func() {
+		s.ready.Store(false)
+		close(s.done)
+	})
+	if s.compactor != nil {
+		s.compactor.stop()
+	}
+	if s.expirer != nil {
+		s.expirer.stop()
+	}
+	s.inFlight.Wait()
+	for _, objects := range s.stored {
+		objects.Close()
+	}
+}
+
+// bootstrap creates the objects that every cluster has.
+func (s *Server) bootstrap(ctx context.Context) error {
+	for _, obj := range resources.Bootstrap() {
+		if err := s.ensure(ctx, obj); err != nil {
+			return fmt.Errorf("creating the cluster's own objects: %w", err)
+		}
+	}
+	return nil
+}

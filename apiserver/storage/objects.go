@@ -1,0 +1,261 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/watchcache"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/store"
+)
+
+// Root is the prefix of all keys, as upstream's --etcd-prefix has it by default.
+const Root = "/registry/"
+
+// Config says what Objects needs.
+type Config struct {
+	// Resource is the row whose version is stored.
+	Resource *resources.Resource
+	Store    store.Store
+	Decoder  *codec.Decoder
+	Clock    clock.Clock
+	Ledger   *clock.Ledger
+}
+
+// Objects are the objects of one stored resource.
+type Objects struct {
+	row     *resources.Resource
+	prefix  string
+	store   store.Store
+	decoder *codec.Decoder
+	cache   *watchcache.Cache
+}
+
+// New returns the objects of one resource. Its watch cache starts on first use.
+func New(cfg Config) *Objects {
+	o := &Objects{row: cfg.Resource, store: cfg.Store, decoder: cfg.Decoder}
+	prefix := cfg.Resource.StoragePrefix
+	if prefix == "" {
+		prefix = cfg.Resource.Plural
+	}
+	o.prefix = Root + prefix + "/"
+	o.cache = watchcache.New(watchcache.Config{
+		Store:  cfg.Store,
+		Prefix: o.prefix,
+		Decode: o.decode,
+		Attrs:  o.attrs,
+		Clock:  cfg.Clock,
+		Ledger: cfg.Ledger,
+	})
+	return o
+}
+
+// Close stops the watch cache.
+func (o *Objects) Close() { o.cache.Close() }
+
+// Cache is the resource's watch cache.
+func (o *Objects) Cache() *watchcache.Cache { return o.cache }
+
+// Prefix is what the keys of a namespace start with; empty means all namespaces.
+func (o *Objects) Prefix(namespace string) string {
+	if namespace == "" {
+		return o.prefix
+	}
+	return o.prefix + namespace + "/"
+}
+
+// Key is the key of one object; namespace is empty for cluster-scoped ones.
+func (o *Objects) Key(namespace, name string) string { return o.Prefix(namespace) + name }
+
+func (o *Objects) attrs(obj runtime.Object) (labels.Set, fields.Set) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, nil
+	}
+	var set fields.Set
+	if o.row.Fields != nil {
+		set = o.row.Fields(obj)
+	}
+	if set == nil {
+		set = make(fields.Set, 2)
+	}
+	set["metadata.name"] = m.GetName()
+	if o.row.Namespaced {
+		set["metadata.namespace"] = m.GetNamespace()
+	}
+	return m.GetLabels(), set
+}
+
+func (o *Objects) decode(kv store.KeyValue) (runtime.Object, error) {
+	obj := o.row.New()
+	if err := o.decoder.DecodeStored(kv.Value, obj); err != nil {
+		return nil, fmt.Errorf("decoding %s at revision %d: %w", kv.Key, kv.ModRevision, err)
+	}
+	setRevision(obj, kv.ModRevision)
+	return obj, nil
+}
+
+// Get returns the newest object, or a NotFound error.
+func (o *Objects) Get(ctx context.Context, key, name string) (runtime.Object, error) {
+	obj, _, err := o.read(ctx, key, name)
+	return obj, err
+}
+
+func (o *Objects) read(ctx context.Context, key, name string) (runtime.Object, int64, error) {
+	kv, err := o.store.Get(ctx, key, 0)
+	if err != nil {
+		return nil, 0, o.translate(err, name)
+	}
+	obj, err := o.decode(*kv)
+	if err != nil {
+		return nil, 0, apierrors.NewInternalError(err)
+	}
+	return obj, kv.ModRevision, nil
+}
+
+// ListAt reads a page from the store at an exact revision (0: the newest).
+func (o *Objects) ListAt(ctx context.Context, prefix string, opts store.ListOptions) (*store.ListResult, []runtime.Object, error) {
+	page, err := o.store.List(ctx, prefix, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects := make([]runtime.Object, len(page.KeyValues))
+	for i, kv := range page.KeyValues {
+		if objects[i], err = o.decode(kv); err != nil {
+			return nil, nil, apierrors.NewInternalError(err)
+		}
+	}
+	return page, objects, nil
+}
+
+// Matches reports whether an object fits both selectors.
+func (o *Objects) Matches(obj runtime.Object, label labels.Selector, field fields.Selector) bool {
+	labelSet, fieldSet := o.attrs(obj)
+	return label.Matches(labelSet) && field.Matches(fieldSet)
+}
+
+// Create writes a new object and returns it with its resourceVersion.
+func (o *Objects) Create(ctx context.Context, key string, obj runtime.Object, dryRun bool) (runtime.Object, error) {
+	name := nameOf(obj)
+	if dryRun {
+		_, _, err := o.read(ctx, key, name)
+		if err == nil {
+			return nil, apierrors.NewAlreadyExists(o.row.GroupResource(), name)
+		}
+		if !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		return obj, nil
+	}
+	stored, err := o.put(ctx, key, obj, 0)
+	var conflict *store.ConflictError
+	if errors.As(err, &conflict) {
+		return nil, apierrors.NewAlreadyExists(o.row.GroupResource(), name)
+	}
+	if err != nil {
+		return nil, o.translate(err, name)
+	}
+	return stored, nil
+}
+
+// put writes obj if the key is at revision expected.
+func (o *Objects) put(ctx context.Context, key string, obj runtime.Object, expected int64) (runtime.Object, error) {
+	value, err := o.encode(obj)
+	if err != nil {
+		return nil, err
+	}
+	return o.putBytes(ctx, key, value, obj, expected)
+}
+
+func (o *Objects) encode(obj runtime.Object) ([]byte, error) {
+	clearRevision(obj)
+	value, err := codec.EncodeStored(o.row.GroupVersionKind, obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return value, nil
+}
+
+func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj runtime.Object, expected int64) (runtime.Object, error) {
+	cancel := o.cache.Wrote(key, value, obj)
+	revision, err := o.store.Put(ctx, key, value, expected)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	o.cache.Committed(revision)
+	return WithRevision(obj, revision), nil
+}
+
+// translate turns a store's error into the API's.
+func (o *Objects) translate(err error, name string) error {
+	return Translate(err, o.row.GroupResource(), name)
+}
+
+// Translate turns a store's error into the API error that a client should get.
+func Translate(err error, resource schema.GroupResource, name string) error {
+	var (
+		conflict    *store.ConflictError
+		compacted   *store.CompactedError
+		unavailable *store.UnavailableError
+		status      apierrors.APIStatus
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &status):
+		return err
+	case errors.Is(err, store.ErrNotFound):
+		return apierrors.NewNotFound(resource, name)
+	case errors.As(err, &conflict):
+		return apierrors.NewConflict(resource, name, errModified)
+	case errors.As(err, &compacted):
+		return apierrors.NewResourceExpired("The provided resource version is no longer available: " + err.Error())
+	case errors.As(err, &unavailable):
+		return apierrors.NewServiceUnavailable(err.Error())
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
+	}
+	return apierrors.NewInternalError(err)
+}
+
+// errModified is what a Conflict says when the object is newer than the client's.
+var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+
+// Conflict is the error for a write that was made against an older object.
+func Conflict(resource schema.GroupResource, name string) error {
+	return apierrors.NewConflict(resource, name, errModified)
+}
+
+func nameOf(obj runtime.Object) string {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return m.GetName()
+}
+
+func setRevision(obj runtime.Object, revision int64) {
+	if m, ok := obj.(metav1.Object); ok {
+		m.SetResourceVersion(strconv.FormatInt(revision, 10))
+	}
+}
+
+func clearRevision(obj runtime.Object) {
+	if m, ok := obj.(metav1.Object); ok {
+		m.SetResourceVersion("")
+		m.SetSelfLink("")
+	}
+}

@@ -1,0 +1,113 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+// errNoSuchCreate is a row that names the verb create without saying what it does.
+var errNoSuchCreate = errors.New("the row does not say what creating this subresource does")
+
+// serveSubresourceCreate serves POST on a subresource: what is sent changes the
+// parent (a Binding gives a Pod its node), and the answer is a Status.
+func serveSubresourceCreate(ctx context.Context, rq *request) error {
+	opts, err := rq.createOptions()
+	if err != nil {
+		return err
+	}
+	data, err := rq.body()
+	if err != nil {
+		return err
+	}
+	sent, err := rq.decode(data, rq.sub.GroupVersionKind, rq.sub.New(), opts.FieldValidation)
+	if err != nil {
+		return err
+	}
+	if err := rq.checkIdentity(sent); err != nil {
+		return err
+	}
+	switch {
+	case rq.sub.Delete != nil:
+		err = rq.deleteParent(ctx, sent, opts.DryRun)
+	case rq.sub.Writes():
+		err = rq.changeParent(ctx, sent, isDryRun(opts.DryRun))
+	default:
+		err = apierrors.NewInternalError(errNoSuchCreate)
+	}
+	if err != nil {
+		return err
+	}
+	return rq.writeObject(http.StatusCreated, statusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+}
+
+// changeParent applies a created subresource to its parent.
+func (rq *request) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
+	if err := rq.server.admission.Mutate(ctx, rq.attributes(admission.Create, sent, nil, dryRun)); err != nil {
+		return err
+	}
+	change := func(stored runtime.Object) (runtime.Object, error) {
+		parent := rq.fromStored(stored).DeepCopyObject()
+		if err := rq.sub.WriteInto(parent, sent, rq.server.opts.Clock.Now()); err != nil {
+			return nil, err
+		}
+		return rq.toStored(parent), nil
+	}
+	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, storage.UpdateOptions{DryRun: dryRun})
+	if err != nil {
+		return err
+	}
+	if !dryRun && !result.Unchanged {
+		rq.recordWrite(result.Object)
+	}
+	return nil
+}
+
+// deleteParent deletes the object that a subresource was created beneath.
+func (rq *request) deleteParent(ctx context.Context, sent runtime.Object, dryRun []string) error {
+	opts := &metav1.DeleteOptions{}
+	if asked := rq.sub.Delete(sent); asked != nil {
+		opts = asked
+	}
+	if len(dryRun) > 0 {
+		opts.DryRun = dryRun
+	}
+	_, _, err := rq.delete(ctx, opts)
+	return err
+}
+
+// serveVia serves the creation of a resource under which nothing is stored: it is
+// the creation of another row's subresource, named by the body.
+func serveVia(ctx context.Context, rq *request) error {
+	data, err := rq.body()
+	if err != nil {
+		return err
+	}
+	sent, err := rq.decode(data, rq.row.GroupVersionKind, rq.row.New(), "")
+	if err != nil {
+		return err
+	}
+	if err := rq.checkIdentity(sent); err != nil {
+		return err
+	}
+	m, err := meta.Accessor(sent)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	via := rq.row.Via
+	rq.Name, rq.Subresource = m.GetName(), via.Subresource
+	rq.row = rq.server.table.Lookup(via.Resource)
+	rq.sub, rq.objects = rq.row.Subresource(via.Subresource), rq.server.objects(rq.row)
+	if err := rq.changeParent(ctx, sent, isDryRun(rq.query["dryRun"])); err != nil {
+		return err
+	}
+	return rq.writeObject(http.StatusCreated, statusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+}

@@ -1,0 +1,139 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/resources"
+)
+
+const kindTable = "Table"
+
+// writeResult sends one object in the form that the client accepts.
+func (rq *request) writeResult(code int, obj runtime.Object) error {
+	switch rq.target.As.Kind {
+	case "":
+		return rq.writeObject(code, rq.kind(), obj)
+	case kindTable:
+		opts, err := rq.tableOptions()
+		if err != nil {
+			return err
+		}
+		table, err := rq.newTable(opts, metav1.ListMeta{ResourceVersion: resourceVersionOf(obj)}, &page{objects: []runtime.Object{obj}})
+		if err != nil {
+			return err
+		}
+		return rq.writeObject(code, rq.target.As, table)
+	}
+	partial, err := partialMetadata(obj)
+	if err != nil {
+		return err
+	}
+	return rq.writeObject(code, rq.target.As.GroupVersion().WithKind("PartialObjectMetadata"), partial)
+}
+
+// writeList sends a page in the form that the client accepts.
+func (rq *request) writeList(p *page) error {
+	switch rq.target.As.Kind {
+	case "":
+		data, err := codec.EncodeList(rq.target.Media, rq.row.GroupVersion().WithKind(rq.row.ListKind), p.meta, p)
+		if err != nil {
+			return encodeError(err)
+		}
+		writeBytes(rq.w, rq.r, 200, rq.target.Media.ContentType(), rq.pretty(data))
+		return nil
+	case kindTable:
+		opts, err := rq.tableOptions()
+		if err != nil {
+			return err
+		}
+		table, err := rq.newTable(opts, p.meta, p)
+		if err != nil {
+			return err
+		}
+		return rq.writeObject(200, rq.target.As, table)
+	}
+	list := &metav1.PartialObjectMetadataList{ListMeta: p.meta, Items: make([]metav1.PartialObjectMetadata, p.Len())}
+	kind := rq.target.As.GroupVersion().WithKind("PartialObjectMetadata")
+	for i := range list.Items {
+		partial, err := partialMetadata(p.At(i))
+		if err != nil {
+			return err
+		}
+		partial.SetGroupVersionKind(kind)
+		list.Items[i] = *partial
+	}
+	return rq.writeObject(200, rq.target.As.GroupVersion().WithKind("PartialObjectMetadataList"), list)
+}
+
+// partialMetadata is an object's metadata by itself.
+func partialMetadata(obj runtime.Object) (*metav1.PartialObjectMetadata, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, notAcceptable()
+	}
+	return meta.AsPartialObjectMetadata(m), nil
+}
+
+// newTable makes the Table of a page. A nil opts.NoHeaders means with columns.
+func (rq *request) newTable(opts *metav1.TableOptions, listMeta metav1.ListMeta, p *page) (*metav1.Table, error) {
+	table := &metav1.Table{ListMeta: listMeta, Rows: make([]metav1.TableRow, p.Len())}
+	columns, cells := printer(rq.row)
+	if !opts.NoHeaders {
+		table.ColumnDefinitions = columns
+	}
+	now := rq.server.opts.Clock.Now()
+	for i := range table.Rows {
+		obj := p.At(i)
+		raw, err := rq.rowObject(opts.IncludeObject, obj)
+		if err != nil {
+			return nil, err
+		}
+		table.Rows[i] = metav1.TableRow{Cells: cells(obj, now), Object: runtime.RawExtension{Raw: raw}}
+	}
+	return table, nil
+}
+
+// rowObject is what a row carries of its object: the metadata unless the client
+// says otherwise.
+func (rq *request) rowObject(include metav1.IncludeObjectPolicy, obj runtime.Object) ([]byte, error) {
+	switch include {
+	case metav1.IncludeNone:
+		return nil, nil
+	case metav1.IncludeObject:
+		data, err := codec.Encode(codec.JSON, rq.kind(), obj)
+		return data, err
+	}
+	partial, err := partialMetadata(obj)
+	if err != nil {
+		return nil, err
+	}
+	partial.SetGroupVersionKind(schema.GroupVersionKind{Group: rq.target.As.Group, Version: rq.target.As.Version, Kind: "PartialObjectMetadata"})
+	data, err := json.Marshal(partial)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("encoding a table row: %w", err))
+	}
+	return data, nil
+}
+
+func printer(row *resources.Resource) ([]metav1.TableColumnDefinition, cellsFunc) {
+	if row.Cells != nil {
+		return row.Columns, row.Cells
+	}
+	return defaultColumns, defaultCells
+}
+
+func resourceVersionOf(obj runtime.Object) string {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return m.GetResourceVersion()
+}

@@ -1,0 +1,238 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+// serveUpdate serves PUT on an object or a subresource.
+func serveUpdate(ctx context.Context, rq *request) error {
+	opts, err := rq.updateOptions()
+	if err != nil {
+		return err
+	}
+	data, err := rq.body()
+	if err != nil {
+		return err
+	}
+	sent, err := rq.decode(data, rq.kind(), rq.newBody(), opts.FieldValidation)
+	if err != nil {
+		return err
+	}
+	if err := rq.checkIdentity(sent); err != nil {
+		return err
+	}
+	w := write{
+		manager: fieldOwner(rq.r, opts.FieldManager),
+		dryRun:  isDryRun(opts.DryRun),
+		// A try must not see what an earlier one did to the body.
+		make: func(runtime.Object) (runtime.Object, error) { return sent.DeepCopyObject(), nil },
+	}
+	w.createIfMissing = rq.row.Strategy.AllowCreateOnUpdate && rq.sub == nil
+	return rq.update(ctx, w)
+}
+
+// newBody is an empty object of what the request speaks.
+func (rq *request) newBody() runtime.Object {
+	if rq.sub != nil && rq.sub.New != nil {
+		return rq.sub.New()
+	}
+	return rq.row.New()
+}
+
+// write is an update or a patch: how the new state is made from the current one.
+type write struct {
+	manager string
+	dryRun  bool
+	// apply says that managed fields are dealt with by make (server-side apply).
+	apply           bool
+	createIfMissing bool
+	// make returns the object that the client wants, given the current one (of the
+	// kind that the request speaks; nil when there is none), which it must not
+	// change.
+	make func(current runtime.Object) (runtime.Object, error)
+}
+
+// update carries a write through admission, preparation, validation and the store,
+// against the newest object.
+func (rq *request) update(ctx context.Context, w write) error {
+	var answer runtime.Object
+	change := func(stored runtime.Object) (runtime.Object, error) {
+		if stored == nil {
+			obj, err := rq.changeToNew(ctx, w)
+			return obj, err
+		}
+		obj, gone, err := rq.changeExisting(ctx, w, rq.fromStored(stored))
+		if err != nil {
+			return nil, err
+		}
+		if obj == nil {
+			return stored, nil
+		}
+		if gone {
+			return rq.toStored(obj), storage.ErrDelete
+		}
+		return rq.toStored(obj), nil
+	}
+	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, storage.UpdateOptions{CreateIfMissing: w.createIfMissing, DryRun: w.dryRun})
+	if err != nil {
+		return err
+	}
+	if !w.dryRun && !result.Unchanged {
+		rq.recordWrite(result.Object)
+	}
+	answer = rq.fromStored(result.Object)
+	rq.warn(answer, nil)
+	if rq.sub != nil && rq.sub.Get != nil {
+		if answer, err = rq.sub.Get(answer); err != nil {
+			return err
+		}
+	}
+	return rq.writeResult(created(result.Created), answer)
+}
+
+// changeToNew makes the object that an update or apply creates.
+func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, error) {
+	obj, err := w.make(nil)
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if m.GetUID() != "" && !w.apply {
+		return nil, apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", m.GetUID(), "")) //nolint:staticcheck // the API's text
+	}
+	m.SetResourceVersion("")
+	applyDefaults(rq.row, obj)
+	if err := rq.admitCreate(ctx, obj, w.dryRun); err != nil {
+		return nil, err
+	}
+	if !w.apply {
+		if obj, err = rq.server.fields.trackCreate(rq, obj, w.manager); err != nil {
+			return nil, err
+		}
+	}
+	return rq.toStored(obj), nil
+}
+
+// changeExisting makes the new state of an existing object. gone says that the
+// object's last finalizer went, so that it is to be removed. A nil object means
+// that nothing changes.
+func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Object) (obj runtime.Object, gone bool, err error) {
+	if obj, err = rq.wanted(w, old); err != nil {
+		return nil, false, err
+	}
+	if err := rq.checkVersion(obj, old); err != nil {
+		return nil, false, err
+	}
+	applyDefaults(rq.row, obj)
+	attributes := rq.attributes(admission.Update, obj, old, w.dryRun)
+	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
+		return nil, false, err
+	}
+	if err := rq.server.prepareUpdate(rq.row, rq.Subresource, obj, old); err != nil {
+		return nil, false, err
+	}
+	if err := validateUpdate(rq.row, rq.Subresource, obj, old); err != nil {
+		return nil, false, err
+	}
+	if err := rq.server.admission.Check(ctx, attributes); err != nil {
+		return nil, false, err
+	}
+	if !w.apply {
+		if obj, err = rq.server.fields.trackUpdate(rq, obj, old, w.manager); err != nil {
+			return nil, false, err
+		}
+	}
+	return obj, readyToGo(rq, obj), nil
+}
+
+// wanted is the whole object that the client wants, whichever part it spoke of.
+func (rq *request) wanted(w write, old runtime.Object) (runtime.Object, error) {
+	if rq.sub == nil || !rq.sub.Writes() {
+		return w.make(old)
+	}
+	current := old
+	if rq.sub.Get != nil {
+		var err error
+		if current, err = rq.sub.Get(old); err != nil {
+			return nil, err
+		}
+	}
+	spoken, err := w.make(current)
+	if err != nil {
+		return nil, err
+	}
+	parent := old.DeepCopyObject()
+	if err := rq.sub.WriteInto(parent, spoken, rq.server.opts.Clock.Now()); err != nil {
+		return nil, err
+	}
+	// The version that the client saw is on what it sent.
+	if sent, err := meta.Accessor(spoken); err == nil {
+		m, err := meta.Accessor(parent)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		m.SetResourceVersion(sent.GetResourceVersion())
+	}
+	return parent, nil
+}
+
+// checkVersion is optimistic concurrency: an update that names a resourceVersion or
+// UID is made against that one or not at all.
+func (rq *request) checkVersion(obj, old runtime.Object) error {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	o, err := meta.Accessor(old)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if m.GetUID() != "" && m.GetUID() != o.GetUID() {
+		return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", m.GetUID(), o.GetUID())) //nolint:staticcheck // the API's text
+	}
+	switch m.GetResourceVersion() {
+	case o.GetResourceVersion():
+		return nil
+	case "", "0":
+		if !rq.row.Strategy.ForbidUnconditionalUpdate {
+			return nil
+		}
+		return invalid(rq.row, rq.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), m.GetResourceVersion(), "must be specified for an update")})
+	}
+	if _, err := storage.ParseRevision(m.GetResourceVersion()); err != nil {
+		return badResourceVersion(err)
+	}
+	return storage.Conflict(rq.groupResource(), rq.Name)
+}
+
+// readyToGo reports whether an object that is being deleted has nothing left to
+// wait for after this update.
+func readyToGo(rq *request, obj runtime.Object) bool {
+	m, err := meta.Accessor(obj)
+	if err != nil || m.GetDeletionTimestamp() == nil {
+		return false
+	}
+	return !hasFinalizers(rq.row.Strategy.Finalizing, obj, m) && graceIsOver(m)
+}
+
+func hasFinalizers(finalizing func(runtime.Object) bool, obj runtime.Object, m metav1.Object) bool {
+	return len(m.GetFinalizers()) > 0 || (finalizing != nil && finalizing(obj))
+}
+
+func graceIsOver(m metav1.Object) bool {
+	seconds := m.GetDeletionGracePeriodSeconds()
+	return seconds == nil || *seconds == 0
+}

@@ -1,0 +1,245 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/watchcache"
+)
+
+// serveWatch serves GET on a collection with watch=true: a chunked stream of
+// events that ends when the client goes, its time is over, the server stops, or
+// the client is too slow.
+func serveWatch(ctx context.Context, rq *request) error {
+	opts, err := rq.listOptions()
+	if err != nil {
+		return err
+	}
+	revision, err := storage.ParseRevision(opts.ResourceVersion)
+	if err != nil {
+		return badResourceVersion(err)
+	}
+	flusher, ok := rq.w.(http.Flusher)
+	if !ok {
+		return notAcceptable()
+	}
+	encoder, err := newEventEncoder(rq)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := rq.watchContext(ctx, opts)
+	defer cancel()
+	watcher, err := rq.objects.Cache().Watch(ctx, watchOptions(rq, opts, revision))
+	if err != nil {
+		return storage.Translate(err, rq.groupResource(), "")
+	}
+	defer watcher.Stop()
+	header := rq.w.Header()
+	header.Set("Content-Type", rq.target.Media.StreamContentType())
+	header.Set("Cache-Control", "no-cache, private")
+	rq.w.WriteHeader(http.StatusOK)
+	flusher.Flush()
+	rq.stream(ctx, watcher, encoder, flusher)
+	return nil
+}
+
+func watchOptions(rq *request, opts *listOptions, revision int64) watchcache.WatchOptions {
+	return watchcache.WatchOptions{
+		Prefix: rq.prefix(), Label: opts.label, Field: opts.field, Revision: revision,
+		SendInitialEvents: opts.SendInitialEvents, Bookmarks: opts.AllowWatchBookmarks,
+	}
+}
+
+// watchContext ends a watch at the time that the client names, or after the
+// server's own limit, spread so that clients do not all return at once.
+func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context.Context, context.CancelFunc) {
+	limit := rq.server.opts.MaxWatchTime
+	limit += time.Duration(rq.server.opts.Random.Float64() * float64(limit))
+	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0 {
+		limit = time.Duration(*opts.TimeoutSeconds) * time.Second
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	timer := rq.server.opts.Clock.AfterFunc(limit, cancel)
+	stop := context.AfterFunc(ctx, func() { timer.Stop() })
+	go func() {
+		select {
+		case <-rq.server.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { stop(); timer.Stop(); cancel() }
+}
+
+// stream writes batches of events until the watch ends. A watch that is dropped for
+// a reason of the server's ends with an ERROR event.
+func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, encoder *eventEncoder, flusher http.Flusher) {
+	var buf []byte
+	for {
+		events, err := watcher.Next(ctx)
+		if err != nil {
+			rq.endStream(err, encoder, flusher)
+			return
+		}
+		buf = buf[:0]
+		for i := range events {
+			if buf, err = encoder.append(buf, &events[i]); err != nil {
+				rq.endStream(err, encoder, flusher)
+				return
+			}
+		}
+		if _, err := rq.w.Write(buf); err != nil {
+			return
+		}
+		flusher.Flush()
+	}
+}
+
+func (rq *request) endStream(err error, encoder *eventEncoder, flusher http.Flusher) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, watchcache.ErrClosed) {
+		return
+	}
+	status := statusOf(storage.Translate(err, rq.groupResource(), ""))
+	frame, encodeErr := encoder.appendError(nil, &status)
+	if encodeErr != nil {
+		rq.server.opts.Logger.Error(encodeErr, "Encoding the end of a watch", "resource", rq.GVR)
+		return
+	}
+	if _, err := rq.w.Write(frame); err == nil {
+		flusher.Flush()
+	}
+}
+
+// eventEncoder turns events into frames of one media type. The bytes of an object
+// are made once for all watchers that want the same form.
+type eventEncoder struct {
+	rq     *request
+	form   string
+	encode func(obj runtime.Object) ([]byte, error)
+	// headers is the form of a Table's first event, which carries the columns.
+	headers       func(obj runtime.Object) ([]byte, error)
+	headersNeeded bool
+}
+
+func newEventEncoder(rq *request) (*eventEncoder, error) {
+	kind, media := rq.row.GroupVersionKind, rq.target.Media
+	if media == codec.YAML {
+		return nil, notAcceptable()
+	}
+	e := &eventEncoder{rq: rq, form: kind.Group + "/" + kind.Version + ";" + rq.target.Form()}
+	switch rq.target.As.Kind {
+	case "":
+		e.encode = func(obj runtime.Object) ([]byte, error) { return codec.Encode(media, kind, rq.fromStored(obj)) }
+	case kindTable:
+		opts, err := rq.tableOptions()
+		if err != nil {
+			return nil, err
+		}
+		e.tableForms(*opts)
+	default:
+		e.encode = func(obj runtime.Object) ([]byte, error) {
+			partial, err := partialMetadata(obj)
+			if err != nil {
+				return nil, err
+			}
+			return codec.Encode(media, rq.target.As.GroupVersion().WithKind("PartialObjectMetadata"), partial)
+		}
+	}
+	return e, nil
+}
+
+// tableForms encodes objects as Tables of one row. Ages move on, so that their
+// bytes are never shared.
+func (e *eventEncoder) tableForms(opts metav1.TableOptions) {
+	rq := e.rq
+	table := func(opts metav1.TableOptions) func(runtime.Object) ([]byte, error) {
+		return func(obj runtime.Object) ([]byte, error) {
+			obj = rq.fromStored(obj)
+			t, err := rq.newTable(&opts, metav1.ListMeta{ResourceVersion: resourceVersionOf(obj)}, &page{objects: []runtime.Object{obj}})
+			if err != nil {
+				return nil, err
+			}
+			return codec.Encode(rq.target.Media, rq.target.As, t)
+		}
+	}
+	e.form = ""
+	e.headers, e.headersNeeded = table(opts), true
+	opts.NoHeaders = true
+	e.encode = table(opts)
+}
+
+func (e *eventEncoder) append(buf []byte, event *watchcache.Event) ([]byte, error) {
+	if event.Type == watch.Bookmark {
+		return e.appendBookmark(buf, event)
+	}
+	var object []byte
+	var err error
+	switch {
+	case e.headersNeeded:
+		e.headersNeeded = false
+		object, err = e.headers(event.Entry.Object)
+	case e.form == "":
+		object, err = e.encode(event.Entry.Object)
+	default:
+		object, err = event.Entry.Encoded(e.form, e.encode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return codec.AppendWatchFrame(buf, e.rq.target.Media, event.Type, object)
+}
+
+// appendBookmark sends an object of the kind that has nothing but the revision that
+// the client has seen everything up to.
+func (e *eventEncoder) appendBookmark(buf []byte, event *watchcache.Event) ([]byte, error) {
+	obj := e.rq.row.New()
+	m, ok := obj.(metav1.Object)
+	if !ok {
+		return buf, nil
+	}
+	m.SetResourceVersion(strconv.FormatInt(event.Entry.Revision, 10))
+	if event.InitialEventsEnd {
+		m.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	}
+	var object []byte
+	var err error
+	if e.rq.target.As.Kind == "" {
+		object, err = codec.Encode(e.rq.target.Media, e.rq.row.GroupVersionKind, obj)
+	} else {
+		object, err = e.bookmarkAs(obj)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return codec.AppendWatchFrame(buf, e.rq.target.Media, watch.Bookmark, object)
+}
+
+// bookmarkAs is a bookmark in a transformed stream: a Table of no rows, or partial
+// metadata.
+func (e *eventEncoder) bookmarkAs(obj runtime.Object) ([]byte, error) {
+	if e.rq.target.As.Kind != kindTable {
+		return e.encode(obj)
+	}
+	t, err := e.rq.newTable(&metav1.TableOptions{NoHeaders: true}, metav1.ListMeta{ResourceVersion: resourceVersionOf(obj)}, &page{objects: []runtime.Object{obj}})
+	if err != nil {
+		return nil, err
+	}
+	return codec.Encode(e.rq.target.Media, e.rq.target.As, t)
+}
+
+func (e *eventEncoder) appendError(buf []byte, status *metav1.Status) ([]byte, error) {
+	object, err := codec.Encode(e.rq.target.Media, statusKind, status)
+	if err != nil {
+		return nil, err
+	}
+	return codec.AppendWatchFrame(buf, e.rq.target.Media, watch.Error, object)
+}

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"k8s.io/klog/v2"
+)
+
+// EmbeddedOptions configure OpenEmbedded. The zero value is an ephemeral store.
+type EmbeddedOptions struct {
+	// DataDir keeps the store over restarts, with an fsync before a write is
+	// acknowledged. It has the layout of an etcd data directory. Empty: the store
+	// lives in a temporary directory, without fsync, and Close removes it.
+	DataDir string
+	// QuotaBytes is how large the database may grow before writes fail with an
+	// UnavailableError. 0 is 8 GiB.
+	QuotaBytes int64
+	// Logger gets what etcd logs from warnings up. The zero value discards it.
+	Logger klog.Logger
+}
+
+// embedded is an etcd server of one member in this process, with no listener.
+// Writes go through its raft log as any client's would. Reads and watches take
+// the applied state directly: this process is the only client and the only
+// member, and a write is acknowledged after it was applied, so what is applied
+// is never older than what anybody has been told.
+type embedded struct {
+	etcd    *embed.Etcd
+	server  *etcdserver.EtcdServer
+	kv      mvcc.WatchableKV
+	hub     *hub
+	failure *failure
+	cleanup []func() error
+
+	closeOnce sync.Once
+	closeErr  error
+	closed    atomic.Bool
+}
+
+// OpenEmbedded starts an etcd in this process and returns once it takes writes.
+// No port and no socket is opened. Any number of stores may be open at a time;
+// two on one DataDir are refused, whichever process holds the first. A damaged
+// or unreadable directory is an error and is left as it is.
+func OpenEmbedded(ctx context.Context, opts EmbeddedOptions) (Store, error) {
+	s := &embedded{failure: newFailure()}
+	if err := s.open(ctx, opts); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *embedded) open(ctx context.Context, opts EmbeddedOptions) error {
+	dir, err := s.takeDir(opts.DataDir)
+	if err != nil {
+		return err
+	}
+	s.etcd, err = startEtcd(ctx, etcdConfig(dir, opts, s.failure), s.failure)
+	if err != nil {
+		return fmt.Errorf("starting the embedded etcd on %s: %w", dir, err)
+	}
+	s.server = s.etcd.Server
+	s.kv = s.server.KV()
+	s.hub, err = newHub(s.kv, s.server.Backend(), s.failure)
+	return err
+}
+
+// takeDir returns the directory to work in, made and locked.
+func (s *embedded) takeDir(dataDir string) (string, error) {
+	if dataDir == "" {
+		dir, err := os.MkdirTemp("", "minikcm-etcd-")
+		if err != nil {
+			return "", fmt.Errorf("making a temporary directory for the embedded etcd: %w", err)
+		}
+		s.cleanup = append(s.cleanup, func() error { return os.RemoveAll(dir) })
+		return dir, nil
+	}
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return "", fmt.Errorf("making the data directory: %w", err)
+	}
+	lock, err := fileutil.TryLockFile(filepath.Join(dataDir, "minikcm.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		return "", fmt.Errorf("data directory %s is in use by another process", dataDir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("locking the data directory: %w", err)
+	}
+	s.cleanup = append(s.cleanup, lock.Close)
+	return dataDir, verifyDataDir(dataDir)
+}
+
+// Close implements Store.
+func (s *embedded) Close() error {
+	s.closeOnce.Do(func() {
+		s.closed.Store(true)
+		if s.hub != nil {
+			s.hub.close()
+		}
+		if s.etcd != nil {
+			stopEtcd(s.etcd, s.failure)
+		}
+		var errs []error
+		for _, f := range s.cleanup {
+			errs = append(errs, f())
+		}
+		s.closeErr = errors.Join(errs...)
+	})
+	return s.closeErr
+}

@@ -1,0 +1,213 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/pkg/v3/traceutil"
+	etcderrors "go.etcd.io/etcd/server/v3/etcdserver/errors"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+)
+
+// Get implements Store.
+func (s *embedded) Get(ctx context.Context, key string, revision int64) (*KeyValue, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, fmt.Errorf("getting %q: %w", key, err)
+	}
+	// The shared buffer mode holds a lock for the microseconds of one lookup; the
+	// concurrent mode copies all that was written since the last commit.
+	result, err := s.read(ctx, mvcc.SharedBufReadTxMode, []byte(key), nil, mvcc.RangeOptions{Rev: revision})
+	if err != nil {
+		return nil, fmt.Errorf("getting %q: %w", key, err)
+	}
+	if len(result.KVs) == 0 {
+		return nil, fmt.Errorf("getting %q: %w", key, ErrNotFound)
+	}
+	kv := fromProto(result.KVs[0])
+	return &kv, nil
+}
+
+// List implements Store.
+func (s *embedded) List(ctx context.Context, prefix string, opts ListOptions) (*ListResult, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, fmt.Errorf("listing %q: %w", prefix, err)
+	}
+	start, end := listRange(prefix, opts.From)
+	result, err := s.read(ctx, mvcc.ConcurrentReadTxMode, start, end, mvcc.RangeOptions{
+		Rev: opts.Revision, Limit: opts.Limit, FastKeysOnly: opts.KeysOnly, WithTotalCount: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing %q: %w", prefix, err)
+	}
+	list := &ListResult{Revision: result.Rev, Count: int64(result.Count)}
+	if opts.Revision > 0 {
+		list.Revision = opts.Revision
+	}
+	list.KeyValues = make([]KeyValue, len(result.KVs))
+	for i, kv := range result.KVs {
+		list.KeyValues[i] = fromProto(kv)
+	}
+	return list, nil
+}
+
+// read reads the applied state. etcd tells its watchers of a revision a moment
+// before that revision can be read: whoever acts on an event must not read a
+// state from before it, so a read that comes too early waits until etcd has
+// finished what it is applying.
+func (s *embedded) read(ctx context.Context, mode mvcc.ReadTxMode, start, end []byte, opts mvcc.RangeOptions) (*mvcc.RangeResult, error) {
+	seen := s.hub.revision()
+	for {
+		txn := s.kv.Read(mode, traceutil.TODO())
+		if txn.Rev() < seen {
+			txn.End()
+			if err := s.server.LinearizableReadNotify(ctx); err != nil {
+				return nil, s.failed(ctx, err)
+			}
+			continue
+		}
+		result, err := txn.Range(ctx, start, end, opts)
+		newest, compacted := txn.Rev(), txn.FirstRev()
+		txn.End()
+		switch {
+		case errors.Is(err, mvcc.ErrFutureRev):
+			return nil, &FutureRevisionError{Current: newest}
+		case errors.Is(err, mvcc.ErrCompacted):
+			return nil, &CompactedError{Compacted: compacted}
+		case err != nil:
+			return nil, s.failed(ctx, err)
+		}
+		return result, nil
+	}
+}
+
+// Put implements Store.
+func (s *embedded) Put(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
+	revision, err := s.write(ctx, key, expected, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
+		RequestPut: &pb.PutRequest{Key: []byte(key), Value: value},
+	}})
+	if err != nil {
+		return 0, fmt.Errorf("putting %q: %w", key, err)
+	}
+	return revision, nil
+}
+
+// Delete implements Store.
+func (s *embedded) Delete(ctx context.Context, key string, expected int64) (int64, error) {
+	if expected == 0 {
+		// No key is at revision 0: with etcd's comparison a missing key would
+		// match, and deleting it would look like a success.
+		expected = -1
+	}
+	revision, err := s.write(ctx, key, expected, &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{
+		RequestDeleteRange: &pb.DeleteRangeRequest{Key: []byte(key)},
+	}})
+	if err != nil {
+		return 0, fmt.Errorf("deleting %q: %w", key, err)
+	}
+	return revision, nil
+}
+
+// write does op if the key's ModRevision is expected.
+func (s *embedded) write(ctx context.Context, key string, expected int64, op *pb.RequestOp) (int64, error) {
+	if err := s.usable(ctx); err != nil {
+		return 0, err
+	}
+	bytesKey := []byte(key)
+	response, err := s.server.Txn(ctx, &pb.TxnRequest{
+		Compare: []*pb.Compare{{
+			Result: pb.Compare_EQUAL, Target: pb.Compare_MOD, Key: bytesKey,
+			TargetUnion: &pb.Compare_ModRevision{ModRevision: expected},
+		}},
+		Success: []*pb.RequestOp{op},
+		Failure: []*pb.RequestOp{{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: bytesKey}}}},
+	})
+	if err != nil {
+		return 0, s.failed(ctx, err)
+	}
+	if response.Succeeded {
+		return response.Header.Revision, nil
+	}
+	conflict := &ConflictError{Key: key}
+	if kvs := response.Responses[0].GetResponseRange().GetKvs(); len(kvs) > 0 {
+		current := fromProto(kvs[0])
+		conflict.Current = &current
+	}
+	return 0, conflict
+}
+
+// Revision implements Store.
+func (s *embedded) Revision(ctx context.Context) (int64, error) {
+	if err := s.usable(ctx); err != nil {
+		return 0, fmt.Errorf("reading the newest revision: %w", err)
+	}
+	return max(s.kv.Rev(), s.hub.revision()), nil
+}
+
+// Compact implements Store.
+func (s *embedded) Compact(ctx context.Context, revision int64) error {
+	if err := s.usable(ctx); err != nil {
+		return fmt.Errorf("compacting to revision %d: %w", revision, err)
+	}
+	_, err := s.server.Compact(ctx, &pb.CompactionRequest{Revision: revision})
+	switch {
+	case errors.Is(err, mvcc.ErrCompacted):
+		return nil // already done
+	case errors.Is(err, mvcc.ErrFutureRev):
+		err = &FutureRevisionError{Current: s.kv.Rev()}
+	case err != nil:
+		err = s.failed(ctx, err)
+	default:
+		return nil
+	}
+	return fmt.Errorf("compacting to revision %d: %w", revision, err)
+}
+
+// Watch implements Store.
+func (s *embedded) Watch(ctx context.Context, prefix string, from int64) (Watch, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, fmt.Errorf("watching %q: %w", prefix, err)
+	}
+	w, err := s.hub.watch(ctx, prefix, from)
+	if err != nil {
+		return nil, fmt.Errorf("watching %q: %w", prefix, err)
+	}
+	return w, nil
+}
+
+// RequestProgress implements Store.
+func (s *embedded) RequestProgress(ctx context.Context) error {
+	if err := s.usable(ctx); err != nil {
+		return fmt.Errorf("requesting progress: %w", err)
+	}
+	s.hub.requestProgress()
+	return nil
+}
+
+// usable returns why no operation can be done, or nil.
+func (s *embedded) usable(ctx context.Context) error {
+	if s.closed.Load() {
+		return &UnavailableError{Err: errClosed}
+	}
+	if err := s.failure.get(); err != nil {
+		return &UnavailableError{Err: err}
+	}
+	return ctx.Err()
+}
+
+// failed says what an error of etcd's means for the caller.
+func (s *embedded) failed(ctx context.Context, err error) error {
+	if broken := s.usable(ctx); broken != nil {
+		return broken
+	}
+	if errors.Is(err, etcderrors.ErrRequestTooLarge) {
+		return ErrTooLarge
+	}
+	return &UnavailableError{Err: err}
+}
+
+func fromProto(kv *mvccpb.KeyValue) KeyValue {
+	return KeyValue{Key: string(kv.Key), Value: kv.Value, CreateRevision: kv.CreateRevision, ModRevision: kv.ModRevision}
+}

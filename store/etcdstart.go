@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+	"go.uber.org/zap"
+)
+
+const (
+	// memberName and peerURL are written into a new data directory. Nothing
+	// listens there: a cluster of one has no peers.
+	memberName = "minikcm"
+	peerURL    = "http://127.0.0.1:2380"
+
+	tickMs     = 10
+	electionMs = 100
+
+	defaultQuota = 8 << 30
+	// maxRequestBytes leaves room for an object of 3 MiB, the largest body that
+	// the apiserver takes, and what surrounds it.
+	maxRequestBytes = 4 << 20
+	// snapshotCount is after how many writes etcd saves its raft state and lets go
+	// of the log, which it holds in memory: half a thousand writes of a few kB.
+	snapshotCount = 5000
+	catchUpCount  = 1
+
+	lockTimeout = 200 * time.Millisecond
+)
+
+func etcdConfig(dir string, opts EmbeddedOptions, f *failure) *embed.Config {
+	cfg := embed.NewConfig()
+	cfg.Name = memberName
+	cfg.Dir = dir
+	cfg.ListenPeerUrls, cfg.ListenClientUrls, cfg.AdvertiseClientUrls = nil, nil, nil
+	cfg.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:2380"}}
+	cfg.InitialCluster = memberName + "=" + peerURL
+	cfg.EnableGRPCGateway = false
+	cfg.TickMs, cfg.ElectionMs = tickMs, electionMs
+	cfg.UnsafeNoFsync = opts.DataDir == ""
+	cfg.QuotaBackendBytes = opts.QuotaBytes
+	if cfg.QuotaBackendBytes == 0 {
+		cfg.QuotaBackendBytes = defaultQuota
+	}
+	cfg.MaxRequestBytes = maxRequestBytes
+	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = snapshotCount, catchUpCount
+	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModePeriodic, "0"
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(opts.Logger, f))
+	return cfg
+}
+
+// startEtcd returns when the server takes writes. etcd ends the process when it
+// finds its files damaged; here that ends only the goroutine it happens on.
+func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd, error) {
+	var (
+		etcd *embed.Etcd
+		err  error
+		done = make(chan struct{})
+	)
+	go func() {
+		defer close(done)
+		defer f.recover()
+		// A truncated database file is mapped memory with nothing behind it.
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		etcd, err = embed.StartEtcd(cfg)
+	}()
+	<-done
+	if broken := f.get(); broken != nil {
+		return etcd, broken
+	}
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-etcd.Server.ReadyNotify():
+		return etcd, nil
+	case <-f.happened:
+		return etcd, f.get()
+	case <-etcd.Server.StopNotify():
+		return etcd, errors.New("it stopped")
+	case <-ctx.Done():
+		return etcd, ctx.Err()
+	}
+}
+
+// stopEtcd waits for etcd's end, unless it is broken: then some of its goroutines
+// may hold locks that the others wait for.
+func stopEtcd(etcd *embed.Etcd, f *failure) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer f.recover()
+		etcd.Close()
+	}()
+	select {
+	case <-done:
+	case <-f.happened:
+	}
+}
+
+// verifyDataDir finds what would make etcd end the process, or wait for ever, and
+// says it as an error. It changes nothing.
+func verifyDataDir(dir string) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the data directory %s is damaged: %v", dir, r)
+		}
+	}()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	if err := verifyDatabase(filepath.Join(dir, "member", "snap", "db")); err != nil {
+		return err
+	}
+	return verifyLog(filepath.Join(dir, "member", "wal"))
+}
+
+func verifyDatabase(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
+	if errors.Is(err, berrors.ErrTimeout) {
+		return fmt.Errorf("the database %s is in use by another process", path)
+	}
+	if err != nil {
+		return fmt.Errorf("the database %s is unreadable or damaged: %w", path, err)
+	}
+	return db.Close()
+}
+
+func verifyLog(dir string) error {
+	if _, err := os.ReadDir(dir); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return fmt.Errorf("reading the write-ahead log: %w", err)
+	}
+	if !wal.Exist(dir) {
+		return nil
+	}
+	snaps, err := wal.ValidSnapshotEntries(zap.NewNop(), dir)
+	if err != nil {
+		return fmt.Errorf("the write-ahead log %s is damaged: %w", dir, err)
+	}
+	last := &walpb.Snapshot{}
+	if len(snaps) > 0 {
+		last = snaps[len(snaps)-1]
+	}
+	if _, err := wal.Verify(zap.NewNop(), dir, last); err != nil {
+		return fmt.Errorf("the write-ahead log %s is damaged: %w", dir, err)
+	}
+	return nil
+}

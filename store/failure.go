@@ -1,0 +1,108 @@
+package store
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
+)
+
+// failure is the first thing that broke an etcd beyond repair. etcd reports such
+// things by logging at a level that ends the process; a failure is that level's
+// hook, and ends only the goroutine, so that the store turns unavailable instead.
+type failure struct {
+	once     sync.Once
+	happened chan struct{}
+	err      error // set before happened is closed
+}
+
+func newFailure() *failure { return &failure{happened: make(chan struct{})} }
+
+func (f *failure) set(err error) {
+	f.once.Do(func() {
+		f.err = err
+		close(f.happened)
+	})
+}
+
+func (f *failure) get() error {
+	select {
+	case <-f.happened:
+		return f.err
+	default:
+		return nil
+	}
+}
+
+// recover is to be deferred: it makes a panic the failure.
+func (f *failure) recover() {
+	if r := recover(); r != nil {
+		f.set(fmt.Errorf("panic: %v", r))
+	}
+}
+
+// OnWrite implements zapcore.CheckWriteHook.
+func (f *failure) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	encoder := zapcore.NewMapObjectEncoder()
+	var details []string
+	for _, field := range fields {
+		field.AddTo(encoder)
+		details = append(details, fmt.Sprintf("%s: %v", field.Key, encoder.Fields[field.Key]))
+	}
+	message := entry.Message
+	if len(details) > 0 {
+		message += " (" + strings.Join(details, ", ") + ")"
+	}
+	f.set(fmt.Errorf("%s", message))
+	runtime.Goexit()
+}
+
+// etcdLogger passes what etcd logs, from warnings up, to logger, and what etcd
+// cannot go on from to f.
+func etcdLogger(logger klog.Logger, f *failure) *zap.Logger {
+	return zap.New(&logCore{logger: logger}, zap.WithFatalHook(f), zap.WithPanicHook(f))
+}
+
+// logCore is a zap core that writes to a logr logger.
+type logCore struct {
+	logger klog.Logger
+	fields []zapcore.Field
+}
+
+func (c *logCore) Enabled(level zapcore.Level) bool {
+	return level >= zapcore.WarnLevel && c.logger.GetSink() != nil
+}
+
+func (c *logCore) With(fields []zapcore.Field) zapcore.Core {
+	return &logCore{logger: c.logger, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+}
+
+func (c *logCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(entry.Level) {
+		return checked.AddCore(entry, c)
+	}
+	return checked
+}
+
+func (c *logCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	encoder := zapcore.NewMapObjectEncoder()
+	var pairs []any
+	for _, list := range [][]zapcore.Field{c.fields, fields} {
+		for _, field := range list {
+			field.AddTo(encoder)
+			pairs = append(pairs, field.Key, encoder.Fields[field.Key])
+		}
+	}
+	if entry.Level >= zapcore.ErrorLevel {
+		c.logger.Error(nil, "etcd: "+entry.Message, pairs...)
+	} else {
+		c.logger.Info("etcd: "+entry.Message, pairs...)
+	}
+	return nil
+}
+
+func (c *logCore) Sync() error { return nil }

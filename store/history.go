@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/pkg/v3/traceutil"
+	"go.etcd.io/etcd/server/v3/storage/backend"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"go.etcd.io/etcd/server/v3/storage/schema"
+	"google.golang.org/protobuf/proto"
+)
+
+// readHistory returns what happened to keys that start with prefix in the
+// revisions from from to to, both included, which must have been applied. It is a
+// *CompactedError if they are not all there any more.
+func readHistory(kv mvcc.KV, b backend.Backend, prefix string, from, to int64) (*Batch, error) {
+	first := mvcc.RevToBytes(mvcc.Revision{Main: from}, mvcc.NewRevBytes())
+	end := mvcc.RevToBytes(mvcc.Revision{Main: to + 1}, mvcc.NewRevBytes())
+	events, err := rangeEvents(b, prefix, first, end)
+	if err != nil {
+		return nil, err
+	}
+	batch := &Batch{Events: events}
+	for i := range events {
+		event := &events[i]
+		batch.Revision = event.KeyValue.ModRevision
+		if event.Type == Put && event.KeyValue.CreateRevision == event.KeyValue.ModRevision {
+			continue
+		}
+		if event.Previous, err = readPrevious(kv, []byte(event.KeyValue.Key), event.KeyValue.ModRevision); err != nil {
+			return nil, err
+		}
+	}
+	// etcd marks a revision as compacted before it removes anything of it.
+	if oldest := kv.FirstRev(); from <= oldest {
+		return nil, &CompactedError{Compacted: oldest}
+	}
+	return batch, nil
+}
+
+// rangeEvents reads the events stored between two revision keys.
+func rangeEvents(b backend.Backend, prefix string, first, end []byte) ([]Event, error) {
+	tx := b.ConcurrentReadTx()
+	tx.RLock()
+	defer tx.RUnlock()
+	revisions, values := tx.UnsafeRange(schema.Key, first, end, 0)
+	var events []Event
+	for i, value := range values {
+		var kv mvccpb.KeyValue
+		// Unmarshal copies, and it has to: value is mapped memory of the database.
+		if err := proto.Unmarshal(value, &kv); err != nil {
+			return nil, fmt.Errorf("decoding the stored revision %x: %w", revisions[i], err)
+		}
+		if !strings.HasPrefix(string(kv.Key), prefix) {
+			continue
+		}
+		event := Event{KeyValue: fromProto(&kv)}
+		if mvcc.IsTombstone(revisions[i]) {
+			event.Type = Delete
+			event.KeyValue.ModRevision = mvcc.BytesToRev(revisions[i]).Main
+		}
+		events = append(events, event)
+	}
+	return events, nil
+}
+
+// readPrevious returns the key's state before revision, nil if there was none, or
+// a *CompactedError if it is not there any more.
+func readPrevious(kv mvcc.KV, key []byte, revision int64) (*KeyValue, error) {
+	if revision <= 1 {
+		return nil, nil
+	}
+	txn := kv.Read(mvcc.SharedBufReadTxMode, traceutil.TODO())
+	defer txn.End()
+	result, err := txn.Range(context.Background(), key, nil, mvcc.RangeOptions{Rev: revision - 1})
+	if errors.Is(err, mvcc.ErrCompacted) {
+		return nil, &CompactedError{Compacted: txn.FirstRev()}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the state before revision %d: %w", revision, err)
+	}
+	if len(result.KVs) == 0 {
+		return nil, nil
+	}
+	previous := fromProto(result.KVs[0])
+	return &previous, nil
+}

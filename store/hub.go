@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/server/v3/storage/backend"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+)
+
+// hub follows one etcd watcher over all keys and hands its events to the watches
+// of a store. Because that watcher sees every revision, the hub knows at any time
+// how far each watch is, so that progress needs no question to etcd; and a watch
+// that begins in the past, or that has fallen behind, reads the history itself
+// and joins in without the pauses that etcd makes for its own slow watchers.
+type hub struct {
+	kv      mvcc.WatchableKV
+	backend backend.Backend
+	stream  mvcc.WatchStream
+	failure *failure
+
+	stop  chan struct{} // closed by close
+	ended sync.WaitGroup
+
+	// rev is the revision up to which every event has been handed out. It is
+	// written under mu.
+	rev atomic.Int64
+
+	mu      sync.Mutex
+	watches map[*hubWatch]struct{}
+	closed  bool
+}
+
+// newHub starts following kv. Nothing may be written to kv until it returns.
+func newHub(kv mvcc.WatchableKV, b backend.Backend, f *failure) (*hub, error) {
+	h := &hub{
+		kv: kv, backend: b, failure: f,
+		stream:  kv.NewWatchStream(),
+		stop:    make(chan struct{}),
+		watches: map[*hubWatch]struct{}{},
+	}
+	h.rev.Store(kv.Rev())
+	if _, err := h.stream.Watch(context.Background(), 0, []byte{0}, []byte{}, h.rev.Load()+1); err != nil {
+		h.stream.Close()
+		return nil, fmt.Errorf("watching all keys: %w", err)
+	}
+	h.ended.Add(1)
+	go h.run()
+	return h, nil
+}
+
+// run ends when the stream is closed.
+func (h *hub) run() {
+	defer h.ended.Done()
+	for response := range h.stream.Chan() {
+		if len(response.Events) > 0 {
+			h.dispatch(response.Events)
+		}
+	}
+}
+
+// dispatch hands out the events of one or more whole revisions.
+func (h *hub) dispatch(events []*mvccpb.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, event := range events {
+		key := string(event.Kv.Key)
+		var converted *Event
+		var err error
+		for w := range h.watches {
+			if !w.live || event.Kv.ModRevision < w.from || !strings.HasPrefix(key, w.prefix) {
+				continue
+			}
+			if converted == nil {
+				converted, err = h.convert(key, event)
+			}
+			w.add(converted, err)
+		}
+	}
+	h.rev.Store(events[len(events)-1].Kv.ModRevision)
+	for w := range h.watches {
+		w.flush()
+	}
+}
+
+// convert looks up the state before the event, which etcd does not keep with it.
+func (h *hub) convert(key string, event *mvccpb.Event) (*Event, error) {
+	converted := &Event{KeyValue: KeyValue{
+		Key: key, Value: event.Kv.Value,
+		CreateRevision: event.Kv.CreateRevision, ModRevision: event.Kv.ModRevision,
+	}}
+	if event.Type == mvccpb.Event_DELETE {
+		converted.Type = Delete
+	} else if event.Kv.CreateRevision == event.Kv.ModRevision {
+		return converted, nil
+	}
+	previous, err := readPrevious(h.kv, event.Kv.Key, event.Kv.ModRevision)
+	converted.Previous = previous
+	return converted, err
+}
+
+// watch registers a watch from the revision from on, or from now on if it is 0.
+func (h *hub) watch(ctx context.Context, prefix string, from int64) (*hubWatch, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, &UnavailableError{Err: errClosed}
+	}
+	if oldest := h.kv.FirstRev(); from > 0 && from <= oldest {
+		return nil, &CompactedError{Compacted: oldest}
+	}
+	w := &hubWatch{
+		hub: h, prefix: prefix, from: from, next: from,
+		batches: make(chan Batch, 1),
+		wake:    make(chan struct{}, 1),
+	}
+	if from == 0 {
+		w.from = max(h.kv.Rev(), h.rev.Load()) + 1
+	}
+	w.live = w.from > h.rev.Load()
+	h.watches[w] = struct{}{}
+	h.ended.Add(1)
+	go w.run(ctx)
+	return w, nil
+}
+
+// requestProgress asks every watch for a progress batch at or after the newest
+// revision.
+func (h *hub) requestProgress() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	newest := max(h.kv.Rev(), h.rev.Load())
+	for w := range h.watches {
+		w.progress = newest
+		w.flush()
+	}
+}
+
+func (h *hub) revision() int64 { return h.rev.Load() }
+
+// close ends all watches and waits for their end.
+func (h *hub) close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	close(h.stop)
+	h.stream.Close()
+	h.ended.Wait()
+}

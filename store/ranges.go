@@ -1,0 +1,25 @@
+package store
+
+// listRange is etcd's [start, end) for the keys that start with prefix, from the
+// key from on.
+func listRange(prefix, from string) (start, end []byte) {
+	start, end = []byte(max(prefix, from)), prefixEnd(prefix)
+	if len(start) == 0 {
+		start = []byte{0}
+	}
+	return start, end
+}
+
+// prefixEnd is the first key after all that start with prefix; empty and not nil
+// when there is none.
+func prefixEnd(prefix string) []byte {
+	end := []byte(prefix)
+	for len(end) > 0 {
+		if end[len(end)-1] < 0xff {
+			end[len(end)-1]++
+			return end
+		}
+		end = end[:len(end)-1]
+	}
+	return []byte{}
+}
