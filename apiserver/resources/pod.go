@@ -2,7 +2,6 @@ package resources
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -41,14 +40,7 @@ func podRow() *Resource {
 				Get:              func(parent runtime.Object) (runtime.Object, error) { return parent, nil },
 				Update:           writeInto(setEphemeralContainers),
 			},
-			{
-				// What an eviction means is decided by the disruption budgets, outside
-				// the table.
-				Name:             "eviction",
-				GroupVersionKind: policyv1.SchemeGroupVersion.WithKind("Eviction"),
-				Verbs:            []string{"create"},
-				New:              func() runtime.Object { return &policyv1.Eviction{} },
-			},
+			podEviction(),
 			statusOf(kind, newPod),
 		},
 	}

@@ -1,0 +1,21 @@
+package resources
+
+import (
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// podEviction deletes a pod with the options that the eviction carries. Whether a
+// disruption budget forbids it is not the table's to decide.
+func podEviction() Subresource {
+	return Subresource{
+		Name:             "eviction",
+		GroupVersionKind: policyv1.SchemeGroupVersion.WithKind("Eviction"),
+		Verbs:            []string{"create"},
+		New:              func() runtime.Object { return &policyv1.Eviction{} },
+		Delete: func(sub runtime.Object) *metav1.DeleteOptions {
+			return sub.(*policyv1.Eviction).DeleteOptions
+		},
+	}
+}
