@@ -128,12 +128,13 @@ func (l *Loop) Add(key types.NamespacedName, causes ...int64) {
 }
 
 // AddAfter queues key when d of the cluster's time has passed. Of several delays
-// of one key the one that ends first is kept.
-func (l *Loop) AddAfter(key types.NamespacedName, d time.Duration) {
+// of one key the one that ends first is kept. The causes are those of Add.
+func (l *Loop) AddAfter(key types.NamespacedName, d time.Duration, causes ...int64) {
 	if d <= 0 {
-		l.Add(key)
+		l.Add(key, causes...)
 		return
 	}
+	l.causes.add(key, causes)
 	l.delays.add(key, d)
 }
 
