@@ -16,7 +16,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// EmbeddedOptions configure OpenEmbedded. The zero value is an ephemeral store.
+// EmbeddedOptions configure StartEmbedded. The zero value is an ephemeral store.
 type EmbeddedOptions struct {
 	// DataDir keeps the store over restarts, with an fsync before a write is
 	// acknowledged. It has the layout of an etcd data directory. Empty: the store
@@ -29,12 +29,12 @@ type EmbeddedOptions struct {
 	Logger klog.Logger
 }
 
-// embedded is an etcd server of one member in this process, with no listener.
+// Embedded is an etcd server of one member in this process, with no listener.
 // Writes go through its raft log as any client's would. Reads and watches take
 // the applied state directly: this process is the only client and the only
 // member, and a write is acknowledged after it was applied, so what is applied
 // is never older than what anybody has been told.
-type embedded struct {
+type Embedded struct {
 	etcd    *embed.Etcd
 	server  *etcdserver.EtcdServer
 	kv      mvcc.WatchableKV
@@ -47,19 +47,19 @@ type embedded struct {
 	closed    atomic.Bool
 }
 
-// OpenEmbedded starts an etcd in this process and returns once it takes writes.
+// StartEmbedded starts an etcd in this process and returns once it takes writes.
 // No port and no socket is opened. Any number of stores may be open at a time;
 // two on one DataDir are refused, whichever process holds the first. A damaged
 // or unreadable directory is an error and is left as it is.
-func OpenEmbedded(ctx context.Context, opts EmbeddedOptions) (Store, error) {
-	s := &embedded{failure: newFailure()}
+func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error) {
+	s := &Embedded{failure: newFailure()}
 	if err := s.open(ctx, opts); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *embedded) open(ctx context.Context, opts EmbeddedOptions) error {
+func (s *Embedded) open(ctx context.Context, opts EmbeddedOptions) error {
 	dir, err := s.takeDir(opts.DataDir)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (s *embedded) open(ctx context.Context, opts EmbeddedOptions) error {
 }
 
 // takeDir returns the directory to work in, made and locked.
-func (s *embedded) takeDir(dataDir string) (string, error) {
+func (s *Embedded) takeDir(dataDir string) (string, error) {
 	if dataDir == "" {
 		dir, err := os.MkdirTemp("", "minikcm-etcd-")
 		if err != nil {
@@ -99,7 +99,7 @@ func (s *embedded) takeDir(dataDir string) (string, error) {
 }
 
 // Close implements Store.
-func (s *embedded) Close() error {
+func (s *Embedded) Close() error {
 	s.closeOnce.Do(func() {
 		s.closed.Store(true)
 		if s.hub != nil {

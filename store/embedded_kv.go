@@ -13,7 +13,7 @@ import (
 )
 
 // Get implements Store.
-func (s *embedded) Get(ctx context.Context, key string, revision int64) (*KeyValue, error) {
+func (s *Embedded) Get(ctx context.Context, key string, revision int64) (*KeyValue, error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, fmt.Errorf("getting %q: %w", key, err)
 	}
@@ -31,7 +31,7 @@ func (s *embedded) Get(ctx context.Context, key string, revision int64) (*KeyVal
 }
 
 // List implements Store.
-func (s *embedded) List(ctx context.Context, prefix string, opts ListOptions) (*ListResult, error) {
+func (s *Embedded) List(ctx context.Context, prefix string, opts ListOptions) (*ListResult, error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, fmt.Errorf("listing %q: %w", prefix, err)
 	}
@@ -57,7 +57,7 @@ func (s *embedded) List(ctx context.Context, prefix string, opts ListOptions) (*
 // before that revision can be read: whoever acts on an event must not read a
 // state from before it, so a read that comes too early waits until etcd has
 // finished what it is applying.
-func (s *embedded) read(ctx context.Context, mode mvcc.ReadTxMode, start, end []byte, opts mvcc.RangeOptions) (*mvcc.RangeResult, error) {
+func (s *Embedded) read(ctx context.Context, mode mvcc.ReadTxMode, start, end []byte, opts mvcc.RangeOptions) (*mvcc.RangeResult, error) {
 	seen := s.hub.revision()
 	for {
 		txn := s.kv.Read(mode, traceutil.TODO())
@@ -84,7 +84,7 @@ func (s *embedded) read(ctx context.Context, mode mvcc.ReadTxMode, start, end []
 }
 
 // Put implements Store.
-func (s *embedded) Put(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
+func (s *Embedded) Put(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
 	revision, err := s.write(ctx, key, expected, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
 		RequestPut: &pb.PutRequest{Key: []byte(key), Value: value},
 	}})
@@ -95,7 +95,7 @@ func (s *embedded) Put(ctx context.Context, key string, value []byte, expected i
 }
 
 // Delete implements Store.
-func (s *embedded) Delete(ctx context.Context, key string, expected int64) (int64, error) {
+func (s *Embedded) Delete(ctx context.Context, key string, expected int64) (int64, error) {
 	if expected == 0 {
 		// No key is at revision 0: with etcd's comparison a missing key would
 		// match, and deleting it would look like a success.
@@ -111,7 +111,7 @@ func (s *embedded) Delete(ctx context.Context, key string, expected int64) (int6
 }
 
 // write does op if the key's ModRevision is expected.
-func (s *embedded) write(ctx context.Context, key string, expected int64, op *pb.RequestOp) (int64, error) {
+func (s *Embedded) write(ctx context.Context, key string, expected int64, op *pb.RequestOp) (int64, error) {
 	if err := s.usable(ctx); err != nil {
 		return 0, err
 	}
@@ -139,7 +139,7 @@ func (s *embedded) write(ctx context.Context, key string, expected int64, op *pb
 }
 
 // Revision implements Store.
-func (s *embedded) Revision(ctx context.Context) (int64, error) {
+func (s *Embedded) Revision(ctx context.Context) (int64, error) {
 	if err := s.usable(ctx); err != nil {
 		return 0, fmt.Errorf("reading the newest revision: %w", err)
 	}
@@ -147,7 +147,7 @@ func (s *embedded) Revision(ctx context.Context) (int64, error) {
 }
 
 // Compact implements Store.
-func (s *embedded) Compact(ctx context.Context, revision int64) error {
+func (s *Embedded) Compact(ctx context.Context, revision int64) error {
 	if err := s.usable(ctx); err != nil {
 		return fmt.Errorf("compacting to revision %d: %w", revision, err)
 	}
@@ -166,7 +166,7 @@ func (s *embedded) Compact(ctx context.Context, revision int64) error {
 }
 
 // Watch implements Store.
-func (s *embedded) Watch(ctx context.Context, prefix string, from int64) (Watch, error) {
+func (s *Embedded) Watch(ctx context.Context, prefix string, from int64) (Watch, error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, fmt.Errorf("watching %q: %w", prefix, err)
 	}
@@ -178,7 +178,7 @@ func (s *embedded) Watch(ctx context.Context, prefix string, from int64) (Watch,
 }
 
 // RequestProgress implements Store.
-func (s *embedded) RequestProgress(ctx context.Context) error {
+func (s *Embedded) RequestProgress(ctx context.Context) error {
 	if err := s.usable(ctx); err != nil {
 		return fmt.Errorf("requesting progress: %w", err)
 	}
@@ -187,7 +187,7 @@ func (s *embedded) RequestProgress(ctx context.Context) error {
 }
 
 // usable returns why no operation can be done, or nil.
-func (s *embedded) usable(ctx context.Context) error {
+func (s *Embedded) usable(ctx context.Context) error {
 	if s.closed.Load() {
 		return &UnavailableError{Err: errClosed}
 	}
@@ -198,7 +198,7 @@ func (s *embedded) usable(ctx context.Context) error {
 }
 
 // failed says what an error of etcd's means for the caller.
-func (s *embedded) failed(ctx context.Context, err error) error {
+func (s *Embedded) failed(ctx context.Context, err error) error {
 	if broken := s.usable(ctx); broken != nil {
 		return broken
 	}

@@ -24,8 +24,8 @@ const (
 	memberName = "minikcm"
 	peerURL    = "http://127.0.0.1:2380"
 
-	tickMs     = 10
-	electionMs = 100
+	tickMs     = 5
+	electionMs = 25
 
 	defaultQuota = 8 << 30
 	// maxRequestBytes leaves room for an object of 3 MiB, the largest body that
