@@ -78,9 +78,9 @@ func (t *Table) addVersion(group, version string) {
 	t.groups = append(t.groups, Group{Name: group, Versions: []string{version}})
 }
 
-// Rows are all rows, by group, version and name. The slice is shared and must
+// All are all rows, by group, version and name. The slice is shared and must
 // not be changed.
-func (t *Table) Rows() []*Resource { return t.rows }
+func (t *Table) All() []*Resource { return t.rows }
 
 // Lookup returns the row of a resource, or nil.
 func (t *Table) Lookup(gvr schema.GroupVersionResource) *Resource { return t.byGVR[gvr] }
