@@ -1,0 +1,46 @@
+package selection
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Computing a service's endpoints costs time for each of its pods, so that a
+// rollout of a large service would cost the square of its size if each pod's event
+// led to a computation. Up to batchFree endpoints there is no waiting; beyond, a
+// pod's event waits batchEach for each endpoint, and others join it meanwhile.
+const (
+	batchFree    = 100
+	batchEach    = 100 * time.Microsecond
+	batchLongest = 500 * time.Millisecond
+)
+
+// Batch knows how large services are and how long their pods' events may wait to be
+// handled together. The zero value is ready, and safe for concurrent use.
+type Batch struct {
+	mu    sync.Mutex
+	sizes map[types.NamespacedName]int
+}
+
+// Computed notes how many pods the service had just now; 0 forgets it.
+func (b *Batch) Computed(service types.NamespacedName, pods int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if pods <= batchFree {
+		delete(b.sizes, service)
+		return
+	}
+	if b.sizes == nil {
+		b.sizes = map[types.NamespacedName]int{}
+	}
+	b.sizes[service] = pods
+}
+
+// Delay is how long a pod's event of the service is to wait for others.
+func (b *Batch) Delay(service types.NamespacedName) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return min(time.Duration(b.sizes[service])*batchEach, batchLongest)
+}

@@ -1,0 +1,135 @@
+package selection
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// The names of the indices, on pods and on services.
+const (
+	byLabel    = "minikcm.dev/label"
+	bySelector = "minikcm.dev/selector"
+)
+
+// Selection looks pods and services up. It is safe for concurrent use.
+type Selection struct {
+	pods, services cache.Indexer
+}
+
+// New adds the indices to the informers, unless they have them already.
+func New(pods, services cache.SharedIndexInformer) (*Selection, error) {
+	if err := addIndex(pods, byLabel, podLabels); err != nil {
+		return nil, fmt.Errorf("indexing pods by their labels: %w", err)
+	}
+	if err := addIndex(services, bySelector, serviceSelector); err != nil {
+		return nil, fmt.Errorf("indexing services by their selectors: %w", err)
+	}
+	return &Selection{pods: pods.GetIndexer(), services: services.GetIndexer()}, nil
+}
+
+func addIndex(informer cache.SharedIndexInformer, name string, f cache.IndexFunc) error {
+	if _, has := informer.GetIndexer().GetIndexers()[name]; has {
+		return nil
+	}
+	return informer.AddIndexers(cache.Indexers{name: f})
+}
+
+// indexKey is one label of a namespace. No label contains a zero byte.
+func indexKey(namespace, key, value string) string {
+	return namespace + "\x00" + key + "\x00" + value
+}
+
+func podLabels(obj any) ([]string, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return nil, nil
+	}
+	keys := make([]string, 0, len(pod.Labels))
+	for k, v := range pod.Labels {
+		keys = append(keys, indexKey(pod.Namespace, k, v))
+	}
+	return keys, nil
+}
+
+// serviceSelector indexes a service by the first of its selector's labels: what
+// the service selects has that one, whatever else it has.
+func serviceSelector(obj any) ([]string, error) {
+	service, ok := obj.(*corev1.Service)
+	if !ok || len(service.Spec.Selector) == 0 {
+		return nil, nil
+	}
+	first := ""
+	for k := range service.Spec.Selector {
+		if first == "" || k < first {
+			first = k
+		}
+	}
+	return []string{indexKey(service.Namespace, first, service.Spec.Selector[first])}, nil
+}
+
+// Pods returns the namespace's pods that the selector matches, in order of their
+// names. They are the informer's own. An empty selector matches all, as upstream has it.
+func (s *Selection) Pods(namespace string, selector map[string]string) ([]*corev1.Pod, error) {
+	objects, err := s.candidates(namespace, selector)
+	if err != nil {
+		return nil, fmt.Errorf("looking up the pods of namespace %s: %w", namespace, err)
+	}
+	matches := labels.SelectorFromSet(selector)
+	pods := make([]*corev1.Pod, 0, len(objects))
+	for _, object := range objects {
+		if pod, ok := object.(*corev1.Pod); ok && matches.Matches(labels.Set(pod.Labels)) {
+			pods = append(pods, pod)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return pods, nil
+}
+
+// candidates are the pods that have the selector's rarest label.
+func (s *Selection) candidates(namespace string, selector map[string]string) ([]any, error) {
+	if len(selector) == 0 {
+		return s.pods.ByIndex(cache.NamespaceIndex, namespace)
+	}
+	best, fewest := "", -1
+	for k, v := range selector {
+		key := indexKey(namespace, k, v)
+		if len(selector) == 1 {
+			best = key
+			break
+		}
+		keys, err := s.pods.IndexKeys(byLabel, key)
+		if err != nil {
+			return nil, err
+		}
+		if fewest < 0 || len(keys) < fewest {
+			best, fewest = key, len(keys)
+		}
+	}
+	return s.pods.ByIndex(byLabel, best)
+}
+
+// Services returns the keys of the services that select a pod with those labels.
+func (s *Selection) Services(namespace string, podLabels map[string]string) []types.NamespacedName {
+	var keys []types.NamespacedName
+	for k, v := range podLabels {
+		objects, err := s.services.ByIndex(bySelector, indexKey(namespace, k, v))
+		if err != nil {
+			continue // only of an index that does not exist
+		}
+		for _, object := range objects {
+			service, ok := object.(*corev1.Service)
+			if ok && labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(podLabels)) {
+				keys = append(keys, loop.KeyOf(service))
+			}
+		}
+	}
+	return keys
+}
