@@ -31,7 +31,7 @@ func (s *Server) newHandler() http.Handler {
 	router.HandleFunc("/apis/{group}/{version}/{rest:.+}", s.serveResource)
 	s.discovery.route(router)
 	s.routeHealth(router)
-	router.PathPrefix("/openapi/").Handler(&s.openapi)
+	router.PathPrefix("/openapi/").Handler(s.openapi)
 	router.Handle("/metrics", s.metrics.handler())
 	router.HandleFunc("/minikcm/v1/writes", s.serveWrites)
 	return s.filter(router)
@@ -45,15 +45,12 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 // from panics, authentication and authorization.
 func (s *Server) filter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-s.done:
+		if !s.inFlight.enter() {
 			w.Header().Set("Retry-After", "1")
 			writeError(w, r, apierrors.NewServiceUnavailable("apiserver is shutting down"))
 			return
-		default:
 		}
-		s.inFlight.Add(1)
-		defer s.inFlight.Done()
+		defer s.inFlight.leave()
 		s.setHeaders(w, r)
 		defer s.recoverPanic(w, r)
 		user := authenticate(r)
@@ -117,13 +114,16 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		notFound(w, r)
 		return
 	}
+	coded := &codeWriter{ResponseWriter: w}
+	rq.w = coded
 	rq.objects = s.objects(rq.row)
 	rq.local = isLocal(r.Context())
 	rq.causes = cause.Parse(r.Header.Get(cause.Header))
+	defer s.metrics.begin(rq)()
 	elapsed := clock.Stopwatch()
-	defer func() { s.metrics.observe(rq, elapsed()) }()
+	defer func() { s.metrics.observe(rq, coded.code, elapsed()) }()
 	if err := rq.serve(); err != nil {
-		writeError(w, r, err)
+		writeError(coded, r, err)
 	}
 }
 

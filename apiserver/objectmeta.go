@@ -25,6 +25,9 @@ func (rq *request) recordWrite(stored runtime.Object) {
 	if err != nil {
 		return
 	}
+	if ttl := rq.objects.TTL(); ttl > 0 && m.GetDeletionTimestamp() == nil && rq.Verb != verbDelete {
+		rq.server.expirer.wrote(ttl, rq.objects, rq.key(), revision)
+	}
 	rq.server.log.Add(record.Write{
 		Revision: revision, Time: rq.server.opts.Clock.Now(), Actor: rq.user.Name, UserAgent: rq.r.UserAgent(),
 		Verb: rq.Verb, Resource: rq.GVR, Subresource: rq.Subresource,

@@ -58,7 +58,7 @@ type Server struct {
 	log       *record.Log
 	metrics   *metrics
 	discovery *discovery
-	openapi   lazyHandler
+	openapi   http.Handler
 	fields    *fieldManagers
 	handler   http.Handler
 	compactor *compactor
@@ -69,8 +69,7 @@ type Server struct {
 	// done is closed when the server stops; every watch ends then.
 	done     chan struct{}
 	stopOnce sync.Once
-	// inFlight are the requests being served.
-	inFlight sync.WaitGroup
+	inFlight gate
 }
 
 // New returns a server that is ready to handle requests: its own objects
@@ -90,7 +89,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		metrics: newMetrics(),
 		done:    make(chan struct{}),
 	}
-	for _, row := range s.table.All() {
+	for _, row := range s.table.Rows() {
 		if row.Storage == nil && row.Via == nil {
 			s.stored[row.GVR()] = storage.New(storage.Config{
 				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
@@ -101,13 +100,17 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.discovery = newDiscovery(s.table)
 	s.openapi = newOpenAPI(s.table, opts.KubeVersion)
 	s.admission = s.newAdmission()
+	s.expirer = s.newExpirer()
 	s.handler = s.newHandler()
 	if err := s.bootstrap(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
+	if err := s.expirer.load(ctx); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("listing the objects that expire: %w", err)
+	}
 	s.compactor = startCompactor(opts.Store, opts.Clock, opts.CompactionInterval, opts.Logger)
-	s.expirer = s.startExpirer()
 	s.ready.Store(true)
 	return s, nil
 }
@@ -152,15 +155,14 @@ func (s *Server) objects(row *resources.Resource) *storage.Objects {
 func (s *Server) Close() {
 	s.stopOnce.Do(func() {
 		s.ready.Store(false)
+		s.inFlight.shut()
 		close(s.done)
 	})
 	if s.compactor != nil {
 		s.compactor.stop()
 	}
-	if s.expirer != nil {
-		s.expirer.stop()
-	}
-	s.inFlight.Wait()
+	s.expirer.stop()
+	s.inFlight.wait()
 	for _, objects := range s.stored {
 		objects.Close()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -67,6 +68,9 @@ func (o *Objects) Close() { o.cache.Close() }
 
 // Cache is the resource's watch cache.
 func (o *Objects) Cache() *watchcache.Cache { return o.cache }
+
+// TTL is how long after its last write an object vanishes; 0 is never.
+func (o *Objects) TTL() time.Duration { return o.row.Strategy.TTL }
 
 // Prefix is what the keys of a namespace start with; empty means all namespaces.
 func (o *Objects) Prefix(namespace string) string {

@@ -157,3 +157,13 @@ func revisionOf(obj runtime.Object) int64 {
 	revision, _ := ParseRevision(m.GetResourceVersion())
 	return revision
 }
+
+// Remove deletes a key that is at the given revision, whatever its object says. It
+// returns the revision of the deletion, or a *store.ConflictError.
+func (o *Objects) Remove(ctx context.Context, key string, revision int64) (int64, error) {
+	deleted, err := o.store.Delete(ctx, key, revision)
+	if err == nil {
+		o.cache.Committed(deleted)
+	}
+	return deleted, err
+}

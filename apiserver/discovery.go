@@ -1,0 +1,240 @@
+package apiserver
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/gorilla/mux"
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/resources"
+)
+
+// discovery answers what groups, versions and resources there are, both as one
+// document a question and aggregated (KEP-3352).
+type discovery struct {
+	table *resources.Table
+}
+
+func newDiscovery(table *resources.Table) *discovery { return &discovery{table: table} }
+
+var aggregatedKind = apidiscovery.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
+
+func (d *discovery) route(router *mux.Router) {
+	for _, slash := range []string{"", "/"} {
+		router.HandleFunc("/api"+slash, d.serveCore)
+		router.HandleFunc("/apis"+slash, d.serveGroups)
+		router.HandleFunc("/api/{version}"+slash, d.serveVersion)
+		router.HandleFunc("/apis/{group}"+slash, d.serveGroup)
+		router.HandleFunc("/apis/{group}/{version}"+slash, d.serveVersion)
+	}
+}
+
+// serveCore answers GET /api.
+func (d *discovery) serveCore(w http.ResponseWriter, r *http.Request) {
+	d.serveEither(w, r, func() runtime.Object {
+		return &metav1.APIVersions{
+			Versions:                   []string{"v1"},
+			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host}},
+		}
+	}, func(g resources.Group) bool { return g.Name == "" })
+}
+
+// serveGroups answers GET /apis.
+func (d *discovery) serveGroups(w http.ResponseWriter, r *http.Request) {
+	d.serveEither(w, r, func() runtime.Object {
+		list := &metav1.APIGroupList{}
+		for _, g := range d.table.Groups() {
+			if g.Name != "" {
+				list.Groups = append(list.Groups, apiGroup(g))
+			}
+		}
+		return list
+	}, func(g resources.Group) bool { return g.Name != "" })
+}
+
+// serveEither answers with the plain or the aggregated form, as the client asks.
+func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain func() runtime.Object, match func(resources.Group) bool) {
+	target, ok := codec.Negotiate(r.Header.Get("Accept"), func(as schema.GroupVersionKind) bool { return as == aggregatedKind })
+	if !ok {
+		writeError(w, r, notAcceptable())
+		return
+	}
+	w.Header().Add("Vary", "Accept")
+	if target.As != aggregatedKind {
+		serveDocument(w, r, target.Media, plain())
+		return
+	}
+	list := &apidiscovery.APIGroupDiscoveryList{}
+	for _, g := range d.table.Groups() {
+		if match(g) {
+			list.Items = append(list.Items, d.aggregate(g))
+		}
+	}
+	data, err := codec.Encode(target.Media, aggregatedKind, list)
+	if err != nil {
+		writeError(w, r, encodeError(err))
+		return
+	}
+	// The tag is of the content alone, so that each format of it is cached.
+	sum := sha256.Sum256(data)
+	etag := `"` + strings.ToUpper(hex.EncodeToString(sum[:])) + `"`
+	w.Header().Set("ETag", etag)
+	w.Header().Set("Cache-Control", "public")
+	if r.Header.Get("If-None-Match") == etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	contentType := target.Media.ContentType() + ";g=" + aggregatedKind.Group + ";v=" + aggregatedKind.Version + ";as=" + aggregatedKind.Kind
+	writeBytes(w, r, http.StatusOK, contentType, data)
+}
+
+// serveGroup answers GET /apis/GROUP.
+func (d *discovery) serveGroup(w http.ResponseWriter, r *http.Request) {
+	name := mux.Vars(r)["group"]
+	i := slices.IndexFunc(d.table.Groups(), func(g resources.Group) bool { return g.Name == name })
+	if i < 0 || name == "" {
+		notFound(w, r)
+		return
+	}
+	group := apiGroup(d.table.Groups()[i])
+	d.servePlain(w, r, &group)
+}
+
+// serveVersion answers GET /api/VERSION and /apis/GROUP/VERSION.
+func (d *discovery) serveVersion(w http.ResponseWriter, r *http.Request) {
+	vars := mux.Vars(r)
+	gv := schema.GroupVersion{Group: vars["group"], Version: vars["version"]}
+	rows := d.table.InVersion(gv)
+	if len(rows) == 0 {
+		notFound(w, r)
+		return
+	}
+	list := &metav1.APIResourceList{GroupVersion: gv.String(), APIResources: []metav1.APIResource{}}
+	for _, row := range rows {
+		list.APIResources = append(list.APIResources, apiResources(row)...)
+	}
+	sort.SliceStable(list.APIResources, func(i, j int) bool { return list.APIResources[i].Name < list.APIResources[j].Name })
+	d.servePlain(w, r, list)
+}
+
+func (d *discovery) servePlain(w http.ResponseWriter, r *http.Request, obj runtime.Object) {
+	target, ok := codec.Negotiate(r.Header.Get("Accept"), nil)
+	if !ok {
+		writeError(w, r, notAcceptable())
+		return
+	}
+	serveDocument(w, r, target.Media, obj)
+}
+
+// serveDocument sends an object of meta/v1.
+func serveDocument(w http.ResponseWriter, r *http.Request, media codec.Media, obj runtime.Object) {
+	var kind string
+	switch obj.(type) {
+	case *metav1.APIVersions:
+		kind = "APIVersions"
+	case *metav1.APIGroupList:
+		kind = "APIGroupList"
+	case *metav1.APIGroup:
+		kind = "APIGroup"
+	case *metav1.APIResourceList:
+		kind = "APIResourceList"
+	}
+	data, err := codec.Encode(media, schema.GroupVersionKind{Version: "v1", Kind: kind}, obj)
+	if err != nil {
+		writeError(w, r, encodeError(err))
+		return
+	}
+	writeBytes(w, r, http.StatusOK, media.ContentType(), data)
+}
+
+func apiGroup(g resources.Group) metav1.APIGroup {
+	group := metav1.APIGroup{Name: g.Name}
+	for _, version := range g.Versions {
+		gv := schema.GroupVersion{Group: g.Name, Version: version}
+		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: version})
+	}
+	group.PreferredVersion = group.Versions[0]
+	return group
+}
+
+// apiResources are a row's entry and those of its subresources.
+func apiResources(row *resources.Resource) []metav1.APIResource {
+	entries := []metav1.APIResource{{
+		Name: row.Plural, SingularName: row.Singular, Namespaced: row.Namespaced, Kind: row.Kind,
+		Verbs: row.Verbs, ShortNames: row.ShortNames, Categories: row.Categories, StorageVersionHash: storageVersionHash(row),
+	}}
+	for _, sub := range row.Subresources {
+		entry := metav1.APIResource{
+			Name: row.Plural + "/" + sub.Name, Namespaced: row.Namespaced, Kind: subresourceKind(row, &sub).Kind, Verbs: sub.Verbs,
+		}
+		if kind := subresourceKind(row, &sub); kind.GroupVersion() != row.GroupVersion() {
+			entry.Group, entry.Version = kind.Group, kind.Version
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+func subresourceKind(row *resources.Resource, sub *resources.Subresource) schema.GroupVersionKind {
+	if sub.Kind == "" {
+		return row.GroupVersionKind
+	}
+	return sub.GroupVersionKind
+}
+
+// storageVersionHash names the version that is stored, in a form that clients only
+// compare (API docs of APIResource).
+func storageVersionHash(row *resources.Resource) string {
+	if row.Via != nil {
+		return ""
+	}
+	kind := row.GroupVersionKind
+	if row.Storage != nil {
+		kind = row.Storage.Resource.GroupVersion().WithKind(row.Kind)
+	}
+	sum := sha256.Sum256([]byte(kind.Group + "/" + kind.Version + "/" + kind.Kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
+}
+
+func (d *discovery) aggregate(g resources.Group) apidiscovery.APIGroupDiscovery {
+	group := apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}
+	for _, name := range g.Versions {
+		version := apidiscovery.APIVersionDiscovery{Version: name, Freshness: apidiscovery.DiscoveryFreshnessCurrent}
+		for _, row := range d.table.InVersion(schema.GroupVersion{Group: g.Name, Version: name}) {
+			version.Resources = append(version.Resources, aggregatedResource(row))
+		}
+		group.Versions = append(group.Versions, version)
+	}
+	return group
+}
+
+func aggregatedResource(row *resources.Resource) apidiscovery.APIResourceDiscovery {
+	scope := apidiscovery.ScopeCluster
+	if row.Namespaced {
+		scope = apidiscovery.ScopeNamespace
+	}
+	resource := apidiscovery.APIResourceDiscovery{
+		Resource: row.Plural, SingularResource: row.Singular, Scope: scope, ResponseKind: metaKind(row.GroupVersionKind),
+		Verbs: row.Verbs, ShortNames: row.ShortNames, Categories: row.Categories,
+	}
+	for _, sub := range row.Subresources {
+		resource.Subresources = append(resource.Subresources, apidiscovery.APISubresourceDiscovery{
+			Subresource: sub.Name, ResponseKind: metaKind(subresourceKind(row, &sub)), Verbs: sub.Verbs,
+		})
+	}
+	return resource
+}
+
+func metaKind(kind schema.GroupVersionKind) *metav1.GroupVersionKind {
+	return &metav1.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
+}

@@ -1,0 +1,143 @@
+package apiserver
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/store"
+)
+
+// expirer removes objects whose row has a TTL (Events, one hour) that long after
+// their last write. Objects of one TTL expire in the order in which they were
+// written, so that one timer for the oldest is enough.
+type expirer struct {
+	server *Server
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	queues  map[time.Duration]*expiryQueue
+	stopped bool
+	running sync.WaitGroup
+}
+
+type expiryQueue struct {
+	ttl time.Duration
+	// due holds *expiry, oldest first; byKey finds the one of a key.
+	due   *list.List
+	byKey map[string]*list.Element
+	timer interface{ Stop() bool }
+}
+
+type expiry struct {
+	key      string
+	revision int64
+	at       time.Time
+	objects  *storage.Objects
+}
+
+func (s *Server) newExpirer() *expirer {
+	e := &expirer{server: s, queues: map[time.Duration]*expiryQueue{}}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	return e
+}
+
+// load plans the end of what was stored before the server started.
+func (e *expirer) load(ctx context.Context) error {
+	for _, row := range e.server.table.Rows() {
+		if row.Strategy.TTL == 0 || row.Storage != nil {
+			continue
+		}
+		objects := e.server.objects(row)
+		page, err := e.server.opts.Store.List(ctx, objects.Prefix(""), store.ListOptions{KeysOnly: true})
+		if err != nil {
+			return err
+		}
+		for _, kv := range page.KeyValues {
+			e.wrote(row.Strategy.TTL, objects, kv.Key, kv.ModRevision)
+		}
+	}
+	return nil
+}
+
+// wrote plans the end of an object that has just been written.
+func (e *expirer) wrote(ttl time.Duration, objects *storage.Objects, key string, revision int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped {
+		return
+	}
+	q := e.queues[ttl]
+	if q == nil {
+		q = &expiryQueue{ttl: ttl, due: list.New(), byKey: map[string]*list.Element{}}
+		e.queues[ttl] = q
+	}
+	if old := q.byKey[key]; old != nil {
+		q.due.Remove(old)
+	}
+	q.byKey[key] = q.due.PushBack(&expiry{key: key, revision: revision, at: e.server.opts.Clock.Now().Add(ttl), objects: objects})
+	if q.timer == nil {
+		e.schedule(q)
+	}
+}
+
+// schedule sets the timer for the oldest. The lock is held.
+func (e *expirer) schedule(q *expiryQueue) {
+	q.timer = nil
+	front := q.due.Front()
+	if front == nil || e.stopped {
+		return
+	}
+	wait := front.Value.(*expiry).at.Sub(e.server.opts.Clock.Now())
+	q.timer = e.server.opts.Clock.AfterFunc(wait, func() { e.expire(q) })
+}
+
+func (e *expirer) expire(q *expiryQueue) {
+	due := e.take(q)
+	defer e.running.Done()
+	for _, x := range due {
+		_, err := x.objects.Remove(e.ctx, x.key, x.revision)
+		var conflict *store.ConflictError
+		if err != nil && !errors.As(err, &conflict) && e.ctx.Err() == nil {
+			e.server.opts.Logger.Error(err, "Removing an expired object", "key", x.key)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.schedule(q)
+}
+
+func (e *expirer) take(q *expiryQueue) []*expiry {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running.Add(1)
+	now := e.server.opts.Clock.Now()
+	var due []*expiry
+	for front := q.due.Front(); front != nil && !e.stopped; front = q.due.Front() {
+		x := front.Value.(*expiry)
+		if x.at.After(now) {
+			break
+		}
+		q.due.Remove(front)
+		delete(q.byKey, x.key)
+		due = append(due, x)
+	}
+	return due
+}
+
+func (e *expirer) stop() {
+	e.mu.Lock()
+	e.stopped = true
+	for _, q := range e.queues {
+		if q.timer != nil {
+			q.timer.Stop()
+		}
+	}
+	e.mu.Unlock()
+	e.cancel()
+	e.running.Wait()
+}

@@ -1,0 +1,111 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+)
+
+// ListenOptions say where the handler chain is served over HTTPS.
+type ListenOptions struct {
+	// Address is the IP address to listen on; empty is 127.0.0.1.
+	Address string
+	// Port 0 lets the machine choose a free one.
+	Port int
+	// Authority signs the serving certificate, and is who clients' certificates
+	// must come from.
+	Authority *auth.Authority
+}
+
+// HTTPS is the apiserver's socket.
+type HTTPS struct {
+	listener net.Listener
+	server   *http.Server
+	done     chan struct{}
+}
+
+// servingNames are the names by which upstream's certificates let an apiserver be
+// called, beside its addresses.
+var servingNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+
+// Listen serves the handler chain over HTTPS (HTTP/1.1 and HTTP/2) until Close.
+func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error) {
+	if opts.Address == "" {
+		opts.Address = "127.0.0.1"
+	}
+	pair, err := opts.Authority.Server(append([]string{opts.Address, "127.0.0.1", "::1", "10.96.0.1"}, servingNames...)...)
+	if err != nil {
+		return nil, err
+	}
+	address := net.JoinHostPort(opts.Address, strconv.Itoa(opts.Port))
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("listening on %s: the port is in use; choose another with --port, or leave it out for a free one: %w", address, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", address, err)
+	}
+	clients := x509.NewCertPool()
+	clients.AddCert(opts.Authority.Certificate)
+	h := &HTTPS{
+		listener: listener,
+		done:     make(chan struct{}),
+		server: &http.Server{
+			Handler:           s.handler,
+			ReadHeaderTimeout: 30 * time.Second,
+			ErrorLog:          log.New(httpErrors{s.opts.Logger}, "", 0),
+			TLSConfig: &tls.Config{
+				MinVersion:   tls.VersionTLS12,
+				Certificates: []tls.Certificate{pair.TLS()},
+				ClientCAs:    clients,
+				ClientAuth:   tls.VerifyClientCertIfGiven,
+			},
+		},
+	}
+	go func() {
+		defer close(h.done)
+		// It returns when the server is shut down, and never for another reason
+		// that a caller could mend.
+		_ = h.server.ServeTLS(listener, "", "")
+	}()
+	return h, nil
+}
+
+// Address is the IP address and port that is listened on.
+func (h *HTTPS) Address() string { return h.listener.Addr().String() }
+
+// shutdownTime is how long open connections may take to end, of the machine's time.
+const shutdownTime = 2 * time.Second
+
+// Close stops listening and ends the connections. Close the Server first: it ends
+// the watches, which otherwise are cut off after a while.
+func (h *HTTPS) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	if err := h.server.Shutdown(ctx); err != nil {
+		_ = h.server.Close()
+	}
+	<-h.done
+}
+
+// httpErrors takes what net/http logs, such as a client that does not trust the
+// certificate: of interest only to who looks for it.
+type httpErrors struct{ logger klog.Logger }
+
+func (w httpErrors) Write(line []byte) (int, error) {
+	w.logger.V(2).Info("HTTPS", "error", string(line))
+	return len(line), nil
+}

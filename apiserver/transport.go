@@ -1,0 +1,212 @@
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/codec"
+)
+
+// memoryHost is the host of in-memory requests: client-go wants one, nobody looks
+// it up.
+const memoryHost = "http://in-memory.invalid"
+
+// Config returns the configuration of an in-process client that acts as user, in
+// groups: no socket, protobuf where a kind has it, no throttling. It works with
+// every client of client-go, and may be changed by the caller.
+func (s *Server) Config(user string, groups ...string) *rest.Config {
+	identity := &auth.User{Name: user, Groups: append(groups, auth.GroupAuthenticated)}
+	return &rest.Config{
+		Host:      memoryHost,
+		Transport: s.Transport(identity),
+		QPS:       -1,
+		ContentConfig: rest.ContentConfig{
+			ContentType:        runtime.ContentTypeProtobuf,
+			AcceptContentTypes: codec.TypeProtobuf + "," + codec.TypeJSON,
+		},
+	}
+}
+
+// Transport returns a RoundTripper that hands requests to the handler chain as
+// they are, made by user. A streamed answer (a watch) goes through a bounded pipe,
+// whose unread bytes the ledger counts as an event in flight.
+func (s *Server) Transport(user *auth.User) http.RoundTripper {
+	return &memoryTransport{server: s, user: user}
+}
+
+type memoryTransport struct {
+	server *Server
+	user   *auth.User
+}
+
+type localKey struct{}
+
+// isLocal reports whether a request came through the in-memory transport.
+func isLocal(ctx context.Context) bool { return ctx.Value(localKey{}) != nil }
+
+// RoundTrip serves req. A request whose answer cannot be a stream is served by the
+// caller's own goroutine.
+func (t *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		defer req.Body.Close() //nolint:errcheck // a request's body has nothing to say at its end
+	}
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	ctx := context.WithValue(auth.WithUser(req.Context(), t.user), localKey{}, true)
+	if mayStream(req) {
+		return t.stream(ctx, req)
+	}
+	w := &memoryResponse{header: http.Header{}}
+	t.server.handler.ServeHTTP(w, incoming(ctx, req))
+	if err := ctx.Err(); err != nil && w.code == 0 {
+		return nil, err
+	}
+	return w.response(req), nil
+}
+
+func mayStream(req *http.Request) bool {
+	query := req.URL.RawQuery
+	return strings.Contains(query, "watch=") || strings.Contains(query, "follow=") || strings.Contains(req.URL.Path, "/watch/")
+}
+
+// incoming is a client's request as a server sees it.
+func incoming(ctx context.Context, req *http.Request) *http.Request {
+	in := req.WithContext(ctx)
+	in.RequestURI = req.URL.RequestURI()
+	in.RemoteAddr = "in-memory"
+	if in.Header == nil {
+		in.Header = http.Header{}
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	return in
+}
+
+// stream serves a request in a goroutine of its own, which ends when the answer is
+// complete, the client closes the body, or its context ends.
+func (t *memoryTransport) stream(ctx context.Context, req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	in := incoming(ctx, req)
+	if in.Body != http.NoBody {
+		// The caller closes its body when RoundTrip returns, which is before the
+		// handler ends.
+		data, err := readAll(in.Body)
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		in.Body = data
+	}
+	w := &streamResponse{
+		memoryResponse: memoryResponse{header: http.Header{}},
+		started:        make(chan struct{}),
+		pipe:           newPipe(t.server.opts.Ledger),
+	}
+	w.pipe.onClose = cancel
+	stop := context.AfterFunc(ctx, func() { w.pipe.abort(context.Cause(ctx)) })
+	go func() {
+		defer cancel()
+		defer w.finish()
+		defer stop()
+		t.server.handler.ServeHTTP(w, in)
+	}()
+	select {
+	case <-w.started:
+		return w.streamed(req), nil
+	case <-req.Context().Done():
+		cancel()
+		return nil, req.Context().Err()
+	}
+}
+
+// memoryResponse collects a whole answer.
+type memoryResponse struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+func (w *memoryResponse) Header() http.Header { return w.header }
+
+func (w *memoryResponse) WriteHeader(code int) {
+	if w.code == 0 {
+		w.code = code
+	}
+}
+
+func (w *memoryResponse) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+func (w *memoryResponse) response(req *http.Request) *http.Response {
+	w.WriteHeader(http.StatusOK)
+	resp := newResponse(req, w.code, w.header)
+	resp.ContentLength = int64(w.body.Len())
+	resp.Body = &bytesBody{*bytes.NewReader(w.body.Bytes())}
+	return resp
+}
+
+func newResponse(req *http.Request, code int, header http.Header) *http.Response {
+	return &http.Response{
+		Status: strconv.Itoa(code) + " " + http.StatusText(code), StatusCode: code,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, ContentLength: -1, Request: req,
+	}
+}
+
+// bytesBody is a body that is all there.
+type bytesBody struct{ bytes.Reader }
+
+func (*bytesBody) Close() error { return nil }
+
+// streamResponse hands an answer on as it is flushed.
+type streamResponse struct {
+	memoryResponse
+	// started is closed when the answer's headers are final.
+	started  chan struct{}
+	snapshot http.Header
+	pipe     *pipe
+}
+
+func (w *streamResponse) WriteHeader(code int) {
+	if w.code == 0 {
+		w.code = code
+		w.snapshot = w.header.Clone()
+	}
+}
+
+func (w *streamResponse) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.pipe.Write(p)
+}
+
+// Flush lets the client see the headers; bytes are seen as they are written.
+func (w *streamResponse) Flush() {
+	w.WriteHeader(http.StatusOK)
+	select {
+	case <-w.started:
+	default:
+		close(w.started)
+	}
+}
+
+func (w *streamResponse) finish() {
+	w.pipe.finish()
+	w.Flush()
+}
+
+func (w *streamResponse) streamed(req *http.Request) *http.Response {
+	resp := newResponse(req, w.code, w.snapshot)
+	resp.Body = w.pipe
+	return resp
+}

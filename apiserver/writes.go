@@ -1,0 +1,43 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"minikcm.dev/minikcm/apiserver/record"
+)
+
+// serveWrites answers GET /minikcm/v1/writes with the record of writes as one JSON
+// array, oldest first. The parameters since (a revision; later ones are shown),
+// resource (the plural name), namespace and name narrow it.
+func (s *Server) serveWrites(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	since := int64(0)
+	if text := query.Get("since"); text != "" {
+		var err error
+		if since, err = strconv.ParseInt(text, 10, 64); err != nil || since < 0 {
+			writeError(w, r, apierrors.NewBadRequest("since must be a revision, a number that is not negative: "+strconv.Quote(text)))
+			return
+		}
+	}
+	fits := func(parameter, value string) bool {
+		wanted := query.Get(parameter)
+		return wanted == "" || wanted == value
+	}
+	writes := s.log.Writes(func(write *record.Write) bool {
+		return write.Revision > since && fits("resource", write.Resource.Resource) &&
+			fits("namespace", write.Namespace) && fits("name", write.Name)
+	})
+	if writes == nil {
+		writes = []record.Write{}
+	}
+	data, err := json.Marshal(writes)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	writeBytes(w, r, http.StatusOK, "application/json", append(data, '\n'))
+}

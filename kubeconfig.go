@@ -1,0 +1,84 @@
+package minikcm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+)
+
+// configName is what the cluster, context and user are called in the kubeconfig.
+const configName = "minikcm"
+
+// AdminUser is whom the kubeconfig and Config act as, in the group system:masters.
+const AdminUser = "kubernetes-admin"
+
+// newKubeconfig returns a kubeconfig with an administrator's client certificate in it.
+func newKubeconfig(authority *auth.Authority, address string) ([]byte, error) {
+	admin, err := authority.Client(AdminUser, auth.GroupMasters)
+	if err != nil {
+		return nil, err
+	}
+	key, err := admin.KeyPEM()
+	if err != nil {
+		return nil, err
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters[configName] = &clientcmdapi.Cluster{
+		Server:                   "https://" + address,
+		CertificateAuthorityData: authority.CertPEM(),
+	}
+	config.AuthInfos[configName] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.CertPEM(), ClientKeyData: key}
+	config.Contexts[configName] = &clientcmdapi.Context{Cluster: configName, AuthInfo: configName}
+	config.CurrentContext = configName
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the kubeconfig: %w", err)
+	}
+	return data, nil
+}
+
+// writeKubeconfig writes the file whole or not at all. What is not a kubeconfig of
+// minikcm's own is never overwritten.
+func writeKubeconfig(path string, data []byte) error {
+	old, err := clientcmd.LoadFromFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("%s exists and is not a kubeconfig: choose another path for it: %w", path, err)
+	case len(old.Contexts) != 0 && (len(old.Contexts) > 1 || old.Contexts[configName] == nil):
+		return fmt.Errorf("%s holds contexts that are not minikcm's: choose another path for the kubeconfig", path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("making the kubeconfig's directory: %w", err)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*")
+	if err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	_, writeErr := temporary.Write(data)
+	if err := errors.Join(writeErr, temporary.Close()); err != nil {
+		return errors.Join(fmt.Errorf("writing the kubeconfig: %w", err), os.Remove(temporary.Name()))
+	}
+	if err := os.Rename(temporary.Name(), path); err != nil {
+		return errors.Join(fmt.Errorf("writing the kubeconfig: %w", err), os.Remove(temporary.Name()))
+	}
+	return nil
+}
+
+// httpsConfig is what a kubeconfig means to a client in this process.
+func httpsConfig(kubeconfig []byte) (*rest.Config, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	return config, nil
+}

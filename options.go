@@ -1,0 +1,109 @@
+package minikcm
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/store"
+)
+
+// Options describe a cluster. The zero value is an ephemeral one of one node on
+// the machine's time, reachable over HTTPS on a free port of the loopback
+// interface.
+type Options struct {
+	// Nodes is how many simulated nodes there are. 0 is one; negative is none.
+	Nodes int
+	// Node is what each of them is like, and Pools are nodes of other kinds.
+	Node      kubeletsim.NodeSpec
+	Pools     []kubeletsim.Pool
+	Latencies kubeletsim.Latencies
+
+	// DataDir keeps the cluster over restarts, with fsync. Empty: everything is in
+	// a temporary directory that Close removes.
+	DataDir string
+	// Etcd uses an etcd cluster that is there already, if it names endpoints.
+	Etcd store.EtcdOptions
+
+	// NoHTTPS leaves out the socket: only clients in the process reach the cluster.
+	NoHTTPS bool
+	// BindAddress is the IP address to listen on; empty is 127.0.0.1.
+	BindAddress string
+	// Port is the port to listen on; 0 is a free one.
+	Port int
+	// KubeconfigPath is where the administrator's kubeconfig is written; empty: it
+	// is not. An existing file is replaced only if it is a kubeconfig of minikcm's.
+	KubeconfigPath string
+
+	// ClockMode is real (the default), scaled or virtual.
+	ClockMode clock.Mode
+	// ClockFactor is how many times faster a scaled clock runs.
+	ClockFactor float64
+	// ClockStart is the time at which a virtual clock begins; the zero time is
+	// DefaultClockStart.
+	ClockStart time.Time
+	// Seed determines names, UIDs and all other choices of chance; 0 is a new seed.
+	Seed uint64
+
+	// Controllers selects them as kube-controller-manager's --controllers does: "*"
+	// is all that are on by default, "name" adds one, "-name" leaves one out. Empty
+	// is "*".
+	Controllers []string
+	// NoScheduler leaves pods unassigned, for those who bring a scheduler.
+	NoScheduler bool
+	// NoWait lets Start return before the nodes are Ready.
+	NoWait bool
+	// CompactionInterval is how often the store forgets old history, on the
+	// cluster's clock. 0 is five minutes, negative is never.
+	CompactionInterval time.Duration
+	Logger             klog.Logger
+}
+
+// DefaultClockStart is when virtual time begins unless told otherwise: a Monday,
+// midnight UTC, so that schedules are easy to reckon with.
+var DefaultClockStart = time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
+
+// check refuses what cannot work, before anything is started.
+func (o *Options) check() error {
+	if o.DataDir != "" && len(o.Etcd.Endpoints) > 0 {
+		return fmt.Errorf("a data directory (%s) and an external etcd were both given: choose one", o.DataDir)
+	}
+	if o.Port < 0 || o.Port > 65535 {
+		return fmt.Errorf("port %d is not between 0 and 65535", o.Port)
+	}
+	if o.BindAddress != "" && net.ParseIP(o.BindAddress) == nil {
+		return fmt.Errorf("bind address %q is not an IP address", o.BindAddress)
+	}
+	switch o.ClockMode {
+	case "", clock.ModeReal, clock.ModeVirtual:
+	case clock.ModeScaled:
+		if o.ClockFactor <= 0 {
+			return fmt.Errorf("a scaled clock needs a factor above 0, not %v", o.ClockFactor)
+		}
+	default:
+		return fmt.Errorf("clock %q is none of %s, %s, %s", o.ClockMode, clock.ModeReal, clock.ModeScaled, clock.ModeVirtual)
+	}
+	return nil
+}
+
+func (o *Options) complete() {
+	switch {
+	case o.Nodes == 0:
+		o.Nodes = 1
+	case o.Nodes < 0:
+		o.Nodes = 0
+	}
+	if o.ClockStart.IsZero() {
+		o.ClockStart = DefaultClockStart
+	}
+	if o.Seed == 0 {
+		o.Seed = clock.NewSeed()
+	}
+	if len(o.Controllers) == 0 {
+		o.Controllers = []string{"*"}
+	}
+}
