@@ -1,0 +1,63 @@
+package endpoints
+
+import (
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What the controller writes into an object's metadata.
+const (
+	labelManagedBy = "endpoints.kubernetes.io/managed-by"
+	managedBy      = "endpoint-controller"
+	truncated      = "truncated"
+)
+
+// Decide returns the Endpoints object that the service should have, or nil when
+// the current one (nil: there is none) says it all. trigger is when the change
+// happened that the new object shows; zero: not known.
+func Decide(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoints, trigger time.Time) *corev1.Endpoints {
+	subsets := Subsets(service, pods)
+	over := Truncate(subsets)
+	labels := labelsOf(service)
+	if current != nil &&
+		apiequality.Semantic.DeepEqual(current.Subsets, subsets) &&
+		maps.Equal(current.Labels, labels) &&
+		(current.Annotations[corev1.EndpointsOverCapacity] == truncated) == over {
+		return nil
+	}
+	desired := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
+	if current != nil {
+		desired.ObjectMeta = *current.ObjectMeta.DeepCopy()
+	}
+	desired.Subsets, desired.Labels = subsets, labels
+	annotate(desired, corev1.EndpointsOverCapacity, truncated, over)
+	annotate(desired, corev1.EndpointsLastChangeTriggerTime, trigger.UTC().Format(time.RFC3339Nano), !trigger.IsZero())
+	return desired
+}
+
+// labelsOf are the service's labels and those that tell about the object itself.
+func labelsOf(service *corev1.Service) map[string]string {
+	labels := make(map[string]string, len(service.Labels)+2)
+	maps.Copy(labels, service.Labels)
+	delete(labels, corev1.IsHeadlessService)
+	if service.Spec.ClusterIP == corev1.ClusterIPNone || service.Spec.ClusterIP == "" {
+		labels[corev1.IsHeadlessService] = ""
+	}
+	labels[labelManagedBy] = managedBy
+	return labels
+}
+
+func annotate(e *corev1.Endpoints, key, value string, set bool) {
+	if !set {
+		delete(e.Annotations, key)
+		return
+	}
+	if e.Annotations == nil {
+		e.Annotations = map[string]string{}
+	}
+	e.Annotations[key] = value
+}
