@@ -1,0 +1,216 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record"
+)
+
+// parallel is how many requests of one action are under way at once: enough to
+// keep a store busy that commits its writes in groups.
+const parallel = 64
+
+// Executor carries out plans of owners of one kind. It is safe for concurrent use.
+type Executor struct {
+	// Kind of the owners, for the references in what they own.
+	Kind   schema.GroupVersionKind
+	Writer Writer
+	// Recorder reports Events; nil: nobody does.
+	Recorder record.EventRecorder
+	// Tracker is told of the writes; nil: nobody is.
+	Tracker Tracker
+}
+
+// Act takes the actions in their order and returns the first failed one's errors,
+// joined. Stale ones are marked (IsStale) if there is no other kind among them.
+func (x *Executor) Act(ctx context.Context, owner Object, actions []Action) error {
+	if len(actions) == 0 {
+		return nil
+	}
+	r := &run{Executor: x, owner: owner, tracker: x.tracker()}
+	r.tracker.Begin(owner.GetUID())
+	defer r.tracker.End(owner.GetUID())
+	for _, action := range actions {
+		if err := r.act(ctx, action); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tell reports the events about the owner.
+func (x *Executor) Tell(owner Object, events []Event) {
+	for _, e := range events {
+		x.tell(owner, &e, "")
+	}
+}
+
+// WriteStatus stores the owner with its new status. A conflict or a missing
+// object is a stale error.
+func (x *Executor) WriteStatus(ctx context.Context, owner Object) error {
+	return x.Act(ctx, owner, []Action{One(UpdateStatus, owner)})
+}
+
+func (x *Executor) tracker() Tracker {
+	if x.Tracker == nil {
+		return noTracker{}
+	}
+	return x.Tracker
+}
+
+func (x *Executor) tell(owner Object, e *Event, detail string) {
+	if e == nil || x.Recorder == nil {
+		return
+	}
+	message := e.Message
+	if e.Detail {
+		message += detail
+	}
+	x.Recorder.Event(owner, e.Type, e.Reason, message)
+}
+
+// run is the execution of one plan.
+type run struct {
+	*Executor
+	owner    Object
+	tracker  Tracker
+	canAdopt func() error
+}
+
+func (r *run) act(ctx context.Context, action Action) error {
+	if action.Verb == Adopt {
+		if err := r.mayAdopt(ctx); err != nil {
+			return err
+		}
+	}
+	size := len(action.Objects)
+	if action.SlowStart {
+		size = 1
+	}
+	for rest := action.Objects; len(rest) > 0; size *= 2 {
+		size = min(size, len(rest))
+		if err := r.batch(ctx, action, rest[:size]); err != nil {
+			return err
+		}
+		rest = rest[size:]
+	}
+	return nil
+}
+
+// batch takes the action with each of the objects, concurrently, and waits.
+func (r *run) batch(ctx context.Context, action Action, objects []Object) error {
+	if action.Verb == Delete {
+		// All of them before the first request: the events of the first may come
+		// before the last is sent.
+		for _, o := range objects {
+			r.tracker.Deleting(r.owner.GetUID(), o)
+		}
+	}
+	if len(objects) == 1 {
+		return r.one(ctx, action, objects[0])
+	}
+	errs := make([]error, len(objects))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(parallel, len(objects)) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = r.one(ctx, action, objects[i])
+			}
+		})
+	}
+	for i := range objects {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return join(errs)
+}
+
+// join prefers errors that are not stale: those must not be taken for settled.
+func join(errs []error) error {
+	var hard, soft []error
+	for _, err := range errs {
+		switch {
+		case err == nil:
+		case IsStale(err):
+			soft = append(soft, err)
+		default:
+			hard = append(hard, err)
+		}
+	}
+	if len(hard) > 0 {
+		return errors.Join(hard...)
+	}
+	return errors.Join(soft...)
+}
+
+func (r *run) one(ctx context.Context, action Action, o Object) error {
+	written, err := r.write(ctx, action.Verb, o)
+	if err != nil {
+		if action.Verb == Delete {
+			r.tracker.Kept(r.owner.GetUID(), o)
+			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+				return nil // it is gone, or another one has its name
+			}
+		}
+		err = fmt.Errorf("%s %T %s/%s: %w", action.Verb, o, o.GetNamespace(), nameOf(o), stale(err))
+		if !IsStale(err) && !NamespaceGoing(err) {
+			r.tell(r.owner, action.Failed, rootMessage(err))
+		}
+		return err
+	}
+	if written == nil {
+		written = o
+	} else {
+		r.tracker.Written(r.owner.GetUID(), written)
+	}
+	r.tell(r.owner, action.Succeeded, written.GetName())
+	return nil
+}
+
+// write returns the object as it was stored, or nil when there is none to wait for.
+func (r *run) write(ctx context.Context, verb Verb, o Object) (Object, error) {
+	switch verb {
+	case Create:
+		return r.Writer.Create(ctx, o)
+	case Update:
+		return r.Writer.Update(ctx, o, "")
+	case UpdateStatus:
+		return r.Writer.Update(ctx, o, "status")
+	case Delete:
+		return nil, r.Writer.Delete(ctx, o)
+	case Adopt:
+		patch, err := adoption(metav1.NewControllerRef(r.owner, r.Kind), o)
+		if err != nil {
+			return nil, err
+		}
+		return r.Writer.Patch(ctx, o, patch)
+	case Release:
+		return nil, r.release(ctx, o)
+	default:
+		return nil, fmt.Errorf("no such verb: %q", verb)
+	}
+}
+
+func nameOf(o Object) string {
+	if name := o.GetName(); name != "" {
+		return name
+	}
+	return o.GetGenerateName() + "*"
+}
+
+// rootMessage is the API's own words, without what we were doing.
+func rootMessage(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Message
+	}
+	return err.Error()
+}

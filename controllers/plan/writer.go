@@ -1,0 +1,127 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// Writer is the API as an executor needs it. Objects that are returned are the
+// caller's own. Errors are the API's (k8s.io/apimachinery/pkg/api/errors).
+type Writer interface {
+	// Get reads the object of the same kind, namespace and name, not from a cache.
+	Get(ctx context.Context, like Object) (Object, error)
+	Create(ctx context.Context, o Object) (Object, error)
+	// Update replaces the object, or its status if sub is "status".
+	Update(ctx context.Context, o Object, sub string) (Object, error)
+	// Patch applies a strategic merge patch to the object.
+	Patch(ctx context.Context, o Object, patch []byte) (Object, error)
+	// Delete deletes the object if it has o's UID.
+	Delete(ctx context.Context, o Object) error
+}
+
+// NewWriter returns a Writer of the built-in kinds over the client's connection.
+func NewWriter(client kubernetes.Interface) Writer { return writer{client} }
+
+type writer struct{ client kubernetes.Interface }
+
+// target is where a kind is served.
+type target struct {
+	client   rest.Interface
+	kind     schema.GroupVersionKind
+	resource string
+}
+
+func (w writer) target(o Object) (target, error) {
+	kinds, _, err := scheme.Scheme.ObjectKinds(o)
+	if err != nil {
+		return target{}, fmt.Errorf("finding the kind of %T: %w", o, err)
+	}
+	t := target{kind: kinds[0]}
+	plural, _ := meta.UnsafeGuessKindToResource(t.kind)
+	t.resource = plural.Resource
+	switch t.kind.GroupVersion().String() {
+	case "v1":
+		t.client = w.client.CoreV1().RESTClient()
+	case "apps/v1":
+		t.client = w.client.AppsV1().RESTClient()
+	case "batch/v1":
+		t.client = w.client.BatchV1().RESTClient()
+	case "autoscaling/v2":
+		t.client = w.client.AutoscalingV2().RESTClient()
+	case "policy/v1":
+		t.client = w.client.PolicyV1().RESTClient()
+	case "discovery.k8s.io/v1":
+		t.client = w.client.DiscoveryV1().RESTClient()
+	default:
+		return target{}, fmt.Errorf("plans do not write objects of %s", t.kind)
+	}
+	return t, nil
+}
+
+func (t target) into(ctx context.Context, request *rest.Request) (Object, error) {
+	made, err := scheme.Scheme.New(t.kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := request.Do(ctx).Into(made); err != nil {
+		return nil, err
+	}
+	o, ok := made.(Object)
+	if !ok {
+		return nil, fmt.Errorf("%s is not an API object", t.kind)
+	}
+	return o, nil
+}
+
+func (w writer) Get(ctx context.Context, like Object) (Object, error) {
+	t, err := w.target(like)
+	if err != nil {
+		return nil, err
+	}
+	return t.into(ctx, t.client.Get().Namespace(like.GetNamespace()).Resource(t.resource).Name(like.GetName()))
+}
+
+func (w writer) Create(ctx context.Context, o Object) (Object, error) {
+	t, err := w.target(o)
+	if err != nil {
+		return nil, err
+	}
+	return t.into(ctx, t.client.Post().Namespace(o.GetNamespace()).Resource(t.resource).Body(o))
+}
+
+func (w writer) Update(ctx context.Context, o Object, sub string) (Object, error) {
+	t, err := w.target(o)
+	if err != nil {
+		return nil, err
+	}
+	request := t.client.Put().Namespace(o.GetNamespace()).Resource(t.resource).Name(o.GetName())
+	if sub != "" {
+		request = request.SubResource(sub)
+	}
+	return t.into(ctx, request.Body(o))
+}
+
+func (w writer) Patch(ctx context.Context, o Object, patch []byte) (Object, error) {
+	t, err := w.target(o)
+	if err != nil {
+		return nil, err
+	}
+	return t.into(ctx, t.client.Patch(types.StrategicMergePatchType).Namespace(o.GetNamespace()).Resource(t.resource).Name(o.GetName()).Body(patch))
+}
+
+func (w writer) Delete(ctx context.Context, o Object) error {
+	t, err := w.target(o)
+	if err != nil {
+		return err
+	}
+	opts := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(o.GetUID()))}
+	return t.client.Delete().Namespace(o.GetNamespace()).Resource(t.resource).Name(o.GetName()).Body(opts).Do(ctx).Error()
+}
