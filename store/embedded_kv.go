@@ -85,9 +85,7 @@ func (s *Embedded) read(ctx context.Context, mode mvcc.ReadTxMode, start, end []
 
 // Put implements Store.
 func (s *Embedded) Put(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
-	revision, err := s.write(ctx, key, expected, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
-		RequestPut: &pb.PutRequest{Key: []byte(key), Value: value},
-	}})
+	revision, err := s.write(ctx, key, putTxn(key, value, expected))
 	if err != nil {
 		return 0, fmt.Errorf("putting %q: %w", key, err)
 	}
@@ -96,46 +94,22 @@ func (s *Embedded) Put(ctx context.Context, key string, value []byte, expected i
 
 // Delete implements Store.
 func (s *Embedded) Delete(ctx context.Context, key string, expected int64) (int64, error) {
-	if expected == 0 {
-		// No key is at revision 0: with etcd's comparison a missing key would
-		// match, and deleting it would look like a success.
-		expected = -1
-	}
-	revision, err := s.write(ctx, key, expected, &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{
-		RequestDeleteRange: &pb.DeleteRangeRequest{Key: []byte(key)},
-	}})
+	revision, err := s.write(ctx, key, deleteTxn(key, expected))
 	if err != nil {
 		return 0, fmt.Errorf("deleting %q: %w", key, err)
 	}
 	return revision, nil
 }
 
-// write does op if the key's ModRevision is expected.
-func (s *Embedded) write(ctx context.Context, key string, expected int64, op *pb.RequestOp) (int64, error) {
+func (s *Embedded) write(ctx context.Context, key string, txn *pb.TxnRequest) (int64, error) {
 	if err := s.usable(ctx); err != nil {
 		return 0, err
 	}
-	bytesKey := []byte(key)
-	response, err := s.server.Txn(ctx, &pb.TxnRequest{
-		Compare: []*pb.Compare{{
-			Result: pb.Compare_EQUAL, Target: pb.Compare_MOD, Key: bytesKey,
-			TargetUnion: &pb.Compare_ModRevision{ModRevision: expected},
-		}},
-		Success: []*pb.RequestOp{op},
-		Failure: []*pb.RequestOp{{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: bytesKey}}}},
-	})
+	response, err := s.server.Txn(ctx, txn)
 	if err != nil {
 		return 0, s.failed(ctx, err)
 	}
-	if response.Succeeded {
-		return response.Header.Revision, nil
-	}
-	conflict := &ConflictError{Key: key}
-	if kvs := response.Responses[0].GetResponseRange().GetKvs(); len(kvs) > 0 {
-		current := fromProto(kvs[0])
-		conflict.Current = &current
-	}
-	return 0, conflict
+	return txnRevision(key, response)
 }
 
 // Revision implements Store.

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Etcd is a store on an etcd cluster, reached through its client. All reads are
+// linearizable.
+type Etcd struct {
+	client *clientv3.Client
+	// kv is the client's, below the layer that would copy each value twice.
+	kv pb.KVClient
+
+	ctx    context.Context // of the watches; cancelled by Close
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	watches map[*etcdWatch]struct{}
+	opened  int64 // how many watches have been opened
+}
+
+func newEtcd(client *clientv3.Client) *Etcd {
+	s := &Etcd{client: client, kv: clientv3.RetryKVClient(client), watches: map[*etcdWatch]struct{}{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Get implements Store.
+func (s *Etcd) Get(ctx context.Context, key string, revision int64) (*KeyValue, error) {
+	response, err := s.kv.Range(ctx, &pb.RangeRequest{Key: []byte(key), Revision: revision})
+	if err != nil {
+		return nil, fmt.Errorf("getting %q: %w", key, s.failed(ctx, err))
+	}
+	if len(response.Kvs) == 0 {
+		return nil, fmt.Errorf("getting %q: %w", key, ErrNotFound)
+	}
+	kv := fromProto(response.Kvs[0])
+	return &kv, nil
+}
+
+// List implements Store.
+func (s *Etcd) List(ctx context.Context, prefix string, opts ListOptions) (*ListResult, error) {
+	start, end := listRange(prefix, opts.From)
+	response, err := s.kv.Range(ctx, &pb.RangeRequest{
+		Key: start, RangeEnd: end, Revision: opts.Revision, Limit: opts.Limit, KeysOnly: opts.KeysOnly,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing %q: %w", prefix, s.failed(ctx, err))
+	}
+	list := &ListResult{Revision: response.Header.Revision, Count: response.Count}
+	if opts.Revision > 0 {
+		list.Revision = opts.Revision
+	}
+	list.KeyValues = make([]KeyValue, len(response.Kvs))
+	for i, kv := range response.Kvs {
+		list.KeyValues[i] = fromProto(kv)
+	}
+	return list, nil
+}
+
+// Put implements Store.
+func (s *Etcd) Put(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
+	revision, err := s.write(ctx, key, putTxn(key, value, expected))
+	if err != nil {
+		return 0, fmt.Errorf("putting %q: %w", key, err)
+	}
+	return revision, nil
+}
+
+// Delete implements Store.
+func (s *Etcd) Delete(ctx context.Context, key string, expected int64) (int64, error) {
+	revision, err := s.write(ctx, key, deleteTxn(key, expected))
+	if err != nil {
+		return 0, fmt.Errorf("deleting %q: %w", key, err)
+	}
+	return revision, nil
+}
+
+func (s *Etcd) write(ctx context.Context, key string, txn *pb.TxnRequest) (int64, error) {
+	response, err := s.kv.Txn(ctx, txn)
+	if err != nil {
+		return 0, s.failed(ctx, err)
+	}
+	return txnRevision(key, response)
+}
+
+// Revision implements Store.
+func (s *Etcd) Revision(ctx context.Context) (int64, error) {
+	response, err := s.kv.Range(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true})
+	if err != nil {
+		return 0, fmt.Errorf("reading the newest revision: %w", s.failed(ctx, err))
+	}
+	return response.Header.Revision, nil
+}
+
+// Compact implements Store.
+func (s *Etcd) Compact(ctx context.Context, revision int64) error {
+	_, err := s.kv.Compact(ctx, &pb.CompactionRequest{Revision: revision})
+	if err == nil {
+		return nil
+	}
+	err = s.failed(ctx, err)
+	if compacted := (*CompactedError)(nil); errors.As(err, &compacted) {
+		return nil // already done
+	}
+	return fmt.Errorf("compacting to revision %d: %w", revision, err)
+}
+
+// Close implements Store.
+func (s *Etcd) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.ended.Wait()
+	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("closing etcd's client: %w", err)
+	}
+	return nil
+}
+
+func (s *Etcd) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// failed says what an error of the client's means for the caller.
+func (s *Etcd) failed(ctx context.Context, err error) error {
+	if s.isClosed() {
+		return &UnavailableError{Err: errClosed}
+	}
+	switch known := rpctypes.Error(err); {
+	case errors.Is(known, rpctypes.ErrCompacted):
+		return &CompactedError{}
+	case errors.Is(known, rpctypes.ErrFutureRev):
+		return s.futureRevision(ctx)
+	case errors.Is(known, rpctypes.ErrRequestTooLarge):
+		return ErrTooLarge
+	}
+	if ctx.Err() != nil {
+		// What the client says beside it tells why nothing answered in time.
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return &UnavailableError{Err: err}
+}
+
+// futureRevision adds the newest revision, which etcd does not tell.
+func (s *Etcd) futureRevision(ctx context.Context) error {
+	newest, err := s.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	return &FutureRevisionError{Current: newest}
+}

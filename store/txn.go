@@ -1,0 +1,52 @@
+package store
+
+import pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+// putTxn is etcd's transaction that puts value if the key's ModRevision is
+// expected, and gets the key if it is not.
+func putTxn(key string, value []byte, expected int64) *pb.TxnRequest {
+	return compareTxn(key, expected, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
+		RequestPut: &pb.PutRequest{Key: []byte(key), Value: value},
+	}})
+}
+
+// deleteTxn is etcd's transaction that deletes the key if its ModRevision is
+// expected, and gets the key if it is not.
+func deleteTxn(key string, expected int64) *pb.TxnRequest {
+	if expected == 0 {
+		// No key is at revision 0: with etcd's comparison a missing key would
+		// match, and deleting it would look like a success.
+		expected = -1
+	}
+	return compareTxn(key, expected, &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{
+		RequestDeleteRange: &pb.DeleteRangeRequest{Key: []byte(key)},
+	}})
+}
+
+func compareTxn(key string, expected int64, op *pb.RequestOp) *pb.TxnRequest {
+	bytesKey := []byte(key)
+	return &pb.TxnRequest{
+		Compare: []*pb.Compare{{
+			Result: pb.Compare_EQUAL, Target: pb.Compare_MOD, Key: bytesKey,
+			TargetUnion: &pb.Compare_ModRevision{ModRevision: expected},
+		}},
+		Success: []*pb.RequestOp{op},
+		Failure: []*pb.RequestOp{{Request: &pb.RequestOp_RequestRange{
+			RequestRange: &pb.RangeRequest{Key: bytesKey},
+		}}},
+	}
+}
+
+// txnRevision is the revision that a transaction of compareTxn wrote, or a
+// *ConflictError if it did not write.
+func txnRevision(key string, response *pb.TxnResponse) (int64, error) {
+	if response.Succeeded {
+		return response.Header.Revision, nil
+	}
+	conflict := &ConflictError{Key: key}
+	if kvs := response.Responses[0].GetResponseRange().GetKvs(); len(kvs) > 0 {
+		current := fromProto(kvs[0])
+		conflict.Current = &current
+	}
+	return 0, conflict
+}
