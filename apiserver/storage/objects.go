@@ -59,6 +59,8 @@ func New(cfg Config) *Objects {
 		Attrs:  o.attrs,
 		Clock:  cfg.Clock,
 		Ledger: cfg.Ledger,
+
+		WithRevision: WithRevision,
 	})
 	return o
 }

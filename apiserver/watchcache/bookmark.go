@@ -1,0 +1,71 @@
+package watchcache
+
+import (
+	"k8s.io/apimachinery/pkg/watch"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// arm sets the timer for the next bookmarks if anybody wants any. mu is held.
+func (c *Cache) arm() {
+	if c.bookmarking == 0 || c.bookmarkTimer != nil || c.isBookmarkDue {
+		return
+	}
+	c.bookmarkTimer = c.cfg.Clock.AfterFunc(c.cfg.BookmarkInterval, c.bookmark)
+}
+
+// disarm stops the timer when nobody wants bookmarks any more. mu is held.
+func (c *Cache) disarm() {
+	if c.bookmarking == 0 && c.bookmarkTimer != nil {
+		c.bookmarkTimer.Stop()
+		c.bookmarkTimer = nil
+	}
+}
+
+// bookmark is called when bookmarks are due. They are sent with the next batch:
+// progress is requested so that there is one, and a resource in which nothing
+// happens has a recent revision to tell.
+func (c *Cache) bookmark() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bookmarkTimer == nil || c.bookmarking == 0 || c.isBookmarkDue {
+		return
+	}
+	c.bookmarkTimer = nil
+	c.isBookmarkDue = true
+	c.cfg.Ledger.Begin(clock.Event, 1)
+	select {
+	case c.bookmarkDue <- struct{}{}:
+	default:
+	}
+}
+
+// sendBookmarks tells the watchers that want it where the cache is, unless they
+// know. mu is held.
+func (c *Cache) sendBookmarks() {
+	events := []Event{{Type: watch.Bookmark, Entry: &Entry{Revision: c.rev}}}
+	var slow []*Watcher
+	c.watchers.all(func(w *Watcher) {
+		if !w.bookmarks || w.sent >= c.rev {
+			return
+		}
+		if !w.enqueue(events) {
+			slow = append(slow, w)
+		}
+		w.sent = c.rev
+	})
+	for _, w := range slow {
+		c.removeLocked(w)
+		w.end(errTooSlow)
+	}
+	c.bookmarkDone()
+	c.arm()
+}
+
+// bookmarkDone takes back the ledger's count. mu is held.
+func (c *Cache) bookmarkDone() {
+	if c.isBookmarkDue {
+		c.isBookmarkDue = false
+		c.cfg.Ledger.End(clock.Event, 1)
+	}
+}

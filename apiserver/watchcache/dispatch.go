@@ -1,0 +1,108 @@
+package watchcache
+
+import (
+	"fmt"
+	"maps"
+
+	"minikcm.dev/minikcm/store"
+)
+
+// decode makes the entry of a stored value.
+func (c *Cache) decode(kv store.KeyValue) (*Entry, error) {
+	obj := c.pending.take(kv.Key, kv.Value)
+	if obj != nil {
+		obj = c.cfg.WithRevision(obj, kv.ModRevision)
+	} else {
+		var err error
+		if obj, err = c.cfg.Decode(kv); err != nil {
+			return nil, fmt.Errorf("decoding %s at revision %d for the watch cache: %w", kv.Key, kv.ModRevision, err)
+		}
+	}
+	entry := &Entry{Key: kv.Key, Revision: kv.ModRevision, Object: obj}
+	entry.Labels, entry.Fields = c.cfg.Attrs(obj)
+	return entry, nil
+}
+
+// dispatch makes a batch known: to the snapshot, the ring, the watchers and those
+// who wait for its revision, in one step.
+func (c *Cache) dispatch(batch store.Batch) error {
+	if batch.Revision < c.rev {
+		return nil
+	}
+	changes := make([]*change, 0, len(batch.Events))
+	now := c.cfg.Clock.Now()
+	for i := range batch.Events {
+		event := &batch.Events[i]
+		if event.KeyValue.ModRevision <= c.rev {
+			continue
+		}
+		ch := &change{revision: event.KeyValue.ModRevision, at: now, withRevision: c.cfg.WithRevision}
+		if event.Type == store.Delete {
+			ch.previous = &Entry{Key: event.KeyValue.Key} // until apply finds the real one
+		} else {
+			entry, err := c.decode(event.KeyValue)
+			if err != nil {
+				return err
+			}
+			ch.entry = entry
+		}
+		changes = append(changes, ch)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, ch := range changes {
+		c.apply(ch)
+	}
+	c.flush()
+	c.rev = batch.Revision
+	c.wake(c.rev)
+	c.settle()
+	if c.isBookmarkDue {
+		c.sendBookmarks()
+	}
+	return nil
+}
+
+// apply makes one change known, and stages it for the watchers it concerns. mu is
+// held.
+func (c *Cache) apply(ch *change) {
+	previous := c.snapshot.get(ch.key())
+	c.lastChange = ch.revision
+	if ch.entry == nil && previous == nil {
+		return // deleted twice within one revision: nothing was there to see
+	}
+	ch.previous = previous
+	if ch.entry == nil {
+		c.snapshot.remove(previous.Key)
+	} else {
+		c.snapshot.put(ch.entry)
+		ch.sameAttrs = previous != nil &&
+			maps.Equal(previous.Labels, ch.entry.Labels) && maps.Equal(previous.Fields, ch.entry.Fields)
+	}
+	c.ring.add(ch)
+	c.watchers.each(ch, func(w *Watcher) {
+		event, ok := w.filter.event(ch)
+		if !ok {
+			return
+		}
+		if len(w.staged) == 0 {
+			c.touched = append(c.touched, w)
+		}
+		w.staged = append(w.staged, event)
+		w.sent = ch.revision
+	})
+}
+
+// flush queues what is staged. mu is held.
+func (c *Cache) flush() {
+	for i, w := range c.touched {
+		if !w.enqueue(w.staged) {
+			c.removeLocked(w)
+			w.end(errTooSlow)
+		}
+		clear(w.staged)
+		w.staged = w.staged[:0]
+		c.touched[i] = nil
+	}
+	c.touched = c.touched[:0]
+}

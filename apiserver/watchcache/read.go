@@ -1,0 +1,130 @@
+package watchcache
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// RevisionMatch says which state a list wants (Kubernetes documentation, "API
+// Concepts: Semantics for get and list").
+type RevisionMatch int
+
+// The ways to choose a state.
+const (
+	// Any is whatever the cache has.
+	Any RevisionMatch = iota
+	// NotOlderThan is a state at or after ListOptions.Revision.
+	NotOlderThan
+	// Exact is the state at ListOptions.Revision.
+	Exact
+	// Consistent is a state not older than the store's at the time of the call.
+	Consistent
+)
+
+// ListOptions narrow a List.
+type ListOptions struct {
+	Prefix   string
+	Revision int64
+	Match    RevisionMatch
+	// Label and Field select; nil selects all.
+	Label labels.Selector
+	Field fields.Selector
+	// Limit is the most entries that are returned; 0 is no limit.
+	Limit int64
+	// From is the first key wanted; empty is the prefix itself.
+	From string
+}
+
+// List is a page of entries in the order of their keys.
+type List struct {
+	Entries []*Entry
+	// Revision is the one whose state this is.
+	Revision int64
+	// More says that the limit was reached, and that there are keys after NextKey's
+	// predecessor: Remaining of them, whether they match the selectors or not.
+	More      bool
+	NextKey   string
+	Remaining int64
+}
+
+// Get returns the entry of a key, nil if there is none, and the revision at which
+// that is so: one not before minRev. A minRev that the store has not come to is a
+// Timeout error with the cause ResourceVersionTooLarge.
+func (c *Cache) Get(ctx context.Context, key string, minRev int64) (*Entry, int64, error) {
+	c.mu.RLock()
+	if c.gate != nil && !c.closed && c.gate.isOpen() && c.gate.err == nil && c.rev >= minRev {
+		defer c.mu.RUnlock()
+		return c.snapshot.get(key), c.rev, nil
+	}
+	c.mu.RUnlock()
+	if minRev > 0 {
+		if err := c.exists(ctx, minRev); err != nil {
+			return nil, 0, err
+		}
+	}
+	if err := c.lockAt(ctx, minRev, 0); err != nil {
+		return nil, 0, err
+	}
+	defer c.mu.Unlock()
+	return c.snapshot.get(key), c.rev, nil
+}
+
+// List returns the entries that opts ask for. An exact revision that the cache does
+// not have is ErrNotCached; one that the store has not come to is a Timeout error
+// with the cause ResourceVersionTooLarge, if it is the least that is wanted.
+func (c *Cache) List(ctx context.Context, opts ListOptions) (*List, error) {
+	v, revision, err := c.viewFor(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	f := newFilter(opts.Prefix, "", opts.Label, opts.Field)
+	list := &List{Revision: revision}
+	v.each(&f, opts.From, func(e *Entry) bool {
+		if list.More {
+			list.Remaining++
+			return f.isAll()
+		}
+		if opts.Limit > 0 && int64(len(list.Entries)) == opts.Limit {
+			list.More, list.Remaining = true, 1
+			list.NextKey = list.Entries[opts.Limit-1].Key + "\x00"
+			return f.isAll()
+		}
+		if f.matches(e) {
+			list.Entries = append(list.Entries, e)
+		}
+		return true
+	})
+	return list, nil
+}
+
+func (c *Cache) viewFor(ctx context.Context, opts ListOptions) (view, int64, error) {
+	atLeast, err := c.atLeast(ctx, opts.Match, opts.Revision)
+	if err != nil {
+		return view{}, 0, err
+	}
+	if err := c.lockAt(ctx, atLeast, 0); err != nil {
+		return view{}, 0, err
+	}
+	defer c.mu.Unlock()
+	revision := c.rev
+	if opts.Match == Exact {
+		// Nothing has changed here since the prefix's last change.
+		if revision = opts.Revision; revision < c.lastChange || revision > c.rev {
+			return view{}, 0, ErrNotCached
+		}
+	}
+	return c.snapshot.share(), revision, nil
+}
+
+// atLeast is the revision that a reader has to wait for.
+func (c *Cache) atLeast(ctx context.Context, match RevisionMatch, revision int64) (int64, error) {
+	switch match {
+	case NotOlderThan:
+		return revision, c.exists(ctx, revision)
+	case Consistent:
+		return c.newest(ctx)
+	}
+	return 0, nil
+}

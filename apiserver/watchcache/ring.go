@@ -1,0 +1,64 @@
+package watchcache
+
+import (
+	"sort"
+	"time"
+)
+
+// minRing is how many changes are kept however old they are.
+const minRing = 256
+
+// ring holds the newest changes in the order of their revisions. It has all that
+// are newer than floor.
+type ring struct {
+	max   int
+	age   time.Duration // negative: no limit
+	floor int64
+
+	buf   []*change // its length is a power of two, or max
+	first int
+	count int
+}
+
+func (r *ring) at(i int) *change { return r.buf[(r.first+i)%len(r.buf)] }
+
+func (r *ring) add(c *change) {
+	for r.count > 0 && (r.count == r.max || r.age >= 0 && r.count >= minRing && c.at.Sub(r.at(0).at) > r.age) {
+		r.floor = r.at(0).revision
+		r.buf[r.first] = nil
+		r.first = (r.first + 1) % len(r.buf)
+		r.count--
+	}
+	if r.count == len(r.buf) {
+		r.grow()
+	}
+	r.buf[(r.first+r.count)%len(r.buf)] = c
+	r.count++
+}
+
+func (r *ring) grow() {
+	buf := make([]*change, min(max(2*len(r.buf), 64), r.max))
+	for i := range r.count {
+		buf[i] = r.at(i)
+	}
+	r.buf, r.first = buf, 0
+}
+
+// after returns the changes that are newer than revision, which must not be below
+// floor.
+func (r *ring) after(revision int64) []*change {
+	i := sort.Search(r.count, func(i int) bool { return r.at(i).revision > revision })
+	if i == r.count {
+		return nil
+	}
+	changes := make([]*change, 0, r.count-i)
+	for ; i < r.count; i++ {
+		changes = append(changes, r.at(i))
+	}
+	return changes
+}
+
+// reset forgets everything: from now on, changes newer than floor are known.
+func (r *ring) reset(floor int64) {
+	*r = ring{max: r.max, age: r.age, floor: floor}
+}

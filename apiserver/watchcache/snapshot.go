@@ -1,0 +1,61 @@
+package watchcache
+
+import (
+	"strings"
+
+	"github.com/google/btree"
+)
+
+// degree makes nodes of about a cache page of pointers.
+const degree = 32
+
+// snapshot is the entries in the order of their keys.
+type snapshot struct {
+	tree *btree.BTreeG[*Entry]
+	// shared is a copy of tree that readers have; nil when tree has changed since.
+	shared *btree.BTreeG[*Entry]
+}
+
+func newSnapshot() *snapshot {
+	return &snapshot{tree: btree.NewG(degree, func(a, b *Entry) bool { return a.Key < b.Key })}
+}
+
+func (s *snapshot) get(key string) *Entry {
+	entry, _ := s.tree.Get(&Entry{Key: key})
+	return entry
+}
+
+func (s *snapshot) put(e *Entry) {
+	s.shared = nil
+	s.tree.ReplaceOrInsert(e)
+}
+
+func (s *snapshot) remove(key string) {
+	s.shared = nil
+	s.tree.Delete(&Entry{Key: key})
+}
+
+// share returns a view that does not change any more, in constant time.
+func (s *snapshot) share() view {
+	if s.shared == nil {
+		s.shared = s.tree.Clone()
+	}
+	return view{s.shared}
+}
+
+// view is a snapshot at one revision. It may be read without a lock.
+type view struct{ tree *btree.BTreeG[*Entry] }
+
+// each calls do for the entries in scope of f, from the key from on, until it
+// returns false. Selectors are not asked.
+func (v view) each(f *filter, from string, do func(*Entry) bool) {
+	if f.key != "" {
+		if entry, ok := v.tree.Get(&Entry{Key: f.key}); ok {
+			do(entry)
+		}
+		return
+	}
+	v.tree.AscendGreaterOrEqual(&Entry{Key: max(f.prefix, from)}, func(e *Entry) bool {
+		return strings.HasPrefix(e.Key, f.prefix) && do(e)
+	})
+}
