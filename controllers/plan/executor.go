@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -160,15 +161,17 @@ func (r *run) one(ctx context.Context, action Action, o Object) error {
 				return nil // it is gone, or another one has its name
 			}
 		}
-		err = fmt.Errorf("%s %T %s/%s: %w", action.Verb, o, o.GetNamespace(), nameOf(o), stale(err))
+		err = fmt.Errorf("%s %s %s/%s: %w", action.Verb, kindOf(o), o.GetNamespace(), nameOf(o), stale(err))
 		if !IsStale(err) && !NamespaceGoing(err) {
-			r.tell(r.owner, action.Failed, rootMessage(err))
+			r.tell(r.owner, action.Failed, Message(err))
 		}
 		return err
 	}
-	if written == nil {
+	switch {
+	case written == nil:
 		written = o
-	} else {
+	case written.GetResourceVersion() != o.GetResourceVersion():
+		// A write that changed nothing makes no event to wait for.
 		r.tracker.Written(r.owner.GetUID(), written)
 	}
 	r.tell(r.owner, action.Succeeded, written.GetName())
@@ -206,8 +209,14 @@ func nameOf(o Object) string {
 	return o.GetGenerateName() + "*"
 }
 
-// rootMessage is the API's own words, without what we were doing.
-func rootMessage(err error) string {
+func kindOf(o Object) string {
+	_, name, _ := strings.Cut(fmt.Sprintf("%T", o), ".")
+	return name
+}
+
+// Message is an error in the API's own words, without what we were doing; of
+// joined errors the first one's.
+func Message(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return status.Status().Message

@@ -1,0 +1,124 @@
+package replicaset
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/controllers/owned"
+)
+
+// toDelete picks the n pods whose loss costs least
+// (https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#scaling-a-replicaset).
+func toDelete(active []*corev1.Pod, crowd map[string]int, n int, now time.Time) []*corev1.Pod {
+	if n >= len(active) {
+		return active
+	}
+	ranks := make([]rank, len(active))
+	for i, pod := range active {
+		ranks[i] = rankOf(pod, crowd[pod.Spec.NodeName], now)
+	}
+	slices.SortFunc(ranks, compareRanks)
+	picked := make([]*corev1.Pod, n)
+	for i := range picked {
+		picked[i] = ranks[i].pod
+	}
+	return picked
+}
+
+// rank is what decides who goes first. In every field the smaller goes first.
+type rank struct {
+	pod      *corev1.Pod
+	assigned int
+	phase    int
+	ready    int
+	cost     int32
+	// crowd is negated: of pods on the fullest node one goes first.
+	crowd int
+	// readyAge and age count in powers of two, so that of pods of about the same
+	// age not always the youngest goes, which might all be in one zone (KEP-2185).
+	readyAge int
+	// Restarts are negated.
+	restarts, sidecarRestarts int32
+	age                       int
+}
+
+func rankOf(pod *corev1.Pod, crowd int, now time.Time) rank {
+	r := rank{pod: pod, cost: deletionCost(pod), crowd: -crowd}
+	if pod.Spec.NodeName != "" {
+		r.assigned = 1
+	}
+	switch pod.Status.Phase {
+	case corev1.PodUnknown:
+		r.phase = 1
+	case corev1.PodRunning:
+		r.phase = 2
+	}
+	if since, ready := owned.ReadySince(pod); ready {
+		r.ready = 1
+		r.readyAge = ageClass(since, now)
+	}
+	restarts, sidecars := maxRestarts(pod)
+	r.restarts, r.sidecarRestarts = -restarts, -sidecars
+	r.age = ageClass(pod.CreationTimestamp.Time, now)
+	return r
+}
+
+func compareRanks(a, b rank) int {
+	return cmp.Or(
+		cmp.Compare(a.assigned, b.assigned),
+		cmp.Compare(a.phase, b.phase),
+		cmp.Compare(a.ready, b.ready),
+		cmp.Compare(a.cost, b.cost),
+		cmp.Compare(a.crowd, b.crowd),
+		cmp.Compare(a.readyAge, b.readyAge),
+		cmp.Compare(a.restarts, b.restarts),
+		cmp.Compare(a.sidecarRestarts, b.sidecarRestarts),
+		cmp.Compare(a.age, b.age),
+		// UIDs are random, so this is a random pick that is the same every time.
+		cmp.Compare(a.pod.UID, b.pod.UID),
+	)
+}
+
+// ageClass is the power of two that the age is in, in nanoseconds. No time at
+// all counts as the youngest.
+func ageClass(since, now time.Time) int {
+	if since.IsZero() {
+		return -1
+	}
+	return bits.Len64(uint64(max(now.Sub(since), 0)))
+}
+
+// deletionCost reads the pod-deletion-cost annotation; what is not an int32
+// counts as 0, the default.
+func deletionCost(pod *corev1.Pod) int32 {
+	cost, err := strconv.ParseInt(pod.Annotations[corev1.PodDeletionCost], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(cost)
+}
+
+// maxRestarts returns the most restarts of any container, and of any sidecar: an
+// init container that restarts always.
+func maxRestarts(pod *corev1.Pod) (containers, sidecars int32) {
+	for i := range pod.Status.ContainerStatuses {
+		containers = max(containers, pod.Status.ContainerStatuses[i].RestartCount)
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+			continue
+		}
+		for j := range pod.Status.InitContainerStatuses {
+			if pod.Status.InitContainerStatuses[j].Name == c.Name {
+				sidecars = max(sidecars, pod.Status.InitContainerStatuses[j].RestartCount)
+			}
+		}
+	}
+	return containers, sidecars
+}

@@ -1,0 +1,74 @@
+package replicaset
+
+import (
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/owned"
+)
+
+var controllerOfPod = loop.ControllerOf(Kind.GroupKind())
+
+// wakeOwner wakes a ReplicaSet itself.
+func (c *Controller) wakeSelf(ev loop.Event) []types.NamespacedName {
+	c.expectations.ObserveOwner(ev)
+	return loop.Self(ev)
+}
+
+// wakeOwnerOfPod wakes the ReplicaSet that controls a pod, or all that an orphan
+// could belong to.
+func (c *Controller) wakeOwnerOfPod(ev loop.Event) []types.NamespacedName {
+	c.expectations.Observe(ev)
+	pod, ok := ev.Object.(*corev1.Pod)
+	if !ok || !matters(ev, pod) {
+		return nil
+	}
+	keys := controllerOfPod(ev)
+	if ev.Type != loop.Deleted && metav1.GetControllerOfNoCopy(pod) == nil {
+		keys = append(keys, c.matching(pod)...)
+	}
+	return keys
+}
+
+// matters reports whether a ReplicaSet would see the difference: most updates of
+// a pod on its way to running are none of its business.
+func matters(ev loop.Event, pod *corev1.Pod) bool {
+	old, ok := ev.Old.(*corev1.Pod)
+	if !ok || old.ResourceVersion == pod.ResourceVersion {
+		return true
+	}
+	wasSince, wasReady := owned.ReadySince(old)
+	since, ready := owned.ReadySince(pod)
+	return wasReady != ready || !wasSince.Equal(since) ||
+		old.Status.Phase != pod.Status.Phase ||
+		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
+		!maps.Equal(old.Labels, pod.Labels) ||
+		owned.ControllerUID(old) != owned.ControllerUID(pod)
+}
+
+// matching returns the ReplicaSets whose selector matches an orphan.
+func (c *Controller) matching(pod *corev1.Pod) []types.NamespacedName {
+	if len(pod.Labels) == 0 {
+		return nil
+	}
+	all, err := c.replicaSets.ReplicaSets(pod.Namespace).List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	all = slices.DeleteFunc(all, func(rs *appsv1.ReplicaSet) bool {
+		selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
+		return err != nil || selector.Empty() || !selector.Matches(labels.Set(pod.Labels))
+	})
+	keys := make([]types.NamespacedName, len(all))
+	for i, rs := range all {
+		keys[i] = loop.KeyOf(rs)
+	}
+	return keys
+}
