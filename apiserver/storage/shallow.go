@@ -1,18 +1,32 @@
 package storage
 
 import (
+	"maps"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Shallow returns a copy of obj that shares everything behind pointers, maps and
 // slices with it, but whose own metadata struct can be set.
 func Shallow(obj runtime.Object) runtime.Object {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return shallowUnstructured(u)
+	}
 	v := reflect.ValueOf(obj).Elem()
 	c := reflect.New(v.Type())
 	c.Elem().Set(v)
 	return c.Interface().(runtime.Object)
+}
+
+// shallowUnstructured copies the maps that hold the metadata, and no other.
+func shallowUnstructured(u *unstructured.Unstructured) *unstructured.Unstructured {
+	c := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
+	if metadata, ok := c.Object["metadata"].(map[string]any); ok {
+		c.Object["metadata"] = maps.Clone(metadata)
+	}
+	return c
 }
 
 // WithRevision returns a shallow copy of obj that has the given resourceVersion.
