@@ -22,6 +22,9 @@ type Env struct {
 	Random *clock.Random
 	// Config reaches the apiserver. It is copied, never changed.
 	Config *rest.Config
+	// RootCA is the PEM bundle by which pods verify the apiserver; empty: the one in
+	// Config. A Config that reaches the apiserver in process cannot hold any.
+	RootCA []byte
 	// Informers are shared by all controllers. A constructor asks for what it
 	// needs; the manager starts the factory when all are made.
 	Informers informers.SharedInformerFactory

@@ -28,9 +28,9 @@ type Controller struct {
 	loop       *loop.Loop
 }
 
-// New returns a controller that publishes the certificates by which its own
-// client verifies the apiserver. A configuration without any (as one that talks
-// to the apiserver in process may be) is an error: there would be nothing to publish.
+// New returns a controller that publishes the environment's root certificates, or
+// else those by which its own client verifies the apiserver. It is an error if
+// there are neither: there would be nothing to publish.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
@@ -38,6 +38,9 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	}
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, fmt.Errorf("reading the certificates to publish: %w", err)
+	}
+	if len(e.RootCA) > 0 {
+		config.CAData = e.RootCA
 	}
 	if len(config.CAData) == 0 {
 		return nil, fmt.Errorf("%s: the client configuration has no CA certificates to publish", Name)

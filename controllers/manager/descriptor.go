@@ -1,0 +1,47 @@
+package manager
+
+import (
+	"context"
+
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/namespace"
+	"minikcm.dev/minikcm/controllers/replicaset"
+	"minikcm.dev/minikcm/controllers/rootca"
+	"minikcm.dev/minikcm/controllers/serviceaccount"
+)
+
+// Controller is what a constructor returns: something that works until its
+// context ends.
+type Controller interface {
+	// Run returns when ctx has ended and all of the controller with it. An error
+	// before that ends the process's other controllers too.
+	Run(ctx context.Context) error
+}
+
+// Descriptor is one controller's row in the table.
+type Descriptor struct {
+	// Name is upstream's.
+	Name string
+	// Aliases are the names by which upstream's command line knows it too.
+	Aliases []string
+	// DisabledByDefault: "*" does not select it.
+	DisabledByDefault bool
+	// New makes the controller and asks env's informers for what it needs. It
+	// starts nothing.
+	New func(ctx context.Context, e *env.Env) (Controller, error)
+}
+
+// Descriptors returns the table, in the order in which controllers are made.
+func Descriptors() []Descriptor {
+	return []Descriptor{
+		{Name: namespace.Name, Aliases: []string{"namespace"}, New: constructor(namespace.New)},
+		{Name: serviceaccount.Name, Aliases: []string{"serviceaccount"}, New: constructor(serviceaccount.New)},
+		{Name: rootca.Name, Aliases: []string{"root-ca-cert-publisher"}, New: constructor(rootca.New)},
+		{Name: replicaset.Name, Aliases: []string{"replicaset"}, New: constructor(replicaset.New)},
+	}
+}
+
+// constructor gives a package's New the table's type.
+func constructor[C Controller](make func(context.Context, *env.Env) (C, error)) func(context.Context, *env.Env) (Controller, error) {
+	return func(ctx context.Context, e *env.Env) (Controller, error) { return make(ctx, e) }
+}

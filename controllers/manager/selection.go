@@ -1,0 +1,54 @@
+package manager
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ParseSelection reads what the flag --controllers takes: names or aliases
+// separated by commas, a name after "-" for one that is not to run, and "*" for
+// all that are not disabled by default. Names win over "*". An empty text
+// selects as "*" does. The returned names are the table's, in its order.
+func ParseSelection(text string) ([]string, error) {
+	table := Descriptors()
+	star := strings.TrimSpace(text) == ""
+	explicit := map[string]bool{}
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
+		if item == "" {
+			continue
+		}
+		if item == "*" {
+			star = true
+			continue
+		}
+		name, excluded := strings.CutPrefix(item, "-")
+		i := slices.IndexFunc(table, func(d Descriptor) bool { return d.Name == name || slices.Contains(d.Aliases, name) })
+		if i < 0 {
+			return nil, fmt.Errorf("%q is not a controller; the controllers are %s", name, strings.Join(Names(), ", "))
+		}
+		name = table[i].Name
+		if before, ok := explicit[name]; ok && before == excluded {
+			return nil, fmt.Errorf("controller %q is both selected and excluded", name)
+		}
+		explicit[name] = !excluded
+	}
+	selected := []string{}
+	for _, d := range table {
+		wanted, named := explicit[d.Name]
+		if named && wanted || !named && star && !d.DisabledByDefault {
+			selected = append(selected, d.Name)
+		}
+	}
+	return selected, nil
+}
+
+// Names returns the names of all controllers in the table's order.
+func Names() []string {
+	var names []string
+	for _, d := range Descriptors() {
+		names = append(names, d.Name)
+	}
+	return names
+}
