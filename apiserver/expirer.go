@@ -48,7 +48,7 @@ func (s *Server) newExpirer() *expirer {
 
 // load plans the end of what was stored before the server started.
 func (e *expirer) load(ctx context.Context) error {
-	for _, row := range e.server.table.Rows() {
+	for _, row := range e.server.table.All() {
 		if row.Strategy.TTL == 0 || row.Storage != nil {
 			continue
 		}

@@ -89,7 +89,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		metrics: newMetrics(),
 		done:    make(chan struct{}),
 	}
-	for _, row := range s.table.Rows() {
+	for _, row := range s.table.All() {
 		if row.Storage == nil && row.Via == nil {
 			s.stored[row.GVR()] = storage.New(storage.Config{
 				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,

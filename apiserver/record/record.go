@@ -35,6 +35,8 @@ type Log struct {
 	capacity int
 	ring     []Write
 	total    int64
+	// changed is closed by the next Add; nil while nobody waits for it.
+	changed chan struct{}
 }
 
 // DefaultCapacity is how many writes a Log keeps unless told otherwise.
@@ -59,6 +61,20 @@ func (l *Log) Add(w Write) {
 		l.ring[l.total%int64(l.capacity)] = w
 	}
 	l.total++
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+// Changed returns a channel that is closed by the next write.
+func (l *Log) Changed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return l.changed
 }
 
 // Writes returns the kept writes that match, oldest first; a nil match is all.
