@@ -45,6 +45,9 @@ type Embedded struct {
 	closeOnce sync.Once
 	closeErr  error
 	closed    atomic.Bool
+	// inFlight is held for reading by every operation: what etcd has mapped into
+	// memory must not go away beneath it.
+	inFlight sync.RWMutex
 }
 
 // StartEmbedded starts an etcd in this process and returns once it takes writes.
@@ -70,7 +73,7 @@ func (s *Embedded) open(ctx context.Context, opts EmbeddedOptions) error {
 	}
 	s.server = s.etcd.Server
 	s.kv = s.server.KV()
-	s.hub, err = newHub(s.kv, s.server.Backend(), s.failure)
+	s.hub, err = newHub(s.server, s.failure)
 	return err
 }
 
@@ -98,13 +101,15 @@ func (s *Embedded) takeDir(dataDir string) (string, error) {
 	return dataDir, verifyDataDir(dataDir)
 }
 
-// Close implements Store.
+// Close implements Store. It waits for the operations in flight.
 func (s *Embedded) Close() error {
 	s.closeOnce.Do(func() {
 		s.closed.Store(true)
 		if s.hub != nil {
 			s.hub.close()
 		}
+		s.inFlight.Lock() // whoever gets it afterwards finds the store closed
+		s.inFlight.Unlock()
 		if s.etcd != nil {
 			stopEtcd(s.etcd, s.failure)
 		}

@@ -14,9 +14,10 @@ import (
 
 // Get implements Store.
 func (s *Embedded) Get(ctx context.Context, key string, revision int64) (*KeyValue, error) {
-	if err := s.usable(ctx); err != nil {
+	if err := s.enter(ctx); err != nil {
 		return nil, fmt.Errorf("getting %q: %w", key, err)
 	}
+	defer s.inFlight.RUnlock()
 	// The shared buffer mode holds a lock for the microseconds of one lookup; the
 	// concurrent mode copies all that was written since the last commit.
 	result, err := s.read(ctx, mvcc.SharedBufReadTxMode, []byte(key), nil, mvcc.RangeOptions{Rev: revision})
@@ -32,9 +33,10 @@ func (s *Embedded) Get(ctx context.Context, key string, revision int64) (*KeyVal
 
 // List implements Store.
 func (s *Embedded) List(ctx context.Context, prefix string, opts ListOptions) (*ListResult, error) {
-	if err := s.usable(ctx); err != nil {
+	if err := s.enter(ctx); err != nil {
 		return nil, fmt.Errorf("listing %q: %w", prefix, err)
 	}
+	defer s.inFlight.RUnlock()
 	start, end := listRange(prefix, opts.From)
 	result, err := s.read(ctx, mvcc.ConcurrentReadTxMode, start, end, mvcc.RangeOptions{
 		Rev: opts.Revision, Limit: opts.Limit, FastKeysOnly: opts.KeysOnly, WithTotalCount: true,
@@ -102,7 +104,11 @@ func (s *Embedded) Delete(ctx context.Context, key string, expected int64) (int6
 }
 
 func (s *Embedded) write(ctx context.Context, key string, txn *pb.TxnRequest) (int64, error) {
-	if err := s.usable(ctx); err != nil {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.inFlight.RUnlock()
+	if err := checkKey(key); err != nil {
 		return 0, err
 	}
 	response, err := s.server.Txn(ctx, txn)
@@ -114,17 +120,19 @@ func (s *Embedded) write(ctx context.Context, key string, txn *pb.TxnRequest) (i
 
 // Revision implements Store.
 func (s *Embedded) Revision(ctx context.Context) (int64, error) {
-	if err := s.usable(ctx); err != nil {
+	if err := s.enter(ctx); err != nil {
 		return 0, fmt.Errorf("reading the newest revision: %w", err)
 	}
+	defer s.inFlight.RUnlock()
 	return max(s.kv.Rev(), s.hub.revision()), nil
 }
 
 // Compact implements Store.
 func (s *Embedded) Compact(ctx context.Context, revision int64) error {
-	if err := s.usable(ctx); err != nil {
+	if err := s.enter(ctx); err != nil {
 		return fmt.Errorf("compacting to revision %d: %w", revision, err)
 	}
+	defer s.inFlight.RUnlock()
 	_, err := s.server.Compact(ctx, &pb.CompactionRequest{Revision: revision})
 	switch {
 	case errors.Is(err, mvcc.ErrCompacted):
@@ -141,9 +149,10 @@ func (s *Embedded) Compact(ctx context.Context, revision int64) error {
 
 // Watch implements Store.
 func (s *Embedded) Watch(ctx context.Context, prefix string, from int64) (Watch, error) {
-	if err := s.usable(ctx); err != nil {
+	if err := s.enter(ctx); err != nil {
 		return nil, fmt.Errorf("watching %q: %w", prefix, err)
 	}
+	defer s.inFlight.RUnlock()
 	w, err := s.hub.watch(ctx, prefix, from)
 	if err != nil {
 		return nil, fmt.Errorf("watching %q: %w", prefix, err)
@@ -153,11 +162,22 @@ func (s *Embedded) Watch(ctx context.Context, prefix string, from int64) (Watch,
 
 // RequestProgress implements Store.
 func (s *Embedded) RequestProgress(ctx context.Context) error {
-	if err := s.usable(ctx); err != nil {
+	if err := s.enter(ctx); err != nil {
 		return fmt.Errorf("requesting progress: %w", err)
 	}
+	defer s.inFlight.RUnlock()
 	s.hub.requestProgress()
 	return nil
+}
+
+// enter begins an operation, whose end is s.inFlight.RUnlock.
+func (s *Embedded) enter(ctx context.Context) error {
+	s.inFlight.RLock()
+	err := s.usable(ctx)
+	if err != nil {
+		s.inFlight.RUnlock()
+	}
+	return err
 }
 
 // usable returns why no operation can be done, or nil.

@@ -49,7 +49,7 @@ func (s *Etcd) Get(ctx context.Context, key string, revision int64) (*KeyValue, 
 
 // List implements Store.
 func (s *Etcd) List(ctx context.Context, prefix string, opts ListOptions) (*ListResult, error) {
-	start, end := listRange(prefix, opts.From)
+	start, end := wireRange(prefix, opts.From)
 	response, err := s.kv.Range(ctx, &pb.RangeRequest{
 		Key: start, RangeEnd: end, Revision: opts.Revision, Limit: opts.Limit, KeysOnly: opts.KeysOnly,
 	})
@@ -86,6 +86,9 @@ func (s *Etcd) Delete(ctx context.Context, key string, expected int64) (int64, e
 }
 
 func (s *Etcd) write(ctx context.Context, key string, txn *pb.TxnRequest) (int64, error) {
+	if err := checkKey(key); err != nil {
+		return 0, err
+	}
 	response, err := s.kv.Txn(ctx, txn)
 	if err != nil {
 		return 0, s.failed(ctx, err)

@@ -96,10 +96,7 @@ func (w *etcdWatch) open(ctx, streamCtx context.Context, from int64) error {
 		return err
 	}
 	w.reached = from - 1
-	start, end := listRange(w.prefix, "")
-	if len(end) == 0 {
-		end = []byte{0} // how the client's watches say "no end"
-	}
+	start, end := wireRange(w.prefix, "")
 	w.changes = w.store.client.Watch(streamCtx, string(start), clientv3.WithRange(string(end)),
 		clientv3.WithRev(from), clientv3.WithPrevKV(), clientv3.WithFragment(), clientv3.WithCreatedNotify())
 	select {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/storage/backend"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
@@ -22,6 +23,8 @@ type hub struct {
 	backend backend.Backend
 	stream  mvcc.WatchStream
 	failure *failure
+	// settle returns when what etcd is applying has been applied.
+	settle func(context.Context) error
 
 	stop  chan struct{} // closed by close
 	ended sync.WaitGroup
@@ -36,9 +39,10 @@ type hub struct {
 }
 
 // newHub starts following kv. Nothing may be written to kv until it returns.
-func newHub(kv mvcc.WatchableKV, b backend.Backend, f *failure) (*hub, error) {
+func newHub(server *etcdserver.EtcdServer, f *failure) (*hub, error) {
+	kv := server.KV()
 	h := &hub{
-		kv: kv, backend: b, failure: f,
+		kv: kv, backend: server.Backend(), failure: f, settle: server.LinearizableReadNotify,
 		stream:  kv.NewWatchStream(),
 		stop:    make(chan struct{}),
 		watches: map[*hubWatch]struct{}{},
@@ -133,9 +137,14 @@ func (h *hub) watch(ctx context.Context, prefix string, from int64) (*hubWatch, 
 func (h *hub) requestProgress() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
 	newest := max(h.kv.Rev(), h.rev.Load())
 	for w := range h.watches {
-		w.progress = newest
+		// Progress before the first revision wanted would say nothing, and make
+		// its receiver resume too early.
+		w.progress = max(newest, w.from-1)
 		w.flush()
 	}
 }

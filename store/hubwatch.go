@@ -129,7 +129,7 @@ func (w *hubWatch) take(ctx context.Context) (*Batch, error) {
 		to := min(h.rev.Load(), from+historyChunk-1)
 		w.next = to + 1
 		h.mu.Unlock()
-		return readHistory(h.kv, h.backend, w.prefix, from, to)
+		return w.readHistory(ctx, from, to)
 	case w.progressDue():
 		batch := &Batch{Revision: h.rev.Load()}
 		w.progress = 0
@@ -148,4 +148,19 @@ func (w *hubWatch) take(ctx context.Context) (*Batch, error) {
 	case <-h.stop:
 		return nil, nil
 	}
+}
+
+// readHistory reads what the hub has handed out already. etcd tells its watchers
+// of a revision a moment before that revision can be read.
+func (w *hubWatch) readHistory(ctx context.Context, from, to int64) (*Batch, error) {
+	h := w.hub
+	if h.kv.Rev() < to {
+		if err := h.settle(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, &UnavailableError{Err: err}
+		}
+	}
+	return readHistory(h.kv, h.backend, w.prefix, from, to)
 }

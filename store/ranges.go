@@ -10,6 +10,16 @@ func listRange(prefix, from string) (start, end []byte) {
 	return start, end
 }
 
+// wireRange is listRange as requests and etcd's client spell it: no end is a zero
+// byte there.
+func wireRange(prefix, from string) (start, end []byte) {
+	start, end = listRange(prefix, from)
+	if len(end) == 0 {
+		end = []byte{0}
+	}
+	return start, end
+}
+
 // prefixEnd is the first key after all that start with prefix; empty and not nil
 // when there is none.
 func prefixEnd(prefix string) []byte {

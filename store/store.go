@@ -8,7 +8,8 @@ import (
 
 // KeyValue is one key's state at one revision.
 type KeyValue struct {
-	Key   string
+	Key string
+	// Value is nil for an empty one. It must not be written to: watches share it.
 	Value []byte
 	// CreateRevision is the revision of the put that created the key.
 	CreateRevision int64
@@ -67,7 +68,7 @@ type Batch struct {
 	Revision int64
 }
 
-// Watch is a stream of batches. See package watchcheck's validators for what it
+// Watch is a stream of batches. See package storetest's validators for what it
 // guarantees.
 type Watch interface {
 	// Batches is closed when the watch ends: by its context, by Close of the

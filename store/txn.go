@@ -1,6 +1,18 @@
 package store
 
-import pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+import (
+	"errors"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+)
+
+// checkKey refuses what etcd cannot store.
+func checkKey(key string) error {
+	if key == "" {
+		return errors.New("the key is empty")
+	}
+	return nil
+}
 
 // putTxn is etcd's transaction that puts value if the key's ModRevision is
 // expected, and gets the key if it is not.
