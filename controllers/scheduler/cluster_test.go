@@ -1,0 +1,127 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/controllers/env"
+)
+
+// testCluster is a scheduler on client-go's fake clientset, whose bindings set
+// the pod's node as an apiserver does.
+type testCluster struct {
+	t         *testing.T
+	client    *fake.Clientset
+	clock     clock.Clock
+	ledger    *clock.Ledger
+	scheduler *Scheduler
+
+	mu      sync.Mutex
+	changed chan struct{}
+}
+
+func startCluster(t *testing.T, c clock.Clock, ledger *clock.Ledger, objects ...runtime.Object) *testCluster {
+	t.Helper()
+	tc := &testCluster{t: t, client: fake.NewClientset(objects...), clock: c, ledger: ledger, changed: make(chan struct{})}
+	tc.client.PrependReactor("create", "pods", tc.bind)
+	factory := informers.NewSharedInformerFactory(tc.client, 0)
+	recorder := events.NewRecorder(tc.client.CoreV1(), c, ledger, clock.NewRandom(1), "test")
+	e := &env.Env{
+		Clock: c, Ledger: ledger, Random: clock.NewRandom(1), Informers: factory,
+		Logger: klog.Background(), Recorder: recorder,
+	}
+	s, err := newScheduler(e, tc.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tc.scheduler = s
+	ctx, cancel := context.WithCancel(context.Background())
+	factory.Start(ctx.Done())
+	var running sync.WaitGroup
+	running.Go(func() { _ = recorder.Run(ctx) })
+	running.Go(func() {
+		if err := s.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		factory.Shutdown()
+		if !ledger.Idle() {
+			t.Errorf("after the end there is still in flight: %s", ledger)
+		}
+	})
+	return tc
+}
+
+func (tc *testCluster) bind(action clienttesting.Action) (bool, runtime.Object, error) {
+	if action.GetSubresource() != "binding" {
+		return false, nil, nil
+	}
+	binding := action.(clienttesting.CreateAction).GetObject().(*corev1.Binding)
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	obj, err := tc.client.Tracker().Get(pods, binding.Namespace, binding.Name)
+	if err != nil {
+		return true, nil, err
+	}
+	pod := obj.(*corev1.Pod).DeepCopy()
+	if pod.Spec.NodeName != "" {
+		return true, nil, fmt.Errorf("pod %s is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+	}
+	pod.Spec.NodeName = binding.Target.Name
+	return true, binding, tc.client.Tracker().Update(pods, pod, pod.Namespace)
+}
+
+// eventually waits until ok says true.
+func (tc *testCluster) eventually(what string, ok func(ctx context.Context) bool) {
+	tc.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	w, err := tc.client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		tc.t.Fatal(err)
+	}
+	defer w.Stop()
+	e, err := tc.client.CoreV1().Events("").Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		tc.t.Fatal(err)
+	}
+	defer e.Stop()
+	for !ok(ctx) {
+		select {
+		case <-w.ResultChan():
+		case <-e.ResultChan():
+		case <-ctx.Done():
+			tc.t.Fatalf("waiting for %s: %v", what, ctx.Err())
+		}
+	}
+}
+
+func (tc *testCluster) pod(ctx context.Context, name string) *corev1.Pod {
+	pod, err := tc.client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return pod
+}
+
+func (tc *testCluster) bound(name, node string) func(context.Context) bool {
+	return func(ctx context.Context) bool {
+		pod := tc.pod(ctx, name)
+		return pod != nil && pod.Spec.NodeName == node
+	}
+}

@@ -1,0 +1,154 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock/cause"
+)
+
+// The reasons of the scheduler's events.
+const (
+	reasonScheduled = "Scheduled"
+	reasonFailed    = "FailedScheduling"
+)
+
+// maxEventMessage is the length of an event's message that the API takes.
+const maxEventMessage = 1024
+
+// bind tells the API which node a pod is on. If that fails the pod is no longer
+// counted there, and is decided upon again after a back-off.
+func (s *Scheduler) bind(ctx context.Context, a *attempt, node string) {
+	pod := a.info.Pod
+	ctx = withCause(ctx, pod)
+	err := s.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+	}, metav1.CreateOptions{})
+	if err == nil {
+		s.recorder.Eventf(pod, corev1.EventTypeNormal, reasonScheduled, "Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node)
+		s.queue.done(a)
+		return
+	}
+	if improved := s.cache.forget(pod.UID); improved != "" {
+		s.queue.nodeImproved(improved)
+	}
+	s.failed(ctx, a, fmt.Errorf("running Bind plugin \"DefaultBinder\": %w", err))
+}
+
+// failed ends an attempt that met an error.
+func (s *Scheduler) failed(ctx context.Context, a *attempt, err error) {
+	if ctx.Err() != nil || !s.stillPending(a.info.Pod) {
+		s.queue.done(a)
+		return
+	}
+	klog.FromContext(ctx).V(2).Info("Scheduling failed, will retry", "pod", klog.KObj(a.info.Pod), "err", err)
+	s.report(ctx, a, corev1.PodReasonSchedulerError, err.Error(), "")
+	s.queue.fail(a)
+}
+
+// reject ends an attempt that found no node.
+func (s *Scheduler) reject(ctx context.Context, a *attempt, d *Diagnosis) {
+	if ctx.Err() != nil || !s.stillPending(a.info.Pod) {
+		s.queue.done(a)
+		return
+	}
+	s.report(withCause(ctx, a.info.Pod), a, corev1.PodReasonUnschedulable, d.Message(), "")
+	s.queue.reject(a)
+}
+
+// stillPending reports whether the informers know of the pod, without a node.
+func (s *Scheduler) stillPending(pod *corev1.Pod) bool {
+	known, err := s.pods.Pods(pod.Namespace).Get(pod.Name)
+	return err == nil && known.UID == pod.UID && known.Spec.NodeName == ""
+}
+
+// report writes the FailedScheduling event and, where they differ, the pod's
+// PodScheduled condition and nominated node.
+func (s *Scheduler) report(ctx context.Context, a *attempt, reason, message, nominated string) {
+	pod := a.info.Pod
+	if known, err := s.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && known.UID == pod.UID {
+		pod = known
+	}
+	s.recorder.Event(pod, corev1.EventTypeWarning, reasonFailed, truncated(message))
+	condition := &corev1.PodCondition{
+		Type:               corev1.PodScheduled,
+		ObservedGeneration: pod.Generation,
+		Status:             corev1.ConditionFalse,
+		Reason:             reason,
+		Message:            message,
+	}
+	err := s.patchStatus(ctx, pod, condition, nominated)
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+		klog.FromContext(ctx).Error(err, "Cannot say why a pod is not scheduled", "pod", klog.KObj(pod))
+	}
+}
+
+// patchStatus sets a condition and the nominated node, unless both are there
+// already.
+func (s *Scheduler) patchStatus(ctx context.Context, pod *corev1.Pod, condition *corev1.PodCondition, nominated string) error {
+	status := map[string]any{}
+	if changed := s.stamp(pod, condition); changed {
+		status["conditions"] = []any{condition}
+	}
+	if pod.Status.NominatedNodeName != nominated {
+		status["nominatedNodeName"] = nominated
+		if nominated == "" {
+			status["nominatedNodeName"] = nil
+		}
+	}
+	if len(status) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+	if err != nil {
+		return fmt.Errorf("encoding the status of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	_, err = s.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return fmt.Errorf("patching the status of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
+}
+
+// stamp completes a condition's times and reports whether it says anything that
+// the pod's does not.
+func (s *Scheduler) stamp(pod *corev1.Pod, condition *corev1.PodCondition) (changed bool) {
+	condition.LastTransitionTime = metav1.NewTime(s.clock.Now())
+	for _, c := range pod.Status.Conditions {
+		if c.Type != condition.Type {
+			continue
+		}
+		if c.Status == condition.Status {
+			condition.LastTransitionTime = c.LastTransitionTime
+		}
+		return c.Status != condition.Status || c.Reason != condition.Reason || c.Message != condition.Message ||
+			c.ObservedGeneration != condition.ObservedGeneration
+	}
+	return true
+}
+
+// withCause makes the pod's state the cause of what is written.
+func withCause(ctx context.Context, pod *corev1.Pod) context.Context {
+	revision, err := strconv.ParseInt(pod.ResourceVersion, 10, 64)
+	if err != nil {
+		return ctx
+	}
+	return cause.With(ctx, []int64{revision})
+}
+
+func truncated(message string) string {
+	if len(message) <= maxEventMessage {
+		return message
+	}
+	const dots = " ..."
+	return message[:maxEventMessage-len(dots)] + dots
+}

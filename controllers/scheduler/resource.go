@@ -1,0 +1,104 @@
+package scheduler
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// What a container that requests nothing counts for when nodes are scored, so
+// that such pods spread too. They are kube-scheduler's figures.
+const (
+	defaultMilliCPU = 100
+	defaultMemory   = 200 << 20
+)
+
+// Resource is an amount of what pods request and nodes have: millicores, bytes,
+// and plain counts of anything else. Values are immutable: methods return new
+// ones and never write to a map that somebody else may hold.
+type Resource struct {
+	MilliCPU         int64
+	Memory           int64
+	EphemeralStorage int64
+	// Scalar has the extended resources and huge pages; nil: none.
+	Scalar map[corev1.ResourceName]int64
+}
+
+// NewResource converts a list. Pods, which a node allows by number, are left out.
+func NewResource(list corev1.ResourceList) Resource {
+	var r Resource
+	for name, quantity := range list {
+		switch name {
+		case corev1.ResourceCPU:
+			r.MilliCPU = quantity.MilliValue()
+		case corev1.ResourceMemory:
+			r.Memory = quantity.Value()
+		case corev1.ResourceEphemeralStorage:
+			r.EphemeralStorage = quantity.Value()
+		case corev1.ResourcePods:
+		default:
+			if r.Scalar == nil {
+				r.Scalar = map[corev1.ResourceName]int64{}
+			}
+			r.Scalar[name] = quantity.Value()
+		}
+	}
+	return r
+}
+
+// Add returns the sum of the two.
+func (r Resource) Add(o Resource) Resource { return r.plus(o, 1) }
+
+// Sub returns what is left of r when o is taken away.
+func (r Resource) Sub(o Resource) Resource { return r.plus(o, -1) }
+
+func (r Resource) plus(o Resource, sign int64) Resource {
+	r.MilliCPU += sign * o.MilliCPU
+	r.Memory += sign * o.Memory
+	r.EphemeralStorage += sign * o.EphemeralStorage
+	if len(o.Scalar) > 0 {
+		scalar := make(map[corev1.ResourceName]int64, len(r.Scalar)+len(o.Scalar))
+		maps.Copy(scalar, r.Scalar)
+		for name, n := range o.Scalar {
+			scalar[name] += sign * n
+		}
+		r.Scalar = scalar
+	}
+	return r
+}
+
+// Equal reports whether both are the same amount.
+func (r Resource) Equal(o Resource) bool {
+	return r.MilliCPU == o.MilliCPU && r.Memory == o.Memory && r.EphemeralStorage == o.EphemeralStorage &&
+		maps.Equal(r.Scalar, o.Scalar)
+}
+
+func (r Resource) isZero() bool {
+	return r.MilliCPU == 0 && r.Memory == 0 && r.EphemeralStorage == 0 && len(r.Scalar) == 0
+}
+
+// podRequests returns what a pod takes of its node: its containers, sidecars and
+// init containers, pod-level requests, overhead, and what a resize in progress
+// still holds.
+func podRequests(pod *corev1.Pod) Resource {
+	return NewResource(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
+		UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true,
+	}))
+}
+
+// scoredRequests returns the requests with the defaults for containers that
+// state none; scores count with these.
+func scoredRequests(pod *corev1.Pod) (milliCPU, memory int64) {
+	list := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
+		UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true,
+		NonMissingContainerRequests: corev1.ResourceList{
+			corev1.ResourceCPU:    *resource.NewMilliQuantity(defaultMilliCPU, resource.DecimalSI),
+			corev1.ResourceMemory: *resource.NewQuantity(defaultMemory, resource.BinarySI),
+		},
+	})
+	return list.Cpu().MilliValue(), list.Memory().Value()
+}

@@ -1,0 +1,187 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/controllers/env"
+)
+
+// Name is the scheduler's name in its events and its user agent. Pods of other
+// schedulers are not touched; once they have a node, they count on it.
+const Name = corev1.DefaultSchedulerName
+
+// apiWorkers is how many bindings and status writes are under way at once. One
+// goroutine decides; these wait for the apiserver.
+const apiWorkers = 16
+
+// Scheduler binds pods to nodes. Make it with New, then Run it, once.
+type Scheduler struct {
+	client   kubernetes.Interface
+	pods     corelisters.PodLister
+	recorder *events.Recorder
+	clock    clock.Clock
+	random   *clock.Random
+	logger   klog.Logger
+
+	handlers    []handler
+	cache       *believed
+	queue       *queue
+	nominations *nominations
+	tasks       *tasks
+
+	// The rest belongs to the goroutine that decides.
+	snapshot *Snapshot
+	start    int
+}
+
+// handler is what New added to an informer.
+type handler struct {
+	informer     cache.SharedIndexInformer
+	registration cache.ResourceEventHandlerRegistration
+}
+
+// New returns a scheduler that is not yet running. It asks the shared informers
+// for pods and nodes.
+func New(_ context.Context, e *env.Env) (*Scheduler, error) {
+	client, _, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	return newScheduler(e, client)
+}
+
+func newScheduler(e *env.Env, client kubernetes.Interface) (*Scheduler, error) {
+	core := e.Informers.Core().V1()
+	s := &Scheduler{
+		client:      client,
+		pods:        core.Pods().Lister(),
+		recorder:    e.Recorder.For(Name),
+		clock:       e.Clock,
+		random:      e.Random,
+		logger:      klog.LoggerWithValues(e.Logger, "controller", Name),
+		cache:       newBelieved(),
+		nominations: newNominations(),
+		tasks:       newTasks(),
+	}
+	s.queue = newQueue(e.Clock, e.Ledger, s.helps)
+	if err := s.watch(core.Nodes().Informer(), s.nodeHandler()); err != nil {
+		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	if err := s.watch(core.Pods().Informer(), s.podHandler()); err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Scheduler) watch(informer cache.SharedIndexInformer, h cache.ResourceEventHandler) error {
+	registration, err := informer.AddEventHandler(h)
+	if err != nil {
+		return err
+	}
+	s.handlers = append(s.handlers, handler{informer, registration})
+	return nil
+}
+
+// Run schedules until ctx ends. It returns nil when every goroutine and timer of
+// it has ended; bindings that are under way then get the ended context.
+func (s *Scheduler) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	if s.waitForSync(ctx) {
+		running.Go(s.decideAll)
+		running.Go(func() { s.tasks.run(klog.NewContext(ctx, s.logger), apiWorkers) })
+		<-ctx.Done()
+	}
+	for _, h := range s.handlers {
+		// The informer may have stopped before us: then there is nothing to remove.
+		_ = h.informer.RemoveEventHandler(h.registration)
+	}
+	s.queue.close()
+	running.Wait()
+	return nil
+}
+
+// waitForSync waits until all nodes and pods are known: before, no decision
+// could be right.
+func (s *Scheduler) waitForSync(ctx context.Context) bool {
+	synced := make([]cache.DoneChecker, 0, len(s.handlers))
+	for _, h := range s.handlers {
+		synced = append(synced, h.registration.HasSyncedChecker())
+	}
+	return cache.WaitFor(klog.NewContext(ctx, s.logger.V(4)), Name, synced...)
+}
+
+// decideAll decides upon one pod after the other until the queue is closed.
+func (s *Scheduler) decideAll() {
+	defer s.tasks.close()
+	for a := s.queue.pop(); a != nil; a = s.queue.pop() {
+		s.decide(a)
+	}
+}
+
+// decide finds a node for a popped pod, and leaves to the tasks what the API has
+// to be told.
+func (s *Scheduler) decide(a *attempt) {
+	pod := a.info.Pod
+	switch {
+	case s.cache.has(pod.UID):
+		// An old state of a pod that has been given a node since.
+		s.queue.done(a)
+		return
+	case pod.DeletionTimestamp != nil:
+		s.recorder.Eventf(pod, corev1.EventTypeWarning, reasonFailed, "skip schedule deleting pod: %s/%s", pod.Namespace, pod.Name)
+		s.queue.done(a)
+		return
+	}
+	s.snapshot = s.cache.update(s.snapshot)
+	in := Input{
+		Pod:       a.info,
+		Snapshot:  s.snapshot,
+		Start:     s.start,
+		Nominated: s.nominations.get(),
+		Prefer:    a.nominated,
+		Pick:      s.random.IntN,
+	}
+	d := Decide(in)
+	s.start = d.Next
+	if d.Node == "" {
+		s.decideFailure(a, in, d)
+		return
+	}
+	if !s.cache.assume(a.info, d.Node) {
+		s.queue.done(a)
+		return
+	}
+	s.nominations.remove(pod.UID)
+	s.queue.decided(a)
+	s.tasks.add(func(ctx context.Context) { s.bind(ctx, a, d.Node) })
+}
+
+// decideFailure looks for pods to delete in favour of one that fits nowhere.
+func (s *Scheduler) decideFailure(a *attempt, in Input, d Decision) {
+	s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d.Diagnosis) })
+}
+
+// helps reports whether a waiting pod may fit on the node of that name as it is
+// now, or might if pods that it outranks were deleted from there.
+func (s *Scheduler) helps(p *queuedPod, node string) bool {
+	n := s.cache.node(node)
+	if n == nil {
+		return false
+	}
+	r := filter(p.info, n)
+	if r == nil {
+		return true
+	}
+	// Who waits for its victims to go needs the room, not more victims.
+	return !r.final && p.nominated == "" && p.info.mayPreempt() && n.hasLowerPriority(p.info)
+}
