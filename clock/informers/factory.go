@@ -1,0 +1,185 @@
+package informers
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/informers/internalinterfaces"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// Factory is client-go's SharedInformerFactory with informers that the ledger sees.
+// It never resyncs: handlers hear of changes only.
+type Factory struct {
+	kubeinformers.SharedInformerFactory
+	client    kubernetes.Interface
+	ledger    *clock.Ledger
+	namespace string
+	tweak     internalinterfaces.TweakListOptionsFunc
+	transform cache.TransformFunc
+
+	mu        sync.Mutex
+	informers []*informer
+	shutDown  bool
+}
+
+var _ kubeinformers.SharedInformerFactory = (*Factory)(nil)
+
+// Option changes what a Factory's informers see.
+type Option func(*Factory)
+
+// WithNamespace limits the informers to one namespace.
+func WithNamespace(namespace string) Option {
+	return func(f *Factory) { f.namespace = namespace }
+}
+
+// WithTweakListOptions changes the options of every list and watch request, for
+// example to set a selector.
+func WithTweakListOptions(tweak func(*ListOptions)) Option {
+	return func(f *Factory) { f.tweak = tweak }
+}
+
+// WithTransform calls transform with each object before it is stored.
+func WithTransform(transform cache.TransformFunc) Option {
+	return func(f *Factory) { f.transform = transform }
+}
+
+// NewForConfig returns a factory with a client of its own, made from a copy of
+// config that Wrap has prepared.
+func NewForConfig(config *rest.Config, ledger *clock.Ledger, opts ...Option) (*Factory, error) {
+	config = rest.CopyConfig(config)
+	if ledger != nil {
+		Wrap(config)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the informers' client: %w", err)
+	}
+	return New(client, ledger, opts...), nil
+}
+
+// New returns a factory that lists and watches with client. The client's
+// configuration must have been prepared with Wrap, or else the ledger learns of an
+// event only when the reflector stores it. With a nil ledger the informers are
+// client-go's as they are.
+func New(client kubernetes.Interface, ledger *clock.Ledger, opts ...Option) *Factory {
+	f := &Factory{client: client, ledger: ledger}
+	for _, opt := range opts {
+		opt(f)
+	}
+	f.SharedInformerFactory = f.plain()
+	return f
+}
+
+// plain returns client-go's own factory, with the same view.
+func (f *Factory) plain() kubeinformers.SharedInformerFactory {
+	return kubeinformers.NewSharedInformerFactoryWithOptions(f.client, 0,
+		kubeinformers.WithNamespace(f.namespace),
+		kubeinformers.WithTweakListOptions(f.tweak),
+		kubeinformers.WithTransform(f.transform))
+}
+
+// InformerFor returns the one informer for obj's type, which newFunc makes if there
+// is none yet.
+func (f *Factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+	if f.ledger == nil {
+		return f.SharedInformerFactory.InformerFor(obj, newFunc)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var made *informer
+	shared := f.SharedInformerFactory.InformerFor(obj, func(client kubernetes.Interface, _ resyncPeriod) cache.SharedIndexInformer {
+		made = newInformer(newFunc(client, 0), f.ledger)
+		return made
+	})
+	if made != nil {
+		f.informers = append(f.informers, made)
+	}
+	return shared
+}
+
+// ForResource returns the informer and the lister of one of client-go's resources.
+func (f *Factory) ForResource(resource schema.GroupVersionResource) (kubeinformers.GenericInformer, error) {
+	if f.ledger == nil {
+		return f.SharedInformerFactory.ForResource(resource)
+	}
+	// client-go keeps its table from resources to types in a method of its own
+	// factory. What that makes serves as the informer to wrap, unless there is one.
+	generic, err := f.plain().ForResource(resource)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := objectOf(resource)
+	if err != nil {
+		return nil, err
+	}
+	shared := f.InformerFor(obj, func(kubernetes.Interface, resyncPeriod) cache.SharedIndexInformer { return generic.Informer() })
+	return genericInformer{informer: shared, resource: resource.GroupResource()}, nil
+}
+
+// objectOf returns an empty object of the type that resource holds.
+func objectOf(resource schema.GroupVersionResource) (runtime.Object, error) {
+	for kind := range scheme.Scheme.KnownTypes(resource.GroupVersion()) {
+		gvk := resource.GroupVersion().WithKind(kind)
+		if plural, _ := meta.UnsafeGuessKindToResource(gvk); plural == resource {
+			return scheme.Scheme.New(gvk)
+		}
+	}
+	return nil, fmt.Errorf("no type is known for %s", resource)
+}
+
+type genericInformer struct {
+	informer cache.SharedIndexInformer
+	resource schema.GroupResource
+}
+
+func (g genericInformer) Informer() cache.SharedIndexInformer { return g.informer }
+
+func (g genericInformer) Lister() cache.GenericLister {
+	return cache.NewGenericLister(g.informer.GetIndexer(), g.resource)
+}
+
+// Start is StartWithContext for whoever has a channel.
+func (f *Factory) Start(stopCh <-chan struct{}) {
+	f.StartWithContext(wait.ContextForChannel(stopCh))
+}
+
+// StartWithContext starts the informers that were asked for and do not run yet.
+// They run until ctx ends. They are in flight when it returns.
+func (f *Factory) StartWithContext(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.shutDown {
+		return
+	}
+	for _, i := range f.informers {
+		i.flow.start()
+	}
+	f.SharedInformerFactory.StartWithContext(ctx)
+}
+
+// Shutdown waits for all that the factory has started to end, which it does when the
+// context of StartWithContext has ended. Nothing can be started afterwards.
+func (f *Factory) Shutdown() {
+	f.mu.Lock()
+	f.shutDown = true
+	f.mu.Unlock()
+	f.SharedInformerFactory.Shutdown()
+}
+
+// WaitForCacheSync waits for all started informers, or until stopCh is closed.
+func (f *Factory) WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool {
+	return f.SharedInformerFactory.WaitForCacheSync(stopCh)
+}

@@ -1,0 +1,157 @@
+package informers
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// body is a watch's stream, which counts each frame when its first byte is handed
+// to the client.
+//
+// Whoever wrote the stream stops counting it when its reader comes back for more.
+// body counts what it has read before it does so.
+type body struct {
+	io.ReadCloser
+	flow *flow
+	turn uint64
+	scan scanner
+
+	unread  []byte
+	buf     []byte
+	err     error
+	initial bool   // the initial list has not ended yet
+	partial []byte // the frame that has begun and not ended
+}
+
+// readSize is how many bytes are taken from a stream at once.
+const readSize = 32 << 10
+
+func (b *body) Read(into []byte) (int, error) {
+	if len(b.unread) == 0 {
+		if b.err != nil {
+			return 0, b.err
+		}
+		if b.buf == nil {
+			b.buf = make([]byte, readSize)
+		}
+		n, err := b.ReadCloser.Read(b.buf)
+		b.unread, b.err = b.buf[:n], err
+		b.count(b.unread)
+		if err != nil {
+			b.flow.disconnect(b.turn)
+		}
+		if n == 0 {
+			return 0, err
+		}
+	}
+	n := copy(into, b.unread)
+	b.unread = b.unread[n:]
+	return n, nil
+}
+
+func (b *body) Close() error {
+	b.flow.disconnect(b.turn)
+	return b.ReadCloser.Close()
+}
+
+// count goes through the frames that begin or end in data.
+func (b *body) count(data []byte) {
+	begun := len(b.partial) > 0
+	if begun {
+		b.partial = append(b.partial, data...)
+		data = b.partial
+	}
+	for len(data) > 0 {
+		if !begun {
+			b.flow.begin(b.turn, b.initial)
+		}
+		begun = false
+		frame, rest, whole := b.scan(data)
+		if !whole {
+			b.partial = append(b.partial[:0], data...)
+			return
+		}
+		b.whole(frame)
+		data = rest
+	}
+	b.partial = b.partial[:0]
+}
+
+// whole is called with each complete frame. Bookmarks, and whatever else is not an
+// object, reach no handler. In a streamed list, a deletion only takes away from what
+// has been collected. An error stays counted until the reflector has sent its next
+// request.
+func (b *body) whole(f frame) {
+	initial := b.initial
+	switch f.kind {
+	case watch.Added, watch.Modified, watch.Error:
+		return
+	case watch.Deleted:
+		if !initial {
+			return
+		}
+	case watch.Bookmark:
+		if bytes.Contains(f.data, []byte(metav1.InitialEventsAnnotationKey)) {
+			b.initial = false
+		}
+	}
+	b.flow.void(b.turn, initial)
+}
+
+// frame is one event of a stream as it was sent.
+type frame struct {
+	kind watch.EventType
+	data []byte
+}
+
+// scanner cuts the first frame off data. It reports false if the frame is not
+// complete.
+type scanner func(data []byte) (first frame, rest []byte, whole bool)
+
+// scanProtobuf expects a length in four bytes, big-endian, and a meta/v1
+// WatchEvent, whose first field is its type.
+func scanProtobuf(data []byte) (frame, []byte, bool) {
+	const header = 4
+	if len(data) < header {
+		return frame{}, nil, false
+	}
+	end := header + uint64(binary.BigEndian.Uint32(data))
+	if uint64(len(data)) < end {
+		return frame{}, nil, false
+	}
+	event, rest := data[header:end], data[end:]
+	f := frame{data: event}
+	const typeField = 1<<3 | 2 // the first field, of a length and that many bytes
+	if len(event) >= 2 && event[0] == typeField && int(event[1]) <= len(event)-2 {
+		f.kind = watch.EventType(event[2 : 2+int(event[1])])
+	}
+	return f, rest, true
+}
+
+// scanJSON expects a JSON object a line, as API servers send them, most often with
+// its type first.
+func scanJSON(data []byte) (frame, []byte, bool) {
+	line, rest, whole := bytes.Cut(data, []byte{'\n'})
+	if !whole {
+		return frame{}, nil, false
+	}
+	f := frame{data: line}
+	if start, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok {
+		if kind, _, ok := bytes.Cut(start, []byte{'"'}); ok {
+			f.kind = watch.EventType(kind)
+			return f, rest, true
+		}
+	}
+	var event struct {
+		Type watch.EventType `json:"type"`
+	}
+	if err := json.Unmarshal(line, &event); err == nil {
+		f.kind = event.Type
+	}
+	return f, rest, true
+}

@@ -1,0 +1,138 @@
+package informers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// informer is one of client-go's shared informers, and the flow of what it delivers.
+type informer struct {
+	cache.SharedIndexInformer
+	flow *flow
+
+	mu       sync.Mutex
+	started  bool
+	handlers map[cache.ResourceEventHandlerRegistration]*handler
+}
+
+func newInformer(inner cache.SharedIndexInformer, ledger *clock.Ledger) *informer {
+	i := &informer{
+		SharedIndexInformer: inner,
+		flow:                newFlow(ledger),
+		handlers:            map[cache.ResourceEventHandlerRegistration]*handler{},
+	}
+	// Neither fails before an informer was started.
+	_ = i.SetTransform(nil)
+	// A handler that does nothing: an informer that is asked for its lister only is
+	// done with an event when the lister shows it, which is before handlers are
+	// called.
+	_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+	return i
+}
+
+func (i *informer) Run(stopCh <-chan struct{}) {
+	i.RunWithContext(wait.ContextForChannel(stopCh))
+}
+
+func (i *informer) RunWithContext(ctx context.Context) {
+	i.mu.Lock()
+	again := i.started
+	i.started = true
+	i.mu.Unlock()
+	if again {
+		i.SharedIndexInformer.RunWithContext(ctx) // it says what it thinks of that
+		return
+	}
+	i.flow.start()
+	defer i.flow.stop()
+	ctx, cancel := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	waiting.Go(func() {
+		select {
+		case <-i.HasSyncedChecker().Done():
+			i.flow.hasSynced()
+		case <-ctx.Done():
+		}
+	})
+	i.SharedIndexInformer.RunWithContext(withFlow(ctx, i.flow))
+}
+
+func (i *informer) SetTransform(transform cache.TransformFunc) error {
+	return i.SharedIndexInformer.SetTransform(func(in any) (any, error) {
+		if transform == nil {
+			i.flow.stored(in, in, nil)
+			return in, nil
+		}
+		out, err := transform(in)
+		i.flow.stored(in, out, err)
+		return out, err
+	})
+}
+
+func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(h, cache.HandlerOptions{})
+}
+
+func (i *informer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, period time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(h, cache.HandlerOptions{ResyncPeriod: &period})
+}
+
+func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	counted := &handler{next: h, flow: i.flow}
+	handle, err := i.SharedIndexInformer.AddEventHandlerWithOptions(counted, opts)
+	if err != nil {
+		return nil, err
+	}
+	i.flow.join(counted)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.handlers[handle] = counted
+	return handle, nil
+}
+
+func (i *informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
+	if err := i.SharedIndexInformer.RemoveEventHandler(handle); err != nil {
+		return err
+	}
+	i.mu.Lock()
+	counted := i.handlers[handle]
+	delete(i.handlers, handle)
+	i.mu.Unlock()
+	if counted != nil {
+		i.flow.leave(counted)
+	}
+	return nil
+}
+
+// handler tells the flow when the handler behind it has returned.
+type handler struct {
+	next cache.ResourceEventHandler
+	flow *flow
+
+	// Guarded by flow.mu: the first change that this handler was there for, and the
+	// last one that it has returned from.
+	since, seen uint64
+}
+
+func (h *handler) OnAdd(obj any, isInInitialList bool) {
+	defer h.flow.handled(h, obj)
+	h.next.OnAdd(obj, isInInitialList)
+}
+
+func (h *handler) OnUpdate(oldObj, newObj any) {
+	defer h.flow.handled(h, newObj)
+	h.next.OnUpdate(oldObj, newObj)
+}
+
+func (h *handler) OnDelete(obj any) {
+	defer h.flow.handled(h, obj)
+	h.next.OnDelete(obj)
+}

@@ -1,0 +1,65 @@
+package informers
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"strings"
+
+	"k8s.io/client-go/rest"
+)
+
+type flowKey struct{}
+
+func withFlow(ctx context.Context, f *flow) context.Context {
+	return context.WithValue(ctx, flowKey{}, f)
+}
+
+// Wrap lets clients that are made from config count what they are handed, when a
+// Factory's informers use them. Other requests pass as they are.
+func Wrap(config *rest.Config) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next} })
+}
+
+type transport struct{ next http.RoundTripper }
+
+// WrappedRoundTripper lets client-go find the transport beneath.
+func (t transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	f, ok := req.Context().Value(flowKey{}).(*flow)
+	if !ok {
+		return t.next.RoundTrip(req)
+	}
+	turn := f.request()
+	resp, err := t.next.RoundTrip(req)
+	query := req.URL.Query()
+	if err != nil || resp.StatusCode != http.StatusOK || !isTrue(query.Get("watch")) {
+		return resp, err
+	}
+	if scan := scannerFor(resp.Header.Get("Content-Type")); scan != nil {
+		resp.Body = &body{
+			ReadCloser: resp.Body, flow: f, turn: turn, scan: scan,
+			initial: isTrue(query.Get("sendInitialEvents")),
+		}
+	}
+	f.connect(turn)
+	return resp, nil
+}
+
+func isTrue(value string) bool { return value == "true" || value == "1" }
+
+// scannerFor returns how a stream of this media type is cut into frames, or nil if
+// it is not known.
+func scannerFor(contentType string) scanner {
+	media, _, err := mime.ParseMediaType(contentType)
+	switch {
+	case err != nil:
+		return nil
+	case media == "application/json" || strings.HasSuffix(media, "+json"):
+		return scanJSON
+	case media == "application/vnd.kubernetes.protobuf":
+		return scanProtobuf
+	}
+	return nil
+}
