@@ -261,6 +261,21 @@ func (g *Graph) moveVirtual(n *node, dependents []types.UID, changes *Changes) {
 	}
 }
 
+// Unwatched takes in that nobody tells any more about an object, because its kind
+// is not watched now. It may well exist.
+func (g *Graph) Unwatched(uid types.UID) Changes {
+	var changes Changes
+	n, known := g.nodes[uid]
+	if !known || !n.seen {
+		return changes
+	}
+	g.changeOwners(n, nil, &changes)
+	n.Observation = Observation{Coordinates: n.Coordinates}
+	n.seen = false
+	g.dropIfUnused(n)
+	return changes
+}
+
 // LookedUp takes in that a look-up found the kind of a virtual node to be
 // cluster-scoped, so that its coordinates have no namespace.
 func (g *Graph) LookedUp(uid types.UID, clusterScoped bool) {

@@ -1,0 +1,125 @@
+package garbagecollector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// absent takes in that a look-up found no such object.
+func (c *Controller) absent(at Coordinates) {
+	c.keeper.submit(func(g *Graph) { c.follow(g.Absent(at)) })
+}
+
+// lookUpOwners asks the API about each owner of unknown state.
+func (c *Controller) lookUpOwners(ctx context.Context, v *View) error {
+	for i, ref := range v.Owners {
+		if v.States[i] != OwnerUnknown {
+			continue
+		}
+		at := ownerAt(ref, v.Namespace)
+		if c.api.clusterScoped(at) {
+			at.Namespace = ""
+		}
+		owner, err := c.api.get(ctx, at)
+		switch {
+		case errors.Is(err, errNoNamespace):
+			v.States[i] = OwnerInvalid
+		case err != nil:
+			return fmt.Errorf("looking up the owners of %s: %w", v.Coordinates, err)
+		case owner == nil:
+			v.States[i] = OwnerAbsent
+			c.absent(at)
+		default:
+			v.States[i] = stateOf(owner)
+		}
+	}
+	return nil
+}
+
+func stateOf(owner *metav1.PartialObjectMetadata) OwnerState {
+	o := Observe("", "", owner)
+	if o.deletesDependents() {
+		return OwnerWaits
+	}
+	return OwnerExists
+}
+
+// lookUp finds out whether an object exists that is known only from references.
+func (c *Controller) lookUp(ctx context.Context, v View) (loop.Result, error) {
+	at := v.Coordinates
+	if c.api.clusterScoped(at) {
+		at.Namespace = ""
+		uid := at.UID
+		if err := c.keeper.ask(ctx, func(g *Graph) { g.LookedUp(uid, true) }); err != nil {
+			return loop.Result{}, err
+		}
+	}
+	object, err := c.api.get(ctx, at)
+	switch {
+	case errors.Is(err, errNoNamespace):
+		return loop.Result{}, nil // no time will mend that
+	case err != nil:
+		return loop.Result{}, err
+	case object == nil:
+		c.absent(at)
+		return loop.Result{}, nil
+	}
+	return loop.Result{RequeueAfter: recheck}, nil
+}
+
+// remove deletes the object in the version that was judged.
+func (c *Controller) remove(ctx context.Context, v View, action Action) error {
+	version := v.ResourceVersion
+	if action.Unblock {
+		var err error
+		if version, err = c.api.unblock(ctx, v.Coordinates); err != nil {
+			return err
+		}
+		if version == "" {
+			c.absent(v.Coordinates)
+			return nil
+		}
+	}
+	err := c.api.deleteVersion(ctx, v.Coordinates, version, action.Policy)
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		c.absent(v.Coordinates)
+		return nil
+	case !apierrors.IsConflict(err):
+		return fmt.Errorf("deleting %s: %w", v.Coordinates, err)
+	}
+	// Another version of it, or another object of its name.
+	object, getErr := c.api.get(ctx, v.Coordinates)
+	if getErr == nil && object == nil {
+		c.absent(v.Coordinates)
+		return nil
+	}
+	return fmt.Errorf("deleting %s: %w", v.Coordinates, errors.Join(err, getErr))
+}
+
+// orphan takes the owner out of its dependents' references, and lets it go when it
+// is in none.
+func (c *Controller) orphan(ctx context.Context, owner Coordinates) error {
+	var dependents []Coordinates
+	if err := c.keeper.ask(ctx, func(g *Graph) { dependents = g.Dependents(owner.UID) }); err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for _, dependent := range dependents {
+		group.Go(func() error { return c.api.dropOwners(groupCtx, dependent, owner.UID) })
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("orphaning the dependents of %s: %w", owner, err)
+	}
+	return c.api.removeFinalizer(ctx, owner, metav1.FinalizerOrphanDependents)
+}

@@ -1,0 +1,177 @@
+package garbagecollector
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/util/retry"
+)
+
+// noWait is for changes of one object's metadata: a conflict is tried again at once.
+var noWait = wait.Backoff{Steps: 5}
+
+// api reads and changes objects of any kind by their coordinates.
+type api struct {
+	metadata metadata.Interface
+	mapper   atomic.Pointer[meta.RESTMapper]
+}
+
+func (a *api) at(c Coordinates) (metadata.ResourceInterface, error) {
+	mapper := a.mapper.Load()
+	if mapper == nil {
+		return nil, fmt.Errorf("finding the resource of %s: discovery has not succeeded yet", c)
+	}
+	gvr, namespace, err := place(*mapper, c)
+	if err != nil {
+		return nil, err
+	}
+	if namespace == "" {
+		return a.metadata.Resource(gvr), nil
+	}
+	return a.metadata.Resource(gvr).Namespace(namespace), nil
+}
+
+// clusterScoped reports whether objects of those coordinates have no namespace.
+func (a *api) clusterScoped(c Coordinates) bool {
+	mapper := a.mapper.Load()
+	if mapper == nil || c.Namespace == "" {
+		return false
+	}
+	_, namespace, err := place(*mapper, c)
+	return err == nil && namespace == ""
+}
+
+// get returns the object, or nil when there is none of that name and UID.
+func (a *api) get(ctx context.Context, c Coordinates) (*metav1.PartialObjectMetadata, error) {
+	objects, err := a.at(c)
+	if err != nil {
+		return nil, err
+	}
+	object, err := objects.Get(ctx, c.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("getting %s: %w", c, err)
+	case object.UID != c.UID:
+		return nil, nil
+	}
+	return object, nil
+}
+
+// deleteVersion deletes the object if it is still the given version of it. It fails with
+// a conflict if not.
+func (a *api) deleteVersion(ctx context.Context, c Coordinates, resourceVersion string, policy metav1.DeletionPropagation) error {
+	objects, err := a.at(c)
+	if err != nil {
+		return err
+	}
+	return objects.Delete(ctx, c.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &c.UID, ResourceVersion: &resourceVersion},
+		PropagationPolicy: &policy,
+	})
+}
+
+// metadataPatch is a merge patch that changes nothing but what it names, and only in
+// the version that it was made for.
+type metadataPatch struct {
+	UID             types.UID                `json:"uid"`
+	ResourceVersion string                   `json:"resourceVersion"`
+	OwnerReferences *[]metav1.OwnerReference `json:"ownerReferences,omitempty"`
+	Finalizers      *[]string                `json:"finalizers,omitempty"`
+}
+
+// change patches an object's metadata by what f makes of the latest version; nil
+// changes nothing. It returns the resourceVersion that came of it, and
+// "" if the object is gone.
+func (a *api) change(ctx context.Context, c Coordinates, f func(*metav1.PartialObjectMetadata) *metadataPatch) (string, error) {
+	var version string
+	err := retry.RetryOnConflict(noWait, func() error {
+		version = ""
+		object, err := a.get(ctx, c)
+		if err != nil || object == nil {
+			return err
+		}
+		version = object.ResourceVersion
+		patch := f(object)
+		if patch == nil {
+			return nil
+		}
+		patch.UID, patch.ResourceVersion = object.UID, object.ResourceVersion
+		data, err := json.Marshal(map[string]any{"metadata": patch})
+		if err != nil {
+			return err
+		}
+		objects, err := a.at(c)
+		if err != nil {
+			return err
+		}
+		object, err = objects.Patch(ctx, c.Name, types.MergePatchType, data, metav1.PatchOptions{})
+		if apierrors.IsNotFound(err) {
+			version = ""
+			return nil
+		}
+		if err == nil {
+			version = object.ResourceVersion
+		}
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("patching the metadata of %s: %w", c, err)
+	}
+	return version, nil
+}
+
+// dropOwners removes the references to the owners from the object.
+func (a *api) dropOwners(ctx context.Context, c Coordinates, owners ...types.UID) error {
+	_, err := a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
+		kept := slices.DeleteFunc(slices.Clone(object.OwnerReferences), func(ref metav1.OwnerReference) bool {
+			return slices.Contains(owners, ref.UID)
+		})
+		if len(kept) == len(object.OwnerReferences) {
+			return nil
+		}
+		return &metadataPatch{OwnerReferences: &kept}
+	})
+	return err
+}
+
+// unblock lets the object no longer hold back any owner. It returns the object's
+// resourceVersion then.
+func (a *api) unblock(ctx context.Context, c Coordinates) (string, error) {
+	return a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
+		refs := slices.Clone(object.OwnerReferences)
+		changed := false
+		for i := range refs {
+			if isTrue(refs[i].BlockOwnerDeletion) {
+				refs[i].BlockOwnerDeletion = new(bool)
+				changed = true
+			}
+		}
+		if !changed {
+			return nil
+		}
+		return &metadataPatch{OwnerReferences: &refs}
+	})
+}
+
+// removeFinalizer removes one finalizer from the object.
+func (a *api) removeFinalizer(ctx context.Context, c Coordinates, finalizer string) error {
+	_, err := a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
+		kept := slices.DeleteFunc(slices.Clone(object.Finalizers), func(f string) bool { return f == finalizer })
+		if len(kept) == len(object.Finalizers) {
+			return nil
+		}
+		return &metadataPatch{Finalizers: &kept}
+	})
+	return err
+}

@@ -1,0 +1,186 @@
+package garbagecollector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// Name is the controller's name, as upstream has it.
+const Name = "garbage-collector-controller"
+
+// Upstream's defaults.
+const (
+	workers = 20
+	// discoveryPeriod is how often new and removed kinds are looked for; a change of
+	// a custom resource's definition is followed at once.
+	discoveryPeriod = 30 * time.Second
+	// syncTimeout is how long the first look at all objects may take before work
+	// begins without those kinds that cannot be listed.
+	syncTimeout = 30 * time.Second
+)
+
+// recheck is when a virtual node is looked up again that exists, as informers do not
+// tell of all kinds.
+const recheck = 30 * time.Second
+
+// Controller collects garbage.
+type Controller struct {
+	clock     clock.Clock
+	logger    klog.Logger
+	api       *api
+	discovery discovery.DiscoveryInterface
+	monitors  *monitors
+	keeper    *keeper
+	events    record.EventRecorder
+	// objects has the keys of objects that may have to be acted upon: their UIDs.
+	objects *loop.Loop
+	// kinds has one key, to look at discovery again.
+	kinds *loop.Loop
+
+	startOnce sync.Once
+	// started is closed when work may begin.
+	started chan struct{}
+	waiting sync.WaitGroup
+}
+
+// New returns a controller that is not yet running.
+func New(_ context.Context, e *env.Env) (*Controller, error) {
+	client, config, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	metadataClient, err := metadata.NewForConfig(metadata.ConfigFor(config))
+	if err != nil {
+		return nil, fmt.Errorf("making the metadata client of %s: %w", Name, err)
+	}
+	c := &Controller{
+		clock: e.Clock, logger: klog.LoggerWithValues(e.Logger, "controller", Name),
+		api:       &api{metadata: metadataClient},
+		discovery: client.Discovery(),
+		keeper:    newKeeper(e.Ledger),
+		events:    e.Recorder.For(Name),
+		started:   make(chan struct{}),
+	}
+	if c.monitors, err = newMonitors(metadataClient, e.Informers, c.observe); err != nil {
+		return nil, err
+	}
+	c.objects = loop.New(e.Loop(Name, workers), loop.Func(c.collect))
+	c.kinds = loop.New(e.Loop(Name+"-discovery", 1), loop.Func(c.discover))
+	return c, nil
+}
+
+// Stats returns what the controller has done about objects so far.
+func (c *Controller) Stats() loop.Stats { return c.objects.Stats() }
+
+// Run works until ctx ends. Objects are acted upon once all kinds have been looked
+// at for the first time.
+func (c *Controller) Run(ctx context.Context) error {
+	var parts sync.WaitGroup
+	errs := make([]error, 2)
+	parts.Go(func() { c.keeper.run(ctx) })
+	parts.Go(func() { errs[0] = c.kinds.Run(ctx) })
+	parts.Go(func() {
+		select {
+		case <-c.started:
+		case <-ctx.Done():
+		}
+		errs[1] = c.objects.Run(ctx)
+	})
+	c.kinds.Add(discoveryKey)
+	<-ctx.Done()
+	parts.Wait()
+	c.waiting.Wait()
+	c.monitors.stopAll()
+	return errors.Join(errs...)
+}
+
+// keyOf is the key of an object in the loop.
+func keyOf(uid types.UID) types.NamespacedName { return types.NamespacedName{Name: string(uid)} }
+
+// observe takes in what an informer tells. It runs on the informer's goroutine.
+func (c *Controller) observe(kind Kind, ch change) {
+	if kind.Kind.GroupKind() == definitionKind {
+		c.rediscover(ch.revision)
+	}
+	c.keeper.submit(func(g *Graph) {
+		if ch.deleted {
+			c.follow(g.Gone(ch.object.UID), ch.revision)
+			return
+		}
+		c.follow(g.Seen(ch.object), ch.revision)
+	})
+}
+
+// follow queues what the graph wants to have looked at, and reports what it found
+// wrong.
+func (c *Controller) follow(changes Changes, causes ...int64) {
+	if len(causes) == 1 && causes[0] == 0 {
+		causes = nil
+	}
+	for _, uid := range changes.Wake {
+		c.objects.Add(keyOf(uid), causes...)
+	}
+	for _, invalid := range changes.Invalid {
+		c.reportInvalid(invalid)
+	}
+}
+
+func (c *Controller) reportInvalid(invalid InvalidOwner) {
+	d := invalid.Dependent
+	ref := &corev1.ObjectReference{
+		APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, UID: d.UID,
+		ResourceVersion: invalid.ResourceVersion,
+	}
+	c.events.Eventf(ref, corev1.EventTypeWarning, "OwnerRefInvalidNamespace",
+		"ownerRef %s does not exist in namespace %q", invalid.Owner, d.Namespace)
+}
+
+// collect looks at one object and does what is to be done about it.
+func (c *Controller) collect(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	uid := types.UID(key.Name)
+	var v View
+	var known bool
+	if err := c.keeper.ask(ctx, func(g *Graph) { v, known = g.View(uid) }); err != nil || !known {
+		return loop.Result{}, err
+	}
+	if NeedsOwners(v) {
+		if err := c.lookUpOwners(ctx, &v); err != nil {
+			return loop.Result{}, err
+		}
+	}
+	return c.act(ctx, v, Decide(v))
+}
+
+func (c *Controller) act(ctx context.Context, v View, action Action) (loop.Result, error) {
+	if action.Verb != Nothing {
+		klog.FromContext(ctx).V(4).Info("Acting", "verb", action.Verb, "object", v.Coordinates, "policy", action.Policy)
+	}
+	switch action.Verb {
+	case LookUp:
+		return c.lookUp(ctx, v)
+	case Release:
+		return loop.Result{}, c.api.removeFinalizer(ctx, v.Coordinates, metav1.FinalizerDeleteDependents)
+	case OrphanDependents:
+		return loop.Result{}, c.orphan(ctx, v.Coordinates)
+	case DropOwners:
+		return loop.Result{}, c.api.dropOwners(ctx, v.Coordinates, action.Owners...)
+	case Delete:
+		return loop.Result{}, c.remove(ctx, v, action)
+	}
+	return loop.Result{}, nil
+}

@@ -1,0 +1,99 @@
+package garbagecollector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+var discoveryKey = types.NamespacedName{Name: "discovery"}
+
+// definitionKind is the kind whose objects make and unmake kinds.
+var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// definitionDelay is after which a changed definition is looked at once more, as
+// the API serves a new kind some time after its definition says so.
+const definitionDelay = time.Second
+
+// rediscover looks at discovery now and a little later.
+func (c *Controller) rediscover(cause int64) {
+	c.kinds.Add(discoveryKey, cause)
+	c.kinds.AddAfter(discoveryKey, definitionDelay)
+}
+
+// discover makes the informers those of the kinds that the API serves now.
+func (c *Controller) discover(ctx context.Context, _ types.NamespacedName) (loop.Result, error) {
+	groups, failed, err := c.resources()
+	if err != nil {
+		return loop.Result{}, err
+	}
+	kinds := Kinds(groups)
+	if len(kinds) == 0 {
+		return loop.Result{}, errors.New("discovering the API's resources: none can be listed, watched and deleted")
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	c.api.mapper.Store(&mapper)
+	// Informers outlive this reconcile: stopAll ends them.
+	removed, err := c.monitors.sync(klog.NewContext(context.Background(), c.logger), kinds, failed)
+	for _, monitor := range removed {
+		c.forget(monitor)
+	}
+	if err != nil {
+		return loop.Result{}, err
+	}
+	c.startOnce.Do(func() { c.start(ctx) })
+	return loop.Result{RequeueAfter: discoveryPeriod}, nil
+}
+
+// resources are what the API serves, and the groups that could not be asked: an
+// extension's server may be down.
+func (c *Controller) resources() ([]*restmapper.APIGroupResources, map[string]bool, error) {
+	groups, lists, err := c.discovery.ServerGroupsAndResources()
+	failed := map[string]bool{}
+	var partial *discovery.ErrGroupDiscoveryFailed
+	switch {
+	case errors.As(err, &partial):
+		for gv := range partial.Groups {
+			failed[gv.Group] = true
+		}
+	case err != nil:
+		return nil, nil, fmt.Errorf("discovering the API's resources: %w", err)
+	}
+	return groupResources(groups, lists), failed, nil
+}
+
+// start lets work begin when all informers have delivered what there was, or when
+// that takes too long.
+func (c *Controller) start(ctx context.Context) {
+	waitCtx, cancel := context.WithCancel(ctx)
+	timer := c.clock.AfterFunc(syncTimeout, cancel)
+	c.waiting.Go(func() {
+		defer cancel()
+		defer timer.Stop()
+		defer close(c.started)
+		cache.WaitFor(klog.NewContext(waitCtx, c.logger.V(4)), Name, c.monitors.synced()...)
+	})
+}
+
+// forget takes a kind that is watched no more out of the graph. Its objects may
+// still exist: only discovery may have failed.
+func (c *Controller) forget(m *monitor) {
+	for _, obj := range m.informer.GetStore().List() {
+		object, ok := obj.(interface{ GetUID() types.UID })
+		if !ok {
+			continue
+		}
+		uid := object.GetUID()
+		c.keeper.submit(func(g *Graph) { c.follow(g.Unwatched(uid)) })
+	}
+}

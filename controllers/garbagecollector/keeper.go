@@ -1,0 +1,84 @@
+package garbagecollector
+
+import (
+	"context"
+	"sync"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// keeper owns the graph: everything that reads or changes it runs on the goroutine
+// of run, in the order of submission. Informers never wait for it. What is submitted
+// counts as in flight until it has run, so that a virtual clock does not outrun it.
+type keeper struct {
+	graph  *Graph
+	ledger *clock.Ledger
+
+	mu      sync.Mutex
+	pending []func(*Graph)
+	closed  bool
+	wake    chan struct{}
+}
+
+func newKeeper(ledger *clock.Ledger) *keeper {
+	return &keeper{graph: NewGraph(), ledger: ledger, wake: make(chan struct{}, 1)}
+}
+
+// submit lets f run later. After the end of run it is dropped.
+func (k *keeper) submit(f func(*Graph)) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return false
+	}
+	k.ledger.Begin(clock.Key, 1)
+	k.pending = append(k.pending, f)
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// ask lets f run and returns when it has; with the context's error when that ends
+// first.
+func (k *keeper) ask(ctx context.Context, f func(*Graph)) error {
+	done := make(chan struct{})
+	if !k.submit(func(g *Graph) { f(g); close(done) }) {
+		return context.Canceled
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run works until ctx ends.
+func (k *keeper) run(ctx context.Context) {
+	defer k.close()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.wake:
+		}
+		k.mu.Lock()
+		batch := k.pending
+		k.pending = nil
+		k.mu.Unlock()
+		for _, f := range batch {
+			f(k.graph)
+			k.ledger.End(clock.Key, 1)
+		}
+	}
+}
+
+func (k *keeper) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
+	k.ledger.End(clock.Key, len(k.pending))
+	k.pending = nil
+}

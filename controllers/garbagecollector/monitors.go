@@ -1,0 +1,202 @@
+package garbagecollector
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+// shared are the kinds that other controllers watch anyway and that change often:
+// their informers are used, so that no event of theirs is encoded and decoded twice.
+var shared = []schema.GroupVersionResource{
+	{Version: "v1", Resource: "pods"},
+	{Version: "v1", Resource: "nodes"},
+	{Version: "v1", Resource: "services"},
+	{Version: "v1", Resource: "endpoints"},
+	{Version: "v1", Resource: "serviceaccounts"},
+	{Version: "v1", Resource: "namespaces"},
+	{Group: "apps", Version: "v1", Resource: "replicasets"},
+	{Group: "apps", Version: "v1", Resource: "deployments"},
+	{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
+	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
+}
+
+// monitors are the informers of all kinds, one each.
+type monitors struct {
+	metadata metadata.Interface
+	shared   map[schema.GroupVersionResource]cache.SharedIndexInformer
+	deliver  func(Kind, change)
+
+	mu      sync.Mutex
+	running map[schema.GroupVersionResource]*monitor
+	ended   sync.WaitGroup
+}
+
+// change is what an informer tells of one object.
+type change struct {
+	object  Observation
+	deleted bool
+	// revision is the change's resourceVersion; 0: not known.
+	revision int64
+}
+
+// monitor is one kind's informer. stop is nil when the informer is not ours.
+type monitor struct {
+	kind         Kind
+	informer     cache.SharedIndexInformer
+	registration cache.ResourceEventHandlerRegistration
+	stop         context.CancelFunc
+}
+
+func newMonitors(client metadata.Interface, factory informers.SharedInformerFactory, deliver func(Kind, change)) (*monitors, error) {
+	m := &monitors{
+		metadata: client, deliver: deliver,
+		shared:  map[schema.GroupVersionResource]cache.SharedIndexInformer{},
+		running: map[schema.GroupVersionResource]*monitor{},
+	}
+	for _, gvr := range shared {
+		generic, err := factory.ForResource(gvr)
+		if err != nil {
+			return nil, fmt.Errorf("finding the shared informer of %v: %w", gvr, err)
+		}
+		m.shared[gvr] = generic.Informer()
+	}
+	return m, nil
+}
+
+// sync starts and stops informers until they are those of kinds, and returns the
+// kinds that are watched no more. Those of groups in keep stay, as nothing is known of
+// these groups. Informers run until ctx ends.
+func (m *monitors) sync(ctx context.Context, kinds []Kind, keep map[string]bool) (removed []*monitor, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	wanted := make(map[schema.GroupVersionResource]bool, len(kinds))
+	for _, kind := range kinds {
+		wanted[kind.Resource] = true
+		if running := m.running[kind.Resource]; running != nil && running.kind == kind {
+			continue
+		}
+		if running := m.running[kind.Resource]; running != nil {
+			removed = append(removed, m.remove(running))
+		}
+		if err := m.start(ctx, kind); err != nil {
+			return removed, err
+		}
+	}
+	for gvr, running := range m.running {
+		if !wanted[gvr] && !keep[gvr.Group] {
+			removed = append(removed, m.remove(running))
+		}
+	}
+	return removed, nil
+}
+
+func (m *monitors) start(ctx context.Context, kind Kind) error {
+	mon := &monitor{kind: kind, informer: m.shared[kind.Resource]}
+	ours := mon.informer == nil
+	if ours {
+		mon.informer = metadatainformer.NewFilteredMetadataInformer(m.metadata, kind.Resource, metav1.NamespaceAll, 0, nil, nil).Informer()
+		if err := mon.informer.SetTransform(onlyNeeded); err != nil {
+			return fmt.Errorf("watching %v: %w", kind.Resource, err)
+		}
+	}
+	registration, err := mon.informer.AddEventHandler(m.handler(kind))
+	if err != nil {
+		return fmt.Errorf("watching %v: %w", kind.Resource, err)
+	}
+	mon.registration = registration
+	if ours {
+		own, stop := context.WithCancel(ctx)
+		mon.stop = stop
+		m.ended.Go(func() { mon.informer.RunWithContext(own) })
+	}
+	m.running[kind.Resource] = mon
+	return nil
+}
+
+func (m *monitors) remove(mon *monitor) *monitor {
+	// An informer that has stopped has nothing left to remove.
+	_ = mon.informer.RemoveEventHandler(mon.registration)
+	if mon.stop != nil {
+		mon.stop()
+	}
+	delete(m.running, mon.kind.Resource)
+	return mon
+}
+
+// stopAll returns when all informers of ours have ended.
+func (m *monitors) stopAll() {
+	m.mu.Lock()
+	for _, mon := range m.running {
+		m.remove(mon)
+	}
+	m.mu.Unlock()
+	m.ended.Wait()
+}
+
+// synced are what tells that each informer has delivered all there was at first.
+func (m *monitors) synced() []cache.DoneChecker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var checkers []cache.DoneChecker
+	for _, mon := range m.running {
+		checkers = append(checkers, mon.registration.HasSyncedChecker())
+	}
+	return checkers
+}
+
+func (m *monitors) handler(kind Kind) cache.ResourceEventHandler {
+	apiVersion, kindName := kind.Kind.ToAPIVersionAndKind()
+	tell := func(obj any, deleted bool) {
+		object, err := meta.Accessor(obj)
+		if err != nil {
+			return
+		}
+		c := change{object: Observe(apiVersion, kindName, object), deleted: deleted}
+		if revision, err := strconv.ParseInt(c.object.ResourceVersion, 10, 64); err == nil {
+			c.revision = revision
+		}
+		m.deliver(kind, c)
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { tell(obj, false) },
+		UpdateFunc: func(old, obj any) {
+			before, err := meta.Accessor(old)
+			if err != nil || before.GetUID() == "" {
+				tell(obj, false)
+				return
+			}
+			// Replaced under the same name, and nobody saw it deleted.
+			if after, err := meta.Accessor(obj); err == nil && after.GetUID() != before.GetUID() {
+				tell(old, true)
+			}
+			tell(obj, false)
+		},
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			tell(obj, true)
+		},
+	}
+}
+
+// onlyNeeded drops what the graph does not ask for, so that watching everything
+// does not mean holding everything.
+func onlyNeeded(obj any) (any, error) {
+	o, ok := obj.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return obj, nil
+	}
+	o.ManagedFields, o.Annotations, o.Labels = nil, nil, nil
+	return o, nil
+}

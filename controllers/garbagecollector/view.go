@@ -1,0 +1,87 @@
+package garbagecollector
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// OwnerState is what is known of an owner that an object refers to.
+type OwnerState int
+
+const (
+	// OwnerUnknown says that the API has to be asked.
+	OwnerUnknown OwnerState = iota
+	// OwnerExists says that the owner is there and keeps its dependents.
+	OwnerExists
+	// OwnerAbsent says that there is no such owner.
+	OwnerAbsent
+	// OwnerWaits says that the owner is in foreground deletion: it waits for its
+	// dependents to go.
+	OwnerWaits
+	// OwnerInvalid says that a cluster-scoped object refers to a namespaced owner,
+	// which cannot be looked up.
+	OwnerInvalid
+)
+
+// View is what the graph knows of one object at one time.
+type View struct {
+	Observation
+	// Seen says that an informer has seen the object; else it is known only from
+	// references to it.
+	Seen bool
+	// States has what is known of each of Owners, in their order. What it says of
+	// absent and of waiting owners stays true: neither ever comes back.
+	States []OwnerState
+	// HasDependents says that some object refers to this one.
+	HasDependents bool
+	// Blocked says that a dependent holds back the object's foreground deletion.
+	Blocked bool
+	// DependentWaits says that a dependent is itself in foreground deletion.
+	DependentWaits bool
+}
+
+// View returns what is known of the object; false if nothing is.
+func (g *Graph) View(uid types.UID) (View, bool) {
+	n, known := g.nodes[uid]
+	if !known {
+		return View{}, false
+	}
+	v := View{Observation: n.Observation, Seen: n.seen, HasDependents: len(n.dependents) > 0}
+	for _, dependent := range n.dependents {
+		v.DependentWaits = v.DependentWaits || dependent.deletesDependents()
+		v.Blocked = v.Blocked || dependent.blocks(n.UID)
+		if v.Blocked && v.DependentWaits {
+			break
+		}
+	}
+	v.States = make([]OwnerState, len(n.Owners))
+	for i, ref := range n.Owners {
+		at := ownerAt(ref, n.Namespace)
+		atClusterScope := at
+		atClusterScope.Namespace = ""
+		owner, known := g.nodes[ref.UID]
+		switch {
+		case g.absent.has(at) || g.absent.has(atClusterScope):
+			v.States[i] = OwnerAbsent
+		case known && owner.seen && owner.deletesDependents() && n.agrees(owner.Coordinates):
+			v.States[i] = OwnerWaits
+		}
+	}
+	return v, true
+}
+
+// Dependents returns the objects that refer to this one, in order of their names.
+func (g *Graph) Dependents(uid types.UID) []Coordinates {
+	n, known := g.nodes[uid]
+	if !known {
+		return nil
+	}
+	all := make([]Coordinates, 0, len(n.dependents))
+	for _, dependent := range n.dependents {
+		all = append(all, dependent.Coordinates)
+	}
+	slices.SortFunc(all, func(a, b Coordinates) int { return strings.Compare(a.String(), b.String()) })
+	return all
+}
