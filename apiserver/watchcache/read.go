@@ -42,8 +42,8 @@ type List struct {
 	Entries []*Entry
 	// Revision is the one whose state this is.
 	Revision int64
-	// More says that the limit was reached, and that there are keys after NextKey's
-	// predecessor: Remaining of them, whether they match the selectors or not.
+	// More says that the limit was reached and that there are keys from NextKey on.
+	// Remaining is how many; with selectors they are not counted, and need not match.
 	More      bool
 	NextKey   string
 	Remaining int64

@@ -12,7 +12,7 @@ import (
 const (
 	pageSize   = 1000
 	minBackoff = 100 * time.Millisecond
-	maxBackoff = 30 * time.Second
+	maxBackoff = 5 * time.Second
 )
 
 // run follows the store until ctx ends. What ends an attempt early is followed by
