@@ -51,6 +51,17 @@ func (b *blocks) take(pods int64) (netip.Prefix, error) {
 	return netip.PrefixFrom(start, 32-size), nil
 }
 
+// skip lets no block be dealt that overlaps with one that is in use already.
+func (b *blocks) skip(used netip.Prefix) {
+	if a := used.Addr(); !a.Is4() || a.Less(firstPodAddress) || !a.Less(pastPodAddress) {
+		return
+	}
+	past := addressAt(used.Masked().Addr(), 1<<(32-used.Bits()))
+	if !b.next.IsValid() || b.next.Less(past) {
+		b.next = past
+	}
+}
+
 // addressPool gives out the addresses of one range, each to one pod at a time, and
 // those given back longest ago first, so that an address is not soon reused.
 type addressPool struct {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -20,12 +19,9 @@ import (
 // and in events.
 const Component = "kubelet"
 
-// KubeletVersion is what the nodes say they run.
-const KubeletVersion = "v1.37.2"
-
 // NodeSpec says what a node is like. The zero value is the default node.
 type NodeSpec struct {
-	// Name is the node's name; AddNode needs it, pools make it.
+	// Name is the node's name; AddNode needs it, pools and AddNodes make it.
 	Name string
 	// Labels, Annotations and Taints are added to those that every node has.
 	Labels      map[string]string
@@ -50,46 +46,54 @@ type Pool struct {
 }
 
 // Latencies are how long the simulated machine takes, on the cluster's clock.
+// Zero means no time at all, except for JobRun.
 type Latencies struct {
 	// PodStart is from a pod's admission until its sandbox is up and its first
-	// containers run. Default 10ms.
+	// containers run.
 	PodStart time.Duration
-	// ContainerRestart is from a container's end until it is started again or
-	// seen to be in back-off. Default 10ms.
+	// ContainerRestart is from a container's end until it is started again, unless
+	// it is in back-off.
 	ContainerRestart time.Duration
 	// ContainerStop is from the signal to stop until the container has ended, but
-	// never longer than the grace period. Default 10ms.
+	// never longer than the grace period.
 	ContainerStop time.Duration
-	// InitRun is how long an init container runs. Default 10ms.
+	// InitRun is how long an init container runs of which nothing is known.
 	InitRun time.Duration
-	// JobRun is how long the containers of a pod that a Job controls run, unless
-	// the pod says so itself. Default 1s. Other containers run until stopped.
+	// JobRun is how long a container runs that has no reason to run forever: those of
+	// pods that a Job controls, and those that have an exit code but no duration.
+	// Default 1s.
 	JobRun time.Duration
 }
 
-// Options configure an Engine.
+// Options configure a Kubelet.
 type Options struct {
-	// Config makes the client when Client is nil.
+	// Config reaches the apiserver; Client, if not nil, is used instead.
 	Config *rest.Config
 	Client kubernetes.Interface
-	// Informers must deliver pods and nodes; whoever made the factory starts it
-	// after New. The engine itself starts what it comes to need later.
+	// Informers deliver pods and nodes; whoever made the factory starts it after
+	// New. Nil: the Kubelet has its own, which the ledger does not see.
 	Informers informers.SharedInformerFactory
-	Clock     clock.Clock
-	Ledger    *clock.Ledger
-	Random    *clock.Random
-	// Recorder takes events; nil reports none.
+	// Clock; nil: the machine's.
+	Clock clock.Clock
+	// Ledger is told of actions that are due; nil: nobody is.
+	Ledger *clock.Ledger
+	// Recorder takes events, whoever made it runs it; nil: nobody does.
 	Recorder *events.Recorder
 	Logger   klog.Logger
 
-	// Nodes is the number of default nodes, named node-0 and so on, made like
+	// Nodes is the number of nodes to begin with, named node-0 and so on, made like
 	// Node. Pools come in addition.
 	Nodes int
 	Node  NodeSpec
 	Pools []Pool
+	// KubeletVersion is what the nodes say they run. Default v1.37.2.
+	KubeletVersion string
+	// Version is that of the simulated container runtime. Default "dev".
+	Version string
 
 	Latencies Latencies
-	// Workers bounds the API calls in flight. Default 32.
+	Backoff   Backoff
+	// Workers bounds the API calls in flight. Default 16.
 	Workers int
 }
 
@@ -107,38 +111,27 @@ func (o *Options) complete() error {
 		}
 		o.Client = client
 	}
-	if o.Informers == nil {
-		return fmt.Errorf("making the kubelets: no informers were given")
-	}
 	if o.Clock == nil {
 		o.Clock = clock.Real()
 	}
-	if o.Random == nil {
-		o.Random = clock.NewRandom(clock.NewSeed())
-	}
 	if o.Workers <= 0 {
-		o.Workers = 32
+		o.Workers = 16
 	}
-	o.Latencies.complete()
+	if o.KubeletVersion == "" {
+		o.KubeletVersion = "v1.37.2"
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.Latencies.JobRun == 0 {
+		o.Latencies.JobRun = time.Second
+	}
+	o.Backoff.complete()
 	return nil
 }
 
-func (l *Latencies) complete() {
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&l.PodStart, 10 * time.Millisecond},
-		{&l.ContainerRestart, 10 * time.Millisecond},
-		{&l.ContainerStop, 10 * time.Millisecond},
-		{&l.InitRun, 10 * time.Millisecond},
-		{&l.JobRun, time.Second},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-}
+// defaultPool is what nodes are named after unless the options say otherwise.
+const defaultPool = "node"
 
 // nodeSpecs lists the nodes to begin with, in order.
 func (o *Options) nodeSpecs() []NodeSpec {
@@ -146,7 +139,7 @@ func (o *Options) nodeSpecs() []NodeSpec {
 	for _, pool := range append([]Pool{{Count: o.Nodes, Node: o.Node}}, o.Pools...) {
 		name := pool.Name
 		if name == "" {
-			name = "node"
+			name = defaultPool
 		}
 		for i := range pool.Count {
 			spec := pool.Node
@@ -155,16 +148,6 @@ func (o *Options) nodeSpecs() []NodeSpec {
 		}
 	}
 	return specs
-}
-
-// defaultCapacity is what a node has unless its spec says otherwise.
-func defaultCapacity() corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU:              resource.MustParse("32"),
-		corev1.ResourceMemory:           resource.MustParse("256Gi"),
-		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
-		corev1.ResourcePods:             resource.MustParse("250"),
-	}
 }
 
 func (s *NodeSpec) capacity() corev1.ResourceList {

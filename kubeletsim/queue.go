@@ -32,8 +32,8 @@ type keyState int
 
 const (
 	queued keyState = iota + 1
-	running
-	runningAgain
+	taken
+	takenAgain
 )
 
 func newQueue(ledger *clock.Ledger) *queue {
@@ -50,10 +50,10 @@ func (q *queue) add(k key) {
 		return
 	}
 	switch q.states[k] {
-	case queued, runningAgain:
+	case queued, takenAgain:
 		return
-	case running:
-		q.states[k] = runningAgain
+	case taken:
+		q.states[k] = takenAgain
 	default:
 		q.states[k] = queued
 		q.order = append(q.order, k)
@@ -73,7 +73,7 @@ func (q *queue) take() (k key, ok bool) {
 		return key{}, false
 	}
 	k, q.order = q.order[0], q.order[1:]
-	q.states[k] = running
+	q.states[k] = taken
 	return k, true
 }
 
@@ -82,7 +82,7 @@ func (q *queue) done(k key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
-	case q.states[k] != runningAgain:
+	case q.states[k] != takenAgain:
 		delete(q.states, k)
 	case q.closed:
 		delete(q.states, k)

@@ -1,0 +1,351 @@
+package kubeletsim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The annotations of a pod that tell how it behaves. Except for AnnotationStartDelay
+// each holds for all containers of the pod that are no init containers, or, with a
+// dot and a container's name appended, for that one. Durations are written as in
+// Go ("90s", "1h30m").
+const (
+	// AnnotationStartDelay is how long the pod's sandbox takes to be made.
+	AnnotationStartDelay = "minikcm.dev/start-delay"
+	// AnnotationReadyDelay is from a container's start until its readiness probe
+	// succeeds; "never" for never.
+	AnnotationReadyDelay = "minikcm.dev/ready-delay"
+	// AnnotationExitAfter is how long each run of a container takes; "never" when it
+	// runs until it is stopped.
+	AnnotationExitAfter = "minikcm.dev/exit-after"
+	// AnnotationExitCode is what a container that ends by itself exits with.
+	AnnotationExitCode = "minikcm.dev/exit-code"
+	// AnnotationStopDelay is from the signal to stop until the container has ended;
+	// the grace period cuts it short.
+	AnnotationStopDelay = "minikcm.dev/stop-delay"
+)
+
+// forever is the duration of what does not end.
+const forever = time.Duration(1<<63 - 1)
+
+// behaviour is what one container's process does.
+type behaviour struct {
+	// runs is how long a run takes; exitCode is what it ends with.
+	runs     time.Duration
+	exitCode int32
+	// started and ready are how long after its start its startup probe, and after
+	// that its readiness probe, succeed.
+	started, ready time.Duration
+	// stops is from the signal until the end.
+	stops time.Duration
+}
+
+// behaviourOf reads what a container does from the pod's annotations, then from its
+// command as far as that can be understood, then from the defaults.
+func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind containerKind, lat *Latencies) behaviour {
+	b := behaviour{runs: forever, stops: lat.ContainerStop}
+	if code, runs, ok := interpret(c.Command, c.Args); ok {
+		b.runs, b.exitCode = runs, code
+	} else {
+		b.runs = defaultRun(pod, kind, lat)
+	}
+	b.started = startupTime(c.StartupProbe)
+	b.ready = startupTime(c.ReadinessProbe)
+	if hook := preStop(c); hook > 0 {
+		b.stops = sum(b.stops, hook)
+	}
+	if len(pod.Annotations) == 0 {
+		return b
+	}
+	a := annotations{pod: pod, container: c.Name, own: kind == initContainer}
+	a.duration(AnnotationReadyDelay, &b.ready)
+	a.duration(AnnotationStopDelay, &b.stops)
+	_, exits := a.get(AnnotationExitCode)
+	if exits && b.runs == forever {
+		b.runs = lat.JobRun
+	}
+	a.duration(AnnotationExitAfter, &b.runs)
+	a.int32(AnnotationExitCode, &b.exitCode)
+	return b
+}
+
+// defaultRun is how long a container runs of which nothing is known.
+func defaultRun(pod *corev1.Pod, kind containerKind, lat *Latencies) time.Duration {
+	switch {
+	case kind == initContainer:
+		return lat.InitRun
+	case kind != appContainer || pod.Spec.RestartPolicy == corev1.RestartPolicyAlways:
+		return forever
+	}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "Job" {
+		return lat.JobRun
+	}
+	return forever
+}
+
+// startupTime is when a probe has succeeded often enough, counted from when it
+// begins to be asked: the simulated container answers every probe well.
+func startupTime(p *corev1.Probe) time.Duration {
+	if p == nil {
+		return 0
+	}
+	seconds := int64(p.InitialDelaySeconds)
+	if p.SuccessThreshold > 1 {
+		seconds += int64(p.SuccessThreshold-1) * int64(max(p.PeriodSeconds, 1))
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// preStop is how long a container's preStop hook takes.
+func preStop(c *corev1.Container) time.Duration {
+	if c.Lifecycle == nil || c.Lifecycle.PreStop == nil {
+		return 0
+	}
+	hook := c.Lifecycle.PreStop
+	switch {
+	case hook.Sleep != nil:
+		return time.Duration(hook.Sleep.Seconds) * time.Second
+	case hook.Exec != nil:
+		if _, runs, ok := interpret(hook.Exec.Command, nil); ok {
+			return runs
+		}
+	}
+	return 0
+}
+
+// startDelay is from a pod's admission until its sandbox is there.
+func startDelay(pod *corev1.Pod, lat *Latencies) time.Duration {
+	delay := lat.PodStart
+	annotations{pod: pod}.duration(AnnotationStartDelay, &delay)
+	return delay
+}
+
+// annotations reads a pod's annotations for one container.
+type annotations struct {
+	pod       *corev1.Pod
+	container string
+	// own is whether only what names the container is meant for it.
+	own bool
+}
+
+func (a annotations) get(key string) (string, bool) {
+	if a.container != "" {
+		if v, ok := a.pod.Annotations[key+"."+a.container]; ok {
+			return v, true
+		}
+	}
+	if a.own {
+		return "", false
+	}
+	v, ok := a.pod.Annotations[key]
+	return v, ok
+}
+
+// duration and int32 leave the value as it is when the annotation is missing or
+// cannot be read; badAnnotations tells the user.
+func (a annotations) duration(key string, value *time.Duration) {
+	if text, ok := a.get(key); ok {
+		if d, err := parseDuration(text); err == nil {
+			*value = d
+		}
+	}
+}
+
+func (a annotations) int32(key string, value *int32) {
+	if text, ok := a.get(key); ok {
+		if n, err := parseExitCode(text); err == nil {
+			*value = n
+		}
+	}
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	if text == "never" {
+		return forever, nil
+	}
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a duration such as 5s, nor never", text)
+	case d < 0:
+		return 0, fmt.Errorf("%q is negative", text)
+	}
+	return d, nil
+}
+
+func parseExitCode(text string) (int32, error) {
+	n, err := strconv.ParseUint(text, 10, 8)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not an exit code from 0 to 255", text)
+	}
+	return int32(n), nil
+}
+
+// badAnnotations says which of the pod's annotations are not understood, in the
+// order of the constants.
+func badAnnotations(pod *corev1.Pod) []string {
+	var bad []string
+	for _, key := range []string{AnnotationStartDelay, AnnotationReadyDelay, AnnotationExitAfter, AnnotationExitCode, AnnotationStopDelay} {
+		check := func(text string) error { _, err := parseDuration(text); return err }
+		if key == AnnotationExitCode {
+			check = func(text string) error { _, err := parseExitCode(text); return err }
+		}
+		names := []string{key}
+		for i := range pod.Spec.InitContainers {
+			names = append(names, key+"."+pod.Spec.InitContainers[i].Name)
+		}
+		for i := range pod.Spec.Containers {
+			names = append(names, key+"."+pod.Spec.Containers[i].Name)
+		}
+		for _, name := range names {
+			text, ok := pod.Annotations[name]
+			if !ok {
+				continue
+			}
+			if err := check(text); err != nil {
+				bad = append(bad, fmt.Sprintf("annotation %s is ignored: %v", name, err))
+			}
+		}
+	}
+	return bad
+}
+
+// interpret understands commands whose whole effect is to take time and to exit:
+// sleep, true, false, and shell scripts of nothing but these, exit, echo and ":",
+// in sequence. ok is false for all others.
+func interpret(command, args []string) (exitCode int32, runs time.Duration, ok bool) {
+	if len(command) == 0 && len(args) == 0 {
+		return 0, 0, false
+	}
+	words := command
+	if len(args) > 0 {
+		words = append(append([]string(nil), command...), args...)
+	}
+	if script, isShell := shellScript(words); isShell {
+		return interpretScript(script)
+	}
+	exitCode, runs, _, ok = interpretWords(words, false)
+	return exitCode, runs, ok
+}
+
+// shellScript returns the script of sh -c SCRIPT.
+func shellScript(words []string) (string, bool) {
+	if len(words) < 3 {
+		return "", false
+	}
+	switch base(words[0]) {
+	case "sh", "bash", "ash", "dash":
+	default:
+		return "", false
+	}
+	if !strings.HasPrefix(words[1], "-") || !strings.HasSuffix(words[1], "c") || strings.Trim(words[1], "-ecux") != "" {
+		return "", false
+	}
+	return words[2], true
+}
+
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// interpretScript takes the simple commands one after the other. A script with
+// quotes, variables, pipes or anything else of a shell's language is not
+// understood.
+func interpretScript(script string) (exitCode int32, runs time.Duration, ok bool) {
+	if body, loops := strings.CutPrefix(strings.TrimSpace(script), "while true; do "); loops && strings.HasSuffix(body, "done") {
+		return 0, forever, true
+	}
+	for sequence := range strings.FieldsFuncSeq(script, func(r rune) bool { return r == ';' || r == '\n' }) {
+		exitCode = 0
+		for command := range strings.SplitSeq(sequence, "&&") {
+			words := strings.Fields(command)
+			if len(words) == 0 {
+				continue
+			}
+			if words[0] != "echo" && strings.ContainsAny(command, "\"'$`|&<>(){}\\*?#") {
+				return 0, 0, false
+			}
+			code, took, exits, known := interpretWords(words, true)
+			if !known {
+				return 0, 0, false
+			}
+			exitCode, runs = code, sum(runs, took)
+			if exits || runs == forever {
+				return exitCode, runs, true
+			}
+			if exitCode != 0 {
+				break
+			}
+		}
+	}
+	return exitCode, runs, true
+}
+
+// interpretWords understands one simple command; exits is whether it ends the
+// script it stands in.
+func interpretWords(words []string, inShell bool) (exitCode int32, runs time.Duration, exits, ok bool) {
+	switch name := base(words[0]); {
+	case name == "true" || name == ":" && inShell:
+		return 0, 0, false, true
+	case name == "echo" && inShell && !strings.ContainsAny(strings.Join(words, " "), "`$|&<>"):
+		return 0, 0, false, true
+	case name == "false":
+		return 1, 0, false, true
+	case name == "exit" && inShell && len(words) <= 2:
+		if len(words) == 1 {
+			return 0, 0, true, true
+		}
+		code, err := parseExitCode(words[1])
+		return code, 0, true, err == nil
+	case name == "sleep" && len(words) > 1:
+		for _, word := range words[1:] {
+			d, err := parseSleep(word)
+			if err != nil {
+				return 0, 0, false, false
+			}
+			runs = sum(runs, d)
+		}
+		return 0, runs, false, true
+	}
+	return 0, 0, false, false
+}
+
+// parseSleep reads what the command sleep takes: a number with one of the units s,
+// m, h and d, or infinity.
+func parseSleep(word string) (time.Duration, error) {
+	if word == "infinity" || word == "inf" {
+		return forever, nil
+	}
+	unit := time.Second
+	if n := len(word); n > 0 {
+		switch word[n-1] {
+		case 's':
+			word = word[:n-1]
+		case 'm':
+			word, unit = word[:n-1], time.Minute
+		case 'h':
+			word, unit = word[:n-1], time.Hour
+		case 'd':
+			word, unit = word[:n-1], 24*time.Hour
+		}
+	}
+	n, err := strconv.ParseFloat(word, 64)
+	if err != nil || n < 0 || n != n {
+		return 0, fmt.Errorf("%q is no time to sleep", word)
+	}
+	if n*float64(unit) >= float64(forever) {
+		return forever, nil
+	}
+	return time.Duration(n * float64(unit)), nil
+}
+
+// sum adds durations of which either may be forever.
+func sum(a, b time.Duration) time.Duration {
+	if a == forever || b == forever || a > forever-b {
+		return forever
+	}
+	return a + b
+}

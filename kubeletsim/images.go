@@ -1,0 +1,40 @@
+package kubeletsim
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// imageName is an image's reference in full, as a runtime reports it:
+// docker.io/library/nginx:latest for nginx.
+func imageName(image string) string {
+	host, rest, found := strings.Cut(image, "/")
+	switch {
+	case !found:
+		image = "docker.io/library/" + image
+	case !strings.ContainsAny(host, ".:") && host != "localhost":
+		image = "docker.io/" + image
+	case host == "docker.io" && !strings.Contains(rest, "/"):
+		image = "docker.io/library/" + rest
+	}
+	if strings.Contains(image, "@") || strings.Contains(base(image), ":") {
+		return image
+	}
+	return image + ":latest"
+}
+
+// imageID names what is behind an image's reference. No image is ever fetched: a
+// digest that the reference does not tell is made from the reference itself.
+func imageID(image string) string {
+	name := imageName(image)
+	repository, digest, pinned := strings.Cut(name, "@")
+	if i := strings.LastIndexByte(repository, ':'); i > strings.LastIndexByte(repository, '/') {
+		repository = repository[:i]
+	}
+	if !pinned {
+		hash := sha256.Sum256([]byte(name))
+		digest = "sha256:" + hex.EncodeToString(hash[:])
+	}
+	return repository + "@" + digest
+}

@@ -1,0 +1,194 @@
+package kubeletsim
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Kubelet is the kubelets of all simulated nodes of one cluster. Make it with New,
+// then Run it, once. Its other methods may be called at any time and by anybody.
+type Kubelet struct {
+	opts  Options
+	queue *queue
+	due   *timers
+	pods  *podTable
+	nodes *nodeTable
+
+	podInformer  cache.SharedIndexInformer
+	nodeInformer cache.SharedIndexInformer
+	podLister    corev1listers.PodLister
+	nodeLister   corev1listers.NodeLister
+	handlers     []handler
+	// own is the factory that Run starts and ends; nil if the informers are shared.
+	own informers.SharedInformerFactory
+}
+
+type handler struct {
+	informer     cache.SharedIndexInformer
+	registration cache.ResourceEventHandlerRegistration
+}
+
+// New returns the kubelets that the options ask for. It registers no node before
+// Run.
+func New(opts Options) (*Kubelet, error) {
+	if err := opts.complete(); err != nil {
+		return nil, err
+	}
+	k := &Kubelet{opts: opts, queue: newQueue(opts.Ledger), pods: newPodTable(), nodes: newNodeTable()}
+	k.due = newTimers(opts.Clock, k.queue.add)
+	factory := opts.Informers
+	if factory == nil {
+		factory = informers.NewSharedInformerFactory(opts.Client, 0)
+		k.own = factory
+	}
+	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
+	k.podInformer, k.podLister = pods.Informer(), pods.Lister()
+	k.nodeInformer, k.nodeLister = nodes.Informer(), nodes.Lister()
+	if err := k.handle(k.podInformer, k.observePod, k.losePod); err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
+	if err := k.handle(k.nodeInformer, nil, k.loseNode); err != nil {
+		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	return k, nil
+}
+
+// handle calls seen for every state of an object, and lost when it is gone.
+func (k *Kubelet) handle(informer cache.SharedIndexInformer, seen, lost func(obj any)) error {
+	funcs := cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = gone.Obj
+		}
+		lost(obj)
+	}}
+	if seen != nil {
+		funcs.AddFunc = seen
+		funcs.UpdateFunc = func(_, obj any) { seen(obj) }
+	}
+	registration, err := informer.AddEventHandler(funcs)
+	if err != nil {
+		return err
+	}
+	k.handlers = append(k.handlers, handler{informer, registration})
+	return nil
+}
+
+// Run registers the nodes and runs what is bound to them until ctx ends. It
+// returns nil when ctx has ended and all that Run started with it; nodes and pods
+// stay in the API as they are.
+func (k *Kubelet) Run(ctx context.Context) error {
+	defer k.stop()
+	if k.own != nil {
+		k.own.Start(ctx.Done())
+	}
+	if !k.waitForSync(ctx) {
+		return nil
+	}
+	if err := k.takeOver(); err != nil {
+		return err
+	}
+	var workers sync.WaitGroup
+	for range k.opts.Workers {
+		workers.Go(func() {
+			for {
+				key, ok := k.queue.take()
+				if !ok {
+					return
+				}
+				k.sync(ctx, key)
+				k.queue.done(key)
+			}
+		})
+	}
+	<-ctx.Done()
+	k.queue.close()
+	workers.Wait()
+	return nil
+}
+
+func (k *Kubelet) waitForSync(ctx context.Context) bool {
+	var synced []cache.DoneChecker
+	for _, h := range k.handlers {
+		synced = append(synced, h.registration.HasSyncedChecker())
+	}
+	return cache.WaitFor(klog.NewContext(ctx, k.opts.Logger.V(4)), Component, synced...)
+}
+
+// takeOver makes the nodes: those that an earlier run left in the API, and those
+// that the options ask for. Addresses in use are taken before any is given out.
+func (k *Kubelet) takeOver() error {
+	nodes, err := k.nodeLister.List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	if err := k.nodes.adopt(nodes, k.opts.nodeSpecs()); err != nil {
+		return fmt.Errorf("making nodes: %w", err)
+	}
+	pods, err := k.podLister.List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	for _, pod := range pods {
+		if n := k.nodes.get(pod.Spec.NodeName); n != nil && !finished(pod) && !pod.Spec.HostNetwork {
+			n.reserve(pod.Status.PodIP)
+		}
+	}
+	for _, name := range k.nodes.names() {
+		k.queue.add(nodeKey(name))
+	}
+	return nil
+}
+
+func (k *Kubelet) sync(ctx context.Context, key key) {
+	if key.node {
+		k.syncNode(ctx, key)
+	} else {
+		k.syncPod(ctx, key)
+	}
+}
+
+func (k *Kubelet) stop() {
+	for _, h := range k.handlers {
+		// The informer may have stopped before us: then there is nothing to remove.
+		_ = h.informer.RemoveEventHandler(h.registration)
+	}
+	k.queue.close()
+	k.due.close()
+	if k.own != nil {
+		k.own.Shutdown()
+	}
+}
+
+func (k *Kubelet) observePod(obj any) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok || pod.Spec.NodeName == "" {
+		return
+	}
+	if k.pods.observe(pod) {
+		k.queue.add(podKey(string(pod.UID)))
+	}
+}
+
+func (k *Kubelet) losePod(obj any) {
+	if pod, ok := obj.(*corev1.Pod); ok && k.pods.lose(pod) {
+		k.queue.add(podKey(string(pod.UID)))
+	}
+}
+
+// loseNode ends the machine of a Node that somebody deleted: nothing is heard of it
+// until StartNode registers it anew.
+func (k *Kubelet) loseNode(obj any) {
+	if node, ok := obj.(*corev1.Node); ok {
+		if n := k.nodes.get(node.Name); n != nil {
+			n.lose(node.UID)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package kubeletsim
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+var epoch = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// cluster is a fake API with kubelets on a virtual clock.
+type cluster struct {
+	t       *testing.T
+	ctx     context.Context
+	client  *fake.Clientset
+	clock   *clock.Virtual
+	ledger  *clock.Ledger
+	kubelet *Kubelet
+}
+
+func newCluster(t *testing.T, opts Options, objects ...*corev1.Pod) *cluster {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	c := &cluster{t: t, ctx: ctx, client: fake.NewClientset(), ledger: clock.NewLedger()}
+	for _, pod := range objects {
+		if err := c.client.Tracker().Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.clock = clock.NewVirtual(epoch, c.ledger)
+	opts.Client, opts.Clock, opts.Ledger = c.client, c.clock, c.ledger
+	var err error
+	if c.kubelet, err = New(opts); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- c.kubelet.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		c.clock.Close()
+		if !c.ledger.Idle() {
+			t.Errorf("in flight after the end: %s", c.ledger)
+		}
+	})
+	return c
+}
+
+// advance moves the clock on in small steps, until the condition holds.
+func (c *cluster) until(what string, condition func() bool) {
+	c.t.Helper()
+	w, err := c.client.CoreV1().Pods("").Watch(c.ctx, metav1.ListOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer w.Stop()
+	n, err := c.client.CoreV1().Nodes().Watch(c.ctx, metav1.ListOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer n.Stop()
+	for !condition() {
+		select {
+		case <-w.ResultChan():
+		case <-n.ResultChan():
+		case <-c.ctx.Done():
+			c.t.Fatalf("waiting until %s: %v", what, c.ctx.Err())
+		}
+	}
+}
+
+func (c *cluster) advance(d time.Duration) {
+	c.t.Helper()
+	if err := c.clock.Advance(c.ctx, d); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) pod(name string) *corev1.Pod {
+	pod, err := c.client.CoreV1().Pods("default").Get(c.ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return pod
+}
+
+func (c *cluster) create(pod *corev1.Pod) {
+	c.t.Helper()
+	if _, err := c.client.CoreV1().Pods(pod.Namespace).Create(c.ctx, pod, metav1.CreateOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func testPod(name, node string, change ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), Generation: 1},
+		Spec: corev1.PodSpec{
+			NodeName:      node,
+			RestartPolicy: corev1.RestartPolicyAlways,
+			Containers:    []corev1.Container{{Name: "app", Image: "nginx", ImagePullPolicy: corev1.PullIfNotPresent}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	for _, f := range change {
+		f(pod)
+	}
+	return pod
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return pod != nil && conditionOf(pod, corev1.PodReady).Status == corev1.ConditionTrue
+}
+
+func conditionOf(pod *corev1.Pod, t corev1.PodConditionType) corev1.PodCondition {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == t {
+			return c
+		}
+	}
+	return corev1.PodCondition{}
+}
+
+func TestNodesRegister(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 3})
+	for i := range 3 {
+		name := fmt.Sprintf("node-%d", i)
+		var node *corev1.Node
+		c.until(name+" is there", func() bool {
+			var err error
+			node, err = c.client.CoreV1().Nodes().Get(c.ctx, name, metav1.GetOptions{})
+			return err == nil
+		})
+		if got := node.Spec.PodCIDR; got != fmt.Sprintf("10.244.%d.0/24", i) {
+			t.Errorf("%s has range %s", name, got)
+		}
+		ready := node.Status.Conditions[len(node.Status.Conditions)-1]
+		if ready.Type != corev1.NodeReady || ready.Status != corev1.ConditionTrue {
+			t.Errorf("%s: %v", name, ready)
+		}
+	}
+	c.advance(25 * time.Second)
+	lease, err := c.client.CoordinationV1().Leases("kube-node-lease").Get(c.ctx, "node-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := lease.Spec.RenewTime.Sub(epoch); got != 20*time.Second {
+		t.Errorf("lease was renewed after %v, want 20s", got)
+	}
+	if err := c.kubelet.StopNode("node-1"); err != nil {
+		t.Fatal(err)
+	}
+	c.advance(time.Minute)
+	lease, _ = c.client.CoordinationV1().Leases("kube-node-lease").Get(c.ctx, "node-1", metav1.GetOptions{})
+	if got := lease.Spec.RenewTime.Sub(epoch); got != 20*time.Second {
+		t.Errorf("lease of a stopped node was renewed after %v", got)
+	}
+}
+
+func TestPodLivesAndEnds(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1})
+	c.create(testPod("web", "node-0"))
+	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
+	pod := c.pod("web")
+	if pod.Status.PodIP == "" || pod.Status.HostIP != "172.18.0.2" || pod.Status.Phase != corev1.PodRunning {
+		t.Errorf("status: %+v", pod.Status)
+	}
+	deletion, grace := metav1.NewTime(c.clock.Now().Add(30*time.Second)), int64(30)
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &deletion, &grace
+	if _, err := c.client.CoreV1().Pods("default").Update(c.ctx, pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.until("the pod is gone", func() bool { return c.pod("web") == nil })
+	for _, action := range c.client.Actions() {
+		if action.GetVerb() == string(watch.Deleted) {
+			t.Logf("%v", action)
+		}
+	}
+}
+
+func TestCrashLoop(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1})
+	c.create(testPod("web", "node-0"))
+	name := types.NamespacedName{Namespace: "default", Name: "web"}
+	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
+	for i := range 2 {
+		if err := c.kubelet.Crash(name, "app", 3); err != nil {
+			t.Fatal(err)
+		}
+		c.until("the crash shows", func() bool {
+			s := c.pod("web").Status.ContainerStatuses[0]
+			return s.LastTerminationState.Terminated != nil && (i == 0 && s.State.Running != nil || s.State.Waiting != nil)
+		})
+	}
+	status := c.pod("web").Status.ContainerStatuses[0]
+	if status.RestartCount != 1 || status.State.Waiting == nil || status.State.Waiting.Reason != "CrashLoopBackOff" ||
+		status.LastTerminationState.Terminated.ExitCode != 3 {
+		t.Errorf("after the second crash: %+v", status)
+	}
+	c.advance(10 * time.Second)
+	c.until("the pod is ready again", func() bool { return isReady(c.pod("web")) })
+}

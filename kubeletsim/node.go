@@ -1,0 +1,155 @@
+package kubeletsim
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/clock/events"
+)
+
+// node is one simulated machine.
+type node struct {
+	name    string
+	spec    NodeSpec
+	address string
+	cidr    netip.Prefix
+
+	mu        sync.Mutex
+	addresses *addressPool
+	// stopped is whether nothing is heard of the machine; lost whether its Node was
+	// deleted.
+	stopped, lost bool
+	// restarted is whether the kubelet has been started anew and has not registered
+	// since.
+	restarted  bool
+	uid        types.UID
+	images     map[string]bool
+	imageOrder []string
+	reporter   *events.Recorder
+
+	// What follows belongs to the worker that has the node's key.
+
+	registered         bool
+	statusDue, fullDue time.Time
+	lease              *coordinationv1.Lease
+	leaseDue           time.Time
+	failures           int
+}
+
+func newNode(spec NodeSpec, address string, cidr netip.Prefix) *node {
+	return &node{
+		name: spec.Name, spec: spec, address: address, cidr: cidr,
+		addresses: newAddressPool(cidr),
+		images:    map[string]bool{},
+	}
+}
+
+// reachable is whether the node's kubelet can be heard of.
+func (n *node) reachable() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.stopped && !n.lost
+}
+
+func (n *node) lose(uid types.UID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.uid == uid {
+		n.lost = true
+	}
+}
+
+func (n *node) setUID(uid types.UID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.uid = uid
+}
+
+func (n *node) lend() netip.Addr {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.addresses.take()
+}
+
+func (n *node) giveBack(a netip.Addr) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.addresses.release(a)
+}
+
+// reserve takes the address that a pod has already.
+func (n *node) reserve(ip string) {
+	a, err := netip.ParseAddr(ip)
+	if err != nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.addresses.reserve(a)
+}
+
+func (n *node) hasImage(image string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.images[imageName(image)]
+}
+
+func (n *node) addImages(images []string) {
+	if len(images) == 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, image := range images {
+		if name := imageName(image); !n.images[name] {
+			n.images[name] = true
+			n.imageOrder = append(n.imageOrder, name)
+		}
+	}
+}
+
+// seeImages takes note of images that an earlier run's node had.
+func (n *node) seeImages(images []corev1.ContainerImage) {
+	for _, image := range slices.Backward(images) {
+		if len(image.Names) > 0 {
+			n.addImages(image.Names[len(image.Names)-1:])
+		}
+	}
+}
+
+// maxImages is how many images a node reports, as upstream's kubelet does.
+const maxImages = 50
+
+// imageList is what the node's status says of its images, the newest first.
+func (n *node) imageList() []corev1.ContainerImage {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []corev1.ContainerImage
+	for _, name := range slices.Backward(n.imageOrder) {
+		if len(list) == maxImages {
+			break
+		}
+		names := []string{imageID(name)}
+		if names[0] != name {
+			names = append(names, name)
+		}
+		list = append(list, corev1.ContainerImage{Names: names})
+	}
+	return list
+}
+
+// recorder is the one that reports with this node as its source.
+func (n *node) recorder(shared *events.Recorder) *events.Recorder {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.reporter == nil {
+		n.reporter = shared.WithSource(corev1.EventSource{Component: Component, Host: n.name})
+	}
+	return n.reporter
+}

@@ -1,0 +1,129 @@
+package kubeletsim
+
+import (
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// podTable holds the pods that are bound to any node, ours or not: a node may be
+// added after its pods.
+type podTable struct {
+	mu    sync.Mutex
+	byUID map[types.UID]*podEntry
+}
+
+func newPodTable() *podTable { return &podTable{byUID: map[types.UID]*podEntry{}} }
+
+// podEntry is one pod: what the API says of it, and its runtime's state.
+type podEntry struct {
+	mu     sync.Mutex
+	pod    *corev1.Pod
+	gone   bool
+	faults []fault
+
+	// What follows belongs to the worker that has the pod's key.
+
+	// known is whether state has begun.
+	known bool
+	state podState
+	// returned is whether the pod's address has been given back.
+	returned bool
+	failures int
+}
+
+func (t *podTable) get(uid types.UID) *podEntry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byUID[uid]
+}
+
+func (t *podTable) remove(uid types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byUID, uid)
+}
+
+// observe takes note of a pod's state in the API; false if it was known already,
+// as the echo of an own write is.
+func (t *podTable) observe(pod *corev1.Pod) bool {
+	t.mu.Lock()
+	e := t.byUID[pod.UID]
+	if e == nil {
+		t.byUID[pod.UID] = &podEntry{pod: pod}
+		t.mu.Unlock()
+		return true
+	}
+	t.mu.Unlock()
+	return e.observe(pod)
+}
+
+func (t *podTable) lose(pod *corev1.Pod) bool {
+	e := t.get(pod.UID)
+	if e == nil {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.gone = true
+	return true
+}
+
+// on lists the pods that are bound to a node.
+func (t *podTable) on(node string) []types.UID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var uids []types.UID
+	for uid, e := range t.byUID {
+		e.mu.Lock()
+		if e.pod.Spec.NodeName == node {
+			uids = append(uids, uid)
+		}
+		e.mu.Unlock()
+	}
+	return uids
+}
+
+func (e *podEntry) observe(pod *corev1.Pod) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone || !newer(pod.ResourceVersion, e.pod.ResourceVersion) {
+		return false
+	}
+	e.pod = pod
+	return true
+}
+
+// look returns the pod as it was last seen, whether it is gone, and the faults that
+// have not been dealt with yet.
+func (e *podEntry) look() (pod *corev1.Pod, gone bool, faults []fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.pod, e.gone, e.faults
+}
+
+// dealt forgets the first n faults.
+func (e *podEntry) dealt(n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.faults = e.faults[n:]
+}
+
+func (e *podEntry) hit(f fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.faults = append(e.faults, f)
+}
+
+// newer compares resourceVersions, which Kubernetes defines to be comparable as
+// decimal numbers (KEP-5504). What is not a number is taken for newer.
+func newer(version, than string) bool {
+	a, errA := strconv.ParseUint(version, 10, 64)
+	b, errB := strconv.ParseUint(than, 10, 64)
+	if errA != nil || errB != nil {
+		return true
+	}
+	return a > b
+}

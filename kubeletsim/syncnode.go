@@ -1,0 +1,243 @@
+package kubeletsim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+)
+
+// The periods of upstream's kubelet with its default configuration: the lease is
+// renewed every quarter of its duration, the status is looked at as often, and
+// written when it has changed or is five minutes old.
+const (
+	leaseDuration = 40 * time.Second
+	leasePeriod   = 10 * time.Second
+	statusPeriod  = 10 * time.Second
+	reportPeriod  = 5 * time.Minute
+)
+
+// syncNode registers a node or does what of its heartbeats is due.
+func (k *Kubelet) syncNode(ctx context.Context, key key) {
+	n := k.nodes.get(key.id)
+	if n == nil || !n.reachable() {
+		k.due.set(key, time.Time{})
+		return
+	}
+	if n.takeRestart() {
+		n.registered, n.leaseDue = false, time.Time{}
+	}
+	now := k.opts.Clock.Now()
+	err := k.heartbeat(ctx, n, now)
+	if ctx.Err() != nil {
+		return
+	}
+	wake := n.statusDue
+	if n.leaseDue.Before(wake) {
+		wake = n.leaseDue
+	}
+	if err != nil {
+		delay := min(firstRetry<<min(n.failures, 10), lastRetry)
+		n.failures++
+		k.opts.Logger.Error(err, "Cannot tell the API about a node, will retry", "node", klog.KRef("", n.name), "after", delay)
+		if retry := now.Add(delay); !n.registered || retry.Before(wake) || !wake.After(now) {
+			wake = retry
+		}
+	} else {
+		n.failures = 0
+	}
+	k.due.set(key, wake)
+}
+
+func (k *Kubelet) heartbeat(ctx context.Context, n *node, now time.Time) error {
+	if !n.registered {
+		if err := k.register(ctx, n, now); err != nil {
+			return fmt.Errorf("registering node %s: %w", n.name, err)
+		}
+		n.registered = true
+		n.statusDue, n.fullDue = now.Add(statusPeriod), now.Add(reportPeriod)
+	} else if !n.statusDue.After(now) {
+		if err := k.writeNodeStatus(ctx, n, now); err != nil {
+			return fmt.Errorf("writing the status of node %s: %w", n.name, err)
+		}
+		n.statusDue = now.Add(statusPeriod)
+	}
+	if !n.leaseDue.After(now) {
+		if err := k.renew(ctx, n, now); err != nil {
+			return fmt.Errorf("renewing the lease of node %s: %w", n.name, err)
+		}
+		n.leaseDue = now.Add(leasePeriod)
+	}
+	return nil
+}
+
+// register makes the Node, or takes up the one that is there.
+func (k *Kubelet) register(ctx context.Context, n *node, now time.Time) error {
+	object := nodeObject(n, &k.opts, now)
+	created, err := k.opts.Client.CoreV1().Nodes().Create(ctx, object, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return k.registerAgain(ctx, n, now)
+	}
+	if err != nil {
+		return err
+	}
+	n.setUID(created.UID)
+	_, events := nodeConditions(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}, now)
+	k.reportNode(n, starting(events))
+	return nil
+}
+
+// starting puts before the events of a first status those of a kubelet's start.
+func starting(events []event) []event {
+	ready := len(events) - 1
+	return slices.Concat([]event{{kind: corev1.EventTypeNormal, reason: "Starting", message: "Starting kubelet."}},
+		events[:max(ready, 0)],
+		[]event{{kind: corev1.EventTypeNormal, reason: "NodeAllocatableEnforced", message: "Updated Node Allocatable limit across pods"}},
+		events[max(ready, 0):])
+}
+
+func (k *Kubelet) registerAgain(ctx context.Context, n *node, now time.Time) error {
+	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	n.setUID(object.UID)
+	if object.Spec.PodCIDR == "" || object.Annotations[AnnotationNode] != simulated {
+		object = object.DeepCopy()
+		if object.Spec.PodCIDR == "" {
+			object.Spec.PodCIDR, object.Spec.PodCIDRs = n.cidr.String(), []string{n.cidr.String()}
+		}
+		metav1.SetMetaDataAnnotation(&object.ObjectMeta, AnnotationNode, simulated)
+		if object, err = k.opts.Client.CoreV1().Nodes().Update(ctx, object, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	events, err := k.putNodeStatus(ctx, n, object, now)
+	if err != nil {
+		return err
+	}
+	k.reportNode(n, starting(events))
+	return nil
+}
+
+// writeNodeStatus writes the node's status if something of it has changed, or if it
+// was not written for long.
+func (k *Kubelet) writeNodeStatus(ctx context.Context, n *node, now time.Time) error {
+	object, err := k.nodeLister.Get(n.name)
+	if apierrors.IsNotFound(err) {
+		// Just made and not yet delivered, or just deleted: loseNode will hear of it.
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if n.fullDue.After(now) && !nodeChanged(object, n, &k.opts, now) {
+		return nil
+	}
+	events, err := k.putNodeStatus(ctx, n, object, now)
+	if err != nil {
+		return ignoreGone(err)
+	}
+	n.fullDue = now.Add(reportPeriod)
+	k.reportNode(n, events)
+	return nil
+}
+
+// nodeChanged is whether anything but the heartbeats' times would be new.
+func nodeChanged(object *corev1.Node, n *node, opts *Options, now time.Time) bool {
+	status, _ := nodeStatus(object, n, opts, now)
+	for i := range status.Conditions {
+		for j := range object.Status.Conditions {
+			if old := &object.Status.Conditions[j]; old.Type == status.Conditions[i].Type {
+				status.Conditions[i].LastHeartbeatTime = old.LastHeartbeatTime
+			}
+		}
+	}
+	old := object.Status
+	return !equality.Semantic.DeepEqual(&old, &status)
+}
+
+func (k *Kubelet) putNodeStatus(ctx context.Context, n *node, object *corev1.Node, now time.Time) ([]event, error) {
+	client := k.opts.Client.CoreV1().Nodes()
+	var err error
+	for range statusTries {
+		update := *object
+		var events []event
+		update.Status, events = nodeStatus(object, n, &k.opts, now)
+		if _, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{}); err == nil {
+			return events, nil
+		}
+		if !apierrors.IsConflict(err) {
+			return nil, err
+		}
+		if object, err = client.Get(ctx, n.name, metav1.GetOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// renew keeps the node's lease (KEP-589).
+func (k *Kubelet) renew(ctx context.Context, n *node, now time.Time) error {
+	client := k.opts.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	renewed := metav1.NewMicroTime(now.Truncate(time.Microsecond))
+	if n.lease == nil {
+		seconds := int32(leaseDuration / time.Second)
+		lease, err := client.Create(ctx, &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: n.name, Namespace: corev1.NamespaceNodeLease,
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: n.objectUID()}},
+			},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &n.name, LeaseDurationSeconds: &seconds, RenewTime: &renewed},
+		}, metav1.CreateOptions{})
+		if err == nil {
+			n.lease = lease
+			return nil
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		if n.lease, err = client.Get(ctx, n.name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+	}
+	lease := n.lease.DeepCopy()
+	lease.Spec.HolderIdentity = &n.name
+	lease.Spec.RenewTime = &renewed
+	updated, err := client.Update(ctx, lease, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		// The next attempt makes it or reads it anew.
+		n.lease = nil
+	}
+	if err != nil {
+		return err
+	}
+	n.lease = updated
+	return nil
+}
+
+func (n *node) objectUID() types.UID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.uid
+}
+
+// reportNode reports events of the node. Their UID is the node's name, as
+// upstream's kubelets have it.
+func (k *Kubelet) reportNode(n *node, events []event) {
+	if k.opts.Recorder == nil {
+		return
+	}
+	recorder := n.recorder(k.opts.Recorder)
+	for _, e := range events {
+		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: n.name, UID: types.UID(n.name)}, e.kind, e.reason, e.message)
+	}
+}

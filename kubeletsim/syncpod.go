@@ -1,0 +1,228 @@
+package kubeletsim
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock/cause"
+)
+
+// syncPod takes one step with a pod and tells the API what came of it.
+func (k *Kubelet) syncPod(ctx context.Context, key key) {
+	e := k.pods.get(types.UID(key.id))
+	if e == nil {
+		return
+	}
+	pod, gone, faults := e.look()
+	n := k.nodes.get(pod.Spec.NodeName)
+	if gone {
+		k.forgetPod(e, pod, n)
+		return
+	}
+	if n == nil || !n.reachable() {
+		k.due.set(key, time.Time{})
+		return
+	}
+	ctx = cause.With(ctx, revisionsOf(pod))
+	if !e.known {
+		e.known = true
+		e.state = adopt(pod, &k.opts.Latencies, &k.opts.Backoff)
+	}
+	out := k.step(e, pod, n, faults)
+	e.state = out.state
+	e.dealt(len(faults))
+	n.addImages(out.images)
+	err := k.tell(ctx, e, pod, n)
+	k.report(n, pod, out.events)
+	if ctx.Err() != nil {
+		return
+	}
+	wake := out.wake
+	if err != nil {
+		retry := k.retryAt(e, pod, err)
+		if wake.IsZero() || retry.Before(wake) {
+			wake = retry
+		}
+	} else {
+		e.failures = 0
+	}
+	k.due.set(key, wake)
+}
+
+// step lends the pod an address for as long as the step takes.
+func (k *Kubelet) step(e *podEntry, pod *corev1.Pod, n *node, faults []fault) outcome {
+	var lent netip.Addr
+	if !e.state.sandbox && !e.state.ended && !pod.Spec.HostNetwork {
+		lent = n.lend()
+	}
+	out := step(input{
+		pod:     pod,
+		state:   e.state,
+		now:     k.opts.Clock.Now(),
+		address: lent,
+		faults:  faults,
+		present: n.hasImage,
+		lat:     &k.opts.Latencies,
+		backoff: &k.opts.Backoff,
+	})
+	if lent.IsValid() && out.state.address != lent {
+		n.giveBack(lent)
+	}
+	return out
+}
+
+// tell writes the pod's status if it differs from what the API has, and removes a
+// pod that was to be deleted and has ended.
+func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *node) error {
+	pod, err := k.writeStatus(ctx, e, pod, n)
+	if err != nil {
+		return ignoreGone(err)
+	}
+	if !e.state.ended {
+		return nil
+	}
+	if !e.returned && e.state.address.IsValid() {
+		e.returned = true
+		n.giveBack(e.state.address)
+	}
+	if !removable(pod) {
+		return nil
+	}
+	now := int64(0)
+	err = k.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &now,
+		Preconditions:      &metav1.Preconditions{UID: &pod.UID},
+	})
+	if apierrors.IsConflict(err) {
+		// The name belongs to another pod by now.
+		return nil
+	}
+	return ignoreGone(err)
+}
+
+// removable is whether a pod waits for its kubelet only. With a grace period of 0
+// the kubelet has done its part, and finalizers hold the pod.
+func removable(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil && (pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds > 0)
+}
+
+// statusTries bounds how often a status is written anew because somebody else wrote
+// in between.
+const statusTries = 5
+
+func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *node) (*corev1.Pod, error) {
+	client := k.opts.Client.CoreV1().Pods(pod.Namespace)
+	var err error
+	for range statusTries {
+		status := podStatus(pod, &e.state, n.address, k.opts.Clock.Now())
+		if equality.Semantic.DeepEqual(&pod.Status, &status) {
+			return pod, nil
+		}
+		update := *pod
+		update.Status = status
+		var written *corev1.Pod
+		written, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{})
+		if err == nil {
+			e.observe(written)
+			return written, nil
+		}
+		if !apierrors.IsConflict(err) {
+			break
+		}
+		fresh, getErr := client.Get(ctx, pod.Name, metav1.GetOptions{})
+		if getErr != nil {
+			err = getErr
+			break
+		}
+		if fresh.UID != pod.UID {
+			return nil, apierrors.NewNotFound(corev1.Resource("pods"), pod.Name)
+		}
+		pod = fresh
+		if e.observe(fresh) {
+			// Whatever changed may ask for more than a new status.
+			k.queue.add(podKey(string(pod.UID)))
+		}
+	}
+	return nil, fmt.Errorf("writing the status of pod %s: %w", klog.KObj(pod), err)
+}
+
+// ignoreGone drops the error of a pod that is not there any more: its deletion
+// will be delivered.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// The delays between attempts to reach the apiserver.
+const (
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 10 * time.Second
+)
+
+func (k *Kubelet) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
+	delay := min(firstRetry<<min(e.failures, 10), lastRetry)
+	e.failures++
+	k.opts.Logger.Error(err, "Cannot tell the API about a pod, will retry", "pod", klog.KObj(pod), "after", delay)
+	return k.opts.Clock.Now().Add(delay)
+}
+
+// forgetPod ends what runs of a pod that the API does not have any more.
+func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
+	k.due.set(podKey(string(pod.UID)), time.Time{})
+	k.pods.remove(pod.UID)
+	if n == nil {
+		return
+	}
+	if e.state.address.IsValid() && !e.returned {
+		n.giveBack(e.state.address)
+	}
+	if !n.reachable() {
+		return
+	}
+	var events []event
+	for i, ref := range containersOf(pod) {
+		if i < len(e.state.containers) && e.state.containers[i].phase == running && e.state.containers[i].stopAt.IsZero() {
+			events = append(events, event{fieldPath: ref.fieldPath(), kind: corev1.EventTypeNormal, reason: "Killing", message: "Stopping container " + ref.Name})
+		}
+	}
+	k.report(n, pod, events)
+}
+
+func (k *Kubelet) report(n *node, pod *corev1.Pod, events []event) {
+	if k.opts.Recorder == nil {
+		return
+	}
+	recorder := n.recorder(k.opts.Recorder)
+	for _, e := range events {
+		recorder.Event(&corev1.ObjectReference{
+			APIVersion:      "v1",
+			Kind:            "Pod",
+			Namespace:       pod.Namespace,
+			Name:            pod.Name,
+			UID:             pod.UID,
+			ResourceVersion: pod.ResourceVersion,
+			FieldPath:       e.fieldPath,
+		}, e.kind, e.reason, e.message)
+	}
+}
+
+// revisionsOf is what a write about the pod is caused by.
+func revisionsOf(pod *corev1.Pod) []int64 {
+	revision, err := strconv.ParseInt(pod.ResourceVersion, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return []int64{revision}
+}
