@@ -71,12 +71,14 @@ type Options struct {
 	Config *rest.Config
 	Client kubernetes.Interface
 	// Informers deliver pods and nodes; whoever made the factory starts it after
-	// New. Nil: the Kubelet has its own, which the ledger does not see.
+	// New. Nil: the Kubelet has its own.
 	Informers informers.SharedInformerFactory
 	// Clock; nil: the machine's.
 	Clock clock.Clock
 	// Ledger is told of actions that are due; nil: nobody is.
 	Ledger *clock.Ledger
+	// Random spreads the heartbeats of many nodes; nil: all are renewed at once.
+	Random *clock.Random
 	// Recorder takes events, whoever made it runs it; nil: nobody does.
 	Recorder *events.Recorder
 	Logger   klog.Logger

@@ -74,9 +74,18 @@ func (k *Kubelet) heartbeat(ctx context.Context, n *node, now time.Time) error {
 		if err := k.renew(ctx, n, now); err != nil {
 			return fmt.Errorf("renewing the lease of node %s: %w", n.name, err)
 		}
-		n.leaseDue = now.Add(leasePeriod)
+		n.leaseDue = now.Add(k.jittered(leasePeriod))
 	}
 	return nil
+}
+
+// jittered shortens a period by up to a 25th, as upstream's kubelet spreads its
+// renewals.
+func (k *Kubelet) jittered(period time.Duration) time.Duration {
+	if k.opts.Random == nil {
+		return period
+	}
+	return period - time.Duration(k.opts.Random.Float64()*float64(period)/25)
 }
 
 // register makes the Node, or takes up the one that is there.
