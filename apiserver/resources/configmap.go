@@ -13,5 +13,9 @@ func configMapRow() *Resource {
 		Namespaced:       true,
 		New:              func() runtime.Object { return &corev1.ConfigMap{} },
 		NewList:          func() runtime.Object { return &corev1.ConfigMapList{} },
+		Strategy: Strategy{
+			Validate:       check(validateConfigMap),
+			ValidateUpdate: checkUpdate(validateConfigMapUpdate),
+		},
 	}
 }

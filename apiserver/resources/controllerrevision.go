@@ -12,5 +12,9 @@ func controllerRevisionRow() *Resource {
 		Namespaced:       true,
 		New:              func() runtime.Object { return &appsv1.ControllerRevision{} },
 		NewList:          func() runtime.Object { return &appsv1.ControllerRevisionList{} },
+		Strategy: Strategy{
+			Validate:       check(validateControllerRevision),
+			ValidateUpdate: checkUpdate(validateControllerRevisionUpdate),
+		},
 	}
 }

@@ -18,8 +18,11 @@ func deploymentRow() *Resource {
 		New:              newDeployment,
 		NewList:          func() runtime.Object { return &appsv1.DeploymentList{} },
 		Strategy: Strategy{
-			Default:    on(defaultDeployment),
-			Generation: true,
+			Default:              on(defaultDeployment),
+			Generation:           true,
+			Validate:             check(validateDeployment),
+			ValidateUpdate:       checkUpdate(validateDeploymentUpdate),
+			ValidateStatusUpdate: checkUpdate(validateDeploymentStatus),
 		},
 		Subresources: []Subresource{
 			scaleOf(

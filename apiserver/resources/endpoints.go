@@ -16,6 +16,7 @@ func endpointsRow() *Resource {
 		NewList:          func() runtime.Object { return &corev1.EndpointsList{} },
 		Strategy: Strategy{
 			Default:             on(defaultEndpoints),
+			Validate:            check(validateEndpoints),
 			AllowCreateOnUpdate: true,
 		},
 	}

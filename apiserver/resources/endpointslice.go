@@ -15,9 +15,11 @@ func endpointSliceRow() *Resource {
 		New:              func() runtime.Object { return &discoveryv1.EndpointSlice{} },
 		NewList:          func() runtime.Object { return &discoveryv1.EndpointSliceList{} },
 		Strategy: Strategy{
-			Default:    on(defaultEndpointSlice),
-			Generation: true,
-			NameCheck:  apivalidation.NameIsDNSSubdomain,
+			Default:        on(defaultEndpointSlice),
+			Generation:     true,
+			Validate:       check(validateEndpointSlice),
+			ValidateUpdate: checkUpdate(validateEndpointSliceUpdate),
+			NameCheck:      apivalidation.NameIsDNSSubdomain,
 		},
 	}
 }

@@ -29,6 +29,7 @@ func eventRow() *Resource {
 		Field: fieldOf(eventField),
 		Strategy: Strategy{
 			NameCheck:           apivalidation.NameIsDNSSubdomain,
+			Validate:            check(validateCoreEvent),
 			AllowCreateOnUpdate: true,
 			TTL:                 eventTTL,
 		},
@@ -65,6 +66,8 @@ func eventsEventRow() *Resource {
 		Field: fieldOf(eventsEventField),
 		Strategy: Strategy{
 			NameCheck:           apivalidation.NameIsDNSSubdomain,
+			Validate:            check(validateEventsEvent),
+			ValidateUpdate:      checkUpdate(validateEventsEventUpdate),
 			AllowCreateOnUpdate: true,
 			TTL:                 eventTTL,
 		},

@@ -12,6 +12,10 @@ func leaseRow() *Resource {
 		Namespaced:       true,
 		New:              func() runtime.Object { return &coordinationv1.Lease{} },
 		NewList:          func() runtime.Object { return &coordinationv1.LeaseList{} },
-		Strategy:         Strategy{AllowCreateOnUpdate: true, ForbidUnconditionalUpdate: true},
+		Strategy: Strategy{
+			Validate:                  check(validateLease),
+			AllowCreateOnUpdate:       true,
+			ForbidUnconditionalUpdate: true,
+		},
 	}
 }

@@ -18,12 +18,14 @@ func namespaceRow() *Resource {
 		SelectableFields: []string{"status.phase"},
 		Field:            fieldOf(namespaceField),
 		Strategy: Strategy{
-			Default:       on(defaultNamespace),
-			PrepareCreate: on(prepareNamespace),
-			PrepareUpdate: onUpdate(prepareNamespaceUpdate),
-			NameCheck:     apivalidation.ValidateNamespaceName,
-			MarkDeleted:   on(markNamespaceDeleted),
-			Finalizing:    func(obj runtime.Object) bool { return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0 },
+			Default:              on(defaultNamespace),
+			PrepareCreate:        on(prepareNamespace),
+			PrepareUpdate:        onUpdate(prepareNamespaceUpdate),
+			Validate:             check(validateNamespace),
+			ValidateStatusUpdate: checkUpdate(validateNamespaceStatus),
+			NameCheck:            apivalidation.ValidateNamespaceName,
+			MarkDeleted:          on(markNamespaceDeleted),
+			Finalizing:           func(obj runtime.Object) bool { return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0 },
 		},
 		Subresources: []Subresource{
 			{

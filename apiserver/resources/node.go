@@ -19,9 +19,13 @@ func nodeRow() *Resource {
 		SelectableFields: []string{"spec.unschedulable"},
 		Field:            fieldOf(nodeField),
 		Strategy: Strategy{
+			Default:   on(defaultNode),
 			NameCheck: apivalidation.NameIsDNSSubdomain,
 			// A kubelet registers with the status that it has.
-			KeepStatusOnCreate: true,
+			KeepStatusOnCreate:   true,
+			Validate:             check(validateNode),
+			ValidateUpdate:       checkUpdate(validateNodeUpdate),
+			ValidateStatusUpdate: checkUpdate(validateNodeStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newNode)},
 	}

@@ -27,6 +27,8 @@ func podRow() *Resource {
 			PrepareCreate:       on(preparePod),
 			PrepareStatusUpdate: onUpdate(preparePodStatus),
 			Generation:          true,
+			Validate:            check(validatePod),
+			ValidateUpdate:      checkUpdate(validatePodUpdate),
 			NameCheck:           apivalidation.NameIsDNSSubdomain,
 			GracePeriod:         podGracePeriod,
 		},

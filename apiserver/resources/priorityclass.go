@@ -14,8 +14,10 @@ func priorityClassRow() *Resource {
 		New:              func() runtime.Object { return &schedulingv1.PriorityClass{} },
 		NewList:          func() runtime.Object { return &schedulingv1.PriorityClassList{} },
 		Strategy: Strategy{
-			Default:    on(defaultPriorityClass),
-			Generation: true,
+			Default:        on(defaultPriorityClass),
+			Generation:     true,
+			Validate:       check(validatePriorityClass),
+			ValidateUpdate: checkUpdate(validatePriorityClassUpdate),
 		},
 	}
 }

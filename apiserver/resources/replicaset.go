@@ -1,9 +1,10 @@
 package resources
 
 import (
+	"strconv"
+
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"strconv"
 )
 
 func replicaSetRow() *Resource {
@@ -20,8 +21,11 @@ func replicaSetRow() *Resource {
 		SelectableFields: []string{"status.replicas"},
 		Field:            fieldOf(replicaSetField),
 		Strategy: Strategy{
-			Default:    on(defaultReplicaSet),
-			Generation: true,
+			Default:              on(defaultReplicaSet),
+			Generation:           true,
+			Validate:             check(validateReplicaSet),
+			ValidateUpdate:       checkUpdate(validateReplicaSetUpdate),
+			ValidateStatusUpdate: checkUpdate(validateReplicaSetStatus),
 		},
 		Subresources: []Subresource{
 			scaleOf(

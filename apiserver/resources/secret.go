@@ -20,9 +20,11 @@ func secretRow() *Resource {
 			return ""
 		}),
 		Strategy: Strategy{
-			Default:       on(defaultSecret),
-			PrepareCreate: on(mergeStringData),
-			PrepareUpdate: onUpdate(prepareSecretUpdate),
+			Default:        on(defaultSecret),
+			PrepareCreate:  on(mergeStringData),
+			PrepareUpdate:  onUpdate(prepareSecretUpdate),
+			Validate:       check(validateSecret),
+			ValidateUpdate: checkUpdate(validateSecretUpdate),
 		},
 	}
 }

@@ -22,6 +22,10 @@ func serviceRow() *Resource {
 		Field:            fieldOf(serviceField),
 		Strategy: Strategy{
 			Default:             on(defaultService),
+			PrepareCreate:       on(prepareService),
+			PrepareUpdate:       onUpdate(prepareServiceUpdate),
+			Validate:            check(validateService),
+			ValidateUpdate:      checkUpdate(validateServiceUpdate),
 			NameCheck:           apivalidation.NameIsDNS1035Label,
 			AllowCreateOnUpdate: true,
 		},

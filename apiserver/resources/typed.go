@@ -52,3 +52,12 @@ func pointDefault[T any](p **T, value T) {
 		*p = &value
 	}
 }
+
+// deref is what an optional field holds, or its type's zero value.
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

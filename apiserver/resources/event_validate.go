@@ -1,0 +1,108 @@
+package resources
+
+import (
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	maxReasonLength = 128
+	maxNoteLength   = 1024
+)
+
+// validateCoreEvent checks an event as its older API does: clients write it in many
+// ways, so that it demands little.
+func validateCoreEvent(e *corev1.Event) field.ErrorList {
+	involved := e.InvolvedObject.Namespace
+	p := field.NewPath("involvedObject", "namespace")
+	switch {
+	case involved == "" && e.Namespace != metav1.NamespaceDefault:
+		// Events of what has no namespace are kept in the default one.
+		return field.ErrorList{field.Invalid(p, involved, "does not match event.namespace")}
+	case involved != "" && involved != e.Namespace:
+		return field.ErrorList{field.Invalid(p, involved, "does not match event.namespace")}
+	}
+	return nil
+}
+
+// validateEventsEvent checks a new event of events.k8s.io/v1. Events that the older
+// API made have none of its fields, and are left alone.
+func validateEventsEvent(e *eventsv1.Event) field.ErrorList {
+	if e.EventTime.IsZero() && e.DeprecatedCount > 0 {
+		return validateRegarding(e)
+	}
+	var errs field.ErrorList
+	if e.EventTime.IsZero() {
+		errs = append(errs, field.Required(field.NewPath("eventTime"), ""))
+	}
+	errs = append(errs, requiredOr(field.NewPath("reportingController"), e.ReportingController, isQualifiedName)...)
+	errs = append(errs, requiredShort("reportingInstance", e.ReportingInstance)...)
+	errs = append(errs, requiredShort("action", e.Action)...)
+	errs = append(errs, requiredShort("reason", e.Reason)...)
+	if utf8.RuneCountInString(e.Note) > maxNoteLength {
+		errs = append(errs, field.Invalid(field.NewPath("note"), "", "can have at most 1024 characters"))
+	}
+	if e.Type != corev1.EventTypeNormal && e.Type != corev1.EventTypeWarning {
+		errs = append(errs, field.Invalid(field.NewPath("type"), "", "has invalid value: "+e.Type))
+	}
+	if s := e.Series; s != nil {
+		if s.Count < 2 {
+			errs = append(errs, field.Invalid(field.NewPath("series", "count"), "", "should be at least 2"))
+		}
+		if s.LastObservedTime.IsZero() {
+			errs = append(errs, field.Required(field.NewPath("series", "lastObservedTime"), ""))
+		}
+	}
+	return append(errs, validateRegarding(e)...)
+}
+
+func requiredShort(name, value string) field.ErrorList {
+	switch {
+	case value == "":
+		return field.ErrorList{field.Required(field.NewPath(name), "")}
+	case utf8.RuneCountInString(value) > maxReasonLength:
+		return field.ErrorList{field.Invalid(field.NewPath(name), "", "can have at most 128 characters")}
+	}
+	return nil
+}
+
+func validateRegarding(e *eventsv1.Event) field.ErrorList {
+	errs := validateCoreEvent(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace}, InvolvedObject: e.Regarding})
+	for i := range errs {
+		errs[i].Field = "regarding.namespace"
+	}
+	return errs
+}
+
+// validateEventsEventUpdate lets nothing of an event change but its series.
+func validateEventsEventUpdate(e, old *eventsv1.Event) field.ErrorList {
+	if apiequality.Semantic.DeepEqual(e.Series, old.Series) && old.EventTime.IsZero() {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, part := range []struct {
+		name       string
+		value, was any
+	}{
+		{"regarding", e.Regarding, old.Regarding},
+		{"reason", e.Reason, old.Reason},
+		{"action", e.Action, old.Action},
+		{"type", e.Type, old.Type},
+		{"note", e.Note, old.Note},
+		{"related", e.Related, old.Related},
+		{"reportingController", e.ReportingController, old.ReportingController},
+		{"reportingInstance", e.ReportingInstance, old.ReportingInstance},
+	} {
+		errs = append(errs, immutable(field.NewPath(part.name), part.value, part.was)...)
+	}
+	// The stored time has no more than microseconds.
+	if !e.EventTime.Equal(&old.EventTime) {
+		errs = append(errs, immutable(field.NewPath("eventTime"), e.EventTime, old.EventTime)...)
+	}
+	return errs
+}

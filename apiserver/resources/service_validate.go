@@ -1,0 +1,245 @@
+package resources
+
+import (
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const maxAffinitySeconds = 86400
+
+func validateService(s *corev1.Service) field.ErrorList {
+	p := field.NewPath("spec")
+	spec := &s.Spec
+	errs := requiredOneOf(p.Child("type"), spec.Type,
+		corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)
+	headless := spec.ClusterIP == corev1.ClusterIPNone
+	if len(spec.Ports) == 0 && !headless && spec.Type != corev1.ServiceTypeExternalName {
+		errs = append(errs, field.Required(p.Child("ports"), ""))
+	}
+	errs = append(errs, validateServiceType(p, spec)...)
+	errs = append(errs, validateServicePorts(p.Child("ports"), spec)...)
+	errs = append(errs, metav1validation.ValidateLabels(spec.Selector, p.Child("selector"))...)
+	errs = append(errs, requiredOneOf(p.Child("sessionAffinity"), spec.SessionAffinity, corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)...)
+	errs = append(errs, validateAffinityConfig(p.Child("sessionAffinityConfig"), spec)...)
+	if spec.Type != corev1.ServiceTypeExternalName {
+		errs = append(errs, validateClusterIPs(p, spec)...)
+	}
+	for i, ip := range spec.ExternalIPs {
+		errs = append(errs, validateReachableIP(p.Child("externalIPs").Index(i), ip)...)
+	}
+	return append(errs, validateTrafficPolicies(p, spec)...)
+}
+
+// validateServiceType checks what a service must or may not have by its type.
+func validateServiceType(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
+	headless := spec.ClusterIP == corev1.ClusterIPNone
+	at := p.Child("clusterIPs").Index(0)
+	switch spec.Type {
+	case corev1.ServiceTypeNodePort:
+		if headless {
+			return field.ErrorList{field.Invalid(at, spec.ClusterIPs, "may not be set to 'None' for NodePort services")}
+		}
+	case corev1.ServiceTypeLoadBalancer:
+		if headless {
+			return field.ErrorList{field.Invalid(at, spec.ClusterIPs, "may not be set to 'None' for LoadBalancer services")}
+		}
+	case corev1.ServiceTypeExternalName:
+		var errs field.ErrorList
+		if len(spec.ClusterIPs) > 0 {
+			errs = append(errs, field.Forbidden(p.Child("clusterIPs"), "may not be set for ExternalName services"))
+		}
+		if len(spec.IPFamilies) > 0 {
+			errs = append(errs, field.Forbidden(p.Child("ipFamilies"), "may not be set for ExternalName services"))
+		}
+		if spec.IPFamilyPolicy != nil {
+			errs = append(errs, field.Forbidden(p.Child("ipFamilyPolicy"), "may not be set for ExternalName services"))
+		}
+		name := strings.TrimSuffix(spec.ExternalName, ".")
+		return append(errs, requiredOr(p.Child("externalName"), name, isDNSSubdomain)...)
+	}
+	return nil
+}
+
+func validateServicePorts(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
+	var errs field.ErrorList
+	var names nameList
+	type key struct {
+		protocol corev1.Protocol
+		port     int32
+	}
+	ports, nodePorts := map[key]bool{}, map[key]bool{}
+	for i := range spec.Ports {
+		port, at := &spec.Ports[i], p.Index(i)
+		switch {
+		case port.Name != "":
+			errs = append(errs, invalidFor(at.Child("name"), port.Name, isDNSLabel(port.Name))...)
+			errs = append(errs, names.add(at.Child("name"), port.Name)...)
+		case len(spec.Ports) > 1:
+			errs = append(errs, field.Required(at.Child("name"), ""))
+		}
+		errs = append(errs, validatePort(at.Child("port"), port.Port)...)
+		errs = append(errs, validateProtocol(at.Child("protocol"), port.Protocol)...)
+		errs = append(errs, validatePortOrName(at.Child("targetPort"), port.TargetPort)...)
+		if port.AppProtocol != nil {
+			errs = append(errs, invalidFor(at.Child("appProtocol"), port.AppProtocol, isQualifiedName(*port.AppProtocol))...)
+		}
+		if k := (key{port.Protocol, port.Port}); ports[k] {
+			errs = append(errs, field.Duplicate(at, corev1.ServicePort{Protocol: port.Protocol, Port: port.Port}))
+		} else {
+			ports[k] = true
+		}
+		if port.NodePort == 0 {
+			continue
+		}
+		if spec.Type == corev1.ServiceTypeClusterIP || spec.Type == corev1.ServiceTypeExternalName {
+			errs = append(errs, field.Forbidden(at.Child("nodePort"), "may not be used when `type` is '"+string(spec.Type)+"'"))
+			continue
+		}
+		if k := (key{port.Protocol, port.NodePort}); nodePorts[k] {
+			errs = append(errs, field.Duplicate(at.Child("nodePort"), port.NodePort))
+		} else {
+			nodePorts[k] = true
+		}
+	}
+	return errs
+}
+
+func validateAffinityConfig(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
+	config := spec.SessionAffinityConfig
+	if spec.SessionAffinity == corev1.ServiceAffinityNone && config != nil {
+		return field.ErrorList{field.Forbidden(p, "must not be set when session affinity is None")}
+	}
+	if spec.SessionAffinity != corev1.ServiceAffinityClientIP {
+		return nil
+	}
+	at := p.Child("clientIP", "timeoutSeconds")
+	if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil {
+		return field.ErrorList{field.Required(p, "when session affinity type is ClientIP")}
+	}
+	if s := *config.ClientIP.TimeoutSeconds; s <= 0 || s > maxAffinitySeconds {
+		return field.ErrorList{field.Invalid(at, s, "must be greater than 0 and less than 86400")}
+	}
+	return nil
+}
+
+// validateClusterIPs checks the addresses that are given; the others are yet to be
+// allocated.
+func validateClusterIPs(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
+	at := p.Child("clusterIPs")
+	ips := spec.ClusterIPs
+	var errs field.ErrorList
+	switch {
+	case len(ips) == 0 && spec.ClusterIP != "":
+		return field.ErrorList{field.Required(at, "")}
+	case len(ips) > 0 && ips[0] != spec.ClusterIP:
+		errs = append(errs, field.Invalid(at, ips, "first value must match `clusterIP`"))
+	}
+	if len(ips) > 2 {
+		errs = append(errs, field.Invalid(at, ips, "may only hold up to 2 values"))
+	}
+	for i, ip := range ips {
+		if ip == corev1.ClusterIPNone {
+			if len(ips) > 1 {
+				errs = append(errs, field.Invalid(at, ips, "'None' must be the first and only value"))
+			}
+			continue
+		}
+		errs = append(errs, validation.IsValidIPForLegacyField(at.Index(i), ip, false, nil)...)
+	}
+	for i, family := range spec.IPFamilies {
+		errs = append(errs, oneOf(p.Child("ipFamilies").Index(i), family, corev1.IPv4Protocol, corev1.IPv6Protocol)...)
+	}
+	if policy := spec.IPFamilyPolicy; policy != nil {
+		errs = append(errs, oneOf(p.Child("ipFamilyPolicy"), *policy,
+			corev1.IPFamilyPolicySingleStack, corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack)...)
+	}
+	return errs
+}
+
+func validateTrafficPolicies(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
+	var errs field.ErrorList
+	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer ||
+		spec.Type == corev1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0
+	if at := p.Child("externalTrafficPolicy"); external {
+		errs = append(errs, requiredOneOf(at, spec.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)...)
+	} else if spec.ExternalTrafficPolicy != "" {
+		errs = append(errs, field.Invalid(at, spec.ExternalTrafficPolicy, "may only be set for externally-accessible services"))
+	}
+	if policy := spec.InternalTrafficPolicy; policy != nil {
+		errs = append(errs, oneOf(p.Child("internalTrafficPolicy"), *policy, corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)...)
+	}
+	balanced := spec.Type == corev1.ServiceTypeLoadBalancer
+	if spec.LoadBalancerClass != nil && !balanced {
+		errs = append(errs, field.Forbidden(p.Child("loadBalancerClass"), "may only be used when `type` is 'LoadBalancer'"))
+	}
+	if at := p.Child("allocateLoadBalancerNodePorts"); balanced && spec.AllocateLoadBalancerNodePorts == nil {
+		errs = append(errs, field.Required(at, ""))
+	} else if !balanced && spec.AllocateLoadBalancerNodePorts != nil {
+		errs = append(errs, field.Forbidden(at, "may only be used when `type` is 'LoadBalancer'"))
+	}
+	if len(spec.LoadBalancerSourceRanges) > 0 {
+		at := p.Child("loadBalancerSourceRanges")
+		if !balanced {
+			errs = append(errs, field.Forbidden(at, "may only be used when `type` is 'LoadBalancer'"))
+		}
+		for i, cidr := range spec.LoadBalancerSourceRanges {
+			errs = append(errs, validation.IsValidCIDRForLegacyField(at.Index(i), strings.TrimSpace(cidr), false, nil)...)
+		}
+	}
+	return errs
+}
+
+// validateReachableIP checks an address that packets are to be sent to.
+func validateReachableIP(p *field.Path, value string) field.ErrorList {
+	if errs := validation.IsValidIPForLegacyField(p, value, false, nil); len(errs) > 0 {
+		return errs
+	}
+	ip, err := netip.ParseAddr(value)
+	if err != nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, special := range []struct {
+		is      bool
+		message string
+	}{
+		{ip.IsUnspecified(), "may not be unspecified (" + value + ")"},
+		{ip.IsLoopback(), "may not be in the loopback range (127.0.0.0/8, ::1/128)"},
+		{ip.IsLinkLocalUnicast(), "may not be in the link-local range (169.254.0.0/16, fe80::/10)"},
+		{ip.IsLinkLocalMulticast(), "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"},
+	} {
+		if special.is {
+			errs = append(errs, field.Invalid(p, value, special.message))
+		}
+	}
+	return errs
+}
+
+// validateServiceUpdate keeps the addresses of a service that stays within the
+// cluster's network.
+func validateServiceUpdate(s, old *corev1.Service) field.ErrorList {
+	var errs field.ErrorList
+	if !hasClusterIP(old) || !hasClusterIP(s) {
+		return nil
+	}
+	p := field.NewPath("spec", "clusterIPs")
+	for i, ip := range old.Spec.ClusterIPs {
+		if i == 0 && (len(s.Spec.ClusterIPs) == 0 || s.Spec.ClusterIPs[0] != ip) {
+			errs = append(errs, field.Invalid(p.Index(0), s.Spec.ClusterIPs, "may not change once set"))
+		}
+	}
+	if class, was := s.Spec.LoadBalancerClass, old.Spec.LoadBalancerClass; s.Spec.Type == corev1.ServiceTypeLoadBalancer && old.Spec.Type == s.Spec.Type {
+		errs = append(errs, immutable(field.NewPath("spec", "loadBalancerClass"), class, was)...)
+	}
+	return errs
+}
+
+// hasClusterIP says that a service is of a type that has an address, and has one.
+func hasClusterIP(s *corev1.Service) bool {
+	return s.Spec.Type != corev1.ServiceTypeExternalName && len(s.Spec.ClusterIPs) > 0
+}
