@@ -1,0 +1,35 @@
+package store_test
+
+import (
+	"testing"
+
+	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/store/storetest"
+)
+
+func TestSuite(t *testing.T) {
+	t.Run("embedded", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) store.Store { return startEmbedded(t, store.EmbeddedOptions{}) })
+	})
+	t.Run("embedded with a data directory", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) store.Store {
+			return startEmbedded(t, store.EmbeddedOptions{DataDir: t.TempDir()})
+		})
+	})
+	t.Run("memory", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) store.Store {
+			s := store.NewMemory()
+			t.Cleanup(func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			return s
+		})
+	})
+	t.Run("etcd", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) store.Store {
+			return dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, nil)}})
+		})
+	})
+}
