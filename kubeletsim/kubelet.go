@@ -7,10 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock/informers"
 )
 
 // Kubelet is the kubelets of all simulated nodes of one cluster. Make it with New,
@@ -28,7 +29,7 @@ type Kubelet struct {
 	nodeLister   corev1listers.NodeLister
 	handlers     []handler
 	// own is the factory that Run starts and ends; nil if the informers are shared.
-	own informers.SharedInformerFactory
+	own *informers.Factory
 }
 
 type handler struct {
@@ -46,8 +47,11 @@ func New(opts Options) (*Kubelet, error) {
 	k.due = newTimers(opts.Clock, k.queue.add)
 	factory := opts.Informers
 	if factory == nil {
-		factory = informers.NewSharedInformerFactory(opts.Client, 0)
-		k.own = factory
+		own, err := opts.ownInformers()
+		if err != nil {
+			return nil, err
+		}
+		factory, k.own = own, own
 	}
 	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
 	k.podInformer, k.podLister = pods.Informer(), pods.Lister()

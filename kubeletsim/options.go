@@ -13,6 +13,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/events"
+	ledgered "minikcm.dev/minikcm/clock/informers"
 )
 
 // Component is the name that the simulated kubelets use towards the apiserver
@@ -150,6 +151,16 @@ func (o *Options) nodeSpecs() []NodeSpec {
 		}
 	}
 	return specs
+}
+
+// ownInformers are for when none were given.
+func (o *Options) ownInformers() (*ledgered.Factory, error) {
+	if o.Config == nil {
+		return ledgered.New(o.Client, o.Ledger), nil
+	}
+	config := rest.CopyConfig(o.Config)
+	config.UserAgent = "minikcm/" + Component
+	return ledgered.NewForConfig(config, o.Ledger)
 }
 
 func (s *NodeSpec) capacity() corev1.ResourceList {
