@@ -102,3 +102,16 @@ func (n *NodeInfo) withNode(node *corev1.Node) *NodeInfo {
 func (n *NodeInfo) hasLowerPriority(p *PodInfo) bool {
 	return slices.ContainsFunc(n.Pods, func(o *PodInfo) bool { return o.Priority < p.Priority })
 }
+
+// keeping returns the node with those of its pods for which keep says true.
+func (n *NodeInfo) keeping(keep func(*PodInfo) bool) *NodeInfo {
+	m := *n
+	m.Pods, m.ports = nil, nil
+	m.Requested, m.scoredCPU, m.scoredMemory = Resource{}, 0, 0
+	for _, p := range n.Pods {
+		if keep(p) {
+			m = *m.appended(p)
+		}
+	}
+	return &m
+}

@@ -50,18 +50,20 @@ func (s *Scheduler) failed(ctx context.Context, a *attempt, err error) {
 		s.queue.done(a)
 		return
 	}
+	s.unnominate(a)
 	klog.FromContext(ctx).V(2).Info("Scheduling failed, will retry", "pod", klog.KObj(a.info.Pod), "err", err)
 	s.report(ctx, a, corev1.PodReasonSchedulerError, err.Error(), "")
 	s.queue.fail(a)
 }
 
-// reject ends an attempt that found no node.
-func (s *Scheduler) reject(ctx context.Context, a *attempt, d *Diagnosis) {
+// reject ends an attempt that found no node. nominated is the one that is being
+// freed for the pod; "": none.
+func (s *Scheduler) reject(ctx context.Context, a *attempt, d *Diagnosis, nominated string) {
 	if ctx.Err() != nil || !s.stillPending(a.info.Pod) {
 		s.queue.done(a)
 		return
 	}
-	s.report(withCause(ctx, a.info.Pod), a, corev1.PodReasonUnschedulable, d.Message(), "")
+	s.report(withCause(ctx, a.info.Pod), a, corev1.PodReasonUnschedulable, d.Message(), nominated)
 	s.queue.reject(a)
 }
 
@@ -92,17 +94,17 @@ func (s *Scheduler) report(ctx context.Context, a *attempt, reason, message, nom
 	}
 }
 
-// patchStatus sets a condition and the nominated node, unless both are there
-// already.
+// patchStatus sets a condition, if any, and the nominated node, unless both are
+// there already.
 func (s *Scheduler) patchStatus(ctx context.Context, pod *corev1.Pod, condition *corev1.PodCondition, nominated string) error {
 	status := map[string]any{}
-	if changed := s.stamp(pod, condition); changed {
+	if condition != nil && s.stamp(pod, condition) {
 		status["conditions"] = []any{condition}
 	}
 	if pod.Status.NominatedNodeName != nominated {
 		status["nominatedNodeName"] = nominated
 		if nominated == "" {
-			status["nominatedNodeName"] = nil
+			status["nominatedNodeName"] = nil // a patch's way to remove it
 		}
 	}
 	if len(status) == 0 {

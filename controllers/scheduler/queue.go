@@ -395,3 +395,18 @@ func (q *queue) isNew(uid types.UID) bool {
 	defer q.mu.Unlock()
 	return q.pods[uid] == nil
 }
+
+// outranked takes the nominated node from a pod, and lets it look for another.
+func (q *queue) outranked(uid types.UID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := q.pods[uid]
+	if p == nil {
+		return
+	}
+	p.nominated = ""
+	p.changed = true
+	if p.place == unschedulable {
+		q.retryLocked(p)
+	}
+}

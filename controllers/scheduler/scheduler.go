@@ -154,7 +154,7 @@ func (s *Scheduler) decide(a *attempt) {
 	d := Decide(in)
 	s.start = d.Next
 	if d.Node == "" {
-		s.decideFailure(a, in, d)
+		s.decideFailure(a, in, d.Diagnosis)
 		return
 	}
 	if !s.cache.assume(a.info, d.Node) {
@@ -166,9 +166,34 @@ func (s *Scheduler) decide(a *attempt) {
 	s.tasks.add(func(ctx context.Context) { s.bind(ctx, a, d.Node) })
 }
 
-// decideFailure looks for pods to delete in favour of one that fits nowhere.
-func (s *Scheduler) decideFailure(a *attempt, in Input, d Decision) {
-	s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d.Diagnosis) })
+// decideFailure looks for pods to delete in favour of one that fits nowhere. The
+// node that they free is kept for it from now on.
+func (s *Scheduler) decideFailure(a *attempt, in Input, d *Diagnosis) {
+	if d.Nodes == 0 {
+		s.renominate(a, "")
+		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
+		return
+	}
+	p := Preempt(in, d)
+	d.Preemption = p.Message
+	if p.Wait {
+		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, in.Prefer) })
+		return
+	}
+	s.renominate(a, p.Node)
+	if p.Node == "" {
+		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
+		return
+	}
+	s.tasks.add(func(ctx context.Context) { s.preempt(ctx, a, d, p) })
+}
+
+func (s *Scheduler) renominate(a *attempt, node string) {
+	s.queue.nominate(a, node)
+	s.nominations.set(a.info, node)
+	if a.nominated != "" && a.nominated != node {
+		s.queue.nodeImproved(a.nominated)
+	}
 }
 
 // helps reports whether a waiting pod may fit on the node of that name as it is
