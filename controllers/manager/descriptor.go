@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 
+	"minikcm.dev/minikcm/controllers/deployment"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/namespace"
 	"minikcm.dev/minikcm/controllers/replicaset"
@@ -37,6 +38,7 @@ func Descriptors() []Descriptor {
 		{Name: namespace.Name, Aliases: []string{"namespace"}, New: constructor(namespace.New)},
 		{Name: serviceaccount.Name, Aliases: []string{"serviceaccount"}, New: constructor(serviceaccount.New)},
 		{Name: rootca.Name, Aliases: []string{"root-ca-cert-publisher"}, New: constructor(rootca.New)},
+		{Name: deployment.Name, Aliases: []string{"deployment"}, New: constructor(deployment.New)},
 		{Name: replicaset.Name, Aliases: []string{"replicaset"}, New: constructor(replicaset.New)},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -161,7 +160,7 @@ func (r *run) one(ctx context.Context, action Action, o Object) error {
 				return nil // it is gone, or another one has its name
 			}
 		}
-		err = fmt.Errorf("%s %s %s/%s: %w", action.Verb, kindOf(o), o.GetNamespace(), nameOf(o), stale(err))
+		err = &ActionError{Verb: action.Verb, Object: o, Err: stale(err)}
 		if !IsStale(err) && !NamespaceGoing(err) {
 			r.tell(r.owner, action.Failed, Message(err))
 		}
@@ -200,26 +199,4 @@ func (r *run) write(ctx context.Context, verb Verb, o Object) (Object, error) {
 	default:
 		return nil, fmt.Errorf("no such verb: %q", verb)
 	}
-}
-
-func nameOf(o Object) string {
-	if name := o.GetName(); name != "" {
-		return name
-	}
-	return o.GetGenerateName() + "*"
-}
-
-func kindOf(o Object) string {
-	_, name, _ := strings.Cut(fmt.Sprintf("%T", o), ".")
-	return name
-}
-
-// Message is an error in the API's own words, without what we were doing; of
-// joined errors the first one's.
-func Message(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return status.Status().Message
-	}
-	return err.Error()
 }

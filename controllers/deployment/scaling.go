@@ -1,0 +1,126 @@
+package deployment
+
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
+// scalingEvent reports whether the Deployment's number of replicas has changed
+// since its ReplicaSets were last sized: that goes before the rollout.
+func (r *rollout) scalingEvent() bool {
+	return slices.ContainsFunc(activeOf(r.all()), func(s *set) bool {
+		desired, ok := s.number(desiredReplicasAnnotation)
+		return ok && desired != r.wanted
+	})
+}
+
+func (s *set) number(annotation string) (int32, bool) {
+	n, err := strconv.ParseInt(s.annotations[annotation], 10, 32)
+	return int32(n), err == nil
+}
+
+// scale spreads a changed number of replicas without going on with the rollout.
+func (r *rollout) scale() {
+	if only := r.onlyOne(); only != nil {
+		r.resizeFor(only, r.wanted)
+		return
+	}
+	if r.saturated() {
+		for _, s := range activeOf(r.old) {
+			r.resize(s, 0)
+		}
+		return
+	}
+	if !r.recreates() {
+		r.scaleInProportion()
+	}
+}
+
+// onlyOne returns the ReplicaSet that has all the pods, or that would if there
+// were any; nil in the middle of a rollout.
+func (r *rollout) onlyOne() *set {
+	active := activeOf(r.all())
+	switch {
+	case len(active) == 1:
+		return active[0]
+	case len(active) > 1:
+		return nil
+	case r.new != nil:
+		return r.new
+	case len(r.old) > 0:
+		return slices.MaxFunc(r.old, byAge)
+	default:
+		return nil
+	}
+}
+
+// saturated reports whether the new ReplicaSet has all the pods that are wanted,
+// and they are available.
+func (r *rollout) saturated() bool {
+	if r.new == nil {
+		return false
+	}
+	desired, ok := r.new.number(desiredReplicasAnnotation)
+	return ok && desired == r.wanted && r.new.size == r.wanted && r.new.available() == r.wanted
+}
+
+// scaleInProportion gives each active ReplicaSet its share of the pods that come
+// or go, by its size; what rounding leaves over goes to the largest one.
+func (r *rollout) scaleInProportion() {
+	active := activeOf(r.all())
+	if len(active) == 0 {
+		return
+	}
+	allowed := int32(0)
+	if r.wanted > 0 {
+		allowed = r.wanted + r.limits.surge
+	}
+	change := allowed - sum(active, sizeOf)
+	if change < 0 {
+		slices.SortFunc(active, largestFirst(byAge))
+	} else {
+		slices.SortFunc(active, largestFirst(newestFirst))
+	}
+	sizes := make([]int32, len(active))
+	given := int32(0)
+	for i, s := range active {
+		share := r.share(s, change, given)
+		sizes[i] = s.size + share
+		given += share
+	}
+	sizes[0] = max(sizes[0]+change-given, 0)
+	for i, s := range active {
+		r.resizeFor(s, sizes[i])
+	}
+}
+
+// share is how many of the pods that come or go the ReplicaSet gets, when others
+// have got given already.
+func (r *rollout) share(s *set, change, given int32) int32 {
+	if s.size == 0 || change == 0 || change == given {
+		return 0
+	}
+	share := r.fraction(s)
+	if change > 0 {
+		return min(share, change-given)
+	}
+	return max(share, change-given)
+}
+
+// fraction is the change that keeps the ReplicaSet's part of the whole as it was
+// when its size was last set.
+func (r *rollout) fraction(s *set) int32 {
+	if r.wanted == 0 {
+		return -s.size
+	}
+	whole, ok := s.number(maxReplicasAnnotation)
+	if !ok || whole == 0 {
+		whole = r.d.Status.Replicas
+	}
+	if whole == 0 {
+		return 0
+	}
+	size := float64(s.size) * float64(r.wanted+r.limits.surge) / float64(whole)
+	return int32(math.Round(size)) - s.size
+}

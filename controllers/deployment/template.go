@@ -1,0 +1,82 @@
+package deployment
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"maps"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/dump"
+)
+
+// Kind is what this controller's owners are.
+var Kind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+
+// hashOf returns the pod-template-hash of a template: upstream's, so that the
+// names of ReplicaSets and pods are those of a real cluster. The collision count
+// leads to another hash when the first one's name is taken.
+func hashOf(template *corev1.PodTemplateSpec, collisions *int32) string {
+	hash := fnv.New32a()
+	// A hash never fails to be written to.
+	_, _ = hash.Write([]byte(dump.ForHash(*template)))
+	if collisions != nil {
+		count := make([]byte, 8)
+		binary.LittleEndian.PutUint32(count, uint32(*collisions))
+		_, _ = hash.Write(count)
+	}
+	return rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10))
+}
+
+// sameTemplate compares templates less the label that tells ReplicaSets apart.
+// The hash itself does not serve: it changes with Kubernetes' versions.
+func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
+	x, y := *a, *b
+	x.Labels, y.Labels = withoutHash(a.Labels), withoutHash(b.Labels)
+	return equality.Semantic.DeepEqual(x, y)
+}
+
+func withoutHash(labels map[string]string) map[string]string {
+	if _, ok := labels[appsv1.DefaultDeploymentUniqueLabelKey]; !ok {
+		return labels
+	}
+	rest := maps.Clone(labels)
+	delete(rest, appsv1.DefaultDeploymentUniqueLabelKey)
+	return rest
+}
+
+// unbornSet returns the ReplicaSet of the Deployment's template, with no
+// replicas yet.
+func unbornSet(d *appsv1.Deployment) *set {
+	hash := hashOf(&d.Spec.Template, d.Status.CollisionCount)
+	template := *d.Spec.Template.DeepCopy()
+	template.Labels = withHash(template.Labels, hash)
+	selector := d.Spec.Selector.DeepCopy()
+	selector.MatchLabels = withHash(selector.MatchLabels, hash)
+	return &set{
+		unborn:          true,
+		minReadySeconds: d.Spec.MinReadySeconds,
+		ReplicaSet: &appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:            d.Name + "-" + hash,
+				Namespace:       d.Namespace,
+				Labels:          template.Labels,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, Kind)},
+			},
+			Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template},
+		},
+	}
+}
+
+func withHash(labels map[string]string, hash string) map[string]string {
+	with := maps.Clone(labels)
+	if with == nil {
+		with = map[string]string{}
+	}
+	with[appsv1.DefaultDeploymentUniqueLabelKey] = hash
+	return with
+}

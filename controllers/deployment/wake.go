@@ -1,0 +1,78 @@
+package deployment
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/owned"
+)
+
+var (
+	controllerOfReplicaSet = loop.ControllerOf(Kind.GroupKind())
+	replicaSetOfPod        = loop.ControllerOf(appsv1.SchemeGroupVersion.WithKind("ReplicaSet").GroupKind())
+)
+
+func (c *Controller) wakeSelf(ev loop.Event) []types.NamespacedName {
+	c.expectations.ObserveOwner(ev)
+	return loop.Self(ev)
+}
+
+// wakeOwnerOfReplicaSet wakes the Deployment that controls a ReplicaSet, or all
+// that an orphan could belong to.
+func (c *Controller) wakeOwnerOfReplicaSet(ev loop.Event) []types.NamespacedName {
+	c.expectations.Observe(ev)
+	keys := controllerOfReplicaSet(ev)
+	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(ev.Object) != nil {
+		return keys
+	}
+	return append(keys, c.matching(ev.Object)...)
+}
+
+// matching returns the Deployments whose selector matches an orphan.
+func (c *Controller) matching(orphan metav1.Object) []types.NamespacedName {
+	if len(orphan.GetLabels()) == 0 {
+		return nil
+	}
+	all, err := c.deployments.Deployments(orphan.GetNamespace()).List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, d := range all {
+		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+		if err == nil && !selector.Empty() && selector.Matches(labels.Set(orphan.GetLabels())) {
+			keys = append(keys, loop.KeyOf(d))
+		}
+	}
+	return keys
+}
+
+// wakeRecreateOfPod wakes a Deployment that waits for the end of its old pods,
+// when one of them has ended or gone. For the rest the counts of its ReplicaSets
+// are enough.
+func (c *Controller) wakeRecreateOfPod(ev loop.Event) []types.NamespacedName {
+	pod, ok := ev.Object.(*corev1.Pod)
+	if !ok || ev.Type != loop.Deleted && !owned.Ended(pod) {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, key := range replicaSetOfPod(ev) {
+		rs, err := c.replicaSets.ReplicaSets(key.Namespace).Get(key.Name)
+		if err != nil {
+			continue
+		}
+		ref := metav1.GetControllerOfNoCopy(rs)
+		if ref == nil || ref.Kind != Kind.Kind {
+			continue
+		}
+		d, err := c.deployments.Deployments(key.Namespace).Get(ref.Name)
+		if err == nil && d.UID == ref.UID && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+			keys = append(keys, loop.KeyOf(d))
+		}
+	}
+	return keys
+}
