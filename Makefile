@@ -1,0 +1,59 @@
+# Every target works on a fresh clone; tools are built from tools/go.mod.
+
+GO        ?= go
+TOOL      := $(GO) tool -modfile=tools/go.mod
+TESTFLAGS ?=
+BENCHFLAGS ?= -count=5
+export GOFLAGS ?= -mod=readonly
+
+# Where a data race would be one of ours: everything with goroutines that can be
+# built without the whole API server.
+RACE ?= ./clock/... ./store/... ./apiserver/watchcache/... ./controllers/loop/... ./controllers/owned/...
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/minikcm.
+	$(GO) build -trimpath -o bin/minikcm ./cmd/minikcm
+
+.PHONY: run
+run: build ## Start a cluster in the foreground; ARGS="--nodes 5" for more.
+	./bin/minikcm up $(ARGS)
+
+.PHONY: demo
+demo: build ## Run the pod-kill scenario.
+	./bin/minikcm scenario run pod-kill
+
+.PHONY: test
+test: ## Run all tests, and those with goroutines of ours under the race detector.
+	$(GO) test -race $(TESTFLAGS) $(RACE)
+	$(GO) test $(TESTFLAGS) ./...
+
+.PHONY: race
+race: ## Run all tests under the race detector (slow to build).
+	$(GO) test -race $(TESTFLAGS) ./...
+
+.PHONY: bench
+bench: ## Measure; BENCHFLAGS="-count=1 -bench=Start" for less.
+	$(GO) test -run '^$$' -bench . -timeout 60m $(BENCHFLAGS) ./test/bench/...
+
+.PHONY: verify
+verify: ## Check what make fix can mend, and what it cannot.
+	$(GO) -C tools run ./verify -root ..
+	$(GO) -C tools test ./...
+	@unformatted="$$($(TOOL) gofumpt -l .)"; if [ -n "$$unformatted" ]; then echo "not formatted (make fix):"; echo "$$unformatted"; exit 1; fi
+	$(GO) mod tidy -diff
+	$(GO) -C tools mod tidy -diff
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+
+.PHONY: fix
+fix: ## Mend format, generated files and go.mod.
+	$(GO) generate ./...
+	$(TOOL) gofumpt -w .
+	$(GO) mod tidy
+	$(GO) -C tools mod tidy

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"path"
+	"strings"
+)
+
+// The table of docs/architecture.md: which of our folders each one may import. "."
+// is the root package alone; every other name means the folder and what is in it.
+// A folder may import itself.
+var mayImport = map[string][]string{
+	"clock":       {},
+	"store":       {"clock"},
+	"apiserver":   {"clock", "store"},
+	"controllers": {"clock"},
+	"kubeletsim":  {"clock"},
+	"scenarios":   {"clock", "."},
+	".":           {"clock", "store", "apiserver", "controllers", "kubeletsim"},
+	"minikcmtest": {"clock", "store", "apiserver", "controllers", "kubeletsim", "."},
+	"cmd":         {"clock", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "."},
+	"test":        {"clock", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
+	"examples":    {"clock", "minikcmtest", "."},
+}
+
+// Tests of these folders may start whole clusters.
+var testsOnClusters = []string{"controllers", "kubeletsim", "scenarios", "apiserver", "."}
+
+// Modules that nothing imports, and why.
+var neverImport = map[string]string{
+	"k8s.io/kubernetes":           "upstream's own code stays out of the binary",
+	"github.com/stretchr/testify": "tests are plain Go and go-cmp",
+	"golang.org/x/exp":            "the standard library has it",
+}
+
+// A decision is a pure function: its file imports none of these.
+var notInDecisions = []string{
+	"context", "sync", "k8s.io/client-go", "k8s.io/klog", "net/http",
+	module + "/clock/events", module + "/controllers/env", module + "/controllers/loop",
+}
+
+func checkImports(t *tree) {
+	for _, f := range t.files {
+		folder, known := topFolder(f.dir)
+		if !known {
+			t.reportf(f, f.ast.Package, "the folder %s is not in the import table of tools/verify/imports.go", folder)
+			continue
+		}
+		for _, spec := range f.ast.Imports {
+			imported := importPath(spec)
+			for never, why := range neverImport {
+				if within(imported, never) {
+					t.reportf(f, spec.Pos(), "imports %s: %s", imported, why)
+				}
+			}
+			if isDecision(f) {
+				for _, not := range notInDecisions {
+					if within(imported, not) {
+						t.reportf(f, spec.Pos(), "a decision imports %s", imported)
+					}
+				}
+			}
+			if target, ours := ourFolder(imported); ours && !allowed(folder, target, f.test) {
+				t.reportf(f, spec.Pos(), "%s must not import %s", folder, imported)
+			}
+		}
+	}
+}
+
+// topFolder is the row of the table that dir belongs to.
+func topFolder(dir string) (folder string, known bool) {
+	folder, _, _ = strings.Cut(dir, "/")
+	_, known = mayImport[folder]
+	return folder, known
+}
+
+// ourFolder is the row of the table that an import path belongs to.
+func ourFolder(imported string) (folder string, ours bool) {
+	if !within(imported, module) {
+		return "", false
+	}
+	rest := strings.TrimPrefix(strings.TrimPrefix(imported, module), "/")
+	if rest == "" {
+		return ".", true
+	}
+	folder, _, _ = strings.Cut(rest, "/")
+	return folder, true
+}
+
+func allowed(from, to string, test bool) bool {
+	if from == to {
+		return true
+	}
+	if test && (to == "." || to == "minikcmtest") {
+		for _, folder := range testsOnClusters {
+			if from == folder {
+				return true
+			}
+		}
+	}
+	for _, folder := range mayImport[from] {
+		if folder == to {
+			return true
+		}
+	}
+	return false
+}
+
+func isDecision(f *file) bool {
+	base := strings.TrimSuffix(path.Base(f.path), ".go")
+	return within(f.dir, "controllers") && (base == "decide" || strings.HasPrefix(base, "decide_")) && !f.test
+}
