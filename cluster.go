@@ -1,0 +1,223 @@
+package minikcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/store"
+)
+
+// Cluster is a running cluster. Its methods may be called from several goroutines.
+type Cluster struct {
+	opts       Options
+	clock      clock.Clock
+	virtual    *clock.Virtual
+	ledger     *clock.Ledger
+	random     *clock.Random
+	store      store.Store
+	server     *apiserver.Server
+	https      *apiserver.HTTPS
+	kubeconfig []byte
+	client     kubernetes.Interface
+	kubelets   *kubeletsim.Kubelet
+	// makesAccounts says that a controller gives namespaces their service account.
+	makesAccounts bool
+
+	// cancel ends the parts, whose end done tells of; failure is the first error.
+	cancel    context.CancelFunc
+	parts     sync.WaitGroup
+	done      chan struct{}
+	failOnce  sync.Once
+	failure   error
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Start starts a cluster and returns when its nodes are Ready and its default
+// service account exists. ctx bounds the start alone: the cluster runs until Close.
+func Start(ctx context.Context, opts Options) (*Cluster, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	opts.complete()
+	c := &Cluster{opts: opts, done: make(chan struct{})}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) error {
+	c.ledger = clock.NewLedger()
+	c.random = clock.NewRandom(c.opts.Seed)
+	c.startClock()
+	var err error
+	if c.store, err = openStore(ctx, c.opts); err != nil {
+		return err
+	}
+	c.server, err = apiserver.New(ctx, apiserver.Options{
+		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
+		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	if c.client, err = kubernetes.NewForConfig(c.Config()); err != nil {
+		return fmt.Errorf("making the cluster's own client: %w", err)
+	}
+	if !c.opts.NoHTTPS {
+		if err := c.listen(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.startParts(); err != nil {
+		return err
+	}
+	if c.opts.NoWait {
+		return nil
+	}
+	return c.waitReady(ctx)
+}
+
+// startClock makes the clock that the options ask for. Virtual time moves only when
+// the ledger is empty, so only then it is worth keeping.
+func (c *Cluster) startClock() {
+	switch c.opts.ClockMode {
+	case clock.ModeVirtual:
+		c.virtual = clock.NewVirtual(c.opts.ClockStart, c.ledger)
+		c.clock = c.virtual
+	case clock.ModeScaled:
+		c.clock = clock.Scaled(c.opts.ClockFactor)
+	default:
+		c.clock = clock.Real()
+	}
+}
+
+func openStore(ctx context.Context, opts Options) (store.Store, error) {
+	if len(opts.Etcd.Endpoints) > 0 {
+		return store.DialEtcd(ctx, opts.Etcd)
+	}
+	embedded := store.EmbeddedOptions{Logger: opts.Logger}
+	if opts.DataDir != "" {
+		embedded.DataDir = filepath.Join(opts.DataDir, "etcd")
+	}
+	return store.StartEmbedded(ctx, embedded)
+}
+
+func (c *Cluster) listen(ctx context.Context) error {
+	authority, err := loadAuthority(c.opts.DataDir)
+	if err != nil {
+		return err
+	}
+	c.https, err = c.server.Listen(ctx, apiserver.ListenOptions{Address: c.opts.BindAddress, Port: c.opts.Port, Authority: authority})
+	if err != nil {
+		return err
+	}
+	if c.kubeconfig, err = newKubeconfig(authority, c.https.Address()); err != nil {
+		return err
+	}
+	if c.opts.KubeconfigPath == "" {
+		return nil
+	}
+	return writeKubeconfig(c.opts.KubeconfigPath, c.kubeconfig)
+}
+
+// Config returns the configuration of an in-process client that may do everything.
+// Each call returns a new one.
+func (c *Cluster) Config() *rest.Config { return c.server.Config(AdminUser, auth.GroupMasters) }
+
+// ConfigFor returns the configuration of an in-process client that acts as user, in
+// groups.
+func (c *Cluster) ConfigFor(user string, groups ...string) *rest.Config {
+	return c.server.Config(user, groups...)
+}
+
+// HTTPSConfig returns the configuration of a client that uses the socket. It is an
+// error if the cluster has none.
+func (c *Cluster) HTTPSConfig() (*rest.Config, error) {
+	if c.https == nil {
+		return nil, errors.New("the cluster was started without HTTPS")
+	}
+	return httpsConfig(c.kubeconfig)
+}
+
+// Client is an in-process client that may do everything.
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// Address is the IP address and port that the apiserver listens on; empty without
+// HTTPS.
+func (c *Cluster) Address() string {
+	if c.https == nil {
+		return ""
+	}
+	return c.https.Address()
+}
+
+// Kubeconfig is the administrator's kubeconfig; nil without HTTPS.
+func (c *Cluster) Kubeconfig() []byte { return c.kubeconfig }
+
+// Seed is what all the cluster's choices of chance follow from.
+func (c *Cluster) Seed() uint64 { return c.opts.Seed }
+
+// Clock is the cluster's time.
+func (c *Cluster) Clock() clock.Clock { return c.clock }
+
+// Ledger counts what is in flight.
+func (c *Cluster) Ledger() *clock.Ledger { return c.ledger }
+
+// Kubelets are the simulated nodes and pods, for faults.
+func (c *Cluster) Kubelets() *kubeletsim.Kubelet { return c.kubelets }
+
+// Writes is the record of who wrote what, and why.
+func (c *Cluster) Writes() *record.Log { return c.server.Writes() }
+
+// Done is closed when the cluster has stopped, by Close or because a part of it
+// failed.
+func (c *Cluster) Done() <-chan struct{} { return c.done }
+
+// Err is why the cluster stopped by itself, once Done is closed.
+func (c *Cluster) Err() error {
+	select {
+	case <-c.done:
+		return c.failure
+	default:
+		return nil
+	}
+}
+
+// Close stops everything and returns when it has stopped. It may be called more
+// than once.
+func (c *Cluster) Close() error {
+	c.closeOnce.Do(func() { c.closeErr = c.close() })
+	return c.closeErr
+}
+
+// close takes down in the reverse order of start: who uses, before what is used.
+func (c *Cluster) close() error {
+	c.stopParts()
+	if c.server != nil {
+		c.server.Close()
+	}
+	if c.https != nil {
+		c.https.Close()
+	}
+	var err error
+	if c.store != nil {
+		err = c.store.Close()
+	}
+	if c.virtual != nil {
+		c.virtual.Close()
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+)
+
+// clusterFlags are the flags of every command that starts a cluster.
+type clusterFlags struct {
+	nodes       int
+	dataDir     string
+	etcdServers []string
+	etcdCA      string
+	etcdCert    string
+	etcdKey     string
+	bindAddress string
+	port        int
+	clock       string
+	seed        uint64
+	controllers []string
+}
+
+func (f *clusterFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.IntVar(&f.nodes, "nodes", 1, "how many simulated nodes to start")
+	flags.StringVar(&f.dataDir, "data-dir", "", "keep the cluster in this directory; without it, the cluster is gone when the command ends")
+	flags.StringSliceVar(&f.etcdServers, "etcd-servers", nil, "use the etcd cluster at these URLs instead of the embedded one")
+	flags.StringVar(&f.etcdCA, "etcd-cafile", "", "certificate authority that --etcd-servers are verified by")
+	flags.StringVar(&f.etcdCert, "etcd-certfile", "", "client certificate for --etcd-servers")
+	flags.StringVar(&f.etcdKey, "etcd-keyfile", "", "key of --etcd-certfile")
+	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1", "IP address to serve HTTPS on")
+	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 is a free one")
+	flags.StringVar(&f.clock, "clock", "real", "real, or scaled=N for a cluster whose time runs N times faster")
+	flags.Uint64Var(&f.seed, "seed", 0, "what names, UIDs and all other choices of chance follow from; 0 is a new one")
+	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "controllers to run: '*' is all that are on by default, 'name' adds one, '-name' leaves one out")
+}
+
+// options turns the flags into a cluster's options.
+func (f *clusterFlags) options() (minikcm.Options, error) {
+	opts := minikcm.Options{
+		Nodes: f.nodes, DataDir: f.dataDir, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
+		Controllers: f.controllers, Logger: klog.Background(),
+	}
+	if f.nodes < 0 {
+		return opts, fmt.Errorf("--nodes must not be negative, but is %d", f.nodes)
+	}
+	if f.nodes == 0 {
+		opts.Nodes = -1
+	}
+	opts.Etcd.Endpoints = f.etcdServers
+	opts.Etcd.CAFile, opts.Etcd.CertFile, opts.Etcd.KeyFile = f.etcdCA, f.etcdCert, f.etcdKey
+	if len(f.etcdServers) == 0 && f.etcdCA+f.etcdCert+f.etcdKey != "" {
+		return opts, fmt.Errorf("--etcd-cafile, --etcd-certfile and --etcd-keyfile are for --etcd-servers, which is missing")
+	}
+	var err error
+	opts.ClockMode, opts.ClockFactor, err = parseClock(f.clock)
+	return opts, err
+}
+
+func parseClock(text string) (clock.Mode, float64, error) {
+	mode, factor, scaled := strings.Cut(text, "=")
+	switch {
+	case clock.Mode(mode) == clock.ModeReal && !scaled:
+		return clock.ModeReal, 0, nil
+	case clock.Mode(mode) == clock.ModeVirtual && !scaled:
+		return "", 0, fmt.Errorf("--clock=virtual: virtual time only moves when somebody waits on it, as scenarios and tests do; use real or scaled=N here")
+	case clock.Mode(mode) == clock.ModeScaled && scaled:
+		n, err := strconv.ParseFloat(factor, 64)
+		if err != nil || n <= 0 {
+			return "", 0, fmt.Errorf("--clock=%s: N in scaled=N must be a number above 0, such as scaled=60", text)
+		}
+		return clock.ModeScaled, n, nil
+	}
+	return "", 0, fmt.Errorf("--clock=%s: must be real or scaled=N, such as scaled=60", text)
+}

@@ -1,0 +1,3 @@
+// Command minikcm runs a whole Kubernetes control loop in one process. It is a thin
+// shell over the packages minikcm and scenarios.
+package main

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"minikcm.dev/minikcm"
+)
+
+func newExec() *cobra.Command {
+	var flags clusterFlags
+	cmd := &cobra.Command{
+		Use:   "exec [flags] -- COMMAND [ARG...]",
+		Short: "Run a command with a cluster of its own",
+		Long: `exec starts a cluster, runs the command with KUBECONFIG set to it, takes the
+cluster down, and ends with the command's exit code.`,
+		Example: `  minikcm exec --nodes 3 -- kubectl get nodes
+  minikcm exec -- go test ./...`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts, err := flags.options()
+			if err != nil {
+				return err
+			}
+			return execIn(cmd, opts, args)
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}
+
+func execIn(cmd *cobra.Command, opts minikcm.Options, args []string) (err error) {
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return fmt.Errorf("the command %q cannot be run: %w", args[0], err)
+	}
+	dir, err := os.MkdirTemp("", "minikcm-exec-")
+	if err != nil {
+		return fmt.Errorf("making a directory for the kubeconfig: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	opts.KubeconfigPath = filepath.Join(dir, "kubeconfig")
+	cluster, err := minikcm.Start(cmd.Context(), opts)
+	if err != nil {
+		return startError(cmd.Context(), err)
+	}
+	defer func() {
+		if closeErr := cluster.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	child := exec.Command(path, args[1:]...) //nolint:gosec // running it is what was asked for
+	child.Env = append(os.Environ(), "KUBECONFIG="+opts.KubeconfigPath)
+	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	return runChild(child)
+}
+
+// runChild runs a command to its end, passing on the signals that would end us, and
+// returns its exit code as a shell does (128 + N for a signal).
+func runChild(child *exec.Cmd) error {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	if err := child.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", child.Path, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			// It may have ended meanwhile; then there is nobody to tell.
+			_ = child.Process.Signal(s)
+		case err := <-ended:
+			return childError(child, err)
+		}
+	}
+}
+
+func childError(child *exec.Cmd, err error) error {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &exit):
+		return fmt.Errorf("running %s: %w", child.Path, err)
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return exitCode(128 + int(status.Signal()))
+	}
+	return exitCode(exit.ExitCode())
+}

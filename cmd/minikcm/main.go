@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// exitCode is an error that only says with which code to end.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// run is main without the process: it returns the exit code. The first SIGINT or
+// SIGTERM asks for a clean stop, a second one ends the process at once.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	}
+	_, _ = fmt.Fprintf(errOut, "minikcm: %v\n", err)
+	return 1
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "minikcm",
+		Short: "A whole Kubernetes control loop in one process",
+		Long: `minikcm runs an embedded etcd, a REST apiserver, the controllers of the
+kube-controller-manager, a scheduler and simulated nodes in one process: for demos
+without a network, for tests of operators without a cluster, and for rehearsing
+failures. Any Kubernetes client can use it. No container is ever run.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var verbosity int
+	root.PersistentFlags().IntVar(&verbosity, "log-level", 0, "how much to log to stderr: 0 is errors only, 2 is what happens, 4 and more is for debugging")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		return setLogging(cmd.ErrOrStderr(), verbosity)
+	}
+	root.AddCommand(newUp(), newExec(), newKubectl(), newScenario(), newVersion())
+	return root
+}
+
+// setLogging sends what the libraries log to w: only errors of our own by default,
+// since client-go reports as an error much that is ordinary when a cluster stops.
+func setLogging(w io.Writer, verbosity int) error {
+	if verbosity < 0 {
+		return fmt.Errorf("--log-level must not be negative, but is %d", verbosity)
+	}
+	klog.LogToStderr(false)
+	if verbosity == 0 {
+		w = io.Discard
+	}
+	klog.SetOutput(w)
+	var level klog.Level
+	return level.Set(fmt.Sprint(verbosity))
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+)
+
+func newUp() *cobra.Command {
+	var flags clusterFlags
+	var kubeconfig string
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run a cluster until it is interrupted",
+		Long: `up starts a cluster, writes a kubeconfig, prints the line that makes kubectl use
+it, and stays in the foreground until it gets SIGINT (Ctrl-C) or SIGTERM.`,
+		Example: `  minikcm up --nodes 3
+  minikcm up --data-dir ./cluster --port 6443`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts, err := flags.options()
+			if err != nil {
+				return err
+			}
+			opts.KubeconfigPath = kubeconfig
+			if kubeconfig == "" {
+				if opts.KubeconfigPath, err = freeKubeconfigPath(cmd.Context(), opts.DataDir); err != nil {
+					return err
+				}
+			}
+			return up(cmd, opts)
+		},
+	}
+	flags.register(cmd)
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "where to write the kubeconfig (default $HOME/.minikcm/kubeconfig, or DATA-DIR/kubeconfig)")
+	return cmd
+}
+
+func up(cmd *cobra.Command, opts minikcm.Options) (err error) {
+	if opts.KubeconfigPath, err = filepath.Abs(opts.KubeconfigPath); err != nil {
+		return err
+	}
+	elapsed := clock.Stopwatch()
+	cluster, err := minikcm.Start(cmd.Context(), opts)
+	if err != nil {
+		return startError(cmd.Context(), err)
+	}
+	defer func() {
+		if closeErr := cluster.Close(); err == nil {
+			err = closeErr
+		}
+		removeKubeconfig(opts.KubeconfigPath, cluster.Kubeconfig())
+	}()
+	out, errOut := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if _, err := fmt.Fprintf(out, "export KUBECONFIG=%s\n", shellQuote(opts.KubeconfigPath)); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(errOut, "%s ready at https://%s in %v (seed %d). Stop it with Ctrl-C.\n",
+		count(max(opts.Nodes, 0), "node"), cluster.Address(), elapsed().Round(time.Millisecond), cluster.Seed())
+	select {
+	case <-cmd.Context().Done():
+		_, _ = fmt.Fprintln(errOut, "Stopping.")
+		return nil
+	case <-cluster.Done():
+		return cluster.Err()
+	}
+}
+
+// startError is what to say of a cluster that did not start.
+func startError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted before the cluster was ready")
+	}
+	return fmt.Errorf("starting the cluster: %w", err)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// shellQuote quotes a path for a POSIX shell, if it needs it.
+func shellQuote(path string) string {
+	for _, c := range path {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case c == '/', c == '.', c == '-', c == '_':
+		default:
+			quoted := ""
+			for _, c := range path {
+				if c == '\'' {
+					quoted += `'\''`
+				} else {
+					quoted += string(c)
+				}
+			}
+			return "'" + quoted + "'"
+		}
+	}
+	return path
+}
+
+// removeKubeconfig removes the file if it is still the one that was written.
+func removeKubeconfig(path string, written []byte) {
+	if data, err := os.ReadFile(path); err == nil && string(data) == string(written) {
+		_ = os.Remove(path)
+	}
+}

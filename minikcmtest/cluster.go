@@ -1,0 +1,118 @@
+package minikcmtest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+)
+
+// startTimeout bounds how long a cluster may take to start on a machine that is
+// busy with other tests.
+const startTimeout = 2 * time.Minute
+
+// Cluster is a cluster that ends with its test.
+type Cluster struct {
+	*minikcm.Cluster
+	t testing.TB
+}
+
+// Option changes the options of a test's cluster.
+type Option func(*minikcm.Options)
+
+// WithNodes sets the number of nodes; the default is one, and 0 is none.
+func WithNodes(n int) Option {
+	return func(o *minikcm.Options) {
+		o.Nodes = n
+		if n == 0 {
+			o.Nodes = -1
+		}
+	}
+}
+
+// WithVirtualTime lets the cluster's time stand still but for Advance and Eventually.
+func WithVirtualTime() Option {
+	return func(o *minikcm.Options) { o.ClockMode = clock.ModeVirtual }
+}
+
+// WithControllers selects the controllers that run, as Options.Controllers does.
+func WithControllers(selection ...string) Option {
+	return func(o *minikcm.Options) { o.Controllers = selection }
+}
+
+// WithHTTPS opens a socket: Kubeconfig and HTTPSConfig can be used.
+func WithHTTPS() Option {
+	return func(o *minikcm.Options) { o.NoHTTPS = false }
+}
+
+// WithOptions changes whatever there is to change.
+func WithOptions(change func(*minikcm.Options)) Option { return change }
+
+// New starts a cluster for a test: of one node, without a socket and with a fixed
+// seed unless the options say otherwise. It fails the test if the cluster does not
+// start.
+func New(t testing.TB, opts ...Option) *Cluster {
+	t.Helper()
+	options := minikcm.Options{Seed: 1, NoHTTPS: true}
+	for _, change := range opts {
+		change(&options)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	cluster, err := minikcm.Start(ctx, options)
+	if err != nil {
+		t.Fatalf("starting a cluster: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Close(); err != nil {
+			t.Errorf("stopping the cluster: %v", err)
+		}
+	})
+	return &Cluster{Cluster: cluster, t: t}
+}
+
+// waitTimeout bounds Eventually, in the machine's time.
+const waitTimeout = time.Minute
+
+// Eventually returns when check, called after every change of any object, says
+// that it is satisfied (nil). Virtual time runs meanwhile. It fails the test with
+// the last answer if that takes too long.
+func (c *Cluster) Eventually(what string, check func(ctx context.Context, client kubernetes.Interface) error) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), waitTimeout)
+	defer cancel()
+	if err := c.until(ctx, check); err != nil {
+		c.t.Fatalf("waiting for %s: %v", what, err)
+	}
+}
+
+func (c *Cluster) until(ctx context.Context, check func(context.Context, kubernetes.Interface) error) error {
+	done := make(chan struct{})
+	var last error
+	go func() {
+		defer close(done)
+		for {
+			// The channel is taken before the look, so that no change is missed.
+			changes := c.Writes().Changed()
+			if last = check(ctx, c.Client()); last == nil {
+				return
+			}
+			select {
+			case <-changes:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	err := c.Wait(ctx, done)
+	<-done
+	if last != nil {
+		return fmt.Errorf("%w (in flight: %s)", last, c.Ledger())
+	}
+	return err
+}

@@ -1,0 +1,5 @@
+// Package scenarios runs chaos scripts: a file says what cluster to start, what to
+// apply, what to break, and what must hold; Run does it on the cluster's time and
+// says what differed. A file is checked whole before anything starts. Nothing is
+// polled: every wait follows watches.
+package scenarios
