@@ -21,9 +21,18 @@ import (
 
 const prefix = "/registry/pods/"
 
+// tb is what a *testing.T and a *rapid.T have in common.
+type tb interface {
+	Helper()
+	Cleanup(func())
+	Fatal(...any)
+	Fatalf(string, ...any)
+	Error(...any)
+}
+
 // fixture is a cache of pods over a store in memory, with a virtual clock.
 type fixture struct {
-	testing.TB
+	tb
 	ctx    context.Context
 	store  *faultyStore
 	ledger *clock.Ledger
@@ -51,12 +60,12 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 
 // newFixtureOn makes a fixture that is closed by close or, at the latest, at the
 // test's end.
-func newFixtureOn(t testing.TB, s store.Store, prefix string, change ...func(*Config)) *fixture {
+func newFixtureOn(t tb, s store.Store, prefix string, change ...func(*Config)) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	ledger := clock.NewLedger()
 	f := &fixture{
-		TB: t, ctx: ctx,
+		tb: t, ctx: ctx,
 		store: &faultyStore{Store: s}, ledger: ledger,
 		clock: clock.NewVirtual(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), ledger),
 	}
