@@ -76,18 +76,7 @@ func (c *Controller) lookUp(ctx context.Context, v View) (loop.Result, error) {
 
 // remove deletes the object in the version that was judged.
 func (c *Controller) remove(ctx context.Context, v View, action Action) error {
-	version := v.ResourceVersion
-	if action.Unblock {
-		var err error
-		if version, err = c.api.unblock(ctx, v.Coordinates); err != nil {
-			return err
-		}
-		if version == "" {
-			c.absent(v.Coordinates)
-			return nil
-		}
-	}
-	err := c.api.deleteVersion(ctx, v.Coordinates, version, action.Policy)
+	err := c.api.deleteVersion(ctx, v.Coordinates, v.ResourceVersion, action.Policy)
 	switch {
 	case err == nil:
 		return nil

@@ -91,17 +91,13 @@ type metadataPatch struct {
 }
 
 // change patches an object's metadata by what f makes of the latest version; nil
-// changes nothing. It returns the resourceVersion that came of it, and
-// "" if the object is gone.
-func (a *api) change(ctx context.Context, c Coordinates, f func(*metav1.PartialObjectMetadata) *metadataPatch) (string, error) {
-	var version string
+// changes nothing. That the object is gone is no error.
+func (a *api) change(ctx context.Context, c Coordinates, f func(*metav1.PartialObjectMetadata) *metadataPatch) error {
 	err := retry.RetryOnConflict(noWait, func() error {
-		version = ""
 		object, err := a.get(ctx, c)
 		if err != nil || object == nil {
 			return err
 		}
-		version = object.ResourceVersion
 		patch := f(object)
 		if patch == nil {
 			return nil
@@ -115,25 +111,21 @@ func (a *api) change(ctx context.Context, c Coordinates, f func(*metav1.PartialO
 		if err != nil {
 			return err
 		}
-		object, err = objects.Patch(ctx, c.Name, types.MergePatchType, data, metav1.PatchOptions{})
+		_, err = objects.Patch(ctx, c.Name, types.MergePatchType, data, metav1.PatchOptions{})
 		if apierrors.IsNotFound(err) {
-			version = ""
 			return nil
-		}
-		if err == nil {
-			version = object.ResourceVersion
 		}
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("patching the metadata of %s: %w", c, err)
+		return fmt.Errorf("patching the metadata of %s: %w", c, err)
 	}
-	return version, nil
+	return nil
 }
 
 // dropOwners removes the references to the owners from the object.
 func (a *api) dropOwners(ctx context.Context, c Coordinates, owners ...types.UID) error {
-	_, err := a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
+	return a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
 		kept := slices.DeleteFunc(slices.Clone(object.OwnerReferences), func(ref metav1.OwnerReference) bool {
 			return slices.Contains(owners, ref.UID)
 		})
@@ -142,12 +134,10 @@ func (a *api) dropOwners(ctx context.Context, c Coordinates, owners ...types.UID
 		}
 		return &metadataPatch{OwnerReferences: &kept}
 	})
-	return err
 }
 
-// unblock lets the object no longer hold back any owner. It returns the object's
-// resourceVersion then.
-func (a *api) unblock(ctx context.Context, c Coordinates) (string, error) {
+// unblock lets the object no longer hold back any owner.
+func (a *api) unblock(ctx context.Context, c Coordinates) error {
 	return a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
 		refs := slices.Clone(object.OwnerReferences)
 		changed := false
@@ -166,12 +156,11 @@ func (a *api) unblock(ctx context.Context, c Coordinates) (string, error) {
 
 // removeFinalizer removes one finalizer from the object.
 func (a *api) removeFinalizer(ctx context.Context, c Coordinates, finalizer string) error {
-	_, err := a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
+	return a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
 		kept := slices.DeleteFunc(slices.Clone(object.Finalizers), func(f string) bool { return f == finalizer })
 		if len(kept) == len(object.Finalizers) {
 			return nil
 		}
 		return &metadataPatch{Finalizers: &kept}
 	})
-	return err
 }

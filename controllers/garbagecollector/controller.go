@@ -179,6 +179,8 @@ func (c *Controller) act(ctx context.Context, v View, action Action) (loop.Resul
 		return loop.Result{}, c.orphan(ctx, v.Coordinates)
 	case DropOwners:
 		return loop.Result{}, c.api.dropOwners(ctx, v.Coordinates, action.Owners...)
+	case Unblock:
+		return loop.Result{}, c.api.unblock(ctx, v.Coordinates)
 	case Delete:
 		return loop.Result{}, c.remove(ctx, v, action)
 	}

@@ -22,12 +22,15 @@ const (
 	// DropOwners removes references to owners that are gone or on their way, as
 	// another owner keeps the object.
 	DropOwners
+	// Unblock lets the object no longer hold back its owners: it waits for itself in a
+	// circle of them.
+	Unblock
 	// Delete the object.
 	Delete
 )
 
 func (v Verb) String() string {
-	return [...]string{"nothing", "look up", "release", "orphan dependents", "drop owners", "delete"}[v]
+	return [...]string{"nothing", "look up", "release", "orphan dependents", "drop owners", "unblock", "delete"}[v]
 }
 
 // Action is a decision about one object.
@@ -37,9 +40,6 @@ type Action struct {
 	Owners []types.UID
 	// Policy is how Delete treats the object's own dependents.
 	Policy metav1.DeletionPropagation
-	// Unblock says that Delete first gives up holding back the object's owners, as
-	// they would wait for each other in a circle.
-	Unblock bool
 }
 
 // NeedsOwners reports whether the decision depends on the object's owners, so that
@@ -58,6 +58,8 @@ func Decide(v View) Action {
 		return Action{Verb: OrphanDependents}
 	case v.deletesDependents() && !v.Blocked:
 		return Action{Verb: Release}
+	case v.InCircle:
+		return Action{Verb: Unblock}
 	case v.Deleting || len(v.Owners) == 0:
 		return Action{}
 	}
@@ -89,7 +91,7 @@ func decideByOwners(v View) Action {
 		return Action{Verb: DropOwners, Owners: drop}
 	case waiting && v.HasDependents:
 		// The owners wait for this object and so for all that is beneath it.
-		return Action{Verb: Delete, Policy: metav1.DeletePropagationForeground, Unblock: v.DependentWaits}
+		return Action{Verb: Delete, Policy: metav1.DeletePropagationForeground}
 	case v.Orphan:
 		return Action{Verb: Delete, Policy: metav1.DeletePropagationOrphan}
 	case v.Foreground:

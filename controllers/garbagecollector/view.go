@@ -38,8 +38,9 @@ type View struct {
 	HasDependents bool
 	// Blocked says that a dependent holds back the object's foreground deletion.
 	Blocked bool
-	// DependentWaits says that a dependent is itself in foreground deletion.
-	DependentWaits bool
+	// InCircle says that the object waits for itself: it blocks an owner in foreground
+	// deletion, and that one blocks another, and so on back to the object.
+	InCircle bool
 }
 
 // View returns what is known of the object; false if nothing is.
@@ -49,12 +50,9 @@ func (g *Graph) View(uid types.UID) (View, bool) {
 		return View{}, false
 	}
 	v := View{Observation: n.Observation, Seen: n.seen, HasDependents: len(n.dependents) > 0}
-	for _, dependent := range n.dependents {
-		v.DependentWaits = v.DependentWaits || dependent.deletesDependents()
-		v.Blocked = v.Blocked || dependent.blocks(n.UID)
-		if v.Blocked && v.DependentWaits {
-			break
-		}
+	if n.deletesDependents() {
+		v.Blocked = n.blocked()
+		v.InCircle = v.Blocked && g.inCircle(n)
 	}
 	v.States = make([]OwnerState, len(n.Owners))
 	for i, ref := range n.Owners {
@@ -70,6 +68,31 @@ func (g *Graph) View(uid types.UID) (View, bool) {
 		}
 	}
 	return v, true
+}
+
+// inCircle follows blocking references upwards through owners that wait, and reports
+// whether they lead back.
+func (g *Graph) inCircle(n *node) bool {
+	visited := map[types.UID]bool{}
+	next := []*node{n}
+	for len(next) > 0 {
+		current := next[len(next)-1]
+		next = next[:len(next)-1]
+		for _, ref := range current.Owners {
+			owner, known := g.nodes[ref.UID]
+			if !known || !owner.deletesDependents() || !isTrue(ref.BlockOwnerDeletion) {
+				continue
+			}
+			if owner == n {
+				return true
+			}
+			if !visited[ref.UID] {
+				visited[ref.UID] = true
+				next = append(next, owner)
+			}
+		}
+	}
+	return false
 }
 
 // Dependents returns the objects that refer to this one, in order of their names.
