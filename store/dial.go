@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ func DialEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
 		// Larger values than the server takes are its to refuse.
-		MaxCallSendMsgSize: 2 * maxRequestBytes,
+		MaxCallSendMsgSize: math.MaxInt32,
 		Logger:             zap.New(&logCore{logger: opts.Logger}),
 	})
 	if err != nil {

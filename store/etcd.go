@@ -9,6 +9,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // Etcd is a store on an etcd cluster, reached through its client. All reads are
@@ -36,9 +38,9 @@ func newEtcd(client *clientv3.Client) *Etcd {
 
 // Get implements Store.
 func (s *Etcd) Get(ctx context.Context, key string, revision int64) (*KeyValue, error) {
-	response, err := s.kv.Range(ctx, &pb.RangeRequest{Key: []byte(key), Revision: revision})
+	response, err := s.read(ctx, &pb.RangeRequest{Key: []byte(key), Revision: revision})
 	if err != nil {
-		return nil, fmt.Errorf("getting %q: %w", key, s.failed(ctx, err))
+		return nil, fmt.Errorf("getting %q: %w", key, err)
 	}
 	if len(response.Kvs) == 0 {
 		return nil, fmt.Errorf("getting %q: %w", key, ErrNotFound)
@@ -50,11 +52,11 @@ func (s *Etcd) Get(ctx context.Context, key string, revision int64) (*KeyValue, 
 // List implements Store.
 func (s *Etcd) List(ctx context.Context, prefix string, opts ListOptions) (*ListResult, error) {
 	start, end := wireRange(prefix, opts.From)
-	response, err := s.kv.Range(ctx, &pb.RangeRequest{
+	response, err := s.read(ctx, &pb.RangeRequest{
 		Key: start, RangeEnd: end, Revision: opts.Revision, Limit: opts.Limit, KeysOnly: opts.KeysOnly,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing %q: %w", prefix, s.failed(ctx, err))
+		return nil, fmt.Errorf("listing %q: %w", prefix, err)
 	}
 	list := &ListResult{Revision: response.Header.Revision, Count: response.Count}
 	if opts.Revision > 0 {
@@ -65,6 +67,17 @@ func (s *Etcd) List(ctx context.Context, prefix string, opts ListOptions) (*List
 		list.KeyValues[i] = fromProto(kv)
 	}
 	return list, nil
+}
+
+func (s *Etcd) read(ctx context.Context, request *pb.RangeRequest) (*pb.RangeResponse, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	response, err := s.kv.Range(ctx, request)
+	if err != nil {
+		return nil, s.failed(ctx, err)
+	}
+	return response, nil
 }
 
 // Put implements Store.
@@ -86,6 +99,9 @@ func (s *Etcd) Delete(ctx context.Context, key string, expected int64) (int64, e
 }
 
 func (s *Etcd) write(ctx context.Context, key string, txn *pb.TxnRequest) (int64, error) {
+	if err := s.usable(); err != nil {
+		return 0, err
+	}
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
@@ -98,20 +114,22 @@ func (s *Etcd) write(ctx context.Context, key string, txn *pb.TxnRequest) (int64
 
 // Revision implements Store.
 func (s *Etcd) Revision(ctx context.Context) (int64, error) {
-	response, err := s.kv.Range(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true})
+	response, err := s.read(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true})
 	if err != nil {
-		return 0, fmt.Errorf("reading the newest revision: %w", s.failed(ctx, err))
+		return 0, fmt.Errorf("reading the newest revision: %w", err)
 	}
 	return response.Header.Revision, nil
 }
 
 // Compact implements Store.
 func (s *Etcd) Compact(ctx context.Context, revision int64) error {
-	_, err := s.kv.Compact(ctx, &pb.CompactionRequest{Revision: revision})
+	err := s.usable()
 	if err == nil {
-		return nil
+		if _, err = s.kv.Compact(ctx, &pb.CompactionRequest{Revision: revision}); err == nil {
+			return nil
+		}
+		err = s.failed(ctx, err)
 	}
-	err = s.failed(ctx, err)
 	if compacted := (*CompactedError)(nil); errors.As(err, &compacted) {
 		return nil // already done
 	}
@@ -135,24 +153,31 @@ func (s *Etcd) Close() error {
 	return nil
 }
 
-func (s *Etcd) isClosed() bool {
+// usable returns why no operation can be done, or nil.
+func (s *Etcd) usable() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.closed
+	if s.closed {
+		return &UnavailableError{Err: errClosed}
+	}
+	return nil
 }
 
 // failed says what an error of the client's means for the caller.
 func (s *Etcd) failed(ctx context.Context, err error) error {
-	if s.isClosed() {
-		return &UnavailableError{Err: errClosed}
+	if broken := s.usable(); broken != nil {
+		return broken
 	}
-	switch known := rpctypes.Error(err); {
+	known := rpctypes.Error(err)
+	switch etcdError := (rpctypes.EtcdError{}); {
 	case errors.Is(known, rpctypes.ErrCompacted):
 		return &CompactedError{}
 	case errors.Is(known, rpctypes.ErrFutureRev):
 		return s.futureRevision(ctx)
 	case errors.Is(known, rpctypes.ErrRequestTooLarge):
 		return ErrTooLarge
+	case !errors.As(known, &etcdError) && status.Code(err) == codes.ResourceExhausted:
+		return ErrTooLarge // so large that etcd itself does not get to see it
 	}
 	if ctx.Err() != nil {
 		// What the client says beside it tells why nothing answered in time.

@@ -9,7 +9,6 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/metadata"
 	utilclock "k8s.io/utils/clock"
@@ -117,11 +116,11 @@ func (s *Etcd) readable(ctx context.Context, revision int64) error {
 	if revision == 0 {
 		return nil
 	}
-	_, err := s.kv.Range(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true, Revision: revision})
-	if err == nil || errors.Is(rpctypes.Error(err), rpctypes.ErrFutureRev) {
+	_, err := s.read(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true, Revision: revision})
+	if future := (*FutureRevisionError)(nil); errors.As(err, &future) {
 		return nil
 	}
-	return s.failed(ctx, err)
+	return err
 }
 
 // run delivers until the watch ends.
@@ -212,7 +211,7 @@ func (w *etcdWatch) convert(response *clientv3.WatchResponse) (*Batch, error) {
 // ending says why a watch has ended whose last response is given.
 func (w *etcdWatch) ending(ctx context.Context, response clientv3.WatchResponse) error {
 	switch err := response.Err(); {
-	case w.store.isClosed():
+	case w.store.usable() != nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,14 @@ func rangeEvents(b backend.Backend, prefix string, first, end []byte) ([]Event, 
 	defer tx.RUnlock()
 	revisions, values := tx.UnsafeRange(schema.Key, first, end, 0)
 	var events []Event
+	var last []byte
 	for i, value := range values {
+		// What etcd has just committed it gives twice while nothing else has been
+		// written: out of the file, and then again out of a buffer that it keeps.
+		if bytes.Compare(revisions[i], last) <= 0 {
+			continue
+		}
+		last = revisions[i]
 		var kv mvccpb.KeyValue
 		// Unmarshal copies, and it has to: value is mapped memory of the database.
 		if err := proto.Unmarshal(value, &kv); err != nil {
