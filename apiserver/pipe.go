@@ -14,7 +14,8 @@ const pipeLimit = 1 << 20
 
 // pipe carries a streamed answer to an in-process client. From the first unread
 // byte until the client has come back for more, an event is in flight: a client
-// comes back only when it has handed on all that it got.
+// comes back only when it has handed on all that it got. The stream's end is in
+// flight until the client has closed it.
 type pipe struct {
 	ledger  *clock.Ledger
 	onClose func()
@@ -58,7 +59,6 @@ func (p *pipe) Read(into []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.unread) == 0 || p.closed {
-		p.settle()
 		switch {
 		case p.err != nil:
 			return 0, p.err
@@ -67,6 +67,7 @@ func (p *pipe) Read(into []byte) (int, error) {
 		case p.finished:
 			return 0, io.EOF
 		}
+		p.settle()
 		p.changed.Wait()
 	}
 	n := copy(into, p.unread)
@@ -113,6 +114,10 @@ func (p *pipe) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.finished = true
+	if !p.counted && !p.closed {
+		p.counted = true
+		p.ledger.Begin(clock.Event, 1)
+	}
 	p.changed.Broadcast()
 }
 

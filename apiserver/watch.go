@@ -60,16 +60,23 @@ func watchOptions(rq *request, opts *listOptions, revision int64) watchcache.Wat
 }
 
 // watchContext ends a watch at the time that the client names, or after the
-// server's own limit, spread so that clients do not all return at once.
+// server's own limit, spread so that clients do not all return at once. The limit is
+// for connections that nobody may be at the other end of: an in-process watch has
+// none, or else virtual time would stop for all informers' returns again and again.
 func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context.Context, context.CancelFunc) {
 	limit := rq.server.opts.MaxWatchTime
 	limit += time.Duration(rq.server.opts.Random.Float64() * float64(limit))
-	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0 {
+	named := opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0
+	if named {
 		limit = time.Duration(*opts.TimeoutSeconds) * time.Second
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	timer := rq.server.opts.Clock.AfterFunc(limit, cancel)
-	stop := context.AfterFunc(ctx, func() { timer.Stop() })
+	stop := func() {}
+	if named || !rq.local {
+		timer := rq.server.opts.Clock.AfterFunc(limit, cancel)
+		stop = func() { timer.Stop() }
+		context.AfterFunc(ctx, stop)
+	}
 	go func() {
 		select {
 		case <-rq.server.done:
@@ -77,7 +84,7 @@ func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() { stop(); timer.Stop(); cancel() }
+	return ctx, func() { stop(); cancel() }
 }
 
 // stream writes batches of events until the watch ends. A watch that is dropped for

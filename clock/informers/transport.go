@@ -32,8 +32,15 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(req)
 	}
 	turn := f.request()
-	resp, err := t.next.RoundTrip(req)
 	query := req.URL.Query()
+	if query.Has("timeoutSeconds") {
+		// The reflector measures it on the machine's clock, the server on the
+		// cluster's.
+		query.Del("timeoutSeconds")
+		req = req.Clone(req.Context())
+		req.URL.RawQuery = query.Encode()
+	}
+	resp, err := t.next.RoundTrip(req)
 	if err != nil || resp.StatusCode != http.StatusOK || !isTrue(query.Get("watch")) {
 		return resp, err
 	}
