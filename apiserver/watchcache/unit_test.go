@@ -1,0 +1,116 @@
+package watchcache
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func TestEncodedOncePerForm(t *testing.T) {
+	entry := &Entry{Object: newPod("a", "", "")}
+	var calls atomic.Int32
+	encode := func(runtime.Object) ([]byte, error) {
+		return fmt.Append(nil, calls.Add(1)), nil
+	}
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			for _, form := range []string{"json", "protobuf"} {
+				if _, err := entry.Encoded(form, encode); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	if calls.Load() != 2 {
+		t.Errorf("encoded %d times", calls.Load())
+	}
+}
+
+func TestEncodedForgetsErrors(t *testing.T) {
+	entry := &Entry{}
+	broken := errors.New("broken")
+	if _, err := entry.Encoded("json", func(runtime.Object) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	bytes, err := entry.Encoded("json", func(runtime.Object) ([]byte, error) { return []byte("x"), nil })
+	if err != nil || string(bytes) != "x" {
+		t.Errorf("%q, %v", bytes, err)
+	}
+}
+
+func TestRing(t *testing.T) {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		what     string
+		max      int
+		age      time.Duration
+		add      int // one a second, with the revisions 1, 2, ...
+		floor    int64
+		after    int64
+		wantLen  int
+		wantHead int64
+	}{
+		{"empty", 4, -1, 0, 0, 0, 0, 0},
+		{"not full", 100, -1, 70, 0, 0, 70, 1},
+		{"full", 100, -1, 100, 0, 98, 2, 99},
+		{"over full", 100, -1, 250, 150, 150, 100, 151},
+		{"not a power of two", 70, -1, 200, 130, 199, 1, 200},
+		{"aged", 10000, time.Minute, 2000, 2000 - minRing, 2000 - minRing, minRing, 2001 - minRing},
+		{"aged with more than the least", 10000, 10 * time.Minute, 2000, 1399, 1399, 601, 1400},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			r := ring{max: test.max, age: test.age}
+			for i := range test.add {
+				r.add(&change{revision: int64(i + 1), at: start.Add(time.Duration(i) * time.Second)})
+			}
+			if r.floor != test.floor {
+				t.Errorf("floor %d, want %d", r.floor, test.floor)
+			}
+			got := r.after(test.after)
+			if len(got) != test.wantLen || len(got) > 0 && got[0].revision != test.wantHead {
+				t.Errorf("%d changes from %+v", len(got), got)
+			}
+		})
+	}
+}
+
+func TestPending(t *testing.T) {
+	var p pending
+	a, b := newPod("a", "", ""), newPod("b", "", "")
+	forgetA := p.add("key", []byte("x"), a)
+	p.add("key", []byte("x"), b)
+	if p.take("key", []byte("y")) != nil || p.take("other", []byte("x")) != nil {
+		t.Error("took what nobody wrote")
+	}
+	if p.take("key", []byte("x")) != runtime.Object(a) {
+		t.Error("did not take the first")
+	}
+	// a lost against b, which wrote the same bytes: nothing will come any more.
+	forgetA()
+	if p.take("key", []byte("x")) != nil || p.count != 0 || len(p.writes) != 0 {
+		t.Errorf("%d left", p.count)
+	}
+	p.add("key", []byte("x"), a)
+	p.clear()
+	forgetA()
+	if p.count != 0 {
+		t.Errorf("%d left after clear", p.count)
+	}
+}
+
+func TestPendingIsBounded(t *testing.T) {
+	var p pending
+	for i := range maxPending + 10 {
+		p.add(fmt.Sprint(i), nil, nil)
+	}
+	if p.count != maxPending {
+		t.Errorf("%d writes", p.count)
+	}
+}
