@@ -76,12 +76,16 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.client, err = kubernetes.NewForConfig(c.Config()); err != nil {
 		return fmt.Errorf("making the cluster's own client: %w", err)
 	}
+	authority, err := loadAuthority(c.opts.DataDir)
+	if err != nil {
+		return err
+	}
 	if !c.opts.NoHTTPS {
-		if err := c.listen(ctx); err != nil {
+		if err := c.listen(ctx, authority); err != nil {
 			return err
 		}
 	}
-	if err := c.startParts(); err != nil {
+	if err := c.startParts(authority.CertPEM()); err != nil {
 		return err
 	}
 	if c.opts.NoWait {
@@ -115,11 +119,8 @@ func openStore(ctx context.Context, opts Options) (store.Store, error) {
 	return store.StartEmbedded(ctx, embedded)
 }
 
-func (c *Cluster) listen(ctx context.Context) error {
-	authority, err := loadAuthority(c.opts.DataDir)
-	if err != nil {
-		return err
-	}
+func (c *Cluster) listen(ctx context.Context, authority *auth.Authority) error {
+	var err error
 	c.https, err = c.server.Listen(ctx, apiserver.ListenOptions{Address: c.opts.BindAddress, Port: c.opts.Port, Authority: authority})
 	if err != nil {
 		return err

@@ -27,13 +27,14 @@ type part struct {
 
 // startParts starts what lives off the apiserver: controllers, scheduler, kubelets.
 // They share one set of informers, so that every event is decoded once.
-func (c *Cluster) startParts() error {
+func (c *Cluster) startParts(rootCA []byte) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	e, err := c.newEnv()
 	if err != nil {
 		return err
 	}
+	e.RootCA = rootCA
 	selected, err := manager.ParseSelection(strings.Join(c.opts.Controllers, ","))
 	if err != nil {
 		return err

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -59,7 +61,7 @@ failures. Any Kubernetes client can use it. No container is ever run.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var verbosity int
-	root.PersistentFlags().IntVar(&verbosity, "log-level", 0, "how much to log to stderr: 0 is errors only, 2 is what happens, 4 and more is for debugging")
+	root.PersistentFlags().IntVar(&verbosity, "log-level", 0, "how much to log to stderr: 0 is nothing, 1 and 2 are errors and what happens, 4 and more are for debugging")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return setLogging(cmd.ErrOrStderr(), verbosity)
 	}
@@ -67,17 +69,23 @@ failures. Any Kubernetes client can use it. No container is ever run.`,
 	return root
 }
 
-// setLogging sends what the libraries log to w: only errors of our own by default,
-// since client-go reports as an error much that is ordinary when a cluster stops.
+// setLogging sends what is logged to w; nothing by default, since client-go reports
+// as an error much that is ordinary when a cluster stops. What a user must know is
+// an error of the command.
 func setLogging(w io.Writer, verbosity int) error {
 	if verbosity < 0 {
 		return fmt.Errorf("--log-level must not be negative, but is %d", verbosity)
 	}
-	klog.LogToStderr(false)
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "v": strconv.Itoa(verbosity)} {
+		if err := flags.Set(name, value); err != nil {
+			return fmt.Errorf("setting up logging: %w", err)
+		}
+	}
 	if verbosity == 0 {
 		w = io.Discard
 	}
 	klog.SetOutput(w)
-	var level klog.Level
-	return level.Set(fmt.Sprint(verbosity))
+	return nil
 }
