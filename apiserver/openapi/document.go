@@ -1,0 +1,198 @@
+package openapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/builder"
+	"k8s.io/kube-openapi/pkg/builder3"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"minikcm.dev/minikcm/apiserver/resources"
+)
+
+// source is what documents are made of.
+type source struct {
+	table   *resources.Table
+	scheme  *runtime.Scheme
+	version string
+}
+
+// refTo makes the references of a document whose schemas are kept under prefix.
+func refTo(prefix string) common.ReferenceCallback {
+	return func(name string) spec.Ref { return spec.MustCreateRef(prefix + common.EscapeJsonPointer(name)) }
+}
+
+// rows are those of a group and version for which there are schemas.
+func (s *source) rows(gv schema.GroupVersion) []*resources.Resource {
+	return slices.DeleteFunc(slices.Clone(s.table.InVersion(gv)), func(row *resources.Resource) bool { return !described(row.New()) })
+}
+
+// routes are the operations of a group and version.
+func (s *source) routes(gv schema.GroupVersion) routes {
+	all := routes{{
+		method: http.MethodGet, path: basePath(gv) + "/", id: "get" + prefixOf(gv) + "APIResources", tag: tagOf(gv),
+		description: "get available resources",
+		consumes:    objects, produces: objects,
+		reply: &metav1.APIResourceList{}, codes: []int{http.StatusOK},
+	}}
+	for _, row := range s.rows(gv) {
+		all = append(all, routesOf(row)...)
+	}
+	return all
+}
+
+func (s *source) versions() []schema.GroupVersion {
+	var all []schema.GroupVersion
+	for _, g := range s.table.Groups() {
+		for _, version := range g.Versions {
+			all = append(all, schema.GroupVersion{Group: g.Name, Version: version})
+		}
+	}
+	return all
+}
+
+func (s *source) info() *spec.Info {
+	return &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: s.version}}
+}
+
+// define makes the schemas that operations refer to.
+func define(rs routes, refs common.ReferenceCallback) (*definitions, error) {
+	d := newDefinitions(refs)
+	for _, r := range rs {
+		for _, obj := range []any{r.body, r.reply} {
+			if obj == nil {
+				continue
+			}
+			if err := d.add(obj); err != nil {
+				return nil, fmt.Errorf("describing %s: %w", r.id, err)
+			}
+		}
+	}
+	return d, nil
+}
+
+// v3 makes the document of one group and version.
+func (s *source) v3(gv schema.GroupVersion) (*spec3.OpenAPI, error) {
+	rs := s.routes(gv)
+	d, err := define(rs, refTo("#/components/schemas/"))
+	if err != nil {
+		return nil, err
+	}
+	document, err := builder3.BuildOpenAPISpecFromRoutes([]common.RouteContainer{rs}, &common.OpenAPIV3Config{
+		Info:        s.info(),
+		Definitions: d.byName,
+		CommonResponses: map[int]*spec3.Response{
+			http.StatusUnauthorized: {ResponseProps: spec3.ResponseProps{Description: "Unauthorized"}},
+		},
+		GetOperationIDAndTagsFromRoute: idAndTags,
+		GetDefinitionName:              s.kinds(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("building the OpenAPI v3 document of %s: %w", gv, err)
+	}
+	return document, nil
+}
+
+// v2 makes the document of everything. It has no defaults: they mislead clients
+// that take them for values that were set.
+func (s *source) v2() (*spec.Swagger, error) {
+	var rs routes
+	for _, gv := range s.versions() {
+		rs = append(rs, s.routes(gv)...)
+	}
+	d, err := define(rs, refTo("#/definitions/"))
+	if err != nil {
+		return nil, err
+	}
+	document, err := builder.BuildOpenAPISpecFromRoutes([]common.RouteContainer{rs}, &common.Config{
+		ProtocolList: []string{"https"},
+		Info:         s.info(),
+		// Definitions is not read by this builder.
+		GetDefinitions: func(common.ReferenceCallback) map[string]common.OpenAPIDefinition { return d.byName },
+		CommonResponses: map[int]spec.Response{
+			http.StatusUnauthorized: {ResponseProps: spec.ResponseProps{Description: "Unauthorized"}},
+		},
+		GetOperationIDAndTagsFromRoute: idAndTags,
+		GetDefinitionName:              s.kinds(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("building the OpenAPI v2 document: %w", err)
+	}
+	for name, definition := range document.Definitions {
+		withoutDefaults(&definition)
+		document.Definitions[name] = definition
+	}
+	return document, nil
+}
+
+func idAndTags(r common.Route) (string, []string, error) {
+	own, ok := r.(*route)
+	if !ok {
+		return "", nil, fmt.Errorf("route of foreign type %T", r)
+	}
+	return own.id, []string{own.tag}, nil
+}
+
+// kinds returns the function by which the builders learn the kinds that a schema is
+// of. Some, such as DeleteOptions, are of every group.
+func (s *source) kinds() func(name string) (string, spec.Extensions) {
+	byName := map[string][]any{}
+	for gvk, t := range s.scheme.AllKnownTypes() {
+		if gvk.Version == runtime.APIVersionInternal || strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/pkg/runtime") {
+			continue
+		}
+		if name := modelName(t); name != "" {
+			byName[name] = append(byName[name], map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind})
+		}
+	}
+	for _, all := range byName {
+		slices.SortFunc(all, compareKinds)
+	}
+	return func(name string) (string, spec.Extensions) {
+		if kinds := byName[name]; len(kinds) > 0 {
+			return name, spec.Extensions{extKind: kinds}
+		}
+		return name, nil
+	}
+}
+
+func compareKinds(a, b any) int {
+	for _, key := range []string{"group", "version", "kind"} {
+		if order := strings.Compare(a.(map[string]any)[key].(string), b.(map[string]any)[key].(string)); order != 0 {
+			return order
+		}
+	}
+	return 0
+}
+
+// withoutDefaults takes the defaults out of a schema. What it holds by pointer may
+// belong to others and is copied.
+func withoutDefaults(s *spec.Schema) {
+	s.Default = nil
+	if s.Properties != nil {
+		properties := make(map[string]spec.Schema, len(s.Properties))
+		for name, property := range s.Properties {
+			withoutDefaults(&property)
+			properties[name] = property
+		}
+		s.Properties = properties
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		element := *s.Items.Schema
+		withoutDefaults(&element)
+		s.Items = &spec.SchemaOrArray{Schema: &element}
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		element := *s.AdditionalProperties.Schema
+		withoutDefaults(&element)
+		s.AdditionalProperties = &spec.SchemaOrBool{Allows: s.AdditionalProperties.Allows, Schema: &element}
+	}
+}

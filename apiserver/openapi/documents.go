@@ -1,0 +1,162 @@
+package openapi
+
+import (
+	"crypto/sha512"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	openapi_v2 "github.com/google/gnostic-models/openapiv2"
+	openapi_v3 "github.com/google/gnostic-models/openapiv3"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kube-openapi/pkg/handler3"
+
+	"minikcm.dev/minikcm/apiserver/resources"
+)
+
+const (
+	pathV2 = "/openapi/v2"
+	pathV3 = "/openapi/v3"
+)
+
+// Documents are the OpenAPI documents of one table. Each is built at the first
+// request that needs it, and kept. It is an http.Handler for everything beneath
+// /openapi/, and safe for concurrent use.
+type Documents struct {
+	source source
+	v2     *document
+	// v3 holds a document for each group and version by its path: "apis/apps/v1".
+	v3 map[string]*document
+	// index is the list of those, with the hash of each.
+	index func() ([]byte, error)
+}
+
+// New returns the documents of a table. version is what they give as the API's,
+// such as "v1.37.2". It costs nothing until a document is asked for.
+func New(table *resources.Table, version string) *Documents {
+	d := &Documents{
+		source: source{table: table, scheme: scheme.Scheme, version: version},
+		v3:     map[string]*document{},
+	}
+	d.v2 = newDocument(func() (any, error) { return d.source.v2() }, protobufV2)
+	for _, gv := range d.source.versions() {
+		d.v3[strings.TrimPrefix(basePath(gv), "/")] = newDocument(func() (any, error) { return d.source.v3(gv) }, protobufV3)
+	}
+	d.index = sync.OnceValues(d.makeIndex)
+	return d
+}
+
+// ServeHTTP serves /openapi/v2, /openapi/v3 and what is beneath the latter.
+func (d *Documents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
+	case path == pathV2:
+		d.v2.serve(w, r, formatsV2)
+	case path == pathV3:
+		d.serveIndex(w, r)
+	case d.v3[strings.TrimPrefix(path, pathV3+"/")] != nil:
+		d.serveVersion(w, r, strings.TrimPrefix(path, pathV3+"/"))
+	default:
+		http.Error(w, "404 page not found", http.StatusNotFound)
+	}
+}
+
+// serveVersion serves one v3 document. The hash in its URL is for caches: what a
+// URL with the right hash answers never changes.
+func (d *Documents) serveVersion(w http.ResponseWriter, r *http.Request, path string) {
+	document := d.v3[path]
+	if asked := r.URL.Query().Get("hash"); asked != "" {
+		hash, err := document.hash()
+		switch {
+		case err != nil:
+			fail(w, err)
+			return
+		case hash != asked:
+			http.Redirect(w, r, hashedURL(path, hash), http.StatusMovedPermanently)
+			return
+		}
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	document.serve(w, r, formatsV3)
+}
+
+func (d *Documents) serveIndex(w http.ResponseWriter, r *http.Request) {
+	data, err := d.index()
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	send(w, r, mediaJSON, data, hashOf(data))
+}
+
+func (d *Documents) makeIndex() ([]byte, error) {
+	index := handler3.OpenAPIV3Discovery{Paths: map[string]handler3.OpenAPIV3DiscoveryGroupVersion{}}
+	for path, document := range d.v3 {
+		hash, err := document.hash()
+		if err != nil {
+			return nil, err
+		}
+		index.Paths[path] = handler3.OpenAPIV3DiscoveryGroupVersion{ServerRelativeURL: hashedURL(path, hash)}
+	}
+	return json.Marshal(index)
+}
+
+func hashedURL(path, hash string) string {
+	return pathV3 + "/" + path + "?" + url.Values{"hash": {hash}}.Encode()
+}
+
+func hashOf(data []byte) string { return fmt.Sprintf("%X", sha512.Sum512(data)) }
+
+// document is one document in the two forms that it is sent in.
+type document struct {
+	json     func() ([]byte, error)
+	protobuf func() ([]byte, error)
+	hash     func() (string, error)
+}
+
+func newDocument(build func() (any, error), toProtobuf func(json []byte) ([]byte, error)) *document {
+	d := &document{}
+	d.json = sync.OnceValues(func() ([]byte, error) {
+		built, err := build()
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(built)
+	})
+	d.protobuf = sync.OnceValues(func() ([]byte, error) {
+		data, err := d.json()
+		if err != nil {
+			return nil, err
+		}
+		return toProtobuf(data)
+	})
+	d.hash = sync.OnceValues(func() (string, error) {
+		data, err := d.json()
+		return hashOf(data), err
+	})
+	return d
+}
+
+func protobufV2(data []byte) ([]byte, error) {
+	parsed, err := openapi_v2.ParseDocument(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the OpenAPI v2 document back: %w", err)
+	}
+	return proto.Marshal(parsed)
+}
+
+func protobufV3(data []byte) ([]byte, error) {
+	parsed, err := openapi_v3.ParseDocument(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading an OpenAPI v3 document back: %w", err)
+	}
+	return proto.Marshal(parsed)
+}
