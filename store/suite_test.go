@@ -33,3 +33,10 @@ func TestSuite(t *testing.T) {
 		})
 	})
 }
+
+func TestModel(t *testing.T) {
+	openMemory := func() (store.Store, error) { return store.NewMemory(), nil }
+	storetest.RunModel(t, func() (store.Store, error) {
+		return store.StartEmbedded(t.Context(), store.EmbeddedOptions{})
+	}, openMemory)
+}

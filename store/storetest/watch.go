@@ -184,18 +184,8 @@ func testWatchProgress(ctx context.Context, t *testing.T, s store.Store) {
 		if err := s.RequestProgress(ctx); err != nil {
 			t.Fatal(err)
 		}
-		for before := len(stream.Events); ; {
-			readUntil(ctx, t, w, stream, stream.Reached()) // fails once ctx is done
-			select {
-			case batch := <-w.Batches():
-				stream.Add(batch)
-			case <-ctx.Done():
-				t.Fatalf("waiting for progress to %d: %v", want, ctx.Err())
-			}
-			last := stream.Events[len(stream.Events)-1]
-			if len(stream.Events) > before && last.Type == Progress && last.Revision >= want {
-				return
-			}
+		if err := readProgress(ctx, w, stream, want); err != nil {
+			t.Fatal(err)
 		}
 	}
 	progress()
