@@ -89,7 +89,7 @@ func preparePod(pod *corev1.Pod) {
 // preparePodStatus keeps from a status update what is not the kubelet's to say.
 func preparePodStatus(pod, old *corev1.Pod) {
 	pod.OwnerReferences = old.OwnerReferences
-	pod.DeletionTimestamp = nil
+	pod.DeletionTimestamp = old.DeletionTimestamp
 	setDefault(&pod.Status.QOSClass, old.Status.QOSClass)
 }
 
