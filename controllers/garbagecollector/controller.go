@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
 )
@@ -64,7 +65,9 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	metadataClient, err := metadata.NewForConfig(metadata.ConfigFor(config))
+	// The ledger sees what the informers are handed.
+	informers.Wrap(config)
+	metadataClient, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the metadata client of %s: %w", Name, err)
 	}
@@ -76,7 +79,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		events:    e.Recorder.For(Name),
 		started:   make(chan struct{}),
 	}
-	if c.monitors, err = newMonitors(metadataClient, e.Informers, c.observe); err != nil {
+	if c.monitors, err = newMonitors(metadataClient, e, c.observe); err != nil {
 		return nil, err
 	}
 	c.objects = loop.New(e.Loop(Name, workers), loop.Func(c.collect))

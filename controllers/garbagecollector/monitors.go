@@ -9,10 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/controllers/env"
 )
 
 // shared are the kinds that other controllers watch anyway and that change often:
@@ -33,6 +36,7 @@ var shared = []schema.GroupVersionResource{
 // monitors are the informers of all kinds, one each.
 type monitors struct {
 	metadata metadata.Interface
+	ledger   *clock.Ledger
 	shared   map[schema.GroupVersionResource]cache.SharedIndexInformer
 	deliver  func(Kind, change)
 
@@ -57,14 +61,14 @@ type monitor struct {
 	stop         context.CancelFunc
 }
 
-func newMonitors(client metadata.Interface, factory informers.SharedInformerFactory, deliver func(Kind, change)) (*monitors, error) {
+func newMonitors(client metadata.Interface, e *env.Env, deliver func(Kind, change)) (*monitors, error) {
 	m := &monitors{
-		metadata: client, deliver: deliver,
+		metadata: client, ledger: e.Ledger, deliver: deliver,
 		shared:  map[schema.GroupVersionResource]cache.SharedIndexInformer{},
 		running: map[schema.GroupVersionResource]*monitor{},
 	}
 	for _, gvr := range shared {
-		generic, err := factory.ForResource(gvr)
+		generic, err := e.Informers.ForResource(gvr)
 		if err != nil {
 			return nil, fmt.Errorf("finding the shared informer of %v: %w", gvr, err)
 		}
@@ -102,23 +106,23 @@ func (m *monitors) sync(ctx context.Context, kinds []Kind, keep map[string]bool)
 
 func (m *monitors) start(ctx context.Context, kind Kind) error {
 	mon := &monitor{kind: kind, informer: m.shared[kind.Resource]}
-	ours := mon.informer == nil
-	if ours {
-		mon.informer = metadatainformer.NewFilteredMetadataInformer(m.metadata, kind.Resource, metav1.NamespaceAll, 0, nil, nil).Informer()
-		if err := mon.informer.SetTransform(onlyNeeded); err != nil {
-			return fmt.Errorf("watching %v: %w", kind.Resource, err)
-		}
+	if mon.informer == nil {
+		inner := metadatainformer.NewFilteredMetadataInformer(m.metadata, kind.Resource, metav1.NamespaceAll, 0, nil, nil).Informer()
+		mon.informer = informers.Counted(inner, m.ledger)
+		// It fails only on an informer that runs.
+		_ = mon.informer.SetTransform(onlyNeeded)
+		own, stop := context.WithCancel(ctx)
+		mon.stop = stop
+		defer m.ended.Go(func() { mon.informer.RunWithContext(own) })
 	}
 	registration, err := mon.informer.AddEventHandler(m.handler(kind))
 	if err != nil {
+		if mon.stop != nil {
+			mon.stop()
+		}
 		return fmt.Errorf("watching %v: %w", kind.Resource, err)
 	}
 	mon.registration = registration
-	if ours {
-		own, stop := context.WithCancel(ctx)
-		mon.stop = stop
-		m.ended.Go(func() { mon.informer.RunWithContext(own) })
-	}
 	m.running[kind.Resource] = mon
 	return nil
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 
 	"minikcm.dev/minikcm/controllers/deployment"
+	"minikcm.dev/minikcm/controllers/endpoints"
+	"minikcm.dev/minikcm/controllers/endpointslice"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/garbagecollector"
 	"minikcm.dev/minikcm/controllers/namespace"
 	"minikcm.dev/minikcm/controllers/replicaset"
 	"minikcm.dev/minikcm/controllers/rootca"
@@ -40,6 +43,9 @@ func Descriptors() []Descriptor {
 		{Name: rootca.Name, Aliases: []string{"root-ca-cert-publisher"}, New: constructor(rootca.New)},
 		{Name: deployment.Name, Aliases: []string{"deployment"}, New: constructor(deployment.New)},
 		{Name: replicaset.Name, Aliases: []string{"replicaset"}, New: constructor(replicaset.New)},
+		{Name: endpointslice.Name, Aliases: []string{"endpointslice"}, New: constructor(endpointslice.New)},
+		{Name: endpoints.Name, Aliases: []string{"endpoint"}, New: constructor(endpoints.New)},
+		{Name: garbagecollector.Name, Aliases: []string{"garbagecollector"}, New: constructor(garbagecollector.New)},
 	}
 }
 

@@ -1,0 +1,20 @@
+package informers
+
+import (
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// Counted returns an informer that did not come from a Factory, with its events seen
+// by the ledger as a Factory's are. Its client's configuration must have been
+// prepared with Wrap. It counts as in flight from now on until it has synced or
+// stopped, so that whoever asks for it must run it. With a nil ledger it is inner.
+func Counted(inner cache.SharedIndexInformer, ledger *clock.Ledger) cache.SharedIndexInformer {
+	if ledger == nil {
+		return inner
+	}
+	i := newInformer(inner, ledger)
+	i.flow.start()
+	return i
+}
