@@ -3,19 +3,10 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"runtime/debug"
-	"time"
 
-	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/storage/wal"
-	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
-	"go.uber.org/zap"
 )
 
 const (
@@ -35,8 +26,6 @@ const (
 	// of the log, which it holds in memory: half a thousand writes of a few kB.
 	snapshotCount = 5000
 	catchUpCount  = 1
-
-	lockTimeout = 200 * time.Millisecond
 )
 
 func etcdConfig(dir string, opts EmbeddedOptions, f *failure) *embed.Config {
@@ -107,57 +96,4 @@ func stopEtcd(etcd *embed.Etcd, f *failure) {
 	case <-done:
 	case <-f.happened:
 	}
-}
-
-// verifyDataDir finds what would make etcd end the process, or wait for ever, and
-// says it as an error. It changes nothing.
-func verifyDataDir(dir string) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the data directory %s is damaged: %v", dir, r)
-		}
-	}()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	if err := verifyDatabase(filepath.Join(dir, "member", "snap", "db")); err != nil {
-		return err
-	}
-	return verifyLog(filepath.Join(dir, "member", "wal"))
-}
-
-func verifyDatabase(path string) error {
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
-	if errors.Is(err, berrors.ErrTimeout) {
-		return fmt.Errorf("the database %s is in use by another process", path)
-	}
-	if err != nil {
-		return fmt.Errorf("the database %s is unreadable or damaged: %w", path, err)
-	}
-	return db.Close()
-}
-
-func verifyLog(dir string) error {
-	if _, err := os.ReadDir(dir); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		return fmt.Errorf("reading the write-ahead log: %w", err)
-	}
-	if !wal.Exist(dir) {
-		return nil
-	}
-	snaps, err := wal.ValidSnapshotEntries(zap.NewNop(), dir)
-	if err != nil {
-		return fmt.Errorf("the write-ahead log %s is damaged: %w", dir, err)
-	}
-	last := &walpb.Snapshot{}
-	if len(snaps) > 0 {
-		last = snaps[len(snaps)-1]
-	}
-	if _, err := wal.Verify(zap.NewNop(), dir, last); err != nil {
-		return fmt.Errorf("the write-ahead log %s is damaged: %w", dir, err)
-	}
-	return nil
 }

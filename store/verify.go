@@ -1,0 +1,117 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
+)
+
+// lockTimeout is how long another process is waited for that has the database.
+const lockTimeout = 200 * time.Millisecond
+
+// verifyDataDir finds what would make etcd end the process, or wait for ever, or
+// begin anew beside what is left, and says it as an error. It changes nothing.
+func verifyDataDir(dir string) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the data directory %s is damaged: %v", dir, r)
+		}
+	}()
+	// A database that is shorter than it says is mapped memory with nothing
+	// behind it.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	database, log := filepath.Join(dir, "member", "snap", "db"), filepath.Join(dir, "member", "wal")
+	hasDatabase, err := exists(database)
+	if err != nil {
+		return err
+	}
+	hasLog, err := exists(log)
+	if err != nil {
+		return err
+	}
+	switch {
+	case hasDatabase && !hasLog:
+		return fmt.Errorf("the data directory %s is damaged: it has a database and no write-ahead log %s", dir, log)
+	case hasLog && wal.Exist(log) && !hasDatabase:
+		return fmt.Errorf("the data directory %s is damaged: it has a write-ahead log and no database %s", dir, database)
+	case hasDatabase:
+		if err := verifyDatabase(database); err != nil {
+			return err
+		}
+		return verifyLog(log)
+	}
+	return nil
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for the embedded etcd's files: %w", err)
+	}
+	return true, nil
+}
+
+// verifyDatabase reads all pages of the database, as etcd does at its start, but
+// where a damaged one can be survived.
+func verifyDatabase(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("looking at the database: %w", err)
+	}
+	if info.Size() == 0 {
+		return fmt.Errorf("the database %s is damaged: it is empty", path)
+	}
+	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
+	if errors.Is(err, berrors.ErrTimeout) {
+		return fmt.Errorf("the database %s is in use by another process", path)
+	}
+	if errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("opening the database: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("the database %s is damaged: %w", path, err)
+	}
+	defer db.Close()
+	err = db.View(func(tx *bolt.Tx) error {
+		if size := tx.Size(); size > info.Size() {
+			return fmt.Errorf("it has %d bytes of %d", info.Size(), size)
+		}
+		return tx.ForEach(func(_ []byte, bucket *bolt.Bucket) error {
+			return bucket.ForEach(func(_, _ []byte) error { return nil })
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("the database %s is damaged: %w", path, err)
+	}
+	return nil
+}
+
+// verifyLog reads the write-ahead log. That its last record is torn is no damage:
+// the record was never acknowledged, and etcd cuts it off.
+func verifyLog(dir string) error {
+	if !wal.Exist(dir) {
+		return fmt.Errorf("the write-ahead log %s is damaged: it has no files", dir)
+	}
+	snapshots, err := wal.ValidSnapshotEntries(zap.NewNop(), dir)
+	if err != nil {
+		return fmt.Errorf("the write-ahead log %s is damaged: %w", dir, err)
+	}
+	if len(snapshots) == 0 {
+		return fmt.Errorf("the write-ahead log %s is damaged: it has no beginning", dir)
+	}
+	if _, err := wal.Verify(zap.NewNop(), dir, snapshots[len(snapshots)-1]); err != nil {
+		return fmt.Errorf("the write-ahead log %s is damaged: %w", dir, err)
+	}
+	return nil
+}
