@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,8 +14,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 
 	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/store/storetest"
 )
 
 // fillDataDir makes a data directory with a few revisions.
@@ -141,5 +145,94 @@ func TestEmbeddedDamage(t *testing.T) {
 				t.Errorf("the directory has been changed: %s", diff)
 			}
 		})
+	}
+}
+
+func TestEmbeddedInUse(t *testing.T) {
+	for name, hold := range map[string]func(*testing.T, string) io.Closer{
+		"by a store": func(t *testing.T, dir string) io.Closer {
+			lock, err := fileutil.TryLockFile(filepath.Join(dir, "minikcm.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return lock
+		},
+		"by an etcd": func(t *testing.T, dir string) io.Closer {
+			db, err := bolt.Open(filepath.Join(dir, "member", "snap", "db"), 0o600, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return db
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			fillDataDir(t, dir)
+			defer hold(t, dir).Close()
+			_, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{DataDir: dir})
+			if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "in use by another process") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestEmbeddedAfterCrash starts on what a crash may leave.
+func TestEmbeddedAfterCrash(t *testing.T) {
+	ctx := testContext(t)
+	t.Run("while writing", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "data")
+		fillDataDir(t, dir)
+		log := glob(t, filepath.Join(dir, "member", "wal", "*.wal"))
+		// The last sector of the last record has not been written.
+		content, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := len(bytes.TrimRight(content, "\x00"))
+		start := (end - 100) / 512 * 512
+		overwrite(t, log, int64(start), strings.Repeat("\x00", end-start))
+		s := startEmbedded(t, store.EmbeddedOptions{DataDir: dir})
+		if list, err := s.List(ctx, "/a/", store.ListOptions{}); err != nil || list.Count < 49 {
+			t.Errorf("after a crash: %+v, %v", list, err)
+		}
+		if _, err := s.Put(ctx, "/b", []byte("1"), 0); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("while making the directory", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "data")
+		if err := os.MkdirAll(filepath.Join(dir, "member", "snap"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		db, err := bolt.Open(filepath.Join(dir, "member", "snap", "db"), 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s := startEmbedded(t, store.EmbeddedOptions{DataDir: dir})
+		if _, err := s.Put(ctx, "/b", []byte("1"), 0); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestEmbeddedOfStranger opens the data directory of an etcd that was not ours.
+func TestEmbeddedOfStranger(t *testing.T) {
+	ctx, dir := testContext(t), filepath.Join(t.TempDir(), "data")
+	t.Run("etcd", func(t *testing.T) {
+		s := dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{DataDir: dir})}})
+		if _, err := s.Put(ctx, "/a", []byte("1"), 0); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s := startEmbedded(t, store.EmbeddedOptions{DataDir: dir})
+	if kv, err := s.Get(ctx, "/a", 0); err != nil || string(kv.Value) != "1" {
+		t.Errorf("got %+v, %v", kv, err)
+	}
+	if _, err := s.Put(ctx, "/b", []byte("1"), 0); err != nil {
+		t.Error(err)
 	}
 }

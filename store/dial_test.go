@@ -25,7 +25,7 @@ func dialEtcd(t testing.TB, opts store.EtcdOptions) *store.Etcd {
 
 func TestDialEtcd(t *testing.T) {
 	ctx := testContext(t)
-	s := dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, nil)}})
+	s := dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}})
 	w, err := s.Watch(ctx, "/a/", 0)
 	if err != nil {
 		t.Fatal(err)

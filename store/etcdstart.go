@@ -3,10 +3,14 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"runtime/debug"
+	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+
+	"minikcm.dev/minikcm/clock"
 )
 
 const (
@@ -26,6 +30,8 @@ const (
 	// of the log, which it holds in memory: half a thousand writes of a few kB.
 	snapshotCount = 5000
 	catchUpCount  = 1
+
+	brokenStopTimeout = 3 * time.Second
 )
 
 func etcdConfig(dir string, opts EmbeddedOptions, f *failure) *embed.Config {
@@ -71,6 +77,10 @@ func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd,
 	if err != nil {
 		return nil, err
 	}
+	if members := len(etcd.Server.Cluster().Members()); members > 1 {
+		// It would wait for the others for ever.
+		return etcd, fmt.Errorf("the directory is that of a cluster with %d members; restore a snapshot of it into a new one first", members)
+	}
 	select {
 	case <-etcd.Server.ReadyNotify():
 		return etcd, nil
@@ -83,8 +93,8 @@ func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd,
 	}
 }
 
-// stopEtcd waits for etcd's end, unless it is broken: then some of its goroutines
-// may hold locks that the others wait for.
+// stopEtcd waits for etcd's end, but not for ever if it is broken: some of its
+// goroutines may have ended with locks that the others wait for.
 func stopEtcd(etcd *embed.Etcd, f *failure) {
 	done := make(chan struct{})
 	go func() {
@@ -94,6 +104,13 @@ func stopEtcd(etcd *embed.Etcd, f *failure) {
 	}()
 	select {
 	case <-done:
+		return
 	case <-f.happened:
+	}
+	patience := clock.Real().NewTimer(brokenStopTimeout)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C():
 	}
 }

@@ -29,7 +29,7 @@ func TestSuite(t *testing.T) {
 	})
 	t.Run("etcd", func(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) store.Store {
-			return dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, nil)}})
+			return dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}})
 		})
 	})
 }

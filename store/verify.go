@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+	"go.etcd.io/etcd/server/v3/storage/schema"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 )
@@ -39,11 +41,15 @@ func verifyDataDir(dir string) (err error) {
 	}
 	switch {
 	case hasDatabase && !hasLog:
-		return fmt.Errorf("the data directory %s is damaged: it has a database and no write-ahead log %s", dir, log)
+		keys, err := verifyDatabase(database)
+		if err == nil && keys > 0 {
+			err = fmt.Errorf("the data directory %s is damaged: it has a database and no write-ahead log %s", dir, log)
+		}
+		return err // with no key in it, etcd was interrupted when it made the directory
 	case hasLog && wal.Exist(log) && !hasDatabase:
 		return fmt.Errorf("the data directory %s is damaged: it has a write-ahead log and no database %s", dir, database)
 	case hasDatabase:
-		if err := verifyDatabase(database); err != nil {
+		if _, err := verifyDatabase(database); err != nil {
 			return err
 		}
 		return verifyLog(log)
@@ -63,38 +69,44 @@ func exists(path string) (bool, error) {
 }
 
 // verifyDatabase reads all pages of the database, as etcd does at its start, but
-// where a damaged one can be survived.
-func verifyDatabase(path string) error {
+// where a damaged one can be survived. It returns how many states of keys there are.
+func verifyDatabase(path string) (keys int, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return fmt.Errorf("looking at the database: %w", err)
+		return 0, fmt.Errorf("looking at the database: %w", err)
 	}
 	if info.Size() == 0 {
-		return fmt.Errorf("the database %s is damaged: it is empty", path)
+		return 0, fmt.Errorf("the database %s is damaged: it is empty", path)
 	}
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if errors.Is(err, berrors.ErrTimeout) {
-		return fmt.Errorf("the database %s is in use by another process", path)
+		return 0, fmt.Errorf("the database %s is in use by another process", path)
 	}
 	if errors.Is(err, os.ErrPermission) {
-		return fmt.Errorf("opening the database: %w", err)
+		return 0, fmt.Errorf("opening the database: %w", err)
 	}
 	if err != nil {
-		return fmt.Errorf("the database %s is damaged: %w", path, err)
+		return 0, fmt.Errorf("the database %s is damaged: %w", path, err)
 	}
 	defer db.Close()
 	err = db.View(func(tx *bolt.Tx) error {
 		if size := tx.Size(); size > info.Size() {
 			return fmt.Errorf("it has %d bytes of %d", info.Size(), size)
 		}
-		return tx.ForEach(func(_ []byte, bucket *bolt.Bucket) error {
-			return bucket.ForEach(func(_, _ []byte) error { return nil })
+		return tx.ForEach(func(name []byte, bucket *bolt.Bucket) error {
+			isKeys := bytes.Equal(name, schema.Key.Name())
+			return bucket.ForEach(func(_, _ []byte) error {
+				if isKeys {
+					keys++
+				}
+				return nil
+			})
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("the database %s is damaged: %w", path, err)
+		return 0, fmt.Errorf("the database %s is damaged: %w", path, err)
 	}
-	return nil
+	return keys, nil
 }
 
 // verifyLog reads the write-ahead log. That its last record is torn is no damage:

@@ -11,10 +11,18 @@ import (
 	"go.uber.org/zap"
 )
 
+// EtcdOptions configure StartEtcd.
+type EtcdOptions struct {
+	// DataDir is where it works. Empty: a temporary directory.
+	DataDir string
+	// TLS of its clients' connections. Nil: none.
+	TLS *transport.TLSInfo
+}
+
 // StartEtcd runs an etcd server as a stranger would, with no settings of
 // minikcm's but those that make it start fast, and returns its endpoint: a unix
-// socket, or with tls a port of the loopback interface. It ends with the test.
-func StartEtcd(t testing.TB, tls *transport.TLSInfo) string {
+// socket, or with TLS a port of the loopback interface. It ends with the test.
+func StartEtcd(t testing.TB, opts EtcdOptions) string {
 	t.Helper()
 	// A socket's path must be short, and that of t.TempDir need not be.
 	dir, err := os.MkdirTemp("", "etcd-")
@@ -29,11 +37,13 @@ func StartEtcd(t testing.TB, tls *transport.TLSInfo) string {
 	peer := url.URL{Scheme: "unix", Path: filepath.Join(dir, "peer")}
 	client := url.URL{Scheme: "unix", Path: filepath.Join(dir, "client")}
 	cfg := embed.NewConfig()
-	if tls != nil {
+	if opts.TLS != nil {
 		client = url.URL{Scheme: "https", Host: "127.0.0.1:0"}
-		cfg.ClientTLSInfo = *tls
+		cfg.ClientTLSInfo = *opts.TLS
 	}
-	cfg.Dir = filepath.Join(dir, "data")
+	if cfg.Dir = opts.DataDir; cfg.Dir == "" {
+		cfg.Dir = filepath.Join(dir, "data")
+	}
 	cfg.TickMs, cfg.ElectionMs = 10, 50
 	cfg.UnsafeNoFsync = true
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
@@ -50,7 +60,7 @@ func StartEtcd(t testing.TB, tls *transport.TLSInfo) string {
 	case err := <-etcd.Err():
 		t.Fatalf("starting etcd: %v", err)
 	}
-	if tls != nil {
+	if opts.TLS != nil {
 		return "https://" + etcd.Clients[0].Addr().String()
 	}
 	return client.String()
