@@ -28,6 +28,9 @@ const (
 	// AnnotationStopDelay is from the signal to stop until the container has ended;
 	// the grace period cuts it short.
 	AnnotationStopDelay = "minikcm.dev/stop-delay"
+	// AnnotationPullError is why the container's image cannot be pulled, unless the
+	// node has it already.
+	AnnotationPullError = "minikcm.dev/pull-error"
 )
 
 // forever is the duration of what does not end.

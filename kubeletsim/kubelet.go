@@ -3,6 +3,7 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,8 @@ type Kubelet struct {
 	due   *timers
 	pods  *podTable
 	nodes *nodeTable
+	// imageErrors says which images cannot be had.
+	imageErrors imageErrors
 
 	podInformer  cache.SharedIndexInformer
 	nodeInformer cache.SharedIndexInformer
@@ -151,7 +154,13 @@ func (k *Kubelet) takeOver() error {
 	return nil
 }
 
+// sync looks after a pod or a node. A panic is that key's only.
 func (k *Kubelet) sync(ctx context.Context, key key) {
+	defer func() {
+		if r := recover(); r != nil {
+			k.opts.Logger.Error(fmt.Errorf("panic: %v", r), "Gave up a pod or node", "key", key.id, "stack", string(debug.Stack()))
+		}
+	}()
 	if key.node {
 		k.syncNode(ctx, key)
 	} else {

@@ -73,13 +73,24 @@ type container struct {
 	// Zero times: not known to.
 	exitAt, stopAt     time.Time
 	exitCode, stopCode int32
-	// started and ready are what its probes say.
+	// started and ready are what its probes say; unready is why the readiness probe
+	// is made to fail, empty when it is not.
 	started, ready bool
+	unready        string
+	// changed is whether it is being stopped because the pod's spec names another
+	// image now: it is then started again whatever the restart policy.
+	changed bool
 
 	// delay is the back-off that its last restart brought, at raisedAt; 0 before
 	// any restart.
 	delay    time.Duration
 	raisedAt time.Time
+
+	// pullError is why pullImage cannot be pulled; the next attempt is due at pullDue,
+	// pullDelay after the last.
+	pullImage, pullError string
+	pullDelay            time.Duration
+	pullDue              time.Time
 
 	// termination is how the last run ended, when none is going on; last is how
 	// the one before ended.

@@ -1,6 +1,7 @@
 package kubeletsim
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -128,6 +129,16 @@ func containerStatus(pod *corev1.Pod, ref containerRef, c *container, waiting st
 	}
 	if c.last != nil {
 		cs.LastTerminationState.Terminated = c.last
+	}
+	if c.phase != running && c.pullError != "" {
+		cs.State.Waiting = &corev1.ContainerStateWaiting{
+			Reason:  "ImagePullBackOff",
+			Message: fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", ref.Image, c.pullError),
+		}
+		if c.termination != nil {
+			cs.LastTerminationState.Terminated = c.termination
+		}
+		return cs
 	}
 	switch c.phase {
 	case created:

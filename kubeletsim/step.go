@@ -3,7 +3,6 @@ package kubeletsim
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,20 +16,33 @@ type input struct {
 	// address is free for the pod to take, should it need one.
 	address netip.Addr
 	faults  []fault
-	// present tells whether the node has an image already.
-	present func(image string) bool
-	lat     *Latencies
-	backoff *Backoff
+	// present tells whether the node has an image already; pullError why an image
+	// cannot be had, empty when it can.
+	present   func(image string) bool
+	pullError func(image string) string
+	lat       *Latencies
+	backoff   *Backoff
 }
 
-// fault is what somebody does to a pod from outside.
+// fault is what somebody does to a pod's container from outside, or to all of its
+// containers if the name is empty.
 type fault struct {
-	// container ends, with exitCode and, if not empty, reason; all containers that
-	// run if it is empty.
 	container string
-	exitCode  int32
-	reason    string
+	kind      faultKind
+	// exitCode and, if not empty, reason are what a crash ends with; message is why a
+	// readiness probe fails.
+	exitCode int32
+	reason   string
+	message  string
 }
+
+type faultKind int
+
+const (
+	crash faultKind = iota
+	unready
+	readyAgain
+)
 
 // outcome is what a step leads to.
 type outcome struct {
@@ -156,8 +168,17 @@ func (s *stepper) applyFaults() {
 	for _, f := range s.faults {
 		for i := range s.state.containers {
 			c := &s.state.containers[i]
-			if c.phase == running && (f.container == "" || f.container == c.name) {
+			if f.container != "" && f.container != c.name {
+				continue
+			}
+			switch {
+			case f.kind == crash && c.phase == running:
 				s.end(c, f.exitCode, f.reason)
+			case f.kind == unready && c.unready == "" && c.phase == running:
+				c.unready = f.message
+				s.report(&s.refs[i], corev1.EventTypeWarning, "Unhealthy", "Readiness probe failed: "+f.message)
+			case f.kind == readyAgain:
+				c.unready = ""
 			}
 		}
 	}
@@ -229,7 +250,7 @@ func (s *stepper) end(c *container, code int32, reason string) {
 	c.phase = exited
 	c.finishedAt = s.now
 	c.exitAt, c.stopAt = time.Time{}, time.Time{}
-	c.started, c.ready = false, false
+	c.started, c.ready, c.unready = false, false, ""
 	c.termination = terminationOf(s.pod.UID, c, code, reason)
 }
 
@@ -266,13 +287,18 @@ func (s *stepper) stop(i int) bool {
 		return false
 	}
 	s.report(&ref, corev1.EventTypeNormal, "Killing", "Stopping container "+c.name)
+	s.signal(c, ref, s.state.killAt)
+	return true
+}
+
+// signal tells a container to end, at the latest at killAt.
+func (s *stepper) signal(c *container, ref containerRef, killAt time.Time) {
 	delay := behaviourOf(s.pod, ref.Container, c.kind, s.lat).stops
-	if at := after(s.now, delay); delay == 0 || !at.IsZero() && !at.After(s.state.killAt) {
+	if at := after(s.now, delay); delay == 0 || !at.IsZero() && !at.After(killAt) {
 		c.stopAt, c.stopCode = at, 0
 	} else {
-		c.stopAt, c.stopCode = latest(s.state.killAt, s.now), exitKilled
+		c.stopAt, c.stopCode = latest(killAt, s.now), exitKilled
 	}
-	return true
 }
 
 // startNext starts what may start.
@@ -313,37 +339,39 @@ func (s *stepper) start(i int) bool {
 	c, ref := &s.state.containers[i], s.refs[i]
 	switch c.phase {
 	case running:
-		return false
+		return s.replace(c, ref)
 	case exited, backingOff:
 		if !restarts(s.pod, ref, c) || !s.restartDue(c, ref) {
 			return false
 		}
+	}
+	if !s.pull(c, ref) {
+		return false
+	}
+	if c.phase != created {
 		c.restarts++
 		c.last, c.termination = c.termination, nil
+		if !c.changed {
+			c.delay, c.raisedAt = s.backoff.next(s.backoff.pending(c.delay, c.raisedAt, c.finishedAt)), s.now
+		}
 	}
-	s.pull(ref)
 	s.report(&ref, corev1.EventTypeNormal, "Created", "Container created")
 	s.report(&ref, corev1.EventTypeNormal, "Started", "Container started")
 	does := behaviourOf(s.pod, ref.Container, c.kind, s.lat)
-	c.phase, c.image, c.startedAt = running, ref.Image, s.now
+	c.phase, c.image, c.startedAt, c.changed = running, ref.Image, s.now, false
 	c.exitAt, c.exitCode = after(s.now, does.runs), does.exitCode
 	return true
 }
 
-// pull reports how the image comes to the node. It takes no time.
-func (s *stepper) pull(ref containerRef) {
-	present := slices.Contains(s.images, ref.Image) || s.present(ref.Image)
-	if !present {
-		s.images = append(s.images, ref.Image)
+// replace stops a container whose image is not that of the pod's spec any more.
+func (s *stepper) replace(c *container, ref containerRef) bool {
+	if c.image == ref.Image || c.changed || c.kind == initContainer || c.kind == ephemeralContainer {
+		return false
 	}
-	if ref.ImagePullPolicy == corev1.PullAlways || ref.ImagePullPolicy != corev1.PullNever && !present {
-		s.report(&ref, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", ref.Image))
-		s.report(&ref, corev1.EventTypeNormal, "Pulled",
-			fmt.Sprintf("Successfully pulled image %q in 0s (0s including waiting). Image size: 0 bytes.", ref.Image))
-		return
-	}
-	s.report(&ref, corev1.EventTypeNormal, "Pulled",
-		fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", ref.Image))
+	c.changed = true
+	s.report(&ref, corev1.EventTypeNormal, "Killing", "Container "+c.name+" definition changed, will be restarted")
+	s.signal(c, ref, s.now.Add(s.grace()))
+	return true
 }
 
 // restarts is whether a container that has ended is to be started again (KEP-5307
@@ -351,6 +379,9 @@ func (s *stepper) pull(ref containerRef) {
 func restarts(pod *corev1.Pod, ref containerRef, c *container) bool {
 	if ref.kind == ephemeralContainer {
 		return false
+	}
+	if c.changed {
+		return true
 	}
 	code := c.termination.ExitCode
 	for _, rule := range ref.RestartPolicyRules {
@@ -380,22 +411,24 @@ func ruleMatches(codes *corev1.ContainerRestartRuleOnExitCodes, code int32) bool
 }
 
 // restartDue is whether the time for a restart has come, by the latency and the
-// back-off. If so, the next restart will wait longer.
+// back-off.
 func (s *stepper) restartDue(c *container, ref containerRef) bool {
+	if c.changed {
+		return true
+	}
 	delay := s.backoff.pending(c.delay, c.raisedAt, c.finishedAt)
-	if !s.due(c.finishedAt.Add(delay)) {
-		if c.phase != backingOff {
-			c.phase = backingOff
-			s.report(&ref, corev1.EventTypeWarning, "BackOff",
-				fmt.Sprintf("Back-off restarting failed container %s in pod %s", c.name, podTitle(s.pod)))
-		}
-		return false
+	if delay == 0 {
+		return s.due(c.finishedAt.Add(s.lat.ContainerRestart))
 	}
-	if delay == 0 && !s.due(c.finishedAt.Add(s.lat.ContainerRestart)) {
-		return false
+	if s.due(c.finishedAt.Add(delay)) {
+		return true
 	}
-	c.delay, c.raisedAt = s.backoff.next(delay), s.now
-	return true
+	if c.phase != backingOff {
+		c.phase = backingOff
+		s.report(&ref, corev1.EventTypeWarning, "BackOff",
+			fmt.Sprintf("Back-off restarting failed container %s in pod %s", c.name, podTitle(s.pod)))
+	}
+	return false
 }
 
 // podTitle is how kubelets write of a pod in messages.
@@ -441,7 +474,7 @@ func (s *stepper) checkStarted(i int) bool {
 	}
 	does := behaviourOf(s.pod, ref.Container, c.kind, s.lat)
 	c.started = c.started || s.dueAfter(c.startedAt, does.started)
-	c.ready = c.started && s.dueAfter(c.startedAt, sum(does.started, does.ready))
+	c.ready = c.started && c.unready == "" && s.dueAfter(c.startedAt, sum(does.started, does.ready))
 	return c.started
 }
 

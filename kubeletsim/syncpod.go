@@ -71,9 +71,8 @@ func (k *Kubelet) step(e *podEntry, pod *corev1.Pod, n *node, faults []fault) ou
 		now:     k.opts.Clock.Now(),
 		address: lent,
 		faults:  faults,
-		present: n.hasImage,
-		lat:     &k.opts.Latencies,
-		backoff: &k.opts.Backoff,
+		present: n.hasImage, pullError: k.imageErrors.get,
+		lat: &k.opts.Latencies, backoff: &k.opts.Backoff,
 	})
 	if lent.IsValid() && out.state.address != lent {
 		n.giveBack(lent)
