@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bolt "go.etcd.io/bbolt"
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"minikcm.dev/minikcm/store"
 	"minikcm.dev/minikcm/store/storetest"
@@ -234,5 +236,27 @@ func TestEmbeddedOfStranger(t *testing.T) {
 	}
 	if _, err := s.Put(ctx, "/b", []byte("1"), 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestEmbeddedOfCluster opens the data directory of a member that can do nothing
+// without the others.
+func TestEmbeddedOfCluster(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	t.Run("etcd", func(t *testing.T) {
+		client, err := clientv3.New(clientv3.Config{
+			Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{DataDir: dir})}, Logger: zap.NewNop(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		if _, err := client.MemberAdd(testContext(t), []string{"http://127.0.0.1:1"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	_, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{DataDir: dir})
+	if err == nil || !strings.Contains(err.Error(), "cluster with 2 members") {
+		t.Errorf("got %v", err)
 	}
 }

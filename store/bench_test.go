@@ -1,0 +1,214 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// podSize is about that of a Pod in protobuf.
+const podSize = 1500
+
+func benchStore(b *testing.B) *Embedded {
+	b.Helper()
+	s, err := StartEmbedded(context.Background(), EmbeddedOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return s
+}
+
+// spread does n pieces of work by as many workers, and returns how long it took.
+func spread(b *testing.B, workers int, n int64, do func(i int64) error) time.Duration {
+	b.Helper()
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	elapsed := clock.Stopwatch()
+	for range workers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := next.Add(1); i <= n; i = next.Add(1) {
+				if err := do(i); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	return elapsed()
+}
+
+func podKey(i int64) string { return fmt.Sprintf("/registry/pods/default/web-%d", i) }
+
+// BenchmarkPut creates keys, and beside it, in a second etcd of the same settings,
+// puts them with etcd's own in-process client, without a comparison. raw/put is
+// the one's time as a part of the other's: above 1 the store is the faster.
+func BenchmarkPut(b *testing.B) {
+	ctx, value := context.Background(), make([]byte, podSize)
+	for _, writers := range []int{1, 8, 64, 256} {
+		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
+			s, raw := benchStore(b), benchStore(b)
+			client := v3client.New(raw.server)
+			b.Cleanup(func() { _ = client.Close() })
+			b.ReportAllocs()
+			b.ResetTimer()
+			took := spread(b, writers, int64(b.N), func(i int64) error {
+				_, err := s.Put(ctx, podKey(i), value, 0)
+				return err
+			})
+			b.StopTimer()
+			rawTook := spread(b, writers, int64(b.N), func(i int64) error {
+				_, err := client.Put(ctx, podKey(i), string(value))
+				return err
+			})
+			b.ReportMetric(float64(b.N)/took.Seconds(), "put/s")
+			b.ReportMetric(float64(b.N)/rawTook.Seconds(), "raw/s")
+			b.ReportMetric(rawTook.Seconds()/took.Seconds(), "raw/put")
+		})
+	}
+}
+
+// BenchmarkPutWatched is BenchmarkPut with as many watches as a cluster has kinds,
+// one of which is told everything.
+func BenchmarkPutWatched(b *testing.B) {
+	ctx, value := context.Background(), make([]byte, podSize)
+	s := benchStore(b)
+	for i := range 60 {
+		if _, err := s.Watch(ctx, fmt.Sprintf("/registry/kind%d/", i), 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	w, err := s.Watch(ctx, "/registry/pods/", 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	go spread(b, 64, int64(b.N), func(i int64) error {
+		_, err := s.Put(ctx, podKey(i), value, 0)
+		return err
+	})
+	for told := 0; told < b.N; {
+		told += len((<-w.Batches()).Events)
+	}
+}
+
+// BenchmarkGet reads one key by as many readers as there are processors.
+func BenchmarkGet(b *testing.B) {
+	ctx, s := context.Background(), benchStore(b)
+	if _, err := s.Put(ctx, podKey(0), make([]byte, podSize), 0); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			if _, err := s.Get(ctx, podKey(0), 0); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
+
+// BenchmarkList reads a page of 500 out of 2,000 keys.
+func BenchmarkList(b *testing.B) {
+	ctx, s, value := context.Background(), benchStore(b), make([]byte, podSize)
+	spread(b, 64, 2000, func(i int64) error {
+		_, err := s.Put(ctx, podKey(i), value, 0)
+		return err
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.List(ctx, "/registry/pods/", ListOptions{Limit: 500}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRevision is what a consistent read asks the store for.
+func BenchmarkRevision(b *testing.B) {
+	ctx, s := context.Background(), benchStore(b)
+	for b.Loop() {
+		if _, err := s.Revision(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkWatchLatency is from the beginning of a write to its being told, where
+// etcd's own client with the same write is reported beside it.
+func BenchmarkWatchLatency(b *testing.B) {
+	ctx, value := context.Background(), make([]byte, podSize)
+	s, raw := benchStore(b), benchStore(b)
+	w, err := s.Watch(ctx, "/registry/", 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	client := v3client.New(raw.server)
+	b.Cleanup(func() { _ = client.Close() })
+	changes := client.Watch(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithPrevKV())
+	b.ResetTimer()
+	took := spread(b, 1, int64(b.N), func(i int64) error {
+		_, err := s.Put(ctx, podKey(i), value, 0)
+		<-w.Batches()
+		return err
+	})
+	b.StopTimer()
+	rawTook := spread(b, 1, int64(b.N), func(i int64) error {
+		_, err := client.Put(ctx, podKey(i), string(value))
+		<-changes
+		return err
+	})
+	b.ReportMetric(rawTook.Seconds()/took.Seconds(), "raw/told")
+}
+
+// BenchmarkProgress is from a request to its being told, of 60 watches.
+func BenchmarkProgress(b *testing.B) {
+	ctx, s := context.Background(), benchStore(b)
+	var watches []Watch
+	for i := range 60 {
+		w, err := s.Watch(ctx, fmt.Sprintf("/registry/kind%d/", i), 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		watches = append(watches, w)
+	}
+	b.ResetTimer()
+	for b.Loop() {
+		if err := s.RequestProgress(ctx); err != nil {
+			b.Fatal(err)
+		}
+		for _, w := range watches {
+			<-w.Batches()
+		}
+	}
+}
+
+// BenchmarkStart is from nothing to a store that takes writes, and back.
+func BenchmarkStart(b *testing.B) {
+	for b.Loop() {
+		s, err := StartEmbedded(context.Background(), EmbeddedOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+		b.StartTimer()
+	}
+}

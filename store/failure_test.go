@@ -1,0 +1,48 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// TestFailure has etcd log what ends a process elsewhere: the store must turn
+// unavailable and say why, watches must end, and Close must return.
+func TestFailure(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := StartEmbedded(ctx, EmbeddedOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.Watch(ctx, "/", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	returned := make(chan bool)
+	go func() {
+		defer close(returned)
+		s.server.Logger().Fatal("the disk is gone", zap.String("disk", "sda"))
+		returned <- true
+	}()
+	if <-returned {
+		t.Error("the goroutine goes on after a fatal error")
+	}
+	if _, ok := <-w.Batches(); ok {
+		t.Error("the watch goes on")
+	}
+	_, getErr := s.Get(ctx, "/a", 0)
+	for _, err := range []error{w.Err(), getErr} {
+		unavailable := (*UnavailableError)(nil)
+		if !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "the disk is gone (disk: sda)") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
