@@ -219,6 +219,10 @@ func TestLateAndRemovedHandlers(t *testing.T) {
 	if _, err := shared.AddEventHandler(late); err != nil {
 		t.Fatal(err)
 	}
+	c.idle(t)
+	if got := late.get("cm"); got != "0" {
+		t.Errorf("idle, and the late handler has seen %q, want 0", got)
+	}
 	stuck, err := shared.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-blocked }})
 	if err != nil {
 		t.Fatal(err)

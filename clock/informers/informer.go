@@ -12,12 +12,18 @@ import (
 )
 
 // informer is one of client-go's shared informers, and the flow of what it delivers.
+//
+// A handler that joins a running informer is in flight until it has seen all that
+// was there, and is counted for what is stored after AddEventHandler has returned.
+// For a change that comes at the very moment it joins, it is not waited for.
 type informer struct {
 	cache.SharedIndexInformer
 	flow *flow
 
 	mu       sync.Mutex
-	started  bool
+	running  chan struct{} // closed when the informer has ended; nil before it was started
+	ended    bool
+	joining  sync.WaitGroup
 	handlers map[cache.ResourceEventHandlerRegistration]*handler
 }
 
@@ -42,8 +48,10 @@ func (i *informer) Run(stopCh <-chan struct{}) {
 
 func (i *informer) RunWithContext(ctx context.Context) {
 	i.mu.Lock()
-	again := i.started
-	i.started = true
+	again := i.running != nil
+	if !again {
+		i.running = make(chan struct{})
+	}
 	i.mu.Unlock()
 	if again {
 		i.SharedIndexInformer.RunWithContext(ctx) // it says what it thinks of that
@@ -51,6 +59,7 @@ func (i *informer) RunWithContext(ctx context.Context) {
 	}
 	i.flow.start()
 	defer i.flow.stop()
+	defer i.end()
 	ctx, cancel := context.WithCancel(ctx)
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
@@ -63,6 +72,15 @@ func (i *informer) RunWithContext(ctx context.Context) {
 		}
 	})
 	i.SharedIndexInformer.RunWithContext(withFlow(ctx, i.flow))
+}
+
+// end waits for what waits for the informer.
+func (i *informer) end() {
+	i.mu.Lock()
+	i.ended = true
+	close(i.running)
+	i.mu.Unlock()
+	i.joining.Wait()
 }
 
 func (i *informer) SetTransform(transform cache.TransformFunc) error {
@@ -86,7 +104,9 @@ func (i *informer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler,
 }
 
 func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
-	counted := &handler{next: h, flow: i.flow}
+	counted := &handler{next: h, flow: i.flow, removed: make(chan struct{})}
+	i.flow.ledger.Begin(clock.Event, 1)
+	defer i.flow.ledger.End(clock.Event, 1)
 	handle, err := i.SharedIndexInformer.AddEventHandlerWithOptions(counted, opts)
 	if err != nil {
 		return nil, err
@@ -95,6 +115,17 @@ func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.handlers[handle] = counted
+	if i.running != nil && !i.ended {
+		i.flow.ledger.Begin(clock.Event, 1)
+		i.joining.Go(func() {
+			defer i.flow.ledger.End(clock.Event, 1)
+			select {
+			case <-handle.HasSyncedChecker().Done():
+			case <-counted.removed:
+			case <-i.running:
+			}
+		})
+	}
 	return handle, nil
 }
 
@@ -107,6 +138,7 @@ func (i *informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 	delete(i.handlers, handle)
 	i.mu.Unlock()
 	if counted != nil {
+		close(counted.removed)
 		i.flow.leave(counted)
 	}
 	return nil
@@ -114,8 +146,9 @@ func (i *informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 
 // handler tells the flow when the handler behind it has returned.
 type handler struct {
-	next cache.ResourceEventHandler
-	flow *flow
+	next    cache.ResourceEventHandler
+	flow    *flow
+	removed chan struct{} // closed by RemoveEventHandler
 
 	// Guarded by flow.mu: the first change that this handler was there for, and the
 	// last one that it has returned from.
