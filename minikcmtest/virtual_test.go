@@ -1,0 +1,75 @@
+package minikcmtest_test
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+// In virtual time a rollout takes no time of the machine's, and what is decided is
+// done at the same instant.
+func TestDeploymentInVirtualTime(t *testing.T) {
+	t.Parallel()
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
+	start := c.Clock().Now()
+	labels := map[string]string{"app": "web"}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](3),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
+			},
+		},
+	}
+	if _, err := c.Client().AppsV1().Deployments("default").Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Advance(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Client().AppsV1().Deployments("default").Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Status.AvailableReplicas != 3 {
+		t.Errorf("a minute later %d replicas are available, want 3: %+v", got.Status.AvailableReplicas, got.Status)
+	}
+	if passed := c.Clock().Since(start); passed != time.Minute {
+		t.Errorf("%v went by, want a minute", passed)
+	}
+}
+
+// Hours of heartbeats go by in virtual time, and the nodes are as alive as before.
+func TestHoursInVirtualTime(t *testing.T) {
+	t.Parallel()
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(3))
+	if err := c.Advance(t.Context(), 3*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := c.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(nodes.Items) != 3 {
+		t.Errorf("there are %d nodes, want 3", len(nodes.Items))
+	}
+	for _, n := range nodes.Items {
+		for _, cond := range n.Status.Conditions {
+			if cond.Type == corev1.NodeReady && cond.Status != corev1.ConditionTrue {
+				t.Errorf("node %s is not Ready: %+v", n.Name, cond)
+			}
+		}
+		if len(n.Spec.Taints) > 0 {
+			t.Errorf("node %s has taints: %v", n.Name, n.Spec.Taints)
+		}
+	}
+}
