@@ -100,12 +100,15 @@ func nodeAffinity(a *corev1.NodeAffinity) podOption {
 	return func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{NodeAffinity: a} }
 }
 
+// namedNodes has a term for each name: the API takes one value in a field's term.
 func namedNodes(names ...string) podOption {
-	return nodeAffinity(&corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
-			{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: names},
-		}}},
-	}})
+	required := &corev1.NodeSelector{}
+	for _, name := range names {
+		required.NodeSelectorTerms = append(required.NodeSelectorTerms, corev1.NodeSelectorTerm{
+			MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{name}}},
+		})
+	}
+	return nodeAffinity(&corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required})
 }
 
 // snapshotOf returns nodes with pods on them, by their spec.nodeName.

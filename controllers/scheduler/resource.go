@@ -63,6 +63,9 @@ func (r Resource) plus(o Resource, sign int64) Resource {
 		maps.Copy(scalar, r.Scalar)
 		for name, n := range o.Scalar {
 			scalar[name] += sign * n
+			if scalar[name] == 0 {
+				delete(scalar, name)
+			}
 		}
 		r.Scalar = scalar
 	}

@@ -1,0 +1,69 @@
+package scheduler
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// BenchmarkDecide is a pod's way from the queue to being assumed on a node, all
+// but the API's part.
+func BenchmarkDecide(b *testing.B) {
+	for _, nodes := range []int{10, 1000, 5000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			beliefs := newBelieved()
+			for _, n := range testNodes(nodes, allocatable("cpu", "1000000", "memory", "1000Ti", "pods", "100000000")) {
+				beliefs.setNode(n)
+			}
+			q := newQueue(clock.Real(), nil, func(*queuedPod, string) bool { return false })
+			defer q.close()
+			random := clock.NewRandom(1)
+			var snapshot *Snapshot
+			start := 0
+			pods := make([]*corev1.Pod, b.N)
+			for i := range pods {
+				pods[i] = testPod(fmt.Sprintf("p%d", i), requests("cpu", "10m", "memory", "10Mi"))
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				q.set(pods[i])
+				a := q.pop()
+				snapshot = beliefs.update(snapshot)
+				d := Decide(Input{Pod: a.info, Snapshot: snapshot, Start: start, Pick: random.IntN})
+				start = d.Next
+				beliefs.assume(a.info, d.Node)
+				q.decided(a)
+				q.done(a)
+				if i%(nodes*100) == nodes*100-1 { // keep nodes at 100 pods
+					b.StopTimer()
+					for _, p := range pods[i+1-nodes*100 : i+1] {
+						beliefs.removePod(p.UID)
+					}
+					b.StartTimer()
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pods/s")
+		})
+	}
+}
+
+// BenchmarkPreempt finds victims on nodes that are full of small pods.
+func BenchmarkPreempt(b *testing.B) {
+	nodes := testNodes(100)
+	var pods []*corev1.Pod
+	for i := range 100 * 40 {
+		pods = append(pods, testPod(fmt.Sprintf("o%d", i), onNode(nodes[i%100].Name), requests("cpu", "100m")))
+	}
+	in := Input{Pod: NewPodInfo(testPod("p", requests("cpu", "2"), priority(1))), Snapshot: snapshotOf(nodes, pods...), Pick: first}
+	d := Decide(in)
+	b.ReportAllocs()
+	for b.Loop() {
+		if p := Preempt(in, d.Diagnosis); len(p.Victims) != 20 {
+			b.Fatalf("%d victims", len(p.Victims))
+		}
+	}
+}

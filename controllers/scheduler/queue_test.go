@@ -1,0 +1,239 @@
+package scheduler
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// testQueue is a queue on a virtual clock. Its pods fit on the nodes in fits.
+type testQueue struct {
+	*queue
+	t      *testing.T
+	clock  *clock.Virtual
+	ledger *clock.Ledger
+
+	mu   sync.Mutex
+	fits map[string]bool
+}
+
+func newTestQueue(t *testing.T) *testQueue {
+	tq := &testQueue{t: t, ledger: clock.NewLedger(), fits: map[string]bool{}}
+	tq.clock = clock.NewVirtual(time.Unix(1e9, 0), tq.ledger)
+	tq.queue = newQueue(tq.clock, tq.ledger, func(_ *queuedPod, node string) bool {
+		tq.mu.Lock()
+		defer tq.mu.Unlock()
+		return tq.fits[node]
+	})
+	t.Cleanup(func() {
+		tq.close()
+		tq.clock.Close()
+		if !tq.ledger.Idle() {
+			t.Errorf("after close there is still in flight: %s", tq.ledger)
+		}
+	})
+	return tq
+}
+
+func (tq *testQueue) expect(name string) *attempt {
+	tq.t.Helper()
+	if tq.ledger.Idle() {
+		tq.t.Fatalf("the queue has nothing to pop, want %s", name)
+	}
+	a := tq.pop()
+	if a.info.Pod.Name != name {
+		tq.t.Fatalf("popped %s, want %s", a.info.Pod.Name, name)
+	}
+	return a
+}
+
+func (tq *testQueue) expectIdle() {
+	tq.t.Helper()
+	if !tq.ledger.Idle() {
+		tq.t.Fatalf("in flight: %s", tq.ledger)
+	}
+}
+
+func (tq *testQueue) advance(d time.Duration) {
+	tq.t.Helper()
+	if err := tq.clock.Advance(tq.t.Context(), d); err != nil {
+		tq.t.Fatal(err)
+	}
+}
+
+// expectAfter pops what a timer that is due after d makes active. The returned
+// function is called when the popped pod has been put back or done.
+func (tq *testQueue) expectAfter(d time.Duration, name string) (a *attempt, ended func()) {
+	tq.t.Helper()
+	advanced := make(chan error)
+	go func() { advanced <- tq.clock.Advance(tq.t.Context(), d) }()
+	a = tq.pop()
+	if a.info.Pod.Name != name {
+		tq.t.Fatalf("popped %s, want %s", a.info.Pod.Name, name)
+	}
+	return a, func() {
+		if err := <-advanced; err != nil {
+			tq.t.Error(err)
+		}
+	}
+}
+
+func TestQueueOrder(t *testing.T) {
+	tq := newTestQueue(t)
+	tq.set(testPod("first"))
+	tq.set(testPod("second"))
+	tq.set(testPod("important", priority(1)))
+	for _, name := range []string{"important", "first", "second"} {
+		tq.done(tq.expect(name))
+	}
+	tq.expectIdle()
+}
+
+func TestQueueWaitsForANode(t *testing.T) {
+	tq := newTestQueue(t)
+	tq.set(testPod("p"))
+	tq.reject(tq.expect("p"))
+	tq.expectIdle()
+	tq.nodeImproved("a")
+	tq.expectIdle()
+	tq.fits["a"] = true
+	tq.nodeImproved("a")
+	tq.done(tq.expect("p"))
+	tq.expectIdle()
+}
+
+// A node that gets better while a decision rests on an older snapshot is not
+// lost; one that got better before the pod was popped is of no interest.
+func TestQueueRemembersWhileDeciding(t *testing.T) {
+	tq := newTestQueue(t)
+	tq.fits["a"] = true
+	tq.set(testPod("p"))
+	tq.nodeImproved("a")
+	a := tq.expect("p")
+	tq.reject(a)
+	tq.expectIdle()
+	tq.nodeImproved("a")
+	a = tq.expect("p")
+	tq.nodeImproved("a")
+	tq.reject(a)
+	a = tq.expect("p")
+	for range 2 * maxImprovements {
+		tq.nodeImproved("b")
+	}
+	tq.reject(a)
+	tq.done(tq.expect("p"))
+}
+
+func TestQueueBackoff(t *testing.T) {
+	for attempts, want := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 4: 8, 5: 10, 50: 10} {
+		if got := backoffOf(attempts); got != want*time.Second {
+			t.Errorf("after %d attempts: %v, want %vs", attempts, got, int(want))
+		}
+	}
+	tq := newTestQueue(t)
+	tq.set(testPod("p"))
+	tq.fail(tq.expect("p"))
+	for _, delay := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second} {
+		tq.advance(delay - 1)
+		tq.expectIdle()
+		tq.nodeImproved("a") // an error's back-off is not cut short
+		tq.expectIdle()
+		a, ended := tq.expectAfter(1, "p")
+		tq.fail(a)
+		ended()
+	}
+}
+
+// Pods that are backing off let active ones go first, and go when there are none.
+func TestQueueBackingOffBehindActive(t *testing.T) {
+	tq := newTestQueue(t)
+	tq.fits["a"] = true
+	tq.set(testPod("again", priority(9)))
+	tq.reject(tq.expect("again"))
+	tq.nodeImproved("a")
+	tq.set(testPod("new"))
+	tq.done(tq.expect("new"))
+	tq.done(tq.expect("again"))
+}
+
+func TestQueueFlush(t *testing.T) {
+	tq := newTestQueue(t)
+	tq.set(testPod("early"))
+	tq.reject(tq.expect("early"))
+	tq.advance(time.Minute)
+	tq.set(testPod("late"))
+	tq.reject(tq.expect("late"))
+	tq.advance(4*time.Minute - 1)
+	tq.expectIdle()
+	a, ended := tq.expectAfter(1, "early")
+	tq.done(a)
+	ended()
+	a, ended = tq.expectAfter(time.Minute, "late")
+	tq.done(a)
+	ended()
+	tq.expectIdle()
+}
+
+func TestQueueGates(t *testing.T) {
+	tq := newTestQueue(t)
+	gate := func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }
+	tq.set(testPod("p", gate))
+	tq.expectIdle()
+	tq.fits["a"] = true
+	tq.nodeImproved("a")
+	tq.expectIdle()
+	tq.set(testPod("p", func(p *corev1.Pod) { p.ResourceVersion = "2" }))
+	tq.done(tq.expect("p"))
+}
+
+func TestQueueChangedPod(t *testing.T) {
+	changed := func(p *corev1.Pod) { p.ResourceVersion = "2"; p.Spec.NodeSelector = map[string]string{"a": "b"} }
+	status := func(p *corev1.Pod) { p.ResourceVersion = "2"; p.Status.Reason = "x" }
+	t.Run("waiting", func(t *testing.T) {
+		tq := newTestQueue(t)
+		tq.set(testPod("p"))
+		tq.reject(tq.expect("p"))
+		tq.set(testPod("p", status))
+		tq.expectIdle()
+		tq.set(testPod("p", changed, func(p *corev1.Pod) { p.ResourceVersion = "3" }))
+		tq.done(tq.expect("p"))
+	})
+	t.Run("while deciding", func(t *testing.T) {
+		tq := newTestQueue(t)
+		tq.set(testPod("p"))
+		a := tq.expect("p")
+		tq.set(testPod("p", changed))
+		tq.reject(a)
+		a = tq.expect("p")
+		if a.info.Pod.ResourceVersion != "2" {
+			t.Error("popped the old state")
+		}
+		tq.done(a)
+	})
+	t.Run("deleted while deciding", func(t *testing.T) {
+		tq := newTestQueue(t)
+		tq.set(testPod("p"))
+		a := tq.expect("p")
+		tq.remove("uid-p")
+		tq.reject(a)
+		tq.expectIdle()
+		tq.set(testPod("p"))
+		a = tq.expect("p")
+		tq.remove("uid-p")
+		tq.fail(a)
+		tq.advance(time.Hour)
+		tq.expectIdle()
+	})
+	t.Run("deleted while failing", func(t *testing.T) {
+		tq := newTestQueue(t)
+		tq.set(testPod("p"))
+		tq.fail(tq.expect("p"))
+		tq.remove("uid-p")
+		tq.advance(time.Hour)
+		tq.expectIdle()
+	})
+}
