@@ -59,8 +59,14 @@ func limited(surge, unavailable int) deploymentOption {
 func history(n int32) deploymentOption {
 	return func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = &n }
 }
+
+// status sets the counts; the conditions stay.
 func status(s appsv1.DeploymentStatus) deploymentOption {
-	return func(d *appsv1.Deployment) { s.Conditions = append(d.Status.Conditions, s.Conditions...); d.Status = s }
+	return func(d *appsv1.Deployment) {
+		conditions := d.Status.Conditions
+		d.Status = s
+		d.Status.Conditions = conditions
+	}
 }
 func progressing(state corev1.ConditionStatus, reason string, ago time.Duration) deploymentOption {
 	at := metav1.NewTime(now.Add(-ago))
