@@ -31,6 +31,7 @@ func stress(t *testing.T, s store.Store, writes int) {
 	const writers, watchers = 4, 6
 	f := newFixtureOn(t, s, prefix, func(cfg *Config) { cfg.WatcherBuffer = 64 })
 	base := f.put(newPod("base", "", ""))
+	f.catchUp(base) // no watcher may come later than the cache's beginning
 
 	var mu sync.Mutex
 	var history storetest.History
