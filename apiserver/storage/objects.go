@@ -33,6 +33,8 @@ type Config struct {
 	Decoder  *codec.Decoder
 	Clock    clock.Clock
 	Ledger   *clock.Ledger
+	// Reserve may be nil.
+	Reserve Reserve
 }
 
 // Objects are the objects of one stored resource.
@@ -42,11 +44,12 @@ type Objects struct {
 	store   store.Store
 	decoder *codec.Decoder
 	cache   *watchcache.Cache
+	reserve Reserve
 }
 
 // New returns the objects of one resource. Its watch cache starts on first use.
 func New(cfg Config) *Objects {
-	o := &Objects{row: cfg.Resource, store: cfg.Store, decoder: cfg.Decoder}
+	o := &Objects{row: cfg.Resource, store: cfg.Store, decoder: cfg.Decoder, reserve: cfg.Reserve}
 	prefix := cfg.Resource.StoragePrefix
 	if prefix == "" {
 		prefix = cfg.Resource.Plural
@@ -153,7 +156,15 @@ func (o *Objects) Matches(obj runtime.Object, label labels.Selector, field field
 }
 
 // Create writes a new object and returns it with its resourceVersion.
-func (o *Objects) Create(ctx context.Context, key string, obj runtime.Object, dryRun bool) (runtime.Object, error) {
+func (o *Objects) Create(ctx context.Context, key string, obj runtime.Object, dryRun bool) (stored runtime.Object, err error) {
+	err = o.reserving(ctx, obj, nil, dryRun, func() error {
+		stored, err = o.create(ctx, key, obj, dryRun)
+		return err
+	})
+	return stored, err
+}
+
+func (o *Objects) create(ctx context.Context, key string, obj runtime.Object, dryRun bool) (runtime.Object, error) {
 	name := nameOf(obj)
 	if dryRun {
 		_, _, err := o.read(ctx, key, name)
@@ -229,7 +240,7 @@ func Translate(err error, resource schema.GroupResource, name string) error {
 		return apierrors.NewConflict(resource, name, errModified)
 	case errors.As(err, &compacted):
 		return apierrors.NewResourceExpired("The provided resource version is no longer available: " + err.Error())
-	case errors.As(err, &unavailable):
+	case errors.As(err, &unavailable), errors.Is(err, watchcache.ErrClosed):
 		return apierrors.NewServiceUnavailable(err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
