@@ -93,6 +93,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		if row.Storage == nil && row.Via == nil {
 			s.stored[row.GVR()] = storage.New(storage.Config{
 				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
+				Reserve: s.reserveFor(row),
 			})
 		}
 	}

@@ -180,3 +180,11 @@ func apiError(svc *corev1.Service, err error) error {
 	}
 	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), svc.Name, field.ErrorList{wrong})
 }
+
+// Forget makes the next Allocate look at the store again. It is for when nobody
+// knows what became of a write.
+func (a *Allocator) Forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.loaded = false
+}

@@ -95,15 +95,27 @@ func (o *Objects) reread(ctx context.Context, key, name string, opts UpdateOptio
 // try applies change once. A *store.ConflictError comes back as it is.
 func (o *Objects) try(ctx context.Context, key, name string, current runtime.Object, revision int64, change Change, opts UpdateOptions) (Result, error) {
 	updated, err := change(current)
-	if errors.Is(err, ErrDelete) {
-		return o.remove(ctx, key, updated, revision, opts.DryRun)
+	var result Result
+	switch {
+	case errors.Is(err, ErrDelete):
+		err = o.reserving(ctx, nil, current, opts.DryRun, func() (err error) {
+			result, err = o.remove(ctx, key, updated, revision, opts.DryRun)
+			return err
+		})
+	case err != nil:
+	case current != nil && updated == current:
+		result = Result{Object: current, Revision: revision, Unchanged: true}
+	default:
+		err = o.reserving(ctx, updated, current, opts.DryRun, func() (err error) {
+			result, err = o.replace(ctx, key, current, updated, revision, opts.DryRun)
+			return err
+		})
 	}
-	if err != nil {
-		return Result{}, err
-	}
-	if current != nil && updated == current {
-		return Result{Object: current, Revision: revision, Unchanged: true}, nil
-	}
+	return result, err
+}
+
+// replace stores updated in place of current, unless they are the same.
+func (o *Objects) replace(ctx context.Context, key string, current, updated runtime.Object, revision int64, dryRun bool) (Result, error) {
 	value, err := o.encode(updated)
 	if err != nil {
 		return Result{}, err
@@ -117,7 +129,7 @@ func (o *Objects) try(ctx context.Context, key, name string, current runtime.Obj
 			return Result{Object: current, Revision: revision, Unchanged: true}, nil
 		}
 	}
-	if opts.DryRun {
+	if dryRun {
 		return Result{Object: WithRevision(updated, revision), Revision: revision, Created: current == nil}, nil
 	}
 	stored, err := o.putBytes(ctx, key, value, updated, revision)

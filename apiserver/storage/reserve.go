@@ -1,0 +1,35 @@
+package storage
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Reserve takes from what the cluster has only once (addresses, ports) what obj
+// needs, and writes it into obj, which is about to be stored in place of old. old is
+// nil when obj is new, obj when old is about to be deleted. done is called with what
+// came of it: nil, the store's error, or ErrDryRun.
+type Reserve func(ctx context.Context, obj, old runtime.Object) (done func(err error), err error)
+
+// ErrDryRun tells a Reserve that nothing was stored because nothing was to be.
+var ErrDryRun = errors.New("dry run")
+
+// reserving runs a write between the two halves of the resource's Reserve.
+func (o *Objects) reserving(ctx context.Context, obj, old runtime.Object, dryRun bool, write func() error) error {
+	if o.reserve == nil {
+		return write()
+	}
+	done, err := o.reserve(ctx, obj, old)
+	if err != nil {
+		return err
+	}
+	outcome := errors.New("the write panicked")
+	defer func() { done(outcome) }()
+	err = write()
+	if outcome = err; err == nil && dryRun {
+		outcome = ErrDryRun
+	}
+	return err
+}
