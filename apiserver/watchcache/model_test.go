@@ -337,10 +337,8 @@ func (m *model) resume(t *rapid.T) {
 		t.Skip("nobody watches")
 	}
 	o := rapid.SampledFrom(m.observers).Draw(t, "observer")
-	if o.watcher != nil {
-		if o.initial {
-			m.readFrom(o)
-		}
+	if o.watcher != nil && o.initial {
+		m.readFrom(o)
 	}
 	if o.watcher != nil {
 		o.watcher.Stop()
