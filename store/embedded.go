@@ -105,11 +105,11 @@ func (s *Embedded) takeDir(dataDir string) (string, error) {
 func (s *Embedded) Close() error {
 	s.closeOnce.Do(func() {
 		s.closed.Store(true)
+		s.inFlight.Lock() // whoever gets it afterwards finds the store closed
+		s.inFlight.Unlock()
 		if s.hub != nil {
 			s.hub.close()
 		}
-		s.inFlight.Lock() // whoever gets it afterwards finds the store closed
-		s.inFlight.Unlock()
 		if s.etcd != nil {
 			stopEtcd(s.etcd, s.failure)
 		}

@@ -111,9 +111,16 @@ func (s *Embedded) write(ctx context.Context, key string, txn *pb.TxnRequest) (i
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
+	if err := s.hub.begin(ctx); err != nil {
+		return 0, err
+	}
 	response, err := s.server.Txn(ctx, txn)
 	if err != nil {
+		s.hub.end(1)
 		return 0, s.failed(ctx, err)
+	}
+	if !response.Succeeded {
+		s.hub.end(1)
 	}
 	return txnRevision(key, response)
 }

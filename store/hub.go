@@ -13,6 +13,9 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
+// maxUntold is less than the 128 that fit into the channel of an etcd watcher.
+const maxUntold = 100
+
 // hub follows one etcd watcher over all keys and hands its events to the watches
 // of a store. Because that watcher sees every revision, the hub knows at any time
 // how far each watch is, so that progress needs no question to etcd; and a watch
@@ -25,6 +28,12 @@ type hub struct {
 	failure *failure
 	// settle returns when what etcd is applying has been applied.
 	settle func(context.Context) error
+
+	// untold has an element for each write that has begun and that the hub has
+	// not handed out yet. When more of them come than fit into the channel that
+	// etcd tells its watchers by, it makes a watcher wait for a tenth of a second;
+	// so no more than that are let in.
+	untold chan struct{}
 
 	stop  chan struct{} // closed by close
 	ended sync.WaitGroup
@@ -44,6 +53,7 @@ func newHub(server *etcdserver.EtcdServer, f *failure) (*hub, error) {
 	h := &hub{
 		kv: kv, backend: server.Backend(), failure: f, settle: server.LinearizableReadNotify,
 		stream:  kv.NewWatchStream(),
+		untold:  make(chan struct{}, maxUntold),
 		stop:    make(chan struct{}),
 		watches: map[*hubWatch]struct{}{},
 	}
@@ -57,12 +67,43 @@ func newHub(server *etcdserver.EtcdServer, f *failure) (*hub, error) {
 	return h, nil
 }
 
+// begin lets a write in. It is ended by the hub, when the write's event has been
+// handed out, or by end, when there will be none.
+func (h *hub) begin(ctx context.Context) error {
+	select {
+	case h.untold <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case h.untold <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-h.failure.happened:
+		return &UnavailableError{Err: h.failure.get()}
+	}
+}
+
+// end takes back n begins. Of a write that failed nobody knows whether an event
+// will come: it may be taken back twice, and there may be nothing left to take.
+func (h *hub) end(n int) {
+	for range n {
+		select {
+		case <-h.untold:
+		default:
+			return
+		}
+	}
+}
+
 // run ends when the stream is closed.
 func (h *hub) run() {
 	defer h.ended.Done()
 	for response := range h.stream.Chan() {
 		if len(response.Events) > 0 {
 			h.dispatch(response.Events)
+			h.end(len(response.Events))
 		}
 	}
 }
