@@ -79,7 +79,7 @@ func (rq *request) decodeDeleteOptions(data []byte) (*metav1.DeleteOptions, erro
 	want := rq.row.GroupVersion().WithKind("DeleteOptions")
 	obj, got, _, err := rq.server.decoder.Decode(media, data, want, &metav1.DeleteOptions{})
 	if err != nil {
-		return nil, decodeError(err, want, got)
+		return nil, decodeError(err, want, got, data)
 	}
 	opts, ok := obj.(*metav1.DeleteOptions)
 	if !ok {

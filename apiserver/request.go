@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -111,7 +112,7 @@ func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtim
 	}
 	obj, got, strict, err := rq.server.decoder.Decode(media, data, kind, into)
 	if err != nil {
-		return nil, decodeError(err, kind, got)
+		return nil, decodeError(err, kind, got, data)
 	}
 	if err := rq.strictness(strict, validation); err != nil {
 		return nil, err
@@ -125,12 +126,26 @@ func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtim
 	return obj, nil
 }
 
-// decodeError is the answer to a body that cannot be read as the kind wanted.
-func decodeError(err error, want, got schema.GroupVersionKind) error {
+// decodeError is the answer to a body that cannot be read as the kind wanted. Of a
+// body without a kind it shows the beginning, in hexadecimal as upstream does.
+func decodeError(err error, want, got schema.GroupVersionKind, data []byte) error {
 	if got.Kind == "" {
-		got = want
+		return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", want.Kind, err, summary(data)))
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.GroupVersion(), want.Kind, err))
+}
+
+// summaryBytes is how much of a body an error shows.
+const summaryBytes = 30
+
+func summary(data []byte) string {
+	switch {
+	case len(data) == 0:
+		return "<empty>"
+	case len(data) > summaryBytes:
+		return hex.EncodeToString(data[:summaryBytes]) + " ..."
+	}
+	return hex.EncodeToString(data)
 }
 
 // strictness deals with unknown and duplicate fields as fieldValidation says: Strict

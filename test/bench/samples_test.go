@@ -1,0 +1,79 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// samples are all that was measured, over all runs of each benchmark.
+type samples struct {
+	mu     sync.Mutex
+	names  []string
+	values map[string][]float64
+	unit   map[string]string
+}
+
+var measured = samples{values: map[string][]float64{}, unit: map[string]string{}}
+
+func (s *samples) add(name, unit string, value float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.values[name] == nil {
+		s.names = append(s.names, name)
+	}
+	s.values[name] = append(s.values[name], value)
+	s.unit[name] = unit
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	if n := len(sorted); n%2 == 0 {
+		return (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+	return sorted[len(sorted)/2]
+}
+
+// print shows the medians, and what the pods' writes are of the raw store's.
+func (s *samples) print() {
+	if len(s.names) == 0 {
+		return
+	}
+	fmt.Println()
+	for _, name := range s.names {
+		values := s.values[name]
+		fmt.Printf("%-58s median %10.1f %-12s (%d runs, %.1f to %.1f)\n",
+			name, median(values), s.unit[name], len(values), slices.Min(values), slices.Max(values))
+	}
+	raw, writes := s.values[rawPuts], s.values[deploymentWrites]
+	if len(raw) > 0 && len(writes) > 0 {
+		fmt.Printf("%-58s %.2f\n", "writes a second of the Deployment / raw puts a second", median(writes)/median(raw))
+	}
+}
+
+// binary is the built command.
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "minikcm-bench-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+		binary = filepath.Join(dir, "minikcm")
+		build := exec.Command("go", "build", "-o", binary, "minikcm.dev/minikcm/cmd/minikcm")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "building minikcm: %v\n%s", err, out)
+			return 1
+		}
+		code := m.Run()
+		measured.print()
+		return code
+	}())
+}
