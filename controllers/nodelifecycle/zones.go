@@ -1,0 +1,211 @@
+package nodelifecycle
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Upstream's defaults: how often a zone's next node may be tainted NoExecute, in a
+// zone that is sound and in a large one that is not, how large that is, and what part of a
+// zone has to be lost for it to be unsound.
+const (
+	turnPeriod      = 10 * time.Second
+	slowTurnPeriod  = 100 * time.Second
+	largeZone       = 50
+	unsoundFraction = 0.55
+	unsoundLeast    = 3
+	labelExcluded   = "node.kubernetes.io/exclude-disruption"
+	never           = time.Duration(-1)
+	zoneSeparator   = ":\x00:"
+	noZone          = ""
+)
+
+// mode is how sound a zone is.
+type mode int
+
+const (
+	sound mode = iota
+	unsound
+	lost
+)
+
+// zones know which nodes of which zone are ready, and whose turn it is to be tainted
+// NoExecute. It is not safe for concurrent use.
+type zones struct {
+	nodes  map[string]*member
+	byName map[string]*zone
+}
+
+type member struct {
+	zone           string
+	counted, ready bool
+	granted        bool
+}
+
+type zone struct {
+	members         map[string]bool
+	ready, notReady int
+	next            time.Time
+}
+
+func newZones() *zones { return &zones{nodes: map[string]*member{}, byName: map[string]*zone{}} }
+
+// zoneOf is the failure domain that a node says it is in.
+func zoneOf(n *corev1.Node) string {
+	region, name := n.Labels[corev1.LabelTopologyRegion], n.Labels[corev1.LabelTopologyZone]
+	if region == "" && name == "" {
+		return noZone
+	}
+	return region + zoneSeparator + name
+}
+
+func (z *zone) mode() mode {
+	all := z.ready + z.notReady
+	switch {
+	case z.ready == 0 && z.notReady > 0:
+		return lost
+	case z.notReady >= unsoundLeast && float64(z.notReady)/float64(all) >= unsoundFraction:
+		return unsound
+	}
+	return sound
+}
+
+// observe takes in a node and returns the nodes that have to be looked at again as
+// their zone, or the cluster, got sounder or less so.
+func (z *zones) observe(n *corev1.Node) []string {
+	name, in := n.Name, zoneOf(n)
+	m := z.nodes[name]
+	from := in
+	if m != nil {
+		from = m.zone
+	}
+	before := z.modes(from, in)
+	if m == nil {
+		m = &member{}
+		z.nodes[name] = m
+	} else {
+		z.count(name, m, -1)
+	}
+	m.zone, m.ready = in, isReady(n)
+	_, excluded := n.Labels[labelExcluded]
+	m.counted = !excluded
+	if m.ready {
+		m.granted = false
+	}
+	z.count(name, m, +1)
+	return z.changed(before)
+}
+
+// remove takes in that a node is gone.
+func (z *zones) remove(name string) []string {
+	m := z.nodes[name]
+	if m == nil {
+		return nil
+	}
+	before := z.modes(m.zone)
+	z.count(name, m, -1)
+	delete(z.nodes, name)
+	return z.changed(before)
+}
+
+// modes is how some zones are, and whether all of the cluster is lost.
+type modes struct {
+	lost bool
+	of   map[string]mode
+}
+
+func (z *zones) modes(names ...string) modes {
+	m := modes{lost: z.lost(), of: map[string]mode{}}
+	for _, name := range names {
+		m.of[name] = z.modeOf(name)
+	}
+	return m
+}
+
+func (z *zones) modeOf(name string) mode {
+	if in := z.byName[name]; in != nil {
+		return in.mode()
+	}
+	return sound
+}
+
+func (z *zones) count(name string, m *member, by int) {
+	in := z.byName[m.zone]
+	if in == nil {
+		in = &zone{members: map[string]bool{}}
+		z.byName[m.zone] = in
+	}
+	if by > 0 {
+		in.members[name] = true
+	} else {
+		delete(in.members, name)
+	}
+	switch {
+	case !m.counted:
+	case m.ready:
+		in.ready += by
+	default:
+		in.notReady += by
+	}
+	if len(in.members) == 0 {
+		delete(z.byName, m.zone)
+	}
+}
+
+// changed returns the nodes that are concerned by how zones are not what they were.
+func (z *zones) changed(before modes) []string {
+	var names []string
+	if z.lost() != before.lost {
+		for name := range z.nodes {
+			names = append(names, name)
+		}
+	} else {
+		for in, was := range before.of {
+			if current := z.byName[in]; current != nil && current.mode() != was {
+				for name := range current.members {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// lost reports whether no zone has a node that is ready.
+func (z *zones) lost() bool {
+	for _, in := range z.byName {
+		if in.mode() != lost {
+			return false
+		}
+	}
+	return len(z.byName) > 0
+}
+
+// turn returns how long the node has to wait until it may be tainted NoExecute: 0
+// grants it, until the node is ready again; never means not while the zone is as it is.
+func (z *zones) turn(node string, now time.Time) time.Duration {
+	m := z.nodes[node]
+	if m == nil || z.lost() {
+		return never
+	}
+	if m.granted {
+		return 0
+	}
+	in := z.byName[m.zone]
+	period := turnPeriod
+	if in.mode() == unsound {
+		if len(in.members) <= largeZone {
+			return never
+		}
+		period = slowTurnPeriod
+	}
+	if wait := in.next.Sub(now); wait > 0 {
+		return wait
+	}
+	in.next = now.Add(period)
+	m.granted = true
+	return 0
+}
