@@ -16,28 +16,29 @@ var (
 	replicaSetOfPod        = loop.ControllerOf(appsv1.SchemeGroupVersion.WithKind("ReplicaSet").GroupKind())
 )
 
-func (c *Controller) wakeSelf(ev loop.Event) []types.NamespacedName {
-	c.expectations.ObserveOwner(ev)
+// OnDeployment wakes the Deployment itself.
+func (r *Reconciler) OnDeployment(ev loop.Event) []types.NamespacedName {
+	r.expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
-// wakeOwnerOfReplicaSet wakes the Deployment that controls a ReplicaSet, or all
+// OnReplicaSet wakes the Deployment that controls a ReplicaSet, or all
 // that an orphan could belong to.
-func (c *Controller) wakeOwnerOfReplicaSet(ev loop.Event) []types.NamespacedName {
-	c.expectations.Observe(ev)
+func (r *Reconciler) OnReplicaSet(ev loop.Event) []types.NamespacedName {
+	r.expectations.Observe(ev)
 	keys := controllerOfReplicaSet(ev)
 	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(ev.Object) != nil {
 		return keys
 	}
-	return append(keys, c.matching(ev.Object)...)
+	return append(keys, r.matching(ev.Object)...)
 }
 
 // matching returns the Deployments whose selector matches an orphan.
-func (c *Controller) matching(orphan metav1.Object) []types.NamespacedName {
+func (r *Reconciler) matching(orphan metav1.Object) []types.NamespacedName {
 	if len(orphan.GetLabels()) == 0 {
 		return nil
 	}
-	all, err := c.deployments.Deployments(orphan.GetNamespace()).List(labels.Everything())
+	all, err := r.deployments.Deployments(orphan.GetNamespace()).List(labels.Everything())
 	if err != nil {
 		return nil
 	}
@@ -51,17 +52,17 @@ func (c *Controller) matching(orphan metav1.Object) []types.NamespacedName {
 	return keys
 }
 
-// wakeRecreateOfPod wakes a Deployment that waits for the end of its old pods,
+// OnPod wakes a Deployment that waits for the end of its old pods,
 // when one of them has ended or gone. For the rest the counts of its ReplicaSets
 // are enough.
-func (c *Controller) wakeRecreateOfPod(ev loop.Event) []types.NamespacedName {
+func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || ev.Type != loop.Deleted && !owned.Ended(pod) {
 		return nil
 	}
 	var keys []types.NamespacedName
 	for _, key := range replicaSetOfPod(ev) {
-		rs, err := c.replicaSets.ReplicaSets(key.Namespace).Get(key.Name)
+		rs, err := r.replicaSets.ReplicaSets(key.Namespace).Get(key.Name)
 		if err != nil {
 			continue
 		}
@@ -69,7 +70,7 @@ func (c *Controller) wakeRecreateOfPod(ev loop.Event) []types.NamespacedName {
 		if ref == nil || ref.Kind != Kind.Kind {
 			continue
 		}
-		d, err := c.deployments.Deployments(key.Namespace).Get(ref.Name)
+		d, err := r.deployments.Deployments(key.Namespace).Get(ref.Name)
 		if err == nil && d.UID == ref.UID && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 			keys = append(keys, loop.KeyOf(d))
 		}

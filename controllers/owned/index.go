@@ -16,14 +16,14 @@ const indexName = "minikcm.dev/controller"
 // The objects are the informer's own and must not be changed.
 type Index[T metav1.Object] struct{ indexer cache.Indexer }
 
-// NewIndex adds the index to the informer, unless another controller has, and
-// returns it. It is called before the informer starts.
-func NewIndex[T metav1.Object](informer cache.SharedIndexInformer) (Index[T], error) {
-	index := Index[T]{informer.GetIndexer()}
-	if _, ok := index.indexer.GetIndexers()[indexName]; ok {
+// NewIndex adds the index to an informer's indexer, unless another controller
+// has, and returns it. It is called before the informer starts.
+func NewIndex[T metav1.Object](indexer cache.Indexer) (Index[T], error) {
+	index := Index[T]{indexer}
+	if _, ok := indexer.GetIndexers()[indexName]; ok {
 		return index, nil
 	}
-	if err := informer.AddIndexers(cache.Indexers{indexName: indexValues}); err != nil {
+	if err := indexer.AddIndexers(cache.Indexers{indexName: indexValues}); err != nil {
 		return index, fmt.Errorf("indexing by controller: %w", err)
 	}
 	return index, nil

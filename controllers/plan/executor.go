@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// parallel is how many requests of one action are under way at once: enough to
-// keep a store busy that commits its writes in groups.
-const parallel = 64
+// defaultParallel is enough to keep a store busy that commits its writes in groups.
+const defaultParallel = 64
 
 // Executor carries out plans of owners of one kind. It is safe for concurrent use.
 type Executor struct {
@@ -25,6 +25,8 @@ type Executor struct {
 	Recorder record.EventRecorder
 	// Tracker is told of the writes; nil: nobody is.
 	Tracker Tracker
+	// Parallel is how many requests of one action are under way at once; 0: 64.
+	Parallel int
 }
 
 // Act takes the actions in their order and returns the first failed one's errors,
@@ -112,13 +114,17 @@ func (r *run) batch(ctx context.Context, action Action, objects []Object) error 
 			r.tracker.Deleting(r.owner.GetUID(), o)
 		}
 	}
-	if len(objects) == 1 {
-		return r.one(ctx, action, objects[0])
-	}
+	parallel := min(len(objects), cmp.Or(r.Parallel, defaultParallel))
 	errs := make([]error, len(objects))
+	if parallel == 1 {
+		for i, o := range objects {
+			errs[i] = r.one(ctx, action, o)
+		}
+		return join(errs)
+	}
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(parallel, len(objects)) {
+	for range parallel {
 		workers.Go(func() {
 			for i := range next {
 				errs[i] = r.one(ctx, action, objects[i])

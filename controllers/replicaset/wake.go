@@ -16,23 +16,23 @@ import (
 
 var controllerOfPod = loop.ControllerOf(Kind.GroupKind())
 
-// wakeOwner wakes a ReplicaSet itself.
-func (c *Controller) wakeSelf(ev loop.Event) []types.NamespacedName {
-	c.expectations.ObserveOwner(ev)
+// OnReplicaSet wakes the ReplicaSet itself.
+func (r *Reconciler) OnReplicaSet(ev loop.Event) []types.NamespacedName {
+	r.expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
-// wakeOwnerOfPod wakes the ReplicaSet that controls a pod, or all that an orphan
+// OnPod wakes the ReplicaSet that controls a pod, or all that an orphan
 // could belong to.
-func (c *Controller) wakeOwnerOfPod(ev loop.Event) []types.NamespacedName {
-	c.expectations.Observe(ev)
+func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
+	r.expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || !matters(ev, pod) {
 		return nil
 	}
 	keys := controllerOfPod(ev)
 	if ev.Type != loop.Deleted && metav1.GetControllerOfNoCopy(pod) == nil {
-		keys = append(keys, c.matching(pod)...)
+		keys = append(keys, r.matching(pod)...)
 	}
 	return keys
 }
@@ -54,11 +54,11 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 }
 
 // matching returns the ReplicaSets whose selector matches an orphan.
-func (c *Controller) matching(pod *corev1.Pod) []types.NamespacedName {
+func (r *Reconciler) matching(pod *corev1.Pod) []types.NamespacedName {
 	if len(pod.Labels) == 0 {
 		return nil
 	}
-	all, err := c.replicaSets.ReplicaSets(pod.Namespace).List(labels.Everything())
+	all, err := r.replicaSets.ReplicaSets(pod.Namespace).List(labels.Everything())
 	if err != nil {
 		return nil
 	}
