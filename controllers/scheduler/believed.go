@@ -104,7 +104,13 @@ func (c *believed) setPod(pod *corev1.Pod) (improved string) {
 		return ""
 	}
 	known.assumed = false
-	if known.node.name == pod.Spec.NodeName && samePod(known.info.Pod, pod) {
+	if known.node.name == pod.Spec.NodeName && sameRequests(known.info.Pod, pod) {
+		if !sameForPreemption(known.info.Pod, pod) {
+			info := known.info.withPod(pod)
+			known.node.info = known.node.info.replaced(known.info, info)
+			known.info = info
+			c.touchLocked(known.node)
+		}
 		return ""
 	}
 	info := NewPodInfo(pod)
@@ -212,19 +218,17 @@ func (c *believed) touchLocked(n *cachedNode) {
 	}
 }
 
-// samePod reports whether nothing of the pod changed that decisions look at: its
-// requests, and what preemption weighs. Most updates are a kubelet's reports.
-func samePod(old, pod *corev1.Pod) bool {
-	return old.Generation == pod.Generation && old.Spec.NodeName == pod.Spec.NodeName &&
-		old.DeletionTimestamp.Equal(pod.DeletionTimestamp) &&
-		old.Status.StartTime.Equal(pod.Status.StartTime) &&
-		maps.Equal(old.Labels, pod.Labels) &&
-		sameStatusResources(old, pod)
+// sameRequests reports whether nothing changed that the node's sums are made of.
+// Most updates are a kubelet's reports.
+func sameRequests(old, pod *corev1.Pod) bool {
+	if old.Generation != pod.Generation || old.Generation == 0 && !equality.Semantic.DeepEqual(old.Spec.Containers, pod.Spec.Containers) {
+		return false
+	}
+	return isPlain(old) && isPlain(pod) || podRequests(old).Equal(podRequests(pod))
 }
 
-func sameStatusResources(old, pod *corev1.Pod) bool {
-	if len(old.Status.ContainerStatuses) == 0 && len(pod.Status.ContainerStatuses) == 0 {
-		return true
-	}
-	return podRequests(old).Equal(podRequests(pod))
+// sameForPreemption reports whether nothing changed that victims are chosen by.
+func sameForPreemption(old, pod *corev1.Pod) bool {
+	return old.DeletionTimestamp.Equal(pod.DeletionTimestamp) && old.Status.StartTime.Equal(pod.Status.StartTime) &&
+		isVictim(old) == isVictim(pod)
 }

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -131,4 +132,13 @@ func testNodes(n int, options ...nodeOption) []*corev1.Node {
 		nodes[i] = testNode(fmt.Sprintf("node-%d", i), options...)
 	}
 	return nodes
+}
+
+func contains(s string, parts ...string) bool {
+	for _, part := range parts {
+		if !strings.Contains(s, part) {
+			return false
+		}
+	}
+	return true
 }

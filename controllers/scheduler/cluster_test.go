@@ -2,12 +2,14 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -29,13 +31,14 @@ type testCluster struct {
 	ledger    *clock.Ledger
 	scheduler *Scheduler
 
-	mu      sync.Mutex
-	changed chan struct{}
+	mu sync.Mutex
+	// failures is how many bindings are refused before any is taken.
+	failures int
 }
 
 func startCluster(t *testing.T, c clock.Clock, ledger *clock.Ledger, objects ...runtime.Object) *testCluster {
 	t.Helper()
-	tc := &testCluster{t: t, client: fake.NewClientset(objects...), clock: c, ledger: ledger, changed: make(chan struct{})}
+	tc := &testCluster{t: t, client: fake.NewClientset(objects...), clock: c, ledger: ledger}
 	tc.client.PrependReactor("create", "pods", tc.bind)
 	factory := informers.NewSharedInformerFactory(tc.client, 0)
 	recorder := events.NewRecorder(tc.client.CoreV1(), c, ledger, clock.NewRandom(1), "test")
@@ -71,6 +74,12 @@ func startCluster(t *testing.T, c clock.Clock, ledger *clock.Ledger, objects ...
 func (tc *testCluster) bind(action clienttesting.Action) (bool, runtime.Object, error) {
 	if action.GetSubresource() != "binding" {
 		return false, nil, nil
+	}
+	tc.mu.Lock()
+	defer tc.mu.Unlock()
+	if tc.failures > 0 {
+		tc.failures--
+		return true, nil, apierrors.NewInternalError(errors.New("not now"))
 	}
 	binding := action.(clienttesting.CreateAction).GetObject().(*corev1.Binding)
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
@@ -123,5 +132,40 @@ func (tc *testCluster) bound(name, node string) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		pod := tc.pod(ctx, name)
 		return pod != nil && pod.Spec.NodeName == node
+	}
+}
+
+// condition returns the pod's condition of that type; an empty one if it has none.
+func (tc *testCluster) condition(ctx context.Context, name string, kind corev1.PodConditionType) corev1.PodCondition {
+	if pod := tc.pod(ctx, name); pod != nil {
+		for _, c := range pod.Status.Conditions {
+			if c.Type == kind {
+				return c
+			}
+		}
+	}
+	return corev1.PodCondition{}
+}
+
+// reported reports whether there is such an event about the pod.
+func (tc *testCluster) reported(name, reason, message string) func(context.Context) bool {
+	return func(ctx context.Context) bool {
+		list, err := tc.client.CoreV1().Events("default").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			tc.t.Fatal(err)
+		}
+		for _, e := range list.Items {
+			if e.InvolvedObject.Name == name && e.Reason == reason && e.Message == message && e.Source.Component == Name {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func (tc *testCluster) create(pod *corev1.Pod) {
+	tc.t.Helper()
+	if _, err := tc.client.CoreV1().Pods(pod.Namespace).Create(tc.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		tc.t.Fatal(err)
 	}
 }

@@ -75,6 +75,14 @@ func (n *NodeInfo) Without(p *PodInfo) *NodeInfo {
 	return &m
 }
 
+// replaced returns the node with a newer state of a pod that takes as much.
+func (n *NodeInfo) replaced(old, newer *PodInfo) *NodeInfo {
+	m := *n
+	m.Pods = slices.Clone(n.Pods)
+	m.Pods[slices.Index(m.Pods, old)] = newer
+	return &m
+}
+
 // withNode returns the same pods on the node's new state; nil: on a node that is
 // gone, while its pods are not.
 func (n *NodeInfo) withNode(node *corev1.Node) *NodeInfo {

@@ -53,6 +53,14 @@ func NewPodInfo(pod *corev1.Pod) *PodInfo {
 	return p
 }
 
+// withPod returns the same for a newer state of the pod that differs in its
+// status only.
+func (p *PodInfo) withPod(pod *corev1.Pod) *PodInfo {
+	newer := *p
+	newer.Pod = pod
+	return &newer
+}
+
 // affinityNames returns the nodes that the required node affinity names when
 // every term of it names some, as a DaemonSet's pods do.
 func affinityNames(pod *corev1.Pod) []string {

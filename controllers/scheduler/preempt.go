@@ -126,7 +126,7 @@ func (in Input) victims(n *NodeInfo) ([]*PodInfo, *rejection) {
 	slices.SortStableFunc(lower, moreImportant)
 	var victims []*PodInfo
 	for _, o := range lower {
-		if spared := freed.With(o); in.filter(spared) == nil {
+		if spared := freed.appended(o); in.filter(spared) == nil {
 			freed = spared
 			continue
 		}

@@ -129,9 +129,7 @@ func (q *queue) set(pod *corev1.Pod) {
 		return
 	}
 	if sameSpec(known.info.Pod, pod) {
-		info := *known.info
-		info.Pod = pod
-		known.info = &info
+		known.info = known.info.withPod(pod)
 		return
 	}
 	// A pod's priority cannot change, so it keeps its place in a heap.
@@ -148,7 +146,7 @@ func (q *queue) set(pod *corev1.Pod) {
 }
 
 func sameSpec(old, pod *corev1.Pod) bool {
-	if old.ResourceVersion == pod.ResourceVersion {
+	if old.ResourceVersion == pod.ResourceVersion && pod.ResourceVersion != "" {
 		return true
 	}
 	return old.Generation == pod.Generation && equality.Semantic.DeepEqual(old.Labels, pod.Labels) &&
