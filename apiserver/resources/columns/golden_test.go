@@ -1,0 +1,128 @@
+package columns
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var tables = map[schema.GroupVersionKind]Table{
+	{Version: "v1", Kind: "ConfigMap"}:                                 ConfigMap(),
+	{Version: "v1", Kind: "Endpoints"}:                                 Endpoints(),
+	{Version: "v1", Kind: "Event"}:                                     Event(),
+	{Version: "v1", Kind: "Namespace"}:                                 Namespace(),
+	{Version: "v1", Kind: "Node"}:                                      Node(),
+	{Version: "v1", Kind: "Pod"}:                                       Pod(),
+	{Version: "v1", Kind: "PodTemplate"}:                               PodTemplate(),
+	{Version: "v1", Kind: "ReplicationController"}:                     ReplicationController(),
+	{Version: "v1", Kind: "Secret"}:                                    Secret(),
+	{Version: "v1", Kind: "Service"}:                                   Service(),
+	{Version: "v1", Kind: "ServiceAccount"}:                            ServiceAccount(),
+	{Group: "apps", Version: "v1", Kind: "ControllerRevision"}:         ControllerRevision(),
+	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:                  DaemonSet(),
+	{Group: "apps", Version: "v1", Kind: "Deployment"}:                 Deployment(),
+	{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:                 ReplicaSet(),
+	{Group: "apps", Version: "v1", Kind: "StatefulSet"}:                StatefulSet(),
+	{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}:       Lease(),
+	{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"}:  EndpointSlice(),
+	{Group: "events.k8s.io", Version: "v1", Kind: "Event"}:             EventsV1Event(),
+	{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}: PriorityClass(),
+}
+
+// TestGolden prints the objects of each testdata/*.yaml as kubectl get does, plain
+// and wide, and compares with the .txt beside it.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no test data: %v", err)
+	}
+	seen := map[schema.GroupVersionKind]bool{}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			gvk, table := readTable(t, file)
+			seen[gvk] = true
+			got := printTable(t, table, false) + "\n" + printTable(t, table, true)
+			golden := strings.TrimSuffix(file, ".yaml") + ".txt"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", golden, diff)
+			}
+		})
+	}
+	for gvk := range tables {
+		if !seen[gvk] {
+			t.Errorf("%v has no test data", gvk)
+		}
+	}
+}
+
+// readTable makes the Table of the objects in a file, at noon.
+func readTable(t *testing.T, file string) (schema.GroupVersionKind, *metav1.Table) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	result := &metav1.Table{}
+	var kind schema.GroupVersionKind
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
+		obj, gvk, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		table, known := tables[*gvk]
+		if !known {
+			t.Fatalf("%s: no table of %v", file, gvk)
+		}
+		kind, result.ColumnDefinitions = *gvk, table.Columns
+		result.Rows = append(result.Rows, row(t, table, obj, now))
+	}
+	return kind, result
+}
+
+func row(t *testing.T, table Table, obj runtime.Object, now time.Time) metav1.TableRow {
+	t.Helper()
+	cells := table.Cells(obj, now)
+	if len(cells) != len(table.Columns) {
+		t.Fatalf("%d cells for %d columns", len(cells), len(table.Columns))
+	}
+	for i, cell := range cells {
+		switch cell.(type) {
+		case string, int64, bool:
+		default:
+			t.Errorf("cell %s is a %T", table.Columns[i].Name, cell)
+		}
+	}
+	return metav1.TableRow{Cells: cells}
+}
+
+func printTable(t *testing.T, table *metav1.Table, wide bool) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := printers.NewTablePrinter(printers.PrintOptions{Wide: wide}).PrintObj(table.DeepCopy(), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
