@@ -1,0 +1,72 @@
+package resources
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestCreateGolden makes of each testdata/create/*.yaml what a create does, defaults
+// and preparation, and compares with the .golden beside it.
+func TestCreateGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/create/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no test data: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			got := createdFrom(t, file)
+			golden := strings.TrimSuffix(file, ".yaml") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", golden, diff)
+			}
+		})
+	}
+}
+
+func createdFrom(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj, gvk, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := rowOf(t, gvk.Group, gvk.Version, gvk.Kind)
+	if row.Strategy.Default != nil {
+		row.Strategy.Default(obj)
+		once := obj.DeepCopyObject()
+		row.Strategy.Default(obj)
+		if diff := cmp.Diff(once, obj); diff != "" {
+			t.Errorf("defaults are not stable (-once +twice):\n%s", diff)
+		}
+	}
+	prepared(row, obj)
+	if errs := validated(row, obj); len(errs) > 0 {
+		t.Errorf("invalid: %v", texts(errs))
+	}
+	out, err := yaml.Marshal(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
