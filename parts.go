@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/env"
@@ -55,6 +56,13 @@ func (c *Cluster) startParts(rootCA []byte) error {
 	parts = append(parts, part{"kubelets", c.kubelets.Run}, part{"controller manager", func(ctx context.Context) error {
 		return manager.Run(ctx, e, selected)
 	}})
+	// Until the kubelets know their nodes, nothing that must be done is in flight:
+	// time must not pass meanwhile.
+	c.ledger.Begin(clock.Action, 1)
+	c.parts.Go(func() {
+		<-c.kubelets.Begun()
+		c.ledger.End(clock.Action, 1)
+	})
 	for _, p := range parts {
 		c.runPart(ctx, p)
 	}

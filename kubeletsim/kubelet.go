@@ -31,6 +31,9 @@ type Kubelet struct {
 	podLister    corev1listers.PodLister
 	nodeLister   corev1listers.NodeLister
 	handlers     []handler
+	// begun is closed once Run looks after the nodes, or has ended.
+	begun     chan struct{}
+	beginOnce sync.Once
 	// own is the factory that Run starts and ends; nil if the informers are shared.
 	own *informers.Factory
 }
@@ -46,7 +49,7 @@ func New(opts Options) (*Kubelet, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	k := &Kubelet{opts: opts, queue: newQueue(opts.Ledger), pods: newPodTable(), nodes: newNodeTable()}
+	k := &Kubelet{opts: opts, queue: newQueue(opts.Ledger), begun: make(chan struct{}), pods: newPodTable(), nodes: newNodeTable()}
 	k.due = newTimers(opts.Clock, k.queue.add)
 	factory := opts.Informers
 	if factory == nil {
@@ -92,6 +95,7 @@ func (k *Kubelet) handle(informer cache.SharedIndexInformer, seen, lost func(obj
 // returns nil when ctx has ended and all that Run started with it; nodes and pods
 // stay in the API as they are.
 func (k *Kubelet) Run(ctx context.Context) error {
+	defer k.begin()
 	defer k.stop()
 	if k.own != nil {
 		k.own.Start(ctx.Done())
@@ -102,6 +106,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	if err := k.takeOver(); err != nil {
 		return err
 	}
+	k.begin()
 	var workers sync.WaitGroup
 	for range k.opts.Workers {
 		workers.Go(func() {
@@ -120,6 +125,13 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	workers.Wait()
 	return nil
 }
+
+// Begun is closed once Run looks after the nodes, or has ended. From then on the
+// ledger counts all that the kubelets have to do; before, it does not know yet that
+// there are nodes to register.
+func (k *Kubelet) Begun() <-chan struct{} { return k.begun }
+
+func (k *Kubelet) begin() { k.beginOnce.Do(func() { close(k.begun) }) }
 
 func (k *Kubelet) waitForSync(ctx context.Context) bool {
 	var synced []cache.DoneChecker
