@@ -33,16 +33,13 @@ type server struct {
 	revision int
 	objects  map[string]*corev1.ConfigMap
 	streams  map[*stream]bool
-	changed  sync.Cond
 }
 
 func newServer(t *testing.T, ledger *clock.Ledger, contentType string) *server {
-	s := &server{
+	return &server{
 		t: t, ledger: ledger, contentType: contentType, revision: 1,
 		objects: map[string]*corev1.ConfigMap{}, streams: map[*stream]bool{},
 	}
-	s.changed.L = &s.mu
-	return s
 }
 
 func (s *server) config() *rest.Config {
@@ -99,15 +96,6 @@ func (s *server) write(kind watch.EventType, name string, data map[string]string
 	}
 }
 
-// watchers waits until n watches are established.
-func (s *server) watchers(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.streams) != n {
-		s.changed.Wait()
-	}
-}
-
 // breakStreams ends all watches. With lose, what was not read is lost.
 func (s *server) breakStreams(lose bool) {
 	s.mu.Lock()
@@ -149,7 +137,6 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 		}}))
 	}
 	s.streams[st] = true
-	s.changed.Broadcast()
 	resp.Body = st
 	return resp, nil
 }
@@ -220,7 +207,6 @@ func (st *stream) Close() error {
 	s := st.server
 	s.mu.Lock()
 	delete(s.streams, st)
-	s.changed.Broadcast()
 	s.mu.Unlock()
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -1,0 +1,75 @@
+package clock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+func TestLedgerWaitIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := clock.NewLedger()
+		l.Begin(clock.Request, 2)
+		l.Begin(clock.Key, 1)
+		if got, want := l.String(), "2 requests, 1 queued keys"; got != want {
+			t.Errorf("in flight: %q, want %q", got, want)
+		}
+		idle := make(chan error, 1)
+		go func() { idle <- l.WaitIdle(t.Context()) }()
+		l.End(clock.Request, 2)
+		synctest.Wait()
+		select {
+		case <-idle:
+			t.Error("WaitIdle returned with a key in flight")
+		default:
+		}
+		if l.Idle() {
+			t.Error("idle with a key in flight")
+		}
+		l.End(clock.Key, 1)
+		if err := <-idle; err != nil {
+			t.Error(err)
+		}
+		if got := l.String(); !l.Idle() || got != "nothing" {
+			t.Errorf("in flight at the end: %s", got)
+		}
+	})
+}
+
+func TestLedgerWaitIdleGivesUp(t *testing.T) {
+	l := clock.NewLedger()
+	l.Begin(clock.Action, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := l.WaitIdle(ctx)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 kubelet actions") {
+		t.Errorf("got %v, want what is in flight and the context's error", err)
+	}
+}
+
+func TestLedgerDoesNotLie(t *testing.T) {
+	l := clock.NewLedger()
+	l.Begin(clock.Event, 3)
+	defer func() {
+		if recover() == nil {
+			t.Error("ended a request that was not begun")
+		}
+	}()
+	l.End(clock.Request, 1)
+}
+
+func TestNilLedger(t *testing.T) {
+	var l *clock.Ledger
+	l.Begin(clock.Event, 1)
+	l.End(clock.Event, 2)
+	if !l.Idle() || l.String() != "nothing" {
+		t.Error("a nil ledger is not idle")
+	}
+	if err := l.WaitIdle(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
