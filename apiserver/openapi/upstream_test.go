@@ -150,8 +150,11 @@ func comparePaths(t *testing.T, path string, upstream, ours *spec3.Path) {
 		name         string
 		theirs, mine *spec3.Operation
 	}{
-		{"get", upstream.Get, ours.Get}, {"put", upstream.Put, ours.Put}, {"post", upstream.Post, ours.Post},
-		{"patch", upstream.Patch, ours.Patch}, {"delete", upstream.Delete, ours.Delete},
+		{"get", upstream.Get, ours.Get},
+		{"put", upstream.Put, ours.Put},
+		{"post", upstream.Post, ours.Post},
+		{"patch", upstream.Patch, ours.Patch},
+		{"delete", upstream.Delete, ours.Delete},
 	} {
 		what := fmt.Sprintf("%s %s", verb.name, path)
 		if (verb.theirs == nil) != (verb.mine == nil) {

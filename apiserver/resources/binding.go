@@ -57,8 +57,7 @@ func bindable(pod *corev1.Pod, binding *corev1.Binding) error {
 	case binding.UID != "" && binding.UID != pod.UID:
 		return uidMismatch(binding.UID, pod.UID)
 	case binding.ResourceVersion != "" && binding.ResourceVersion != pod.ResourceVersion:
-		return fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v",
-			binding.ResourceVersion, pod.ResourceVersion)
+		return preconditionError{field: "ResourceVersion", wanted: binding.ResourceVersion, actual: pod.ResourceVersion}
 	case pod.DeletionTimestamp != nil:
 		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
 	case pod.Spec.NodeName != "":

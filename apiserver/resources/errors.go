@@ -6,8 +6,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// uidMismatch is the reason of a Conflict with an object of the same name that is
-// not the one the client means.
+// preconditionError is the reason of a Conflict with an object that is not in the
+// state that the client means; its text is the API's.
+type preconditionError struct {
+	field          string
+	wanted, actual any
+}
+
+func (e preconditionError) Error() string {
+	return fmt.Sprintf("Precondition failed: %s in precondition: %v, %s in object meta: %v", e.field, e.wanted, e.field, e.actual)
+}
+
+// uidMismatch is for an object of the same name that is not the same object.
 func uidMismatch(wanted, actual types.UID) error {
-	return fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", wanted, actual)
+	return preconditionError{field: "UID", wanted: wanted, actual: actual}
 }

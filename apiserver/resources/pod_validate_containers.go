@@ -42,8 +42,10 @@ func (c *podCheck) checkInitContainers(p *field.Path, containers []corev1.Contai
 			name string
 			set  bool
 		}{
-			{"lifecycle", ctr.Lifecycle != nil}, {"livenessProbe", ctr.LivenessProbe != nil},
-			{"readinessProbe", ctr.ReadinessProbe != nil}, {"startupProbe", ctr.StartupProbe != nil},
+			{"lifecycle", ctr.Lifecycle != nil},
+			{"livenessProbe", ctr.LivenessProbe != nil},
+			{"readinessProbe", ctr.ReadinessProbe != nil},
+			{"startupProbe", ctr.StartupProbe != nil},
 		} {
 			if part.set {
 				errs = append(errs, field.Forbidden(at.Child(part.name), onlySidecars))

@@ -204,10 +204,14 @@ var updateCases = []struct {
 		`spec.clusterIPs[0]: Invalid value: ["10.96.0.8"]: may not change once set`,
 	}},
 	{"/v1/Service", "address left out", `spec: {clusterIP: 10.96.0.7, ports: [{port: 80}]}`, `spec: {ports: [{port: 81}]}`, nil},
-	{"/v1/Service", "from node port to cluster IP", `spec: {type: NodePort, clusterIP: 10.96.0.7, ports: [{port: 80, nodePort: 30001}]}`,
-		`spec: {type: ClusterIP, clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7], externalTrafficPolicy: Cluster, ports: [{port: 80, nodePort: 30001}]}`, nil},
-	{"/v1/Service", "from cluster IP to external name", `spec: {clusterIP: 10.96.0.7, ports: [{port: 80}]}`,
-		`spec: {type: ExternalName, externalName: example.com, clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7], ports: [{port: 80}]}`, nil},
+	{
+		"/v1/Service", "from node port to cluster IP", `spec: {type: NodePort, clusterIP: 10.96.0.7, ports: [{port: 80, nodePort: 30001}]}`,
+		`spec: {type: ClusterIP, clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7], externalTrafficPolicy: Cluster, ports: [{port: 80, nodePort: 30001}]}`, nil,
+	},
+	{
+		"/v1/Service", "from cluster IP to external name", `spec: {clusterIP: 10.96.0.7, ports: [{port: 80}]}`,
+		`spec: {type: ExternalName, externalName: example.com, clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7], ports: [{port: 80}]}`, nil,
+	},
 	{"/v1/ConfigMap", "immutable", `{immutable: true, data: {a: b}}`, `{data: {a: c}}`, []string{
 		"immutable: Forbidden: field is immutable when `immutable` is set",
 		"data: Forbidden: field is immutable when `immutable` is set",
