@@ -23,7 +23,9 @@ func (s *set) number(annotation string) (int32, bool) {
 // scale spreads a changed number of replicas without going on with the rollout.
 func (r *rollout) scale() {
 	if only := r.onlyOne(); only != nil {
-		r.resizeFor(only, r.wanted)
+		if only.size >= r.wanted || r.settledBut(only) {
+			r.resizeFor(only, r.wanted)
+		}
 		return
 	}
 	if r.saturated() {
@@ -55,6 +57,14 @@ func (r *rollout) onlyOne() *set {
 	}
 }
 
+// settledBut reports whether all ReplicaSets, that one left out, have no more pods
+// than they ought to. Until then others must not grow in their place.
+func (r *rollout) settledBut(one *set) bool {
+	return !slices.ContainsFunc(r.all(), func(s *set) bool {
+		return s != one && (!s.observed() || s.Status.Replicas > s.size || r.recreates() && s.size == 0 && r.in.Running[s.UID] > 0)
+	})
+}
+
 // saturated reports whether the new ReplicaSet has all the pods that are wanted,
 // and they are available.
 func (r *rollout) saturated() bool {
@@ -77,6 +87,9 @@ func (r *rollout) scaleInProportion() {
 		allowed = r.wanted + r.limits.surge
 	}
 	change := allowed - sum(active, sizeOf)
+	if change > 0 && !r.settledBut(nil) {
+		return
+	}
 	if change < 0 {
 		slices.SortFunc(active, largestFirst(byAge))
 	} else {

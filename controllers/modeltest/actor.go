@@ -1,0 +1,223 @@
+package modeltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Setup makes a reconciler over the caches of an actor (Watch), to which it writes
+// by the actor's Writer, and says which keys events wake (OnEvent). It is called
+// again after each crash.
+type Setup func(a *Actor) (loop.Reconciler, error)
+
+// Actor is one reconciler with its own, late, view of the world.
+type Actor struct {
+	Name  string
+	world *World
+	setup Setup
+
+	reconciler loop.Reconciler
+	views      []*view
+	queue      []types.NamespacedName
+	timers     map[types.NamespacedName]time.Time
+	// failing are keys whose last reconcile failed: they come back by themselves.
+	failing map[types.NamespacedName]error
+
+	// writes is how many more it makes before it crashes; negative: it does not.
+	writes  int
+	crashed bool
+	busy    bool
+	// between is called before each of its writes.
+	between func()
+}
+
+// view is an actor's cache of one kind.
+type view struct {
+	kind     string
+	indexer  cache.Indexer
+	wake     func(loop.Event) []types.NamespacedName
+	position int
+}
+
+var errCrash = errors.New("crashed")
+
+// Watch declares a kind, by an example of it, and returns the actor's cache of it.
+func (a *Actor) Watch(example plan.Object) cache.Indexer {
+	v := &view{
+		kind:    kindOf(example),
+		indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		wake:    func(loop.Event) []types.NamespacedName { return nil },
+	}
+	a.views = append(a.views, v)
+	return v.indexer
+}
+
+// OnEvent sets which keys the events of a watched kind wake; the cache has them
+// already then.
+func (a *Actor) OnEvent(example plan.Object, wake func(loop.Event) []types.NamespacedName) {
+	for _, v := range a.views {
+		if v.kind == kindOf(example) {
+			v.wake = wake
+		}
+	}
+}
+
+// start makes the reconciler anew and lists the world.
+func (a *Actor) start() error {
+	a.views, a.queue, a.crashed, a.writes = nil, nil, false, -1
+	a.timers, a.failing = map[types.NamespacedName]time.Time{}, map[types.NamespacedName]error{}
+	var err error
+	if a.reconciler, err = a.setup(a); err != nil {
+		return fmt.Errorf("setting %s up: %w", a.Name, err)
+	}
+	for _, v := range a.views {
+		v.position = len(a.world.log)
+		for _, o := range a.world.sorted(v.kind) {
+			a.show(v, loop.Event{Type: loop.Added, Object: o})
+		}
+	}
+	return nil
+}
+
+// behind returns the views that have not seen all.
+func (a *Actor) behind() []*view {
+	return slices.DeleteFunc(slices.Clone(a.views), func(v *view) bool { return !a.world.hasNews(v) })
+}
+
+// deliver shows the view its next event.
+func (a *Actor) deliver(v *view) {
+	for v.position < len(a.world.log) {
+		c := a.world.log[v.position]
+		v.position++
+		if c.kind == v.kind {
+			a.show(v, c.event)
+			return
+		}
+	}
+}
+
+func (a *Actor) show(v *view, ev loop.Event) {
+	// An indexer's own errors are about keys, which all objects have.
+	if ev.Type == loop.Deleted {
+		_ = v.indexer.Delete(ev.Object)
+	} else {
+		_ = v.indexer.Update(ev.Object)
+	}
+	for _, key := range v.wake(ev) {
+		a.add(key)
+	}
+}
+
+func (a *Actor) add(key types.NamespacedName) {
+	if !slices.Contains(a.queue, key) {
+		a.queue = append(a.queue, key)
+	}
+}
+
+// reconcile takes the i-th key of the queue.
+func (a *Actor) reconcile(i int, now time.Time) error {
+	key := a.queue[i]
+	a.queue = slices.Delete(a.queue, i, i+1)
+	delete(a.failing, key)
+	a.busy = true
+	result, err := a.reconciler.Reconcile(context.Background(), key)
+	a.busy = false
+	if a.crashed {
+		return a.start()
+	}
+	if err != nil {
+		a.failing[key] = err
+		a.add(key)
+	}
+	if due := now.Add(result.RequeueAfter); result.RequeueAfter > 0 {
+		if known, ok := a.timers[key]; !ok || due.Before(known) {
+			a.timers[key] = due
+		}
+	}
+	return nil
+}
+
+// ring queues the keys whose time has come.
+func (a *Actor) ring(now time.Time) {
+	for key, due := range a.timers {
+		if !due.After(now) {
+			delete(a.timers, key)
+			a.add(key)
+		}
+	}
+	slices.SortFunc(a.queue, func(x, y types.NamespacedName) int { return strings.Compare(x.String(), y.String()) })
+}
+
+// Writer is the world as the actor writes to it: others may come first, and it may
+// crash instead.
+func (a *Actor) Writer() plan.Writer { return actorWriter{a} }
+
+type actorWriter struct{ a *Actor }
+
+func (w actorWriter) before() error {
+	if w.a.crashed {
+		return errCrash
+	}
+	if w.a.between != nil {
+		w.a.between()
+	}
+	if w.a.writes == 0 {
+		w.a.crashed = true
+		return errCrash
+	}
+	w.a.writes--
+	return nil
+}
+
+func (w actorWriter) Get(ctx context.Context, like plan.Object) (plan.Object, error) {
+	if w.a.crashed {
+		return nil, errCrash
+	}
+	return w.a.world.Get(ctx, like)
+}
+
+func (w actorWriter) Create(ctx context.Context, o plan.Object) (plan.Object, error) {
+	if err := w.before(); err != nil {
+		return nil, err
+	}
+	return w.a.world.Create(ctx, o)
+}
+
+func (w actorWriter) Update(ctx context.Context, o plan.Object, sub string) (plan.Object, error) {
+	if err := w.before(); err != nil {
+		return nil, err
+	}
+	return w.a.world.Update(ctx, o, sub)
+}
+
+func (w actorWriter) Patch(ctx context.Context, o plan.Object, patch []byte) (plan.Object, error) {
+	if err := w.before(); err != nil {
+		return nil, err
+	}
+	return w.a.world.Patch(ctx, o, patch)
+}
+
+func (w actorWriter) Delete(ctx context.Context, o plan.Object) error {
+	if err := w.before(); err != nil {
+		return err
+	}
+	return w.a.world.Delete(ctx, o)
+}
+
+// hasNews reports whether the log has an event that the view has not seen.
+func (w *World) hasNews(v *view) bool {
+	for v.position < len(w.log) && w.log[v.position].kind != v.kind {
+		v.position++
+	}
+	return v.position < len(w.log)
+}
