@@ -9,9 +9,12 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/garbagecollector"
 	"minikcm.dev/minikcm/controllers/namespace"
+	"minikcm.dev/minikcm/controllers/nodelifecycle"
+	"minikcm.dev/minikcm/controllers/podgc"
 	"minikcm.dev/minikcm/controllers/replicaset"
 	"minikcm.dev/minikcm/controllers/rootca"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
+	"minikcm.dev/minikcm/controllers/tainteviction"
 )
 
 // Controller is what a constructor returns: something that works until its
@@ -46,6 +49,9 @@ func Descriptors() []Descriptor {
 		{Name: endpointslice.Name, Aliases: []string{"endpointslice"}, New: constructor(endpointslice.New)},
 		{Name: endpoints.Name, Aliases: []string{"endpoint"}, New: constructor(endpoints.New)},
 		{Name: garbagecollector.Name, Aliases: []string{"garbagecollector"}, New: constructor(garbagecollector.New)},
+		{Name: nodelifecycle.Name, Aliases: []string{"nodelifecycle"}, New: constructor(nodelifecycle.New)},
+		{Name: tainteviction.Name, New: constructor(tainteviction.New)},
+		{Name: podgc.Name, Aliases: []string{"podgc"}, New: constructor(podgc.New)},
 	}
 }
 

@@ -1,0 +1,46 @@
+package podgc
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ended reports whether the pod's containers have all ended for good.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// neverBound reports whether a pod was deleted before any kubelet could know of it.
+func neverBound(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""
+}
+
+// outOfService reports whether a deleted pod's node is declared not to come back, so
+// that no kubelet will ever end it (KEP-2268).
+func outOfService(pod *corev1.Pod, node *corev1.Node) bool {
+	return pod.DeletionTimestamp != nil && node != nil && isOutOfService(node)
+}
+
+func isOutOfService(node *corev1.Node) bool {
+	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+	return !ready && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+}
+
+// surplus returns the pods to remove so that threshold are left: the oldest first.
+func surplus(pods []*corev1.Pod, threshold int) []*corev1.Pod {
+	if len(pods) <= threshold {
+		return nil
+	}
+	oldest := slices.Clone(pods)
+	slices.SortFunc(oldest, func(a, b *corev1.Pod) int {
+		return cmp.Or(
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+		)
+	})
+	return oldest[:len(oldest)-threshold]
+}

@@ -1,0 +1,229 @@
+package tainteviction
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/nodelifecycle/bynode"
+	"minikcm.dev/minikcm/controllers/nodelifecycle/disruption"
+)
+
+// Name is the controller's name, as upstream has it, and the source of its events.
+const Name = "taint-eviction-controller"
+
+const workers = 8
+
+// deletion is what an evicted pod's status says.
+var deletion = disruption.Note{Reason: "DeletionByTaintManager", Message: "Taint manager: deleting due to NoExecute taint"}
+
+// Controller evicts pods. Its keys are pods.
+type Controller struct {
+	clock      clock.Clock
+	client     kubernetes.Interface
+	nodes      corelisters.NodeLister
+	pods       corelisters.PodLister
+	podsByNode bynode.Pods
+	events     record.EventRecorder
+	loop       *loop.Loop
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]*pending
+}
+
+// pending is a pod whose eviction is waited for, or done.
+type pending struct {
+	uid types.UID
+	Eviction
+	done bool
+}
+
+// New returns a controller that is not yet running.
+func New(_ context.Context, e *env.Env) (*Controller, error) {
+	client, _, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	core := e.Informers.Core().V1()
+	podsByNode, err := bynode.New(core.Pods().Informer())
+	if err != nil {
+		return nil, fmt.Errorf("preparing %s: %w", Name, err)
+	}
+	c := &Controller{
+		clock: e.Clock, client: client, nodes: core.Nodes().Lister(), pods: core.Pods().Lister(),
+		podsByNode: podsByNode, events: e.Recorder.For(Name), known: map[types.NamespacedName]*pending{},
+	}
+	c.loop = loop.New(e.Loop(Name, workers), c)
+	c.loop.Watch(core.Nodes().Informer(), c.wakeForNode)
+	c.loop.Watch(core.Pods().Informer(), c.wakeForPod)
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
+
+// Stats returns what the controller's loop has done so far.
+func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
+
+// wakeForNode wakes the pods of a node whose NoExecute taints changed. Those of a node
+// that is gone are left as they are: what was decided of them stands.
+func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
+	node, ok := ev.Object.(*corev1.Node)
+	if !ok || ev.Type == loop.Deleted {
+		return nil
+	}
+	taints := noExecute(node)
+	old, _ := ev.Old.(*corev1.Node)
+	if old == nil && len(taints) == 0 || old != nil && apiequality.Semantic.DeepEqual(noExecute(old), taints) {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, pod := range c.podsByNode.On(node.Name) {
+		keys = append(keys, loop.KeyOf(pod))
+	}
+	return keys
+}
+
+// wakeForPod wakes a pod that is on a tainted node or was waited for.
+func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
+	pod, ok := ev.Object.(*corev1.Pod)
+	if !ok || pod.Spec.NodeName == "" {
+		return nil
+	}
+	key := loop.KeyOf(pod)
+	if ev.Type == loop.Deleted {
+		if c.get(key) == nil {
+			return nil
+		}
+		return []types.NamespacedName{key}
+	}
+	if old, ok := ev.Old.(*corev1.Pod); ok && old.UID == pod.UID && old.Spec.NodeName == pod.Spec.NodeName &&
+		len(old.Spec.Tolerations) == len(pod.Spec.Tolerations) { // they can only be added
+		return nil
+	}
+	node, err := c.nodes.Get(pod.Spec.NodeName)
+	if c.get(key) == nil && (err != nil || len(noExecute(node)) == 0) {
+		return nil
+	}
+	return []types.NamespacedName{key}
+}
+
+func (c *Controller) get(key types.NamespacedName) *pending {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[key]
+}
+
+// set remembers p; nil forgets.
+func (c *Controller) set(key types.NamespacedName, p *pending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p == nil {
+		delete(c.known, key)
+	} else {
+		c.known[key] = p
+	}
+}
+
+// Reconcile does what is to be done about one pod.
+func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	known := c.get(key)
+	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return loop.Result{}, fmt.Errorf("getting pod %s: %w", key, err)
+	}
+	if err != nil {
+		if known != nil && !known.done {
+			c.report(key, "Cancelling deletion of Pod")
+		}
+		c.set(key, nil)
+		return loop.Result{}, nil
+	}
+	if known != nil && known.uid != pod.UID {
+		known = nil
+		c.set(key, nil)
+	}
+	if known != nil && known.done || pod.DeletionTimestamp != nil || pod.Spec.NodeName == "" {
+		return loop.Result{}, nil
+	}
+	return c.judge(ctx, key, pod, known)
+}
+
+func (c *Controller) judge(ctx context.Context, key types.NamespacedName, pod *corev1.Pod, known *pending) (loop.Result, error) {
+	now := c.clock.Now()
+	d, err := c.decide(pod, known, now)
+	if err != nil {
+		return loop.Result{}, err
+	}
+	switch d.Verb {
+	case Cancel:
+		c.report(key, "Cancelling deletion of Pod")
+		c.set(key, nil)
+	case Wait:
+		c.set(key, &pending{uid: pod.UID, Eviction: d.Eviction})
+		return loop.Result{RequeueAfter: d.Eviction.Due.Sub(now)}, nil
+	case Evict:
+		return loop.Result{}, c.evict(ctx, key, pod)
+	}
+	return loop.Result{}, nil
+}
+
+func (c *Controller) decide(pod *corev1.Pod, known *pending, now time.Time) (Decision, error) {
+	var before *Eviction
+	if known != nil {
+		before = &known.Eviction
+	}
+	node, err := c.nodes.Get(pod.Spec.NodeName)
+	switch {
+	case apierrors.IsNotFound(err) && before != nil:
+		if !now.Before(before.Due) {
+			return Decision{Verb: Evict}, nil
+		}
+		return Decision{Verb: Wait, Eviction: *before}, nil
+	case apierrors.IsNotFound(err):
+		return Decision{}, nil
+	case err != nil:
+		return Decision{}, fmt.Errorf("getting node %s: %w", pod.Spec.NodeName, err)
+	}
+	return Decide(pod.Spec.Tolerations, noExecute(node), before, now), nil
+}
+
+// evict deletes the pod. It is remembered until it is gone, so that it is deleted, and
+// reported, once.
+func (c *Controller) evict(ctx context.Context, key types.NamespacedName, pod *corev1.Pod) error {
+	c.report(key, "Marking for deletion Pod")
+	if err := disruption.Tell(ctx, c.client, pod, deletion, c.clock.Now()); err != nil {
+		return err
+	}
+	err := c.client.CoreV1().Pods(key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &pod.UID},
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting pod %s: %w", key, err)
+	}
+	c.set(key, &pending{uid: pod.UID, done: true})
+	// Its last event may have come before it was remembered.
+	if _, err := c.pods.Pods(key.Namespace).Get(key.Name); apierrors.IsNotFound(err) {
+		c.set(key, nil)
+	}
+	return nil
+}
+
+// report writes the event about a pod that upstream's controller writes.
+func (c *Controller) report(key types.NamespacedName, what string) {
+	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: key.Namespace, Name: key.Name}
+	c.events.Eventf(ref, corev1.EventTypeNormal, "TaintManagerEviction", "%s %s", what, key)
+}
