@@ -121,6 +121,9 @@ func readyBefore(a, b *queuedPod) bool {
 func (q *queue) set(pod *corev1.Pod) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return // an informer may deliver a last event when its handler is removed
+	}
 	known := q.pods[pod.UID]
 	if known == nil {
 		known = &queuedPod{info: NewPodInfo(pod), nominated: pod.Status.NominatedNodeName, index: -1}
