@@ -68,12 +68,10 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind containerKind, lat *
 	a := annotations{pod: pod, container: c.Name, own: kind == initContainer}
 	a.duration(AnnotationReadyDelay, &b.ready)
 	a.duration(AnnotationStopDelay, &b.stops)
-	_, exits := a.get(AnnotationExitCode)
-	if exits && b.runs == forever {
+	if a.int32(AnnotationExitCode, &b.exitCode) && b.runs == forever {
 		b.runs = lat.JobRun
 	}
 	a.duration(AnnotationExitAfter, &b.runs)
-	a.int32(AnnotationExitCode, &b.exitCode)
 	return b
 }
 
@@ -159,12 +157,14 @@ func (a annotations) duration(key string, value *time.Duration) {
 	}
 }
 
-func (a annotations) int32(key string, value *int32) {
-	if text, ok := a.get(key); ok {
-		if n, err := parseExitCode(text); err == nil {
-			*value = n
-		}
+func (a annotations) int32(key string, value *int32) (ok bool) {
+	text, _ := a.get(key)
+	n, err := parseExitCode(text)
+	if err != nil {
+		return false
 	}
+	*value = n
+	return true
 }
 
 func parseDuration(text string) (time.Duration, error) {

@@ -111,14 +111,16 @@ func setContainerStatuses(pod *corev1.Pod, s *podState, status *corev1.PodStatus
 }
 
 func containerStatus(pod *corev1.Pod, ref containerRef, c *container, waiting string) corev1.ContainerStatus {
+	cs := corev1.ContainerStatus{Name: c.name, Image: ref.Image, RestartCount: c.restarts}
 	started := c.phase == running && c.started
-	cs := corev1.ContainerStatus{
-		Name:         c.name,
-		Image:        ref.Image,
-		RestartCount: c.restarts,
-		Started:      &started,
-		// An init container is ready when it has done its work.
-		Ready: c.ready || c.kind == initContainer && succeeded(c),
+	switch c.kind {
+	case initContainer:
+		// It is ready when it has done its work.
+		cs.Started, cs.Ready = &started, succeeded(c)
+	case ephemeralContainer:
+		// Nobody asks whether it is ready.
+	default:
+		cs.Started, cs.Ready = &started, c.ready
 	}
 	if c.phase != created {
 		cs.Image = imageName(c.image)

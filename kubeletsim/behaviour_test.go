@@ -1,0 +1,125 @@
+package kubeletsim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestInterpret(t *testing.T) {
+	tests := []struct {
+		command string // words separated by |
+		code    int32
+		runs    time.Duration
+		ok      bool
+	}{
+		{"", 0, 0, false},
+		{"sleep|5", 0, 5 * time.Second, true},
+		{"sleep|1m|2.5s", 0, 62500 * time.Millisecond, true},
+		{"/bin/sleep|infinity", 0, forever, true},
+		{"sleep|1e300", 0, forever, true},
+		{"sleep|-1", 0, 0, false},
+		{"sleep|x", 0, 0, false},
+		{"sleep", 0, 0, false},
+		{"true", 0, 0, true},
+		{"/usr/bin/false", 1, 0, true},
+		{"exit|1", 0, 0, false}, // no program, only a shell's word
+		{"nginx|-g|daemon off;", 0, 0, false},
+		{"sh|-c|exit 1", 1, 0, true},
+		{"sh|-c|exit 300", 0, 0, false},
+		{"/bin/sh|-ec|sleep 2; echo done && sleep 1\nexit 4; sleep 9", 4, 3 * time.Second, true},
+		{"bash|-c|false && exit 4", 1, 0, true},
+		{"sh|-c|false; true", 0, 0, true},
+		{"sh|-c|echo \"hello\" world", 0, 0, true},
+		{"sh|-c|echo $(date)", 0, 0, false},
+		{"sh|-c|sleep $N", 0, 0, false},
+		{"sh|-c|while true; do echo hi; sleep 1; done", 0, forever, true},
+		{"sh|-c|wget -q x || exit 1", 0, 0, false},
+		{"sh|-c", 0, 0, false},
+		{"sh|script.sh", 0, 0, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.command, func(t *testing.T) {
+			var words []string
+			if tt.command != "" {
+				words = strings.Split(tt.command, "|")
+			}
+			code, runs, ok := interpret(words, nil)
+			if ok != tt.ok || ok && (code != tt.code || runs != tt.runs) {
+				t.Errorf("got %d after %v, %v; want %d after %v, %v", code, runs, ok, tt.code, tt.runs, tt.ok)
+			}
+		})
+	}
+}
+
+func FuzzInterpret(f *testing.F) {
+	f.Add("sleep 1; exit 2")
+	f.Add("while true; do sleep 1; done")
+	f.Add("sleep 9999999999999999999d && sleep infinity")
+	f.Fuzz(func(t *testing.T, script string) {
+		code, runs, ok := interpret([]string{"sh", "-c", script}, nil)
+		if code < 0 || code > 255 || runs < 0 {
+			t.Errorf("%q: %d after %v, %v", script, code, runs, ok)
+		}
+		interpret(strings.Fields(script), nil)
+	})
+}
+
+func TestBehaviour(t *testing.T) {
+	lat := Latencies{JobRun: 7 * time.Second, InitRun: 3 * time.Second, ContainerStop: time.Second}
+	hook := &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 4}}}
+	tests := []struct {
+		name string
+		kind containerKind
+		pod  []func(*corev1.Pod)
+		want behaviour
+	}{
+		{"forever", appContainer, nil, behaviour{runs: forever, stops: time.Second}},
+		{"init", initContainer, nil, behaviour{runs: 3 * time.Second, stops: time.Second}},
+		{"init is not told by the pod", initContainer, []func(*corev1.Pod){annotated("exit-after", "1h")}, behaviour{runs: 3 * time.Second, stops: time.Second}},
+		{"init by name", initContainer, []func(*corev1.Pod){annotated("exit-after.app", "1h")}, behaviour{runs: time.Hour, stops: time.Second}},
+		{"of a job", appContainer, []func(*corev1.Pod){ofJob, policy(corev1.RestartPolicyNever)}, behaviour{runs: 7 * time.Second, stops: time.Second}},
+		{"never restarted", appContainer, []func(*corev1.Pod){policy(corev1.RestartPolicyNever)}, behaviour{runs: forever, stops: time.Second}},
+		{"exit code alone", appContainer, []func(*corev1.Pod){annotated("exit-code", "3")}, behaviour{runs: 7 * time.Second, exitCode: 3, stops: time.Second}},
+		{"annotations win", appContainer, []func(*corev1.Pod){command("sleep", "9"), annotated("exit-after", "1m", "stop-delay", "2m", "ready-delay", "never")},
+			behaviour{runs: time.Minute, ready: forever, stops: 2 * time.Minute}},
+		{"by name", appContainer, []func(*corev1.Pod){annotated("exit-after", "1m", "exit-after.app", "2m", "exit-after.other", "3m")}, behaviour{runs: 2 * time.Minute, stops: time.Second}},
+		{"hook", appContainer, []func(*corev1.Pod){func(pod *corev1.Pod) { pod.Spec.Containers[0].Lifecycle = hook }}, behaviour{runs: forever, stops: 5 * time.Second}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pod := testPod("web", "node-0", tt.pod...)
+			if got := behaviourOf(pod, &pod.Spec.Containers[0], tt.kind, &lat); got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestImageName(t *testing.T) {
+	digest := "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for image, want := range map[string]string{
+		"nginx":                       "docker.io/library/nginx:latest",
+		"nginx:1.2":                   "docker.io/library/nginx:1.2",
+		"me/app":                      "docker.io/me/app:latest",
+		"docker.io/nginx":             "docker.io/library/nginx:latest",
+		"docker.io/me/app:2":          "docker.io/me/app:2",
+		"localhost:5000/app":          "localhost:5000/app:latest",
+		"localhost/app":               "localhost/app:latest",
+		"registry.k8s.io/pause:3.10":  "registry.k8s.io/pause:3.10",
+		"quay.io/a/b/c" + digest:      "quay.io/a/b/c" + digest,
+		"docker.io/library/nginx:1.2": "docker.io/library/nginx:1.2",
+	} {
+		if got := imageName(image); got != want {
+			t.Errorf("imageName(%q) = %q, want %q", image, got, want)
+		}
+	}
+	if got := imageID("quay.io/a/b:1" + digest); got != "quay.io/a/b"+digest {
+		t.Errorf("imageID of a pinned image: %q", got)
+	}
+	if imageID("nginx") != imageID("docker.io/library/nginx:latest") || imageID("nginx") == imageID("nginx:1") {
+		t.Error("imageID does not follow the full name")
+	}
+}

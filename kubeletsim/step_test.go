@@ -1,0 +1,325 @@
+package kubeletsim
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// world is one pod in its simulated runtime, without engine or API.
+type world struct {
+	pod     *corev1.Pod
+	state   podState
+	known   bool
+	now     time.Time
+	wake    time.Time
+	images  map[string]bool
+	missing map[string]string
+	lat     Latencies
+	backoff Backoff
+	log     strings.Builder
+}
+
+func newWorld(pod *corev1.Pod) *world {
+	w := &world{pod: pod, now: epoch, images: map[string]bool{"nginx": true}, missing: map[string]string{}}
+	w.lat.JobRun = time.Second
+	w.backoff.complete()
+	return w
+}
+
+// step does what the engine does, with the API's part done at once.
+func (w *world) step(faults ...fault) {
+	if !w.known {
+		w.known = true
+		w.state = adopt(w.pod, &w.lat, &w.backoff)
+	}
+	out := step(input{
+		pod: w.pod, state: w.state, now: w.now, faults: faults,
+		address:   netip.MustParseAddr("10.244.0.2"),
+		present:   func(image string) bool { return w.images[image] },
+		pullError: func(image string) string { return w.missing[image] },
+		lat:       &w.lat, backoff: &w.backoff,
+	})
+	w.state, w.wake = out.state, out.wake
+	for _, image := range out.images {
+		w.images[image] = true
+	}
+	for _, e := range out.events {
+		w.printf("%-7s %s %s: %s", e.kind, e.fieldPath, e.reason, e.message)
+	}
+	before := summary(w.pod)
+	pod := w.pod.DeepCopy()
+	pod.Status = podStatus(pod, &w.state, "172.18.0.2", w.now)
+	w.pod = pod
+	if after := summary(pod); after != before {
+		w.printf("        %s", after)
+	}
+}
+
+func (w *world) printf(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	fmt.Fprintf(&w.log, "%8s  %s\n", w.now.Sub(epoch), line)
+}
+
+// until goes from wake to wake.
+func (w *world) until(d time.Duration) {
+	end := epoch.Add(d)
+	for !w.wake.IsZero() && !w.wake.After(end) {
+		if w.wake.After(w.now) {
+			w.now = w.wake
+		}
+		w.step()
+	}
+	w.now = end
+}
+
+func (w *world) delete(grace time.Duration) {
+	at, seconds := metav1.NewTime(w.now.Add(grace)), int64(grace/time.Second)
+	w.pod = w.pod.DeepCopy()
+	w.pod.DeletionTimestamp, w.pod.DeletionGracePeriodSeconds = &at, &seconds
+	w.printf("        deleted")
+	w.step()
+}
+
+func summary(pod *corev1.Pod) string {
+	s := &pod.Status
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", s.Phase)
+	if s.Reason != "" {
+		fmt.Fprintf(&b, " (%s)", s.Reason)
+	}
+	for _, list := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
+		for i := range list {
+			c := &list[i]
+			fmt.Fprintf(&b, " %s=%s", c.Name, stateText(c.State))
+			if c.Ready {
+				b.WriteString(",ready")
+			}
+			if c.RestartCount > 0 {
+				fmt.Fprintf(&b, ",restarts=%d", c.RestartCount)
+			}
+			if c.LastTerminationState != (corev1.ContainerState{}) {
+				fmt.Fprintf(&b, ",last=%s", stateText(c.LastTerminationState))
+			}
+		}
+	}
+	for _, c := range s.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			fmt.Fprintf(&b, " !%s", c.Type)
+			if c.Reason != "" {
+				fmt.Fprintf(&b, "(%s)", c.Reason)
+			}
+		}
+	}
+	return b.String()
+}
+
+func stateText(s corev1.ContainerState) string {
+	switch {
+	case s.Running != nil:
+		return "running"
+	case s.Terminated != nil:
+		return fmt.Sprintf("%s:%d", s.Terminated.Reason, s.Terminated.ExitCode)
+	case s.Waiting != nil:
+		return s.Waiting.Reason
+	}
+	return "?"
+}
+
+func annotated(pairs ...string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		for i := 0; i < len(pairs); i += 2 {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, "minikcm.dev/"+pairs[i], pairs[i+1])
+		}
+	}
+}
+
+func policy(p corev1.RestartPolicy) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.RestartPolicy = p }
+}
+
+func command(words ...string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.Containers[0].Command = words }
+}
+
+func ofJob(pod *corev1.Pod) {
+	controls := true
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", Controller: &controls}}
+}
+
+// initially puts init containers with the commands before the pod's own; a name that
+// begins with "side" is a sidecar.
+func initially(containers ...corev1.Container) func(*corev1.Pod) {
+	always := corev1.ContainerRestartPolicyAlways
+	return func(pod *corev1.Pod) {
+		for _, c := range containers {
+			c.Image = "nginx"
+			if strings.HasPrefix(c.Name, "side") {
+				c.RestartPolicy = &always
+			}
+			pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
+		}
+	}
+}
+
+func TestLives(t *testing.T) {
+	crashed := fault{exitCode: 2}
+	tests := []struct {
+		name string
+		pod  []func(*corev1.Pod)
+		play func(w *world)
+	}{
+		{"plain", nil, func(w *world) { w.until(time.Hour); w.delete(30 * time.Second); w.until(2 * time.Hour) }},
+		{"start delay", []func(*corev1.Pod){annotated("start-delay", "3s", "ready-delay", "2s")}, func(w *world) { w.until(time.Hour) }},
+		{"never starts", []func(*corev1.Pod){annotated("start-delay", "never")}, func(w *world) { w.until(time.Hour); w.delete(time.Second) }},
+		{"slow to stop", []func(*corev1.Pod){annotated("stop-delay", "20s")}, func(w *world) { w.delete(30 * time.Second); w.until(time.Hour) }},
+		{"killed", []func(*corev1.Pod){annotated("stop-delay", "never")}, func(w *world) { w.delete(30 * time.Second); w.until(time.Hour) }},
+		{"killed sooner", []func(*corev1.Pod){annotated("stop-delay", "never")}, func(w *world) {
+			w.delete(30 * time.Second)
+			w.until(5 * time.Second)
+			w.delete(2 * time.Second)
+			w.until(time.Hour)
+		}},
+		{"crash loop", []func(*corev1.Pod){annotated("exit-after", "5s", "exit-code", "1")}, func(w *world) { w.until(20 * time.Minute) }},
+		{"crashes far apart", nil, func(w *world) {
+			for _, at := range []time.Duration{time.Hour, time.Hour + time.Minute, 2 * time.Hour, 2*time.Hour + 5*time.Second} {
+				w.until(at)
+				w.step(crashed)
+			}
+			w.until(3 * time.Hour)
+		}},
+		{"ends at once", []func(*corev1.Pod){command("false")}, func(w *world) { w.until(time.Minute) }},
+		{"job", []func(*corev1.Pod){policy(corev1.RestartPolicyNever), ofJob}, func(w *world) { w.until(time.Hour) }},
+		{"job that fails", []func(*corev1.Pod){policy(corev1.RestartPolicyNever), ofJob, command("sh", "-c", "sleep 3; exit 7")}, func(w *world) { w.until(time.Hour) }},
+		{"on failure", []func(*corev1.Pod){policy(corev1.RestartPolicyOnFailure), ofJob}, func(w *world) {
+			w.step(crashed)
+			w.until(time.Hour)
+		}},
+		{"deadline", []func(*corev1.Pod){func(pod *corev1.Pod) { limit := int64(60); pod.Spec.ActiveDeadlineSeconds = &limit }}, func(w *world) { w.until(time.Hour) }},
+		{"init containers", []func(*corev1.Pod){initially(corev1.Container{Name: "one", Command: []string{"sleep", "1"}}, corev1.Container{Name: "two", Command: []string{"sleep", "2"}})},
+			func(w *world) { w.until(time.Hour) }},
+		{"init fails for good", []func(*corev1.Pod){policy(corev1.RestartPolicyNever), initially(corev1.Container{Name: "one", Command: []string{"false"}})}, func(w *world) { w.until(time.Hour) }},
+		{"init fails again and again", []func(*corev1.Pod){initially(corev1.Container{Name: "one", Command: []string{"sh", "-c", "sleep 1 && exit 3"}})}, func(w *world) { w.until(time.Minute) }},
+		{"sidecar", []func(*corev1.Pod){policy(corev1.RestartPolicyNever), ofJob, initially(
+			corev1.Container{Name: "side1", StartupProbe: &corev1.Probe{InitialDelaySeconds: 2}}, corev1.Container{Name: "side2"})}, func(w *world) {
+			w.until(2500 * time.Millisecond)
+			w.step(fault{container: "side1", exitCode: 9})
+			w.until(time.Hour)
+		}},
+		{"probes", []func(*corev1.Pod){func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].StartupProbe = &corev1.Probe{InitialDelaySeconds: 3}
+			pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{InitialDelaySeconds: 5, PeriodSeconds: 10, SuccessThreshold: 2}
+		}}, func(w *world) { w.until(time.Hour) }},
+		{"readiness gate", []func(*corev1.Pod){func(pod *corev1.Pod) {
+			pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/open"}}
+		}}, func(w *world) {
+			w.pod.Status.Conditions = append(w.pod.Status.Conditions, corev1.PodCondition{Type: "example.com/open", Status: corev1.ConditionTrue})
+			w.step()
+		}},
+		{"unready", nil, func(w *world) {
+			w.step(fault{kind: unready, message: "no"})
+			w.until(time.Minute)
+			w.step(fault{kind: readyAgain})
+		}},
+		{"image missing", []func(*corev1.Pod){func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "gone:1" }, annotated("pull-error", "not found")}, func(w *world) {
+			w.until(time.Minute)
+			delete(w.pod.Annotations, AnnotationPullError)
+			w.until(time.Hour)
+		}},
+		{"image changed", nil, func(w *world) {
+			w.until(time.Minute)
+			w.pod.Spec.Containers[0].Image = "nginx:2"
+			w.step()
+			w.until(time.Hour)
+		}},
+		{"container policy", []func(*corev1.Pod){policy(corev1.RestartPolicyNever), ofJob, func(pod *corev1.Pod) {
+			never := corev1.ContainerRestartPolicyNever
+			pod.Spec.Containers[0].RestartPolicy = &never
+			pod.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{
+				Action:    corev1.ContainerRestartRuleActionRestart,
+				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{2}},
+			}}
+		}}, func(w *world) {
+			w.step(crashed)
+			w.step(fault{exitCode: 3})
+			w.until(time.Hour)
+		}},
+		{"ephemeral container", nil, func(w *world) {
+			w.pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "busybox"}}}
+			w.step()
+			w.delete(time.Second)
+		}},
+		{"bad annotations", []func(*corev1.Pod){annotated("exit-after", "soon", "exit-code.app", "256")}, func(w *world) { w.until(time.Hour) }},
+		{"host network", []func(*corev1.Pod){func(pod *corev1.Pod) { pod.Spec.HostNetwork = true }}, func(w *world) { w.printf("%s", w.pod.Status.PodIP) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(testPod("web", "node-0", tt.pod...))
+			w.step()
+			tt.play(w)
+			golden(t, tt.name, w.log.String())
+		})
+	}
+}
+
+// A pod that is taken over in the middle of its life goes on as it would have.
+func TestAdopt(t *testing.T) {
+	pod := testPod("web", "node-0", annotated("exit-after", "20s", "exit-code", "1"))
+	straight := newWorld(pod)
+	straight.step()
+	straight.until(12 * time.Minute)
+	for at := time.Second; at < 5*time.Minute; at += 7 * time.Second {
+		w := newWorld(pod)
+		w.step()
+		w.until(at)
+		w.known = false
+		w.step()
+		w.until(12 * time.Minute)
+		if diff := cmp.Diff(states(straight.log.String()), states(w.log.String())); diff != "" {
+			t.Fatalf("taken over after %v (-without +with):\n%s", at, diff)
+		}
+	}
+}
+
+// states leaves the events out of a log: what was reported before the restart may be
+// reported again.
+func states(log string) []string {
+	var lines []string
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "web=") || strings.Contains(line, "app=") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".txt")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("differs from %s (-want +got):\n%s", path, diff)
+	}
+}
