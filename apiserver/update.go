@@ -208,6 +208,8 @@ func (rq *request) checkVersion(obj, old runtime.Object) error {
 		return nil
 	case "", "0":
 		if !rq.row.Strategy.ForbidUnconditionalUpdate {
+			// Whatever is there is what the client wants to replace.
+			m.SetResourceVersion(o.GetResourceVersion())
 			return nil
 		}
 		return invalid(rq.row, rq.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), m.GetResourceVersion(), "must be specified for an update")})
