@@ -62,6 +62,7 @@ func (b *body) Close() error {
 // count goes through the frames that begin or end in data.
 func (b *body) count(data []byte) {
 	begun := len(b.partial) > 0
+	kept := begun // data is what b.partial holds
 	if begun {
 		b.partial = append(b.partial, data...)
 		data = b.partial
@@ -70,14 +71,15 @@ func (b *body) count(data []byte) {
 		if !begun {
 			b.flow.begin(b.turn, b.initial)
 		}
-		begun = false
 		frame, rest, whole := b.scan(data)
 		if !whole {
-			b.partial = append(b.partial[:0], data...)
+			if !kept {
+				b.partial = append(b.partial[:0], data...)
+			}
 			return
 		}
 		b.whole(frame)
-		data = rest
+		begun, kept, data = false, false, rest
 	}
 	b.partial = b.partial[:0]
 }
