@@ -113,9 +113,3 @@ func podGracePeriod(obj runtime.Object, asked *int64) int64 {
 	}
 	return period
 }
-
-func setEphemeralContainers(pod, sent *corev1.Pod) error {
-	pod.Spec.EphemeralContainers = sent.Spec.EphemeralContainers
-	defaultPod(pod)
-	return nil
-}
