@@ -23,7 +23,9 @@ func TestMessages(t *testing.T) {
 	}{
 		{"no nodes", nil, nil, testPod("p"), "no nodes available to schedule pods"},
 		{
-			"reasons are counted and sorted", []*corev1.Node{testNode("a"), testNode("b"), testNode("c", tainted("t", corev1.TaintEffectNoSchedule))}, nil,
+			"reasons are counted and sorted",
+			[]*corev1.Node{testNode("a"), testNode("b"), testNode("c", tainted("t", corev1.TaintEffectNoSchedule))},
+			nil,
 			testPod("p", requests("cpu", "5", "memory", "9Gi")),
 			"0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu, 2 Insufficient memory. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
 		},
@@ -44,7 +46,8 @@ func TestMessages(t *testing.T) {
 			"0/3 nodes are available: 3 Insufficient cpu.",
 		},
 		{
-			"victims would not be enough", testNodes(1), []*corev1.Pod{testPod("a", onNode("node-0"), requests("cpu", "2"), priority(9)), testPod("b", onNode("node-0"), requests("cpu", "2"))},
+			"victims would not be enough", testNodes(1),
+			[]*corev1.Pod{testPod("a", onNode("node-0"), requests("cpu", "2"), priority(9)), testPod("b", onNode("node-0"), requests("cpu", "2"))},
 			testPod("p", requests("cpu", "3"), priority(5)),
 			"0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Insufficient cpu.",
 		},

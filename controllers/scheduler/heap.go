@@ -18,8 +18,6 @@ func (h *podHeap) len() int { return len(h.items.pods) }
 
 func (h *podHeap) push(q *queuedPod) { heap.Push(&h.items, q) }
 
-func (h *podHeap) pop() *queuedPod { return heap.Pop(&h.items).(*queuedPod) }
-
 func (h *podHeap) peek() *queuedPod { return h.items.pods[0] }
 
 func (h *podHeap) remove(q *queuedPod) { heap.Remove(&h.items, q.index) }
