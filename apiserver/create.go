@@ -96,9 +96,16 @@ func (s *Server) ensure(ctx context.Context, obj runtime.Object) error {
 		return err
 	}
 	objects := s.objects(row)
-	_, err = objects.Create(ctx, objects.Key(m.GetNamespace(), m.GetName()), obj, false)
-	if apierrors.IsAlreadyExists(err) {
+	key := objects.Key(m.GetNamespace(), m.GetName())
+	_, err = objects.Create(ctx, key, obj, false)
+	switch {
+	case apierrors.IsAlreadyExists(err):
 		return nil
+	case apierrors.IsInvalid(err):
+		// What it asks for may be taken by itself (the kubernetes Service's address).
+		if _, missing := objects.Get(ctx, key, m.GetName()); missing == nil {
+			return nil
+		}
 	}
 	return err
 }
