@@ -3,6 +3,7 @@ package kubeletsim
 import (
 	"strconv"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +30,10 @@ type podEntry struct {
 	// known is whether state has begun.
 	known bool
 	state podState
+	// settled is the resourceVersion that the API had when all had been done about the
+	// pod until wake; empty when something is left to do.
+	settled string
+	wake    time.Time
 	// returned is whether the pod's address has been given back.
 	returned bool
 	failures int

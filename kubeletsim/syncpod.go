@@ -3,6 +3,7 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"strconv"
 	"time"
@@ -33,6 +34,10 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		k.due.set(key, time.Time{})
 		return
 	}
+	if e.settled != "" && e.settled == pod.ResourceVersion && len(faults) == 0 && (e.wake.IsZero() || e.wake.After(k.opts.Clock.Now())) {
+		// The echo of an own write.
+		return
+	}
 	ctx = cause.With(ctx, revisionsOf(pod))
 	if !e.known {
 		e.known = true
@@ -42,21 +47,21 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	e.state = out.state
 	e.dealt(len(faults))
 	n.addImages(out.images)
-	err := k.tell(ctx, e, pod, n)
+	settled, err := k.tell(ctx, e, pod, n)
 	k.report(n, pod, out.events)
 	if ctx.Err() != nil {
 		return
 	}
-	wake := out.wake
+	e.settled, e.wake = settled, out.wake
 	if err != nil {
 		retry := k.retryAt(e, pod, err)
-		if wake.IsZero() || retry.Before(wake) {
-			wake = retry
+		if e.wake.IsZero() || retry.Before(e.wake) {
+			e.wake = retry
 		}
 	} else {
 		e.failures = 0
 	}
-	k.due.set(key, wake)
+	k.due.set(key, e.wake)
 }
 
 // step lends the pod an address for as long as the step takes.
@@ -81,32 +86,43 @@ func (k *Kubelet) step(e *podEntry, pod *corev1.Pod, n *node, faults []fault) ou
 }
 
 // tell writes the pod's status if it differs from what the API has, and removes a
-// pod that was to be deleted and has ended.
-func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *node) error {
+// pod that was to be deleted and has ended. It returns the resourceVersion that is
+// in accord with the pod's state; empty when there is none.
+func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *node) (string, error) {
+	seen := pod
 	pod, err := k.writeStatus(ctx, e, pod, n)
 	if err != nil {
-		return ignoreGone(err)
+		return "", ignoreGone(err)
+	}
+	if pod.Generation != seen.Generation || !pod.DeletionTimestamp.Equal(seen.DeletionTimestamp) || !maps.Equal(pod.Annotations, seen.Annotations) {
+		// The status had to be written onto a pod that asks for something else by now,
+		// whose coming will not be told apart from the echo of this write.
+		k.queue.add(podKey(string(pod.UID)))
+		return "", nil
 	}
 	if !e.state.ended {
-		return nil
+		return pod.ResourceVersion, nil
 	}
 	if !e.returned && e.state.address.IsValid() {
 		e.returned = true
 		n.giveBack(e.state.address)
 	}
 	if !removable(pod) {
-		return nil
+		return pod.ResourceVersion, nil
 	}
 	now := int64(0)
 	err = k.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: &now,
 		Preconditions:      &metav1.Preconditions{UID: &pod.UID},
 	})
-	if apierrors.IsConflict(err) {
+	switch {
+	case err == nil:
+		return pod.ResourceVersion, nil
+	case apierrors.IsConflict(err):
 		// The name belongs to another pod by now.
-		return nil
+		return "", nil
 	}
-	return ignoreGone(err)
+	return "", ignoreGone(err)
 }
 
 // removable is whether a pod waits for its kubelet only. With a grace period of 0
@@ -147,10 +163,7 @@ func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 			return nil, apierrors.NewNotFound(corev1.Resource("pods"), pod.Name)
 		}
 		pod = fresh
-		if e.observe(fresh) {
-			// Whatever changed may ask for more than a new status.
-			k.queue.add(podKey(string(pod.UID)))
-		}
+		e.observe(fresh)
 	}
 	return nil, fmt.Errorf("writing the status of pod %s: %w", klog.KObj(pod), err)
 }
