@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
@@ -183,7 +184,7 @@ func (c *cluster) checkConverged() {
 	wanted := int(*d.Spec.Replicas)
 	all, active, ready := c.pods()
 	if all != wanted || active != wanted || ready != wanted {
-		c.t.Fatalf("%d replicas are wanted; there are %d pods, %d of them active, %d ready", wanted, all, active, ready)
+		c.t.Fatalf("%d replicas are wanted; there are %d pods, %d of them active, %d ready\n%s", wanted, all, active, ready, c.dump())
 	}
 	s := d.Status
 	if n := int32(wanted); s.Replicas != n || s.UpdatedReplicas != n || s.AvailableReplicas != n || s.ReadyReplicas != n ||
@@ -201,6 +202,23 @@ func (c *cluster) checkConverged() {
 	if limit := int(*d.Spec.RevisionHistoryLimit); old > limit {
 		c.t.Fatalf("%d old ReplicaSets are left, %d are to be kept", old, limit)
 	}
+}
+
+// dump describes the world for an error message.
+func (c *cluster) dump() string {
+	text := ""
+	for _, d := range modeltest.List[*appsv1.Deployment](c.World) {
+		text += fmt.Sprintf("Deployment generation %d image %s strategy %s status %+v\n", d.Generation, d.Spec.Template.Spec.Containers[0].Image, d.Spec.Strategy.Type, d.Status)
+	}
+	for _, rs := range modeltest.List[*appsv1.ReplicaSet](c.World) {
+		text += fmt.Sprintf("ReplicaSet %s image %s generation %d size %d owners %d annotations %v status %+v\n", rs.Name,
+			rs.Spec.Template.Spec.Containers[0].Image, rs.Generation, *rs.Spec.Replicas, len(rs.OwnerReferences), rs.Annotations, rs.Status)
+	}
+	for _, pod := range modeltest.List[*corev1.Pod](c.World) {
+		text += fmt.Sprintf("Pod %s of %s image %s phase %s ready %v deleted %v\n", pod.Name, owned.ControllerUID(pod),
+			pod.Spec.Containers[0].Image, pod.Status.Phase, owned.Ready(pod), pod.DeletionTimestamp != nil)
+	}
+	return text
 }
 
 func between(low, high int) *rapid.Generator[int] { return rapid.IntRange(low, high) }
@@ -325,12 +343,22 @@ func (c *cluster) history() {
 	c.Crashes = false
 	c.user(func(d *appsv1.Deployment) { d.Spec.Paused = false })
 	c.settle()
-	// Ended pods are the garbage collectors' business.
+	c.collectGarbage()
+	c.settle()
+	c.checkConverged()
+}
+
+// collectGarbage removes what is the garbage collectors' business: pods that have
+// ended, pods whose ReplicaSet has gone from the history, and orphans that only
+// such a one would have adopted.
+func (c *cluster) collectGarbage() {
+	hashes, uids := map[string]bool{}, map[types.UID]bool{"": true}
+	modeltest.Each(c.World, func(rs *appsv1.ReplicaSet) {
+		hashes[rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey]], uids[rs.UID] = true, true
+	})
 	for _, pod := range modeltest.List[*corev1.Pod](c.World) {
-		if owned.Ended(pod) {
+		if owned.Ended(pod) || !uids[owned.ControllerUID(pod)] || !hashes[pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]] {
 			c.World.Remove(pod)
 		}
 	}
-	c.settle()
-	c.checkConverged()
 }
