@@ -2,7 +2,6 @@ package minikcmtest
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -86,33 +85,12 @@ func (c *Cluster) Eventually(what string, check func(ctx context.Context, client
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), waitTimeout)
 	defer cancel()
-	if err := c.until(ctx, check); err != nil {
-		c.t.Fatalf("waiting for %s: %v", what, err)
-	}
-}
-
-func (c *Cluster) until(ctx context.Context, check func(context.Context, kubernetes.Interface) error) error {
-	done := make(chan struct{})
 	var last error
-	go func() {
-		defer close(done)
-		for {
-			// The channel is taken before the look, so that no change is missed.
-			changes := c.Writes().Changed()
-			if last = check(ctx, c.Client()); last == nil {
-				return
-			}
-			select {
-			case <-changes:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	err := c.Wait(ctx, done)
-	<-done
-	if last != nil {
-		return fmt.Errorf("%w (in flight: %s)", last, c.Ledger())
+	err := c.Until(ctx, func(ctx context.Context) (bool, error) {
+		last = check(ctx, c.Client())
+		return last == nil, nil
+	}, nil)
+	if err != nil {
+		c.t.Fatalf("waiting for %s: %v: %v (in flight: %s)", what, err, last, c.Ledger())
 	}
-	return err
 }

@@ -79,34 +79,33 @@ func (c *Count) title() string {
 }
 
 func (e *Expect) run(ctx context.Context, r *run) error {
-	var sources []source
 	var checks []func(ctx context.Context) error
-	add := func(client resourceClient, err error, check func(ctx context.Context) error) error {
-		sources, checks = append(sources, source{client: client}), append(checks, check)
+	add := func(err error, check func(ctx context.Context) error) error {
+		checks = append(checks, check)
 		return err
 	}
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		client, err := r.resource(o.GroupVersionKind(), o.GetNamespace())
-		if err := add(client, err, func(ctx context.Context) error { return o.present(ctx, client) }); err != nil {
+		if err := add(err, func(ctx context.Context) error { return o.present(ctx, client) }); err != nil {
 			return err
 		}
 	}
 	for i := range e.Absent {
 		o := &e.Absent[i]
 		client, err := r.resource(o.GroupVersionKind(), o.GetNamespace())
-		if err := add(client, err, func(ctx context.Context) error { return o.absent(ctx, client) }); err != nil {
+		if err := add(err, func(ctx context.Context) error { return o.absent(ctx, client) }); err != nil {
 			return err
 		}
 	}
 	for i := range e.Counts {
 		c := &e.Counts[i]
 		client, err := r.target(c.Target, c.Namespace)
-		if err := add(client, err, func(ctx context.Context) error { return c.holds(ctx, client) }); err != nil {
+		if err := add(err, func(ctx context.Context) error { return c.holds(ctx, client) }); err != nil {
 			return err
 		}
 	}
-	return r.within(ctx, time.Duration(e.Within), sources, func(ctx context.Context) error {
+	return r.within(ctx, time.Duration(e.Within), func(ctx context.Context) error {
 		var errs []error
 		for _, check := range checks {
 			err := check(ctx)

@@ -115,7 +115,7 @@ func (w *Wait) run(ctx context.Context, r *run) error {
 		}
 		return w.parsed.holds(o)
 	}
-	return r.within(ctx, time.Duration(w.Within), []source{{client: client}}, look)
+	return r.within(ctx, time.Duration(w.Within), look)
 }
 
 func (w *Wait) lookAll(ctx context.Context, client lister) error {

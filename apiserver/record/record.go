@@ -31,12 +31,12 @@ type Write struct {
 
 // Log is a bounded record of writes. It is safe for concurrent use.
 type Log struct {
-	mu       sync.Mutex
-	capacity int
-	ring     []Write
-	total    int64
-	// changed is closed by the next Add; nil while nobody waits for it.
-	changed chan struct{}
+	mu        sync.Mutex
+	capacity  int
+	ring      []Write
+	total     int64
+	observers map[int]func(*Write)
+	nextID    int
 }
 
 // DefaultCapacity is how many writes a Log keeps unless told otherwise.
@@ -61,20 +61,28 @@ func (l *Log) Add(w Write) {
 		l.ring[l.total%int64(l.capacity)] = w
 	}
 	l.total++
-	if l.changed != nil {
-		close(l.changed)
-		l.changed = nil
+	for _, observe := range l.observers {
+		observe(&w)
 	}
 }
 
-// Changed returns a channel that is closed by the next write.
-func (l *Log) Changed() <-chan struct{} {
+// Observe calls observe with every write from now on, until the function that it
+// returns is called. The call is made within the request that wrote, so that the
+// ledger still counts it; observe must be quick, and must not call the Log.
+func (l *Log) Observe(observe func(*Write)) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.changed == nil {
-		l.changed = make(chan struct{})
+	if l.observers == nil {
+		l.observers = map[int]func(*Write){}
 	}
-	return l.changed
+	id := l.nextID
+	l.nextID++
+	l.observers[id] = observe
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.observers, id)
+	}
 }
 
 // Writes returns the kept writes that match, oldest first; a nil match is all.

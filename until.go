@@ -1,0 +1,97 @@
+package minikcm
+
+import (
+	"context"
+	"sync"
+
+	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/clock"
+)
+
+// Until calls look at once and then after every write to the cluster, until it says
+// that it is done or fails. Virtual time runs meanwhile, but never between a write
+// and the look at what it did: what look waits for is seen at the very time at which
+// it happened. raise, given to arm, asks for one more look, from a timer for example;
+// arm may be nil.
+func (c *Cluster) Until(ctx context.Context, look func(ctx context.Context) (done bool, err error), arm func(raise func())) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &signal{ledger: c.ledger, raised: make(chan struct{}, 1)}
+	defer s.drop()
+	defer c.Writes().Observe(func(*record.Write) { s.raise() })()
+	s.raise()
+	if arm != nil {
+		arm(s.raise)
+	}
+	done := make(chan struct{})
+	var outcome error
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		defer close(done)
+		outcome = s.follow(ctx, look)
+	})
+	err := c.Wait(ctx, done)
+	cancel()
+	looking.Wait()
+	if err != nil {
+		return err
+	}
+	return outcome
+}
+
+// signal says that there is something to look at. From its being raised until it has
+// been looked at, an event is in flight.
+type signal struct {
+	ledger *clock.Ledger
+	raised chan struct{}
+
+	mu      sync.Mutex
+	up      bool
+	dropped bool
+}
+
+func (s *signal) raise() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.up || s.dropped {
+		return
+	}
+	s.up = true
+	s.ledger.Begin(clock.Event, 1)
+	s.raised <- struct{}{}
+}
+
+// lower takes the signal down; what comes from now on raises it again. The caller
+// ends the event.
+func (s *signal) lower() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.up = false
+}
+
+// drop ends the event that nobody looks at any more.
+func (s *signal) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped = true
+	if s.up {
+		s.up = false
+		s.ledger.End(clock.Event, 1)
+	}
+}
+
+func (s *signal) follow(ctx context.Context, look func(ctx context.Context) (bool, error)) error {
+	for {
+		select {
+		case <-s.raised:
+			s.lower()
+			done, err := look(ctx)
+			s.ledger.End(clock.Event, 1)
+			if done || err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
