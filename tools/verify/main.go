@@ -20,6 +20,7 @@ func checks() []check {
 		{"sizes", checkSizes},
 		{"shape", checkShape},
 		{"docs", checkDocs},
+		{"links", checkLinks},
 	}
 }
 

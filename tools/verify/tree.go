@@ -16,8 +16,10 @@ const module = "minikcm.dev/minikcm"
 
 // tree is the repository's Go files, parsed, and what was found wrong with them.
 type tree struct {
+	fsys     fs.FS
 	fset     *token.FileSet
 	files    []*file
+	markdown []string // paths
 	check    string
 	problems []string
 }
@@ -32,16 +34,19 @@ type file struct {
 	allowed   map[int]bool // lines that say verify:allow
 }
 
-// load parses every Go file of the module at the root of fsys. Folders with a
+// load parses every Go file of the module at the root of fsys, and finds its Markdown. Folders with a
 // go.mod of their own, testdata and hidden folders are none of it.
 func load(fsys fs.FS) (*tree, error) {
-	t := &tree{fset: token.NewFileSet()}
+	t := &tree{fsys: fsys, fset: token.NewFileSet()}
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if d.IsDir() {
 			return skip(fsys, name)
+		}
+		if strings.HasSuffix(name, ".md") {
+			t.markdown = append(t.markdown, name)
 		}
 		if !strings.HasSuffix(name, ".go") {
 			return nil

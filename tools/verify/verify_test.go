@@ -61,6 +61,8 @@ func TestChecks(t *testing.T) {
 		"second comment":      {"store/a.go", "// Package store is more.\npackage store\n", "is in doc.go"},
 		"testdata":            {"store/testdata/a.go", "package broken", ""},
 		"no doc":              {"store/deeper/a.go", "package deeper\n", "no doc.go"},
+		"good link":           {"docs/a.md", "[doc](../doc.go), [there](https://example.invalid/x), [here](#x)", ""},
+		"dead link":           {"docs/a.md", "see\n[doc](../gone.go#x)", "docs/a.md:2: the link to ../gone.go"},
 		"empty doc":           {"store/deeper/doc.go", "package deeper\n", "the package has no comment"},
 	} {
 		t.Run(name, func(t *testing.T) {
