@@ -91,6 +91,7 @@ func (c *Controller) reconcilePod(ctx context.Context, key types.NamespacedName)
 	}
 	updated := pod.DeepCopy()
 	updated.Status.Conditions[i].Status = corev1.ConditionFalse
+	updated.Status.Conditions[i].ObservedGeneration = pod.Generation
 	updated.Status.Conditions[i].LastTransitionTime = metav1.NewTime(c.clock.Now())
 	_, err = c.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, updated, metav1.UpdateOptions{})
 	switch {
