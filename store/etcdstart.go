@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net/url"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 
 	"minikcm.dev/minikcm/clock"
 )
@@ -31,8 +33,15 @@ const (
 	snapshotCount = 5000
 	catchUpCount  = 1
 
+	// walSegmentBytes is allocated twice at the start. etcd's own 64 MB would be
+	// memory where temporary files are.
+	walSegmentBytes = 8 << 20
+
 	brokenStopTimeout = 3 * time.Second
 )
+
+// setWALSegmentSize is done once: etcd has this setting only for a whole process.
+var setWALSegmentSize = sync.OnceFunc(func() { wal.SegmentSizeBytes = walSegmentBytes })
 
 func etcdConfig(dir string, opts EmbeddedOptions, f *failure) *embed.Config {
 	cfg := embed.NewConfig()
@@ -58,6 +67,7 @@ func etcdConfig(dir string, opts EmbeddedOptions, f *failure) *embed.Config {
 // startEtcd returns when the server takes writes. etcd ends the process when it
 // finds its files damaged; here that ends only the goroutine it happens on.
 func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd, error) {
+	setWALSegmentSize()
 	var (
 		etcd *embed.Etcd
 		err  error
