@@ -58,6 +58,7 @@ func TestChecks(t *testing.T) {
 		"long file":           {"store/a.go", "package store\n" + strings.Repeat("// a line\n", maxFile), "the file has 601 lines"},
 		"init":                {"store/a.go", "package store\nfunc init() {}\n", "init function"},
 		"context":             {"store/a.go", "package store\nimport \"context\"\ntype t struct { ctx context.Context }\n", "a context in a struct"},
+		"context of its own":  {"store/a.go", "package store\nimport \"context\"\ntype t struct { ctx context.Context; cancel context.CancelFunc }\n", ""},
 		"second comment":      {"store/a.go", "// Package store is more.\npackage store\n", "is in doc.go"},
 		"testdata":            {"store/testdata/a.go", "package broken", ""},
 		"no doc":              {"store/deeper/a.go", "package deeper\n", "no doc.go"},
