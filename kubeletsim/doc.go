@@ -2,10 +2,49 @@
 // Nodes, keeps their leases and conditions, and takes the pods that are bound to
 // them through the life that a kubelet and a container runtime would give them.
 // One engine with one timer heap serves all nodes; there is no goroutine a pod or
-// a node. What a pod does is decided by a pure function from the pod, the
+// a node. What a pod does is decided by a pure function (step) from the pod, the
 // simulated runtime's state and the cluster's time; everything that the API shows
 // was done by that simulation. It knows the apiserver only as a client.
 //
-// Pods and their templates may tell how they behave by annotations; see
-// Annotations for the list.
+// # What containers do
+//
+// No image is fetched and no process runs. What a container does is taken from the
+// first of these that says something:
+//
+//   - the pod's annotations (see the constants): minikcm.dev/exit-after: 5s,
+//     minikcm.dev/exit-code: "1", minikcm.dev/start-delay, minikcm.dev/ready-delay,
+//     minikcm.dev/stop-delay, minikcm.dev/pull-error. With a container's name
+//     appended, as in minikcm.dev/exit-after.web, they are for that container only;
+//     init containers listen to these only. What cannot be read is ignored, and a
+//     Warning event with the reason InvalidSimulation says so.
+//   - its command, if that does nothing but take time and exit: sleep 5, sleep
+//     infinity, true, false, and sh -c (or bash) with these, exit N, echo and ":" in
+//     a sequence of ; or &&, or an endless while true.
+//   - otherwise an init container takes Latencies.InitRun; a container of a pod that
+//     a Job controls, unless its restartPolicy is Always, takes Latencies.JobRun (1s)
+//     and exits with 0; every other container runs until it is stopped.
+//
+// Probes succeed when their initialDelaySeconds have passed since the container's
+// start (the readiness probe's are counted from the startup probe's success).
+// A container that is told to stop exits with 0 at once, or after its stop-delay and
+// its preStop hook, if that is a sleep; the grace period ends what takes longer,
+// with 137. A container that ended is started again by the rules of restartPolicy
+// (the pod's and its own), the first time at once, then with the back-off of
+// Backoff.
+//
+// Pulling an image takes no time. A node has the images that its containers were
+// started from; with imagePullPolicy Never they count as present. Container, image,
+// machine and boot IDs are made from names and UIDs.
+//
+// # Faults
+//
+// Crash, OOMKill, Unready, FailImage, StopNode and StartNode break things from
+// outside; AddNode and AddNodes add nodes to a running cluster. A Node that is
+// deleted through the API takes its machine with it until StartNode.
+//
+// # Restarts of the process
+//
+// All state that matters is in the API: nodes that carry AnnotationNode and pods
+// that have a status are taken over as they are, with their addresses, and what had
+// been running runs on.
 package kubeletsim

@@ -3,14 +3,15 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"minikcm.dev/minikcm/clock"
@@ -28,12 +29,12 @@ type cluster struct {
 	kubelet *Kubelet
 }
 
-func newCluster(t *testing.T, opts Options, objects ...*corev1.Pod) *cluster {
+func newCluster(t *testing.T, opts Options, objects ...runtime.Object) *cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	c := &cluster{t: t, ctx: ctx, client: fake.NewClientset(), ledger: clock.NewLedger()}
-	for _, pod := range objects {
-		if err := c.client.Tracker().Add(pod); err != nil {
+	for _, object := range objects {
+		if err := c.client.Tracker().Add(object); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,7 +59,8 @@ func newCluster(t *testing.T, opts Options, objects ...*corev1.Pod) *cluster {
 	return c
 }
 
-// advance moves the clock on in small steps, until the condition holds.
+// until returns when the condition holds, which is looked at whenever a pod or a node
+// has changed.
 func (c *cluster) until(what string, condition func() bool) {
 	c.t.Helper()
 	w, err := c.client.CoreV1().Pods("").Watch(c.ctx, metav1.ListOptions{})
@@ -81,6 +83,17 @@ func (c *cluster) until(what string, condition func() bool) {
 	}
 }
 
+// eventually is until for what no watch tells.
+func (c *cluster) eventually(what string, condition func() bool) {
+	c.t.Helper()
+	for !condition() {
+		if c.ctx.Err() != nil {
+			c.t.Fatalf("waiting until %s: %v", what, c.ctx.Err())
+		}
+		goruntime.Gosched()
+	}
+}
+
 func (c *cluster) advance(d time.Duration) {
 	c.t.Helper()
 	if err := c.clock.Advance(c.ctx, d); err != nil {
@@ -97,6 +110,17 @@ func (c *cluster) pod(name string) *corev1.Pod {
 		c.t.Fatal(err)
 	}
 	return pod
+}
+
+func (c *cluster) node(name string) *corev1.Node {
+	node, err := c.client.CoreV1().Nodes().Get(c.ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return node
 }
 
 func (c *cluster) create(pod *corev1.Pod) {
@@ -185,10 +209,8 @@ func TestPodLivesAndEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.until("the pod is gone", func() bool { return c.pod("web") == nil })
-	for _, action := range c.client.Actions() {
-		if action.GetVerb() == string(watch.Deleted) {
-			t.Logf("%v", action)
-		}
+	if got := c.kubelet.nodes.get("node-0").lend(); got.String() != "10.244.0.3" {
+		t.Errorf("the next address is %v", got)
 	}
 }
 

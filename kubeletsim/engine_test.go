@@ -1,0 +1,168 @@
+package kubeletsim
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	k8stesting "k8s.io/client-go/testing"
+)
+
+func TestManyPodsGetDifferentAddresses(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 2})
+	const n = 100
+	for i := range n {
+		c.create(testPod(fmt.Sprintf("web-%d", i), fmt.Sprintf("node-%d", i%2)))
+	}
+	seen := map[string]bool{}
+	for i := range n {
+		name := fmt.Sprintf("web-%d", i)
+		c.until(name+" is ready", func() bool { return isReady(c.pod(name)) })
+		ip := c.pod(name).Status.PodIP
+		if seen[ip] {
+			t.Errorf("%s has %s, as another pod has", name, ip)
+		}
+		seen[ip] = true
+	}
+}
+
+// A second run over the same API goes on with the pods that the first left.
+func TestTakeOver(t *testing.T) {
+	running := testPod("old", "node-7")
+	w := newWorld(running)
+	w.step()
+	old := w.pod
+	old.Status.PodIP, old.Status.PodIPs = "10.244.3.2", []corev1.PodIP{{IP: "10.244.3.2"}}
+	ended := testPod("ended", "node-7", func(pod *corev1.Pod) {
+		pod.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, PodIP: "10.244.3.3", StartTime: &metav1.Time{Time: epoch}}
+	})
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "node-7", Annotations: map[string]string{AnnotationNode: simulated}},
+		Spec:       corev1.NodeSpec{PodCIDR: "10.244.3.0/24"},
+		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "172.18.0.2"}}},
+	}
+	c := newCluster(t, Options{Nodes: 1}, old, ended, node)
+	c.until("the old node is ready", func() bool { return nodeReady(c, "node-7") })
+	c.until("the new node is ready", func() bool { return nodeReady(c, "node-0") })
+	c.create(testPod("new", "node-7"))
+	c.until("the new pod is ready", func() bool { return isReady(c.pod("new")) })
+	if got := c.pod("new").Status.PodIP; got != "10.244.3.3" {
+		t.Errorf("new pod has %s, want what the ended one gave back", got)
+	}
+	if got := c.pod("old").Status; got.PodIP != "10.244.3.2" || got.ContainerStatuses[0].RestartCount != 0 || got.HostIP != "172.18.0.2" {
+		t.Errorf("old pod: %+v", got)
+	}
+	if got := c.node("node-0"); got.Spec.PodCIDR != "10.244.4.0/24" || addressOf(got) != "172.18.0.3" {
+		t.Errorf("new node has %s and %s", got.Spec.PodCIDR, addressOf(got))
+	}
+}
+
+func TestStoppedNode(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1})
+	c.create(testPod("web", "node-0", annotated("exit-after", "1m")))
+	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
+	if err := c.kubelet.StopNode("node-0"); err != nil {
+		t.Fatal(err)
+	}
+	before := len(c.client.Actions())
+	c.create(testPod("late", "node-0"))
+	c.advance(10 * time.Minute)
+	for _, action := range c.client.Actions()[before+1:] {
+		t.Errorf("while the node was stopped: %s %s", action.GetVerb(), action.GetResource().Resource)
+	}
+	if err := c.kubelet.StartNode("node-0"); err != nil {
+		t.Fatal(err)
+	}
+	c.until("the late pod is ready", func() bool { return isReady(c.pod("late")) })
+	c.until("the pod has restarted", func() bool { return c.pod("web").Status.ContainerStatuses[0].RestartCount == 1 })
+	for _, err := range []error{
+		c.kubelet.StopNode("nobody"), c.kubelet.StartNode("nobody"), c.kubelet.AddNode(NodeSpec{}), c.kubelet.AddNode(NodeSpec{Name: "node-0"}),
+		c.kubelet.Crash(types.NamespacedName{Namespace: "default", Name: "nobody"}, "", 1),
+		c.kubelet.Crash(types.NamespacedName{Namespace: "default", Name: "web"}, "nobody", 1),
+	} {
+		if err == nil {
+			t.Error("no error")
+		}
+	}
+}
+
+func TestNodeDeletedAndStartedAgain(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1})
+	c.until("the node is ready", func() bool { return nodeReady(c, "node-0") })
+	if err := c.client.CoreV1().Nodes().Delete(c.ctx, "node-0", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("the machine is gone", func() bool { return !c.kubelet.nodes.get("node-0").reachable() })
+	c.advance(time.Hour)
+	if c.node("node-0") != nil {
+		t.Fatal("the node came back by itself")
+	}
+	if err := c.kubelet.StartNode("node-0"); err != nil {
+		t.Fatal(err)
+	}
+	c.until("the node is ready again", func() bool { return nodeReady(c, "node-0") })
+}
+
+// Pods may be bound to a node before it is there.
+func TestNodeAddedAfterItsPods(t *testing.T) {
+	c := newCluster(t, Options{})
+	c.create(testPod("web", "node-1"))
+	names, err := c.kubelet.AddNodes(2)
+	if err != nil || len(names) != 2 || names[1] != "node-1" {
+		t.Fatal(names, err)
+	}
+	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
+}
+
+// What the API refuses is tried again: on a conflict with what is there by then, on
+// other errors later.
+func TestWritesThatFail(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1})
+	c.until("the node is ready", func() bool { return nodeReady(c, "node-0") })
+	var tries atomic.Int32
+	c.client.PrependReactor("update", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		switch tries.Add(1) {
+		case 1, 3:
+			return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "web", errors.New("somebody was faster"))
+		case 4, 5:
+			return true, nil, apierrors.NewTooManyRequests("slow down", 1)
+		}
+		return false, nil, nil
+	})
+	c.create(testPod("web", "node-0", annotated("ready-delay", "1s")))
+	c.until("the pod runs", func() bool { return c.pod("web").Status.Phase == corev1.PodRunning })
+	c.advance(time.Minute)
+	if !isReady(c.pod("web")) {
+		t.Errorf("after %d tries: %+v", tries.Load(), c.pod("web").Status.Conditions)
+	}
+}
+
+func TestPodThatIsForceDeleted(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1})
+	c.create(testPod("web", "node-0"))
+	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
+	if err := c.client.CoreV1().Pods("default").Delete(c.ctx, "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("the pod is forgotten", func() bool { return c.kubelet.pods.get("uid-web") == nil })
+}
+
+func nodeReady(c *cluster, name string) bool {
+	node := c.node(name)
+	if node == nil {
+		return false
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
