@@ -114,6 +114,9 @@ func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtim
 	if err != nil {
 		return nil, decodeError(err, kind, got, data)
 	}
+	if strict != nil && validation == metav1.FieldValidationStrict {
+		return nil, decodeError(strict, kind, got, data)
+	}
 	if err := rq.strictness(strict, validation); err != nil {
 		return nil, err
 	}
