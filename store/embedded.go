@@ -104,8 +104,8 @@ func (s *Embedded) takeDir(dataDir string) (string, error) {
 // Close implements Store. It waits for the operations in flight.
 func (s *Embedded) Close() error {
 	s.closeOnce.Do(func() {
+		s.inFlight.Lock()
 		s.closed.Store(true)
-		s.inFlight.Lock() // whoever gets it afterwards finds the store closed
 		s.inFlight.Unlock()
 		if s.hub != nil {
 			s.hub.close()

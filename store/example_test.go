@@ -1,0 +1,46 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"minikcm.dev/minikcm/store"
+)
+
+// A write says which revision it expects; who comes second gets what the first
+// has written.
+func Example() {
+	ctx := context.Background()
+	s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	w, err := s.Watch(ctx, "/colours/", 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	revision, err := s.Put(ctx, "/colours/sky", []byte("grey"), 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := s.Put(ctx, "/colours/sky", []byte("blue"), revision); err != nil {
+		log.Fatal(err)
+	}
+	_, err = s.Put(ctx, "/colours/sky", []byte("red"), revision)
+	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) {
+		fmt.Printf("too late, it is %s\n", conflict.Current.Value)
+	}
+	for told := 0; told < 2; {
+		for _, event := range (<-w.Batches()).Events {
+			fmt.Printf("%s is %s\n", event.KeyValue.Key, event.KeyValue.Value)
+			told++
+		}
+	}
+	// Output:
+	// too late, it is blue
+	// /colours/sky is grey
+	// /colours/sky is blue
+}
