@@ -96,7 +96,8 @@ func TestSubsets(t *testing.T) {
 			[]string{"10.0.0.3 |"},
 		},
 		"named port of two numbers": {
-			testService(), []*corev1.Pod{testPod("a", "10.0.0.1", 80, true), testPod("b", "10.0.0.2", 81, true), testPod("c", "10.0.0.3", 80, true)},
+			testService(),
+			[]*corev1.Pod{testPod("a", "10.0.0.1", 80, true), testPod("b", "10.0.0.2", 81, true), testPod("c", "10.0.0.3", 80, true)},
 			[]string{"10.0.0.1 10.0.0.3 | http:80", "10.0.0.2 | http:81"},
 		},
 	} {

@@ -37,8 +37,15 @@ func TestZoneModes(t *testing.T) {
 		want            mode
 		lost            bool
 	}{
-		{3, 0, sound, false}, {2, 1, sound, false}, {1, 2, sound, false}, {0, 1, lost, true}, {0, 3, lost, true},
-		{3, 3, sound, false}, {2, 3, unsound, false}, {50, 60, sound, false}, {49, 60, unsound, false},
+		{3, 0, sound, false},
+		{2, 1, sound, false},
+		{1, 2, sound, false},
+		{0, 1, lost, true},
+		{0, 3, lost, true},
+		{3, 3, sound, false},
+		{2, 3, unsound, false},
+		{50, 60, sound, false},
+		{49, 60, unsound, false},
 	} {
 		z := filled("a", tt.ready, tt.notReady)
 		if got := z.modeOf("" + zoneSeparator + "a"); got != tt.want || z.lost() != tt.lost {
