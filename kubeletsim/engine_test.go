@@ -71,6 +71,9 @@ func TestStoppedNode(t *testing.T) {
 	if err := c.kubelet.StopNode("node-0"); err != nil {
 		t.Fatal(err)
 	}
+	if err := c.ledger.WaitIdle(c.ctx); err != nil {
+		t.Fatal(err)
+	}
 	before := len(c.client.Actions())
 	c.create(testPod("late", "node-0"))
 	c.advance(10 * time.Minute)
