@@ -43,6 +43,8 @@ func bindPod(pod *corev1.Pod, binding *corev1.Binding, now time.Time) error {
 		return apierrors.NewConflict(corev1.Resource("pods/binding"), pod.Name, err)
 	}
 	pod.Spec.NodeName = binding.Target.Name
+	// A nomination has served once the pod has a node (KEP-5278).
+	pod.Status.NominatedNodeName = ""
 	pod.Annotations = merged(pod.Annotations, binding.Annotations, true)
 	pod.Labels = merged(pod.Labels, binding.Labels, false)
 	setPodCondition(&pod.Status, corev1.PodCondition{
