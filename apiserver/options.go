@@ -120,10 +120,25 @@ func (rq *request) listOptions() (*listOptions, error) {
 			return nil, rq.badSelector(opts, fmt.Errorf("field label not supported: %s", requirement.Field))
 		}
 	}
-	if opts.Limit < 0 {
-		return nil, apierrors.NewBadRequest("limit must not be negative")
+	opts.Limit = max(opts.Limit, 0)
+	if opts.field, err = rq.storedLabels(opts.field); err != nil {
+		return nil, rq.badSelector(opts, err)
 	}
 	return opts, nil
+}
+
+// storedLabels makes the selector speak of the fields of the version that is stored,
+// which is what the cache and the store select by.
+func (rq *request) storedLabels(selector fields.Selector) (fields.Selector, error) {
+	if rq.row.Storage == nil || len(rq.row.Storage.FieldLabels) == 0 {
+		return selector, nil
+	}
+	return selector.Transform(func(label, value string) (string, string, error) {
+		if stored, ok := rq.row.Storage.FieldLabels[label]; ok {
+			label = stored
+		}
+		return label, value, nil
+	})
 }
 
 func (rq *request) badSelector(opts *listOptions, err error) error {

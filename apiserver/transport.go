@@ -72,6 +72,9 @@ func (t *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.response(req), nil
 }
 
+// CloseIdleConnections has nothing to close. Clients ask every transport to.
+func (t *memoryTransport) CloseIdleConnections() {}
+
 func mayStream(req *http.Request) bool {
 	query := req.URL.RawQuery
 	return strings.Contains(query, "watch=") || strings.Contains(query, "follow=") || strings.Contains(req.URL.Path, "/watch/")

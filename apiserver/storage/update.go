@@ -38,8 +38,8 @@ type Result struct {
 }
 
 // Update applies change to the newest object, as often as others are faster. The
-// cache's copy serves the first try: what it is refused on account of may be out
-// of date, so that the store has the last word.
+// cache's copy serves the first try: what it is refused on account of, or seems to
+// be already, may be out of date, so that the store has the last word.
 func (o *Objects) Update(ctx context.Context, key, name string, change Change, opts UpdateOptions) (Result, error) {
 	current, revision, fresh, err := o.start(ctx, key, name, opts)
 	if err != nil {
@@ -49,7 +49,7 @@ func (o *Objects) Update(ctx context.Context, key, name string, change Change, o
 		result, err := o.try(ctx, key, name, current, revision, change, opts)
 		var conflict *store.ConflictError
 		switch {
-		case err == nil:
+		case err == nil && (fresh || !result.Unchanged && !opts.DryRun):
 			return result, nil
 		case errors.As(err, &conflict):
 			if conflict.Current == nil {

@@ -1,0 +1,315 @@
+package apiserver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must happen.
+const patience = 30 * time.Second
+
+// authority is made once for all tests: making keys takes time.
+var authority = sync.OnceValues(func() (*auth.Authority, error) {
+	return auth.NewAuthority("test-ca", clock.Real().Now())
+})
+
+// harness is a server on a store of its own, and its clients.
+type harness struct {
+	t      testing.TB
+	ctx    context.Context //nolint:containedctx // a test's own
+	store  store.Store
+	ledger *clock.Ledger
+	server *apiserver.Server
+	https  func() *apiserver.HTTPS
+}
+
+// start returns a server that lives as long as the test; change alters its options.
+func start(t testing.TB, change ...func(*apiserver.Options)) *harness {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	h := &harness{t: t, ctx: ctx, store: store.NewMemory(), ledger: clock.NewLedger()}
+	opts := apiserver.Options{
+		Store: h.store, Ledger: h.ledger, Random: clock.NewRandom(1), Logger: klog.Background(), CompactionInterval: -1,
+	}
+	for _, c := range change {
+		c(&opts)
+	}
+	h.store = opts.Store
+	server, err := apiserver.New(ctx, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.server = server
+	var listener *apiserver.HTTPS
+	h.https = sync.OnceValue(func() *apiserver.HTTPS {
+		ca, err := authority()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if listener, err = server.Listen(ctx, apiserver.ListenOptions{Authority: ca}); err != nil {
+			t.Fatal(err)
+		}
+		return listener
+	})
+	t.Cleanup(func() {
+		server.Close()
+		if listener != nil {
+			listener.Close()
+		}
+		if err := h.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// wire is a way to reach the server.
+type wire struct {
+	name   string
+	config func(*harness) *rest.Config
+}
+
+func inMemory() wire {
+	return wire{"memory", func(h *harness) *rest.Config { return h.server.Config("tester", auth.GroupMasters) }}
+}
+
+func overHTTPS() wire {
+	return wire{"https", func(h *harness) *rest.Config {
+		h.t.Helper()
+		ca, err := authority()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		pair, err := ca.Client("tester", auth.GroupMasters)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		key, err := pair.KeyPEM()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		return &rest.Config{
+			Host: "https://" + h.https().Address(), QPS: -1,
+			TLSClientConfig: rest.TLSClientConfig{CAData: ca.CertPEM(), CertData: pair.CertPEM(), KeyData: key},
+		}
+	}}
+}
+
+// overHTTP1 is HTTPS without HTTP/2: watches are chunked.
+func overHTTP1() wire {
+	return wire{"http1", func(h *harness) *rest.Config {
+		cfg := overHTTPS().config(h)
+		cfg.NextProtos = []string{"http/1.1"}
+		return cfg
+	}}
+}
+
+// wires runs a test over every way to reach a server, each with a server of its own.
+func wires(t *testing.T, test func(t *testing.T, h *harness, cfg *rest.Config)) {
+	for _, w := range []wire{inMemory(), overHTTPS(), overHTTP1()} {
+		t.Run(w.name, func(t *testing.T) {
+			h := start(t)
+			test(t, h, w.config(h))
+		})
+	}
+}
+
+// httpClient returns a client of cfg that leaves no connections behind.
+func (h *harness) httpClient(cfg *rest.Config) *http.Client {
+	h.t.Helper()
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(client.Transport) })
+	return client
+}
+
+// client returns a clientset; in memory if no configuration is given.
+func (h *harness) client(cfg ...*rest.Config) *kubernetes.Clientset {
+	h.t.Helper()
+	if len(cfg) == 0 {
+		cfg = append(cfg, inMemory().config(h))
+	}
+	client, err := kubernetes.NewForConfigAndClient(cfg[0], h.httpClient(cfg[0]))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return client
+}
+
+// reply is an answer to a raw request.
+type reply struct {
+	code   int
+	header http.Header
+	body   []byte
+}
+
+// status reads the body as a Status.
+func (r *reply) status(t testing.TB) *metav1.Status {
+	t.Helper()
+	s := &metav1.Status{}
+	if err := json.Unmarshal(r.body, s); err != nil || s.Kind != "Status" {
+		t.Fatalf("the answer (%d) is no Status: %v\n%s", r.code, err, r.body)
+	}
+	return s
+}
+
+// into reads the body as JSON.
+func (r *reply) into(t testing.TB, obj any) {
+	t.Helper()
+	if err := json.Unmarshal(r.body, obj); err != nil {
+		t.Fatalf("reading the answer (%d): %v\n%s", r.code, err, r.body)
+	}
+}
+
+// raw is a request that client-go would not make, or whose answer must be seen as
+// it is. Headers come as names and values in turn.
+func (h *harness) raw(cfg *rest.Config, method, path, body string, headers ...string) *reply {
+	h.t.Helper()
+	resp := h.open(h.ctx, cfg, method, path, body, headers...)
+	defer resp.Body.Close() //nolint:errcheck // read to its end
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		h.t.Fatalf("%s %s: reading the answer: %v", method, path, err)
+	}
+	return &reply{resp.StatusCode, resp.Header, data}
+}
+
+// open makes a request and leaves the answer's body to be read.
+func (h *harness) open(ctx context.Context, cfg *rest.Config, method, path, body string, headers ...string) *http.Response {
+	h.t.Helper()
+	resp, err := h.try(ctx, cfg, method, path, body, headers...)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return resp
+}
+
+func (h *harness) try(ctx context.Context, cfg *rest.Config, method, path, body string, headers ...string) (*http.Response, error) {
+	h.t.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, cfg.Host+path, reader)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	return h.httpClient(cfg).Do(req)
+}
+
+// send is raw in memory.
+func (h *harness) send(method, path, body string, headers ...string) *reply {
+	h.t.Helper()
+	return h.raw(inMemory().config(h), method, path, body, headers...)
+}
+
+// mustSend is send whose answer has to have one of the codes of success.
+func (h *harness) mustSend(method, path, body string, headers ...string) *reply {
+	h.t.Helper()
+	r := h.send(method, path, body, headers...)
+	if r.code >= 300 {
+		h.t.Fatalf("%s %s: %d\n%s", method, path, r.code, r.body)
+	}
+	return r
+}
+
+// idle fails the test unless everything in flight comes to rest.
+func (h *harness) idle() {
+	h.t.Helper()
+	if err := h.ledger.WaitIdle(h.ctx); err != nil {
+		h.t.Fatalf("the ledger does not become idle: %v", err)
+	}
+}
+
+// must is for what cannot fail in a test that works.
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+func configMap(name string, data ...string) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	for i := 0; i < len(data); i += 2 {
+		if cm.Data == nil {
+			cm.Data = map[string]string{}
+		}
+		cm.Data[data[i]] = data[i+1]
+	}
+	return cm
+}
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1"}}},
+	}
+}
+
+// asJSON is an object as it would be sent.
+func asJSON(t testing.TB, obj any) string {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(obj); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+// wantStatus fails the test unless err is an API error of that code and reason,
+// whose message contains text.
+func wantStatus(t testing.TB, err error, code int32, reason metav1.StatusReason, text string) *metav1.Status {
+	t.Helper()
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		t.Fatalf("want a Status %d %s, got %v", code, reason, err)
+	}
+	s := status.Status()
+	if s.Code != code || s.Reason != reason || !strings.Contains(s.Message, text) {
+		t.Fatalf("want a Status %d %s with %q,\ngot %d %s %q", code, reason, text, s.Code, s.Reason, s.Message)
+	}
+	return &s
+}
+
+// wantReply is wantStatus for a raw answer.
+func wantReply(t testing.TB, r *reply, code int32, reason metav1.StatusReason, text string) *metav1.Status {
+	t.Helper()
+	if r.code != int(code) {
+		t.Fatalf("want %d %s, got %d\n%s", code, reason, r.code, r.body)
+	}
+	return wantStatus(t, &apierrors.StatusError{ErrStatus: *r.status(t)}, code, reason, text)
+}
