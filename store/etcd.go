@@ -20,20 +20,16 @@ type Etcd struct {
 	// kv is the client's, below the layer that would copy each value twice.
 	kv pb.KVClient
 
-	ctx    context.Context // of the watches; cancelled by Close
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
+	ended sync.WaitGroup
 
 	mu      sync.Mutex
 	closed  bool
-	watches map[*etcdWatch]struct{}
+	watches map[*etcdWatch]context.CancelFunc
 	opened  int64 // how many watches have been opened
 }
 
 func newEtcd(client *clientv3.Client) *Etcd {
-	s := &Etcd{client: client, kv: clientv3.RetryKVClient(client), watches: map[*etcdWatch]struct{}{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s
+	return &Etcd{client: client, kv: clientv3.RetryKVClient(client), watches: map[*etcdWatch]context.CancelFunc{}}
 }
 
 // Get implements Store.
@@ -144,8 +140,10 @@ func (s *Etcd) Close() error {
 		return nil
 	}
 	s.closed = true
+	for _, cancel := range s.watches {
+		cancel()
+	}
 	s.mu.Unlock()
-	s.cancel()
 	s.ended.Wait()
 	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("closing etcd's client: %w", err)

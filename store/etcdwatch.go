@@ -64,14 +64,13 @@ func (s *Etcd) register(ctx context.Context, w *etcdWatch) (context.Context, con
 	if s.closed {
 		return nil, nil, &UnavailableError{Err: errClosed}
 	}
-	s.watches[w] = struct{}{}
 	s.ended.Add(1)
 	s.opened++
 	// The client shares a stream between watches whose metadata are equal.
 	streamCtx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(
 		clientv3.WithRequireLeader(ctx), "minikcm-watch", strconv.FormatInt(s.opened, 10)))
-	stop := context.AfterFunc(s.ctx, cancel)
-	return streamCtx, func() { stop(); cancel() }, nil
+	s.watches[w] = cancel
+	return streamCtx, cancel, nil
 }
 
 func (s *Etcd) unregister(w *etcdWatch) {

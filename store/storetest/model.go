@@ -21,7 +21,7 @@ func RunModel(t *testing.T, open, openModel func() (store.Store, error)) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		m := &twins{Context: ctx, t: t}
+		m := &twins{t: t}
 		for i, open := range []func() (store.Store, error){open, openModel} {
 			s, err := open()
 			if err != nil {
@@ -34,28 +34,32 @@ func RunModel(t *testing.T, open, openModel func() (store.Store, error)) {
 			}()
 			m.stores[i] = s
 		}
+		random := func(do func(context.Context, *rapid.T)) func(*rapid.T) {
+			return func(t *rapid.T) { do(ctx, t) }
+		}
 		t.Repeat(map[string]func(*rapid.T){
-			"put":     m.put,
-			"delete":  m.remove,
-			"get":     m.get,
-			"list":    m.list,
-			"watch":   m.watch,
-			"drain":   func(*rapid.T) { m.drain() },
-			"compact": m.compact,
-			"":        func(*rapid.T) { m.both("revision", func(s store.Store) (any, error) { return s.Revision(ctx) }) },
+			"put":     random(m.put),
+			"delete":  random(m.remove),
+			"get":     random(m.get),
+			"list":    random(m.list),
+			"watch":   random(m.watch),
+			"compact": random(m.compact),
+			"drain":   func(*rapid.T) { m.drain(ctx) },
+			"": func(*rapid.T) {
+				_, _ = m.both("revision", func(s store.Store) (any, error) { return s.Revision(ctx) })
+			},
 		})
-		m.drain()
+		m.drain(ctx)
 	})
 }
 
 // twins are a store and its model.
 type twins struct {
-	context.Context // of the one property that the twins live for
-	t               *rapid.T
-	stores          [2]store.Store
-	newest          int64
-	revisions       map[string]int64
-	watches         []twinWatch
+	t         *rapid.T
+	stores    [2]store.Store
+	newest    int64
+	revisions map[string]int64
+	watches   []twinWatch
 }
 
 // twinWatch is the same watch of both.
@@ -120,28 +124,28 @@ func (m *twins) note(key string, revision any, err error, exists bool) {
 	}
 }
 
-func (m *twins) put(t *rapid.T) {
+func (m *twins) put(ctx context.Context, t *rapid.T) {
 	key := modelKeys.Draw(t, "key")
 	value := rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "value")
 	expected := m.expectation(t, key)
-	revision, err := m.both("put", func(s store.Store) (any, error) { return s.Put(m, key, value, expected) })
+	revision, err := m.both("put", func(s store.Store) (any, error) { return s.Put(ctx, key, value, expected) })
 	m.note(key, revision, err, true)
 }
 
-func (m *twins) remove(t *rapid.T) {
+func (m *twins) remove(ctx context.Context, t *rapid.T) {
 	key := modelKeys.Draw(t, "key")
 	expected := m.expectation(t, key)
-	revision, err := m.both("delete", func(s store.Store) (any, error) { return s.Delete(m, key, expected) })
+	revision, err := m.both("delete", func(s store.Store) (any, error) { return s.Delete(ctx, key, expected) })
 	m.note(key, revision, err, false)
 }
 
-func (m *twins) get(t *rapid.T) {
+func (m *twins) get(ctx context.Context, t *rapid.T) {
 	key := modelKeys.Draw(t, "key")
 	revision := rapid.Int64Range(0, m.newest+1).Draw(t, "revision")
-	_, _ = m.both("get", func(s store.Store) (any, error) { return s.Get(m, key, revision) })
+	_, _ = m.both("get", func(s store.Store) (any, error) { return s.Get(ctx, key, revision) })
 }
 
-func (m *twins) list(t *rapid.T) {
+func (m *twins) list(ctx context.Context, t *rapid.T) {
 	prefix := modelPrefixes.Draw(t, "prefix")
 	opts := store.ListOptions{
 		Revision: rapid.Int64Range(0, m.newest+1).Draw(t, "revision"),
@@ -149,17 +153,17 @@ func (m *twins) list(t *rapid.T) {
 		From:     rapid.OneOf(rapid.Just(""), modelKeys).Draw(t, "from"),
 		KeysOnly: rapid.Bool().Draw(t, "keysOnly"),
 	}
-	_, _ = m.both("list", func(s store.Store) (any, error) { return s.List(m, prefix, opts) })
+	_, _ = m.both("list", func(s store.Store) (any, error) { return s.List(ctx, prefix, opts) })
 }
 
 // watch begins a watch that stays open, of which drain compares what it tells.
-func (m *twins) watch(t *rapid.T) {
+func (m *twins) watch(ctx context.Context, t *rapid.T) {
 	prefix := modelPrefixes.Draw(t, "prefix")
 	from := rapid.Int64Range(2, max(m.newest, 1)+1).Draw(t, "from")
 	var w twinWatch
 	i := 0
 	_, err := m.both("watch", func(s store.Store) (_ any, err error) {
-		w.watches[i], err = s.Watch(m, prefix, from)
+		w.watches[i], err = s.Watch(ctx, prefix, from)
 		w.streams[i] = &Stream{Prefix: prefix, From: from}
 		i++
 		return nil, err
@@ -170,15 +174,15 @@ func (m *twins) watch(t *rapid.T) {
 }
 
 // drain reads from all watches what they have to tell.
-func (m *twins) drain() {
+func (m *twins) drain(ctx context.Context) {
 	for _, s := range m.stores {
-		if err := s.RequestProgress(m); err != nil {
+		if err := s.RequestProgress(ctx); err != nil {
 			m.t.Fatal(err)
 		}
 	}
 	for _, w := range m.watches {
 		for i, stream := range w.streams {
-			if err := readProgress(m, w.watches[i], stream, m.newest); err != nil {
+			if err := readProgress(ctx, w.watches[i], stream, m.newest); err != nil {
 				m.t.Fatal(err)
 			}
 		}
@@ -218,8 +222,8 @@ func withoutProgress(events []Event) []Event {
 }
 
 // compact drains first: what a watch has not been told yet may be lost by it.
-func (m *twins) compact(t *rapid.T) {
-	m.drain()
+func (m *twins) compact(ctx context.Context, t *rapid.T) {
+	m.drain(ctx)
 	revision := rapid.Int64Range(0, m.newest+1).Draw(t, "revision")
-	_, _ = m.both("compact", func(s store.Store) (any, error) { return nil, s.Compact(m, revision) })
+	_, _ = m.both("compact", func(s store.Store) (any, error) { return nil, s.Compact(ctx, revision) })
 }
