@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -30,7 +31,7 @@ func (rq *request) recordWrite(stored runtime.Object) {
 	}
 	rq.server.log.Add(record.Write{
 		Revision: revision, Time: rq.server.opts.Clock.Now(), Actor: rq.user.Name, UserAgent: rq.r.UserAgent(),
-		Verb: rq.Verb, Resource: rq.GVR, Subresource: rq.Subresource,
+		Verb: rq.Verb, Resource: metav1.GroupVersionResource(rq.GVR), Subresource: rq.Subresource,
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: rq.causes,
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -20,7 +20,7 @@ type Write struct {
 	UserAgent string `json:"userAgent,omitempty"`
 	// Verb is the request's: create, update, patch, delete.
 	Verb        string                      `json:"verb"`
-	Resource    schema.GroupVersionResource `json:"resource"`
+	Resource    metav1.GroupVersionResource `json:"resource"`
 	Subresource string                      `json:"subresource,omitempty"`
 	Namespace   string                      `json:"namespace,omitempty"`
 	Name        string                      `json:"name"`
