@@ -18,7 +18,7 @@ help: ## Show this list.
 
 .PHONY: build
 build: ## Build bin/minikcm.
-	$(GO) build -o bin/minikcm ./cmd/minikcm
+	$(GO) build -ldflags="-s -w" -o bin/minikcm ./cmd/minikcm
 
 .PHONY: run
 run: build ## Start a cluster in the foreground; ARGS="--nodes 5" for more.
