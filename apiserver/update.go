@@ -111,7 +111,8 @@ func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, er
 		return nil, apierrors.NewInternalError(err)
 	}
 	if m.GetUID() != "" && !w.apply {
-		return nil, apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", m.GetUID(), "")) //nolint:staticcheck // the API's text
+		//lint:ignore ST1005 the API's text
+		return nil, apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", m.GetUID(), ""))
 	}
 	m.SetResourceVersion("")
 	applyDefaults(rq.row, obj)
@@ -201,7 +202,8 @@ func (rq *request) checkVersion(obj, old runtime.Object) error {
 		return apierrors.NewInternalError(err)
 	}
 	if m.GetUID() != "" && m.GetUID() != o.GetUID() {
-		return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", m.GetUID(), o.GetUID())) //nolint:staticcheck // the API's text
+		//lint:ignore ST1005 the API's text
+		return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", m.GetUID(), o.GetUID()))
 	}
 	switch m.GetResourceVersion() {
 	case o.GetResourceVersion():

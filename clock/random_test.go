@@ -23,7 +23,7 @@ func TestRandomFollowsItsSeed(t *testing.T) {
 			t.Errorf("draw %d with two seeds: %v both times", i, first[i])
 		}
 	}
-	if clock.NewSeed() == clock.NewSeed() {
+	if a, b := clock.NewSeed(), clock.NewSeed(); a == b {
 		t.Error("two new seeds are the same")
 	}
 }
