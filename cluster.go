@@ -29,8 +29,11 @@ type Cluster struct {
 	server     *apiserver.Server
 	https      *apiserver.HTTPS
 	kubeconfig []byte
-	client     kubernetes.Interface
-	kubelets   *kubeletsim.Kubelet
+	// kubeconfigWritten says that it is in the file that the options name.
+	kubeconfigWritten bool
+
+	client   kubernetes.Interface
+	kubelets *kubeletsim.Kubelet
 	// makesAccounts says that a controller gives namespaces their service account.
 	makesAccounts bool
 
@@ -62,9 +65,17 @@ func (c *Cluster) start(ctx context.Context) error {
 	c.ledger = clock.NewLedger()
 	c.random = clock.NewRandom(c.opts.Seed)
 	c.startClock()
-	var err error
-	if c.store, err = openStore(ctx, c.opts); err != nil {
+	authority, err := readAuthority(c.opts.DataDir)
+	if err != nil {
 		return err
+	}
+	if err := c.openStore(ctx); err != nil {
+		return err
+	}
+	if authority == nil { // only now is it known that the data directory is good
+		if authority, err = createAuthority(c.opts.DataDir); err != nil {
+			return err
+		}
 	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
@@ -75,10 +86,6 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	if c.client, err = kubernetes.NewForConfig(c.Config()); err != nil {
 		return fmt.Errorf("making the cluster's own client: %w", err)
-	}
-	authority, err := loadAuthority(c.opts.DataDir)
-	if err != nil {
-		return err
 	}
 	if !c.opts.NoHTTPS {
 		if err := c.listen(ctx, authority); err != nil {
@@ -108,15 +115,24 @@ func (c *Cluster) startClock() {
 	}
 }
 
-func openStore(ctx context.Context, opts Options) (store.Store, error) {
-	if len(opts.Etcd.Endpoints) > 0 {
-		return store.DialEtcd(ctx, opts.Etcd)
+// openStore leaves store nil if it fails: a nil pointer in an interface is not nil.
+func (c *Cluster) openStore(ctx context.Context) error {
+	if len(c.opts.Etcd.Endpoints) > 0 {
+		external, err := store.DialEtcd(ctx, c.opts.Etcd)
+		if err == nil {
+			c.store = external
+		}
+		return err
 	}
-	embedded := store.EmbeddedOptions{Logger: opts.Logger}
-	if opts.DataDir != "" {
-		embedded.DataDir = filepath.Join(opts.DataDir, "etcd")
+	opts := store.EmbeddedOptions{Logger: c.opts.Logger}
+	if c.opts.DataDir != "" {
+		opts.DataDir = filepath.Join(c.opts.DataDir, "etcd")
 	}
-	return store.StartEmbedded(ctx, embedded)
+	embedded, err := store.StartEmbedded(ctx, opts)
+	if err == nil {
+		c.store = embedded
+	}
+	return err
 }
 
 func (c *Cluster) listen(ctx context.Context, authority *auth.Authority) error {
@@ -131,7 +147,11 @@ func (c *Cluster) listen(ctx context.Context, authority *auth.Authority) error {
 	if c.opts.KubeconfigPath == "" {
 		return nil
 	}
-	return writeKubeconfig(c.opts.KubeconfigPath, c.kubeconfig)
+	if err := writeKubeconfig(c.opts.KubeconfigPath, c.kubeconfig); err != nil {
+		return err
+	}
+	c.kubeconfigWritten = true
+	return nil
 }
 
 // Config returns the configuration of an in-process client that may do everything.
@@ -219,6 +239,9 @@ func (c *Cluster) close() error {
 	}
 	if c.virtual != nil {
 		c.virtual.Close()
+	}
+	if c.kubeconfigWritten {
+		err = errors.Join(err, removeKubeconfig(c.opts.KubeconfigPath, c.kubeconfig))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package minikcm
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,6 +70,21 @@ func writeKubeconfig(path string, data []byte) error {
 	}
 	if err := os.Rename(temporary.Name(), path); err != nil {
 		return errors.Join(fmt.Errorf("writing the kubeconfig: %w", err), os.Remove(temporary.Name()))
+	}
+	return nil
+}
+
+// removeKubeconfig removes the file if it is still the one that was written.
+func removeKubeconfig(path string, written []byte) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && !bytes.Equal(data, written)) {
+		return nil
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil {
+		return fmt.Errorf("removing the kubeconfig: %w", err)
 	}
 	return nil
 }

@@ -3,11 +3,13 @@ package minikcm
 import (
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/store"
 )
@@ -26,7 +28,8 @@ type Options struct {
 	// DataDir keeps the cluster over restarts, with fsync. Empty: everything is in
 	// a temporary directory that Close removes.
 	DataDir string
-	// Etcd uses an etcd cluster that is there already, if it names endpoints.
+	// Etcd uses an etcd cluster that is there already, if it names endpoints. Its
+	// DialTimeout is 5 s unless it says otherwise.
 	Etcd store.EtcdOptions
 
 	// NoHTTPS leaves out the socket: only clients in the process reach the cluster.
@@ -37,6 +40,7 @@ type Options struct {
 	Port int
 	// KubeconfigPath is where the administrator's kubeconfig is written; empty: it
 	// is not. An existing file is replaced only if it is a kubeconfig of minikcm's.
+	// Close removes what was written.
 	KubeconfigPath string
 
 	// ClockMode is real (the default), scaled or virtual.
@@ -67,6 +71,9 @@ type Options struct {
 // midnight UTC, so that schedules are easy to reckon with.
 var DefaultClockStart = time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
 
+// etcdDialTimeout is how long an external etcd may take to answer.
+const etcdDialTimeout = 5 * time.Second
+
 // check refuses what cannot work, before anything is started.
 func (o *Options) check() error {
 	if o.DataDir != "" && len(o.Etcd.Endpoints) > 0 {
@@ -87,6 +94,14 @@ func (o *Options) check() error {
 	default:
 		return fmt.Errorf("clock %q is none of %s, %s, %s", o.ClockMode, clock.ModeReal, clock.ModeScaled, clock.ModeVirtual)
 	}
+	if _, err := manager.ParseSelection(strings.Join(o.Controllers, ",")); err != nil {
+		return err
+	}
+	for _, pool := range o.Pools {
+		if pool.Count < 0 {
+			return fmt.Errorf("pool %q has %d nodes: it must not be negative", pool.Name, pool.Count)
+		}
+	}
 	return nil
 }
 
@@ -102,6 +117,9 @@ func (o *Options) complete() {
 	}
 	if o.Seed == 0 {
 		o.Seed = clock.NewSeed()
+	}
+	if o.Etcd.DialTimeout == 0 {
+		o.Etcd.DialTimeout = etcdDialTimeout
 	}
 	if len(o.Controllers) == 0 {
 		o.Controllers = []string{"*"}

@@ -15,19 +15,16 @@ import (
 // it.
 const caName = "kubernetes"
 
-// loadAuthority returns the cluster's certificate authority: that of the data
-// directory, made if it has none yet, or a new one for an ephemeral cluster.
-func loadAuthority(dataDir string) (*auth.Authority, error) {
-	// Certificates are for other programs, which live in the machine's time.
-	now := clock.Real().Now()
+// readAuthority returns the certificate authority that the data directory holds; nil
+// if there is none yet.
+func readAuthority(dataDir string) (*auth.Authority, error) {
 	if dataDir == "" {
-		return auth.NewAuthority(caName, now)
+		return nil, nil
 	}
-	dir := filepath.Join(dataDir, "pki")
-	certPath, keyPath := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key")
+	certPath, keyPath := authorityPaths(dataDir)
 	cert, err := os.ReadFile(certPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		return createAuthority(dir, certPath, keyPath)
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificate authority: %w", err)
@@ -36,23 +33,31 @@ func loadAuthority(dataDir string) (*auth.Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificate authority's key: %w", err)
 	}
-	authority, err := auth.LoadAuthority(cert, key, now)
+	authority, err := auth.LoadAuthority(cert, key, clock.Real().Now())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, fmt.Errorf("the certificate authority in %s cannot be used (without both files, a new one is made): %w", filepath.Dir(certPath), err)
 	}
 	return authority, nil
 }
 
-func createAuthority(dir, certPath, keyPath string) (*auth.Authority, error) {
+func authorityPaths(dataDir string) (cert, key string) {
+	dir := filepath.Join(dataDir, "pki")
+	return filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key")
+}
+
+// createAuthority makes a certificate authority, and keeps it if there is a data
+// directory. Certificates are for other programs, which live in the machine's time.
+func createAuthority(dataDir string) (*auth.Authority, error) {
 	authority, err := auth.NewAuthority(caName, clock.Real().Now())
-	if err != nil {
-		return nil, err
+	if err != nil || dataDir == "" {
+		return authority, err
 	}
+	certPath, keyPath := authorityPaths(dataDir)
 	key, err := authority.KeyPEM()
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(certPath), 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory of the certificate authority: %w", err)
 	}
 	// The certificate comes last: without it, the key is made anew.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -56,7 +55,6 @@ func up(cmd *cobra.Command, opts minikcm.Options) (err error) {
 		if closeErr := cluster.Close(); err == nil {
 			err = closeErr
 		}
-		removeKubeconfig(opts.KubeconfigPath, cluster.Kubeconfig())
 	}()
 	out, errOut := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if _, err := fmt.Fprintf(out, "export KUBECONFIG=%s\n", shellQuote(opts.KubeconfigPath)); err != nil {
@@ -107,11 +105,4 @@ func shellQuote(path string) string {
 		}
 	}
 	return path
-}
-
-// removeKubeconfig removes the file if it is still the one that was written.
-func removeKubeconfig(path string, written []byte) {
-	if data, err := os.ReadFile(path); err == nil && string(data) == string(written) {
-		_ = os.Remove(path)
-	}
 }

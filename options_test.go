@@ -1,0 +1,59 @@
+package minikcm
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/store"
+)
+
+func TestOptionsCheck(t *testing.T) {
+	t.Parallel()
+	etcd := store.EtcdOptions{Endpoints: []string{"http://127.0.0.1:2379"}}
+	for name, test := range map[string]struct {
+		opts Options
+		want string // part of the error; empty: there is none
+	}{
+		"zero":                  {Options{}, ""},
+		"everything":            {Options{Nodes: 3, DataDir: "d", BindAddress: "::1", Port: 65535, ClockMode: clock.ModeScaled, ClockFactor: 0.5, Controllers: []string{"*", "-deployment-controller"}}, ""},
+		"virtual":               {Options{ClockMode: clock.ModeVirtual, Etcd: etcd}, ""},
+		"two stores":            {Options{DataDir: "d", Etcd: etcd}, "a data directory (d) and an external etcd were both given: choose one"},
+		"negative port":         {Options{Port: -1}, "port -1 is not between 0 and 65535"},
+		"large port":            {Options{Port: 65536}, "port 65536 is not between 0 and 65535"},
+		"host name":             {Options{BindAddress: "localhost"}, `bind address "localhost" is not an IP address`},
+		"no factor":             {Options{ClockMode: clock.ModeScaled}, "a scaled clock needs a factor above 0, not 0"},
+		"negative factor":       {Options{ClockMode: clock.ModeScaled, ClockFactor: -2}, "not -2"},
+		"unknown clock":         {Options{ClockMode: "sundial"}, `clock "sundial" is none of real, scaled, virtual`},
+		"unknown controller":    {Options{Controllers: []string{"*", "gardener"}}, `"gardener" is not a controller; the controllers are `},
+		"contrary controllers":  {Options{Controllers: []string{"deployment", "-deployment"}}, "both selected and excluded"},
+		"pool of negative size": {Options{Pools: []kubeletsim.Pool{{Name: "gpu", Count: -1}}}, `pool "gpu" has -1 nodes`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := test.opts.check()
+			switch {
+			case test.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestOptionsComplete(t *testing.T) {
+	t.Parallel()
+	o := Options{}
+	o.complete()
+	if o.Nodes != 1 || !o.ClockStart.Equal(DefaultClockStart) || o.Seed == 0 || o.Etcd.DialTimeout == 0 {
+		t.Errorf("defaults are missing: %+v", o)
+	}
+	o = Options{Nodes: -1, ClockStart: time.Unix(1, 0), Seed: 7, Etcd: store.EtcdOptions{DialTimeout: time.Second}}
+	o.complete()
+	if o.Nodes != 0 || o.ClockStart.Unix() != 1 || o.Seed != 7 || o.Etcd.DialTimeout != time.Second {
+		t.Errorf("what was given is lost: %+v", o)
+	}
+}
