@@ -88,15 +88,22 @@ func (s *sink) write(ctx context.Context, p *pending) {
 	var construction *rest.RequestConstructionError
 	var status apierrors.APIStatus
 	switch {
+	case ctx.Err() != nil:
+		// The recorder has been stopped: nobody is left to be told.
 	case errors.As(err, &construction):
 		logger.Error(err, "Cannot construct the request for an event")
 	case apierrors.IsAlreadyExists(err), apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
 		logger.V(5).Info("The server rejected an event", "err", err)
-	case errors.As(err, &status):
+	case errors.As(err, &status) && !passes(err):
 		logger.Error(err, "The server rejected an event")
 	default:
 		s.retryLater(logger, p, err)
 	}
+}
+
+// passes reports whether the server refused for a reason that passes.
+func passes(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
 // send patches the event if it is a repetition, or creates it if it is new or
