@@ -96,6 +96,44 @@ func TestStoppedNode(t *testing.T) {
 	}
 }
 
+func TestCrashedNode(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1})
+	c.create(testPod("web", "node-0"))
+	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
+	boot := c.node("node-0").Status.NodeInfo.BootID
+	if err := c.kubelet.CrashNode("node-0"); err != nil {
+		t.Fatal(err)
+	}
+	c.advance(time.Minute)
+	if err := c.kubelet.StartNode("node-0"); err != nil {
+		t.Fatal(err)
+	}
+	c.until("the pod runs again", func() bool {
+		return isReady(c.pod("web")) && c.pod("web").Status.ContainerStatuses[0].RestartCount == 1
+	})
+	last := c.pod("web").Status.ContainerStatuses[0].LastTerminationState.Terminated
+	if last == nil || last.ExitCode != 255 || last.Reason != "Unknown" || c.pod("web").Status.PodIP == "10.244.0.2" {
+		t.Errorf("after the crash: %+v", c.pod("web").Status)
+	}
+	c.until("the boot ID has changed", func() bool { return c.node("node-0").Status.NodeInfo.BootID != boot })
+}
+
+func TestNodeInTrouble(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1})
+	c.until("the node is ready", func() bool { return nodeReady(c, "node-0") })
+	for _, trouble := range []bool{true, false} {
+		for _, condition := range []corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure} {
+			if err := c.kubelet.SetTrouble("node-0", condition, trouble); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.until("the node says so", func() bool { return nodeReady(c, "node-0") != trouble })
+	}
+	if c.kubelet.SetTrouble("node-0", corev1.NodeNetworkUnavailable, true) == nil || c.kubelet.SetTrouble("nobody", corev1.NodeReady, true) == nil {
+		t.Error("no error")
+	}
+}
+
 func TestNodeDeletedAndStartedAgain(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
 	c.until("the node is ready", func() bool { return nodeReady(c, "node-0") })

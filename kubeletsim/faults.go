@@ -3,7 +3,6 @@ package kubeletsim
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,79 +83,3 @@ func hasContainer(pod *corev1.Pod, name string) bool {
 	}
 	return false
 }
-
-// StopNode lets nothing be heard of a node any more: it renews no lease, writes no
-// status, and does nothing about its pods. Its containers are not known to have
-// ended.
-func (k *Kubelet) StopNode(name string) error {
-	n := k.nodes.get(name)
-	if n == nil {
-		return fmt.Errorf("stopping node %s: there is no simulated node of that name", name)
-	}
-	n.mu.Lock()
-	n.stopped = true
-	n.mu.Unlock()
-	k.due.set(nodeKey(name), time.Time{})
-	return nil
-}
-
-// StartNode brings back a node that was stopped, or whose Node was deleted: it
-// registers if it has to, and does about its pods what is due by then.
-func (k *Kubelet) StartNode(name string) error {
-	n := k.nodes.get(name)
-	if n == nil {
-		return fmt.Errorf("starting node %s: there is no simulated node of that name", name)
-	}
-	n.start()
-	k.wakeNode(name)
-	return nil
-}
-
-// start makes the kubelet register and report everything when it is next looked at.
-func (n *node) start() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.stopped || n.lost {
-		n.restarted = true
-	}
-	n.stopped, n.lost = false, false
-}
-
-// takeRestart is whether start was called since it was last asked.
-func (n *node) takeRestart() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	was := n.restarted
-	n.restarted = false
-	return was
-}
-
-func (k *Kubelet) wakeNode(name string) {
-	k.queue.add(nodeKey(name))
-	for _, uid := range k.pods.on(name) {
-		k.queue.add(podKey(string(uid)))
-	}
-}
-
-// AddNode adds a node. It is registered soon after, once Run has begun.
-func (k *Kubelet) AddNode(spec NodeSpec) error {
-	if err := k.nodes.add(spec); err != nil {
-		return err
-	}
-	k.wakeNode(spec.Name)
-	return nil
-}
-
-// AddNodes adds n nodes like Options.Node with the next free names of the form
-// node-N, which it returns; with an error, those that were added before it.
-func (k *Kubelet) AddNodes(n int) ([]string, error) {
-	names, err := k.nodes.addNumbered(n, k.opts.Node)
-	for _, name := range names {
-		k.wakeNode(name)
-	}
-	return names, err
-}
-
-// Nodes lists the simulated nodes, stopped ones too, in the order in which they
-// were added.
-func (k *Kubelet) Nodes() []string { return k.nodes.names() }

@@ -1,6 +1,7 @@
 package kubeletsim
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -27,7 +28,16 @@ type node struct {
 	stopped, lost bool
 	// restarted is whether the kubelet has been started anew and has not registered
 	// since.
-	restarted  bool
+	restarted bool
+	// crashed is whether the machine is down, not only out of reach; boots counts how
+	// often it came up again; rebooted is whether that is still to be reported.
+	crashed  bool
+	boots    int
+	rebooted bool
+	// trouble is what its kubelet complains of; changed whether that is news.
+	trouble map[corev1.NodeConditionType]bool
+	changed bool
+
 	uid        types.UID
 	images     map[string]bool
 	imageOrder []string
@@ -69,6 +79,28 @@ func (n *node) setUID(uid types.UID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.uid = uid
+}
+
+func (n *node) bootCount() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.boots
+}
+
+// troubles is what the node's kubelet complains of.
+func (n *node) troubles() map[corev1.NodeConditionType]bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return maps.Clone(n.trouble)
+}
+
+// takeChanged is whether trouble came or went since it was last asked.
+func (n *node) takeChanged() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	was := n.changed
+	n.changed = false
+	return was
 }
 
 func (n *node) lend() netip.Addr {

@@ -77,8 +77,8 @@ type container struct {
 	// is made to fail, empty when it is not.
 	started, ready bool
 	unready        string
-	// changed is whether it is being stopped because the pod's spec names another
-	// image now: it is then started again whatever the restart policy.
+	// changed is whether it is to run again whatever the restart policy: the pod's
+	// spec names another image now, or the pod begins anew.
 	changed bool
 
 	// delay is the back-off that its last restart brought, at raisedAt; 0 before

@@ -57,13 +57,13 @@ func phaseOf(pod *corev1.Pod, s *podState) corev1.PodPhase {
 	if s.ended {
 		return finalPhase(s)
 	}
-	if !s.initialized {
-		return corev1.PodPending
-	}
 	for i := range s.containers {
 		if c := &s.containers[i]; c.kind == appContainer && c.phase == created {
 			return corev1.PodPending
 		}
+	}
+	if len(s.containers) == 0 {
+		return corev1.PodPending
 	}
 	return corev1.PodRunning
 }

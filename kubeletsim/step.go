@@ -42,6 +42,8 @@ const (
 	crash faultKind = iota
 	unready
 	readyAgain
+	// reboot ends all containers and the pod's sandbox with them.
+	reboot
 )
 
 // outcome is what a step leads to.
@@ -141,10 +143,7 @@ func (s *stepper) admit() {
 	st := &s.state
 	if st.admitted.IsZero() {
 		st.admitted = s.now
-		st.sandboxDue = after(s.now, startDelay(s.pod, s.lat))
-		if st.sandboxDue.IsZero() {
-			st.sandboxDue = endOfTime
-		}
+		st.sandboxDue = s.sandboxIn(startDelay(s.pod, s.lat))
 		if len(s.pod.Annotations) > 0 {
 			for _, bad := range badAnnotations(s.pod) {
 				s.report(nil, corev1.EventTypeWarning, "InvalidSimulation", bad)
@@ -166,6 +165,10 @@ var endOfTime = time.Unix(1<<40, 0)
 
 func (s *stepper) applyFaults() {
 	for _, f := range s.faults {
+		if f.kind == reboot {
+			s.reboot()
+			continue
+		}
 		for i := range s.state.containers {
 			c := &s.state.containers[i]
 			if f.container != "" && f.container != c.name {
@@ -182,6 +185,36 @@ func (s *stepper) applyFaults() {
 			}
 		}
 	}
+}
+
+// reboot is the pod's machine having gone down and come back. A pod that may be
+// restarted gets a new sandbox, and begins with its init containers again.
+func (s *stepper) reboot() {
+	st := &s.state
+	for i := range st.containers {
+		if c := &st.containers[i]; c.phase == running {
+			s.end(c, exitUnknown, "Unknown")
+		}
+	}
+	if !st.sandbox || st.terminating || s.pod.Spec.RestartPolicy == corev1.RestartPolicyNever {
+		return
+	}
+	s.report(nil, corev1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
+	st.sandbox = false
+	st.sandboxDue = s.sandboxIn(startDelay(s.pod, s.lat))
+	st.initialized = len(s.pod.Spec.InitContainers) == 0
+	for i := range st.containers {
+		if c := &st.containers[i]; c.kind == initContainer && c.phase == exited {
+			c.changed = true
+		}
+	}
+}
+
+func (s *stepper) sandboxIn(d time.Duration) time.Time {
+	if d == forever {
+		return endOfTime
+	}
+	return s.now.Add(d)
 }
 
 // checkDeadline ends a pod that has been active for longer than it may.
@@ -220,8 +253,12 @@ func (s *stepper) terminate(killAt time.Time) {
 	}
 }
 
-// Exit codes of processes that a signal ended.
-const exitKilled = 128 + 9
+const (
+	// exitKilled is the exit code of a process that SIGKILL ended.
+	exitKilled = 128 + 9
+	// exitUnknown is what a runtime says of a container that it lost.
+	exitUnknown = 255
+)
 
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -261,6 +261,12 @@ func TestLives(t *testing.T) {
 			w.delete(time.Second)
 		}},
 		{"bad annotations", []func(*corev1.Pod){annotated("exit-after", "soon", "exit-code.app", "256")}, func(w *world) { w.until(time.Hour) }},
+		{"reboot", []func(*corev1.Pod){initially(corev1.Container{Name: "one", Command: []string{"sleep", "1"}}), annotated("start-delay", "1s")}, func(w *world) {
+			w.until(time.Minute)
+			w.step(fault{kind: reboot})
+			w.until(time.Hour)
+		}},
+		{"reboot of a job", []func(*corev1.Pod){policy(corev1.RestartPolicyNever), ofJob}, func(w *world) { w.step(fault{kind: reboot}) }},
 		{"host network", []func(*corev1.Pod){func(pod *corev1.Pod) { pod.Spec.HostNetwork = true }}, func(w *world) { w.printf("%s", w.pod.Status.PodIP) }},
 	}
 	for _, tt := range tests {

@@ -3,7 +3,6 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -36,6 +35,9 @@ func (k *Kubelet) syncNode(ctx context.Context, key key) {
 		n.registered, n.leaseDue = false, time.Time{}
 	}
 	now := k.opts.Clock.Now()
+	if n.takeChanged() {
+		n.statusDue = now
+	}
 	err := k.heartbeat(ctx, n, now)
 	if ctx.Err() != nil {
 		return
@@ -99,18 +101,27 @@ func (k *Kubelet) register(ctx context.Context, n *node, now time.Time) error {
 		return err
 	}
 	n.setUID(created.UID)
-	_, events := nodeConditions(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}, now)
-	k.reportNode(n, starting(events))
+	_, events := nodeConditions(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}, n.troubles(), now)
+	k.reportNode(n, n.starting(events))
 	return nil
 }
 
-// starting puts before the events of a first status those of a kubelet's start.
-func starting(events []event) []event {
-	ready := len(events) - 1
-	return slices.Concat([]event{{kind: corev1.EventTypeNormal, reason: "Starting", message: "Starting kubelet."}},
-		events[:max(ready, 0)],
-		[]event{{kind: corev1.EventTypeNormal, reason: "NodeAllocatableEnforced", message: "Updated Node Allocatable limit across pods"}},
-		events[max(ready, 0):])
+// starting puts around the events of a first status those of a kubelet's start.
+func (n *node) starting(events []event) []event {
+	all := []event{{kind: corev1.EventTypeNormal, reason: "Starting", message: "Starting kubelet."}}
+	last := max(len(events)-1, 0)
+	all = append(all, events[:last]...)
+	all = append(all, event{kind: corev1.EventTypeNormal, reason: "NodeAllocatableEnforced", message: "Updated Node Allocatable limit across pods"})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.rebooted {
+		n.rebooted = false
+		all = append(all, event{
+			kind: corev1.EventTypeWarning, reason: "Rebooted",
+			message: fmt.Sprintf("Node %s has been rebooted, boot id: %s", n.name, bootID(n.name, n.boots)),
+		})
+	}
+	return append(all, events[last:]...)
 }
 
 func (k *Kubelet) registerAgain(ctx context.Context, n *node, now time.Time) error {
@@ -133,7 +144,7 @@ func (k *Kubelet) registerAgain(ctx context.Context, n *node, now time.Time) err
 	if err != nil {
 		return err
 	}
-	k.reportNode(n, starting(events))
+	k.reportNode(n, n.starting(events))
 	return nil
 }
 
@@ -142,11 +153,11 @@ func (k *Kubelet) registerAgain(ctx context.Context, n *node, now time.Time) err
 func (k *Kubelet) writeNodeStatus(ctx context.Context, n *node, now time.Time) error {
 	object, err := k.nodeLister.Get(n.name)
 	if apierrors.IsNotFound(err) {
-		// Just made and not yet delivered, or just deleted: loseNode will hear of it.
-		return nil
+		// Just made and not yet delivered, or just deleted: loseNode will hear of that.
+		object, err = k.opts.Client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
 	}
 	if err != nil {
-		return err
+		return ignoreGone(err)
 	}
 	if n.fullDue.After(now) && !nodeChanged(object, n, &k.opts, now) {
 		return nil

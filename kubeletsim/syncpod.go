@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -67,7 +68,8 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 // step lends the pod an address for as long as the step takes.
 func (k *Kubelet) step(e *podEntry, pod *corev1.Pod, n *node, faults []fault) outcome {
 	var lent netip.Addr
-	if !e.state.sandbox && !e.state.ended && !pod.Spec.HostNetwork {
+	rebooted := slices.ContainsFunc(faults, func(f fault) bool { return f.kind == reboot })
+	if (!e.state.sandbox || rebooted) && !e.state.ended && !pod.Spec.HostNetwork {
 		lent = n.lend()
 	}
 	out := step(input{
@@ -79,8 +81,11 @@ func (k *Kubelet) step(e *podEntry, pod *corev1.Pod, n *node, faults []fault) ou
 		present: n.hasImage, pullError: k.imageErrors.get,
 		lat: &k.opts.Latencies, backoff: &k.opts.Backoff,
 	})
-	if lent.IsValid() && out.state.address != lent {
+	switch old := e.state.address; {
+	case lent.IsValid() && out.state.address != lent:
 		n.giveBack(lent)
+	case old.IsValid() && out.state.address != old:
+		n.giveBack(old)
 	}
 	return out
 }

@@ -1,0 +1,134 @@
+package kubeletsim
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// StopNode lets nothing be heard of a node any more, as when it is cut off from the
+// network: it renews no lease, writes no status, and does nothing about its pods. Its
+// containers run on.
+func (k *Kubelet) StopNode(name string) error { return k.stopNode(name, false) }
+
+// CrashNode is StopNode for a machine that goes down, and its containers with it.
+// When it is started again, they have ended with exit code 255, reason Unknown.
+func (k *Kubelet) CrashNode(name string) error { return k.stopNode(name, true) }
+
+func (k *Kubelet) stopNode(name string, crash bool) error {
+	n := k.nodes.get(name)
+	if n == nil {
+		return fmt.Errorf("stopping node %s: there is no simulated node of that name", name)
+	}
+	n.mu.Lock()
+	n.stopped = true
+	n.crashed = n.crashed || crash
+	n.mu.Unlock()
+	k.due.set(nodeKey(name), time.Time{})
+	return nil
+}
+
+// StartNode brings back a node that was stopped or crashed, or whose Node was
+// deleted: it registers if it has to, and does about its pods what is due by then.
+func (k *Kubelet) StartNode(name string) error {
+	n := k.nodes.get(name)
+	if n == nil {
+		return fmt.Errorf("starting node %s: there is no simulated node of that name", name)
+	}
+	if n.start() {
+		for _, uid := range k.pods.on(name) {
+			if e := k.pods.get(uid); e != nil {
+				e.hit(fault{kind: reboot})
+			}
+		}
+	}
+	k.wakeNode(name)
+	return nil
+}
+
+// start makes the kubelet register and report everything when it is next looked at.
+// It returns whether the machine had been down.
+func (n *node) start() (crashed bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.stopped || n.lost {
+		n.restarted = true
+	}
+	crashed = n.crashed
+	if crashed {
+		n.boots++
+		n.rebooted = true
+	}
+	n.stopped, n.lost, n.crashed = false, false, false
+	return crashed
+}
+
+// SetTrouble lets a node's kubelet complain of memory, disk or PID pressure, or of its
+// runtime (with the condition Ready), or not any more. It evicts no pods for it.
+func (k *Kubelet) SetTrouble(name string, condition corev1.NodeConditionType, trouble bool) error {
+	n := k.nodes.get(name)
+	if n == nil {
+		return fmt.Errorf("setting %s of node %s: there is no simulated node of that name", condition, name)
+	}
+	if !isKubeletCondition(condition) {
+		return fmt.Errorf("setting %s of node %s: that is not a condition that kubelets keep", condition, name)
+	}
+	n.mu.Lock()
+	if n.trouble == nil {
+		n.trouble = map[corev1.NodeConditionType]bool{}
+	}
+	n.trouble[condition] = trouble
+	n.changed = true
+	n.mu.Unlock()
+	k.queue.add(nodeKey(name))
+	return nil
+}
+
+func isKubeletCondition(condition corev1.NodeConditionType) bool {
+	for _, c := range kubeletConditions() {
+		if c.kind == condition {
+			return true
+		}
+	}
+	return false
+}
+
+// takeRestart is whether start was called since it was last asked.
+func (n *node) takeRestart() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	was := n.restarted
+	n.restarted = false
+	return was
+}
+
+func (k *Kubelet) wakeNode(name string) {
+	k.queue.add(nodeKey(name))
+	for _, uid := range k.pods.on(name) {
+		k.queue.add(podKey(string(uid)))
+	}
+}
+
+// AddNode adds a node. It is registered soon after, once Run has begun.
+func (k *Kubelet) AddNode(spec NodeSpec) error {
+	if err := k.nodes.add(spec); err != nil {
+		return err
+	}
+	k.wakeNode(spec.Name)
+	return nil
+}
+
+// AddNodes adds n nodes like Options.Node with the next free names of the form
+// node-N, which it returns; with an error, those that were added before it.
+func (k *Kubelet) AddNodes(n int) ([]string, error) {
+	names, err := k.nodes.addNumbered(n, k.opts.Node)
+	for _, name := range names {
+		k.wakeNode(name)
+	}
+	return names, err
+}
+
+// Nodes lists the simulated nodes, stopped ones too, in the order in which they
+// were added.
+func (k *Kubelet) Nodes() []string { return k.nodes.names() }
