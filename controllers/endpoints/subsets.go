@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/dump"
 	upstream "k8s.io/endpointslice"
 	endpointsliceutil "k8s.io/endpointslice/util"
+	"k8s.io/utils/dump"
 	utilnet "k8s.io/utils/net"
 )
 
