@@ -96,7 +96,11 @@ func ageClass(since, now time.Time) int {
 // deletionCost reads the pod-deletion-cost annotation; what is not an int32
 // counts as 0, the default.
 func deletionCost(pod *corev1.Pod) int32 {
-	cost, err := strconv.ParseInt(pod.Annotations[corev1.PodDeletionCost], 10, 32)
+	text, ok := pod.Annotations[corev1.PodDeletionCost]
+	if !ok {
+		return 0
+	}
+	cost, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
 		return 0
 	}
