@@ -13,14 +13,17 @@ func Builtin() *Table {
 		eventRow().shown(columns.Event()),
 		namespaceRow().shown(columns.Namespace()),
 		nodeRow().shown(columns.Node()),
+		persistentVolumeClaimRow().shown(columns.PersistentVolumeClaim()),
 		podRow().shown(columns.Pod()),
 		secretRow().shown(columns.Secret()),
 		serviceRow().shown(columns.Service()),
 		serviceAccountRow().shown(columns.ServiceAccount()),
 
 		controllerRevisionRow().shown(columns.ControllerRevision()),
+		daemonSetRow().shown(columns.DaemonSet()),
 		deploymentRow().shown(columns.Deployment()),
 		replicaSetRow().shown(columns.ReplicaSet()),
+		statefulSetRow().shown(columns.StatefulSet()),
 
 		eventsEventRow().shown(columns.EventsV1Event()),
 		priorityClassRow().shown(columns.PriorityClass()),

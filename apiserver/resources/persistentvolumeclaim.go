@@ -1,0 +1,67 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func persistentVolumeClaimRow() *Resource {
+	kind := corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
+	newClaim := func() runtime.Object { return &corev1.PersistentVolumeClaim{} }
+	return &Resource{
+		GroupVersionKind: kind,
+		Plural:           "persistentvolumeclaims",
+		ShortNames:       []string{"pvc"},
+		Namespaced:       true,
+		New:              newClaim,
+		NewList:          func() runtime.Object { return &corev1.PersistentVolumeClaimList{} },
+		Strategy: Strategy{
+			Default:              on(defaultClaim),
+			PrepareCreate:        on(prepareClaim),
+			PrepareUpdate:        onUpdate(func(claim, _ *corev1.PersistentVolumeClaim) { normalizeDataSources(&claim.Spec) }),
+			Validate:             check(validateClaim),
+			ValidateUpdate:       checkUpdate(validateClaimUpdate),
+			ValidateStatusUpdate: checkUpdate(validateClaimStatus),
+		},
+		Subresources: []Subresource{statusOf(kind, newClaim)},
+	}
+}
+
+func defaultClaim(claim *corev1.PersistentVolumeClaim) {
+	setDefault(&claim.Status.Phase, corev1.ClaimPending)
+	pointDefault(&claim.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+	roundUp(claim.Spec.Resources.Limits)
+	roundUp(claim.Spec.Resources.Requests)
+	roundUp(claim.Status.Capacity)
+}
+
+func prepareClaim(claim *corev1.PersistentVolumeClaim) {
+	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+	normalizeDataSources(&claim.Spec)
+}
+
+// normalizeDataSources keeps the two names of a data source the same, which they
+// are for as long as it lies in the claim's own namespace (KEP-1495).
+func normalizeDataSources(spec *corev1.PersistentVolumeClaimSpec) {
+	switch {
+	case spec.DataSource != nil && spec.DataSourceRef == nil:
+		spec.DataSourceRef = &corev1.TypedObjectReference{
+			APIGroup: spec.DataSource.APIGroup, Kind: spec.DataSource.Kind, Name: spec.DataSource.Name,
+		}
+	case spec.DataSourceRef != nil && spec.DataSource == nil && deref(spec.DataSourceRef.Namespace) == "" && knownDataSource(spec.DataSourceRef):
+		spec.DataSource = &corev1.TypedLocalObjectReference{
+			APIGroup: spec.DataSourceRef.APIGroup, Kind: spec.DataSourceRef.Kind, Name: spec.DataSourceRef.Name,
+		}
+	}
+}
+
+// knownDataSource says that the older of the two fields may hold the reference.
+func knownDataSource(ref *corev1.TypedObjectReference) bool {
+	switch deref(ref.APIGroup) {
+	case "":
+		return ref.Kind == "PersistentVolumeClaim"
+	case "snapshot.storage.k8s.io":
+		return ref.Kind == "VolumeSnapshot"
+	}
+	return false
+}
