@@ -50,12 +50,14 @@ func deleted(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: no
 func recreating(d *appsv1.Deployment) {
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 }
+
 func limited(surge, unavailable int) deploymentOption {
 	return func(d *appsv1.Deployment) {
 		s, u := intstr.FromInt32(int32(surge)), intstr.FromInt32(int32(unavailable))
 		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &s, MaxUnavailable: &u}
 	}
 }
+
 func history(n int32) deploymentOption {
 	return func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = &n }
 }
@@ -68,6 +70,7 @@ func status(s appsv1.DeploymentStatus) deploymentOption {
 		d.Status.Conditions = conditions
 	}
 }
+
 func progressing(state corev1.ConditionStatus, reason string, ago time.Duration) deploymentOption {
 	at := metav1.NewTime(now.Add(-ago))
 	return func(d *appsv1.Deployment) {
@@ -107,6 +110,7 @@ func replicaSet(image string, revision int, replicas int32, opts ...setOption) *
 func available(n int32) setOption {
 	return func(rs *appsv1.ReplicaSet) { rs.Status.ReadyReplicas, rs.Status.AvailableReplicas = n, n }
 }
+
 func pods(n int32) setOption           { return func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = n } }
 func unobserved(rs *appsv1.ReplicaSet) { rs.Generation++ }
 func sizedFor(desired, most int) setOption {
@@ -115,6 +119,7 @@ func sizedFor(desired, most int) setOption {
 		rs.Annotations[maxReplicasAnnotation] = fmt.Sprint(most)
 	}
 }
+
 func annotated(key, value string) setOption {
 	return func(rs *appsv1.ReplicaSet) { rs.Annotations[key] = value }
 }
@@ -155,19 +160,23 @@ func TestDecideActions(t *testing.T) {
 		"first": {deployment(3, "new"), nil, []string{"create " + newName + " 3"}},
 		"done":  {deployment(3, "new"), []*appsv1.ReplicaSet{replicaSet("new", 1, 3)}, nil},
 		"start of a rollout": {
-			deployment(10, "new"), []*appsv1.ReplicaSet{replicaSet("old", 1, 10)},
+			deployment(10, "new"),
+			[]*appsv1.ReplicaSet{replicaSet("old", 1, 10)},
 			[]string{"create " + newName + " 3", "update web-old 8"},
 		},
 		"start of a rollout without surge": {
-			deployment(10, "new", limited(0, 2)), []*appsv1.ReplicaSet{replicaSet("old", 1, 10)},
+			deployment(10, "new", limited(0, 2)),
+			[]*appsv1.ReplicaSet{replicaSet("old", 1, 10)},
 			[]string{"create " + newName + " 0", "update web-old 8"},
 		},
 		"start of a rollout without loss": {
-			deployment(3, "new"), []*appsv1.ReplicaSet{replicaSet("old", 1, 3)},
+			deployment(3, "new"),
+			[]*appsv1.ReplicaSet{replicaSet("old", 1, 3)},
 			[]string{"create " + newName + " 1"},
 		},
 		"new grows first": {
-			deployment(10, "new"), []*appsv1.ReplicaSet{replicaSet("old", 1, 8), replicaSet("new", 2, 3, available(0))},
+			deployment(10, "new"),
+			[]*appsv1.ReplicaSet{replicaSet("old", 1, 8), replicaSet("new", 2, 3, available(0))},
 			[]string{"update web-new 5"},
 		},
 		"new waits for old to have shrunk": {
@@ -177,7 +186,8 @@ func TestDecideActions(t *testing.T) {
 			deployment(10, "new"), []*appsv1.ReplicaSet{replicaSet("old", 1, 8, pods(10)), replicaSet("new", 2, 3, available(0))}, nil,
 		},
 		"old shrinks by what is available": {
-			deployment(10, "new"), []*appsv1.ReplicaSet{replicaSet("old", 1, 8), replicaSet("new", 2, 5, available(2))},
+			deployment(10, "new"),
+			[]*appsv1.ReplicaSet{replicaSet("old", 1, 8), replicaSet("new", 2, 5, available(2))},
 			[]string{"update web-old 6"},
 		},
 		"old does not shrink by what may be gone": {
@@ -213,7 +223,8 @@ func TestDecideActions(t *testing.T) {
 			deployment(10, "new", paused), []*appsv1.ReplicaSet{replicaSet("old", 1, 10, sizedFor(10, 13))}, nil,
 		},
 		"paused: scales": {
-			deployment(12, "new", paused), []*appsv1.ReplicaSet{replicaSet("old", 1, 10, sizedFor(10, 13))},
+			deployment(12, "new", paused),
+			[]*appsv1.ReplicaSet{replicaSet("old", 1, 10, sizedFor(10, 13))},
 			[]string{"update web-old 12"},
 		},
 		"recreate: old first": {

@@ -45,14 +45,17 @@ func TestConditions(t *testing.T) {
 			[]string{
 				"Progressing=True NewReplicaSetCreated Created new replica set \"" + newName + "\"",
 				"Available=False MinimumReplicasUnavailable Deployment does not have minimum availability.",
-			}, 601 * time.Second,
+			},
+			601 * time.Second,
 		},
 		"found": {
-			deployment(3, "new"), []*appsv1.ReplicaSet{replicaSet("new", 1, 3, pods(0), available(0))},
+			deployment(3, "new"),
+			[]*appsv1.ReplicaSet{replicaSet("new", 1, 3, pods(0), available(0))},
 			[]string{
 				`Progressing=True FoundNewReplicaSet Found new replica set "web-new"`,
 				"Available=False MinimumReplicasUnavailable Deployment does not have minimum availability.",
-			}, 601 * time.Second,
+			},
+			601 * time.Second,
 		},
 		"progress": {
 			deployment(3, "new", progressing("True", newCreatedReason, time.Minute), counted),
@@ -60,7 +63,8 @@ func TestConditions(t *testing.T) {
 			[]string{
 				"Available=False MinimumReplicasUnavailable Deployment does not have minimum availability.",
 				`Progressing=True ReplicaSetUpdated ReplicaSet "web-new" is progressing.`,
-			}, 601 * time.Second,
+			},
+			601 * time.Second,
 		},
 		"no progress": {
 			deployment(3, "new", progressing("True", updatedReason, time.Minute), counted),
@@ -68,7 +72,8 @@ func TestConditions(t *testing.T) {
 			[]string{
 				"Progressing=True ReplicaSetUpdated ",
 				"Available=False MinimumReplicasUnavailable Deployment does not have minimum availability.",
-			}, 541 * time.Second,
+			},
+			541 * time.Second,
 		},
 		"too late": {
 			deployment(3, "new", progressing("True", updatedReason, 601*time.Second), counted),
@@ -76,7 +81,8 @@ func TestConditions(t *testing.T) {
 			[]string{
 				"Available=False MinimumReplicasUnavailable Deployment does not have minimum availability.",
 				`Progressing=False ProgressDeadlineExceeded ReplicaSet "web-new" has timed out progressing.`,
-			}, 0,
+			},
+			0,
 		},
 		"too late, then complete": {
 			deployment(3, "new", progressing("False", timedOutReason, time.Hour), counted),
@@ -84,7 +90,8 @@ func TestConditions(t *testing.T) {
 			[]string{
 				"Available=True MinimumReplicasAvailable Deployment has minimum availability.",
 				`Progressing=True NewReplicaSetAvailable ReplicaSet "web-new" has successfully progressed.`,
-			}, 0,
+			},
+			0,
 		},
 		"complete, then a pod less": {
 			deployment(4, "new", progressing("True", newAvailableReason, time.Hour)),
@@ -92,14 +99,17 @@ func TestConditions(t *testing.T) {
 			[]string{
 				"Progressing=True NewReplicaSetAvailable ",
 				"Available=True MinimumReplicasAvailable Deployment has minimum availability.",
-			}, 0,
+			},
+			0,
 		},
 		"paused": {
-			deployment(3, "new", paused), []*appsv1.ReplicaSet{replicaSet("old", 1, 3)},
+			deployment(3, "new", paused),
+			[]*appsv1.ReplicaSet{replicaSet("old", 1, 3)},
 			[]string{
 				"Progressing=Unknown DeploymentPaused Deployment is paused",
 				"Available=True MinimumReplicasAvailable Deployment has minimum availability.",
-			}, 0,
+			},
+			0,
 		},
 		"resumed": {
 			deployment(3, "new", progressing("Unknown", pausedReason, time.Hour), counted),
@@ -107,7 +117,8 @@ func TestConditions(t *testing.T) {
 			[]string{
 				"Progressing=Unknown DeploymentResumed Deployment is resumed",
 				"Available=False MinimumReplicasUnavailable Deployment does not have minimum availability.",
-			}, 601 * time.Second,
+			},
+			601 * time.Second,
 		},
 		"failing": {
 			deployment(3, "new", progressing("True", updatedReason, 0), counted),
@@ -116,12 +127,14 @@ func TestConditions(t *testing.T) {
 				"Progressing=True ReplicaSetUpdated ",
 				"Available=False MinimumReplicasUnavailable Deployment does not have minimum availability.",
 				"ReplicaFailure=True FailedCreate quota",
-			}, 601 * time.Second,
+			},
+			601 * time.Second,
 		},
 		"no deadline": {
 			deployment(3, "new", progressing("True", updatedReason, 0), func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = nil }),
 			[]*appsv1.ReplicaSet{replicaSet("new", 1, 3)},
-			[]string{"Available=True MinimumReplicasAvailable Deployment has minimum availability."}, 0,
+			[]string{"Available=True MinimumReplicasAvailable Deployment has minimum availability."},
+			0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

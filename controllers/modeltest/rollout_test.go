@@ -27,8 +27,7 @@ var steps = flag.Int("modeltest.steps", 150, "steps that a drawn history has")
 // kubelet.
 type cluster struct {
 	*modeltest.Run
-	t    *rapid.T
-	want appsv1.DeploymentSpec
+	t *rapid.T
 }
 
 func newCluster(t *rapid.T) *cluster {

@@ -63,12 +63,15 @@ func ready(ago time.Duration) podOption {
 		}}
 	}
 }
+
 func age(d time.Duration) podOption {
 	return func(pod *corev1.Pod) { pod.CreationTimestamp = metav1.NewTime(now.Add(-d)) }
 }
+
 func cost(text string) podOption {
 	return func(pod *corev1.Pod) { pod.Annotations = map[string]string{corev1.PodDeletionCost: text} }
 }
+
 func restarts(n int32) podOption {
 	return func(pod *corev1.Pod) { pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: n}} }
 }
