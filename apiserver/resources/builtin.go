@@ -25,6 +25,9 @@ func Builtin() *Table {
 		replicaSetRow().shown(columns.ReplicaSet()),
 		statefulSetRow().shown(columns.StatefulSet()),
 
+		cronJobRow().shown(columns.CronJob()),
+		jobRow().shown(columns.Job()),
+
 		eventsEventRow().shown(columns.EventsV1Event()),
 		priorityClassRow().shown(columns.PriorityClass()),
 		leaseRow().shown(columns.Lease()),

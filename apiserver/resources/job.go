@@ -1,0 +1,155 @@
+package resources
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// The labels of a job's pods from before they had the API group's prefix.
+const (
+	legacyControllerUIDLabel = "controller-uid"
+	legacyJobNameLabel       = "job-name"
+)
+
+func jobRow() *Resource {
+	kind := batchv1.SchemeGroupVersion.WithKind("Job")
+	newJob := func() runtime.Object { return &batchv1.Job{} }
+	return &Resource{
+		GroupVersionKind: kind,
+		Plural:           "jobs",
+		Categories:       []string{"all"},
+		Namespaced:       true,
+		New:              newJob,
+		NewList:          func() runtime.Object { return &batchv1.JobList{} },
+		SelectableFields: []string{"status.successful"},
+		Field:            fieldOf(jobField),
+		Strategy: Strategy{
+			Default:              on(defaultJob),
+			PrepareCreate:        on(prepareJob),
+			PrepareUpdate:        onUpdate(func(job, old *batchv1.Job) { keepAlphaOfJob(&job.Spec, &old.Spec) }),
+			Generation:           true,
+			Validate:             check(validateJob),
+			ValidateUpdate:       checkUpdate(validateJobUpdate),
+			ValidateStatusUpdate: checkUpdate(validateJobStatusUpdate),
+			Warnings:             jobWarnings,
+			OrphanByDefault:      true,
+		},
+		Subresources: []Subresource{statusOf(kind, newJob)},
+	}
+}
+
+func jobField(job *batchv1.Job, label string) string {
+	if label == "status.successful" {
+		return strconv.Itoa(int(job.Status.Succeeded))
+	}
+	return ""
+}
+
+func defaultJob(job *batchv1.Job) {
+	spec := &job.Spec
+	// A job whose completions are not given, but its parallelism is, works off a
+	// queue; that of neither has one pod.
+	if spec.Completions == nil && spec.Parallelism == nil {
+		pointDefault(&spec.Completions, 1)
+	}
+	pointDefault(&spec.Parallelism, 1)
+	if spec.BackoffLimit == nil {
+		if spec.BackoffLimitPerIndex != nil {
+			pointDefault(&spec.BackoffLimit, noBackoffLimit)
+		} else {
+			pointDefault(&spec.BackoffLimit, 6)
+		}
+	}
+	if len(job.Labels) == 0 {
+		job.Labels = copyOf(spec.Template.Labels)
+	}
+	pointDefault(&spec.CompletionMode, batchv1.NonIndexedCompletion)
+	pointDefault(&spec.Suspend, false)
+	if spec.PodFailurePolicy == nil {
+		pointDefault(&spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
+	} else {
+		pointDefault(&spec.PodReplacementPolicy, batchv1.Failed)
+		for i := range spec.PodFailurePolicy.Rules {
+			conditions := spec.PodFailurePolicy.Rules[i].OnPodConditions
+			for j := range conditions {
+				setDefault(&conditions[j].Status, corev1.ConditionTrue)
+			}
+		}
+	}
+	defaultPodSpec(&spec.Template.Spec)
+}
+
+// noBackoffLimit stands for none: then the limits of the indexes alone count.
+const noBackoffLimit int32 = math.MaxInt32
+
+func copyOf(labels map[string]string) map[string]string {
+	if len(labels) == 0 {
+		return nil
+	}
+	c := make(map[string]string, len(labels))
+	for k, v := range labels {
+		c[k] = v
+	}
+	return c
+}
+
+// prepareJob makes the selector and the labels by which a job knows its pods.
+func prepareJob(job *batchv1.Job) {
+	keepAlphaOfJob(&job.Spec, nil)
+	if !deref(job.Spec.ManualSelector) {
+		generateSelector(job)
+	}
+}
+
+// keepAlphaOfJob clears what is an alpha feature of the API, unless it was there.
+func keepAlphaOfJob(spec, was *batchv1.JobSpec) {
+	if was == nil || was.Scheduling == nil {
+		spec.Scheduling = nil
+	}
+}
+
+func generateSelector(job *batchv1.Job) {
+	labels := copyOf(job.Spec.Template.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for key, value := range map[string]string{
+		batchv1.JobNameLabel:       job.Name,
+		legacyJobNameLabel:         job.Name,
+		batchv1.ControllerUidLabel: string(job.UID),
+		legacyControllerUIDLabel:   string(job.UID),
+	} {
+		// What the client has set stays, and is refused if it is another.
+		if _, set := labels[key]; !set {
+			labels[key] = value
+		}
+	}
+	job.Spec.Template.Labels = labels
+	if job.Spec.Selector == nil {
+		job.Spec.Selector = &metav1.LabelSelector{}
+	}
+	if job.Spec.Selector.MatchLabels == nil {
+		job.Spec.Selector.MatchLabels = map[string]string{}
+	}
+	if _, set := job.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel]; !set {
+		job.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = string(job.UID)
+	}
+}
+
+func jobWarnings(obj, _ runtime.Object) []string {
+	job := obj.(*batchv1.Job)
+	var warnings []string
+	if problems := isDNSLabel(job.Name); len(problems) > 0 {
+		warnings = append(warnings, fmt.Sprintf("metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", problems))
+	}
+	if deref(job.Spec.CompletionMode) == batchv1.IndexedCompletion && deref(job.Spec.Completions) > manyCompletions && deref(job.Spec.Parallelism) > parallelismOfMany {
+		warnings = append(warnings, "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail")
+	}
+	return warnings
+}
