@@ -44,7 +44,7 @@ func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager st
 	applyDefaults(rq.row, obj)
 	generated := m.GetName() == "" && m.GetGenerateName() != ""
 	if generated {
-		rq.server.generateName(m)
+		rq.server.generateName(rq.row, m)
 	}
 	rq.Name = m.GetName()
 	if err := rq.admitCreate(ctx, obj, dryRun); err != nil {
@@ -65,7 +65,7 @@ func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager st
 		if m, err = meta.Accessor(obj); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		rq.server.generateName(m)
+		rq.server.generateName(rq.row, m)
 		rq.Name = m.GetName()
 	}
 }

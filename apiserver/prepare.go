@@ -12,6 +12,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm/apiserver/admission"
@@ -32,13 +33,23 @@ func (s *Server) now() metav1.Time {
 	return metav1.NewTime(s.opts.Clock.Now().Truncate(time.Second))
 }
 
-// generateName gives obj the name that its generateName asks for.
-func (s *Server) generateName(m metav1.Object) {
+// generateName gives obj the name that its generateName asks for. Objects that are
+// created side by side get the same names in every run of a seed, if not each the same.
+func (s *Server) generateName(row *resources.Resource, m metav1.Object) {
 	base := m.GetGenerateName()
 	if len(base) > maxNameBase {
 		base = base[:maxNameBase]
 	}
-	m.SetName(base + s.opts.Random.Suffix(generatedSuffix))
+	m.SetName(base + s.chance.For(row.Plural, m.GetNamespace(), base).Suffix(generatedSuffix))
+}
+
+// newUID is a new object's UID. What lives for a short time only is not worth being
+// remembered by name.
+func (s *Server) newUID(row *resources.Resource, m metav1.Object) types.UID {
+	if row.Strategy.TTL > 0 {
+		return s.chance.For(row.Plural, m.GetNamespace()).UID()
+	}
+	return s.chance.For(row.Plural, m.GetNamespace(), m.GetName()).UID()
 }
 
 // prepareCreate sets what is the server's in a new object, in upstream's order:
@@ -53,7 +64,7 @@ func (s *Server) prepareCreate(row *resources.Resource, obj runtime.Object) erro
 	}
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)
-	m.SetUID(s.opts.Random.UID())
+	m.SetUID(s.newUID(row, m))
 	m.SetCreationTimestamp(s.now())
 	m.SetSelfLink("")
 	m.SetGeneration(0)

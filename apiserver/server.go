@@ -60,6 +60,8 @@ type Server struct {
 	discovery *discovery
 	openapi   http.Handler
 	fields    *fieldManagers
+	// chance makes names and UIDs.
+	chance    *clock.Keyed
 	handler   http.Handler
 	compactor *compactor
 	expirer   *expirer
@@ -89,6 +91,12 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		metrics: newMetrics(),
 		done:    make(chan struct{}),
 	}
+	// A store that is opened again must not see the UIDs of its past.
+	revision, err := opts.Store.Revision(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the store's revision: %w", err)
+	}
+	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) //nolint:gosec // any bits will do
 	for _, row := range s.table.All() {
 		if row.Storage == nil && row.Via == nil {
 			s.stored[row.GVR()] = storage.New(storage.Config{
