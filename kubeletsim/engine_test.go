@@ -195,6 +195,40 @@ func TestPodThatIsForceDeleted(t *testing.T) {
 	c.eventually("the pod is forgotten", func() bool { return c.kubelet.pods.get("uid-web") == nil })
 }
 
+// A pod waits for its ConfigMap and for the key in its Secret.
+func TestPodWaitsForWhatItNeeds(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1})
+	c.create(testPod("web", "node-0", func(pod *corev1.Pod) {
+		named := corev1.LocalObjectReference{Name: "settings"}
+		pod.Spec.Volumes = []corev1.Volume{{Name: "etc", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named}}}}
+		pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: named, Key: "a"}}}}
+	}))
+	waiting := func(reason string) func() bool {
+		return func() bool {
+			statuses := c.pod("web").Status.ContainerStatuses
+			return len(statuses) > 0 && statuses[0].State.Waiting != nil && statuses[0].State.Waiting.Reason == reason
+		}
+	}
+	c.until("the pod waits for its volume", waiting("ContainerCreating"))
+	meta := metav1.ObjectMeta{Namespace: "default", Name: "settings"}
+	if _, err := c.client.CoreV1().ConfigMaps("default").Create(c.ctx, &corev1.ConfigMap{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.until("the pod waits for its environment", waiting("CreateContainerConfigError"))
+	secret := &corev1.Secret{ObjectMeta: meta}
+	if _, err := c.client.CoreV1().Secrets("default").Create(c.ctx, secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.until("the key is missed", func() bool {
+		return c.pod("web").Status.ContainerStatuses[0].State.Waiting.Message == "couldn't find key a in Secret default/settings"
+	})
+	secret.Data = map[string][]byte{"a": nil}
+	if _, err := c.client.CoreV1().Secrets("default").Update(c.ctx, secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
+}
+
 func nodeReady(c *cluster, name string) bool {
 	node := c.node(name)
 	if node == nil {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	kubeinformers "k8s.io/client-go/informers"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -30,7 +31,13 @@ type Kubelet struct {
 	nodeInformer cache.SharedIndexInformer
 	podLister    corev1listers.PodLister
 	nodeLister   corev1listers.NodeLister
-	handlers     []handler
+	factory      kubeinformers.SharedInformerFactory
+	supplies     supplies
+	// ended is closed when Run ends.
+	ended <-chan struct{}
+
+	mu       sync.Mutex
+	handlers []handler
 	// begun is closed once Run looks after the nodes, or has ended.
 	begun     chan struct{}
 	beginOnce sync.Once
@@ -60,6 +67,7 @@ func New(opts Options) (*Kubelet, error) {
 		factory, k.own = own, own
 	}
 	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
+	k.factory = factory
 	k.podInformer, k.podLister = pods.Informer(), pods.Lister()
 	k.nodeInformer, k.nodeLister = nodes.Informer(), nodes.Lister()
 	if err := k.handle(k.podInformer, k.observePod, k.losePod); err != nil {
@@ -87,6 +95,8 @@ func (k *Kubelet) handle(informer cache.SharedIndexInformer, seen, lost func(obj
 	if err != nil {
 		return err
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.handlers = append(k.handlers, handler{informer, registration})
 	return nil
 }
@@ -97,6 +107,7 @@ func (k *Kubelet) handle(informer cache.SharedIndexInformer, seen, lost func(obj
 func (k *Kubelet) Run(ctx context.Context) error {
 	defer k.begin()
 	defer k.stop()
+	k.ended = ctx.Done()
 	if k.own != nil {
 		k.own.Start(ctx.Done())
 	}
@@ -181,6 +192,8 @@ func (k *Kubelet) sync(ctx context.Context, key key) {
 }
 
 func (k *Kubelet) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for _, h := range k.handlers {
 		// The informer may have stopped before us: then there is nothing to remove.
 		_ = h.informer.RemoveEventHandler(h.registration)

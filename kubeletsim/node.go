@@ -47,9 +47,12 @@ type node struct {
 
 	registered         bool
 	statusDue, fullDue time.Time
-	lease              *coordinationv1.Lease
-	leaseDue           time.Time
-	failures           int
+	// written is the Node as the last write of its status left it, which the informer
+	// may not have delivered yet.
+	written  *corev1.Node
+	lease    *coordinationv1.Lease
+	leaseDue time.Time
+	failures int
 }
 
 func newNode(spec NodeSpec, address string, cidr netip.Prefix) *node {

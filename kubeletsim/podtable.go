@@ -34,6 +34,8 @@ type podEntry struct {
 	// pod until wake; empty when something is left to do.
 	settled string
 	wake    time.Time
+	// lacking is whether it misses something that it needs.
+	lacking bool
 	// returned is whether the pod's address has been given back.
 	returned bool
 	failures int

@@ -11,6 +11,10 @@ import (
 // false when it cannot be had and the next attempt is to be waited for. With the
 // policy Never an image counts as present: there are none that could be missing.
 func (s *stepper) pull(c *container, ref containerRef) bool {
+	if c.configError != "" {
+		// It has been pulled for the attempt before.
+		return true
+	}
 	present := ref.ImagePullPolicy == corev1.PullNever || slices.Contains(s.images, ref.Image) || s.present(ref.Image)
 	if present && ref.ImagePullPolicy != corev1.PullAlways {
 		c.pullError, c.pullDelay = "", 0

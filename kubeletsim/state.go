@@ -23,6 +23,8 @@ type podState struct {
 	// valid for pods in their host's.
 	sandbox bool
 	address netip.Addr
+	// mountError is what one of its volumes misses.
+	mountError string
 	// initialized is whether all init containers have done their part once.
 	initialized bool
 	// containers are those of the pod's spec, in the order of containersOf.
@@ -86,6 +88,8 @@ type container struct {
 	delay    time.Duration
 	raisedAt time.Time
 
+	// configError is what its environment misses, so that it cannot be made.
+	configError string
 	// pullError is why pullImage cannot be pulled; the next attempt is due at pullDue,
 	// pullDelay after the last.
 	pullImage, pullError string

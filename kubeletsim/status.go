@@ -132,11 +132,8 @@ func containerStatus(pod *corev1.Pod, ref containerRef, c *container, waiting st
 	if c.last != nil {
 		cs.LastTerminationState.Terminated = c.last
 	}
-	if c.phase != running && c.pullError != "" {
-		cs.State.Waiting = &corev1.ContainerStateWaiting{
-			Reason:  "ImagePullBackOff",
-			Message: fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", ref.Image, c.pullError),
-		}
+	if waiting := startError(ref, c); waiting != nil {
+		cs.State.Waiting = waiting
 		if c.termination != nil {
 			cs.LastTerminationState.Terminated = c.termination
 		}
@@ -157,6 +154,21 @@ func containerStatus(pod *corev1.Pod, ref containerRef, c *container, waiting st
 		}
 	}
 	return cs
+}
+
+// startError is why a container that is to run does not; nil when nothing is wrong.
+func startError(ref containerRef, c *container) *corev1.ContainerStateWaiting {
+	switch {
+	case c.phase == running:
+	case c.pullError != "":
+		return &corev1.ContainerStateWaiting{
+			Reason:  "ImagePullBackOff",
+			Message: fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", ref.Image, c.pullError),
+		}
+	case c.configError != "":
+		return &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: c.configError}
+	}
+	return nil
 }
 
 // setResources reports what the container has: a simulated node gives at once what

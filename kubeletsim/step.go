@@ -20,8 +20,10 @@ type input struct {
 	// cannot be had, empty when it can.
 	present   func(image string) bool
 	pullError func(image string) string
-	lat       *Latencies
-	backoff   *Backoff
+	// missing are those of the pod's needs that are not there.
+	missing []need
+	lat     *Latencies
+	backoff *Backoff
 }
 
 // fault is what somebody does to a pod's container from outside, or to all of its
@@ -95,6 +97,9 @@ func (s *stepper) run() {
 	}
 	if !st.terminating && !st.sandbox {
 		if !s.due(st.sandboxDue) {
+			return
+		}
+		if s.mountFails() {
 			return
 		}
 		if !s.pod.Spec.HostNetwork {
@@ -382,7 +387,7 @@ func (s *stepper) start(i int) bool {
 			return false
 		}
 	}
-	if !s.pull(c, ref) {
+	if !s.pull(c, ref) || s.configFails(c, ref) {
 		return false
 	}
 	if c.phase != created {
@@ -398,6 +403,40 @@ func (s *stepper) start(i int) bool {
 	c.phase, c.image, c.startedAt, c.changed = running, ref.Image, s.now, false
 	c.exitAt, c.exitCode = after(s.now, does.runs), does.exitCode
 	return true
+}
+
+// mountFails is whether a volume misses what it is to hold. It is reported once for
+// each reason.
+func (s *stepper) mountFails() bool {
+	for _, n := range s.missing {
+		if n.volume == "" {
+			continue
+		}
+		if message := n.mountMessage(); s.state.mountError != message {
+			s.state.mountError = message
+			s.report(nil, corev1.EventTypeWarning, "FailedMount", message)
+		}
+		return true
+	}
+	s.state.mountError = ""
+	return false
+}
+
+// configFails is whether a container's environment misses something. It is reported
+// once for each reason.
+func (s *stepper) configFails(c *container, ref containerRef) bool {
+	for _, n := range s.missing {
+		if n.container != c.name {
+			continue
+		}
+		if message := n.configMessage(s.pod.Namespace); c.configError != message {
+			c.configError = message
+			s.report(&ref, corev1.EventTypeWarning, "Failed", "Error: "+message)
+		}
+		return true
+	}
+	c.configError = ""
+	return false
 }
 
 // replace stops a container whose image is not that of the pod's spec any more.

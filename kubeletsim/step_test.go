@@ -26,6 +26,7 @@ type world struct {
 	wake    time.Time
 	images  map[string]bool
 	missing map[string]string
+	lacking []need
 	lat     Latencies
 	backoff Backoff
 	log     strings.Builder
@@ -49,6 +50,7 @@ func (w *world) step(faults ...fault) {
 		address:   netip.MustParseAddr("10.244.0.2"),
 		present:   func(image string) bool { return w.images[image] },
 		pullError: func(image string) string { return w.missing[image] },
+		missing:   w.lacking,
 		lat:       &w.lat, backoff: &w.backoff,
 	})
 	w.state, w.wake = out.state, out.wake
@@ -308,6 +310,58 @@ func states(log string) []string {
 		}
 	}
 	return lines
+}
+
+// Pods wait for what they need.
+func TestNeedy(t *testing.T) {
+	w := newWorld(testPod("web", "node-0"))
+	w.lacking = []need{{name: "settings", volume: "etc"}, {name: "settings", key: "user", container: "app"}}
+	w.step()
+	w.step()
+	w.printf("        the object comes, without the key")
+	w.lacking = []need{{name: "settings", key: "user", container: "app", found: true}}
+	w.step()
+	w.step()
+	w.printf("        the key comes")
+	w.lacking = nil
+	w.step()
+	golden(t, "needy", w.log.String())
+}
+
+func TestNeedsOf(t *testing.T) {
+	yes := true
+	pod := testPod("web", "node-0", func(pod *corev1.Pod) {
+		named := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
+		pod.Spec.Volumes = []corev1.Volume{
+			{Name: "empty", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			{Name: "map", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named("m"), Items: []corev1.KeyToPath{{Key: "k"}}}}},
+			{Name: "secret", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}},
+			{Name: "optional", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "o", Optional: &yes}}},
+			{Name: "both", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named("m2")}},
+				{Secret: &corev1.SecretProjection{LocalObjectReference: named("s2")}},
+			}}}},
+		}
+		app := &pod.Spec.Containers[0]
+		app.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: named("e")}}, {SecretRef: &corev1.SecretEnvSource{LocalObjectReference: named("o"), Optional: &yes}}}
+		app.Env = []corev1.EnvVar{
+			{Name: "PLAIN", Value: "v"},
+			{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: named("s"), Key: "a"}}},
+			{Name: "B", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
+		}
+	})
+	want := []need{
+		{name: "m", volume: "map"},
+		{name: "m", key: "k", volume: "map"},
+		{secret: true, name: "s", volume: "secret"},
+		{name: "m2", volume: "both"},
+		{secret: true, name: "s2", volume: "both"},
+		{name: "e", container: "app"},
+		{secret: true, name: "s", key: "a", container: "app"},
+	}
+	if diff := cmp.Diff(want, needsOf(pod), cmp.AllowUnexported(need{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
 }
 
 func golden(t *testing.T, name, got string) {

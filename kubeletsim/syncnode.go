@@ -159,6 +159,9 @@ func (k *Kubelet) writeNodeStatus(ctx context.Context, n *node, now time.Time) e
 	if err != nil {
 		return ignoreGone(err)
 	}
+	if n.written != nil && newer(n.written.ResourceVersion, object.ResourceVersion) {
+		object = n.written
+	}
 	if n.fullDue.After(now) && !nodeChanged(object, n, &k.opts, now) {
 		return nil
 	}
@@ -192,7 +195,9 @@ func (k *Kubelet) putNodeStatus(ctx context.Context, n *node, object *corev1.Nod
 		update := *object
 		var events []event
 		update.Status, events = nodeStatus(object, n, &k.opts, now)
-		if _, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{}); err == nil {
+		var written *corev1.Node
+		if written, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{}); err == nil {
+			n.written = written
 			return events, nil
 		}
 		if !apierrors.IsConflict(err) {

@@ -35,7 +35,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		k.due.set(key, time.Time{})
 		return
 	}
-	if e.settled != "" && e.settled == pod.ResourceVersion && len(faults) == 0 && (e.wake.IsZero() || e.wake.After(k.opts.Clock.Now())) {
+	if e.settled != "" && e.settled == pod.ResourceVersion && len(faults) == 0 && !e.lacking && (e.wake.IsZero() || e.wake.After(k.opts.Clock.Now())) {
 		// The echo of an own write.
 		return
 	}
@@ -44,7 +44,15 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		e.known = true
 		e.state = adopt(pod, &k.opts.Latencies, &k.opts.Backoff)
 	}
-	out := k.step(e, pod, n, faults)
+	missing, err := k.missingFor(ctx, e, pod)
+	if err != nil {
+		if ctx.Err() == nil {
+			k.due.set(key, k.retryAt(e, pod, err))
+		}
+		return
+	}
+	e.lacking = len(missing) > 0
+	out := k.step(e, pod, n, faults, missing)
 	e.state = out.state
 	e.dealt(len(faults))
 	n.addImages(out.images)
@@ -65,8 +73,21 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	k.due.set(key, e.wake)
 }
 
+// missingFor looks for what the pod needs while any of its containers is still to be
+// made.
+func (k *Kubelet) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]need, error) {
+	if e.state.ended || finished(pod) || pod.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	toMake := func(c container) bool { return c.phase != running && (c.kind != initContainer || !succeeded(&c)) }
+	if e.state.sandbox && !slices.ContainsFunc(e.state.containers, toMake) {
+		return nil, nil
+	}
+	return k.missing(ctx, pod)
+}
+
 // step lends the pod an address for as long as the step takes.
-func (k *Kubelet) step(e *podEntry, pod *corev1.Pod, n *node, faults []fault) outcome {
+func (k *Kubelet) step(e *podEntry, pod *corev1.Pod, n *node, faults []fault, missing []need) outcome {
 	var lent netip.Addr
 	rebooted := slices.ContainsFunc(faults, func(f fault) bool { return f.kind == reboot })
 	if (!e.state.sandbox || rebooted) && !e.state.ended && !pod.Spec.HostNetwork {
@@ -79,7 +100,7 @@ func (k *Kubelet) step(e *podEntry, pod *corev1.Pod, n *node, faults []fault) ou
 		address: lent,
 		faults:  faults,
 		present: n.hasImage, pullError: k.imageErrors.get,
-		lat: &k.opts.Latencies, backoff: &k.opts.Backoff,
+		missing: missing, lat: &k.opts.Latencies, backoff: &k.opts.Backoff,
 	})
 	switch old := e.state.address; {
 	case lent.IsValid() && out.state.address != lent:
@@ -199,6 +220,9 @@ func (k *Kubelet) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
 func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
 	k.due.set(podKey(string(pod.UID)), time.Time{})
 	k.pods.remove(pod.UID)
+	if e.lacking {
+		k.supplies.forget(pod.UID)
+	}
 	if n == nil {
 		return
 	}

@@ -1,0 +1,160 @@
+package kubeletsim
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// supplies finds out what of their needs pods miss, and wakes them when it comes.
+// Nothing is watched until something is missed.
+type supplies struct {
+	mu       sync.Mutex
+	waiting  map[supply]map[types.UID]bool
+	watching map[bool]bool // by supply.secret
+}
+
+// supply is a ConfigMap or Secret.
+type supply struct {
+	secret bool
+	name   types.NamespacedName
+}
+
+// missing returns those of the pod's needs that are not there. The pod will be woken
+// when one of these objects changes.
+func (k *Kubelet) missing(ctx context.Context, pod *corev1.Pod) ([]need, error) {
+	needs := needsOf(pod)
+	if len(needs) == 0 {
+		return nil, nil
+	}
+	keys := map[supply]map[string]bool{}
+	var missing []need
+	for _, n := range needs {
+		s := supply{n.secret, types.NamespacedName{Namespace: pod.Namespace, Name: n.name}}
+		got, looked := keys[s]
+		if !looked {
+			var err error
+			if got, err = k.keysOf(ctx, s); err != nil {
+				return nil, err
+			}
+			keys[s] = got
+		}
+		n.found = got != nil
+		if n.found && (n.key == "" || got[n.key]) {
+			continue
+		}
+		missing = append(missing, n)
+		if err := k.await(s, pod.UID); err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}
+
+// keysOf returns the keys of an object, or nil if it is not there.
+func (k *Kubelet) keysOf(ctx context.Context, s supply) (map[string]bool, error) {
+	keys := map[string]bool{}
+	var err error
+	if s.secret {
+		var secret *corev1.Secret
+		secret, err = k.opts.Client.CoreV1().Secrets(s.name.Namespace).Get(ctx, s.name.Name, metav1.GetOptions{})
+		if err == nil {
+			addKeys(keys, secret.Data)
+		}
+	} else {
+		var configMap *corev1.ConfigMap
+		configMap, err = k.opts.Client.CoreV1().ConfigMaps(s.name.Namespace).Get(ctx, s.name.Name, metav1.GetOptions{})
+		if err == nil {
+			addKeys(keys, configMap.Data)
+			addKeys(keys, configMap.BinaryData)
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", need{secret: s.secret}.kind(), s.name, err)
+	}
+	return keys, nil
+}
+
+func addKeys[V any](keys map[string]bool, data map[string]V) {
+	for key := range data {
+		keys[key] = true
+	}
+}
+
+// await wakes the pod when the object changes. What changed since it was looked for
+// is delivered too: the informer begins after that, with everything that is there.
+func (k *Kubelet) await(s supply, pod types.UID) error {
+	k.supplies.mu.Lock()
+	defer k.supplies.mu.Unlock()
+	if k.supplies.waiting == nil {
+		k.supplies.waiting = map[supply]map[types.UID]bool{}
+		k.supplies.watching = map[bool]bool{}
+	}
+	pods := k.supplies.waiting[s]
+	if pods == nil {
+		pods = map[types.UID]bool{}
+		k.supplies.waiting[s] = pods
+	}
+	known := pods[pod]
+	pods[pod] = true
+	if k.supplies.watching[s.secret] {
+		if !known {
+			// It may have come between the look and now.
+			k.queue.add(podKey(string(pod)))
+		}
+		return nil
+	}
+	k.supplies.watching[s.secret] = true
+	return k.watchSupplies(s.secret)
+}
+
+func (k *Kubelet) watchSupplies(secrets bool) error {
+	var informer cache.SharedIndexInformer
+	if secrets {
+		informer = k.factory.Core().V1().Secrets().Informer()
+	} else {
+		informer = k.factory.Core().V1().ConfigMaps().Informer()
+	}
+	come := func(obj any) {
+		if o, ok := obj.(metav1.Object); ok {
+			k.supplied(supply{secrets, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}})
+		}
+	}
+	if err := k.handle(informer, come, func(any) {}); err != nil {
+		return fmt.Errorf("watching what pods miss: %w", err)
+	}
+	k.factory.Start(k.ended)
+	return nil
+}
+
+// supplied wakes the pods that wait for an object.
+func (k *Kubelet) supplied(s supply) {
+	k.supplies.mu.Lock()
+	pods := k.supplies.waiting[s]
+	delete(k.supplies.waiting, s)
+	k.supplies.mu.Unlock()
+	for pod := range pods {
+		k.queue.add(podKey(string(pod)))
+	}
+}
+
+// forget lets a pod wait for nothing any more.
+func (s *supplies) forget(pod types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, pods := range s.waiting {
+		delete(pods, pod)
+		if len(pods) == 0 {
+			delete(s.waiting, name)
+		}
+	}
+}
