@@ -36,37 +36,68 @@ func (r *run) ownerLives(ctx context.Context) error {
 	return nil
 }
 
-// ownerPatch is a strategic merge patch of the owner references, whose merge key
-// is the UID. The UID of the object in it is its precondition.
-type ownerPatch struct {
+// metadataPatch is a strategic merge patch of the owner references, whose merge
+// key is the UID, and of the finalizers, which are a set. The UID of the object in
+// it is its precondition.
+type metadataPatch struct {
 	Metadata struct {
-		UID             types.UID `json:"uid"`
-		OwnerReferences []any     `json:"ownerReferences"`
+		UID              types.UID `json:"uid"`
+		OwnerReferences  []any     `json:"ownerReferences,omitempty"`
+		Finalizers       []string  `json:"finalizers,omitempty"`
+		DeleteFinalizers []string  `json:"$deleteFromPrimitiveList/finalizers,omitempty"`
 	} `json:"metadata"`
 }
 
-func (p ownerPatch) encode(o Object, reference any) ([]byte, error) {
+func (p metadataPatch) encode(o Object) ([]byte, error) {
 	p.Metadata.UID = o.GetUID()
-	p.Metadata.OwnerReferences = []any{reference}
 	data, err := json.Marshal(p)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the owner references: %w", err)
+		return nil, fmt.Errorf("encoding the owner references and finalizers: %w", err)
 	}
 	return data, nil
 }
 
-func adoption(controller *metav1.OwnerReference, o Object) ([]byte, error) {
-	return ownerPatch{}.encode(o, controller)
+func (r *run) adopt(ctx context.Context, o Object, finalizers []string) (Object, error) {
+	var p metadataPatch
+	p.Metadata.OwnerReferences = []any{metav1.NewControllerRef(r.owner, r.Kind)}
+	p.Metadata.Finalizers = finalizers
+	patch, err := p.encode(o)
+	if err != nil {
+		return nil, err
+	}
+	return r.Writer.Patch(ctx, o, patch)
 }
 
-func (r *run) release(ctx context.Context, o Object) error {
-	patch, err := ownerPatch{}.encode(o, map[string]any{"$patch": "delete", "uid": r.owner.GetUID()})
+func (r *run) release(ctx context.Context, o Object, finalizers []string) error {
+	var p metadataPatch
+	p.Metadata.OwnerReferences = []any{map[string]any{"$patch": "delete", "uid": r.owner.GetUID()}}
+	p.Metadata.DeleteFinalizers = finalizers
+	patch, err := p.encode(o)
 	if err != nil {
 		return err
 	}
 	_, err = r.Writer.Patch(ctx, o, patch)
 	// Invalid: the reference was the last thing that kept the object, or its UID
 	// has changed. In either case there is nothing left to release.
+	return unlessGone(err)
+}
+
+// unpin takes finalizers out. An object that has gone has none.
+func (r *run) unpin(ctx context.Context, o Object, finalizers []string) (Object, error) {
+	var p metadataPatch
+	p.Metadata.DeleteFinalizers = finalizers
+	patch, err := p.encode(o)
+	if err != nil {
+		return nil, err
+	}
+	written, err := r.Writer.Patch(ctx, o, patch)
+	if err != nil {
+		return nil, unlessGone(err)
+	}
+	return written, nil
+}
+
+func unlessGone(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsConflict(err) {
 		return nil
 	}

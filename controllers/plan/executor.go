@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
 )
@@ -158,7 +157,7 @@ func join(errs []error) error {
 }
 
 func (r *run) one(ctx context.Context, action Action, o Object) error {
-	written, err := r.write(ctx, action.Verb, o)
+	written, err := r.write(ctx, action, o)
 	if err != nil {
 		if action.Verb == Delete {
 			r.tracker.Kept(r.owner.GetUID(), o)
@@ -184,8 +183,8 @@ func (r *run) one(ctx context.Context, action Action, o Object) error {
 }
 
 // write returns the object as it was stored, or nil when there is none to wait for.
-func (r *run) write(ctx context.Context, verb Verb, o Object) (Object, error) {
-	switch verb {
+func (r *run) write(ctx context.Context, action Action, o Object) (Object, error) {
+	switch action.Verb {
 	case Create:
 		return r.Writer.Create(ctx, o)
 	case Update:
@@ -195,14 +194,12 @@ func (r *run) write(ctx context.Context, verb Verb, o Object) (Object, error) {
 	case Delete:
 		return nil, r.Writer.Delete(ctx, o)
 	case Adopt:
-		patch, err := adoption(metav1.NewControllerRef(r.owner, r.Kind), o)
-		if err != nil {
-			return nil, err
-		}
-		return r.Writer.Patch(ctx, o, patch)
+		return r.adopt(ctx, o, action.Finalizers)
 	case Release:
-		return nil, r.release(ctx, o)
+		return nil, r.release(ctx, o, action.Finalizers)
+	case Unpin:
+		return r.unpin(ctx, o, action.Finalizers)
 	default:
-		return nil, fmt.Errorf("no such verb: %q", verb)
+		return nil, fmt.Errorf("no such verb: %q", action.Verb)
 	}
 }

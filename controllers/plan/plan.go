@@ -45,6 +45,8 @@ const (
 	Adopt Verb = "adopt"
 	// Release takes the owner's reference out of the objects.
 	Release Verb = "release"
+	// Unpin takes Finalizers out of the objects; one that has gone is fine.
+	Unpin Verb = "unpin"
 )
 
 // Action does one thing with one or more objects. With several, the order among
@@ -56,6 +58,9 @@ type Action struct {
 	// gives the rest up when one fails: a thousand creations that a quota refuses
 	// cost one request, not a thousand.
 	SlowStart bool
+	// Finalizers are put into what is adopted, and taken out of what is released
+	// or unpinned.
+	Finalizers []string
 	// Succeeded and Failed are reported of each object; nil: nothing is.
 	Succeeded, Failed *Event
 }
