@@ -93,7 +93,7 @@ func (s *stepper) run() {
 	s.applyFaults()
 	s.checkDeadline()
 	if s.pod.DeletionTimestamp != nil {
-		s.terminate(s.pod.DeletionTimestamp.Time)
+		s.terminate(s.deletionEnd())
 	}
 	if !st.terminating && !st.sandbox {
 		if !s.due(st.sandboxDue) {
@@ -241,6 +241,15 @@ func (s *stepper) grace() time.Duration {
 		return time.Duration(*p) * time.Second
 	}
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
+}
+
+// deletionEnd is when a pod that is being deleted has to have ended. The grace period
+// begins when its kubelet hears of it: the deletion timestamp has whole seconds only.
+func (s *stepper) deletionEnd() time.Time {
+	if grace := s.pod.DeletionGracePeriodSeconds; grace != nil {
+		return s.now.Add(time.Duration(*grace) * time.Second)
+	}
+	return s.pod.DeletionTimestamp.Time
 }
 
 // terminate begins to stop all containers. Called again, it can only shorten the
