@@ -1,0 +1,74 @@
+package kubeletsim
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// fault is what somebody does to a pod's container from outside, or to all of its
+// containers if the name is empty.
+type fault struct {
+	container string
+	kind      faultKind
+	// exitCode and, if not empty, reason are what a crash ends with; message is why a
+	// readiness probe fails.
+	exitCode int32
+	reason   string
+	message  string
+}
+
+type faultKind int
+
+const (
+	crash faultKind = iota
+	unready
+	readyAgain
+	// reboot ends all containers and the pod's sandbox with them.
+	reboot
+)
+
+func (s *stepper) applyFaults() {
+	for _, f := range s.faults {
+		if f.kind == reboot {
+			s.reboot()
+			continue
+		}
+		for i := range s.state.containers {
+			c := &s.state.containers[i]
+			if f.container != "" && f.container != c.name {
+				continue
+			}
+			switch {
+			case f.kind == crash && c.phase == running:
+				s.end(c, f.exitCode, f.reason)
+			case f.kind == unready && c.unready == "" && c.phase == running:
+				c.unready = f.message
+				s.report(&s.refs[i], corev1.EventTypeWarning, "Unhealthy", "Readiness probe failed: "+f.message)
+			case f.kind == readyAgain:
+				c.unready = ""
+			}
+		}
+	}
+}
+
+// reboot is the pod's machine having gone down and come back. A pod that may be
+// restarted gets a new sandbox, and begins with its init containers again.
+func (s *stepper) reboot() {
+	st := &s.state
+	for i := range st.containers {
+		if c := &st.containers[i]; c.phase == running {
+			s.end(c, exitUnknown, "Unknown")
+		}
+	}
+	if !st.sandbox || st.terminating || s.pod.Spec.RestartPolicy == corev1.RestartPolicyNever {
+		return
+	}
+	s.report(nil, corev1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
+	st.sandbox = false
+	st.sandboxDue = s.sandboxIn(startDelay(s.pod, s.lat))
+	st.initialized = len(s.pod.Spec.InitContainers) == 0
+	for i := range st.containers {
+		if c := &st.containers[i]; c.kind == initContainer && c.phase == exited {
+			c.changed = true
+		}
+	}
+}
