@@ -88,6 +88,25 @@ func start(t testing.TB, change ...func(*apiserver.Options)) *harness {
 	return h
 }
 
+// startVirtual is start on a clock that stands still while anything is in flight.
+func startVirtual(t testing.TB, change ...func(*apiserver.Options)) (*harness, *clock.Virtual) {
+	t.Helper()
+	ledger := clock.NewLedger()
+	virtual := clock.NewVirtual(clock.Real().Now(), ledger)
+	t.Cleanup(virtual.Close)
+	h := start(t, append(change, func(o *apiserver.Options) { o.Clock, o.Ledger = virtual, ledger })...)
+	h.ledger = ledger
+	return h, virtual
+}
+
+// advance moves the cluster's time.
+func (h *harness) advance(v *clock.Virtual, d time.Duration) {
+	h.t.Helper()
+	if err := v.Advance(h.ctx, d); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // wire is a way to reach the server.
 type wire struct {
 	name   string

@@ -198,6 +198,9 @@ func (v *Virtual) Close() {
 	if v.isOpen {
 		v.isOpen = false
 		close(v.closed)
+		for _, t := range v.armed {
+			t.index = -1 // it can still be stopped
+		}
 		v.armed = nil
 		for len(v.queue) > 0 {
 			v.unqueueLocked(v.queue[0])
