@@ -12,9 +12,13 @@ func Builtin() *Table {
 		endpointsRow().shown(columns.Endpoints()),
 		eventRow().shown(columns.Event()),
 		namespaceRow().shown(columns.Namespace()),
+		limitRangeRow(),
 		nodeRow().shown(columns.Node()),
 		persistentVolumeClaimRow().shown(columns.PersistentVolumeClaim()),
 		podRow().shown(columns.Pod()),
+		podTemplateRow().shown(columns.PodTemplate()),
+		replicationControllerRow().shown(columns.ReplicationController()),
+		resourceQuotaRow().shown(columns.ResourceQuota()),
 		secretRow().shown(columns.Secret()),
 		serviceRow().shown(columns.Service()),
 		serviceAccountRow().shown(columns.ServiceAccount()),
@@ -27,6 +31,8 @@ func Builtin() *Table {
 
 		cronJobRow().shown(columns.CronJob()),
 		jobRow().shown(columns.Job()),
+
+		podDisruptionBudgetRow().shown(columns.PodDisruptionBudget()),
 
 		eventsEventRow().shown(columns.EventsV1Event()),
 		priorityClassRow().shown(columns.PriorityClass()),

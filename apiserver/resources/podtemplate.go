@@ -1,0 +1,24 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func podTemplateRow() *Resource {
+	return &Resource{
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("PodTemplate"),
+		Plural:           "podtemplates",
+		Namespaced:       true,
+		New:              func() runtime.Object { return &corev1.PodTemplate{} },
+		NewList:          func() runtime.Object { return &corev1.PodTemplateList{} },
+		Strategy: Strategy{
+			Default:    on(func(t *corev1.PodTemplate) { defaultPodSpec(&t.Template.Spec) }),
+			Generation: true,
+			Validate: check(func(t *corev1.PodTemplate) field.ErrorList {
+				return validatePodTemplate(field.NewPath("template"), &t.Template)
+			}),
+		},
+	}
+}
