@@ -17,7 +17,7 @@ func adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) podState {
 		return s
 	}
 	s.admitted = status.StartTime.Time
-	s.sandboxDue = s.admitted.Add(startDelay(pod, lat))
+	s.sandboxDue = later(s.admitted, startDelay(pod, lat))
 	if status.PodIP != "" {
 		s.sandbox = true
 		if !pod.Spec.HostNetwork {

@@ -1,8 +1,6 @@
 package kubeletsim
 
-import (
-	corev1 "k8s.io/api/core/v1"
-)
+import corev1 "k8s.io/api/core/v1"
 
 // fault is what somebody does to a pod's container from outside, or to all of its
 // containers if the name is empty.
@@ -64,7 +62,7 @@ func (s *stepper) reboot() {
 	}
 	s.report(nil, corev1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
 	st.sandbox = false
-	st.sandboxDue = s.sandboxIn(startDelay(s.pod, s.lat))
+	st.sandboxDue = later(s.now, startDelay(s.pod, s.lat))
 	st.initialized = len(s.pod.Spec.InitContainers) == 0
 	for i := range st.containers {
 		if c := &st.containers[i]; c.kind == initContainer && c.phase == exited {

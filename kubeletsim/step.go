@@ -125,7 +125,7 @@ func (s *stepper) admit() {
 	st := &s.state
 	if st.admitted.IsZero() {
 		st.admitted = s.now
-		st.sandboxDue = s.sandboxIn(startDelay(s.pod, s.lat))
+		st.sandboxDue = later(s.now, startDelay(s.pod, s.lat))
 		if len(s.pod.Annotations) > 0 {
 			for _, bad := range badAnnotations(s.pod) {
 				s.report(nil, corev1.EventTypeWarning, "InvalidSimulation", bad)
@@ -145,11 +145,12 @@ func (s *stepper) admit() {
 // endOfTime is when what never happens is due.
 var endOfTime = time.Unix(1<<40, 0)
 
-func (s *stepper) sandboxIn(d time.Duration) time.Time {
+// later is when d has passed since t.
+func later(t time.Time, d time.Duration) time.Time {
 	if d == forever {
 		return endOfTime
 	}
-	return s.now.Add(d)
+	return t.Add(d)
 }
 
 // probe asks the containers that run whether they have started and are ready.

@@ -8,6 +8,7 @@ import (
 	"minikcm.dev/minikcm/controllers/endpointslice"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/garbagecollector"
+	"minikcm.dev/minikcm/controllers/job"
 	"minikcm.dev/minikcm/controllers/namespace"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/controllers/podgc"
@@ -46,6 +47,7 @@ func Descriptors() []Descriptor {
 		{Name: rootca.Name, Aliases: []string{"root-ca-cert-publisher"}, New: constructor(rootca.New)},
 		{Name: deployment.Name, Aliases: []string{"deployment"}, New: constructor(deployment.New)},
 		{Name: replicaset.Name, Aliases: []string{"replicaset"}, New: constructor(replicaset.New)},
+		{Name: job.Name, Aliases: []string{"job"}, New: constructor(job.New)},
 		{Name: endpointslice.Name, Aliases: []string{"endpointslice"}, New: constructor(endpointslice.New)},
 		{Name: endpoints.Name, Aliases: []string{"endpoint"}, New: constructor(endpoints.New)},
 		{Name: garbagecollector.Name, Aliases: []string{"garbagecollector"}, New: constructor(garbagecollector.New)},
