@@ -1,0 +1,61 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func condition(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string, now time.Time) *batchv1.JobCondition {
+	at := metav1.NewTime(now)
+	return &batchv1.JobCondition{Type: kind, Status: status, LastProbeTime: at, LastTransitionTime: at, Reason: reason, Message: message}
+}
+
+func conditionOf(status *batchv1.JobStatus, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == kind {
+			return &status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// setCondition puts the condition into the status; false if it is there already.
+// What is not true need not be there.
+func setCondition(status *batchv1.JobStatus, c *batchv1.JobCondition) bool {
+	known := conditionOf(status, c.Type)
+	switch {
+	case known == nil && c.Status == corev1.ConditionFalse:
+		return false
+	case known == nil:
+		status.Conditions = append(slices.Clip(status.Conditions), *c)
+		return true
+	case known.Status == c.Status && known.Reason == c.Reason && known.Message == c.Message:
+		return false
+	}
+	status.Conditions = slices.Clone(status.Conditions)
+	*conditionOf(status, c.Type) = *c
+	return true
+}
+
+// Finished returns the condition that says that the Job has ended, Complete or
+// Failed, or nil.
+func Finished(job *batchv1.Job) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		c := &job.Status.Conditions[i]
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
+
+// Foreign reports whether another controller than this has the Job.
+func Foreign(job *batchv1.Job) bool {
+	return job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != batchv1.JobControllerName
+}

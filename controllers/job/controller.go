@@ -1,0 +1,58 @@
+package job
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Name is the controller's name, as upstream has it.
+const Name = "job-controller"
+
+// workers is how many Jobs are reconciled at once, as upstream's default.
+const workers = 5
+
+// Controller runs Jobs. Its keys are Jobs, and pods that have lost theirs.
+type Controller struct{ jobs, orphans *loop.Loop }
+
+// New returns a controller that is not yet running.
+func New(_ context.Context, e *env.Env) (*Controller, error) {
+	client, _, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	jobs, pods := e.Informers.Batch().V1().Jobs().Informer(), e.Informers.Core().V1().Pods().Informer()
+	sources := Sources{
+		Clock: e.Clock, Jobs: jobs.GetIndexer(), Pods: pods.GetIndexer(),
+		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name)},
+	}
+	r, err := NewReconciler(sources)
+	if err != nil {
+		return nil, err
+	}
+	o, err := NewOrphans(sources)
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{jobs: loop.New(e.Loop(Name, workers), r), orphans: loop.New(e.Loop(Name+"-orphans", 1), o)}
+	c.jobs.Watch(jobs, r.OnJob)
+	c.jobs.Watch(pods, r.OnPod)
+	c.orphans.Watch(jobs, o.OnJob)
+	c.orphans.Watch(pods, o.OnPod)
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.jobs.Run(ctx) })
+	group.Go(func() error { return c.orphans.Run(ctx) })
+	return group.Wait()
+}
+
+// Stats returns what the loop of Jobs has done so far.
+func (c *Controller) Stats() loop.Stats { return c.jobs.Stats() }

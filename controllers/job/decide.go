@@ -1,0 +1,202 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+type Snapshot struct {
+	Job *batchv1.Job
+	// Pods are those that it controls, and those of its namespace that nobody does.
+	Pods []*corev1.Pod
+	// Failures are those before this decision; nil: they are not known, and are
+	// reckoned from the pods.
+	Failures *Failures
+}
+
+// Plan is what is to be done about a Job, in the order of Actions, Creations,
+// status, Untrack. The events are about the status.
+type Plan struct {
+	plan.Plan[batchv1.JobStatus]
+	// Creations may fail without keeping the rest from being done.
+	Creations []plan.Action
+	// Untrack is done only when the status is stored.
+	Untrack []plan.Action
+	// Failures are to be remembered when the status is stored.
+	Failures Failures
+	created  int
+}
+
+// Decide says what brings the Job nearer to its end, and what its status is. The
+// caller sees to it that the snapshot has its own earlier writes.
+func Decide(in Snapshot, now time.Time) (Plan, error) {
+	job := in.Job
+	if Finished(job) != nil || Foreign(job) {
+		return Plan{}, nil
+	}
+	if mode := job.Spec.CompletionMode; mode != nil && *mode != batchv1.NonIndexedCompletion && *mode != batchv1.IndexedCompletion {
+		return Plan{Plan: plan.Plan[batchv1.JobStatus]{Events: []plan.Event{{
+			Type: corev1.EventTypeWarning, Reason: "UnknownCompletionMode", Message: "Skipped Job sync because completion mode is unknown",
+		}}}}, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	if err != nil {
+		return Plan{}, fmt.Errorf("reading the selector of Job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	claims := owned.Claim(job, selector, in.Pods)
+	t := newTally(job, pinned(claims), in.Failures, now)
+	t.plan.Failures = t.failures
+	t.plan.Actions = append(t.plan.Actions, pinning(plan.Release, claims.Release)...)
+	t.plan.Actions = append(t.plan.Actions, pinning(plan.Adopt, claims.Adopt)...)
+	t.judgeJob()
+	t.decide()
+	return t.plan, nil
+}
+
+// decide fills the plan when the verdict is found.
+func (t *tally) decide() {
+	status := t.job.Status.DeepCopy()
+	if status.StartTime == nil {
+		status.StartTime = t.startTime()
+	}
+	active := len(t.active)
+	if t.verdict != nil {
+		if active > 0 {
+			t.plan.Actions = append(t.plan.Actions, deletion(t.active))
+			t.gone(t.active)
+			active = 0
+		}
+	} else {
+		if t.job.DeletionTimestamp == nil {
+			active = t.scale()
+		}
+		if t.complete(active) {
+			t.verdict = condition(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached,
+				"Reached expected number of succeeded pods", t.now)
+		} else if t.job.DeletionTimestamp == nil {
+			t.suspendOrResume(status)
+		}
+	}
+	status.Active, status.Ready, status.Terminating = int32(active), &t.ready, &t.terminating
+	more := t.track(status)
+	if t.verdict != nil {
+		setCondition(status, t.verdict)
+		if !more && active == 0 && t.terminating == 0 && len(t.plan.Untrack) == 0 && settled(status) {
+			t.finish(status)
+		}
+	}
+	t.plan.Status = status
+}
+
+// complete reports whether the pods have done what the Job asks for.
+func (t *tally) complete(active int) bool {
+	if t.job.Spec.Completions == nil {
+		return t.succeeded > 0 && active == 0
+	}
+	return int(t.succeeded) >= completions(t.job) && active == 0
+}
+
+func settled(status *batchv1.JobStatus) bool {
+	return len(status.UncountedTerminatedPods.Succeeded)+len(status.UncountedTerminatedPods.Failed) == 0
+}
+
+func (t *tally) suspendOrResume(status *batchv1.JobStatus) {
+	if suspended(t.job) {
+		if setCondition(status, condition(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", t.now)) {
+			t.tell(corev1.EventTypeNormal, "Suspended", "Job suspended")
+		}
+		return
+	}
+	if setCondition(status, condition(batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed", t.now)) {
+		t.tell(corev1.EventTypeNormal, "Resumed", "Job resumed")
+		// The deadline's time begins anew.
+		status.StartTime = &metav1.Time{Time: t.now}
+	}
+}
+
+func (t *tally) tell(kind, reason, message string) {
+	t.plan.Events = append(t.plan.Events, plan.Event{Type: kind, Reason: reason, Message: message})
+}
+
+// finish makes the final condition of the verdict.
+func (t *tally) finish(status *batchv1.JobStatus) {
+	t.plan.RequeueAfter = 0
+	if t.failing() {
+		setCondition(status, condition(batchv1.JobFailed, corev1.ConditionTrue, t.verdict.Reason, t.verdict.Message, t.now))
+		t.tell(corev1.EventTypeWarning, t.verdict.Reason, t.verdict.Message)
+		return
+	}
+	setCondition(status, condition(batchv1.JobComplete, corev1.ConditionTrue, t.verdict.Reason, t.verdict.Message, t.now))
+	status.CompletionTime = &metav1.Time{Time: t.now}
+	if t.job.Spec.Completions != nil && int(status.Succeeded) > completions(t.job) {
+		t.tell(corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods recorded")
+	}
+	t.tell(corev1.EventTypeNormal, "Completed", "Job completed")
+}
+
+// Conclude returns the status to write after the creations, or nil if the Job has
+// it already. Pods that could not be created are not active.
+func Conclude(job *batchv1.Job, p Plan, createErr error) *batchv1.JobStatus {
+	if p.Status == nil {
+		return nil
+	}
+	status := *p.Status
+	if createErr != nil {
+		status.Active -= int32(p.created)
+	}
+	if equality.Semantic.DeepEqual(status, job.Status) {
+		return nil
+	}
+	return &status
+}
+
+// pinned returns the Job's pods; those that it adopts have the finalizer.
+func pinned(claims owned.Claims[*corev1.Pod]) []*corev1.Pod {
+	if len(claims.Adopt) == 0 {
+		return claims.Owned
+	}
+	pods := slices.Clone(claims.Owned)
+	for i, pod := range pods {
+		if slices.Contains(claims.Adopt, pod) && !tracked(pod) {
+			adopted := *pod
+			adopted.Finalizers = append(slices.Clip(pod.Finalizers), batchv1.JobTrackingFinalizer)
+			pods[i] = &adopted
+		}
+	}
+	return pods
+}
+
+func objects(pods []*corev1.Pod) []plan.Object {
+	all := make([]plan.Object, len(pods))
+	for i, pod := range pods {
+		all[i] = pod
+	}
+	return all
+}
+
+func pinning(verb plan.Verb, pods []*corev1.Pod) []plan.Action {
+	if len(pods) == 0 {
+		return nil
+	}
+	return []plan.Action{{Verb: verb, Objects: objects(pods), Finalizers: []string{batchv1.JobTrackingFinalizer}}}
+}
+
+func unpin(pods []*corev1.Pod) plan.Action { return pinning(plan.Unpin, pods)[0] }
+
+func deletion(pods []*corev1.Pod) plan.Action {
+	return plan.Action{
+		Verb: plan.Delete, Objects: objects(pods),
+		Succeeded: &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulDelete", Message: "Deleted pod: ", Detail: true},
+		Failed:    &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedDelete", Message: "Error deleting: ", Detail: true},
+	}
+}

@@ -1,0 +1,97 @@
+package job
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	batchlisters "k8s.io/client-go/listers/batch/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Orphans takes the finalizer from pods that no Job will count any more, because
+// theirs has gone or has finished. Its keys are pods.
+type Orphans struct {
+	jobs     batchlisters.JobLister
+	pods     corelisters.PodLister
+	owned    owned.Index[*corev1.Pod]
+	executor plan.Executor
+}
+
+// NewOrphans returns a reconciler of orphans. It adds to the cache of pods the
+// index that it needs.
+func NewOrphans(s Sources) (*Orphans, error) {
+	o := &Orphans{jobs: batchlisters.NewJobLister(s.Jobs), pods: corelisters.NewPodLister(s.Pods), executor: s.Executor}
+	var err error
+	if o.owned, err = owned.NewIndex[*corev1.Pod](s.Pods); err != nil {
+		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
+	}
+	return o, nil
+}
+
+// Reconcile looks once more whether the pod is one, as events of pods and Jobs
+// come in no common order.
+func (o *Orphans) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	pod, err := o.pods.Pods(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil
+	}
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting pod %s: %w", key, err)
+	}
+	if !o.abandoned(pod) {
+		return loop.Result{}, nil
+	}
+	return loop.Result{}, plan.Settle(o.executor.Act(ctx, pod, []plan.Action{unpin([]*corev1.Pod{pod})}))
+}
+
+// abandoned reports whether the pod has the finalizer and nobody who removes it.
+func (o *Orphans) abandoned(pod *corev1.Pod) bool {
+	if !tracked(pod) {
+		return false
+	}
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil {
+		return true
+	}
+	if ref.Kind != Kind.Kind || ref.APIVersion != batchv1.SchemeGroupVersion.String() {
+		return false
+	}
+	job, err := o.jobs.Jobs(pod.Namespace).Get(ref.Name)
+	if err != nil || job.UID != ref.UID {
+		return true
+	}
+	return !Foreign(job) && Finished(job) != nil
+}
+
+// OnPod wakes the pod if it is an orphan.
+func (o *Orphans) OnPod(ev loop.Event) []types.NamespacedName {
+	pod, ok := ev.Object.(*corev1.Pod)
+	if !ok || ev.Type == loop.Deleted || !o.abandoned(pod) {
+		return nil
+	}
+	return loop.Self(ev)
+}
+
+// OnJob wakes all pods of a Job that has finished or has gone.
+func (o *Orphans) OnJob(ev loop.Event) []types.NamespacedName {
+	job, ok := ev.Object.(*batchv1.Job)
+	if !ok || ev.Type != loop.Deleted && Finished(job) == nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, pod := range o.owned.Of(job.UID) {
+		if tracked(pod) {
+			keys = append(keys, loop.KeyOf(pod))
+		}
+	}
+	return keys
+}

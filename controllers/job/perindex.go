@@ -1,0 +1,110 @@
+package job
+
+import (
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// perIndex reports whether each index has a back-off limit of its own
+// (https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index).
+func perIndex(job *batchv1.Job) bool { return isIndexed(job) && job.Spec.BackoffLimitPerIndex != nil }
+
+// attempts is how often an index had failed when a pod of it was created.
+type attempts struct {
+	// counted failures are those that the limit is about; ignored ones are not, by
+	// the podFailurePolicy.
+	counted, ignored int32
+}
+
+func attemptsBefore(pod *corev1.Pod) attempts {
+	read := func(key string) int32 {
+		n, err := strconv.ParseInt(pod.Annotations[key], 10, 32)
+		if err != nil || n < 0 {
+			return 0
+		}
+		return int32(n)
+	}
+	return attempts{counted: read(batchv1.JobIndexFailureCountAnnotation), ignored: read(batchv1.JobIndexIgnoredFailureCountAnnotation)}
+}
+
+func (a attempts) all() int32 { return a.counted + a.ignored }
+
+// attemptsAfter is how often the index has failed with the pod; none: there was
+// no pod.
+func attemptsAfter(job *batchv1.Job, pod *corev1.Pod) attempts {
+	if pod == nil {
+		return attempts{}
+	}
+	a := attemptsBefore(pod)
+	if judge(job, pod).counted() {
+		a.counted++
+	} else {
+		a.ignored++
+	}
+	return a
+}
+
+// failedIndexes are those of the status and those whose pod used up the limit, or
+// whose failure the podFailurePolicy takes for final.
+func (t *tally) failedIndexes() intervals {
+	job := t.job
+	var lost intervals
+	if job.Status.FailedIndexes != nil {
+		lost = parseIndexes(*job.Status.FailedIndexes, completions(job))
+	}
+	var now []int
+	for _, pod := range t.pods {
+		if !tracked(pod) || !counts(job, pod) || !failed(job, pod) {
+			continue
+		}
+		j := judge(job, pod)
+		final := j.action == batchv1.PodFailurePolicyActionFailIndex ||
+			j.counted() && attemptsBefore(pod).counted >= *job.Spec.BackoffLimitPerIndex
+		if final {
+			now = append(now, indexOf(pod))
+		}
+	}
+	return lost.with(now)
+}
+
+// pendingIndexes finds, for each index that failed and is to be tried again, the
+// pod that failed last.
+func (t *tally) pendingIndexes() map[int]*corev1.Pod {
+	running := intervals(nil).with(indexesOf(t.active))
+	pending := map[int]*corev1.Pod{}
+	for _, pod := range t.pods {
+		if !tracked(pod) || !counts(t.job, pod) || !failed(t.job, pod) {
+			continue
+		}
+		i := indexOf(pod)
+		if t.indexes.succeeded.has(i) || t.indexes.failed.has(i) || running.has(i) {
+			continue
+		}
+		if last := pending[i]; last == nil || attemptsBefore(last).all() <= attemptsBefore(pod).all() {
+			pending[i] = pod
+		}
+	}
+	return pending
+}
+
+// due returns those of the indexes whose back-off has ended, and how long the
+// soonest of the others lacks.
+func (t *tally) due(candidates []int) (due []int, soonest time.Duration) {
+	for _, i := range candidates {
+		last := t.indexes.pending[i]
+		var left time.Duration
+		if last != nil {
+			left = Failures{Count: attemptsBefore(last).all() + 1, Last: finishTime(last)}.remaining(t.now)
+		}
+		switch {
+		case left == 0:
+			due = append(due, i)
+		case soonest == 0 || left < soonest:
+			soonest = left
+		}
+	}
+	return due, soonest
+}

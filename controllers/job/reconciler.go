@@ -1,0 +1,120 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	batchlisters "k8s.io/client-go/listers/batch/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Sources are what a reconciler reads and how it writes.
+type Sources struct {
+	Clock clock.PassiveClock
+	// Jobs and Pods are the informers' caches.
+	Jobs, Pods cache.Indexer
+	// Executor needs no Kind and no Tracker: they are the reconciler's.
+	Executor plan.Executor
+}
+
+// Reconciler is the controller without its loop: what is done about a key, and
+// which keys an event wakes.
+type Reconciler struct {
+	clock        clock.PassiveClock
+	jobs         batchlisters.JobLister
+	pods         owned.Index[*corev1.Pod]
+	executor     plan.Executor
+	expectations *owned.Expectations
+
+	mu       sync.Mutex
+	failures map[types.UID]Failures
+}
+
+// NewReconciler returns a reconciler. It adds to the cache of pods the index that
+// it needs.
+func NewReconciler(s Sources) (*Reconciler, error) {
+	r := &Reconciler{
+		clock: s.Clock, jobs: batchlisters.NewJobLister(s.Jobs),
+		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), failures: map[types.UID]Failures{},
+	}
+	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
+	var err error
+	if r.pods, err = owned.NewIndex[*corev1.Pod](s.Pods); err != nil {
+		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
+	}
+	return r, nil
+}
+
+// Reconcile brings the Job nearer to its end.
+func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	job, err := r.jobs.Jobs(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil
+	}
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting Job %s: %w", key, err)
+	}
+	if met, left := r.expectations.Met(job.UID); !met {
+		return loop.Result{RequeueAfter: left}, nil
+	}
+	p, err := Decide(Snapshot{Job: job, Pods: r.pods.Candidates(job), Failures: r.known(job.UID)}, r.clock.Now())
+	if err != nil {
+		return loop.Result{}, err
+	}
+	if err := r.executor.Act(ctx, job, p.Actions); err != nil {
+		return loop.Result{}, plan.Settle(err)
+	}
+	createErr := r.executor.Act(ctx, job, p.Creations)
+	err = errors.Join(plan.Settle(createErr), plan.Settle(r.store(ctx, job, p, createErr)))
+	return loop.Result{RequeueAfter: p.RequeueAfter}, err
+}
+
+// store writes the status and then does what depends on it.
+func (r *Reconciler) store(ctx context.Context, job *batchv1.Job, p Plan, createErr error) error {
+	if status := Conclude(job, p, createErr); status != nil {
+		update := *job // what the pointers in it lead to is not changed
+		update.Status = *status
+		if err := r.executor.WriteStatus(ctx, &update); err != nil {
+			return err
+		}
+	}
+	r.remember(job.UID, p)
+	r.executor.Tell(job, p.Events)
+	return r.executor.Act(ctx, job, p.Untrack)
+}
+
+func (r *Reconciler) known(job types.UID) *Failures {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f, ok := r.failures[job]; ok {
+		return &f
+	}
+	return nil
+}
+
+func (r *Reconciler) remember(job types.UID, p Plan) {
+	if p.Status == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures[job] = p.Failures
+}
+
+// forget drops what is known of a Job that has ended or has gone.
+func (r *Reconciler) forget(job types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.failures, job)
+}

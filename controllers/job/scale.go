@@ -1,0 +1,200 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// burst is how many pods one plan creates or deletes at most, as upstream's.
+const burst = 500
+
+func parallelism(job *batchv1.Job) int {
+	if job.Spec.Parallelism == nil {
+		return 1
+	}
+	return int(*job.Spec.Parallelism)
+}
+
+// wanted is how many pods are to run.
+func (t *tally) wanted() int {
+	if suspended(t.job) {
+		return 0
+	}
+	if t.job.Spec.Completions != nil {
+		return max(0, min(parallelism(t.job), completions(t.job)-int(t.succeeded)))
+	}
+	if t.succeeded > 0 {
+		// A work queue's first success says that there is no work left to begin.
+		return len(t.active)
+	}
+	return parallelism(t.job)
+}
+
+// scale creates the pods that are lacking or deletes those that are too many, and
+// returns how many will be active. Deletions come first: both are not done in one
+// plan.
+func (t *tally) scale() int {
+	active, wanted := len(t.active), t.wanted()
+	if spare := t.spare(max(0, active-wanted)); len(spare) > 0 {
+		if len(spare) > burst && !suspended(t.job) {
+			spare = spare[:burst]
+		}
+		// Without the finalizer their end is not taken for a failure.
+		t.plan.Actions = append(t.plan.Actions, unpin(spare), deletion(spare))
+		t.gone(spare)
+		return active - len(spare)
+	}
+	lacking := wanted - active
+	if replacesOnlyFailed(t.job) {
+		lacking -= int(t.terminating)
+	}
+	if lacking <= 0 || suspended(t.job) {
+		return active
+	}
+	created := t.create(min(lacking, burst))
+	t.plan.created = created
+	return active + created
+}
+
+// gone takes note of active pods that the plan deletes.
+func (t *tally) gone(pods []*corev1.Pod) {
+	t.terminating += int32(len(pods))
+	for _, pod := range pods {
+		if owned.Ready(pod) {
+			t.ready--
+		}
+	}
+}
+
+// create makes at most n pods, unless the back-off says to wait.
+func (t *tally) create(n int) int {
+	job := t.job
+	if !perIndex(job) {
+		if left := t.failures.remaining(t.now); left > 0 {
+			t.waitFor(left)
+			return 0
+		}
+	}
+	template := podOf(job)
+	var pods []plan.Object
+	if isIndexed(job) {
+		for _, i := range t.indexesToRun(n) {
+			pods = append(pods, withIndex(job, template, i, attemptsAfter(job, t.indexes.pending[i])))
+		}
+	} else {
+		for range n {
+			// Copies, because encoding an object sets its kind for a moment.
+			one := *template
+			pods = append(pods, &one)
+		}
+	}
+	if len(pods) == 0 {
+		return 0
+	}
+	t.plan.Creations = append(t.plan.Creations, plan.Action{
+		Verb: plan.Create, SlowStart: true, Objects: pods,
+		Succeeded: &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulCreate", Message: "Created pod: ", Detail: true},
+		Failed:    &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating: ", Detail: true},
+	})
+	return len(pods)
+}
+
+// indexesToRun picks the first indexes that neither run nor have ended for good.
+func (t *tally) indexesToRun(n int) []int {
+	taken := t.indexes.succeeded.union(t.indexes.failed).with(indexesOf(t.active))
+	if replacesOnlyFailed(t.job) {
+		taken = taken.with(indexesOf(slices.DeleteFunc(slices.Clone(t.pods), func(pod *corev1.Pod) bool { return !owned.Terminating(pod) })))
+	}
+	if !perIndex(t.job) {
+		return taken.missing(n, completions(t.job))
+	}
+	due, soonest := t.due(taken.missing(n, completions(t.job)))
+	t.waitFor(soonest)
+	return due
+}
+
+// spare picks the active pods to delete: of an Indexed Job all that have no index
+// of it, or one that another has too; then as many as are too many, those that are
+// least far first.
+func (t *tally) spare(tooMany int) []*corev1.Pod {
+	var spare []*corev1.Pod
+	left := t.active
+	if isIndexed(t.job) {
+		spare, left = t.duplicates()
+	}
+	lacking := tooMany - len(spare)
+	if lacking <= 0 {
+		return spare
+	}
+	left = slices.Clone(left)
+	slices.SortFunc(left, leastFarFirst)
+	return append(spare, left[:min(lacking, len(left))]...)
+}
+
+// duplicates returns the pods that have no place, and those that have.
+func (t *tally) duplicates() (spare, left []*corev1.Pod) {
+	best := map[int]*corev1.Pod{}
+	for _, pod := range t.active {
+		i := indexOf(pod)
+		other, taken := best[i]
+		switch {
+		case !counts(t.job, pod):
+			spare = append(spare, pod)
+		case !taken:
+			best[i] = pod
+		case leastFarFirst(pod, other) < 0:
+			spare = append(spare, pod)
+		default:
+			spare = append(spare, other)
+			best[i] = pod
+		}
+	}
+	for _, pod := range t.active {
+		if counts(t.job, pod) && best[indexOf(pod)] == pod {
+			left = append(left, pod)
+		}
+	}
+	return spare, left
+}
+
+// leastFarFirst orders pods by what is lost with them: not yet on a node, not yet
+// running, not ready, ready for a short time, restarted often, young.
+func leastFarFirst(a, b *corev1.Pod) int {
+	phases := map[corev1.PodPhase]int{corev1.PodUnknown: 1, corev1.PodRunning: 2}
+	sinceA, readyA := owned.ReadySince(a)
+	sinceB, readyB := owned.ReadySince(b)
+	byReadiness := 0
+	if readyA && readyB {
+		byReadiness = sinceB.Compare(sinceA)
+	}
+	return cmp.Or(
+		cmp.Compare(truth(a.Spec.NodeName != ""), truth(b.Spec.NodeName != "")),
+		cmp.Compare(phases[a.Status.Phase], phases[b.Status.Phase]),
+		cmp.Compare(truth(readyA), truth(readyB)),
+		byReadiness,
+		cmp.Compare(restarts(b), restarts(a)),
+		b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
+		cmp.Compare(a.UID, b.UID),
+	)
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func restarts(pod *corev1.Pod) int32 {
+	most := int32(0)
+	for i := range pod.Status.ContainerStatuses {
+		most = max(most, pod.Status.ContainerStatuses[i].RestartCount)
+	}
+	return most
+}

@@ -1,0 +1,102 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+)
+
+// maxUncounted bounds how many ends one status takes in before finalizers are
+// removed.
+const maxUncounted = 500
+
+// track counts ended pods in the status. A UID whose pod has no finalizer any more
+// becomes part of a counter; a pod that has ended gets its UID, or its index, into
+// the status, and loses its finalizer when that is stored. It reports whether
+// there are more ends than one status takes in.
+func (t *tally) track(status *batchv1.JobStatus) (more bool) {
+	pinned := sets.Set[types.UID]{}
+	for _, pod := range t.pods {
+		if tracked(pod) {
+			pinned.Insert(pod.UID)
+		}
+	}
+	settled := func(uid types.UID) bool { return !pinned.Has(uid) }
+	ends := &batchv1.UncountedTerminatedPods{}
+	if known := t.job.Status.UncountedTerminatedPods; known != nil {
+		ends.Succeeded = slices.DeleteFunc(slices.Clone(known.Succeeded), settled)
+		ends.Failed = slices.DeleteFunc(slices.Clone(known.Failed), settled)
+		status.Succeeded += int32(len(known.Succeeded) - len(ends.Succeeded))
+		status.Failed += int32(len(known.Failed) - len(ends.Failed))
+	}
+	status.UncountedTerminatedPods = ends
+	var ended []int
+	var done []*corev1.Pod
+	for _, pod := range t.inOrder() {
+		if !tracked(pod) || !t.removable(pod) {
+			continue
+		}
+		done = append(done, pod)
+		switch {
+		case t.succeededUIDs.Has(pod.UID) || t.failedUIDs.Has(pod.UID) || !counts(t.job, pod):
+		case pod.Status.Phase == corev1.PodSucceeded && isIndexed(t.job):
+			ended = append(ended, indexOf(pod))
+		case pod.Status.Phase == corev1.PodSucceeded:
+			ends.Succeeded = append(ends.Succeeded, pod.UID)
+		case (failed(t.job, pod) || t.failing()) && judge(t.job, pod).counted():
+			ends.Failed = append(ends.Failed, pod.UID)
+		}
+		if len(ended)+len(ends.Succeeded)+len(ends.Failed) >= maxUncounted {
+			more = true
+			break
+		}
+	}
+	if len(done) > 0 {
+		t.plan.Untrack = append(t.plan.Untrack, unpin(done))
+	}
+	if isIndexed(t.job) {
+		t.writeIndexes(status, ended)
+	}
+	return more
+}
+
+// failing reports whether the Job is to fail, which every pod of it does then.
+func (t *tally) failing() bool { return t.verdict != nil && t.verdict.Type == batchv1.JobFailureTarget }
+
+// inOrder returns the pods in the order of their indexes, so that the text of the
+// indexes stays short.
+func (t *tally) inOrder() []*corev1.Pod {
+	if !isIndexed(t.job) {
+		return t.pods
+	}
+	pods := slices.Clone(t.pods)
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(indexOf(a), indexOf(b)) })
+	return pods
+}
+
+// removable reports whether the pod need not be kept any longer.
+func (t *tally) removable(pod *corev1.Pod) bool {
+	if t.job.DeletionTimestamp != nil || t.verdict != nil || pod.Status.Phase == corev1.PodSucceeded {
+		return true
+	}
+	if !failed(t.job, pod) {
+		return false
+	}
+	last := t.indexes.pending[indexOf(pod)]
+	return last == nil || last.UID != pod.UID
+}
+
+func (t *tally) writeIndexes(status *batchv1.JobStatus, ended []int) {
+	succeeded := t.indexes.counted.with(ended)
+	status.CompletedIndexes = succeeded.String()
+	status.Succeeded = int32(succeeded.total())
+	status.FailedIndexes = nil
+	if perIndex(t.job) {
+		status.FailedIndexes = ptr.To(t.indexes.failed.String())
+	}
+}

@@ -1,0 +1,79 @@
+package job
+
+import (
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/owned"
+)
+
+var controllerOfPod = loop.ControllerOf(Kind.GroupKind())
+
+// OnJob wakes the Job itself, while there is something to do.
+func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
+	r.expectations.ObserveOwner(ev)
+	job, ok := ev.Object.(*batchv1.Job)
+	if !ok {
+		return nil
+	}
+	if ev.Type == loop.Deleted || Finished(job) != nil {
+		r.forget(job.UID)
+		return nil
+	}
+	return loop.Self(ev)
+}
+
+// OnPod wakes the Job that controls a pod, or all that an orphan could belong to.
+func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
+	r.expectations.Observe(ev)
+	pod, ok := ev.Object.(*corev1.Pod)
+	if !ok || !matters(ev, pod) {
+		return nil
+	}
+	keys := controllerOfPod(ev)
+	if ev.Type != loop.Deleted && metav1.GetControllerOfNoCopy(pod) == nil {
+		keys = append(keys, r.matching(pod)...)
+	}
+	return keys
+}
+
+// matters reports whether a Job would see the difference.
+func matters(ev loop.Event, pod *corev1.Pod) bool {
+	old, ok := ev.Old.(*corev1.Pod)
+	if !ok || old.ResourceVersion == pod.ResourceVersion {
+		return true
+	}
+	return old.Status.Phase != pod.Status.Phase ||
+		owned.Ready(old) != owned.Ready(pod) ||
+		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
+		tracked(old) != tracked(pod) ||
+		restarts(old) != restarts(pod) ||
+		len(old.Status.Conditions) != len(pod.Status.Conditions) ||
+		!maps.Equal(old.Labels, pod.Labels) ||
+		owned.ControllerUID(old) != owned.ControllerUID(pod)
+}
+
+// matching returns the Jobs whose selector matches an orphan.
+func (r *Reconciler) matching(pod *corev1.Pod) []types.NamespacedName {
+	if len(pod.Labels) == 0 {
+		return nil
+	}
+	all, err := r.jobs.Jobs(pod.Namespace).List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, job := range all {
+		selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+		if err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
+			keys = append(keys, loop.KeyOf(job))
+		}
+	}
+	return keys
+}
