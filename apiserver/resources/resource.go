@@ -7,7 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // Resource is one row of the table. A nil func or empty field means the default
@@ -40,6 +42,28 @@ type Resource struct {
 
 	New     func() runtime.Object
 	NewList func() runtime.Object
+
+	// Custom says that the kind came from a CustomResourceDefinition: it has no Go
+	// type, its objects are *unstructured.Unstructured that carry their TypeMeta, and
+	// it speaks neither protobuf nor strategic merge patches.
+	Custom bool
+	// Coerce gives an object that has just been read the shape that its schema asks
+	// for, where no Go type does: it takes unknown fields out and returns their paths,
+	// and refuses malformed metadata. What was stored is converted to the row's
+	// version, given its defaults, and never refused.
+	Coerce func(obj runtime.Object, stored bool) (unknown []string, err error)
+	// Unserved, if not nil, is why requests for this version cannot be answered.
+	Unserved error
+	// Warning is sent with every answer (a deprecated version); empty for none.
+	Warning string
+	// FieldManager makes what tracks the owners of fields (KEP-555) for writes through
+	// a subresource or, if that is empty, of the object itself. Nil means by the types
+	// of k8s.io/api.
+	FieldManager func(subresource string) (*managedfields.FieldManager, error)
+	// Schema describes a kind without Go type for the OpenAPI documents, all but
+	// its TypeMeta and metadata. It is nil for a kind that has no schema; v2 says that
+	// the older form is wanted.
+	Schema func(v2 bool) (*spec.Schema, error)
 
 	Strategy Strategy
 
@@ -101,7 +125,9 @@ type Strategy struct {
 	// Validate checks an object on create, and ValidateUpdate one on update
 	// (immutability; the generic code also calls Validate on update). Object metadata
 	// is checked generically, with NameCheck (default: a DNS subdomain).
+	// ValidateCreate checks what only new objects have to meet.
 	Validate             func(obj runtime.Object) field.ErrorList
+	ValidateCreate       func(obj runtime.Object) field.ErrorList
 	ValidateUpdate       func(obj, old runtime.Object) field.ErrorList
 	ValidateStatusUpdate func(obj, old runtime.Object) field.ErrorList
 	NameCheck            func(name string, prefix bool) []string
