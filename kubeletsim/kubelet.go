@@ -167,7 +167,12 @@ func (k *Kubelet) takeOver() error {
 		return fmt.Errorf("listing pods: %w", err)
 	}
 	for _, pod := range pods {
-		if n := k.nodes.get(pod.Spec.NodeName); n != nil && !finished(pod) && !pod.Spec.HostNetwork {
+		n := k.nodes.get(pod.Spec.NodeName)
+		if n == nil || finished(pod) || pod.Status.StartTime == nil {
+			continue
+		}
+		n.take(pod, nil, true)
+		if !pod.Spec.HostNetwork {
 			n.reserve(pod.Status.PodIP)
 		}
 	}

@@ -20,6 +20,8 @@ type node struct {
 	spec    NodeSpec
 	address string
 	cidr    netip.Prefix
+	// allocatable is the spec's, with the defaults.
+	allocatable corev1.ResourceList
 
 	mu        sync.Mutex
 	addresses *addressPool
@@ -37,6 +39,10 @@ type node struct {
 	// trouble is what its kubelet complains of; changed whether that is news.
 	trouble map[corev1.NodeConditionType]bool
 	changed bool
+	// admitted are the requests of the pods that it has taken and that have not ended;
+	// load is their sum.
+	admitted map[types.UID]corev1.ResourceList
+	load     load
 
 	uid        types.UID
 	images     map[string]bool
@@ -58,8 +64,10 @@ type node struct {
 func newNode(spec NodeSpec, address string, cidr netip.Prefix) *node {
 	return &node{
 		name: spec.Name, spec: spec, address: address, cidr: cidr,
-		addresses: newAddressPool(cidr),
-		images:    map[string]bool{},
+		addresses:   newAddressPool(cidr),
+		images:      map[string]bool{},
+		admitted:    map[types.UID]corev1.ResourceList{},
+		allocatable: spec.allocatable(),
 	}
 }
 
@@ -104,6 +112,34 @@ func (n *node) takeChanged() bool {
 	was := n.changed
 	n.changed = false
 	return was
+}
+
+// take admits a pod or says why not; unconditionally one that it has had before.
+func (n *node) take(pod *corev1.Pod, object *corev1.Node, unconditionally bool) rejection {
+	requests := requestsOf(pod)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.admitted[pod.UID] != nil {
+		return rejection{}
+	}
+	if !unconditionally {
+		if why := admit(pod, object, n.allocatable, n.load); why.reason != "" {
+			return why
+		}
+	}
+	n.admitted[pod.UID] = requests
+	n.load.add(requests)
+	return rejection{}
+}
+
+// release forgets a pod that has ended.
+func (n *node) release(pod types.UID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if requests, ok := n.admitted[pod]; ok {
+		n.load.remove(requests)
+		delete(n.admitted, pod)
+	}
 }
 
 func (n *node) lend() netip.Addr {

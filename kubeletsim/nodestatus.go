@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"runtime"
 	"time"
 
@@ -59,8 +60,9 @@ func nodeObject(n *node, opts *Options, now time.Time) *corev1.Node {
 // with the change. What others keep in the status stays as the Node has it.
 func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (corev1.NodeStatus, []event) {
 	status := object.Status
-	status.Capacity = n.spec.capacity()
-	status.Allocatable = n.spec.allocatable()
+	// Extended resources that somebody else advertises are kept, as upstream does.
+	status.Capacity = merged(object.Status.Capacity, n.spec.capacity())
+	status.Allocatable = merged(status.Capacity, n.allocatable)
 	status.Addresses = []corev1.NodeAddress{
 		{Type: corev1.NodeInternalIP, Address: n.address},
 		{Type: corev1.NodeHostName, Address: n.name},
@@ -70,6 +72,14 @@ func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (cor
 	var events []event
 	status.Conditions, events = nodeConditions(object, n.troubles(), now)
 	return status, events
+}
+
+// merged is a copy of a with what is in b, which wins.
+func merged(a, b corev1.ResourceList) corev1.ResourceList {
+	list := make(corev1.ResourceList, len(a)+len(b))
+	maps.Copy(list, a)
+	maps.Copy(list, b)
+	return list
 }
 
 func nodeInfo(n *node, opts *Options) corev1.NodeSystemInfo {

@@ -36,7 +36,7 @@ type podEntry struct {
 	wake    time.Time
 	// lacking is whether it misses something that it needs.
 	lacking bool
-	// returned is whether the pod's address has been given back.
+	// returned is whether the pod's address and resources have been given back.
 	returned bool
 	failures int
 }

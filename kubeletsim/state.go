@@ -35,6 +35,8 @@ type podState struct {
 	killAt      time.Time
 	// ended is whether no container runs nor ever will again.
 	ended bool
+	// rejected is whether the kubelet did not even take the pod.
+	rejected bool
 	// reason and message say why the kubelet ended the pod.
 	reason, message string
 }

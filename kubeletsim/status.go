@@ -12,6 +12,9 @@ import (
 // podStatus is what the kubelet on the node with the given address writes about a
 // pod. What others keep in the status stays as the pod has it.
 func podStatus(pod *corev1.Pod, s *podState, hostIP string, now time.Time) corev1.PodStatus {
+	if s.rejected {
+		return rejectedStatus(pod, s)
+	}
 	status := pod.Status
 	status.ObservedGeneration = pod.Generation
 	status.Phase = phaseOf(pod, s)
@@ -29,6 +32,17 @@ func podStatus(pod *corev1.Pod, s *podState, hostIP string, now time.Time) corev
 	setPodIP(pod, s, &status)
 	setContainerStatuses(pod, s, &status)
 	status.Conditions = podConditions(pod, s, &status, now)
+	return status
+}
+
+// rejectedStatus says little: nothing was done about the pod.
+func rejectedStatus(pod *corev1.Pod, s *podState) corev1.PodStatus {
+	status := pod.Status
+	start := seconds(s.admitted)
+	status.ObservedGeneration = pod.Generation
+	status.Phase = corev1.PodFailed
+	status.Reason, status.Message = s.reason, s.message
+	status.StartTime = &start
 	return status
 }
 

@@ -59,3 +59,8 @@ func TestNodeInFull(t *testing.T) {
 	}
 	goldenYAML(t, "node", object)
 }
+
+func testNode(t *testing.T) *node {
+	t.Helper()
+	return newNode(NodeSpec{Name: "node-0"}, "172.18.0.2", netip.MustParsePrefix("10.244.0.0/24"))
+}

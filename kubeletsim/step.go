@@ -21,8 +21,10 @@ type input struct {
 	pullError func(image string) string
 	// missing are those of the pod's needs that are not there.
 	missing []need
-	lat     *Latencies
-	backoff *Backoff
+	// rejected is why the node does not take the pod, if there is a reason.
+	rejected rejection
+	lat      *Latencies
+	backoff  *Backoff
 }
 
 // outcome is what a step leads to.
@@ -132,6 +134,11 @@ func (s *stepper) admit() {
 			}
 		}
 		st.ended = finished(s.pod)
+		if why := s.rejected; why.reason != "" && !st.ended {
+			st.ended, st.rejected = true, true
+			st.reason, st.message = why.reason, "Pod was rejected: "+why.message
+			s.report(nil, corev1.EventTypeWarning, why.reason, why.message)
+		}
 		if len(s.pod.Spec.InitContainers) == 0 {
 			st.initialized = true
 		}

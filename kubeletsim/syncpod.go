@@ -52,7 +52,12 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		return
 	}
 	e.lacking = len(missing) > 0
-	out := k.step(e, pod, n, faults, missing)
+	in := input{pod: pod, state: e.state, faults: faults, missing: missing}
+	if e.state.admitted.IsZero() && !finished(pod) {
+		object, _ := k.nodeLister.Get(n.name)
+		in.rejected = n.take(pod, object, pod.DeletionTimestamp != nil)
+	}
+	out := k.step(n, in)
 	e.state = out.state
 	e.dealt(len(faults))
 	n.addImages(out.images)
@@ -87,22 +92,17 @@ func (k *Kubelet) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) 
 }
 
 // step lends the pod an address for as long as the step takes.
-func (k *Kubelet) step(e *podEntry, pod *corev1.Pod, n *node, faults []fault, missing []need) outcome {
+func (k *Kubelet) step(n *node, in input) outcome {
 	var lent netip.Addr
-	rebooted := slices.ContainsFunc(faults, func(f fault) bool { return f.kind == reboot })
-	if (!e.state.sandbox || rebooted) && !e.state.ended && !pod.Spec.HostNetwork {
+	rebooted := slices.ContainsFunc(in.faults, func(f fault) bool { return f.kind == reboot })
+	if (!in.state.sandbox || rebooted) && !in.state.ended && !in.pod.Spec.HostNetwork {
 		lent = n.lend()
 	}
-	out := step(input{
-		pod:     pod,
-		state:   e.state,
-		now:     k.opts.Clock.Now(),
-		address: lent,
-		faults:  faults,
-		present: n.hasImage, pullError: k.imageErrors.get,
-		missing: missing, lat: &k.opts.Latencies, backoff: &k.opts.Backoff,
-	})
-	switch old := e.state.address; {
+	in.now, in.address = k.opts.Clock.Now(), lent
+	in.present, in.pullError = n.hasImage, k.imageErrors.get
+	in.lat, in.backoff = &k.opts.Latencies, &k.opts.Backoff
+	out := step(in)
+	switch old := in.state.address; {
 	case lent.IsValid() && out.state.address != lent:
 		n.giveBack(lent)
 	case old.IsValid() && out.state.address != old:
@@ -129,9 +129,12 @@ func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nod
 	if !e.state.ended {
 		return pod.ResourceVersion, nil
 	}
-	if !e.returned && e.state.address.IsValid() {
+	if !e.returned {
 		e.returned = true
-		n.giveBack(e.state.address)
+		n.release(pod.UID)
+		if e.state.address.IsValid() {
+			n.giveBack(e.state.address)
+		}
 	}
 	if !removable(pod) {
 		return pod.ResourceVersion, nil
@@ -226,6 +229,7 @@ func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
 	if n == nil {
 		return
 	}
+	n.release(pod.UID)
 	if e.state.address.IsValid() && !e.returned {
 		n.giveBack(e.state.address)
 	}
