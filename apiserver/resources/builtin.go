@@ -1,6 +1,12 @@
 package resources
 
-import "minikcm.dev/minikcm/apiserver/resources/columns"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/columns"
+)
 
 // Builtin returns the table of the kinds that every apiserver serves. It is made
 // anew at each call, from literals only, so that a cluster's start does not wait
@@ -29,6 +35,9 @@ func Builtin() *Table {
 		replicaSetRow().shown(columns.ReplicaSet()),
 		statefulSetRow().shown(columns.StatefulSet()),
 
+		horizontalPodAutoscalerRow().shown(columns.HorizontalPodAutoscaler()),
+		horizontalPodAutoscalerV1Row().shownAsStored(columns.HorizontalPodAutoscaler()),
+
 		cronJobRow().shown(columns.CronJob()),
 		jobRow().shown(columns.Job()),
 
@@ -44,5 +53,12 @@ func Builtin() *Table {
 // shown gives a row its Table form.
 func (r *Resource) shown(t columns.Table) *Resource {
 	r.Columns, r.Cells = t.Columns, t.Cells
+	return r
+}
+
+// shownAsStored gives a row the Table form of the version that is stored.
+func (r *Resource) shownAsStored(t columns.Table) *Resource {
+	r.Columns = t.Columns
+	r.Cells = func(obj runtime.Object, now time.Time) []any { return t.Cells(r.Storage.To(obj), now) }
 	return r
 }
