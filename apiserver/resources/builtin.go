@@ -20,6 +20,7 @@ func Builtin() *Table {
 		namespaceRow().shown(columns.Namespace()),
 		limitRangeRow(),
 		nodeRow().shown(columns.Node()),
+		persistentVolumeRow().shown(columns.PersistentVolume()),
 		persistentVolumeClaimRow().shown(columns.PersistentVolumeClaim()),
 		podRow().shown(columns.Pod()),
 		podTemplateRow().shown(columns.PodTemplate()),

@@ -1,0 +1,66 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func persistentVolumeRow() *Resource {
+	kind := corev1.SchemeGroupVersion.WithKind("PersistentVolume")
+	newVolume := func() runtime.Object { return &corev1.PersistentVolume{} }
+	return &Resource{
+		GroupVersionKind: kind,
+		Plural:           "persistentvolumes",
+		ShortNames:       []string{"pv"},
+		New:              newVolume,
+		NewList:          func() runtime.Object { return &corev1.PersistentVolumeList{} },
+		Strategy: Strategy{
+			Default:             on(defaultPersistentVolume),
+			PrepareCreate:       on(preparePersistentVolume),
+			PrepareStatusUpdate: onUpdate(preparePersistentVolumeStatus),
+			Validate:            check(validatePersistentVolume),
+			ValidateUpdate:      checkUpdate(validatePersistentVolumeUpdate),
+		},
+		Subresources: []Subresource{statusOf(kind, newVolume)},
+	}
+}
+
+func defaultPersistentVolume(v *corev1.PersistentVolume) {
+	setDefault(&v.Status.Phase, corev1.VolumePending)
+	spec := &v.Spec
+	setDefault(&spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
+	pointDefault(&spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+	roundUp(spec.Capacity)
+	switch {
+	case spec.HostPath != nil:
+		pointDefault(&spec.HostPath.Type, corev1.HostPathUnset)
+	case spec.ISCSI != nil:
+		setDefault(&spec.ISCSI.ISCSIInterface, "default")
+	case spec.RBD != nil:
+		setDefault(&spec.RBD.RBDPool, "rbd")
+		setDefault(&spec.RBD.RadosUser, "admin")
+		setDefault(&spec.RBD.Keyring, "/etc/ceph/keyring")
+	case spec.AzureDisk != nil:
+		pointDefault(&spec.AzureDisk.CachingMode, corev1.AzureDataDiskCachingReadWrite)
+		pointDefault(&spec.AzureDisk.Kind, corev1.AzureSharedBlobDisk)
+		pointDefault(&spec.AzureDisk.FSType, "ext4")
+		pointDefault(&spec.AzureDisk.ReadOnly, false)
+	case spec.ScaleIO != nil:
+		setDefault(&spec.ScaleIO.StorageMode, "ThinProvisioned")
+		setDefault(&spec.ScaleIO.FSType, "xfs")
+	}
+}
+
+// preparePersistentVolume notes since when a new volume is in its phase: since it is.
+func preparePersistentVolume(v *corev1.PersistentVolume) {
+	created := v.CreationTimestamp
+	v.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &created}
+}
+
+// preparePersistentVolumeStatus keeps the time of the last change of phase for a
+// writer that does not know the field.
+func preparePersistentVolumeStatus(v, old *corev1.PersistentVolume) {
+	if v.Status.LastPhaseTransitionTime == nil {
+		v.Status.LastPhaseTransitionTime = old.Status.LastPhaseTransitionTime
+	}
+}
