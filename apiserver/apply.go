@@ -3,8 +3,10 @@ package apiserver
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -13,15 +15,12 @@ import (
 // apply makes the merge of a server-side apply (KEP-555): what the client sends is
 // all that it wants to own.
 func (p patcher) apply(owner string, force bool) (func(runtime.Object) (runtime.Object, error), error) {
-	applied, strict, err := p.appliedObject()
+	applied, err := p.appliedObject()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.rq.strictness(strict, p.validation); err != nil {
-		return nil, err
-	}
 	return func(current runtime.Object) (runtime.Object, error) {
-		live := p.rq.row.New()
+		live := p.rq.newBody()
 		if current != nil {
 			live = current.DeepCopyObject()
 		} else if version := applied.GetResourceVersion(); version != "" {
@@ -31,50 +30,46 @@ func (p patcher) apply(owner string, force bool) (func(runtime.Object) (runtime.
 		if err != nil {
 			return nil, applyError(err)
 		}
-		return merged, nil
+		return merged, p.strictYAML()
 	}, nil
 }
 
-// appliedObject reads the body. strict is what a strict reading of it objects to.
-func (p patcher) appliedObject() (applied *unstructured.Unstructured, strict, err error) {
-	kind := p.rq.row.GroupVersionKind
+// appliedObject reads the body.
+func (p patcher) appliedObject() (*unstructured.Unstructured, error) {
 	content := map[string]any{}
-	if strictErr := yaml.UnmarshalStrict(p.data, &content); strictErr != nil {
-		content = map[string]any{}
-		if err := yaml.Unmarshal(p.data, &content); err != nil {
-			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	if err := yaml.Unmarshal(p.data, &content); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	if metadata, found := content["metadata"]; found {
+		if _, isMap := metadata.(map[string]any); !isMap {
+			return nil, apierrors.NewBadRequest("error decoding patch: metadata is not an object")
 		}
-		strict = runtime.NewStrictDecodingError([]error{strictErr})
 	}
-	applied = &unstructured.Unstructured{Object: content}
-	if applied.GroupVersionKind() != kind {
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", applied.GroupVersionKind(), kind))
-	}
-	if _, found, _ := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields"); found {
-		return nil, nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
-	}
-	if _, isMap := content["metadata"].(map[string]any); content["metadata"] != nil && !isMap {
-		return nil, nil, apierrors.NewBadRequest("metadata must be an object")
-	}
-	if err := p.rq.checkIdentity(applied); err != nil {
-		return nil, nil, err
-	}
-	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(applied.DeepCopy().Object, p.rq.row.New(), true)
-	if err != nil && !runtime.IsStrictDecodingError(err) {
-		return nil, nil, apierrors.NewBadRequest(err.Error())
-	}
-	if err != nil && strict == nil {
-		strict = err
-	}
-	return applied, strict, nil
+	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// applyError keeps an API error (a conflict lists its fields) and makes the others
-// the client's fault.
+// strictYAML deals with duplicate keys. Unknown ones have been refused by the merge.
+func (p patcher) strictYAML() error {
+	if p.lenient() {
+		return nil
+	}
+	err := yaml.UnmarshalStrict(p.data, &map[string]any{})
+	switch {
+	case err == nil:
+		return nil
+	case p.validation == metav1.FieldValidationStrict:
+		return apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
+	}
+	p.rq.warnOf(runtime.NewStrictDecodingError([]error{err}))
+	return nil
+}
+
+// applyError keeps an API error (a conflict lists its fields). That the others,
+// which are the client's fault for the most part, are 500 is the API's.
 func applyError(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return err
 	}
-	return apierrors.NewBadRequest(err.Error())
+	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,7 +25,7 @@ func serveCreate(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
-	if err := rq.checkIdentity(obj); err != nil {
+	if err := rq.checkNamespace(obj); err != nil {
 		return err
 	}
 	stored, err := rq.createNew(ctx, obj, fieldOwner(rq.r, opts.FieldManager), isDryRun(opts.DryRun))
@@ -121,5 +122,5 @@ func (s *Server) rowFor(obj runtime.Object) (*resources.Resource, error) {
 			return row, nil
 		}
 	}
-	return nil, apierrors.NewInternalError(errNotFoundPath)
+	return nil, apierrors.NewInternalError(fmt.Errorf("no row is of kind %v", kinds))
 }

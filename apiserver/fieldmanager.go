@@ -103,12 +103,12 @@ func (f *fieldManagers) update(rq *request, m *managedfields.FieldManager, live,
 
 // apply merges a server-side apply into live (a private copy).
 func (f *fieldManagers) apply(rq *request, live, applied runtime.Object, owner string, force bool) (runtime.Object, error) {
-	m, err := f.of(rq.row.GroupVersionKind, rq.Subresource)
+	m, err := f.of(rq.kind(), rq.Subresource)
 	if err != nil {
 		return nil, err
 	}
 	before := managedFieldsOf(live)
-	live.GetObjectKind().SetGroupVersionKind(rq.row.GroupVersionKind)
+	live.GetObjectKind().SetGroupVersionKind(rq.kind())
 	merged, err := m.Apply(live, applied, owner, force)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
 )
@@ -111,7 +113,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		rq.row = s.table.Lookup(info.GVR)
 	}
 	if rq.row == nil {
-		notFound(w, r)
+		s.noSuchResource(w, r, gv.Group)
 		return
 	}
 	coded := &codeWriter{ResponseWriter: w}
@@ -127,15 +129,24 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// noSuchResource answers a request for what is not in the table.
+func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group string) {
+	if !slices.ContainsFunc(s.table.Groups(), func(g resources.Group) bool { return g.Name == group }) {
+		notFound(w, r)
+		return
+	}
+	writeError(w, r, errNotFoundPath())
+}
+
 // serve negotiates, finds the verb, and runs it.
 func (rq *request) serve() error {
 	if rq.Subresource != "" {
 		if rq.sub = rq.row.Subresource(rq.Subresource); rq.sub == nil {
-			return errNotFoundPath
+			return errNotFoundPath()
 		}
 	}
-	if !rq.row.Namespaced && rq.Namespace != "" {
-		return errNotFoundPath
+	if err := rq.checkScope(); err != nil {
+		return err
 	}
 	target, ok := codec.Negotiate(rq.r.Header.Get("Accept"), codec.AllowTransforms)
 	if !ok {
@@ -155,6 +166,3 @@ func (rq *request) serve() error {
 	defer cancel()
 	return verb(ctx, rq)
 }
-
-// errNotFoundPath is the Status for a URL that names nothing that is served.
-var errNotFoundPath = newStatus(http.StatusNotFound, "NotFound", "the server could not find the requested resource")

@@ -43,12 +43,12 @@ func serveList(ctx context.Context, rq *request) error {
 // ask (Kubernetes documentation, "API Concepts: Resource versions").
 func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
 	if opts.Continue != "" {
-		if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
-			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
-		}
 		from, revision, err := decodeContinue(opts.Continue, rq.prefix())
 		if err != nil {
-			return nil, err
+			return nil, apierrors.NewBadRequest("invalid continue token: " + err.Error())
+		}
+		if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
+			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 		}
 		return rq.listStore(ctx, opts, from, max(revision, 0), revision == inconsistent)
 	}

@@ -220,7 +220,7 @@ func TestContinueIsChecked(t *testing.T) {
 	page := must(maps.List(h.ctx, metav1.ListOptions{Limit: 1}))(t)
 	for _, token := range []string{"x", "!!", "e30", page.Continue[:len(page.Continue)/2], "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiIuLi8uLi9zZWNyZXRzIn0"} {
 		_, err := maps.List(h.ctx, metav1.ListOptions{Continue: token})
-		wantStatus(t, err, 400, metav1.StatusReasonBadRequest, "continue key is not valid")
+		wantStatus(t, err, 400, metav1.StatusReasonBadRequest, "invalid continue token: continue key is not valid")
 	}
 	_, err := maps.List(h.ctx, metav1.ListOptions{Continue: page.Continue, ResourceVersion: page.ResourceVersion})
 	wantStatus(t, err, 400, metav1.StatusReasonBadRequest, "specifying resource version is not allowed when using continue")

@@ -2,11 +2,11 @@ package apiserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,8 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	kjson "sigs.k8s.io/json"
 
 	"minikcm.dev/minikcm/apiserver/codec"
 )
@@ -50,17 +52,27 @@ func servePatch(ctx context.Context, rq *request) error {
 	case types.JSONPatchType:
 		w.make, err = p.jsonPatch()
 	case types.MergePatchType:
-		w.make = p.mergePatch
+		w.make, err = p.mergePatch()
 	case types.StrategicMergePatchType:
 		w.make, err = p.strategicPatch()
 	case types.ApplyYAMLPatchType:
-		w.apply, w.createIfMissing = true, rq.sub == nil
+		w.createIfMissing = rq.sub == nil
+		// What is applied to a kind of its own (a Scale) is an update of the parent.
+		w.apply = rq.kind() == rq.row.GroupVersionKind
 		w.make, err = p.apply(opts.FieldManager, opts.Force != nil && *opts.Force)
 	default:
 		return unsupportedMediaType(patchTypes...)
 	}
 	if err != nil {
 		return err
+	}
+	patched := w.make
+	w.make = func(current runtime.Object) (runtime.Object, error) {
+		obj, err := patched(current)
+		if err != nil {
+			return nil, err
+		}
+		return obj, rq.checkIdentity(obj)
 	}
 	return rq.update(ctx, w)
 }
@@ -72,37 +84,77 @@ type patcher struct {
 	validation string
 }
 
+// lenient says that unknown and duplicate fields are nobody's concern.
+func (p patcher) lenient() bool { return p.validation == metav1.FieldValidationIgnore }
+
+// read decodes the patch into v and returns what a strict reading objects to.
+func (p patcher) read(v any) ([]error, error) {
+	if p.lenient() {
+		return nil, kjson.UnmarshalCaseSensitivePreserveInts(p.data, v)
+	}
+	return kjson.UnmarshalStrict(p.data, v)
+}
+
+// jsonOperation is what an operation of a JSON patch may consist of (RFC 6902).
+type jsonOperation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Value any    `json:"value"`
+}
+
 func (p patcher) jsonPatch() (func(runtime.Object) (runtime.Object, error), error) {
-	patch, err := jsonpatch.DecodePatch(p.data)
+	var operations []jsonOperation
+	strict, err := p.read(&operations)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	for i, objection := range strict {
+		strict[i] = fmt.Errorf("json patch %w", objection)
+	}
+	patch, err := jsonpatch.DecodePatch(p.data)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if len(patch) > maxPatchOperations {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(patch)))
 	}
 	return func(current runtime.Object) (runtime.Object, error) {
-		return p.throughJSON(current, func(document []byte) ([]byte, error) {
+		return p.throughJSON(current, strict, func(document []byte) ([]byte, error) {
 			patched, err := patch.Apply(document)
 			if err != nil {
-				return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", p.rq.groupResource(), p.rq.Name, err.Error(), 0, false)
+				return nil, unprocessable(err)
 			}
 			return patched, nil
 		})
 	}, nil
 }
 
-func (p patcher) mergePatch(current runtime.Object) (runtime.Object, error) {
-	return p.throughJSON(current, func(document []byte) ([]byte, error) {
-		patched, err := jsonpatch.MergePatch(document, p.data)
-		if err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("error applying merge patch: %v", err))
-		}
-		return patched, nil
-	})
+// unprocessable is the answer to a patch that does not fit the object.
+func unprocessable(err error) error {
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 }
 
-// throughJSON patches the object's JSON form and reads the outcome back.
-func (p patcher) throughJSON(current runtime.Object, patch func([]byte) ([]byte, error)) (runtime.Object, error) {
+func (p patcher) mergePatch() (func(runtime.Object) (runtime.Object, error), error) {
+	var content map[string]any
+	strict, err := p.read(&content)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	return func(current runtime.Object) (runtime.Object, error) {
+		return p.throughJSON(current, strict, func(document []byte) ([]byte, error) {
+			patched, err := jsonpatch.MergePatch(document, p.data)
+			if err != nil {
+				return nil, apierrors.NewBadRequest(err.Error())
+			}
+			return patched, nil
+		})
+	}, nil
+}
+
+// throughJSON patches the object's JSON form and reads the outcome back. strict is
+// what there is to object to in the patch itself.
+func (p patcher) throughJSON(current runtime.Object, strict []error, patch func([]byte) ([]byte, error)) (runtime.Object, error) {
 	kind := p.rq.kind()
 	document, err := codec.Encode(codec.JSON, kind, current)
 	if err != nil {
@@ -112,53 +164,69 @@ func (p patcher) throughJSON(current runtime.Object, patch func([]byte) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	obj, got, strict, err := p.rq.server.decoder.Decode(codec.JSON, patched, kind, p.rq.newBody())
+	obj, got, more, err := p.rq.server.decoder.Decode(codec.JSON, patched, kind, p.rq.newBody())
 	if err != nil {
-		return nil, p.rq.undecodable(err)
+		return nil, unreadable(patched, err)
 	}
 	if got != kind {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.GroupVersion(), kind.Kind))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.Version, kind.Kind))
 	}
-	return obj, p.rq.strictness(strict, p.validation)
+	return obj, p.object(patched, strict, more)
 }
 
-// undecodable is the answer to a patch whose outcome is no object of the kind.
-func (rq *request) undecodable(err error) error {
-	kind := rq.kind()
-	return apierrors.NewBadRequest(fmt.Sprintf("unable to decode patched %s in version %q: %v", kind.Kind, kind.GroupVersion(), err))
+// object deals with what a strict reading objects to: in the patch, and in what it
+// made of the object.
+func (p patcher) object(patched []byte, objections []error, more error) error {
+	if list, ok := runtime.AsStrictDecodingError(more); ok {
+		objections = append(slices.Clone(objections), list.Errors()...)
+	}
+	if len(objections) == 0 || p.lenient() {
+		return nil
+	}
+	strict := runtime.NewStrictDecodingError(objections)
+	if p.validation == metav1.FieldValidationStrict {
+		return unreadable(patched, strict)
+	}
+	p.rq.warnOf(strict)
+	return nil
+}
+
+// unreadable is the answer to a patch whose outcome is no object of the kind.
+func unreadable(patched any, err error) error {
+	if data, ok := patched.([]byte); ok {
+		patched = string(data)
+	}
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), patched, err.Error())})
 }
 
 func (p patcher) strategicPatch() (func(runtime.Object) (runtime.Object, error), error) {
-	// The document's map is consumed by the merge, so that each try reads its own.
-	var probe map[string]any
-	if err := json.Unmarshal(p.data, &probe); err != nil {
+	var patch map[string]any
+	strict, err := p.read(&patch)
+	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return func(current runtime.Object) (runtime.Object, error) {
-		var patch map[string]any
-		if err := json.Unmarshal(p.data, &patch); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
 		original, err := runtime.DefaultUnstructuredConverter.ToUnstructured(current)
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		patched, err := strategicpatch.StrategicMergeMapPatch(original, patch, p.rq.newBody())
+		// The merge consumes the patch, of which each try needs its own.
+		patched, err := strategicpatch.StrategicMergeMapPatch(original, runtime.DeepCopyJSON(patch), p.rq.newBody())
 		if err != nil {
 			return nil, strategicError(err)
 		}
-		return p.fromMap(patched)
+		return p.fromMap(patched, patch, strict)
 	}, nil
 }
 
 // fromMap turns a patched map into an object.
-func (p patcher) fromMap(content map[string]any) (runtime.Object, error) {
+func (p patcher) fromMap(content, patch map[string]any, strict []error) (runtime.Object, error) {
 	obj := p.rq.newBody()
-	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, obj, p.validation != metav1.FieldValidationIgnore)
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, obj, !p.lenient())
 	if err != nil && !runtime.IsStrictDecodingError(err) {
-		return nil, apierrors.NewBadRequest(err.Error())
+		return nil, unreadable(fmt.Sprintf("%+v", patch), err)
 	}
-	if err := p.rq.strictness(err, p.validation); err != nil {
+	if err := p.object(fmt.Appendf(nil, "%+v", patch), strict, err); err != nil {
 		return nil, err
 	}
 	clearTypeMeta(obj)
@@ -172,7 +240,7 @@ func strategicError(err error) error {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	if errors.Is(err, mergepatch.ErrNoListOfLists) || mergepatch.IsPreconditionFailed(err) {
-		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+		return unprocessable(err)
 	}
 	return apierrors.NewBadRequest(err.Error())
 }

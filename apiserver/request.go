@@ -117,88 +117,111 @@ func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtim
 	if strict != nil && validation == metav1.FieldValidationStrict {
 		return nil, decodeError(strict, kind, got, data)
 	}
-	if err := rq.strictness(strict, validation); err != nil {
-		return nil, err
-	}
 	if got.GroupVersion() != kind.GroupVersion() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), kind.GroupVersion()))
 	}
 	if got.Kind != kind.Kind {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.GroupVersion(), kind.Kind))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.Version, kind.Kind))
+	}
+	if validation != metav1.FieldValidationIgnore {
+		rq.warnOf(strict)
 	}
 	return obj, nil
 }
 
 // decodeError is the answer to a body that cannot be read as the kind wanted. Of a
-// body without a kind it shows the beginning, in hexadecimal as upstream does.
+// body without a kind it shows the beginning.
 func decodeError(err error, want, got schema.GroupVersionKind, data []byte) error {
 	if got.Kind == "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", want.Kind, err, summary(data)))
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.GroupVersion(), want.Kind, err))
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, want.Kind, err))
 }
 
 // summaryBytes is how much of a body an error shows.
 const summaryBytes = 30
 
+// summary is the beginning of a body: as it is if it looks like JSON, otherwise in
+// hexadecimal.
 func summary(data []byte) string {
-	switch {
-	case len(data) == 0:
+	if len(data) == 0 {
 		return "<empty>"
-	case len(data) > summaryBytes:
-		return hex.EncodeToString(data[:summaryBytes]) + " ..."
 	}
-	return hex.EncodeToString(data)
+	show, more := hex.EncodeToString, ""
+	if data[0] == '{' {
+		show = func(data []byte) string { return string(data) }
+	}
+	if len(data) > summaryBytes {
+		data, more = data[:summaryBytes], " ..."
+	}
+	return show(data) + more
 }
 
-// strictness deals with unknown and duplicate fields as fieldValidation says: Strict
-// refuses, Warn (the default) warns, Ignore keeps silent.
-func (rq *request) strictness(strict error, validation string) error {
-	if strict == nil {
-		return nil
+// warnOf sends what a strict reading objects to (unknown and duplicate fields) as
+// warnings. Nil is nothing.
+func (rq *request) warnOf(strict error) {
+	list, ok := runtime.AsStrictDecodingError(strict)
+	if !ok {
+		return
 	}
-	switch validation {
-	case metav1.FieldValidationStrict:
-		return apierrors.NewBadRequest(strict.Error())
-	case metav1.FieldValidationIgnore:
-		return nil
+	for _, e := range list.Errors() {
+		addWarning(rq.w, e.Error())
 	}
-	if list, ok := runtime.AsStrictDecodingError(strict); ok {
-		for _, e := range list.Errors() {
-			addWarning(rq.w, e.Error())
-		}
+}
+
+// checkNamespace makes sure that the namespace of an object to create is the URL's,
+// and fills it in where the body leaves it out.
+func (rq *request) checkNamespace(obj runtime.Object) error {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return apierrors.NewInternalError(err)
 	}
+	namespace := rq.Namespace
+	if !rq.row.Namespaced {
+		namespace = ""
+	}
+	if namespace != "" && m.GetNamespace() != "" && m.GetNamespace() != namespace {
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	m.SetNamespace(namespace)
 	return nil
 }
 
-// checkIdentity makes sure that the body's name and namespace are the URL's, and
-// fills in what the body leaves out.
+// checkIdentity makes sure that an object that is to replace another has its name
+// and namespace.
 func (rq *request) checkIdentity(obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return nil // A kind without metadata has no identity of its own.
+		return apierrors.NewInternalError(err)
 	}
-	if rq.Name != "" {
-		switch m.GetName() {
-		case "":
-			m.SetName(rq.Name)
-		case rq.Name:
-		default:
-			return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), rq.Name))
-		}
-	}
-	if !rq.row.Namespaced {
-		m.SetNamespace("")
-		return nil
-	}
-	switch m.GetNamespace() {
+	switch m.GetName() {
+	case rq.Name:
 	case "":
-		m.SetNamespace(rq.Namespace)
-	case rq.Namespace:
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", rq.Name))
 	default:
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), rq.Name))
 	}
-	return nil
+	if ns := m.GetNamespace(); rq.Namespace != "" && ns != "" && ns != rq.Namespace {
+		return apierrors.NewBadRequest(fmt.Sprintf("the namespace of the object (%s) does not match the namespace on the request (%s)", ns, rq.Namespace))
+	}
+	return rq.checkNamespace(obj)
+}
+
+// checkParent makes sure that what is created beneath an object does not name
+// another.
+func (rq *request) checkParent(obj runtime.Object) error {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	switch m.GetName() {
+	case rq.Name:
+	case "":
+		m.SetName(rq.Name)
+	default:
+		return apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in %s object", rq.kind().Kind))
+	}
+	return rq.checkNamespace(obj)
 }
 
 // groupResource names the resource in errors.

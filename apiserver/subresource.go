@@ -32,7 +32,7 @@ func serveSubresourceCreate(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
-	if err := rq.checkIdentity(sent); err != nil {
+	if err := rq.checkParent(sent); err != nil {
 		return err
 	}
 	switch {
@@ -95,7 +95,7 @@ func serveVia(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
-	if err := rq.checkIdentity(sent); err != nil {
+	if err := rq.checkNamespace(sent); err != nil {
 		return err
 	}
 	m, err := meta.Accessor(sent)

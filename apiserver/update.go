@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm/apiserver/admission"
@@ -220,6 +221,14 @@ func (rq *request) checkVersion(obj, old runtime.Object) error {
 		return badResourceVersion(err)
 	}
 	return storage.Conflict(rq.groupResource(), rq.Name)
+}
+
+// uidMismatch is the answer to an update of an object that has been replaced by
+// another of its name, in the words of upstream's store.
+func (rq *request) uidMismatch(wanted, actual types.UID) error {
+	return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf(
+		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", //nolint:staticcheck // the API's text
+		rq.key(), wanted, actual))
 }
 
 // readyToGo reports whether an object that is being deleted has nothing left to

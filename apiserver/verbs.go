@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // verbFunc serves one verb. What it returns as an error is answered as a Status.
@@ -24,7 +25,7 @@ func (rq *request) findVerb() (verbFunc, error) {
 		supported = allVerbs
 	}
 	if !slices.Contains(supported, rq.Verb) {
-		return nil, methodNotAllowed(rq)
+		return nil, errMethodNotAllowed()
 	}
 	switch rq.Verb {
 	case verbGet:
@@ -35,7 +36,7 @@ func (rq *request) findVerb() (verbFunc, error) {
 		return serveWatch, nil
 	case verbCreate:
 		if rq.Name != "" {
-			return nil, methodNotAllowed(rq)
+			return nil, errMethodNotAllowed()
 		}
 		if rq.row.Via != nil {
 			return serveVia, nil
@@ -50,23 +51,46 @@ func (rq *request) findVerb() (verbFunc, error) {
 	case verbDeleteCollection:
 		return serveDeleteCollection, nil
 	}
-	return nil, methodNotAllowed(rq)
+	return nil, errMethodNotAllowed()
 }
 
 func named(rq *request, verb verbFunc) (verbFunc, error) {
 	if rq.Name == "" {
-		return nil, methodNotAllowed(rq)
+		return nil, errMethodNotAllowed()
 	}
 	return verb, nil
 }
 
-func methodNotAllowed(rq *request) error {
-	return apierrors.NewMethodNotSupported(rq.groupResource(), rq.Verb)
+// errMethodNotAllowed and errNotFoundPath are the answers to what no route leads to,
+// within the groups that are served.
+func errMethodNotAllowed() error {
+	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, "", schema.GroupResource{}, "", "", 0, false)
+}
+
+func errNotFoundPath() error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
+}
+
+// checkScope refuses what the resource's scope has no place for: an object of a
+// namespaced resource outside any namespace, or of another inside one. All
+// namespaces at once can be listed and watched.
+func (rq *request) checkScope() error {
+	switch {
+	case !rq.row.Namespaced && rq.Namespace != "":
+		return errNotFoundPath()
+	case !rq.row.Namespaced || rq.Namespace != "":
+		return nil
+	case rq.Name != "":
+		return errNotFoundPath()
+	case rq.Verb != verbList && rq.Verb != verbWatch:
+		return errMethodNotAllowed()
+	}
+	return nil
 }
 
 func (rq *request) findSubresourceVerb() (verbFunc, error) {
 	if !slices.Contains(rq.sub.Verbs, rq.Verb) {
-		return nil, methodNotAllowed(rq)
+		return nil, errMethodNotAllowed()
 	}
 	switch rq.Verb {
 	case verbGet:
@@ -78,7 +102,7 @@ func (rq *request) findSubresourceVerb() (verbFunc, error) {
 	case verbCreate:
 		return serveSubresourceCreate, nil
 	}
-	return nil, methodNotAllowed(rq)
+	return nil, errMethodNotAllowed()
 }
 
 // created is the code of an answer to a write.
