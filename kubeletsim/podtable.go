@@ -64,7 +64,7 @@ func (t *podTable) observe(pod *corev1.Pod) bool {
 		return true
 	}
 	t.mu.Unlock()
-	return e.observe(pod)
+	return e.deliver(pod)
 }
 
 func (t *podTable) lose(pod *corev1.Pod) bool {
@@ -93,6 +93,7 @@ func (t *podTable) on(node string) []types.UID {
 	return uids
 }
 
+// observe keeps the pod if it is newer than the one that is known.
 func (e *podEntry) observe(pod *corev1.Pod) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,6 +102,20 @@ func (e *podEntry) observe(pod *corev1.Pod) bool {
 	}
 	e.pod = pod
 	return true
+}
+
+// deliver is observe for what an informer delivers: of two equal ones its own is
+// kept, which others keep too.
+func (e *podEntry) deliver(pod *corev1.Pod) bool {
+	if e.observe(pod) {
+		return true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.pod.ResourceVersion == pod.ResourceVersion {
+		e.pod = pod
+	}
+	return false
 }
 
 // look returns the pod as it was last seen, whether it is gone, and the faults that
