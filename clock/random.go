@@ -1,6 +1,9 @@
 package clock
 
 import (
+	"encoding/binary"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"sync"
 
@@ -10,13 +13,14 @@ import (
 // Random is the cluster's source of chance: generated names, UIDs, jitter and
 // picks. Equal seeds give equal sequences. It is safe for concurrent use.
 type Random struct {
-	mu sync.Mutex
-	r  *rand.Rand
+	seed uint64
+	mu   sync.Mutex
+	r    *rand.Rand
 }
 
 // NewRandom returns a source that starts from seed.
 func NewRandom(seed uint64) *Random {
-	return &Random{r: rand.New(rand.NewPCG(seed, 0x6d696e696b636d))}
+	return &Random{seed: seed, r: rand.New(rand.NewPCG(seed, 0x6d696e696b636d))}
 }
 
 // NewSeed returns a seed that no other run is likely to have had.
@@ -45,6 +49,15 @@ func (r *Random) Uint64() uint64 {
 
 // Fork returns a source of its own, seeded from this one.
 func (r *Random) Fork() *Random { return NewRandom(r.Uint64()) }
+
+// Keyed returns a source of its own that depends on this one's seed and the key
+// only: not on what was drawn before, nor by whom.
+func (r *Random) Keyed(key string) *Random {
+	h := fnv.New64a()
+	_ = binary.Write(h, binary.LittleEndian, r.seed)
+	_, _ = io.WriteString(h, key)
+	return NewRandom(h.Sum64())
+}
 
 // nameAlphabet has no vowels and no digits that look like letters, as in
 // k8s.io/apimachinery/pkg/util/rand, so that suffixes spell no words.

@@ -1,9 +1,6 @@
 package scheduler
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // kube-scheduler's defaults.
 const (
@@ -59,10 +56,8 @@ func (q *queue) flushLeftOver() {
 	}
 }
 
-// retryAllLocked lets unschedulable pods be decided upon again, in the order in
-// which they came.
+// retryAllLocked lets unschedulable pods be decided upon again.
 func (q *queue) retryAllLocked(pods []*queuedPod) {
-	slices.SortFunc(pods, func(a, b *queuedPod) int { return int(a.seq) - int(b.seq) })
 	for _, p := range pods {
 		q.retryLocked(p)
 	}

@@ -22,7 +22,28 @@ type believed struct {
 	// restructured is set when nodes came or went, or changed their zone.
 	dirty        []*cachedNode
 	restructured bool
+	// changes are the pods that came and went since then, to be counted; uncounted
+	// is set when they are too many to be kept.
+	changes   []podChange
+	uncounted bool
 }
+
+// maxChanges bounds what is remembered of pods that come and go while nothing is
+// decided. After more than that it is cheaper to count anew.
+const maxChanges = 8192
+
+// change is something that may let waiting pods in.
+type change struct {
+	// node has more room, or other labels or taints; "": none.
+	node string
+	// added came to a node, removed left one; nil: none. For other labels, the pod
+	// is both.
+	added, removed *PodInfo
+	// topology is set when a node came or went, or has other labels or taints.
+	topology bool
+}
+
+func (c change) any() bool { return c.node != "" || c.added != nil || c.removed != nil || c.topology }
 
 // cachedNode outlives its Node for as long as pods are on it.
 type cachedNode struct {
@@ -41,9 +62,8 @@ func newBelieved() *believed {
 	return &believed{nodes: map[string]*cachedNode{}, pods: map[types.UID]*cachedPod{}, restructured: true}
 }
 
-// setNode takes over a node's new state. It reports whether pods may fit there
-// now that did not before.
-func (c *believed) setNode(node *corev1.Node) (improved bool) {
+// setNode takes over a node's new state.
+func (c *believed) setNode(node *corev1.Node) change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.nodeLocked(node.Name)
@@ -53,22 +73,26 @@ func (c *believed) setNode(node *corev1.Node) (improved bool) {
 	if old == nil || zoneOf(old) != zoneOf(node) {
 		c.restructured = true
 	}
-	return old == nil || old.Spec.Unschedulable != node.Spec.Unschedulable ||
-		!maps.Equal(old.Labels, node.Labels) ||
-		!equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) ||
-		!equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable)
+	switch {
+	case old == nil || !maps.Equal(old.Labels, node.Labels) || !equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints):
+		return change{node: node.Name, topology: true}
+	case old.Spec.Unschedulable != node.Spec.Unschedulable || !equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable):
+		return change{node: node.Name}
+	}
+	return change{}
 }
 
-func (c *believed) removeNode(name string) {
+func (c *believed) removeNode(name string) change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.nodes[name]
 	if n == nil {
-		return
+		return change{}
 	}
 	n.info = n.info.withNode(nil)
 	c.restructured = true
 	c.forgetIfEmptyLocked(n)
+	return change{topology: true}
 }
 
 // assume counts the pod on the node before the API knows of it. It reports false
@@ -84,52 +108,64 @@ func (c *believed) assume(p *PodInfo, node string) bool {
 }
 
 // forget takes back what assume did, unless the informer has confirmed it.
-func (c *believed) forget(uid types.UID) (node string) {
+func (c *believed) forget(uid types.UID) change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.pods[uid]; p != nil && p.assumed {
 		return c.removeLocked(uid)
 	}
-	return ""
+	return change{}
 }
 
-// setPod takes over the state of a pod that is on a node. It returns the node on
-// which there is more room now than before, if any.
-func (c *believed) setPod(pod *corev1.Pod) (improved string) {
+// setPod takes over the state of a pod that is on a node.
+func (c *believed) setPod(pod *corev1.Pod) change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.pods[pod.UID]
 	if known == nil {
-		c.addLocked(NewPodInfo(pod), pod.Spec.NodeName, false)
-		return ""
+		info := NewPodInfo(pod)
+		c.addLocked(info, pod.Spec.NodeName, false)
+		return change{added: info}
 	}
 	known.assumed = false
 	if known.node.name == pod.Spec.NodeName && sameRequests(known.info.Pod, pod) {
-		if !sameForPreemption(known.info.Pod, pod) {
-			info := known.info.withPod(pod)
-			known.node.info = known.node.info.replaced(known.info, info)
-			known.info = info
-			c.touchLocked(known.node)
-		}
-		return ""
+		return c.replaceLocked(known, pod)
 	}
-	info := NewPodInfo(pod)
-	if known.node.name == pod.Spec.NodeName && !info.Requests.Equal(known.info.Requests) {
-		improved = known.node.name
-	}
-	if left := c.removeLocked(pod.UID); left != pod.Spec.NodeName {
-		improved = left
-	}
+	info, old := NewPodInfo(pod), known.info
+	left := c.removeLocked(pod.UID)
 	c.addLocked(info, pod.Spec.NodeName, false)
-	return improved
+	if left.node == pod.Spec.NodeName && info.Requests.Equal(old.Requests) {
+		left.node = ""
+	}
+	left.added = info
+	return left
 }
 
-// removePod returns the node that the pod was on; "" if it was on none.
-func (c *believed) removePod(uid types.UID) (node string) {
+// replaceLocked takes over a pod's new state that takes as much of the node.
+func (c *believed) replaceLocked(known *cachedPod, pod *corev1.Pod) change {
+	old := known.info
+	counted := sameForCounts(old.Pod, pod)
+	if counted && sameForPreemption(old.Pod, pod) {
+		return change{}
+	}
+	info := old.withPod(pod)
+	known.node.info = known.node.info.replaced(old, info)
+	known.info = info
+	c.touchLocked(known.node)
+	if counted {
+		return change{}
+	}
+	c.changeLocked(known.node, old, -1)
+	c.changeLocked(known.node, info, 1)
+	return change{added: info, removed: old}
+}
+
+// removePod forgets a pod that is on a node no longer.
+func (c *believed) removePod(uid types.UID) change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pods[uid] == nil {
-		return ""
+		return change{}
 	}
 	return c.removeLocked(uid)
 }
@@ -159,14 +195,16 @@ func (c *believed) update(s *Snapshot) *Snapshot {
 	for _, n := range c.dirty {
 		n.dirty = false
 	}
-	dirty := c.dirty
-	c.dirty = c.dirty[:0]
-	if s != nil && !c.restructured {
+	dirty, changes, uncounted := c.dirty, c.changes, c.uncounted || s == nil
+	c.dirty, c.changes, c.uncounted = c.dirty[:0], c.changes[:0], false
+	defer clear(changes) // so that they hold no pods
+	if s != nil && !c.restructured && !uncounted {
 		for _, n := range dirty {
 			if n.info.Node != nil {
 				s.set(n.info)
 			}
 		}
+		s.tally.changeAll(changes)
 		return s
 	}
 	c.restructured = false
@@ -177,7 +215,11 @@ func (c *believed) update(s *Snapshot) *Snapshot {
 		}
 	}
 	slices.SortFunc(nodes, func(a, b *NodeInfo) int { return strings.Compare(a.Name(), b.Name()) })
-	return NewSnapshot(nodes)
+	if uncounted {
+		return NewSnapshot(nodes)
+	}
+	s.tally.changeAll(changes)
+	return newSnapshot(nodes, s.tally)
 }
 
 func (c *believed) nodeLocked(name string) *cachedNode {
@@ -194,15 +236,30 @@ func (c *believed) addLocked(p *PodInfo, node string, assumed bool) {
 	n.info = n.info.appended(p)
 	c.pods[p.Pod.UID] = &cachedPod{info: p, node: n, assumed: assumed}
 	c.touchLocked(n)
+	c.changeLocked(n, p, 1)
 }
 
-func (c *believed) removeLocked(uid types.UID) string {
+func (c *believed) removeLocked(uid types.UID) change {
 	p := c.pods[uid]
 	delete(c.pods, uid)
 	p.node.info = p.node.info.Without(p.info)
 	c.touchLocked(p.node)
+	c.changeLocked(p.node, p.info, -1)
 	c.forgetIfEmptyLocked(p.node)
-	return p.node.name
+	return change{node: p.node.name, removed: p.info}
+}
+
+// changeLocked has a pod that came or went counted at the next update.
+func (c *believed) changeLocked(n *cachedNode, p *PodInfo, sign int32) {
+	switch {
+	case c.uncounted:
+	case len(c.changes) == maxChanges:
+		c.uncounted = true
+		clear(c.changes)
+		c.changes = c.changes[:0]
+	default:
+		c.changes = append(c.changes, podChange{n.name, p, sign})
+	}
 }
 
 func (c *believed) forgetIfEmptyLocked(n *cachedNode) {
@@ -231,4 +288,9 @@ func sameRequests(old, pod *corev1.Pod) bool {
 func sameForPreemption(old, pod *corev1.Pod) bool {
 	return old.DeletionTimestamp.Equal(pod.DeletionTimestamp) && old.Status.StartTime.Equal(pod.Status.StartTime) &&
 		isVictim(old) == isVictim(pod)
+}
+
+// sameForCounts reports whether nothing changed that pods are counted by.
+func sameForCounts(old, pod *corev1.Pod) bool {
+	return (old.DeletionTimestamp == nil) == (pod.DeletionTimestamp == nil) && maps.Equal(old.Labels, pod.Labels)
 }

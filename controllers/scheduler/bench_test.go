@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"minikcm.dev/minikcm/clock"
 )
@@ -18,7 +20,7 @@ func BenchmarkDecide(b *testing.B) {
 			for _, n := range testNodes(nodes, allocatable("cpu", "1000000", "memory", "1000Ti", "pods", "100000000")) {
 				beliefs.setNode(n)
 			}
-			q := newQueue(clock.Real(), nil, func(*queuedPod, string) bool { return false })
+			q := newQueue(clock.Real(), nil, func(*queuedPod, change) bool { return false })
 			defer q.close()
 			random := clock.NewRandom(1)
 			var snapshot *Snapshot
@@ -64,6 +66,56 @@ func BenchmarkPreempt(b *testing.B) {
 	for b.Loop() {
 		if p := Preempt(in, d.Diagnosis); len(p.Victims) != 20 {
 			b.Fatalf("%d victims", len(p.Victims))
+		}
+	}
+}
+
+// BenchmarkSpread puts the pods of one Deployment on nodes: by the default
+// constraints, by a hard one of its own, and each kept apart from others by
+// anti-affinity that no pod stands in the way of.
+func BenchmarkSpread(b *testing.B) {
+	apart := func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}},
+			}},
+		}}
+	}
+	hard := func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		}}
+	}
+	siblings := NewPodSet("default", labels.SelectorFromSet(labels.Set{"app": "web"}))
+	for _, kind := range []struct {
+		name     string
+		option   podOption
+		siblings *PodSet
+	}{{"default", func(*corev1.Pod) {}, siblings}, {"hard", hard, nil}, {"apart", apart, siblings}} {
+		for _, nodes := range []int{10, 1000} {
+			b.Run(fmt.Sprintf("%s/nodes=%d", kind.name, nodes), func(b *testing.B) {
+				beliefs := newBelieved()
+				for _, n := range testNodes(nodes, allocatable("pods", "100000")) {
+					beliefs.setNode(n)
+				}
+				var snapshot *Snapshot
+				start := 0
+				spread := make([]*corev1.Pod, b.N)
+				for i := range spread {
+					spread[i] = testPod(fmt.Sprintf("p%d", i), kind.option, podLabel("app", "web"))
+				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				for i := range b.N {
+					p := NewPodInfo(spread[i])
+					snapshot = beliefs.update(snapshot)
+					d := Decide(Input{Pod: p, Snapshot: snapshot, Start: start, Siblings: kind.siblings, Pick: first})
+					start = d.Next
+					beliefs.assume(p, d.Node)
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pods/s")
+			})
 		}
 	}
 }

@@ -52,6 +52,15 @@ func nodeLabel(key, value string) nodeOption {
 
 func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
 
+func podLabel(key, value string) podOption {
+	return func(p *corev1.Pod) {
+		if p.Labels == nil {
+			p.Labels = map[string]string{}
+		}
+		p.Labels[key] = value
+	}
+}
+
 type podOption func(*corev1.Pod)
 
 func testPod(name string, options ...podOption) *corev1.Pod {

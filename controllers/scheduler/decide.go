@@ -1,5 +1,7 @@
 package scheduler
 
+import "k8s.io/apimachinery/pkg/labels"
+
 // Input is all that a decision depends on.
 type Input struct {
 	Pod      *PodInfo
@@ -10,8 +12,17 @@ type Input struct {
 	Nominated map[string][]*PodInfo
 	// Prefer is the node that is being freed for this pod; "": none.
 	Prefer string
+	// Siblings are the pods that the default constraints spread this one from; nil:
+	// none.
+	Siblings *PodSet
+	// Namespaces returns the labels of all namespaces; nil: there are none. It is
+	// asked only if a term with a namespace selector is to be looked at.
+	Namespaces func() map[string]labels.Set
 	// Pick chooses among n equals, n > 0.
 	Pick func(n int) int
+
+	rules      *rules
+	namespaces map[string]labels.Set
 }
 
 // Decision is a node, or the reasons against each.
@@ -32,25 +43,23 @@ func Decide(in Input) Decision {
 	if total == 0 {
 		return Decision{Diagnosis: d}
 	}
-	if in.Prefer != "" {
-		if n := in.Snapshot.Get(in.Prefer); n != nil && in.filter(n) == nil {
-			return Decision{Node: in.Prefer, Next: in.Start}
-		}
+	in.rules = in.newRules()
+	if place, ok := in.Snapshot.byName[in.Prefer]; ok && in.filter(place) == nil {
+		return Decision{Node: in.Prefer, Next: in.Start}
 	}
 	if in.Pod.names != nil {
 		return in.decideNamed(d)
 	}
 	want := feasibleToFind(total)
-	feasible := make([]*NodeInfo, 0, want)
+	feasible := make([]int, 0, want)
 	looked := 0
 	for ; looked < total && len(feasible) < want; looked++ {
-		i := (in.Start + looked) % total
-		n := in.Snapshot.nodes[i]
-		if r := in.filter(n); r != nil {
-			d.reject(i, r)
+		place := (in.Start + looked) % total
+		if r := in.filter(place); r != nil {
+			d.reject(place, r)
 			continue
 		}
-		feasible = append(feasible, n)
+		feasible = append(feasible, place)
 	}
 	next := (in.Start + looked) % total
 	if len(feasible) == 0 {
@@ -60,24 +69,23 @@ func Decide(in Input) Decision {
 }
 
 // decideNamed looks only at the nodes that the pod's affinity names.
-func (in Input) decideNamed(d *Diagnosis) Decision {
+func (in *Input) decideNamed(d *Diagnosis) Decision {
 	if len(in.Pod.names) == 0 {
 		d.Conflict = reasonNamesConflict
 		return Decision{Next: in.Start, Diagnosis: d}
 	}
-	var feasible []*NodeInfo
+	var feasible []int
 	d.absent = fixed.notNamed
 	for _, name := range in.Pod.names {
-		i, ok := in.Snapshot.byName[name]
+		place, ok := in.Snapshot.byName[name]
 		if !ok {
 			continue
 		}
-		n := in.Snapshot.nodes[i]
-		if r := in.filter(n); r != nil {
-			d.reject(i, r)
+		if r := in.filter(place); r != nil {
+			d.reject(place, r)
 			continue
 		}
-		feasible = append(feasible, n)
+		feasible = append(feasible, place)
 	}
 	if len(feasible) == 0 {
 		return Decision{Next: in.Start, Diagnosis: d}
@@ -85,26 +93,42 @@ func (in Input) decideNamed(d *Diagnosis) Decision {
 	return Decision{Node: in.best(feasible), Next: in.Start}
 }
 
-// filter adds the pods that are nominated to the node and not outranked by this
-// one, so that nobody takes the room that was made for them. No filter of ours
-// lets a pod in because another is there; else it would have to pass without
-// them too.
-func (in Input) filter(n *NodeInfo) *rejection {
+// filter says what is against the node at the place.
+func (in *Input) filter(place int) *rejection {
+	return in.filterAs(in.Snapshot.nodes[place], place, nil)
+}
+
+// filterAs says what would be against the node at the place, if it were as n is,
+// and the rules' counts were shifted accordingly. It adds the pods that are
+// nominated to the node and not outranked by this one, so that nobody takes the
+// room that was made for them. But the pod must not rest on their coming either:
+// what the rules say has to hold without them too.
+func (in *Input) filterAs(n *NodeInfo, place int, s shift) *rejection {
+	with, shifted, added := n, s, false
 	for _, other := range in.Nominated[n.Name()] {
 		if other.Priority >= in.Pod.Priority && other.Pod.UID != in.Pod.Pod.UID {
-			n = n.With(other)
+			with = with.With(other)
+			shifted = in.rules.shifted(shifted, place, other, 1)
+			added = true
 		}
 	}
-	return filter(in.Pod, n)
+	if r := filter(in.Pod, with); r != nil {
+		return r
+	}
+	if r := in.rules.filter(place, shifted); r != nil || !added {
+		return r
+	}
+	return in.rules.filter(place, s)
 }
 
 // best returns one of the nodes with the highest score.
-func (in Input) best(feasible []*NodeInfo) string {
+func (in *Input) best(feasible []int) string {
+	name := func(i int) string { return in.Snapshot.nodes[feasible[i]].Name() }
 	if len(feasible) == 1 {
-		return feasible[0].Name()
+		return name(0)
 	}
 	best, equals := 0, 1
-	all := scores(in.Pod, feasible)
+	all := in.scores(feasible)
 	for i := 1; i < len(all); i++ {
 		switch {
 		case all[i] > all[best]:
@@ -114,7 +138,7 @@ func (in Input) best(feasible []*NodeInfo) string {
 		}
 	}
 	if equals == 1 {
-		return feasible[best].Name()
+		return name(best)
 	}
 	picked := in.Pick(equals)
 	for i := best; ; i++ {
@@ -122,7 +146,7 @@ func (in Input) best(feasible []*NodeInfo) string {
 			continue
 		}
 		if picked == 0 {
-			return feasible[i].Name()
+			return name(i)
 		}
 		picked--
 	}

@@ -36,6 +36,11 @@ func (d *Diagnosis) at(place int) *rejection {
 	return d.absent
 }
 
+// ruled reports whether pods elsewhere are a reason against any node.
+func (d *Diagnosis) ruled() bool {
+	return slices.ContainsFunc(d.byPlace, func(r *rejection) bool { return r != nil && r.rule })
+}
+
 const noNodes = "no nodes available to schedule pods"
 
 // Message is the text of the FailedScheduling event and of the PodScheduled

@@ -37,7 +37,7 @@ func (s *Scheduler) preempt(ctx context.Context, a *attempt, d *Diagnosis, p Pre
 func (s *Scheduler) unnominate(a *attempt) {
 	s.queue.nominate(a, "")
 	if node := s.nominations.remove(a.info.Pod.UID); node != "" {
-		s.queue.nodeImproved(node)
+		s.queue.changed(change{node: node})
 	}
 }
 

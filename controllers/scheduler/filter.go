@@ -16,6 +16,11 @@ const (
 	reasonNamesConflict = "pod affinity terms conflict"
 	reasonPorts         = "node(s) didn't have free ports for the requested pod ports"
 	reasonTooManyPods   = "Too many pods"
+	reasonSpread        = "node(s) didn't match pod topology spread constraints"
+	reasonSpreadLabel   = reasonSpread + " (missing required label)"
+	reasonAffinityRules = "node(s) didn't match pod affinity rules"
+	reasonAntiAffinity  = "node(s) didn't match pod anti-affinity rules"
+	reasonAvoided       = "node(s) didn't satisfy existing pods anti-affinity rules"
 )
 
 // rejection says why a pod cannot be on a node; nil: it can.
@@ -23,11 +28,14 @@ type rejection struct {
 	reasons []string
 	// final is set when deleting pods from the node would not help.
 	final bool
+	// rule is set when what pods elsewhere do may help.
+	rule bool
 }
 
 // rejections are the fixed ones, shared by all decisions and never changed.
 type rejections struct {
 	unschedulable, nodeName, taint, affinity, notNamed, ports, tooManyPods *rejection
+	spread, spreadLabel, affinityRules, antiAffinity, avoided              *rejection
 }
 
 func newRejections() rejections {
@@ -40,15 +48,20 @@ func newRejections() rejections {
 		notNamed:      final(reasonNotNamed),
 		ports:         &rejection{reasons: []string{reasonPorts}},
 		tooManyPods:   &rejection{reasons: []string{reasonTooManyPods}},
+		spread:        &rejection{reasons: []string{reasonSpread}, rule: true},
+		spreadLabel:   final(reasonSpreadLabel),
+		affinityRules: &rejection{reasons: []string{reasonAffinityRules}, rule: true, final: true},
+		antiAffinity:  &rejection{reasons: []string{reasonAntiAffinity}, rule: true},
+		avoided:       &rejection{reasons: []string{reasonAvoided}, rule: true},
 	}
 }
 
 // fixed is read only.
 var fixed = newRejections()
 
-// filter runs kube-scheduler's default filters in their order and returns what
-// the first one says that rejects the pod. Volumes, devices, pod affinity and
-// topology spread constraints are not looked at.
+// filter runs those of kube-scheduler's default filters that look at one node and
+// its pods, in their order, and returns what the first one says that rejects the
+// pod. Volumes and devices are not looked at.
 func filter(p *PodInfo, n *NodeInfo) *rejection {
 	if r := filterNode(p, n); r != nil {
 		return r

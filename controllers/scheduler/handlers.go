@@ -9,8 +9,8 @@ import (
 
 func (s *Scheduler) nodeHandler() cache.ResourceEventHandler {
 	set := func(obj any) {
-		if node, ok := obj.(*corev1.Node); ok && s.cache.setNode(node) {
-			s.queue.nodeImproved(node.Name)
+		if node, ok := obj.(*corev1.Node); ok {
+			s.queue.changed(s.cache.setNode(node))
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -18,7 +18,7 @@ func (s *Scheduler) nodeHandler() cache.ResourceEventHandler {
 		UpdateFunc: func(_, obj any) { set(obj) },
 		DeleteFunc: func(obj any) {
 			if node, ok := last[*corev1.Node](obj); ok {
-				s.cache.removeNode(node.Name)
+				s.queue.changed(s.cache.removeNode(node.Name))
 			}
 		},
 	}
@@ -64,11 +64,9 @@ func (s *Scheduler) setPod(pod *corev1.Pod) {
 	case ended(pod):
 		s.removePod(pod)
 	case pod.Spec.NodeName != "":
-		improved := s.cache.setPod(pod)
+		c := s.cache.setPod(pod)
 		s.unqueue(pod)
-		if improved != "" {
-			s.queue.nodeImproved(improved)
-		}
+		s.queue.changed(c)
 	case pod.Spec.SchedulerName == Name && !s.cache.has(pod.UID):
 		if pod.Status.NominatedNodeName != "" && s.queue.isNew(pod.UID) {
 			s.nominations.set(NewPodInfo(pod), pod.Status.NominatedNodeName)
@@ -79,18 +77,16 @@ func (s *Scheduler) setPod(pod *corev1.Pod) {
 
 // removePod forgets a pod that is gone, or has ended: it holds nothing any more.
 func (s *Scheduler) removePod(pod *corev1.Pod) {
-	node := s.cache.removePod(pod.UID)
+	c := s.cache.removePod(pod.UID)
 	s.unqueue(pod)
-	if node != "" {
-		s.queue.nodeImproved(node)
-	}
+	s.queue.changed(c)
 }
 
 // unqueue forgets a pod that needs no node, and the room that was made for it.
 func (s *Scheduler) unqueue(pod *corev1.Pod) {
 	s.queue.remove(pod.UID)
 	if node := s.nominations.remove(pod.UID); node != "" {
-		s.queue.nodeImproved(node)
+		s.queue.changed(change{node: node})
 	}
 }
 

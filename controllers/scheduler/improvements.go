@@ -4,19 +4,19 @@ package scheduler
 // upon; who would have to know more is retried.
 const maxImprovements = 4096
 
-// improvements remembers the nodes that got better while pods were being decided
-// upon: their decisions rest on a snapshot that does not show it. The zero value
-// is ready; its owner guards it.
+// improvements remembers what changed for the better while pods were being
+// decided upon: their decisions rest on a snapshot that does not show it. The zero
+// value is ready; its owner guards it.
 type improvements struct {
-	nodes    []string
-	base     int // how many came before nodes[0]
+	changes  []change
+	base     int // how many came before changes[0]
 	deciding int
 }
 
 // begin returns the mark of a pod that is popped.
 func (i *improvements) begin() (mark int) {
 	i.deciding++
-	return i.base + len(i.nodes)
+	return i.base + len(i.changes)
 }
 
 // end says that a popped pod has no more interest in what happens.
@@ -27,43 +27,51 @@ func (i *improvements) end() {
 	}
 }
 
-// add remembers that a node got better, if somebody could have to know.
-func (i *improvements) add(node string) {
+// add remembers a change, if somebody could have to know.
+func (i *improvements) add(c change) {
 	if i.deciding == 0 {
 		return
 	}
-	if len(i.nodes) == maxImprovements {
+	if len(i.changes) == maxImprovements {
 		i.forget()
 	}
-	i.nodes = append(i.nodes, node)
+	i.changes = append(i.changes, c)
 }
 
 func (i *improvements) forget() {
-	i.base += len(i.nodes)
-	i.nodes = i.nodes[:0]
+	i.base += len(i.changes)
+	clear(i.changes) // so that they hold no pods
+	i.changes = i.changes[:0]
 }
 
-// any reports whether a node that got better since the mark helps.
-func (i *improvements) any(mark int, helps func(node string) bool) bool {
+// any reports whether a change since the mark helps.
+func (i *improvements) any(mark int, helps func(c change) bool) bool {
 	if mark < i.base {
 		return true
 	}
-	for _, node := range i.nodes[mark-i.base:] {
-		if helps(node) {
+	for _, c := range i.changes[mark-i.base:] {
+		if helps(c) {
 			return true
 		}
 	}
 	return false
 }
 
-// nodeImproved retries the pods that may fit on the node now.
-func (q *queue) nodeImproved(node string) {
+// changed retries the pods that may be let in by the change.
+func (q *queue) changed(c change) {
+	if !c.any() {
+		return
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.improved.add(node)
+	q.improved.add(c)
+	candidates := q.waiting
+	if c.node == "" {
+		candidates = q.ruled
+	}
 	var helped []*queuedPod
-	for _, p := range q.waiting {
-		if q.helps(p, node) {
+	for _, p := range candidates {
+		if q.helps(p, c) {
 			helped = append(helped, p)
 		}
 	}

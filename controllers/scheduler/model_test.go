@@ -173,7 +173,7 @@ func (w *world) step(t *rapid.T) {
 	case "unbind":
 		if len(w.assumed) > 0 {
 			uid := rapid.SampledFrom(uids(w.assumed)).Draw(t, "assumed")
-			if w.beliefs.forget(uid) != w.placed[uid].Spec.NodeName {
+			if w.beliefs.forget(uid).node != w.placed[uid].Spec.NodeName {
 				t.Fatal("forgot another node")
 			}
 			pod := w.placed[uid].DeepCopy()

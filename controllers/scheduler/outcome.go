@@ -38,9 +38,7 @@ func (s *Scheduler) bind(ctx context.Context, a *attempt, node string) {
 		s.queue.done(a)
 		return
 	}
-	if improved := s.cache.forget(pod.UID); improved != "" {
-		s.queue.nodeImproved(improved)
-	}
+	s.queue.changed(s.cache.forget(pod.UID))
 	s.failed(ctx, a, fmt.Errorf("running Bind plugin \"DefaultBinder\": %w", err))
 }
 

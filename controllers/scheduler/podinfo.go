@@ -26,6 +26,11 @@ type PodInfo struct {
 	// names are the only nodes that the required affinity can match, by
 	// metadata.name, sorted; nil: any.
 	names []string
+	// choosy is set if the pod has a node selector or required node affinity.
+	choosy bool
+	// spread and terms are its topology spread constraints and pod affinity terms.
+	spread []spreadConstraint
+	terms  []affinityTerm
 }
 
 // NewPodInfo works out what decisions need of the pod, which must not be changed
@@ -38,6 +43,9 @@ func NewPodInfo(pod *corev1.Pod) *PodInfo {
 		ports:    hostPorts(pod),
 		required: nodeaffinity.GetRequiredNodeAffinity(pod),
 		names:    affinityNames(pod),
+		choosy:   len(pod.Spec.NodeSelector) > 0 || pod.Spec.Affinity != nil && pod.Spec.Affinity.NodeAffinity != nil,
+		spread:   newSpread(pod),
+		terms:    newTerms(pod),
 	}
 	p.scoredCPU, p.scoredMemory = scoredRequests(pod)
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && len(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
@@ -53,8 +61,8 @@ func NewPodInfo(pod *corev1.Pod) *PodInfo {
 	return p
 }
 
-// withPod returns the same for a newer state of the pod that differs in its
-// status only.
+// withPod returns the same for a newer state of a pod that differs in its labels
+// and its status only. Constraints that its labels were part of stay as they are.
 func (p *PodInfo) withPod(pod *corev1.Pod) *PodInfo {
 	newer := *p
 	newer.Pod = pod
@@ -96,4 +104,20 @@ func affinityNames(pod *corev1.Pod) []string {
 // mayPreempt reports whether the pod's policy lets others be deleted for it.
 func (p *PodInfo) mayPreempt() bool {
 	return p.Pod.Spec.PreemptionPolicy == nil || *p.Pod.Spec.PreemptionPolicy != corev1.PreemptNever
+}
+
+// restricted reports whether the pod's place depends on pods elsewhere, by what
+// it says itself.
+func (p *PodInfo) restricted() bool {
+	for i := range p.spread {
+		if p.spread[i].hard {
+			return true
+		}
+	}
+	for i := range p.terms {
+		if p.terms[i].kind != prefers {
+			return true
+		}
+	}
+	return false
 }

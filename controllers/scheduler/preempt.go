@@ -42,6 +42,7 @@ func Preempt(in Input, d *Diagnosis) Preemption {
 	if !in.Pod.mayPreempt() {
 		return Preemption{Message: messageNever}
 	}
+	in.rules = in.newRules()
 	if in.isBeingFreed(d) {
 		return Preemption{Message: messageTerminating, Wait: true}
 	}
@@ -61,7 +62,7 @@ func Preempt(in Input, d *Diagnosis) Preemption {
 
 // isBeingFreed reports whether victims of an earlier preemption are still on
 // their way out of the pod's nominated node.
-func (in Input) isBeingFreed(d *Diagnosis) bool {
+func (in *Input) isBeingFreed(d *Diagnosis) bool {
 	place, ok := in.Snapshot.byName[in.Prefer]
 	if !ok {
 		return false
@@ -83,7 +84,7 @@ func isVictim(pod *corev1.Pod) bool {
 
 // candidates tries nodes from a random one on until enough are found, and notes
 // why the others cannot be freed.
-func (in Input) candidates(places []int, why *Diagnosis) []Preemption {
+func (in *Input) candidates(places []int, why *Diagnosis) []Preemption {
 	if len(places) == 0 {
 		return nil
 	}
@@ -93,7 +94,7 @@ func (in Input) candidates(places []int, why *Diagnosis) []Preemption {
 	for i := range places {
 		place := places[(offset+i)%len(places)]
 		n := in.Snapshot.nodes[place]
-		victims, r := in.victims(n)
+		victims, r := in.victims(n, place)
 		if r != nil {
 			why.reject(place, r)
 			continue
@@ -107,27 +108,30 @@ func (in Input) candidates(places []int, why *Diagnosis) []Preemption {
 }
 
 // victims returns the fewest and least important pods without which the pod
-// fits on the node.
-func (in Input) victims(n *NodeInfo) ([]*PodInfo, *rejection) {
+// fits on the node at the place.
+func (in *Input) victims(n *NodeInfo, place int) ([]*PodInfo, *rejection) {
 	var lower []*PodInfo
+	var s shift
 	freed := n.keeping(func(o *PodInfo) bool {
 		if o.Priority >= in.Pod.Priority {
 			return true
 		}
 		lower = append(lower, o)
+		s = in.rules.shifted(s, place, o, -1)
 		return false
 	})
 	if len(lower) == 0 {
 		return nil, &rejection{reasons: []string{reasonNoVictims}, final: true}
 	}
-	if r := in.filter(freed); r != nil {
+	if r := in.filterAs(freed, place, s); r != nil {
 		return nil, r
 	}
 	slices.SortStableFunc(lower, moreImportant)
 	var victims []*PodInfo
 	for _, o := range lower {
-		if spared := freed.appended(o); in.filter(spared) == nil {
-			freed = spared
+		spared, back := freed.appended(o), in.rules.shifted(s, place, o, 1)
+		if in.filterAs(spared, place, back) == nil {
+			freed, s = spared, back
 			continue
 		}
 		victims = append(victims, o)

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"cmp"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,17 +51,18 @@ type queuedPod struct {
 
 	place place
 	index int
-	// since is when the pod came into the queue, or back to it; seq sets apart
-	// those of the same instant.
+	// since is when the pod came into the queue, or back to it.
 	since time.Time
-	seq   uint64
 	// rejected and failed count the fruitless decisions and the errors so far.
 	rejected, failed int
 	// readyAt is the end of the back-off.
 	readyAt time.Time
 	timer   utilclock.Timer
-	// seen is how many improvements of nodes there had been when it was popped.
+	// seen is how many improvements there had been when it was popped.
 	seen int
+	// ruled is set if the last decision met pods elsewhere that it must keep clear
+	// of, or near to.
+	ruled bool
 	// deleted and changed: what happened to the pod while it was popped.
 	deleted bool
 	changed bool
@@ -69,8 +72,8 @@ type queuedPod struct {
 type queue struct {
 	clock  clock.Clock
 	ledger *clock.Ledger
-	// helps reports whether the pod may fit on the node of that name now.
-	helps func(q *queuedPod, node string) bool
+	// helps reports whether the change may let the pod in.
+	helps func(q *queuedPod, c change) bool
 
 	mu       sync.Mutex
 	wake     *sync.Cond
@@ -79,19 +82,20 @@ type queue struct {
 	active   *podHeap
 	backoff  *podHeap
 	waiting  map[types.UID]*queuedPod // the unschedulable ones
-	lastSeq  uint64
+	ruled    map[types.UID]*queuedPod // those among them
 	improved improvements
 	flush    utilclock.Timer
 	timers   sync.WaitGroup
 }
 
-func newQueue(c clock.Clock, ledger *clock.Ledger, helps func(q *queuedPod, node string) bool) *queue {
+func newQueue(c clock.Clock, ledger *clock.Ledger, helps func(q *queuedPod, c change) bool) *queue {
 	q := &queue{
 		clock:   c,
 		ledger:  ledger,
 		helps:   helps,
 		pods:    map[types.UID]*queuedPod{},
 		waiting: map[types.UID]*queuedPod{},
+		ruled:   map[types.UID]*queuedPod{},
 		active:  newPodHeap(before),
 		backoff: newPodHeap(readyBefore),
 	}
@@ -99,7 +103,8 @@ func newQueue(c clock.Clock, ledger *clock.Ledger, helps func(q *queuedPod, node
 	return q
 }
 
-// before is PrioritySort: the more important first, then the older.
+// before is PrioritySort: the more important first, then the older. Those of one
+// instant are taken by name, so that it matters less which event came first.
 func before(a, b *queuedPod) bool {
 	if a.info.Priority != b.info.Priority {
 		return a.info.Priority > b.info.Priority
@@ -107,7 +112,11 @@ func before(a, b *queuedPod) bool {
 	if !a.since.Equal(b.since) {
 		return a.since.Before(b.since)
 	}
-	return a.seq < b.seq
+	return cmp.Or(
+		strings.Compare(a.info.Pod.Namespace, b.info.Pod.Namespace),
+		strings.Compare(a.info.Pod.Name, b.info.Pod.Name),
+		strings.Compare(string(a.info.Pod.UID), string(b.info.Pod.UID)),
+	) < 0
 }
 
 func readyBefore(a, b *queuedPod) bool {
@@ -176,6 +185,8 @@ type attempt struct {
 	*queuedPod
 	info      *PodInfo
 	nominated string
+	// ruled is the decision's: see queuedPod.
+	ruled bool
 }
 
 // pop waits for the next pod to decide upon; nil when the queue is closed. Who
@@ -247,7 +258,8 @@ func (q *queue) reject(a *attempt) {
 	defer q.mu.Unlock()
 	p.rejected++
 	p.failed = 0
-	helped := q.improved.any(p.seen, func(node string) bool { return q.helps(p, node) })
+	p.ruled = a.ruled
+	helped := q.improved.any(p.seen, func(c change) bool { return q.helps(p, c) })
 	q.putBackLocked(p, helped || p.changed)
 }
 
@@ -326,8 +338,6 @@ func (q *queue) retryLocked(p *queuedPod) {
 }
 
 func (q *queue) stampLocked(p *queuedPod) {
-	q.lastSeq++
-	p.seq = q.lastSeq
 	p.since = q.clock.Now()
 }
 
@@ -344,6 +354,7 @@ func (q *queue) moveLocked(p *queuedPod, to place) {
 		q.backoff.remove(p)
 	case unschedulable:
 		delete(q.waiting, p.info.Pod.UID)
+		delete(q.ruled, p.info.Pod.UID)
 	case failing:
 		q.stopTimerLocked(p)
 	}
@@ -355,6 +366,9 @@ func (q *queue) moveLocked(p *queuedPod, to place) {
 		q.backoff.push(p)
 	case unschedulable:
 		q.waiting[p.info.Pod.UID] = p
+		if p.ruled {
+			q.ruled[p.info.Pod.UID] = p
+		}
 	}
 	if from.counted() && !to.counted() {
 		q.ledger.End(clock.Key, 1)

@@ -24,10 +24,10 @@ type testQueue struct {
 func newTestQueue(t *testing.T) *testQueue {
 	tq := &testQueue{t: t, ledger: clock.NewLedger(), fits: map[string]bool{}}
 	tq.clock = clock.NewVirtual(time.Unix(1e9, 0), tq.ledger)
-	tq.queue = newQueue(tq.clock, tq.ledger, func(_ *queuedPod, node string) bool {
+	tq.queue = newQueue(tq.clock, tq.ledger, func(_ *queuedPod, c change) bool {
 		tq.mu.Lock()
 		defer tq.mu.Unlock()
-		return tq.fits[node]
+		return tq.fits[c.node]
 	})
 	t.Cleanup(func() {
 		tq.close()
@@ -98,10 +98,10 @@ func TestQueueWaitsForANode(t *testing.T) {
 	tq.set(testPod("p"))
 	tq.reject(tq.expect("p"))
 	tq.expectIdle()
-	tq.nodeImproved("a")
+	tq.changed(change{node: "a"})
 	tq.expectIdle()
 	tq.fits["a"] = true
-	tq.nodeImproved("a")
+	tq.changed(change{node: "a"})
 	tq.done(tq.expect("p"))
 	tq.expectIdle()
 }
@@ -112,17 +112,17 @@ func TestQueueRemembersWhileDeciding(t *testing.T) {
 	tq := newTestQueue(t)
 	tq.fits["a"] = true
 	tq.set(testPod("p"))
-	tq.nodeImproved("a")
+	tq.changed(change{node: "a"})
 	a := tq.expect("p")
 	tq.reject(a)
 	tq.expectIdle()
-	tq.nodeImproved("a")
+	tq.changed(change{node: "a"})
 	a = tq.expect("p")
-	tq.nodeImproved("a")
+	tq.changed(change{node: "a"})
 	tq.reject(a)
 	a = tq.expect("p")
 	for range 2 * maxImprovements {
-		tq.nodeImproved("b")
+		tq.changed(change{node: "b"})
 	}
 	tq.reject(a)
 	tq.done(tq.expect("p"))
@@ -140,7 +140,7 @@ func TestQueueBackoff(t *testing.T) {
 	for _, delay := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second} {
 		tq.advance(delay - 1)
 		tq.expectIdle()
-		tq.nodeImproved("a") // an error's back-off is not cut short
+		tq.changed(change{node: "a"}) // an error's back-off is not cut short
 		tq.expectIdle()
 		a, ended := tq.expectAfter(1, "p")
 		tq.fail(a)
@@ -154,7 +154,7 @@ func TestQueueBackingOffBehindActive(t *testing.T) {
 	tq.fits["a"] = true
 	tq.set(testPod("again", priority(9)))
 	tq.reject(tq.expect("again"))
-	tq.nodeImproved("a")
+	tq.changed(change{node: "a"})
 	tq.set(testPod("new"))
 	tq.done(tq.expect("new"))
 	tq.done(tq.expect("again"))
@@ -184,7 +184,7 @@ func TestQueueGates(t *testing.T) {
 	tq.set(testPod("p", gate))
 	tq.expectIdle()
 	tq.fits["a"] = true
-	tq.nodeImproved("a")
+	tq.changed(change{node: "a"})
 	tq.expectIdle()
 	tq.set(testPod("p", func(p *corev1.Pod) { p.ResourceVersion = "2" }))
 	tq.done(tq.expect("p"))

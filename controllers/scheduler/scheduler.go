@@ -3,9 +3,11 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -39,7 +41,12 @@ type Scheduler struct {
 	nominations *nominations
 	tasks       *tasks
 
+	namespaces corelisters.NamespaceLister
+	// synced are done when what decisions look at besides is known.
+	synced []cache.DoneChecker
+
 	// The rest belongs to the goroutine that decides.
+	siblings *siblings
 	snapshot *Snapshot
 	start    int
 }
@@ -51,7 +58,8 @@ type handler struct {
 }
 
 // New returns a scheduler that is not yet running. It asks the shared informers
-// for pods and nodes.
+// for pods and nodes, and for what says which pods belong together: services,
+// ReplicaSets, StatefulSets and namespaces.
 func New(_ context.Context, e *env.Env) (*Scheduler, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -74,6 +82,9 @@ func newScheduler(e *env.Env, client kubernetes.Interface) (*Scheduler, error) {
 		tasks:       newTasks(),
 	}
 	s.queue = newQueue(e.Clock, e.Ledger, s.helps)
+	s.siblings, s.synced = newSiblings(e.Informers)
+	s.namespaces = core.Namespaces().Lister()
+	s.synced = append(s.synced, core.Namespaces().Informer().HasSyncedChecker())
 	if err := s.watch(core.Nodes().Informer(), s.nodeHandler()); err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
@@ -110,10 +121,10 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitForSync waits until all nodes and pods are known: before, no decision
-// could be right.
+// waitForSync waits until all that decisions look at is known: before, none could
+// be right.
 func (s *Scheduler) waitForSync(ctx context.Context) bool {
-	synced := make([]cache.DoneChecker, 0, len(s.handlers))
+	synced := slices.Clone(s.synced)
 	for _, h := range s.handlers {
 		synced = append(synced, h.registration.HasSyncedChecker())
 	}
@@ -142,15 +153,7 @@ func (s *Scheduler) decide(a *attempt) {
 		s.queue.done(a)
 		return
 	}
-	s.snapshot = s.cache.update(s.snapshot)
-	in := Input{
-		Pod:       a.info,
-		Snapshot:  s.snapshot,
-		Start:     s.start,
-		Nominated: s.nominations.get(),
-		Prefer:    a.nominated,
-		Pick:      s.random.IntN,
-	}
+	in := s.input(a)
 	d := Decide(in)
 	s.start = d.Next
 	if d.Node == "" {
@@ -163,12 +166,49 @@ func (s *Scheduler) decide(a *attempt) {
 	}
 	s.nominations.remove(pod.UID)
 	s.queue.decided(a)
+	s.queue.changed(change{added: a.info})
 	s.tasks.add(func(ctx context.Context) { s.bind(ctx, a, d.Node) })
+}
+
+// input gathers what the decision upon a popped pod depends on. Of equal nodes it
+// picks by the cluster's seed and the pod, whatever else is being decided.
+func (s *Scheduler) input(a *attempt) Input {
+	s.snapshot = s.cache.update(s.snapshot)
+	in := Input{
+		Pod:        a.info,
+		Snapshot:   s.snapshot,
+		Start:      s.start,
+		Nominated:  s.nominations.get(),
+		Prefer:     a.nominated,
+		Namespaces: s.namespaceLabels,
+		Pick:       func(n int) int { return s.random.Keyed(string(a.info.Pod.UID)).IntN(n) },
+	}
+	if len(a.info.spread) == 0 {
+		set, err := s.siblings.of(a.info.Pod)
+		if err != nil {
+			s.logger.Error(err, "Cannot spread a pod", "pod", klog.KObj(a.info.Pod))
+		}
+		in.Siblings = set
+	}
+	return in
+}
+
+func (s *Scheduler) namespaceLabels() map[string]labels.Set {
+	all, err := s.namespaces.List(labels.Everything())
+	if err != nil {
+		s.logger.Error(err, "Cannot list the namespaces")
+	}
+	byName := make(map[string]labels.Set, len(all))
+	for _, ns := range all {
+		byName[ns.Name] = ns.Labels
+	}
+	return byName
 }
 
 // decideFailure looks for pods to delete in favour of one that fits nowhere. The
 // node that they free is kept for it from now on.
 func (s *Scheduler) decideFailure(a *attempt, in Input, d *Diagnosis) {
+	a.ruled = d.ruled()
 	if d.Nodes == 0 {
 		s.renominate(a, "")
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
@@ -192,14 +232,18 @@ func (s *Scheduler) renominate(a *attempt, node string) {
 	s.queue.nominate(a, node)
 	s.nominations.set(a.info, node)
 	if a.nominated != "" && a.nominated != node {
-		s.queue.nodeImproved(a.nominated)
+		s.queue.changed(change{node: a.nominated})
 	}
 }
 
-// helps reports whether a waiting pod may fit on the node of that name as it is
-// now, or might if pods that it outranks were deleted from there.
-func (s *Scheduler) helps(p *queuedPod, node string) bool {
-	n := s.cache.node(node)
+// helps reports whether the change may let a waiting pod in: there is room on the
+// node as it is now, or might be if pods that it outranks were deleted from there,
+// or pods elsewhere no longer stand against it.
+func (s *Scheduler) helps(p *queuedPod, c change) bool {
+	if p.ruled && p.info.mayBeHelpedBy(c) {
+		return true
+	}
+	n := s.cache.node(c.node)
 	if n == nil {
 		return false
 	}

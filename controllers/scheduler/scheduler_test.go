@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,8 +98,7 @@ func TestLeavesAlone(t *testing.T) {
 	other := func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }
 	gated := func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }
 	deleted := func(p *corev1.Pod) {
-		now := metav1.Now()
-		p.DeletionTimestamp = &now
+		p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		p.Finalizers = []string{"example.com/f"}
 	}
 	tc := startCluster(t, clock.Real(), clock.NewLedger(), testNode("n"))

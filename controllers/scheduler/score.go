@@ -11,14 +11,18 @@ const (
 	weightBalanced       = 1
 	weightNodeAffinity   = 2
 	weightTaints         = 3
+	weightSpread         = 2
+	weightAffinity       = 2
 )
 
-// scores returns the nodes' weighted sums, in their order.
-func scores(p *PodInfo, nodes []*NodeInfo) []int64 {
-	total := make([]int64, len(nodes))
+// scores returns the weighted sums of the nodes at the places, in their order.
+func (in *Input) scores(places []int) []int64 {
+	p, nodes := in.Pod, in.Snapshot.nodes
+	total := make([]int64, len(places))
 	balanced := p.Requests.MilliCPU > 0 || p.Requests.Memory > 0
 	soft := false
-	for i, n := range nodes {
+	for i, place := range places {
+		n := nodes[place]
 		total[i] = weightLeastAllocated * leastAllocated(p, n)
 		if balanced {
 			total[i] += weightBalanced * balancedAllocation(p, n)
@@ -26,10 +30,14 @@ func scores(p *PodInfo, nodes []*NodeInfo) []int64 {
 		soft = soft || len(n.soft) > 0
 	}
 	if p.preferred != nil {
-		addNormalized(total, weightNodeAffinity, false, func(i int) int64 { return p.preferred.Score(nodes[i].Node) })
+		addNormalized(total, weightNodeAffinity, false, func(i int) int64 { return p.preferred.Score(nodes[places[i]].Node) })
 	}
 	if soft {
-		addNormalized(total, weightTaints, true, func(i int) int64 { return untolerated(p, nodes[i]) })
+		addNormalized(total, weightTaints, true, func(i int) int64 { return untolerated(p, nodes[places[i]]) })
+	}
+	in.addSpread(total, places)
+	if len(p.terms) > 0 || len(in.Snapshot.tally.held) > 0 {
+		in.addAffinity(total, places)
 	}
 	return total
 }

@@ -66,7 +66,12 @@ func TestScores(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := snapshotOf(tt.nodes, tt.on...)
-			if got := scores(NewPodInfo(tt.pod), s.nodes); !slices.Equal(got, tt.want) {
+			places := make([]int, s.Len())
+			for i := range places {
+				places[i] = i
+			}
+			in := Input{Pod: NewPodInfo(tt.pod), Snapshot: s}
+			if got := in.scores(places); !slices.Equal(got, tt.want) {
 				t.Errorf("scores %v, want %v", got, tt.want)
 			}
 		})

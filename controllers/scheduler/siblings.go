@@ -1,0 +1,119 @@
+package scheduler
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// maxSiblings is of how many owners it is remembered which pods are theirs.
+const maxSiblings = 1024
+
+// siblings knows which pods belong with a pod, as kube-scheduler's default
+// constraints have it: those that the services which select it and the owner
+// that controls it all select. It belongs to the goroutine that decides.
+type siblings struct {
+	services     corelisters.ServiceLister
+	replicaSets  appslisters.ReplicaSetLister
+	statefulSets appslisters.StatefulSetLister
+
+	known map[types.UID]ownedSet // by owner
+}
+
+// ownedSet is what was worked out for an owner's state and the labels that
+// services select.
+type ownedSet struct {
+	selector *metav1.LabelSelector
+	services labels.Set
+	set      *PodSet
+}
+
+// newSiblings asks the informers for what it looks at, and returns how to know
+// that they have it.
+func newSiblings(factory informers.SharedInformerFactory) (*siblings, []cache.DoneChecker) {
+	core, apps := factory.Core().V1(), factory.Apps().V1()
+	s := &siblings{
+		services:     core.Services().Lister(),
+		replicaSets:  apps.ReplicaSets().Lister(),
+		statefulSets: apps.StatefulSets().Lister(),
+		known:        map[types.UID]ownedSet{},
+	}
+	return s, []cache.DoneChecker{
+		core.Services().Informer().HasSyncedChecker(),
+		apps.ReplicaSets().Informer().HasSyncedChecker(),
+		apps.StatefulSets().Informer().HasSyncedChecker(),
+	}
+}
+
+// of returns the pods that belong with the pod; nil: none.
+func (s *siblings) of(pod *corev1.Pod) (*PodSet, error) {
+	selected, err := s.selected(pod)
+	if err != nil {
+		return nil, err
+	}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	var selector *metav1.LabelSelector
+	if owner != nil {
+		selector = s.selectorOf(pod.Namespace, owner)
+	}
+	if selector == nil {
+		if len(selected) == 0 {
+			return nil, nil
+		}
+		return NewPodSet(pod.Namespace, selected.AsSelector()), nil
+	}
+	if known, ok := s.known[owner.UID]; ok && known.selector == selector && labels.Equals(known.services, selected) {
+		return known.set, nil
+	}
+	both := selected.AsSelector()
+	requirements, _ := selectorOf(selector).Requirements()
+	set := (*PodSet)(nil)
+	if both = both.Add(requirements...); !both.Empty() {
+		set = NewPodSet(pod.Namespace, both)
+	}
+	if len(s.known) >= maxSiblings {
+		clear(s.known)
+	}
+	s.known[owner.UID] = ownedSet{selector, selected, set}
+	return set, nil
+}
+
+// selected returns all labels that the services which select the pod ask for.
+func (s *siblings) selected(pod *corev1.Pod) (labels.Set, error) {
+	services, err := s.services.Services(pod.Namespace).List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing the services of namespace %s: %w", pod.Namespace, err)
+	}
+	var all labels.Set
+	for _, service := range services {
+		if len(service.Spec.Selector) > 0 && labels.ValidatedSetSelector(service.Spec.Selector).Matches(labels.Set(pod.Labels)) {
+			all = labels.Merge(all, service.Spec.Selector)
+		}
+	}
+	return all, nil
+}
+
+// selectorOf returns the selector of the pod's controller; nil if there is no such
+// owner, or it is of another kind.
+func (s *siblings) selectorOf(namespace string, owner *metav1.OwnerReference) *metav1.LabelSelector {
+	switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) {
+	case appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):
+		if rs, err := s.replicaSets.ReplicaSets(namespace).Get(owner.Name); err == nil {
+			return rs.Spec.Selector
+		}
+	case appsv1.SchemeGroupVersion.WithKind("StatefulSet"):
+		if set, err := s.statefulSets.StatefulSets(namespace).Get(owner.Name); err == nil {
+			return set.Spec.Selector
+		}
+	}
+	return nil
+}
