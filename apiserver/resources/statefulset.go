@@ -2,7 +2,7 @@ package resources
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -60,8 +60,8 @@ func defaultStatefulSet(s *appsv1.StatefulSet) {
 	setDefault(&spec.PersistentVolumeClaimRetentionPolicy.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
 	for i := range spec.VolumeClaimTemplates {
 		claim := &spec.VolumeClaimTemplates[i]
-		setDefault(&claim.APIVersion, corev1.SchemeGroupVersion.String())
-		setDefault(&claim.Kind, "PersistentVolumeClaim")
+		// It is not in the stored form, and must not seem to have changed.
+		claim.TypeMeta = metav1.TypeMeta{}
 		defaultClaim(claim)
 	}
 	defaultPodSpec(&spec.Template.Spec)
