@@ -65,6 +65,8 @@ func start(t testing.TB, change ...func(*apiserver.Options)) *harness {
 		t.Fatal(err)
 	}
 	h.server = server
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	must(h.client().CoreV1().ServiceAccounts("default").Create(ctx, account, metav1.CreateOptions{}))(t)
 	var listener *apiserver.HTTPS
 	h.https = sync.OnceValue(func() *apiserver.HTTPS {
 		ca, err := authority()
@@ -86,6 +88,21 @@ func start(t testing.TB, change ...func(*apiserver.Options)) *harness {
 		}
 	})
 	return h
+}
+
+// giveServiceAccount does what a controller does in a cluster: without its service
+// account, the namespace default takes no pods.
+func (h *harness) giveServiceAccount() {
+	h.t.Helper()
+	client, err := kubernetes.NewForConfig(h.server.Config("tester", auth.GroupMasters))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(h.ctx, account, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		h.t.Fatal(err)
+	}
 }
 
 // startVirtual is start on a clock that stands still while anything is in flight.

@@ -22,15 +22,27 @@ const tolerationSeconds = 300
 // newAdmission assembles the built-in plugins in upstream's order.
 func (s *Server) newAdmission() admission.Chain {
 	namespaces := s.stored[corev1.SchemeGroupVersion.WithResource("namespaces")]
+	accounts := s.stored[corev1.SchemeGroupVersion.WithResource("serviceaccounts")]
 	classes := s.stored[schedulingv1.SchemeGroupVersion.WithResource("priorityclasses")]
 	return admission.NewChain(
 		admission.NamespaceLifecycle{Get: func(ctx context.Context, name string) (*corev1.Namespace, error) {
-			return lookup[*corev1.Namespace](ctx, namespaces, name)
+			return lookup[*corev1.Namespace](ctx, namespaces, "", name)
 		}},
-		admission.ServiceAccount{},
+		admission.ServiceAccount{
+			Get: func(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
+				return lookup[*corev1.ServiceAccount](ctx, accounts, namespace, name)
+			},
+			Suffix: func(pod *corev1.Pod) string {
+				name := pod.GenerateName
+				if name == "" {
+					name = pod.Name
+				}
+				return s.chance.For("kube-api-access", pod.Namespace, name).Suffix(generatedSuffix)
+			},
+		},
 		admission.Priority{
 			Get: func(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
-				return lookup[*schedulingv1.PriorityClass](ctx, classes, name)
+				return lookup[*schedulingv1.PriorityClass](ctx, classes, "", name)
 			},
 			Default: func(ctx context.Context) (*schedulingv1.PriorityClass, error) {
 				return defaultClass(ctx, classes)
@@ -40,11 +52,11 @@ func (s *Server) newAdmission() admission.Chain {
 	)
 }
 
-// lookup returns a cluster-scoped object from the cache, or from the store when the
+// lookup returns an object from the cache, or from the store when the
 // cache does not know it (yet).
-func lookup[T runtime.Object](ctx context.Context, objects *storage.Objects, name string) (T, error) {
+func lookup[T runtime.Object](ctx context.Context, objects *storage.Objects, namespace, name string) (T, error) {
 	var none T
-	key := objects.Key("", name)
+	key := objects.Key(namespace, name)
 	if entry, _, err := objects.Cache().Get(ctx, key, 0); err == nil && entry != nil {
 		if obj, ok := entry.Object.(T); ok {
 			return obj, nil

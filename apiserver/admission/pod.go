@@ -18,23 +18,6 @@ func podToCreate(a *Attributes) *corev1.Pod {
 	return pod
 }
 
-// ServiceAccount gives every Pod a service account. The token volume that upstream
-// adds is not added (docs/limits.md).
-type ServiceAccount struct{}
-
-// Mutate implements Mutator.
-func (ServiceAccount) Mutate(_ context.Context, a *Attributes) error {
-	pod := podToCreate(a)
-	if pod == nil {
-		return nil
-	}
-	if pod.Spec.ServiceAccountName == "" {
-		pod.Spec.ServiceAccountName = "default"
-	}
-	pod.Spec.DeprecatedServiceAccount = pod.Spec.ServiceAccountName
-	return nil
-}
-
 // DefaultTolerationSeconds lets every Pod stay for a while on a node that is not
 // ready or unreachable.
 type DefaultTolerationSeconds struct {
