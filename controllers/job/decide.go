@@ -66,9 +66,6 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 // decide fills the plan when the verdict is found.
 func (t *tally) decide() {
 	status := t.job.Status.DeepCopy()
-	if status.StartTime == nil {
-		status.StartTime = t.startTime()
-	}
 	active := len(t.active)
 	if t.verdict != nil {
 		if active > 0 {
@@ -84,8 +81,13 @@ func (t *tally) decide() {
 			t.verdict = condition(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached,
 				"Reached expected number of succeeded pods", t.now)
 		} else if t.job.DeletionTimestamp == nil {
+			status.StartTime = t.startTime()
 			t.suspendOrResume(status)
 		}
+	}
+	if t.verdict != nil && status.StartTime == nil {
+		// A finished Job has one, even if it never ran.
+		status.StartTime = &metav1.Time{Time: t.now}
 	}
 	status.Active, status.Ready, status.Terminating = int32(active), &t.ready, &t.terminating
 	more := t.track(status)
@@ -119,8 +121,6 @@ func (t *tally) suspendOrResume(status *batchv1.JobStatus) {
 	}
 	if setCondition(status, condition(batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed", t.now)) {
 		t.tell(corev1.EventTypeNormal, "Resumed", "Job resumed")
-		// The deadline's time begins anew.
-		status.StartTime = &metav1.Time{Time: t.now}
 	}
 }
 

@@ -59,7 +59,7 @@ func (t *tally) failedByLimits() bool {
 		return true
 	}
 	spec, started := &t.job.Spec, t.startTime()
-	if spec.ActiveDeadlineSeconds == nil || suspended(t.job) || started == nil {
+	if spec.ActiveDeadlineSeconds == nil || started == nil {
 		return false
 	}
 	left := time.Duration(*spec.ActiveDeadlineSeconds)*time.Second - t.now.Sub(started.Time)
@@ -81,16 +81,17 @@ func backoffLimit(job *batchv1.Job) int32 {
 	return *job.Spec.BackoffLimit
 }
 
-// startTime is that of the status, if the Job is not about to be resumed, which
-// starts it anew.
+// startTime is when the Job was started, or resumed for the last time; a suspended
+// one has none, so that its deadline's time begins anew.
 func (t *tally) startTime() *metav1.Time {
-	if c := conditionOf(&t.job.Status, batchv1.JobSuspended); c != nil && c.Status == corev1.ConditionTrue && !suspended(t.job) {
+	switch {
+	case suspended(t.job):
+		return nil
+	case t.job.Status.StartTime == nil:
 		return &metav1.Time{Time: t.now}
+	default:
+		return t.job.Status.StartTime
 	}
-	if t.job.Status.StartTime == nil && !suspended(t.job) {
-		return &metav1.Time{Time: t.now}
-	}
-	return t.job.Status.StartTime
 }
 
 // restartedTooOften reports whether containers that are restarted in their pods

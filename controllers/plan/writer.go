@@ -122,6 +122,8 @@ func (w writer) Delete(ctx context.Context, o Object) error {
 	if err != nil {
 		return err
 	}
-	opts := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(o.GetUID()))}
+	// Said although it is the default of most kinds: a Job's is to orphan its pods.
+	background := metav1.DeletePropagationBackground
+	opts := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(o.GetUID())), PropagationPolicy: &background}
 	return t.client.Delete().Namespace(o.GetNamespace()).Resource(t.resource).Name(o.GetName()).Body(opts).Do(ctx).Error()
 }
