@@ -1,0 +1,90 @@
+package crd
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// setCondition sets a condition at the cluster's time, which changes only with the
+// status.
+func setCondition(d *apiextensionsv1.CustomResourceDefinition, c apiextensionsv1.CustomResourceDefinitionCondition, now metav1.Time) {
+	c.LastTransitionTime = now
+	c.ObservedGeneration = 0
+	old := apihelpers.FindCRDCondition(d, c.Type)
+	if old == nil {
+		// Others may hold the slice.
+		d.Status.Conditions = append(slices.Clip(d.Status.Conditions), c)
+		return
+	}
+	if old.Status == c.Status && !old.LastTransitionTime.IsZero() {
+		c.LastTransitionTime = old.LastTransitionTime
+	}
+	conditions := slices.Clone(d.Status.Conditions)
+	for i := range conditions {
+		if conditions[i].Type == c.Type {
+			c.ObservedGeneration = conditions[i].ObservedGeneration
+			conditions[i] = c
+		}
+	}
+	d.Status.Conditions = conditions
+}
+
+func isTrue(d *apiextensionsv1.CustomResourceDefinition, t apiextensionsv1.CustomResourceDefinitionConditionType) bool {
+	return apihelpers.IsCRDConditionTrue(d, t)
+}
+
+// Served reports whether the definition's objects can be reached: its names have been
+// accepted once.
+func Served(d *apiextensionsv1.CustomResourceDefinition) bool { return isTrue(d, apiextensionsv1.Established) }
+
+// Terminating reports whether the definition is being deleted.
+func Terminating(d *apiextensionsv1.CustomResourceDefinition) bool {
+	return d.DeletionTimestamp != nil
+}
+
+// NeedsCleanup reports whether the definition waits for its objects to go.
+func NeedsCleanup(d *apiextensionsv1.CustomResourceDefinition) bool {
+	return Terminating(d) && apihelpers.CRDHasFinalizer(d, apiextensionsv1.CustomResourceCleanupFinalizer)
+}
+
+// needsCleanup keeps a definition whose deletion begins: its objects go first.
+func needsCleanup(obj runtime.Object) bool {
+	return !Terminating(obj.(*apiextensionsv1.CustomResourceDefinition))
+}
+
+// markDeleted begins the deletion of a definition.
+func markDeleted(obj runtime.Object) {
+	d := obj.(*apiextensionsv1.CustomResourceDefinition)
+	if !apihelpers.CRDHasFinalizer(d, apiextensionsv1.CustomResourceCleanupFinalizer) {
+		d.Finalizers = append(slices.Clip(d.Finalizers), apiextensionsv1.CustomResourceCleanupFinalizer)
+	}
+	setCondition(d, terminating(apiextensionsv1.ConditionTrue, "InstanceDeletionPending",
+		"CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"), *d.DeletionTimestamp)
+}
+
+func terminating(status apiextensionsv1.ConditionStatus, reason, message string) apiextensionsv1.CustomResourceDefinitionCondition {
+	return apiextensionsv1.CustomResourceDefinitionCondition{
+		Type: apiextensionsv1.Terminating, Status: status, Reason: reason, Message: message,
+	}
+}
+
+// Emptying notes that the objects are being deleted.
+func Emptying(d *apiextensionsv1.CustomResourceDefinition, now metav1.Time) {
+	setCondition(d, terminating(apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress"), now)
+}
+
+// Emptied notes that no object is left, and lets the definition go.
+func Emptied(d *apiextensionsv1.CustomResourceDefinition, now metav1.Time) {
+	reason, message := "InstanceDeletionCompleted", "removed all instances"
+	if !Served(d) {
+		reason, message = "NeverEstablished", "resource was never established"
+	}
+	setCondition(d, terminating(apiextensionsv1.ConditionFalse, reason, message), now)
+	d.Finalizers = slices.DeleteFunc(slices.Clone(d.Finalizers), func(f string) bool {
+		return f == apiextensionsv1.CustomResourceCleanupFinalizer
+	})
+}

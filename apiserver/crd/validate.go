@@ -1,0 +1,111 @@
+package crd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	schemavalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// internal is a definition in the form that the library validates.
+func internal(obj runtime.Object) (*apiextensions.CustomResourceDefinition, field.ErrorList) {
+	out := &apiextensions.CustomResourceDefinition{}
+	// The conversion may share memory with what it is given.
+	in := obj.(*apiextensionsv1.CustomResourceDefinition).DeepCopy()
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(in, out, nil); err != nil {
+		return nil, field.ErrorList{field.InternalError(nil, fmt.Errorf("converting the definition: %w", err))}
+	}
+	return out, nil
+}
+
+func validateNew(obj runtime.Object) field.ErrorList {
+	d, errs := internal(obj)
+	if len(errs) > 0 {
+		return errs
+	}
+	return validation.ValidateCustomResourceDefinition(context.Background(), d)
+}
+
+func validateChange(obj, old runtime.Object) field.ErrorList {
+	return validatePair(obj, old, validation.ValidateCustomResourceDefinitionUpdate)
+}
+
+func validateStatusChange(obj, old runtime.Object) field.ErrorList {
+	return validatePair(obj, old, validation.ValidateUpdateCustomResourceDefinitionStatus)
+}
+
+type pairValidation func(ctx context.Context, obj, old *apiextensions.CustomResourceDefinition) field.ErrorList
+
+func validatePair(obj, old runtime.Object, validate pairValidation) field.ErrorList {
+	d, errs := internal(obj)
+	o, oldErrs := internal(old)
+	if errs = append(errs, oldErrs...); len(errs) > 0 {
+		return errs
+	}
+	return validate(context.Background(), d, o)
+}
+
+// warnings tells of what is accepted but does not do what it looks like.
+func warnings(obj, old runtime.Object) []string {
+	texts := schemaWarnings(obj)
+	if old == nil {
+		return texts
+	}
+	known := schemaWarnings(old)
+	return slices.DeleteFunc(texts, func(text string) bool { return slices.Contains(known, text) })
+}
+
+func schemaWarnings(obj runtime.Object) []string {
+	d, errs := internal(obj)
+	if len(errs) > 0 {
+		return nil
+	}
+	var formats, sets []string
+	look := func(s *apiextensions.JSONSchemaProps) bool {
+		formats = append(formats, unknownFormats(s)...)
+		if text := setWarning(s); text != "" {
+			sets = append(sets, text)
+		}
+		return false
+	}
+	if d.Spec.Validation != nil {
+		validation.SchemaHas(d.Spec.Validation.OpenAPIV3Schema, look)
+	}
+	for i := range d.Spec.Versions {
+		if s := d.Spec.Versions[i].Schema; s != nil {
+			validation.SchemaHas(s.OpenAPIV3Schema, look)
+		}
+	}
+	slices.Sort(sets)
+	return append(formats, slices.Compact(sets)...)
+}
+
+func unknownFormats(s *apiextensions.JSONSchemaProps) []string {
+	if s.Format == "" {
+		return nil
+	}
+	described := &spec.Schema{SchemaProps: spec.SchemaProps{Format: s.Format, Type: []string{s.Type}}}
+	var texts []string
+	for _, format := range schemavalidation.GetUnrecognizedFormats(described, environment.DefaultCompatibilityVersion()) {
+		texts = append(texts, fmt.Sprintf("unrecognized format %q", format))
+	}
+	return texts
+}
+
+func setWarning(s *apiextensions.JSONSchemaProps) string {
+	if s.XListType == nil || *s.XListType != "set" || s.Items == nil || s.Items.Schema == nil {
+		return ""
+	}
+	if t := s.Items.Schema.Type; t == "object" || t == "array" {
+		return fmt.Sprintf("x-kubernetes-list-type: set for items of type %q is not supported by server-side apply or CEL validation rules", t)
+	}
+	return ""
+}
