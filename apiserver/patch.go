@@ -169,7 +169,7 @@ func (p patcher) throughJSON(current runtime.Object, strict []error, patch func(
 		return nil, unreadable(patched, err)
 	}
 	if got != kind {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.Version, kind.Kind))
+		return nil, unreadable(patched, fmt.Errorf("unable to decode %s into %T", got, p.rq.newBody()))
 	}
 	return obj, p.object(patched, strict, more)
 }
