@@ -2,6 +2,7 @@ package minikcmtest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -75,22 +76,43 @@ func New(t testing.TB, opts ...Option) *Cluster {
 	return &Cluster{Cluster: cluster, t: t}
 }
 
-// waitTimeout bounds Eventually, in the machine's time.
-const waitTimeout = time.Minute
+// waitTimeout bounds Eventually in the machine's time, and virtualLimit in virtual
+// time, where waiting in vain would otherwise mean weeks.
+const (
+	waitTimeout  = time.Minute
+	virtualLimit = time.Hour
+)
 
 // Eventually returns when check, called after every change of any object, says
-// that it is satisfied (nil). Virtual time runs meanwhile. It fails the test with
-// the last answer if that takes too long.
+// that it is satisfied (nil). Virtual time runs meanwhile, for an hour at the most:
+// Advance first to what takes longer. It fails the test with the last answer if
+// that time, or a minute of the machine's, does not suffice.
 func (c *Cluster) Eventually(what string, check func(ctx context.Context, client kubernetes.Interface) error) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), waitTimeout)
 	defer cancel()
+	var deadline time.Time
+	var arm func(raise func())
+	if _, virtual := c.Clock().(*clock.Virtual); virtual {
+		deadline = c.Clock().Now().Add(virtualLimit)
+		arm = func(raise func()) {
+			timer := c.Clock().AfterFunc(virtualLimit, raise)
+			context.AfterFunc(ctx, func() { timer.Stop() })
+		}
+	}
 	var last error
 	err := c.Until(ctx, func(ctx context.Context) (bool, error) {
-		last = check(ctx, c.Client())
-		return last == nil, nil
-	}, nil)
+		if last = check(ctx, c.Client()); last == nil {
+			return true, nil
+		}
+		if !deadline.IsZero() && !c.Clock().Now().Before(deadline) {
+			return true, errInVain
+		}
+		return false, nil
+	}, arm)
 	if err != nil {
 		c.t.Fatalf("waiting for %s: %v: %v (in flight: %s)", what, err, last, c.Ledger())
 	}
 }
+
+var errInVain = fmt.Errorf("not within %v of virtual time", virtualLimit)

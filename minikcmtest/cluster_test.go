@@ -1,0 +1,204 @@
+package minikcmtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+// Clusters of parallel tests know nothing of each other.
+func TestManyClustersInParallel(t *testing.T) {
+	t.Parallel()
+	const clusters = 12
+	for i := range clusters {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			opts := []minikcmtest.Option{minikcmtest.WithNodes(1 + i%3)}
+			if i%2 == 0 {
+				opts = append(opts, minikcmtest.WithVirtualTime())
+			}
+			if i%3 == 0 {
+				opts = append(opts, minikcmtest.WithHTTPS())
+			}
+			c := minikcmtest.New(t, opts...)
+			own := fmt.Sprintf("web-%d", i)
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: own},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
+			}
+			if _, err := c.Client().CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			c.Eventually("the pod to run", func(ctx context.Context, client kubernetes.Interface) error {
+				pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+				switch {
+				case err != nil:
+					return err
+				case len(pods.Items) != 1 || pods.Items[0].Name != own:
+					t.Errorf("there are other pods than %s: %v", own, pods.Items)
+				case pods.Items[0].Status.Phase != corev1.PodRunning:
+					return fmt.Errorf("it is %s", pods.Items[0].Status.Phase)
+				}
+				return nil
+			})
+			nodes, err := c.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+			if err != nil || len(nodes.Items) != 1+i%3 {
+				t.Errorf("there are %d nodes, want %d: %v", len(nodes.Items), 1+i%3, err)
+			}
+		})
+	}
+}
+
+func TestNoNodes(t *testing.T) {
+	t.Parallel()
+	c := minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithControllers("*", "-serviceaccount-controller"))
+	if nodes, err := c.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil || len(nodes.Items) != 0 {
+		t.Errorf("there are nodes: %v, %v", nodes, err)
+	}
+	if c.Kubeconfig() != nil || c.Address() != "" {
+		t.Errorf("there is a kubeconfig, or an address: %q", c.Address())
+	}
+	if _, err := c.HTTPSConfig(); err == nil || !strings.Contains(err.Error(), "without HTTPS") {
+		t.Errorf("the configuration of a socket that is not there: %v", err)
+	}
+}
+
+func TestOptionsReachTheCluster(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2030, time.May, 1, 8, 0, 0, 0, time.UTC)
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) {
+		o.ClockStart, o.Seed = start, 42
+	}))
+	if got := c.Clock().Now(); !got.Equal(start) {
+		t.Errorf("it is %v, want %v", got, start)
+	}
+	if c.Seed() != 42 {
+		t.Errorf("the seed is %d, want 42", c.Seed())
+	}
+	namespace, err := c.Client().CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
+	if err != nil || !namespace.CreationTimestamp.Time.Equal(start) {
+		t.Errorf("objects are not stamped with the cluster's time: %v, %v", namespace.CreationTimestamp, err)
+	}
+}
+
+// A day of one node's heartbeats takes little of the machine's time.
+func TestDayInVirtualTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds of work")
+	}
+	t.Parallel()
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
+	start, elapsed := c.Clock().Now(), clock.Stopwatch()
+	if err := c.Advance(t.Context(), 24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if passed := c.Clock().Since(start); passed != 24*time.Hour {
+		t.Errorf("%v went by, want a day", passed)
+	}
+	t.Logf("a day in %v", elapsed())
+	if err := c.Advance(t.Context(), -time.Second); err == nil {
+		t.Error("time goes back")
+	}
+}
+
+// Advance ends with its context, wherever it has got to.
+func TestAdvanceIsInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]minikcmtest.Option{nil, {minikcmtest.WithVirtualTime()}} {
+		c := minikcmtest.New(t, opts...)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.Advance(ctx, time.Hour); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+			t.Errorf("Advance returned %v", err)
+		}
+		if err := c.Wait(ctx, make(chan struct{})); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+			t.Errorf("Wait returned %v", err)
+		}
+	}
+}
+
+// A client that may do little is refused what it may not do.
+func TestConfigFor(t *testing.T) {
+	t.Parallel()
+	c := minikcmtest.New(t)
+	client, err := kubernetes.NewForConfig(c.ConfigFor("jane"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "hers"}}
+	_, err = client.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsForbidden(err) {
+		t.Fatal(err)
+	}
+	var actors []string
+	for _, w := range c.Writes().Writes(nil) {
+		if w.Resource.Resource == "configmaps" && w.Name == "hers" {
+			actors = append(actors, w.Actor)
+		}
+	}
+	if err == nil && (len(actors) != 1 || actors[0] != "jane") {
+		t.Errorf("the record says that %v wrote what jane has written", actors)
+	}
+}
+
+// fatal stands in for a test that fails.
+type fatal struct {
+	testing.TB
+	message string
+}
+
+func (f *fatal) Fatalf(format string, args ...any) {
+	f.message = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// try runs what may end its goroutine, and returns how it failed.
+func try(t *testing.T, test func(t testing.TB)) string {
+	t.Helper()
+	f := &fatal{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		test(f)
+	}()
+	<-done
+	return f.message
+}
+
+// When a wait cannot end, the test hears what is missing, and in virtual time soon.
+func TestFailuresAreExplained(t *testing.T) {
+	t.Parallel()
+	got := try(t, func(tb testing.TB) {
+		c := minikcmtest.New(tb, minikcmtest.WithVirtualTime())
+		c.Eventually("pigs to fly", func(context.Context, kubernetes.Interface) error { return errors.New("they walk") })
+	})
+	if want := "waiting for pigs to fly: not within 1h0m0s of virtual time: they walk"; !strings.HasPrefix(got, want) {
+		t.Errorf("a wait in vain fails with %q, want %q", got, want)
+	}
+	got = try(t, func(tb testing.TB) {
+		minikcmtest.New(tb, minikcmtest.WithControllers("gardener"))
+	})
+	if want := `starting a cluster: "gardener" is not a controller`; !strings.HasPrefix(got, want) {
+		t.Errorf("a cluster that cannot start fails with %q, want %q", got, want)
+	}
+}
+
+// What the package's example shows works.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	t.Run("operator", testOperator)
+	t.Run("node loss", testNodeLoss)
+}
