@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 
+	"minikcm.dev/minikcm/controllers/cronjob"
 	"minikcm.dev/minikcm/controllers/deployment"
 	"minikcm.dev/minikcm/controllers/endpoints"
 	"minikcm.dev/minikcm/controllers/endpointslice"
@@ -16,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/controllers/rootca"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
 	"minikcm.dev/minikcm/controllers/tainteviction"
+	"minikcm.dev/minikcm/controllers/ttlafterfinished"
 )
 
 // Controller is what a constructor returns: something that works until its
@@ -48,6 +50,8 @@ func Descriptors() []Descriptor {
 		{Name: deployment.Name, Aliases: []string{"deployment"}, New: constructor(deployment.New)},
 		{Name: replicaset.Name, Aliases: []string{"replicaset"}, New: constructor(replicaset.New)},
 		{Name: job.Name, Aliases: []string{"job"}, New: constructor(job.New)},
+		{Name: cronjob.Name, Aliases: []string{"cronjob"}, New: constructor(cronjob.New)},
+		{Name: ttlafterfinished.Name, Aliases: []string{"ttl-after-finished"}, New: constructor(ttlafterfinished.New)},
 		{Name: endpointslice.Name, Aliases: []string{"endpointslice"}, New: constructor(endpointslice.New)},
 		{Name: endpoints.Name, Aliases: []string{"endpoint"}, New: constructor(endpoints.New)},
 		{Name: garbagecollector.Name, Aliases: []string{"garbagecollector"}, New: constructor(garbagecollector.New)},

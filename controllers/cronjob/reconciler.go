@@ -1,0 +1,195 @@
+package cronjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	batchlisters "k8s.io/client-go/listers/batch/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"minikcm.dev/minikcm/controllers/job"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Sources are what a reconciler reads and how it writes.
+type Sources struct {
+	Clock clock.PassiveClock
+	// CronJobs and Jobs are the informers' caches.
+	CronJobs, Jobs cache.Indexer
+	// Executor needs no Kind and no Tracker: they are the reconciler's.
+	Executor plan.Executor
+}
+
+// Reconciler is the controller without its loop: what is done about a key, and
+// which keys an event wakes.
+type Reconciler struct {
+	clock        clock.PassiveClock
+	cronJobs     batchlisters.CronJobLister
+	jobs         owned.Index[*batchv1.Job]
+	executor     plan.Executor
+	expectations *owned.Expectations
+}
+
+// NewReconciler returns a reconciler. It adds to the cache of Jobs the index that
+// it needs.
+func NewReconciler(s Sources) (*Reconciler, error) {
+	r := &Reconciler{
+		clock: s.Clock, cronJobs: batchlisters.NewCronJobLister(s.CronJobs),
+		executor: s.Executor, expectations: owned.NewExpectations(s.Clock),
+	}
+	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
+	var err error
+	if r.jobs, err = owned.NewIndex[*batchv1.Job](s.Jobs); err != nil {
+		return nil, fmt.Errorf("preparing the cache of Jobs: %w", err)
+	}
+	return r, nil
+}
+
+// Reconcile starts the Job whose time has come and waits for the next.
+func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	cj, err := r.cronJobs.CronJobs(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil
+	}
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting CronJob %s: %w", key, err)
+	}
+	if met, left := r.expectations.Met(cj.UID); !met {
+		return loop.Result{RequeueAfter: left}, nil
+	}
+	in, err := r.gather(ctx, cj)
+	if err != nil {
+		return loop.Result{}, err
+	}
+	p := Decide(in, r.clock.Now())
+	return loop.Result{RequeueAfter: p.RequeueAfter}, plan.Settle(r.execute(ctx, cj, p))
+}
+
+// gather takes the snapshot. An active Job that the cache does not have is looked
+// for in the API: the cache may be behind the CronJob's, and a Job that is taken
+// for gone could run beside its successor.
+func (r *Reconciler) gather(ctx context.Context, cj *batchv1.CronJob) (Snapshot, error) {
+	in := Snapshot{CronJob: cj, Jobs: r.jobs.Of(cj.UID)}
+	known := make(map[types.UID]bool, len(in.Jobs))
+	for _, j := range in.Jobs {
+		known[j.UID] = true
+	}
+	for _, ref := range cj.Status.Active {
+		if known[ref.UID] {
+			continue
+		}
+		live, err := r.read(ctx, ref.Namespace, ref.Name)
+		if err != nil {
+			return in, err
+		}
+		if live != nil && live.UID == ref.UID {
+			in.Jobs = append(in.Jobs, live)
+		}
+	}
+	return in, nil
+}
+
+// read gets a Job from the API; nil if there is none.
+func (r *Reconciler) read(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
+	live, err := r.executor.Writer.Get(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting Job %s/%s: %w", namespace, name, err)
+	}
+	j, ok := live.(*batchv1.Job)
+	if !ok {
+		return nil, fmt.Errorf("getting Job %s/%s: the API returned a %T", namespace, name, live)
+	}
+	return j, nil
+}
+
+func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, p Plan) error {
+	r.executor.Tell(cj, p.Events)
+	if err := r.executor.Act(ctx, cj, p.Actions); err != nil {
+		return err
+	}
+	started, startErr := r.start(ctx, cj, p.Start)
+	if status := Conclude(cj, p, started); status != nil {
+		update := *cj // what the pointers in it lead to is not changed
+		update.Status = *status
+		if err := r.executor.WriteStatus(ctx, &update); err != nil {
+			return errors.Join(startErr, err)
+		}
+	}
+	return errors.Join(startErr, r.executor.Act(ctx, cj, p.Tidy))
+}
+
+// start creates the Job. One that is there already was created by this controller
+// just before it crashed, or has nothing to do with it: then none is returned.
+func (r *Reconciler) start(ctx context.Context, cj *batchv1.CronJob, j *batchv1.Job) (*batchv1.Job, error) {
+	if j == nil {
+		return nil, nil
+	}
+	created := &creation{Tracker: r.expectations}
+	executor := r.executor
+	executor.Tracker = created
+	err := executor.Act(ctx, cj, []plan.Action{{
+		Verb: plan.Create, Objects: []plan.Object{j},
+		Succeeded: &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulCreate", Message: "Created job ", Detail: true},
+	}})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		live, err := r.read(ctx, j.Namespace, j.Name)
+		if err != nil || live == nil || !metav1.IsControlledBy(live, cj) || job.Finished(live) != nil {
+			return nil, err
+		}
+		return live, nil
+	case err != nil && !plan.NamespaceGoing(err):
+		executor.Tell(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating job: " + plan.Message(err)}})
+	}
+	return created.job, err
+}
+
+// creation remembers the Job that has been created.
+type creation struct {
+	plan.Tracker
+	job *batchv1.Job
+}
+
+// Written takes note of the Job as the API stored it.
+func (c *creation) Written(owner types.UID, o plan.Object) {
+	c.Tracker.Written(owner, o)
+	if j, ok := o.(*batchv1.Job); ok {
+		c.job = j
+	}
+}
+
+var cronJobOf = loop.ControllerOf(Kind.GroupKind())
+
+// OnCronJob wakes the CronJob itself.
+func (r *Reconciler) OnCronJob(ev loop.Event) []types.NamespacedName {
+	r.expectations.ObserveOwner(ev)
+	return loop.Self(ev)
+}
+
+// OnJob wakes the CronJob that controls a Job which comes, ends or goes.
+func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
+	r.expectations.Observe(ev)
+	j, ok := ev.Object.(*batchv1.Job)
+	if !ok {
+		return nil
+	}
+	if old, ok := ev.Old.(*batchv1.Job); ok && old.ResourceVersion != j.ResourceVersion &&
+		(job.Finished(old) == nil) == (job.Finished(j) == nil) &&
+		(old.DeletionTimestamp == nil) == (j.DeletionTimestamp == nil) &&
+		owned.ControllerUID(old) == owned.ControllerUID(j) {
+		return nil
+	}
+	return cronJobOf(ev)
+}

@@ -1,0 +1,93 @@
+package ttlafterfinished
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
+	batchlisters "k8s.io/client-go/listers/batch/v1"
+	"k8s.io/utils/clock"
+
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// Name is the controller's name, as upstream has it.
+const Name = "ttl-after-finished-controller"
+
+// workers is how many Jobs are looked at at once, as upstream's default.
+const workers = 5
+
+// Controller deletes Jobs whose time is over. Its keys are Jobs.
+type Controller struct {
+	loop   *loop.Loop
+	clock  clock.PassiveClock
+	jobs   batchlisters.JobLister
+	client batchclient.JobsGetter
+}
+
+// New returns a controller that is not yet running.
+func New(_ context.Context, e *env.Env) (*Controller, error) {
+	client, _, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	jobs := e.Informers.Batch().V1().Jobs()
+	c := &Controller{clock: e.Clock, jobs: jobs.Lister(), client: client.BatchV1()}
+	c.loop = loop.New(e.Loop(Name, workers), c)
+	c.loop.Watch(jobs.Informer(), onJob)
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
+
+// Stats returns what the controller's loop has done so far.
+func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
+
+// onJob wakes a finished Job that has a time to live.
+func onJob(ev loop.Event) []types.NamespacedName {
+	job, ok := ev.Object.(*batchv1.Job)
+	if !ok || ev.Type == loop.Deleted || job.DeletionTimestamp != nil || job.Spec.TTLSecondsAfterFinished == nil || finishedCondition(job) == nil {
+		return nil
+	}
+	return loop.Self(ev)
+}
+
+// Reconcile deletes the Job if its time is over, else waits until it is.
+func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	job, err := c.jobs.Jobs(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil
+	}
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting Job %s: %w", key, err)
+	}
+	if due, left, err := Due(job, c.clock.Now()); !due {
+		return loop.Result{RequeueAfter: left}, err
+	}
+	live, err := c.client.Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil
+	}
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("reading Job %s before it is deleted: %w", key, err)
+	}
+	if due, left, err := Due(live, c.clock.Now()); !due {
+		return loop.Result{RequeueAfter: left}, err
+	}
+	foreground := metav1.DeletePropagationForeground
+	err = c.client.Jobs(key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
+		PropagationPolicy: &foreground,
+		Preconditions:     &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		// After a conflict the change that made it is looked at.
+		return loop.Result{}, fmt.Errorf("deleting Job %s: %w", key, err)
+	}
+	return loop.Result{}, nil
+}

@@ -1,0 +1,38 @@
+package ttlafterfinished
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Due says whether the Job's time is over; if not, how much of it is left. A Job
+// that has no time to live, has not finished or is going already is not due, and
+// nothing is left to wait for.
+func Due(job *batchv1.Job, now time.Time) (due bool, left time.Duration, err error) {
+	if job.Spec.TTLSecondsAfterFinished == nil || job.DeletionTimestamp != nil {
+		return false, 0, nil
+	}
+	finished := finishedCondition(job)
+	if finished == nil {
+		return false, 0, nil
+	}
+	if finished.LastTransitionTime.IsZero() {
+		return false, 0, fmt.Errorf("unable to find the time when the Job %s/%s finished", job.Namespace, job.Name)
+	}
+	end := finished.LastTransitionTime.Add(time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second)
+	left = end.Sub(now)
+	return left <= 0, max(left, 0), nil
+}
+
+func finishedCondition(job *batchv1.Job) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		c := &job.Status.Conditions[i]
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
