@@ -66,12 +66,8 @@ func TestScores(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := snapshotOf(tt.nodes, tt.on...)
-			places := make([]int, s.Len())
-			for i := range places {
-				places[i] = i
-			}
 			in := Input{Pod: NewPodInfo(tt.pod), Snapshot: s}
-			if got := in.scores(places); !slices.Equal(got, tt.want) {
+			if got := in.scores(places(s)); !slices.Equal(got, tt.want) {
 				t.Errorf("scores %v, want %v", got, tt.want)
 			}
 		})
