@@ -26,7 +26,11 @@ type up struct {
 
 func startUp(b *testing.B, args ...string) *up {
 	b.Helper()
-	cmd := exec.Command(binary, append([]string{"up", "--kubeconfig", filepath.Join(b.TempDir(), "kubeconfig")}, args...)...)
+	path, err := binary()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(path, append([]string{"up", "--kubeconfig", filepath.Join(b.TempDir(), "kubeconfig")}, args...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -56,6 +60,9 @@ func (u *up) stop(b *testing.B) {
 // BenchmarkStart is from the start of the process to three nodes Ready and the
 // default service account.
 func BenchmarkStart(b *testing.B) {
+	if _, err := binary(); err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
 		u := startUp(b, "--nodes", "3")
 		measured.add("process start to three nodes Ready", "ms", float64(u.ready.Microseconds())/1000)
@@ -70,6 +77,9 @@ const idleTime = 5 * time.Second
 
 // BenchmarkIdleMemory is the resident memory of a process that runs three idle nodes.
 func BenchmarkIdleMemory(b *testing.B) {
+	if _, err := binary(); err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
 		u := startUp(b, "--nodes", "3")
 		<-clock.Real().After(idleTime)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -55,25 +56,30 @@ func (s *samples) print() {
 	}
 }
 
-// binary is the built command.
-var binary string
+// binary is the command, built when first needed.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "minikcm-bench-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "minikcm")
+	build := exec.Command("go", "build", "-o", path, "minikcm.dev/minikcm/cmd/minikcm")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", errors.Join(fmt.Errorf("building minikcm: %w\n%s", err, out), os.RemoveAll(dir))
+	}
+	built = dir
+	return path, nil
+})
+
+// built is the directory of the command, to be removed at the end.
+var built string
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "minikcm-bench-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-		binary = filepath.Join(dir, "minikcm")
-		build := exec.Command("go", "build", "-o", binary, "minikcm.dev/minikcm/cmd/minikcm")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "building minikcm: %v\n%s", err, out)
-			return 1
-		}
-		code := m.Run()
-		measured.print()
-		return code
-	}())
+	code := m.Run()
+	measured.print()
+	if err := os.RemoveAll(built); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
