@@ -3,8 +3,8 @@ package crd
 import (
 	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -39,7 +39,9 @@ func isTrue(d *apiextensionsv1.CustomResourceDefinition, t apiextensionsv1.Custo
 
 // Served reports whether the definition's objects can be reached: its names have been
 // accepted once.
-func Served(d *apiextensionsv1.CustomResourceDefinition) bool { return isTrue(d, apiextensionsv1.Established) }
+func Served(d *apiextensionsv1.CustomResourceDefinition) bool {
+	return isTrue(d, apiextensionsv1.Established)
+}
 
 // Terminating reports whether the definition is being deleted.
 func Terminating(d *apiextensionsv1.CustomResourceDefinition) bool {

@@ -16,6 +16,8 @@ type definitions struct {
 	ref     common.ReferenceCallback
 	markers *markers
 	byName  map[string]common.OpenAPIDefinition
+	// v2 says that the models are for the older form.
+	v2 bool
 }
 
 // newDefinitions starts with the models of apimachinery, for which a library has
@@ -41,6 +43,9 @@ func modelName(t reflect.Type) string {
 
 // add makes the schemas of the type of obj, and of all that it refers to.
 func (d *definitions) add(obj any) error {
+	if custom, ok := obj.(*customModel); ok {
+		return d.addCustom(custom, d.v2)
+	}
 	t := reflect.TypeOf(obj)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -32,7 +32,7 @@ func refTo(prefix string) common.ReferenceCallback {
 
 // rows are those of a group and version for which there are schemas.
 func (s *source) rows(gv schema.GroupVersion) []*resources.Resource {
-	return slices.DeleteFunc(slices.Clone(s.table.InVersion(gv)), func(row *resources.Resource) bool { return !described(row.New()) })
+	return slices.DeleteFunc(slices.Clone(s.table.InVersion(gv)), func(row *resources.Resource) bool { return !isDescribed(row) })
 }
 
 // routes are the operations of a group and version.
@@ -64,8 +64,9 @@ func (s *source) info() *spec.Info {
 }
 
 // define makes the schemas that operations refer to.
-func define(rs routes, refs common.ReferenceCallback) (*definitions, error) {
+func define(rs routes, refs common.ReferenceCallback, v2 bool) (*definitions, error) {
 	d := newDefinitions(refs)
+	d.v2 = v2
 	for _, r := range rs {
 		for _, obj := range []any{r.body, r.reply} {
 			if obj == nil {
@@ -82,7 +83,7 @@ func define(rs routes, refs common.ReferenceCallback) (*definitions, error) {
 // v3 makes the document of one group and version.
 func (s *source) v3(gv schema.GroupVersion) (*spec3.OpenAPI, error) {
 	rs := s.routes(gv)
-	d, err := define(rs, refTo("#/components/schemas/"))
+	d, err := define(rs, refTo("#/components/schemas/"), false)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (s *source) v2() (*spec.Swagger, error) {
 	for _, gv := range s.versions() {
 		rs = append(rs, s.routes(gv)...)
 	}
-	d, err := define(rs, refTo("#/definitions/"))
+	d, err := define(rs, refTo("#/definitions/"), true)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +154,7 @@ func (s *source) kinds() func(name string) (string, spec.Extensions) {
 			byName[name] = append(byName[name], map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind})
 		}
 	}
+	s.customKinds(byName)
 	for _, all := range byName {
 		slices.SortFunc(all, compareKinds)
 	}

@@ -118,7 +118,7 @@ func (o *operations) list(path, id string, parameters []common.Parameter) {
 		description: "list or watch objects of kind " + o.row.Kind,
 		parameters:  slices.Concat(parameters, queryParameters(metav1.ListOptions{})),
 		produces:    lists,
-		reply:       o.row.NewList(),
+		reply:       listModelOf(o.row),
 	})
 }
 
@@ -132,7 +132,7 @@ func (o *operations) addCollection(path string, parameters []common.Parameter) {
 			method: http.MethodPost, path: path, id: "create" + name, action: "post",
 			description: "create a " + o.row.Kind,
 			parameters:  slices.Concat(parameters, queryParameters(metav1.CreateOptions{}), []common.Parameter{bodyParameter(true)}),
-			body:        o.row.New(), reply: o.row.New(),
+			body:        modelOf(o.row), reply: modelOf(o.row),
 			codes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted},
 		})
 	}
@@ -153,7 +153,7 @@ func deleteParameters() []common.Parameter {
 
 func (o *operations) addNamed(path string, parameters []common.Parameter) {
 	name := o.prefix() + o.scope + o.row.Kind
-	o.access(path, name, "the specified "+o.row.Kind, o.row.GroupVersionKind, o.row.Verbs, o.row.New(), parameters)
+	o.access(path, name, "the specified "+o.row.Kind, o.row.GroupVersionKind, o.row.Verbs, modelOf(o.row), parameters)
 	if o.allows("delete") {
 		o.add(route{
 			method: http.MethodDelete, path: path, id: "delete" + name, action: "delete",
@@ -196,11 +196,11 @@ func (o *operations) access(path, name, what string, kind schema.GroupVersionKin
 }
 
 func (o *operations) addSubresource(path string, sub *resources.Subresource, parameters []common.Parameter) {
-	if sub.New == nil || !described(sub.New()) {
+	if sub.New == nil || !o.row.Custom && !described(sub.New()) {
 		return
 	}
 	name := o.prefix() + o.scope + o.row.Kind + upperFirst(sub.Name)
-	o.access(path, name, sub.Name+" of the specified "+o.row.Kind, sub.GroupVersionKind, sub.Verbs, sub.New(), parameters)
+	o.access(path, name, sub.Name+" of the specified "+o.row.Kind, sub.GroupVersionKind, sub.Verbs, subModelOf(o.row, sub), parameters)
 	if slices.Contains(sub.Verbs, "create") {
 		o.add(route{
 			method: http.MethodPost, path: path, id: "create" + name, action: "post", kind: sub.GroupVersionKind,

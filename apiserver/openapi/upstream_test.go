@@ -62,6 +62,7 @@ func TestAgainstUpstream(t *testing.T) {
 var changedSince = map[string]bool{
 	"io.k8s.api.core.v1.PersistentVolumeClaimSpec.resources":            true,
 	"io.k8s.api.core.v1.PodResourceClaim.source":                        true,
+	"io.k8s.api.core.v1.PersistentVolumeClaimStatus.resizeStatus":       true,
 	"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement.key": true,
 }
 

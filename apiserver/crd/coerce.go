@@ -1,0 +1,120 @@
+package crd
+
+import (
+	"fmt"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// coerce does for a custom object what decoding into a Go type does for others:
+// metadata is well-formed, unknown fields are gone, and so are nulls where none may
+// be. What was stored, perhaps under an older schema, is moreover of this version and
+// has its defaults.
+func (v *oneVersion) coerce(obj runtime.Object, stored bool) ([]string, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("a %T is no custom object", obj)
+	}
+	if !stored {
+		return v.shape(u, false)
+	}
+	was, err := v.storedVersion(u)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := was.shape(u, true); err != nil {
+		return nil, err
+	}
+	if was != v {
+		u.SetAPIVersion(v.gvk().GroupVersion().String())
+		if _, err := v.shape(u, true); err != nil {
+			return nil, err
+		}
+	}
+	return nil, v.setDefaults(u)
+}
+
+// storedVersion is the version that an object was stored in: the storage version may
+// have been another one then.
+func (v *oneVersion) storedVersion(u *unstructured.Unstructured) (*oneVersion, error) {
+	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
+	if err != nil {
+		return nil, fmt.Errorf("reading the version of a stored object: %w", err)
+	}
+	was := v.versions[gv.Version]
+	switch {
+	case was == nil || gv.Group != v.definition.Spec.Group:
+		return nil, fmt.Errorf("an object was stored in version %q, which %s does not have", u.GetAPIVersion(), v.definition.Name)
+	case was != v && v.webhook():
+		return nil, notYet(v.definition, "conversion by a webhook of objects stored as "+u.GetAPIVersion())
+	}
+	return was, nil
+}
+
+// shape prunes and coerces; a lenient one drops what it would otherwise refuse.
+func (v *oneVersion) shape(u *unstructured.Unstructured, lenient bool) ([]string, error) {
+	s, err := v.structural()
+	if err != nil {
+		return nil, err
+	}
+	apiVersion, kind := u.GetAPIVersion(), u.GetKind()
+	meta, found, unknown, err := objectmeta.GetObjectMetaWithOptions(u.Object, objectmeta.ObjectMetaOptions{
+		DropMalformedFields: lenient, ReturnUnknownFieldPaths: !lenient,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !v.definition.Spec.PreserveUnknownFields {
+		opts := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: !lenient}
+		unknown = append(unknown, pruning.PruneWithOptions(u.Object, s, true, opts)...)
+		defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, s)
+	}
+	fieldErr, paths := objectmeta.CoerceWithOptions(nil, u.Object, s, false, objectmeta.CoerceOptions{
+		DropInvalidFields: lenient, ReturnUnknownFieldPaths: !lenient,
+	})
+	if fieldErr != nil {
+		return nil, fieldErr
+	}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	if found {
+		if lenient && meta.Generation == 0 {
+			meta.Generation = 1
+		}
+		if err := objectmeta.SetObjectMeta(u.Object, meta); err != nil {
+			return nil, err
+		}
+	}
+	return append(unknown, paths...), nil
+}
+
+func (v *oneVersion) setDefaults(u *unstructured.Unstructured) error {
+	s, err := v.structural()
+	if err != nil || s == nil {
+		return err
+	}
+	defaulting.Default(u.Object, s)
+	return nil
+}
+
+// convert makes an object of this version out of one of another, by the strategy None:
+// nothing but the apiVersion changes, and what the schema does not know.
+func (v *oneVersion) convert(obj runtime.Object) runtime.Object {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return obj
+	}
+	c := u.DeepCopy()
+	c.SetAPIVersion(v.gvk().GroupVersion().String())
+	// A schema that does not compile has failed the request before.
+	if _, err := v.shape(c, true); err == nil {
+		_ = v.setDefaults(c)
+	}
+	return c
+}
