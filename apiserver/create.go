@@ -48,10 +48,11 @@ func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager st
 		rq.server.generateName(rq.row, m)
 	}
 	rq.Name = m.GetName()
-	if err := rq.admitCreate(ctx, obj, dryRun); err != nil {
+	// As upstream: what admission and preparation add is nobody's.
+	if obj, err = rq.server.fields.trackCreate(rq, obj, manager); err != nil {
 		return nil, err
 	}
-	if obj, err = rq.server.fields.trackCreate(rq, obj, manager); err != nil {
+	if err := rq.admitCreate(ctx, obj, dryRun); err != nil {
 		return nil, err
 	}
 	for try := 1; ; try++ {

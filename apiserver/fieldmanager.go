@@ -57,13 +57,23 @@ func (f *fieldManagers) of(kind schema.GroupVersionKind, subresource string) (*m
 		reset = fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
 	}
 	version := fieldpath.APIVersion(kind.GroupVersion().String())
-	m, err := managedfields.NewDefaultFieldManager(f.converter(), f.scheme, f.scheme, f.scheme, kind, kind.GroupVersion(), subresource,
+	converter := managedfields.NewDeducedTypeConverter()
+	if f.hasSchema(kind) {
+		converter = f.converter()
+	}
+	m, err := managedfields.NewDefaultFieldManager(converter, f.scheme, f.scheme, f.scheme, kind, kind.GroupVersion(), subresource,
 		map[fieldpath.APIVersion]fieldpath.Filter{version: fieldpath.NewExcludeSetFilter(reset)})
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("making the field manager of %s: %w", kind.Kind, err))
 	}
 	f.managers[key] = m
 	return m, nil
+}
+
+// hasSchema says whether the type converter knows a kind: client-go's knows all but
+// Scale, which has neither lists nor maps that would need one.
+func (f *fieldManagers) hasSchema(kind schema.GroupVersionKind) bool {
+	return kind.Kind != "Scale"
 }
 
 // trackCreate notes the owner of a new object's fields.

@@ -56,9 +56,7 @@ func servePatch(ctx context.Context, rq *request) error {
 	case types.StrategicMergePatchType:
 		w.make, err = p.strategicPatch()
 	case types.ApplyYAMLPatchType:
-		w.createIfMissing = rq.sub == nil
-		// What is applied to a kind of its own (a Scale) is an update of the parent.
-		w.apply = rq.kind() == rq.row.GroupVersionKind
+		w.apply, w.createIfMissing = true, rq.sub == nil
 		w.make, err = p.apply(opts.FieldManager, opts.Force != nil && *opts.Force)
 	default:
 		return unsupportedMediaType(patchTypes...)

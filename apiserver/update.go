@@ -111,19 +111,21 @@ func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, er
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	if m.GetUID() != "" && !w.apply {
-		//lint:ignore ST1005 the API's text
-		return nil, apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", m.GetUID(), ""))
+	if m.GetUID() != "" {
+		if w.apply {
+			return nil, apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", m.GetUID()))
+		}
+		return nil, rq.uidMismatch(m.GetUID(), "")
 	}
 	m.SetResourceVersion("")
 	applyDefaults(rq.row, obj)
-	if err := rq.admitCreate(ctx, obj, w.dryRun); err != nil {
-		return nil, err
-	}
 	if !w.apply {
 		if obj, err = rq.server.fields.trackCreate(rq, obj, w.manager); err != nil {
 			return nil, err
 		}
+	}
+	if err := rq.admitCreate(ctx, obj, w.dryRun); err != nil {
+		return nil, err
 	}
 	return rq.toStored(obj), nil
 }
@@ -139,6 +141,12 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 		return nil, false, err
 	}
 	applyDefaults(rq.row, obj)
+	// As upstream: what admission and preparation add is nobody's.
+	if !w.apply {
+		if obj, err = rq.server.fields.trackUpdate(rq, obj, old, w.manager); err != nil {
+			return nil, false, err
+		}
+	}
 	attributes := rq.attributes(admission.Update, obj, old, w.dryRun)
 	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
 		return nil, false, err
@@ -151,11 +159,6 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 	}
 	if err := rq.server.admission.Check(ctx, attributes); err != nil {
 		return nil, false, err
-	}
-	if !w.apply {
-		if obj, err = rq.server.fields.trackUpdate(rq, obj, old, w.manager); err != nil {
-			return nil, false, err
-		}
 	}
 	return obj, readyToGo(rq, obj), nil
 }
@@ -172,6 +175,12 @@ func (rq *request) wanted(w write, old runtime.Object) (runtime.Object, error) {
 			return nil, err
 		}
 	}
+	owned := rq.newScaleFields(old)
+	if w.apply {
+		if err := owned.show(current); err != nil {
+			return nil, err
+		}
+	}
 	spoken, err := w.make(current)
 	if err != nil {
 		return nil, err
@@ -179,6 +188,11 @@ func (rq *request) wanted(w write, old runtime.Object) (runtime.Object, error) {
 	parent := old.DeepCopyObject()
 	if err := rq.sub.WriteInto(parent, spoken, rq.server.opts.Clock.Now()); err != nil {
 		return nil, err
+	}
+	if w.apply {
+		if err := owned.keep(parent, spoken); err != nil {
+			return nil, err
+		}
 	}
 	// The version that the client saw is on what it sent.
 	if sent, err := meta.Accessor(spoken); err == nil {
@@ -203,8 +217,7 @@ func (rq *request) checkVersion(obj, old runtime.Object) error {
 		return apierrors.NewInternalError(err)
 	}
 	if m.GetUID() != "" && m.GetUID() != o.GetUID() {
-		//lint:ignore ST1005 the API's text
-		return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", m.GetUID(), o.GetUID()))
+		return rq.uidMismatch(m.GetUID(), o.GetUID())
 	}
 	switch m.GetResourceVersion() {
 	case o.GetResourceVersion():
@@ -226,9 +239,8 @@ func (rq *request) checkVersion(obj, old runtime.Object) error {
 // uidMismatch is the answer to an update of an object that has been replaced by
 // another of its name, in the words of upstream's store.
 func (rq *request) uidMismatch(wanted, actual types.UID) error {
-	return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf(
-		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", //nolint:staticcheck // the API's text
-		rq.key(), wanted, actual))
+	//lint:ignore ST1005 the API's text
+	return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", rq.key(), wanted, actual))
 }
 
 // readyToGo reports whether an object that is being deleted has nothing left to

@@ -1,0 +1,49 @@
+package apiserver
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// scaleFields carry the ownership of the number of replicas between an object and
+// its scale subresource, where it is another field of another kind.
+type scaleFields struct{ handler *managedfields.ScaleHandler }
+
+// newScaleFields begins with the managed fields of the parent, of the row's version.
+func (rq *request) newScaleFields(parent runtime.Object) scaleFields {
+	gv := rq.row.GroupVersion()
+	return scaleFields{managedfields.NewScaleHandler(managedFieldsOf(parent), gv, managedfields.ResourcePathMappings{
+		gv.String(): fieldpath.MakePathOrDie("spec", "replicas"),
+	})}
+}
+
+// show writes into a scale, a private copy, who owns its fields.
+func (s scaleFields) show(scale runtime.Object) error {
+	return s.carry(scale, s.handler.ToSubresource)
+}
+
+// keep writes into the parent, a private copy, who owns its fields once scale has
+// been applied.
+func (s scaleFields) keep(parent, scale runtime.Object) error {
+	return s.carry(parent, func() ([]metav1.ManagedFieldsEntry, error) { return s.handler.ToParent(managedFieldsOf(scale)) })
+}
+
+func (s scaleFields) carry(obj runtime.Object, entries func() ([]metav1.ManagedFieldsEntry, error)) error {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	list, err := entries()
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("carrying managed fields to or from a scale: %w", err))
+	}
+	m.SetManagedFields(list)
+	return nil
+}
