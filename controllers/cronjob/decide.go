@@ -72,11 +72,12 @@ func (d *decision) observe() {
 	exists := map[types.UID]bool{}
 	for _, j := range d.jobs {
 		exists[j.UID] = true
+		heeded := d.heed(j)
 		finished := job.Finished(j)
 		active := slices.ContainsFunc(d.status.Active, func(ref corev1.ObjectReference) bool { return ref.UID == j.UID })
 		switch {
 		case finished == nil && !active && j.DeletionTimestamp == nil:
-			d.meet(j)
+			d.meet(j, heeded)
 		case finished != nil && active:
 			d.drop(j.UID)
 			d.tell(corev1.EventTypeNormal, "SawCompletedJob", "Saw completed job: %s, condition: %v", j.Name, finished.Type)
@@ -103,26 +104,39 @@ func (d *decision) succeeded(at *metav1.Time) {
 	}
 }
 
-// meet takes note of a running Job that the status does not have: one that was
-// started for a time just before a crash, or somebody else's.
-func (d *decision) meet(j *batchv1.Job) {
+// heed reports whether the Job was started for a time, which is done with then,
+// even if the status was never written.
+func (d *decision) heed(j *batchv1.Job) bool {
 	at, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
 	if err != nil || j.Name != JobName(d.cj, at) {
+		return false
+	}
+	heed(d.status, at)
+	return true
+}
+
+func heed(status *batchv1.CronJobStatus, at time.Time) {
+	if status.LastScheduleTime == nil || at.After(status.LastScheduleTime.Time) {
+		status.LastScheduleTime = &metav1.Time{Time: at}
+	}
+}
+
+// meet takes note of a running Job that the status does not have: one that was
+// started for a time just before a crash, or somebody else's.
+func (d *decision) meet(j *batchv1.Job, heeded bool) {
+	if !heeded {
 		d.tell(corev1.EventTypeWarning, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", j.Name)
 		return
 	}
-	started(d.status, j, at)
+	activate(d.status, j)
 }
 
-// started puts a Job into the status.
-func started(status *batchv1.CronJobStatus, j *batchv1.Job, at time.Time) {
+// activate puts a running Job into the status.
+func activate(status *batchv1.CronJobStatus, j *batchv1.Job) {
 	status.Active = append(slices.Clip(status.Active), corev1.ObjectReference{
 		APIVersion: job.Kind.GroupVersion().String(), Kind: job.Kind.Kind,
 		Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: j.ResourceVersion,
 	})
-	if status.LastScheduleTime == nil || at.After(status.LastScheduleTime.Time) {
-		status.LastScheduleTime = &metav1.Time{Time: at}
-	}
 }
 
 // schedule starts the Job whose time has come, unless something forbids it, and
@@ -260,7 +274,8 @@ func deletion(jobs []*batchv1.Job) plan.Action {
 func Conclude(cj *batchv1.CronJob, p Plan, start *batchv1.Job) *batchv1.CronJobStatus {
 	status := *p.Status
 	if start != nil {
-		started(&status, start, p.At)
+		activate(&status, start)
+		heed(&status, p.At)
 	}
 	if equality.Semantic.DeepEqual(status, cj.Status) {
 		return nil

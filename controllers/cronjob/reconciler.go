@@ -146,7 +146,7 @@ func (r *Reconciler) start(ctx context.Context, cj *batchv1.CronJob, j *batchv1.
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		live, err := r.read(ctx, j.Namespace, j.Name)
-		if err != nil || live == nil || !metav1.IsControlledBy(live, cj) || job.Finished(live) != nil {
+		if err != nil || live == nil || !metav1.IsControlledBy(live, cj) {
 			return nil, err
 		}
 		return live, nil
