@@ -50,6 +50,9 @@ func (w *world) decide(uid types.UID) {
 		pod := p.Pod.DeepCopy()
 		pod.Spec.NodeName = d.Node
 		w.placed[uid], w.assumed[uid] = pod, true
+		if why := w.broken(pod); why != "" {
+			panic(fmt.Sprintf("%s is on %s: %s", pod.Name, d.Node, why))
+		}
 		return
 	}
 	if d.Diagnosis.Message() == "" {
@@ -88,6 +91,7 @@ func (w *world) remove(uid types.UID) {
 func (w *world) check(t *rapid.T) {
 	snap := w.beliefs.update(w.snap)
 	w.snap = snap
+	w.checkCounts(t, snap)
 	if snap.Len() != len(w.nodes) {
 		t.Fatalf("the snapshot has %d nodes, the world %d", snap.Len(), len(w.nodes))
 	}
@@ -131,6 +135,7 @@ func drawPod(t *rapid.T, w *world) *corev1.Pod {
 	if rapid.IntRange(0, 3).Draw(t, "selects") == 0 {
 		selector("disk", "ssd")(p)
 	}
+	drawRules(t, p)
 	return p
 }
 
@@ -156,7 +161,7 @@ func uids[V any](m map[types.UID]V) []types.UID {
 
 // step does one thing at random.
 func (w *world) step(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"pod", "pod", "decide", "decide", "decide", "confirm", "unbind", "remove", "node", "relabel", "lose"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"pod", "pod", "decide", "decide", "decide", "confirm", "unbind", "remove", "node", "relabel", "relabel pod", "lose"}).Draw(t, "what") {
 	case "pod":
 		p := drawPod(t, w)
 		w.pending[p.UID] = NewPodInfo(p)
@@ -198,6 +203,8 @@ func (w *world) step(t *rapid.T) {
 			w.nodes[n.Name] = n
 			w.beliefs.setNode(n)
 		}
+	case "relabel pod":
+		w.relabel(t)
 	case "lose":
 		if len(w.nodes) > 0 {
 			name := fmt.Sprintf("n%d", len(w.nodes)-1)
