@@ -42,7 +42,18 @@ func Builtin() *Table {
 		cronJobRow().shown(columns.CronJob()),
 		jobRow().shown(columns.Job()),
 
+		ingressRow().shown(columns.Ingress()),
+		ingressClassRow().shown(columns.IngressClass()),
+		ipAddressRow().shown(columns.IPAddress()),
+		networkPolicyRow().shown(columns.NetworkPolicy()),
+		serviceCIDRRow().shown(columns.ServiceCIDR()),
+
 		podDisruptionBudgetRow().shown(columns.PodDisruptionBudget()),
+
+		clusterRoleRow(),
+		clusterRoleBindingRow().shown(columns.ClusterRoleBinding()),
+		roleRow(),
+		roleBindingRow().shown(columns.RoleBinding()),
 
 		eventsEventRow().shown(columns.EventsV1Event()),
 		priorityClassRow().shown(columns.PriorityClass()),

@@ -1,0 +1,73 @@
+package resources
+
+import (
+	"net/netip"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func ipAddressRow() *Resource {
+	return &Resource{
+		GroupVersionKind: networkingv1.SchemeGroupVersion.WithKind("IPAddress"),
+		Plural:           "ipaddresses",
+		ShortNames:       []string{"ip"},
+		New:              func() runtime.Object { return &networkingv1.IPAddress{} },
+		NewList:          func() runtime.Object { return &networkingv1.IPAddressList{} },
+		SelectableFields: []string{"spec.parentRef.group", "spec.parentRef.resource", "spec.parentRef.namespace", "spec.parentRef.name"},
+		Field:            fieldOf(ipAddressField),
+		Strategy: Strategy{
+			NameCheck:      isAddressName,
+			Generation:     true,
+			Validate:       check(validateIPAddress),
+			ValidateUpdate: checkUpdate(validateIPAddressUpdate),
+		},
+	}
+}
+
+func ipAddressField(a *networkingv1.IPAddress, label string) string {
+	ref := a.Spec.ParentRef
+	if ref == nil {
+		return ""
+	}
+	switch label {
+	case "spec.parentRef.group":
+		return ref.Group
+	case "spec.parentRef.resource":
+		return ref.Resource
+	case "spec.parentRef.namespace":
+		return ref.Namespace
+	case "spec.parentRef.name":
+		return ref.Name
+	}
+	return ""
+}
+
+// isAddressName demands the one way to write an address that is the name of its
+// object, so that nobody can have it twice.
+func isAddressName(name string, _ bool) []string {
+	address, err := netip.ParseAddr(name)
+	switch {
+	case err != nil || address.Zone() != "" || address.Is4In6():
+		return []string{"not a valid ip address"}
+	case address.String() != name:
+		return []string{"must be a canonical format IP address"}
+	}
+	return nil
+}
+
+func validateIPAddress(a *networkingv1.IPAddress) field.ErrorList {
+	p, ref := field.NewPath("spec", "parentRef"), a.Spec.ParentRef
+	if ref == nil {
+		return field.ErrorList{field.Required(p, "")}
+	}
+	errs := optional(p.Child("group"), ref.Group, isDNSSubdomain)
+	errs = append(errs, requiredOr(p.Child("resource"), ref.Resource, isPathSegment)...)
+	errs = append(errs, requiredOr(p.Child("name"), ref.Name, isPathSegment)...)
+	return append(errs, optional(p.Child("namespace"), ref.Namespace, isPathSegment)...)
+}
+
+func validateIPAddressUpdate(a, old *networkingv1.IPAddress) field.ErrorList {
+	return immutable(field.NewPath("spec", "parentRef"), a.Spec.ParentRef, old.Spec.ParentRef)
+}

@@ -1,0 +1,59 @@
+package resources
+
+import (
+	"net/netip"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func serviceCIDRRow() *Resource {
+	kind := networkingv1.SchemeGroupVersion.WithKind("ServiceCIDR")
+	newCIDR := func() runtime.Object { return &networkingv1.ServiceCIDR{} }
+	return &Resource{
+		GroupVersionKind: kind,
+		Plural:           "servicecidrs",
+		New:              newCIDR,
+		NewList:          func() runtime.Object { return &networkingv1.ServiceCIDRList{} },
+		Strategy: Strategy{
+			Generation:     true,
+			Validate:       check(validateServiceCIDR),
+			ValidateUpdate: checkUpdate(validateServiceCIDRUpdate),
+		},
+		Subresources: []Subresource{statusOf(kind, newCIDR)},
+	}
+}
+
+func validateServiceCIDR(s *networkingv1.ServiceCIDR) field.ErrorList {
+	p, cidrs := field.NewPath("spec", "cidrs"), s.Spec.CIDRs
+	if len(cidrs) == 0 {
+		return field.ErrorList{field.Required(p, "at least one CIDR required")}
+	}
+	var errs field.ErrorList
+	if len(cidrs) > 2 {
+		errs = append(errs, field.Invalid(p, s.Spec, "may only hold up to 2 values"))
+	}
+	families := map[bool]int{}
+	for i, text := range cidrs {
+		errs = append(errs, validation.IsValidCIDR(p.Index(i), text)...)
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			families[prefix.Addr().Is4()]++
+		}
+	}
+	if len(cidrs) == 2 && len(families) == 1 && families[true]+families[false] == 2 {
+		errs = append(errs, field.Invalid(p, s.Spec, "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/96"))
+	}
+	return errs
+}
+
+// validateServiceCIDRUpdate lets a range of one family get one of the other.
+func validateServiceCIDRUpdate(s, old *networkingv1.ServiceCIDR) field.ErrorList {
+	now, was := s.Spec.CIDRs, old.Spec.CIDRs
+	if len(was) == 1 && len(now) == 2 && now[0] == was[0] || slices.Equal(now, was) {
+		return nil
+	}
+	return immutable(field.NewPath("spec", "cidrs"), now, was)
+}
