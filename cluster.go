@@ -50,7 +50,7 @@ type Cluster struct {
 // Start starts a cluster and returns when its nodes are Ready and its default
 // service account exists. ctx bounds the start alone: the cluster runs until Close.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
-	if err := opts.check(); err != nil {
+	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
 	opts.complete()

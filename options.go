@@ -2,6 +2,7 @@ package minikcm
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"strings"
 	"time"
@@ -74,8 +75,8 @@ var DefaultClockStart = time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
 // etcdDialTimeout is how long an external etcd may take to answer.
 const etcdDialTimeout = 5 * time.Second
 
-// check refuses what cannot work, before anything is started.
-func (o *Options) check() error {
+// Validate refuses what cannot work, before anything is started. Start calls it.
+func (o *Options) Validate() error {
 	if o.DataDir != "" && len(o.Etcd.Endpoints) > 0 {
 		return fmt.Errorf("a data directory (%s) and an external etcd were both given: choose one", o.DataDir)
 	}
@@ -88,7 +89,7 @@ func (o *Options) check() error {
 	switch o.ClockMode {
 	case "", clock.ModeReal, clock.ModeVirtual:
 	case clock.ModeScaled:
-		if o.ClockFactor <= 0 {
+		if !(o.ClockFactor > 0) || math.IsInf(o.ClockFactor, 1) { // not a number is neither
 			return fmt.Errorf("a scaled clock needs a factor above 0, not %v", o.ClockFactor)
 		}
 	default:

@@ -1,6 +1,7 @@
 package minikcm
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-func TestOptionsCheck(t *testing.T) {
+func TestOptionsValidate(t *testing.T) {
 	t.Parallel()
 	etcd := store.EtcdOptions{Endpoints: []string{"http://127.0.0.1:2379"}}
 	for name, test := range map[string]struct {
@@ -26,6 +27,8 @@ func TestOptionsCheck(t *testing.T) {
 		"host name":             {Options{BindAddress: "localhost"}, `bind address "localhost" is not an IP address`},
 		"no factor":             {Options{ClockMode: clock.ModeScaled}, "a scaled clock needs a factor above 0, not 0"},
 		"negative factor":       {Options{ClockMode: clock.ModeScaled, ClockFactor: -2}, "not -2"},
+		"no number":             {Options{ClockMode: clock.ModeScaled, ClockFactor: math.NaN()}, "not NaN"},
+		"boundless factor":      {Options{ClockMode: clock.ModeScaled, ClockFactor: math.Inf(1)}, "not +Inf"},
 		"unknown clock":         {Options{ClockMode: "sundial"}, `clock "sundial" is none of real, scaled, virtual`},
 		"unknown controller":    {Options{Controllers: []string{"*", "gardener"}}, `"gardener" is not a controller; the controllers are `},
 		"contrary controllers":  {Options{Controllers: []string{"deployment", "-deployment"}}, "both selected and excluded"},
@@ -33,7 +36,7 @@ func TestOptionsCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := test.opts.check()
+			err := test.opts.Validate()
 			switch {
 			case test.want == "" && err != nil:
 				t.Errorf("refused: %v", err)

@@ -65,7 +65,7 @@ func readObjects(path string) ([]Object, error) {
 			return objects, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", path, plainError(err))
 		}
 		if o.Object == nil {
 			continue // An empty document, as before a leading "---".

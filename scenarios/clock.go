@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ func parseClock(text string) (mode clock.Mode, factor float64, err error) {
 	case text == string(clock.ModeReal):
 		return clock.ModeReal, 0, nil
 	case scaled && name == string(clock.ModeScaled):
-		if factor, err = strconv.ParseFloat(number, 64); err == nil && factor > 0 {
+		if factor, err = strconv.ParseFloat(number, 64); err == nil && factor > 0 && !math.IsInf(factor, 1) {
 			return clock.ModeScaled, factor, nil
 		}
 	}

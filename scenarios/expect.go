@@ -41,6 +41,15 @@ func (c *Count) check() error {
 		return fmt.Errorf("target is a kind, not one object: %q", c.Target)
 	case c.Equals == nil && c.Min == nil && c.Max == nil:
 		return errors.New("say how many: equals, min or max")
+	case c.Min != nil && c.Max != nil && *c.Min > *c.Max:
+		return fmt.Errorf("min %d is above max %d", *c.Min, *c.Max)
+	case c.Equals != nil && (c.Min != nil || c.Max != nil):
+		return errors.New("equals says it all: leave out min and max")
+	}
+	for _, bound := range []*int{c.Equals, c.Min, c.Max} {
+		if bound != nil && *bound < 0 {
+			return fmt.Errorf("there are never fewer than 0 objects: %d", *bound)
+		}
 	}
 	if _, err := fields.ParseSelector(c.FieldSelector); err != nil {
 		return fmt.Errorf("%q is not a field selector (such as spec.nodeName=node-0): %w", c.FieldSelector, err)

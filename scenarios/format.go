@@ -150,6 +150,12 @@ func (o *Object) UnmarshalYAML(node *yaml.Node) error {
 // jsonValue turns what YAML decodes to into what JSON would decode to.
 func jsonValue(v any) any {
 	switch v := v.(type) {
+	case map[any]any: // some key is a number, a truth value or the like
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[fmt.Sprint(key)] = jsonValue(value)
+		}
+		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
@@ -164,8 +170,8 @@ func jsonValue(v any) any {
 		return out
 	case int:
 		return int64(v)
-	case uint64:
-		return int64(v) //nolint:gosec // the API has no larger integers
+	case uint64: // larger than an int64
+		return float64(v)
 	case time.Time:
 		return v.UTC().Format(time.RFC3339)
 	}
@@ -177,8 +183,11 @@ type Duration time.Duration
 
 // UnmarshalYAML reads a Go duration.
 func (d *Duration) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.ScalarNode {
+		return fmt.Errorf("line %d: this must be a duration; write it like 500ms, 30s or 5m", node.Line)
+	}
 	value, err := time.ParseDuration(node.Value)
-	if err != nil || node.Kind != yaml.ScalarNode {
+	if err != nil {
 		return fmt.Errorf("line %d: %q is not a duration; write it like 500ms, 30s or 5m", node.Line, node.Value)
 	}
 	if value < 0 {

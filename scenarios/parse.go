@@ -14,6 +14,10 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm"
 )
 
 // Defaults of a scenario's fields.
@@ -53,6 +57,9 @@ func Parse(file string, data []byte) ([]*Scenario, error) {
 		if err := s.check(document.Content[0].Line); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
+		if slices.ContainsFunc(found, func(other *Scenario) bool { return other.Metadata.Name == s.Metadata.Name }) {
+			return nil, fmt.Errorf("%s: %w", file, at(document.Content[0].Line, "there are two scenarios called %s", s.Metadata.Name))
+		}
 		found = append(found, s)
 	}
 	if len(found) == 0 {
@@ -83,8 +90,13 @@ func checkKeys(node *yaml.Node, t reflect.Type) error {
 		t = t.Elem()
 	}
 	switch {
+	case node.ShortTag() == "!!float" && (t.Kind() == reflect.Int || t.Kind() == reflect.Uint64):
+		return fmt.Errorf("line %d: found %s, wanted a whole number", node.Line, node.Value) // it would be cut off
 	case node.Kind == yaml.SequenceNode && t.Kind() == reflect.Slice:
 		for _, item := range node.Content {
+			if item.ShortTag() == "!!null" {
+				return fmt.Errorf("line %d: an item of the list is empty: remove it", item.Line)
+			}
 			if err := checkKeys(item, t.Elem()); err != nil {
 				return err
 			}
@@ -127,6 +139,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
+var foundType = strings.NewReplacer("!!seq", "a list", "!!map", "a mapping", "!!str", "the text", "!!int ", "", "!!float ", "", "!!bool ", "")
+
 var goType = regexp.MustCompile(`cannot unmarshal (.*) into (.*)`)
 
 // plainError says a decoding error without the names of Go types.
@@ -138,7 +152,7 @@ func plainError(err error) error {
 	for i, text := range typeError.Errors {
 		typeError.Errors[i] = goType.ReplaceAllStringFunc(text, func(match string) string {
 			parts := goType.FindStringSubmatch(match)
-			return "found " + strings.TrimPrefix(parts[1], "!!") + ", wanted " + plainType(parts[2])
+			return "found " + foundType.Replace(parts[1]) + ", wanted " + plainType(parts[2])
 		})
 	}
 	return errors.New(strings.Join(typeError.Errors, "; "))
@@ -150,6 +164,8 @@ func plainType(name string) string {
 		return "a list"
 	case strings.HasPrefix(name, "map"), strings.HasPrefix(name, "scenarios."):
 		return "a mapping"
+	case strings.HasPrefix(name, "uint"):
+		return "a whole number of at least 0"
 	case strings.Contains(name, "int"):
 		return "a whole number"
 	case name == "bool":
@@ -175,24 +191,37 @@ func (s *Scenario) check(line int) error {
 	case len(s.Spec.Steps) == 0:
 		return at(line, "spec.steps is empty: say what to do")
 	}
+	if wrong := validation.IsDNS1123Subdomain(s.Metadata.Name); len(wrong) > 0 {
+		return at(line, "metadata.name %q is not a name: write lower case letters, digits and '-', such as pod-kill", s.Metadata.Name)
+	}
 	spec := &s.Spec
 	if spec.Timeout == 0 {
 		spec.Timeout = Duration(defaultTimeout)
 	}
-	if spec.Cluster.Nodes == nil {
-		nodes := defaultNodes
-		spec.Cluster.Nodes = &nodes
-	}
-	if *spec.Cluster.Nodes < 0 {
-		return at(line, "spec.cluster.nodes must not be negative: %d", *spec.Cluster.Nodes)
-	}
-	if _, _, err := parseClock(spec.Cluster.Clock); err != nil {
-		return at(line, "spec.cluster.clock: %w", err)
+	if err := spec.Cluster.check(); err != nil {
+		return at(line, "spec.cluster%w", err)
 	}
 	for i := range spec.Steps {
 		if err := spec.Steps[i].check(filepath.Dir(s.File)); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
+	}
+	return nil
+}
+
+func (c *Cluster) check() error {
+	if c.Nodes == nil {
+		c.Nodes = ptr.To(defaultNodes)
+	}
+	if *c.Nodes < 0 {
+		return fmt.Errorf(".nodes must not be negative: %d", *c.Nodes)
+	}
+	if _, _, err := parseClock(c.Clock); err != nil {
+		return fmt.Errorf(".clock: %w", err)
+	}
+	options := minikcm.Options{Controllers: c.Controllers}
+	if err := options.Validate(); err != nil {
+		return fmt.Errorf(".controllers: %w", err)
 	}
 	return nil
 }

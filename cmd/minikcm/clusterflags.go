@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -73,7 +74,7 @@ func parseClock(text string) (clock.Mode, float64, error) {
 		return "", 0, fmt.Errorf("--clock=virtual: virtual time only moves when somebody waits on it, as scenarios and tests do; use real or scaled=N here")
 	case clock.Mode(mode) == clock.ModeScaled && scaled:
 		n, err := strconv.ParseFloat(factor, 64)
-		if err != nil || n <= 0 {
+		if err != nil || !(n > 0) || math.IsInf(n, 1) {
 			return "", 0, fmt.Errorf("--clock=%s: N in scaled=N must be a number above 0, such as scaled=60", text)
 		}
 		return clock.ModeScaled, n, nil

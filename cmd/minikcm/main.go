@@ -65,7 +65,7 @@ failures. Any Kubernetes client can use it. No container is ever run.`,
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return setLogging(cmd.ErrOrStderr(), verbosity)
 	}
-	root.AddCommand(newUp(), newExec(), newKubectl(), newScenario(), newVersion())
+	root.AddCommand(newUp(), newExec(), newKubectl(), newScenario(), newControllerManager(), newVersion())
 	return root
 }
 

@@ -1,0 +1,144 @@
+package scenarios
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with a file of testdata, or writes it.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-update writes it anew) (-want +got):\n%s", path, diff)
+	}
+}
+
+// Every kind of bad input gets an error that says where it is and what to do.
+func TestBadScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	var out strings.Builder
+	for _, file := range files {
+		found, err := Load(file)
+		if err == nil {
+			t.Errorf("%s: %d scenarios, and no error", file, len(found))
+			continue
+		}
+		// Which controllers there are is no matter of this package.
+		list := regexp.MustCompile("the controllers are .*")
+		text, named := strings.CutPrefix(list.ReplaceAllString(err.Error(), "the controllers are ..."), file+": ")
+		if !named {
+			t.Errorf("the error does not begin with the name of %s: %v", file, err)
+		}
+		fmt.Fprintf(&out, "%s\n  %s\n", strings.TrimSuffix(filepath.Base(file), ".yaml"), strings.ReplaceAll(text, "\n", "\n  "))
+	}
+	golden(t, "bad.golden", out.String())
+}
+
+func TestGoodScenarios(t *testing.T) {
+	found, err := Load("testdata/good/everything.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for _, s := range found {
+		fmt.Fprintf(&out, "%s: %s\n  timeout %s, %d nodes, clock %q, seed %d, controllers %q\n", s.Metadata.Name, s.Spec.Description,
+			time.Duration(s.Spec.Timeout), *s.Spec.Cluster.Nodes, s.Spec.Cluster.Clock, s.Spec.Cluster.Seed, s.Spec.Cluster.Controllers)
+		for i := range s.Spec.Steps {
+			fmt.Fprintf(&out, "  line %d: %s\n", s.Spec.Steps[i].line, s.Spec.Steps[i].title())
+		}
+	}
+	for _, o := range found[0].Spec.Steps[0].Apply.all() {
+		fmt.Fprintln(&out, text(o.Object))
+	}
+	golden(t, "good.golden", out.String())
+}
+
+func TestLoadMissing(t *testing.T) {
+	if _, err := Load("testdata/nowhere.yaml"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	if found, err := Find("pod-kill"); err != nil || len(found) != 1 || found[0].Metadata.Name != "pod-kill" {
+		t.Errorf("by name: %v, %v", found, err)
+	}
+	if found, err := Find("./testdata/good/everything.yaml"); err != nil || len(found) != 2 {
+		t.Errorf("by path: %v, %v", found, err)
+	}
+	_, err := Find("pod-kil")
+	if want := `there is no scenario "pod-kil"; shipped are node-loss, pod-kill, and a file is named by its path, such as ./pod-kil.yaml`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// Whatever the file holds, it is read or refused, and what is refused gets an error
+// with its name.
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"library/*.yaml", "testdata/*/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if bytes.Contains(data, []byte("files")) {
+			t.Skip("other files are not read here")
+		}
+		found, err := Parse("file.yaml", data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "file.yaml: ") {
+				t.Errorf("the error does not name the file: %v", err)
+			}
+			return
+		}
+		for _, s := range found {
+			if _, err := s.clusterOptions(Options{}); err != nil {
+				t.Errorf("what was checked cannot be run: %v", err)
+			}
+			for i := range s.Spec.Steps {
+				step := &s.Spec.Steps[i]
+				_ = step.title()
+				if step.Apply == nil {
+					continue
+				}
+				for _, o := range step.Apply.all() {
+					_ = o.DeepCopy()
+				}
+			}
+		}
+	})
+}
