@@ -50,3 +50,17 @@ func TestRandomForms(t *testing.T) {
 		t.Error("a suffix of no length is not empty")
 	}
 }
+
+func TestKeyedIgnoresWhatWasDrawn(t *testing.T) {
+	a, b := clock.NewRandom(1), clock.NewRandom(1)
+	b.Uint64()
+	if x, y := a.Keyed("k").Uint64(), b.Keyed("k").Uint64(); x != y {
+		t.Errorf("one seed and key gave %d and %d", x, y)
+	}
+	if x, y := a.Keyed("k").Uint64(), a.Keyed("l").Uint64(); x == y {
+		t.Error("two keys gave the same")
+	}
+	if x, y := a.Keyed("k").Uint64(), clock.NewRandom(2).Keyed("k").Uint64(); x == y {
+		t.Error("two seeds gave the same")
+	}
+}

@@ -237,3 +237,15 @@ func TestQueueChangedPod(t *testing.T) {
 		tq.expectIdle()
 	})
 }
+
+// Pods of one instant are taken by name, whichever event came first.
+func TestQueueOrderWithinAnInstant(t *testing.T) {
+	tq := newTestQueue(t)
+	for _, name := range []string{"c", "a", "b"} {
+		tq.set(testPod(name))
+	}
+	tq.set(testPod("z", inNamespace("another")))
+	for _, name := range []string{"z", "a", "b", "c"} {
+		tq.done(tq.expect(name))
+	}
+}

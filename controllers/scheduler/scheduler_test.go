@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
 )
@@ -141,5 +142,47 @@ func TestNominatedBefore(t *testing.T) {
 	tc.eventually("the pod to be bound", tc.bound("important", "n"))
 	if node := tc.pod(t.Context(), "less").Spec.NodeName; node != "" {
 		t.Errorf("the less important pod was bound to %s", node)
+	}
+}
+
+// A pod that pods elsewhere keep from every node is looked at again when one of
+// them goes, comes or is labelled otherwise.
+func TestWaitsForOthers(t *testing.T) {
+	web := podLabel("app", "web")
+	const host = corev1.LabelHostname
+	remove := func(tc *testCluster) {
+		if err := tc.client.CoreV1().Pods("default").Delete(t.Context(), "o", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	label := func(tc *testCluster) {
+		pod := tc.pod(t.Context(), "o")
+		pod.Labels = map[string]string{"app": "db"}
+		if _, err := tc.client.CoreV1().Pods("default").Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	come := func(tc *testCluster) { tc.create(testPod("c", web)) }
+	noPreemption := func(p *corev1.Pod) { p.Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever) }
+	for name, tt := range map[string]struct {
+		there, pod *corev1.Pod
+		change     func(tc *testCluster)
+	}{
+		"who it avoids goes":           {testPod("o", onNode("n"), web), testPod("p", avoiding(near(host, "web"))), remove},
+		"who it avoids is no longer":   {testPod("o", onNode("n"), web), testPod("p", avoiding(near(host, "web"))), label},
+		"who avoids it goes":           {testPod("o", onNode("n"), avoiding(near(host, "web"))), testPod("p", web), remove},
+		"who it needs comes":           {testPod("o", onNode("n")), testPod("p", requiring(near(host, "web"))), come},
+		"who is one too many goes":     {testPod("o", onNode("n"), web), testPod("p", web, spreadBy(host, 1, atLeast(2))), remove},
+		"who is one too many is other": {testPod("o", onNode("n"), web), testPod("p", web, spreadBy(host, 1, atLeast(2))), label},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noPreemption(tt.pod)
+			tc := startCluster(t, clock.Real(), clock.NewLedger(), testNode("n"), tt.there, tt.pod)
+			tc.eventually("the pod to be refused", func(ctx context.Context) bool {
+				return tc.condition(ctx, "p", corev1.PodScheduled).Reason == corev1.PodReasonUnschedulable
+			})
+			tt.change(tc)
+			tc.eventually("the pod to be bound", tc.bound("p", "n"))
+		})
 	}
 }

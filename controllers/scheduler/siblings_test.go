@@ -1,0 +1,79 @@
+package scheduler
+
+import (
+	"context"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
+)
+
+func controlledBy(apiVersion, kind, name string) podOption {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: "owner", Controller: ptr.To(true)}}
+	}
+}
+
+func serviceOf(name string, selector map[string]string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.ServiceSpec{Selector: selector}}
+}
+
+func TestSiblings(t *testing.T) {
+	of := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: appsv1.ReplicaSetSpec{Selector: of}}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: appsv1.StatefulSetSpec{Selector: of}}
+	byRS, bySet := controlledBy("apps/v1", "ReplicaSet", "web"), controlledBy("apps/v1", "StatefulSet", "web")
+	web := podLabel("app", "web")
+	other := serviceOf("other", map[string]string{"app": "other"})
+	tests := []struct {
+		name    string
+		objects []runtime.Object
+		pod     *corev1.Pod
+		want    string // selector; "": none
+	}{
+		{name: "a pod of its own", objects: []runtime.Object{rs, set, other, serviceOf("headless", nil)}, pod: testPod("p", web)},
+		{name: "a ReplicaSet's", objects: []runtime.Object{rs, other}, pod: testPod("p", web, byRS), want: "app=web"},
+		{name: "a StatefulSet's", objects: []runtime.Object{set}, pod: testPod("p", web, bySet), want: "app=web"},
+		{name: "an owner that is gone", pod: testPod("p", web, byRS)},
+		{name: "another kind of owner", objects: []runtime.Object{rs}, pod: testPod("p", web, controlledBy("batch/v1", "Job", "web"))},
+		{
+			name: "services'", objects: []runtime.Object{serviceOf("a", map[string]string{"app": "web"}), serviceOf("b", map[string]string{"tier": "1"}), other},
+			pod: testPod("p", web, podLabel("tier", "1")), want: "app=web,tier=1",
+		},
+		{
+			name: "both", objects: []runtime.Object{rs, serviceOf("b", map[string]string{"tier": "1"})},
+			pod: testPod("p", web, podLabel("tier", "1"), byRS), want: "app=web,tier=1",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			factory := informers.NewSharedInformerFactory(fake.NewClientset(tt.objects...), 0)
+			s, synced := newSiblings(factory)
+			ctx, cancel := context.WithCancel(t.Context())
+			factory.Start(ctx.Done())
+			defer factory.Shutdown()
+			defer cancel()
+			for _, done := range synced {
+				<-done.Done()
+			}
+			for range 2 { // worked out, then remembered
+				got, err := s.of(tt.pod)
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case tt.want == "" && got == nil:
+				case tt.want == "" || got == nil:
+					t.Fatalf("belongs with %v, want %q", got, tt.want)
+				case got.parts[0].selector.String() != tt.want:
+					t.Fatalf("belongs with %v, want %q", got.parts[0].selector, tt.want)
+				}
+			}
+		})
+	}
+}
