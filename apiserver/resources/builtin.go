@@ -55,6 +55,13 @@ func Builtin() *Table {
 		roleRow(),
 		roleBindingRow().shown(columns.RoleBinding()),
 
+		csiDriverRow().shown(columns.CSIDriver()),
+		csiNodeRow().shown(columns.CSINode()),
+		csiStorageCapacityRow().shown(columns.CSIStorageCapacity()),
+		storageClassRow().shown(columns.StorageClass()),
+		volumeAttachmentRow().shown(columns.VolumeAttachment()),
+		volumeAttributesClassRow().shown(columns.VolumeAttributesClass()),
+
 		eventsEventRow().shown(columns.EventsV1Event()),
 		priorityClassRow().shown(columns.PriorityClass()),
 		leaseRow().shown(columns.Lease()),

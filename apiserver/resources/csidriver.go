@@ -1,0 +1,164 @@
+package resources
+
+import (
+	storagev1 "k8s.io/api/storage/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The bounds of a token's life, in seconds.
+const (
+	minTokenSeconds int64 = 10 * 60
+	maxTokenSeconds int64 = 1 << 32
+)
+
+func csiDriverRow() *Resource {
+	return &Resource{
+		GroupVersionKind: storagev1.SchemeGroupVersion.WithKind("CSIDriver"),
+		Plural:           "csidrivers",
+		New:              func() runtime.Object { return &storagev1.CSIDriver{} },
+		NewList:          func() runtime.Object { return &storagev1.CSIDriverList{} },
+		Strategy: Strategy{
+			Default:                   on(defaultCSIDriver),
+			PrepareUpdate:             onUpdate(prepareCSIDriverUpdate),
+			Validate:                  check(validateCSIDriver),
+			ValidateUpdate:            checkUpdate(validateCSIDriverUpdate),
+			ForbidUnconditionalUpdate: true,
+		},
+	}
+}
+
+func defaultCSIDriver(d *storagev1.CSIDriver) {
+	pointDefault(&d.Spec.AttachRequired, true)
+	pointDefault(&d.Spec.PodInfoOnMount, false)
+	pointDefault(&d.Spec.StorageCapacity, false)
+	pointDefault(&d.Spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
+	if len(d.Spec.VolumeLifecycleModes) == 0 {
+		d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
+	}
+	pointDefault(&d.Spec.RequiresRepublish, false)
+	pointDefault(&d.Spec.SELinuxMount, false)
+}
+
+// prepareCSIDriverUpdate counts the changes, though not from 1: a new driver has no
+// generation.
+func prepareCSIDriverUpdate(d, old *storagev1.CSIDriver) {
+	if !apiequality.Semantic.DeepEqual(d.Spec, old.Spec) {
+		d.Generation = old.Generation + 1
+	}
+}
+
+func validateCSIDriver(d *storagev1.CSIDriver) field.ErrorList {
+	spec, p := &d.Spec, field.NewPath("spec")
+	errs := validateDriverName(field.NewPath("name"), d.Name)
+	for _, required := range []struct {
+		name string
+		set  bool
+	}{
+		{"attachedRequired", spec.AttachRequired != nil},
+		{"podInfoOnMount", spec.PodInfoOnMount != nil},
+		{"storageCapacity", spec.StorageCapacity != nil},
+	} {
+		if !required.set {
+			errs = append(errs, field.Required(p.Child(required.name), ""))
+		}
+	}
+	errs = append(errs, requiredOneOf(p.Child("fsGroupPolicy"), deref(spec.FSGroupPolicy),
+		storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy, storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy)...)
+	errs = append(errs, validateTokenRequests(p.Child("tokenRequests"), spec.TokenRequests)...)
+	for i, mode := range spec.VolumeLifecycleModes {
+		errs = append(errs, oneOf(p.Child("volumeLifecycleModes").Index(i), mode, storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral)...)
+	}
+	if seconds := spec.NodeAllocatableUpdatePeriodSeconds; seconds != nil && *seconds < 10 {
+		errs = append(errs, field.Invalid(p.Child("nodeAllocatableUpdatePeriodSeconds"), *seconds, "must be greater than or equal to 10 seconds"))
+	}
+	return errs
+}
+
+func validateTokenRequests(p *field.Path, requests []storagev1.TokenRequest) field.ErrorList {
+	var errs field.ErrorList
+	var audiences nameList
+	for i, r := range requests {
+		at := p.Index(i)
+		errs = append(errs, audiences.add(at.Child("audience"), r.Audience)...)
+		if s := r.ExpirationSeconds; s != nil && (*s < minTokenSeconds || *s > maxTokenSeconds) {
+			message := "may not specify a duration less than 10 minutes"
+			if *s > maxTokenSeconds {
+				message = "may not specify a duration larger than 2^32 seconds"
+			}
+			errs = append(errs, field.Invalid(at.Child("expirationSeconds"), *s, message))
+		}
+	}
+	return errs
+}
+
+func validateCSIDriverUpdate(d, old *storagev1.CSIDriver) field.ErrorList {
+	p := field.NewPath("spec")
+	errs := immutable(p.Child("attachedRequired"), d.Spec.AttachRequired, old.Spec.AttachRequired)
+	return append(errs, immutable(p.Child("volumeLifecycleModes"), d.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes)...)
+}
+
+// csiNodeRow is of what the drivers on one node say of themselves.
+func csiNodeRow() *Resource {
+	return &Resource{
+		GroupVersionKind: storagev1.SchemeGroupVersion.WithKind("CSINode"),
+		Plural:           "csinodes",
+		New:              func() runtime.Object { return &storagev1.CSINode{} },
+		NewList:          func() runtime.Object { return &storagev1.CSINodeList{} },
+		Strategy: Strategy{
+			// The status is of an alpha feature (CSIVolumeHealth).
+			PrepareCreate:             on(func(n *storagev1.CSINode) { n.Status = storagev1.CSINodeStatus{} }),
+			PrepareUpdate:             onUpdate(func(n, old *storagev1.CSINode) { n.Status = old.Status }),
+			Validate:                  check(validateCSINode),
+			ValidateUpdate:            checkUpdate(validateCSINodeUpdate),
+			ForbidUnconditionalUpdate: true,
+		},
+	}
+}
+
+const maxNodeID = 256
+
+func validateCSINode(n *storagev1.CSINode) field.ErrorList {
+	var errs field.ErrorList
+	var names nameList
+	for i := range n.Spec.Drivers {
+		d, at := &n.Spec.Drivers[i], field.NewPath("spec", "drivers").Index(i)
+		errs = append(errs, validateDriverName(at.Child("name"), d.Name)...)
+		errs = append(errs, names.add(at.Child("name"), d.Name)...)
+		switch {
+		case d.NodeID == "":
+			errs = append(errs, field.Required(at.Child("nodeID"), ""))
+		case len(d.NodeID) > maxNodeID:
+			errs = append(errs, field.Invalid(at.Child("nodeID"), d.NodeID, "must be 256 characters or less"))
+		}
+		if d.Allocatable != nil {
+			errs = append(errs, nonNegativePointer(at.Child("allocatable", "count"), d.Allocatable.Count)...)
+		}
+		var keys nameList
+		for _, key := range d.TopologyKeys {
+			errs = append(errs, keys.add(at.Child("topologyKeys"), key)...)
+			errs = append(errs, invalidFor(at.Child("topologyKeys"), key, validation.IsQualifiedName(key))...)
+		}
+	}
+	return errs
+}
+
+// validateCSINodeUpdate lets drivers come and go, and the count of volumes change.
+func validateCSINodeUpdate(n, old *storagev1.CSINode) field.ErrorList {
+	var errs field.ErrorList
+	for i := range n.Spec.Drivers {
+		d := n.Spec.Drivers[i]
+		for _, was := range old.Spec.Drivers {
+			if d.Name != was.Name {
+				continue
+			}
+			was.Allocatable = d.Allocatable
+			if !apiequality.Semantic.DeepEqual(d, was) {
+				errs = append(errs, field.Invalid(field.NewPath("CSINodeDriver"), d, fieldImmutable))
+			}
+		}
+	}
+	return errs
+}
