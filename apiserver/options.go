@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/codec"
 )
 
 // readOptions reads a request's query parameters into a meta/v1 options struct and
@@ -69,21 +71,14 @@ func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
 	return opts, nil
 }
 
-// decodeDeleteOptions takes DeleteOptions of any group and version, as clients send
-// those of the group that they talk to.
 func (rq *request) decodeDeleteOptions(data []byte) (*metav1.DeleteOptions, error) {
 	media, err := rq.inputMedia()
 	if err != nil {
 		return nil, err
 	}
-	want := rq.row.GroupVersion().WithKind("DeleteOptions")
-	obj, got, _, err := rq.server.decoder.Decode(media, data, want, &metav1.DeleteOptions{})
+	opts, err := codec.DecodeDeleteOptions(media, data)
 	if err != nil {
-		return nil, decodeError(err, want, got, data)
-	}
-	opts, ok := obj.(*metav1.DeleteOptions)
-	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("decoded object cannot be converted to DeleteOptions: %s", got.Kind))
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return opts, nil
 }

@@ -215,3 +215,9 @@ func TestWritesAreRecorded(t *testing.T) {
 	}
 	wantReply(t, h.send("GET", "/minikcm/v1/writes?since=x", ""), 400, metav1.StatusReasonBadRequest, "since must be a revision")
 }
+
+func withReplicas(d *appsv1.Deployment, n int32) *appsv1.Deployment {
+	c := d.DeepCopy()
+	c.Status.Replicas = n
+	return c
+}

@@ -1,0 +1,56 @@
+package codec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// DecodeDeleteOptions reads DeleteOptions of whatever group and version: clients send
+// those of the group that they talk to, and there are as many as there are groups.
+func DecodeDeleteOptions(m Media, data []byte) (*metav1.DeleteOptions, error) {
+	if m == Protobuf {
+		return decodeDeleteOptionsProtobuf(data)
+	}
+	if m == YAML {
+		var err error
+		if data, err = yaml.YAMLToJSON(data); err != nil {
+			return nil, fmt.Errorf("reading DeleteOptions: %w", err)
+		}
+	}
+	opts := &metav1.DeleteOptions{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, opts); err != nil {
+		return nil, fmt.Errorf("reading DeleteOptions: %w", err)
+	}
+	kind := opts.Kind
+	opts.TypeMeta = metav1.TypeMeta{}
+	return opts, wantDeleteOptions(kind)
+}
+
+func decodeDeleteOptionsProtobuf(data []byte) (*metav1.DeleteOptions, error) {
+	message, ok := bytes.CutPrefix(data, protoMagic)
+	if !ok {
+		return nil, errors.New("reading DeleteOptions: the body is not protobuf in its envelope")
+	}
+	envelope := &runtime.Unknown{}
+	if err := envelope.Unmarshal(message); err != nil {
+		return nil, fmt.Errorf("reading the envelope of DeleteOptions: %w", err)
+	}
+	opts := &metav1.DeleteOptions{}
+	if err := opts.Unmarshal(envelope.Raw); err != nil {
+		return nil, fmt.Errorf("reading DeleteOptions: %w", err)
+	}
+	return opts, wantDeleteOptions(envelope.Kind)
+}
+
+func wantDeleteOptions(kind string) error {
+	if kind != "" && kind != "DeleteOptions" {
+		return fmt.Errorf("decoded object cannot be converted to DeleteOptions: %s", kind)
+	}
+	return nil
+}
