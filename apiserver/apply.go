@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -37,7 +38,12 @@ func (p patcher) apply(owner string, force bool) (func(runtime.Object) (runtime.
 // appliedObject reads the body.
 func (p patcher) appliedObject() (*unstructured.Unstructured, error) {
 	content := map[string]any{}
-	if err := yaml.Unmarshal(p.data, &content); err != nil {
+	// Whole numbers are to stay such.
+	data, err := yaml.YAMLToJSON(p.data)
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &content)
+	}
+	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
 	if metadata, found := content["metadata"]; found {

@@ -22,10 +22,10 @@ import (
 // discovery answers what groups, versions and resources there are, both as one
 // document a question and aggregated (KEP-3352).
 type discovery struct {
-	table *resources.Table
+	table func() *resources.Table
 }
 
-func newDiscovery(table *resources.Table) *discovery { return &discovery{table: table} }
+func newDiscovery(table func() *resources.Table) *discovery { return &discovery{table: table} }
 
 var aggregatedKind = apidiscovery.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
 
@@ -53,7 +53,7 @@ func (d *discovery) serveCore(w http.ResponseWriter, r *http.Request) {
 func (d *discovery) serveGroups(w http.ResponseWriter, r *http.Request) {
 	d.serveEither(w, r, func() runtime.Object {
 		list := &metav1.APIGroupList{}
-		for _, g := range d.table.Groups() {
+		for _, g := range d.table().Groups() {
 			if g.Name != "" {
 				list.Groups = append(list.Groups, apiGroup(g))
 			}
@@ -75,7 +75,7 @@ func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain fu
 		return
 	}
 	list := &apidiscovery.APIGroupDiscoveryList{}
-	for _, g := range d.table.Groups() {
+	for _, g := range d.table().Groups() {
 		if match(g) {
 			list.Items = append(list.Items, d.aggregate(g))
 		}
@@ -101,12 +101,13 @@ func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain fu
 // serveGroup answers GET /apis/GROUP.
 func (d *discovery) serveGroup(w http.ResponseWriter, r *http.Request) {
 	name := mux.Vars(r)["group"]
-	i := slices.IndexFunc(d.table.Groups(), func(g resources.Group) bool { return g.Name == name })
+	groups := d.table().Groups()
+	i := slices.IndexFunc(groups, func(g resources.Group) bool { return g.Name == name })
 	if i < 0 || name == "" {
 		notFound(w, r)
 		return
 	}
-	group := apiGroup(d.table.Groups()[i])
+	group := apiGroup(groups[i])
 	d.servePlain(w, r, &group)
 }
 
@@ -114,7 +115,7 @@ func (d *discovery) serveGroup(w http.ResponseWriter, r *http.Request) {
 func (d *discovery) serveVersion(w http.ResponseWriter, r *http.Request) {
 	vars := mux.Vars(r)
 	gv := schema.GroupVersion{Group: vars["group"], Version: vars["version"]}
-	rows := d.table.InVersion(gv)
+	rows := d.table().InVersion(gv)
 	if len(rows) == 0 {
 		notFound(w, r)
 		return
@@ -210,7 +211,7 @@ func (d *discovery) aggregate(g resources.Group) apidiscovery.APIGroupDiscovery 
 	group := apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}
 	for _, name := range g.Versions {
 		version := apidiscovery.APIVersionDiscovery{Version: name, Freshness: apidiscovery.DiscoveryFreshnessCurrent}
-		for _, row := range d.table.InVersion(schema.GroupVersion{Group: g.Name, Version: name}) {
+		for _, row := range d.table().InVersion(schema.GroupVersion{Group: g.Name, Version: name}) {
 			version.Resources = append(version.Resources, aggregatedResource(row))
 		}
 		group.Versions = append(group.Versions, version)

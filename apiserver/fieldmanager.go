@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"minikcm.dev/minikcm/apiserver/resources"
 )
 
 // fieldManagers track who owns which field (KEP-555). Tracking starts with the
@@ -45,7 +47,10 @@ func newFieldManagers(scheme *runtime.Scheme) *fieldManagers {
 }
 
 // of returns the manager for a kind and the subresource that it is written through.
-func (f *fieldManagers) of(kind schema.GroupVersionKind, subresource string) (*managedfields.FieldManager, error) {
+func (f *fieldManagers) of(row *resources.Resource, kind schema.GroupVersionKind, subresource string) (*managedfields.FieldManager, error) {
+	if row.FieldManager != nil && kind == row.GroupVersionKind {
+		return row.FieldManager(subresource)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := fieldManagerKey{kind, subresource}
@@ -81,7 +86,7 @@ func (f *fieldManagers) trackCreate(rq *request, obj runtime.Object, owner strin
 	if rq.local && len(managedFieldsOf(obj)) == 0 {
 		return obj, nil
 	}
-	m, err := f.of(rq.row.GroupVersionKind, rq.Subresource)
+	m, err := f.of(rq.row, rq.row.GroupVersionKind, rq.Subresource)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +98,7 @@ func (f *fieldManagers) trackUpdate(rq *request, obj, old runtime.Object, owner 
 	if rq.local && len(managedFieldsOf(old)) == 0 {
 		return obj, nil
 	}
-	m, err := f.of(rq.row.GroupVersionKind, rq.Subresource)
+	m, err := f.of(rq.row, rq.row.GroupVersionKind, rq.Subresource)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +118,7 @@ func (f *fieldManagers) update(rq *request, m *managedfields.FieldManager, live,
 
 // apply merges a server-side apply into live (a private copy).
 func (f *fieldManagers) apply(rq *request, live, applied runtime.Object, owner string, force bool) (runtime.Object, error) {
-	m, err := f.of(rq.kind(), rq.Subresource)
+	m, err := f.of(rq.row, rq.kind(), rq.Subresource)
 	if err != nil {
 		return nil, err
 	}

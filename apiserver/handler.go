@@ -33,7 +33,7 @@ func (s *Server) newHandler() http.Handler {
 	router.HandleFunc("/apis/{group}/{version}/{rest:.+}", s.serveResource)
 	s.discovery.route(router)
 	s.routeHealth(router)
-	router.PathPrefix("/openapi/").Handler(s.openapi)
+	router.PathPrefix("/openapi/").HandlerFunc(s.serveOpenAPI)
 	router.Handle("/metrics", s.metrics.handler())
 	router.HandleFunc("/minikcm/v1/writes", s.serveWrites)
 	return s.filter(router)
@@ -110,7 +110,9 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	info, ok := parseResourcePath(gv, r.Method, vars["rest"], rq.query)
 	rq.RequestInfo = info
 	if ok {
-		rq.row = s.table.Lookup(info.GVR)
+		found := s.find(info.GVR, info.Verb == verbWatch)
+		defer found.leave()
+		rq.row, rq.objects = found.row, found.objects
 	}
 	if rq.row == nil {
 		s.noSuchResource(w, r, gv.Group)
@@ -118,7 +120,6 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 	coded := &codeWriter{ResponseWriter: w}
 	rq.w = coded
-	rq.objects = s.objects(rq.row)
 	rq.local = isLocal(r.Context())
 	rq.causes = cause.Parse(r.Header.Get(cause.Header))
 	defer s.metrics.begin(rq)()
@@ -148,11 +149,17 @@ func (rq *request) serve() error {
 	if err := rq.checkScope(); err != nil {
 		return err
 	}
-	target, ok := codec.Negotiate(rq.r.Header.Get("Accept"), codec.AllowTransforms)
+	target, ok := codec.NegotiateFor(rq.r.Header.Get("Accept"), codec.AllowTransforms, rq.hasForm)
 	if !ok {
 		return notAcceptable()
 	}
 	rq.target = target
+	if rq.row.Warning != "" {
+		addWarning(rq.w, rq.row.Warning)
+	}
+	if rq.row.Unserved != nil {
+		return apierrors.NewInternalError(rq.row.Unserved)
+	}
 	verb, err := rq.findVerb()
 	if err != nil {
 		return err

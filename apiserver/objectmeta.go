@@ -11,8 +11,11 @@ import (
 )
 
 // clearTypeMeta removes kind and apiVersion: inside the apiserver an object's kind
-// is its row's.
+// is its row's. Custom objects keep theirs, which is part of what they are.
 func clearTypeMeta(obj runtime.Object) {
+	if _, untyped := obj.(runtime.Unstructured); untyped {
+		return
+	}
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 }
 

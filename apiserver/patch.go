@@ -31,13 +31,20 @@ var patchTypes = []string{
 	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType),
 }
 
+// customPatchTypes are those of custom objects, of whose lists no Go type tells how
+// they are merged.
+var customPatchTypes = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
+
 // servePatch serves PATCH on an object or a subresource.
 func servePatch(ctx context.Context, rq *request) error {
 	mediaType, _, err := mime.ParseMediaType(rq.r.Header.Get("Content-Type"))
 	if err != nil {
-		return unsupportedMediaType(patchTypes...)
+		return unsupportedMediaType(rq.patchTypes()...)
 	}
 	patchType := types.PatchType(mediaType)
+	if !slices.Contains(rq.patchTypes(), mediaType) {
+		return unsupportedMediaType(rq.patchTypes()...)
+	}
 	opts, err := rq.patchOptions(patchType)
 	if err != nil {
 		return err
@@ -59,7 +66,7 @@ func servePatch(ctx context.Context, rq *request) error {
 		w.apply, w.createIfMissing = true, rq.sub == nil
 		w.make, err = p.apply(opts.FieldManager, opts.Force != nil && *opts.Force)
 	default:
-		return unsupportedMediaType(patchTypes...)
+		return unsupportedMediaType(rq.patchTypes()...)
 	}
 	if err != nil {
 		return err
@@ -162,7 +169,7 @@ func (p patcher) throughJSON(current runtime.Object, strict []error, patch func(
 	if err != nil {
 		return nil, err
 	}
-	obj, got, more, err := p.rq.server.decoder.Decode(codec.JSON, patched, kind, p.rq.newBody())
+	obj, got, more, err := p.rq.read(codec.JSON, patched, kind, p.rq.newBody())
 	if err != nil {
 		return nil, unreadable(patched, err)
 	}

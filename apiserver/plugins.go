@@ -25,6 +25,7 @@ func (s *Server) newAdmission() admission.Chain {
 	accounts := s.stored[corev1.SchemeGroupVersion.WithResource("serviceaccounts")]
 	classes := s.stored[schedulingv1.SchemeGroupVersion.WithResource("priorityclasses")]
 	return admission.NewChain(
+		forbidCreate{s},
 		admission.NamespaceLifecycle{Get: func(ctx context.Context, name string) (*corev1.Namespace, error) {
 			return lookup[*corev1.Namespace](ctx, namespaces, "", name)
 		}},

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"reflect"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -155,8 +157,8 @@ func keepSystemMetadata(m, o metav1.Object) {
 func isolateStatus(row *resources.Resource, obj, old runtime.Object) {
 	v := reflect.Indirect(reflect.ValueOf(obj))
 	for i := range v.NumField() {
-		switch name := v.Type().Field(i).Name; name {
-		case "Status", "ObjectMeta", "TypeMeta":
+		switch name := v.Type().Field(i).Name; {
+		case name == "Status", name == "ObjectMeta", name == "TypeMeta", row.Custom:
 		default:
 			copyField(obj, old, name)
 		}
@@ -169,6 +171,9 @@ func isolateStatus(row *resources.Resource, obj, old runtime.Object) {
 // sameDesiredState compares all but metadata and status: that is what a generation
 // counts.
 func sameDesiredState(obj, old runtime.Object) bool {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return sameButMetadata(u, old)
+	}
 	v, w := reflect.Indirect(reflect.ValueOf(obj)), reflect.Indirect(reflect.ValueOf(old))
 	for i := range v.NumField() {
 		switch v.Type().Field(i).Name {
@@ -182,6 +187,19 @@ func sameDesiredState(obj, old runtime.Object) bool {
 	return true
 }
 
+// sameButMetadata compares custom objects. A status that is a subresource has been put
+// back by then, any other is part of what is wanted.
+func sameButMetadata(u *unstructured.Unstructured, old runtime.Object) bool {
+	o, ok := old.(*unstructured.Unstructured)
+	if !ok {
+		return false
+	}
+	a, b := maps.Clone(u.Object), maps.Clone(o.Object)
+	delete(a, "metadata")
+	delete(b, "metadata")
+	return apiequality.Semantic.DeepEqual(a, b)
+}
+
 // validateCreate checks a new object's metadata and content.
 func validateCreate(row *resources.Resource, obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
@@ -191,6 +209,9 @@ func validateCreate(row *resources.Resource, obj runtime.Object) error {
 	errs := apivalidation.ValidateObjectMetaAccessor(m, row.Namespaced, nameCheck(row), field.NewPath("metadata"))
 	if row.Strategy.Validate != nil {
 		errs = append(errs, row.Strategy.Validate(obj)...)
+	}
+	if row.Strategy.ValidateCreate != nil {
+		errs = append(errs, row.Strategy.ValidateCreate(obj)...)
 	}
 	return invalid(row, m.GetName(), errs)
 }
@@ -224,7 +245,7 @@ func validateUpdate(row *resources.Resource, subresource string, obj, old runtim
 	if strategy.Validate != nil {
 		errs = append(errs, strategy.Validate(obj)...)
 	}
-	if strategy.ValidateUpdate != nil && subresource == "" {
+	if strategy.ValidateUpdate != nil && (subresource == "" || row.Custom) {
 		errs = append(errs, strategy.ValidateUpdate(obj, old)...)
 	}
 	return invalid(row, m.GetName(), errs)

@@ -110,7 +110,7 @@ func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtim
 	if err != nil {
 		return nil, err
 	}
-	obj, got, strict, err := rq.server.decoder.Decode(media, data, kind, into)
+	obj, got, strict, err := rq.read(media, data, kind, into)
 	if err != nil {
 		return nil, decodeError(err, kind, got, data)
 	}

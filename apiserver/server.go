@@ -11,11 +11,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
@@ -58,8 +58,10 @@ type Server struct {
 	log       *record.Log
 	metrics   *metrics
 	discovery *discovery
-	openapi   http.Handler
-	fields    *fieldManagers
+	// surface is what is served now: table and the custom kinds.
+	surface     atomic.Pointer[surface]
+	definitions *definitions
+	fields      *fieldManagers
 	// chance makes names and UIDs.
 	chance    *clock.Keyed
 	handler   http.Handler
@@ -81,11 +83,15 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, errors.New("apiserver: a store is needed")
 	}
 	setDefaults(&opts)
+	known, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
 		opts:    opts,
-		table:   opts.Resources,
-		scheme:  scheme.Scheme,
-		decoder: codec.NewDecoder(scheme.Scheme),
+		table:   opts.Resources.With(crd.Row(known)),
+		scheme:  known,
+		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
 		log:     record.NewLog(0),
 		metrics: newMetrics(),
@@ -106,11 +112,15 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		}
 	}
 	s.fields = newFieldManagers(s.scheme)
-	s.discovery = newDiscovery(s.table)
-	s.openapi = newOpenAPI(s.table, opts.KubeVersion)
+	s.discovery = newDiscovery(func() *resources.Table { return s.current().table })
+	s.definitions = s.newDefinitions()
 	s.admission = s.newAdmission()
 	s.expirer = s.newExpirer()
 	s.handler = s.newHandler()
+	if err := s.definitions.load(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
 	if err := s.bootstrap(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -172,6 +182,7 @@ func (s *Server) Close() {
 	}
 	s.expirer.stop()
 	s.inFlight.wait()
+	s.definitions.stop()
 	for _, objects := range s.stored {
 		objects.Close()
 	}

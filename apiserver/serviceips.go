@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/serviceip"
 	"minikcm.dev/minikcm/apiserver/storage"
@@ -15,8 +16,13 @@ import (
 )
 
 // reserveFor is how writes of a resource get what the cluster has only once: the
-// addresses and node ports of Services. It is nil for all other resources.
+// addresses and node ports of Services, the names of custom kinds. It is nil for all other resources.
 func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
+	if row.GVR() == crd.Resource {
+		return func(ctx context.Context, obj, old runtime.Object) (func(error), error) {
+			return s.definitions.reserve(ctx, obj, old)
+		}
+	}
 	services := corev1.SchemeGroupVersion.WithResource("services")
 	if row.GVR() != services {
 		return nil

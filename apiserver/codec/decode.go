@@ -26,7 +26,7 @@ func NewDecoder(scheme *runtime.Scheme) *Decoder {
 
 // Decode reads one document into into; a document that names no kind is taken for
 // one of kind want. The kind that it names comes back with the object, whose
-// TypeMeta is cleared. strict is what a strict reading objects to (unknown and
+// TypeMeta is cleared unless it is a custom object. strict is what a strict reading objects to (unknown and
 // duplicate fields); the object is good nevertheless.
 func (d *Decoder) Decode(m Media, data []byte, want schema.GroupVersionKind, into runtime.Object) (obj runtime.Object, got schema.GroupVersionKind, strict, err error) {
 	serializer := d.json
@@ -46,8 +46,22 @@ func (d *Decoder) Decode(m Media, data []byte, want schema.GroupVersionKind, int
 	if err != nil {
 		return nil, got, nil, err
 	}
-	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	clearTypeMeta(obj)
 	return obj, got, strict, nil
+}
+
+// clearTypeMeta leaves it to the row to say what kind an object is, except for custom
+// objects.
+func clearTypeMeta(obj runtime.Object) {
+	if !isUntyped(obj) {
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+}
+
+// isUntyped reports whether an object is a custom one, which carries its TypeMeta.
+func isUntyped(obj runtime.Object) bool {
+	_, untyped := obj.(runtime.Unstructured)
+	return untyped
 }
 
 type protoUnmarshaler interface {
@@ -56,8 +70,12 @@ type protoUnmarshaler interface {
 }
 
 // EncodeStored returns the bytes that upstream's apiserver would keep in etcd for
-// a built-in kind: protobuf in its envelope. obj must have no resourceVersion.
+// a built-in kind: protobuf in its envelope, and JSON for a custom kind. obj must have
+// no resourceVersion.
 func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
+	if isUntyped(obj) {
+		return Encode(JSON, gvk, obj)
+	}
 	return encodeProtobuf(gvk, obj)
 }
 
@@ -69,7 +87,7 @@ func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
 		if err != nil && !runtime.IsStrictDecodingError(err) {
 			return err
 		}
-		into.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		clearTypeMeta(into)
 		return nil
 	}
 	message, ok := into.(protoUnmarshaler)

@@ -32,6 +32,12 @@ const maxClauses = 64
 // transformations can be had here. A header that is empty gets JSON. ok is false
 // when nothing that the client accepts is offered (406).
 func Negotiate(accept string, allow func(as schema.GroupVersionKind) bool) (target Target, ok bool) {
+	return NegotiateFor(accept, allow, nil)
+}
+
+// NegotiateFor is Negotiate among the forms that there are of what is asked for; has
+// may be nil.
+func NegotiateFor(accept string, allow func(as schema.GroupVersionKind) bool, has func(Target) bool) (target Target, ok bool) {
 	if strings.TrimSpace(accept) == "" {
 		return Target{}, true
 	}
@@ -41,7 +47,7 @@ func Negotiate(accept string, allow func(as schema.GroupVersionKind) bool) (targ
 			break
 		}
 		candidate, quality, fits := parseClause(clause, allow)
-		if fits && quality > bestQuality {
+		if fits && quality > bestQuality && (has == nil || has(candidate)) {
 			target, bestQuality, ok = candidate, quality, true
 		}
 	}

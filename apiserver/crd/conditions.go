@@ -90,3 +90,8 @@ func Emptied(d *apiextensionsv1.CustomResourceDefinition, now metav1.Time) {
 		return f == apiextensionsv1.CustomResourceCleanupFinalizer
 	})
 }
+
+// NamesAccepted reports whether the definition has all the names that it wants.
+func NamesAccepted(d *apiextensionsv1.CustomResourceDefinition) bool {
+	return isTrue(d, apiextensionsv1.NamesAccepted)
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -48,6 +49,19 @@ func New(table *resources.Table, version string) *Documents {
 	}
 	d.index = sync.OnceValues(d.makeIndex)
 	return d
+}
+
+// With returns the documents of another table. Those of a group and version whose rows
+// are the same in both are not built again.
+func (d *Documents) With(table *resources.Table) *Documents {
+	other := New(table, d.source.version)
+	for _, gv := range other.source.versions() {
+		path := strings.TrimPrefix(basePath(gv), "/")
+		if known := d.v3[path]; known != nil && slices.Equal(d.source.table.InVersion(gv), table.InVersion(gv)) {
+			other.v3[path] = known
+		}
+	}
+	return other
 }
 
 // ServeHTTP serves /openapi/v2, /openapi/v3 and what is beneath the latter.

@@ -112,6 +112,11 @@ func (o *Objects) decode(kv store.KeyValue) (runtime.Object, error) {
 	if err := o.decoder.DecodeStored(kv.Value, obj); err != nil {
 		return nil, fmt.Errorf("decoding %s at revision %d: %w", kv.Key, kv.ModRevision, err)
 	}
+	if o.row.Coerce != nil {
+		if _, err := o.row.Coerce(obj, true); err != nil {
+			return nil, fmt.Errorf("reading %s at revision %d: %w", kv.Key, kv.ModRevision, err)
+		}
+	}
 	setRevision(obj, kv.ModRevision)
 	return obj, nil
 }

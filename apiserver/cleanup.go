@@ -1,0 +1,182 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/crd"
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/watchcache"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/store"
+)
+
+// serverName is who the server's own writes are by.
+const serverName = "system:apiserver"
+
+// ownRequest is a request that the server makes to itself.
+func (s *Server) ownRequest(ctx context.Context, row *resources.Resource, objects *storage.Objects, verb string, name types.NamespacedName) *request {
+	r := (&http.Request{Method: http.MethodPut, Header: http.Header{"User-Agent": {"kube-apiserver"}}}).WithContext(ctx)
+	return &request{
+		RequestInfo: RequestInfo{Verb: verb, GVR: row.GVR(), Namespace: name.Namespace, Name: name.Name},
+		server:      s, r: r, row: row, objects: objects, local: true,
+		user: &auth.User{Name: serverName, Groups: []string{auth.GroupMasters}},
+	}
+}
+
+var errTerminating = errors.New("create not allowed while custom resource definition is terminating")
+
+// forbidCreate keeps objects from being created while the definition of their kind is
+// being deleted.
+type forbidCreate struct{ server *Server }
+
+// Mutate refuses the creation.
+func (f forbidCreate) Mutate(_ context.Context, a *admission.Attributes) error {
+	if a.Operation != admission.Create || !a.Resource.Custom {
+		return nil
+	}
+	if kind := f.server.current().custom[a.Resource]; kind == nil || !kind.terminating.Load() {
+		return nil
+	}
+	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errTerminating)
+}
+
+// cleanLocked begins to delete the objects of a definition that waits for that.
+func (d *definitions) cleanLocked(kind *customKind) {
+	if kind.cleaning || !crd.NeedsCleanup(kind.definition) {
+		return
+	}
+	kind.cleaning = true
+	name := kind.definition.Name
+	// Whoever caused it is in the ledger still.
+	d.server.opts.Ledger.Begin(clock.Request, 1)
+	if d.stopped {
+		d.server.opts.Ledger.End(clock.Request, 1)
+		return
+	}
+	d.goLocked(func() { d.clean(name) })
+}
+
+// clean deletes the objects of a definition, waits for their finalizers, and lets the
+// definition go. It counts in the ledger but for when it waits.
+func (d *definitions) clean(name string) {
+	defer d.server.opts.Ledger.End(clock.Request, 1)
+	for {
+		err := d.tryClean(name)
+		if err == nil || apierrors.IsNotFound(err) || d.ctx.Err() != nil {
+			return
+		}
+		d.server.opts.Logger.Error(err, "Deleting the objects of a CustomResourceDefinition", "name", name)
+		var alive bool
+		d.waiting(func() { alive = d.pause() })
+		if !alive {
+			return
+		}
+	}
+}
+
+// waiting runs f outside of the ledger.
+func (d *definitions) waiting(f func()) {
+	d.server.opts.Ledger.End(clock.Request, 1)
+	defer d.server.opts.Ledger.Begin(clock.Request, 1)
+	f()
+}
+
+func (d *definitions) tryClean(name string) error {
+	if err := d.change(d.ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
+		crd.Emptying(definition, d.server.now())
+	}); err != nil {
+		return err
+	}
+	if kind := d.find(name); kind != nil && kind.objects != nil {
+		if err := d.empty(kind); err != nil {
+			return err
+		}
+	}
+	return d.change(d.ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
+		crd.Emptied(definition, d.server.now())
+	})
+}
+
+func (d *definitions) find(name string) *customKind {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.known[name]
+}
+
+// empty deletes all objects of a kind, and returns when none is left.
+func (d *definitions) empty(kind *customKind) error {
+	revision, left, err := d.deleteAll(kind)
+	if err != nil || left == 0 {
+		return err
+	}
+	watcher, err := kind.objects.Cache().Watch(d.ctx, watchcache.WatchOptions{Prefix: kind.objects.Prefix(""), Revision: revision})
+	if err != nil {
+		return err
+	}
+	defer watcher.Stop()
+	for {
+		if _, left, err = d.deleteAll(kind); err != nil || left == 0 {
+			return err
+		}
+		if err := d.awaitDeletion(watcher); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitDeletion returns when an object has gone.
+func (d *definitions) awaitDeletion(watcher *watchcache.Watcher) error {
+	for {
+		var events []watchcache.Event
+		var err error
+		d.waiting(func() { events, err = watcher.Next(d.ctx) })
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			if events[i].Type == watch.Deleted {
+				return nil
+			}
+		}
+	}
+}
+
+// deleteAll asks for the deletion of every object, and returns how many there were
+// that wait for their finalizers.
+func (d *definitions) deleteAll(kind *customKind) (revision int64, waiting int, err error) {
+	page, all, err := kind.objects.ListAt(d.ctx, kind.objects.Prefix(""), store.ListOptions{})
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, obj := range all {
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return 0, 0, err
+		}
+		if m.GetDeletionTimestamp() != nil {
+			waiting++
+			continue
+		}
+		rq := d.server.ownRequest(d.ctx, kind.rows.Stored, kind.objects, verbDelete, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
+		_, gone, err := rq.delete(d.ctx, &metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return 0, 0, err
+		}
+		if err == nil && !gone {
+			waiting++
+		}
+	}
+	return page.Revision, waiting, nil
+}

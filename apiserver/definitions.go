@@ -1,0 +1,341 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/apiserver/crd"
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/watchcache"
+	"minikcm.dev/minikcm/store"
+)
+
+// definitions keep what is served in step with the CustomResourceDefinitions. What
+// this process writes is served when the write is answered: names are settled and
+// conditions set in the same write. What other processes write to a shared store is
+// learned from a watch.
+type definitions struct {
+	server  *Server
+	objects *storage.Objects
+	ctx     context.Context //nolint:containedctx // of the goroutines, ended by stop
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	// mu is held while a definition is written, so that names are given once.
+	mu      sync.Mutex
+	known   map[string]*customKind
+	stopped bool
+}
+
+// customKind is a definition, and what it makes.
+type customKind struct {
+	definition *apiextensionsv1.CustomResourceDefinition
+	// rows and objects are empty for a definition that is not established.
+	rows     crd.Kinds
+	objects  *storage.Objects
+	requests gate
+	cleaning bool
+	// terminating says that the definition is being deleted.
+	terminating atomic.Bool
+}
+
+func (s *Server) newDefinitions() *definitions {
+	d := &definitions{server: s, objects: s.stored[crd.Resource], known: map[string]*customKind{}}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	return d
+}
+
+// load serves the kinds whose definitions are stored already, and begins to watch for
+// more.
+func (d *definitions) load(ctx context.Context) error {
+	revision, err := d.reload(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the CustomResourceDefinitions: %w", err)
+	}
+	d.goRun(func() { d.follow(revision) })
+	return nil
+}
+
+// reload reads all definitions and returns the revision that they were read at.
+func (d *definitions) reload(ctx context.Context) (int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	page, all, err := d.objects.ListAt(ctx, d.objects.Prefix(""), store.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	stored := map[string]bool{}
+	for _, obj := range all {
+		if definition, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+			stored[definition.Name] = true
+			d.replaceLocked(definition)
+		}
+	}
+	for name := range d.known {
+		if !stored[name] {
+			d.removeLocked(name)
+		}
+	}
+	d.publishLocked()
+	return page.Revision, nil
+}
+
+// goRun runs f unless the server is about to stop, which waits for it.
+func (d *definitions) goRun(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.goLocked(f)
+}
+
+func (d *definitions) goLocked(f func()) {
+	if !d.stopped {
+		d.running.Go(f)
+	}
+}
+
+// reserve settles the names of a definition that is about to be written, and serves
+// what became of it before the write is answered.
+func (d *definitions) reserve(ctx context.Context, obj, old runtime.Object) (func(error), error) {
+	d.mu.Lock()
+	definition, _ := obj.(*apiextensionsv1.CustomResourceDefinition)
+	was, _ := old.(*apiextensionsv1.CustomResourceDefinition)
+	if definition != nil {
+		crd.Settle(definition, d.othersLocked(), d.server.now())
+	}
+	return func(outcome error) {
+		var freed []string
+		if outcome == nil {
+			freed = d.writtenLocked(definition, was)
+		}
+		d.mu.Unlock()
+		for _, name := range freed {
+			d.settleAgain(ctx, name)
+		}
+	}, nil
+}
+
+// writtenLocked serves a definition as it was stored (nil: deleted). It returns the
+// definitions that may get names now which were taken.
+func (d *definitions) writtenLocked(definition, was *apiextensionsv1.CustomResourceDefinition) []string {
+	changed := false
+	if definition == nil {
+		d.removeLocked(was.Name)
+		changed = true
+	} else {
+		changed = d.replaceLocked(definition.DeepCopy())
+	}
+	if !changed {
+		return nil
+	}
+	d.publishLocked()
+	if was == nil || definition != nil && apiequality.Semantic.DeepEqual(definition.Status.AcceptedNames, was.Status.AcceptedNames) {
+		return nil
+	}
+	var freed []string
+	for name, other := range d.known {
+		if name != was.Name && other.definition.Spec.Group == was.Spec.Group && !crd.NamesAccepted(other.definition) {
+			freed = append(freed, name)
+		}
+	}
+	return freed
+}
+
+func (d *definitions) othersLocked() []*apiextensionsv1.CustomResourceDefinition {
+	all := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(d.known))
+	for _, kind := range d.known {
+		all = append(all, kind.definition)
+	}
+	return all
+}
+
+// replaceLocked takes over a definition as it is now, and reports whether anything
+// changes by that. The definition belongs to it.
+func (d *definitions) replaceLocked(definition *apiextensionsv1.CustomResourceDefinition) bool {
+	before := d.known[definition.Name]
+	if before != nil && before.definition.UID == definition.UID && sameKind(before.definition, definition) {
+		before.definition = definition
+		before.terminating.Store(crd.Terminating(definition))
+		d.cleanLocked(before)
+		return false
+	}
+	kind := &customKind{definition: definition, cleaning: before != nil && before.cleaning && before.definition.UID == definition.UID}
+	kind.terminating.Store(crd.Terminating(definition))
+	if crd.Served(definition) {
+		kind.rows = crd.New(definition)
+		kind.objects = storage.New(storage.Config{
+			Resource: kind.rows.Stored, Store: d.server.opts.Store, Decoder: d.server.decoder, Clock: d.server.opts.Clock, Ledger: d.server.opts.Ledger,
+		})
+	}
+	d.known[definition.Name] = kind
+	d.retireLocked(before)
+	d.cleanLocked(kind)
+	return true
+}
+
+// sameKind reports whether two states of a definition make the same rows.
+func sameKind(a, b *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Served(a) == crd.Served(b) && apiequality.Semantic.DeepEqual(a.Spec, b.Spec) &&
+		apiequality.Semantic.DeepEqual(a.Status.AcceptedNames, b.Status.AcceptedNames)
+}
+
+func (d *definitions) removeLocked(name string) {
+	if kind := d.known[name]; kind != nil {
+		delete(d.known, name)
+		d.retireLocked(kind)
+	}
+}
+
+// retireLocked lets the requests that are served by a kind come to their end, and
+// ends its watches then.
+func (d *definitions) retireLocked(kind *customKind) {
+	if kind == nil || kind.objects == nil {
+		return
+	}
+	d.goLocked(func() {
+		// By now the surface without it has been published, or will be: the gate's
+		// visitors look again until it is.
+		d.mu.Lock()
+		kind.requests.shut()
+		d.mu.Unlock()
+		kind.requests.wait()
+		kind.objects.Close()
+	})
+}
+
+func (d *definitions) publishLocked() {
+	var kinds []*customKind
+	for _, kind := range d.known {
+		if kind.objects != nil {
+			kinds = append(kinds, kind)
+		}
+	}
+	d.server.publish(kinds)
+}
+
+// settleAgain writes a definition once more, which gives it the names that it can
+// have now.
+func (d *definitions) settleAgain(ctx context.Context, name string) {
+	err := d.change(ctx, name, func(*apiextensionsv1.CustomResourceDefinition) {})
+	if err != nil && !apierrors.IsNotFound(err) {
+		d.server.opts.Logger.Error(err, "Settling the names of a CustomResourceDefinition", "name", name)
+	}
+}
+
+// change writes a definition on the server's own account.
+func (d *definitions) change(ctx context.Context, name string, alter func(*apiextensionsv1.CustomResourceDefinition)) error {
+	rq := d.server.ownRequest(ctx, d.server.table.Lookup(crd.Resource), d.objects, verbUpdate, types.NamespacedName{Name: name})
+	result, err := d.objects.Update(ctx, rq.key(), name, func(current runtime.Object) (runtime.Object, error) {
+		definition, ok := current.DeepCopyObject().(*apiextensionsv1.CustomResourceDefinition)
+		if !ok {
+			return nil, fmt.Errorf("a %T is stored as CustomResourceDefinition %s", current, name)
+		}
+		alter(definition)
+		if readyToGo(rq, definition) {
+			return definition, storage.ErrDelete
+		}
+		return definition, nil
+	}, storage.UpdateOptions{})
+	if err == nil && !result.Unchanged {
+		rq.recordWrite(result.Object)
+	}
+	return err
+}
+
+// follow learns of what other processes write. Whatever an event says, the newest
+// state is read: this process may know a newer one than the event's.
+func (d *definitions) follow(revision int64) {
+	for d.ctx.Err() == nil {
+		err := d.followFrom(revision)
+		if d.ctx.Err() != nil || errors.Is(err, watchcache.ErrClosed) {
+			return
+		}
+		d.server.opts.Logger.V(2).Info("Watching the CustomResourceDefinitions ended", "err", err)
+		if !d.pause() {
+			return
+		}
+		if again, err := d.reload(d.ctx); err == nil {
+			revision = again
+		}
+	}
+}
+
+// retryDelay is for how long a store that failed is left alone.
+const retryDelay = time.Second
+
+// pause waits before the store is tried again, and reports whether to go on.
+func (d *definitions) pause() bool {
+	woken := make(chan struct{})
+	timer := d.server.opts.Clock.AfterFunc(retryDelay, func() { close(woken) })
+	defer timer.Stop()
+	select {
+	case <-woken:
+		return true
+	case <-d.ctx.Done():
+		return false
+	}
+}
+
+func (d *definitions) followFrom(revision int64) error {
+	watcher, err := d.objects.Cache().Watch(d.ctx, watchcache.WatchOptions{Prefix: d.objects.Prefix(""), Revision: revision})
+	if err != nil {
+		return err
+	}
+	defer watcher.Stop()
+	for {
+		events, err := watcher.Next(d.ctx)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			if entry := events[i].Entry; entry.Object != nil {
+				if err := d.learn(entry.Key, entry.Object.(*apiextensionsv1.CustomResourceDefinition).Name); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// learn takes over the newest state of a definition.
+func (d *definitions) learn(key, name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	obj, err := d.objects.Get(d.ctx, key, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		if d.known[name] == nil {
+			return nil
+		}
+		d.removeLocked(name)
+	case err != nil:
+		return err
+	case !d.replaceLocked(obj.(*apiextensionsv1.CustomResourceDefinition)):
+		return nil
+	}
+	d.publishLocked()
+	return nil
+}
+
+// stop ends the goroutines. No request is being served any more.
+func (d *definitions) stop() {
+	d.mu.Lock()
+	d.stopped = true
+	d.mu.Unlock()
+	d.cancel()
+	d.running.Wait()
+	for _, kind := range d.known {
+		if kind.objects != nil {
+			kind.objects.Close()
+		}
+	}
+}

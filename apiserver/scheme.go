@@ -1,0 +1,22 @@
+package apiserver
+
+import (
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// newScheme knows the built-in kinds: those of k8s.io/api and the definitions of
+// custom ones. It is not client-go's own, which belongs to everybody.
+func newScheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	if err := scheme.AddToScheme(s); err != nil {
+		return nil, fmt.Errorf("registering the types of k8s.io/api: %w", err)
+	}
+	if err := apiextensionsv1.AddToScheme(s); err != nil {
+		return nil, fmt.Errorf("registering the types of apiextensions.k8s.io: %w", err)
+	}
+	return s, nil
+}
