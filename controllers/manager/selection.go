@@ -8,7 +8,7 @@ import (
 
 // ParseSelection reads what the flag --controllers takes: names or aliases
 // separated by commas, a name after "-" for one that is not to run, and "*" for
-// all that are not disabled by default. Names win over "*". An empty text
+// all that are not disabled by default ("-*": none). Names win over "*". An empty text
 // selects as "*" does. The returned names are the table's, in its order.
 func ParseSelection(text string) ([]string, error) {
 	table := Descriptors()
@@ -19,8 +19,8 @@ func ParseSelection(text string) ([]string, error) {
 		if item == "" {
 			continue
 		}
-		if item == "*" {
-			star = true
+		if item == "*" || item == "-*" {
+			star = item == "*"
 			continue
 		}
 		name, excluded := strings.CutPrefix(item, "-")
