@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -255,7 +256,19 @@ func invalid(row *resources.Resource, name string, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(row.GroupVersionKind.GroupKind(), name, errs)
+	return apierrors.NewInvalid(row.GroupVersionKind.GroupKind(), name, distinct(errs))
+}
+
+// distinct leaves out errors that stand there already: the libraries that check custom
+// kinds look at the metadata too.
+func distinct(errs field.ErrorList) field.ErrorList {
+	seen := make(map[string]bool, len(errs))
+	return slices.DeleteFunc(errs, func(err *field.Error) bool {
+		text := err.Error()
+		known := seen[text]
+		seen[text] = true
+		return known
+	})
 }
 
 // attributes describes a write to the admission plugins.

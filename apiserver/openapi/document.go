@@ -2,10 +2,12 @@ package openapi
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -146,7 +148,12 @@ func idAndTags(r common.Route) (string, []string, error) {
 // of. Some, such as DeleteOptions, are of every group.
 func (s *source) kinds() func(name string) (string, spec.Extensions) {
 	byName := map[string][]any{}
-	for gvk, t := range s.scheme.AllKnownTypes() {
+	known := maps.Clone(s.scheme.AllKnownTypes())
+	extensions := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(extensions); err == nil {
+		maps.Copy(known, extensions.AllKnownTypes())
+	}
+	for gvk, t := range known {
 		if gvk.Version == runtime.APIVersionInternal || strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/pkg/runtime") {
 			continue
 		}
