@@ -42,6 +42,10 @@ func Builtin() *Table {
 		cronJobRow().shown(columns.CronJob()),
 		jobRow().shown(columns.Job()),
 
+		certificateSigningRequestRow().shown(columns.CertificateSigningRequest()),
+		clusterTrustBundleRow().shown(columns.ClusterTrustBundle()),
+		podCertificateRequestRow().shown(columns.PodCertificateRequest()),
+
 		ingressRow().shown(columns.Ingress()),
 		ingressClassRow().shown(columns.IngressClass()),
 		ipAddressRow().shown(columns.IPAddress()),
@@ -61,6 +65,8 @@ func Builtin() *Table {
 		storageClassRow().shown(columns.StorageClass()),
 		volumeAttachmentRow().shown(columns.VolumeAttachment()),
 		volumeAttributesClassRow().shown(columns.VolumeAttributesClass()),
+
+		runtimeClassRow().shown(columns.RuntimeClass()),
 
 		eventsEventRow().shown(columns.EventsV1Event()),
 		priorityClassRow().shown(columns.PriorityClass()),

@@ -1,0 +1,106 @@
+package resources
+
+import (
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func certificateSigningRequestRow() *Resource {
+	kind := certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest")
+	newRequest := func() runtime.Object { return &certificatesv1.CertificateSigningRequest{} }
+	return &Resource{
+		GroupVersionKind: kind,
+		Plural:           "certificatesigningrequests",
+		ShortNames:       []string{"csr"},
+		New:              newRequest,
+		NewList:          func() runtime.Object { return &certificatesv1.CertificateSigningRequestList{} },
+		SelectableFields: []string{"spec.signerName"},
+		Field:            fieldOf(signingRequestField),
+		Strategy: Strategy{
+			NameCheck:            path.ValidatePathSegmentName,
+			Default:              on(defaultSigningRequest),
+			PrepareUpdate:        onUpdate(func(r, old *certificatesv1.CertificateSigningRequest) { r.Spec = old.Spec }),
+			PrepareStatusUpdate:  onUpdate(keepDecision),
+			Validate:             check(validateSigningRequest),
+			ValidateStatusUpdate: checkUpdate(validateSigningRequestStatus),
+		},
+		Subresources: []Subresource{
+			{
+				Name:             "approval",
+				GroupVersionKind: kind,
+				Verbs:            StatusVerbs,
+				New:              newRequest,
+				Get:              func(parent runtime.Object) (runtime.Object, error) { return parent, nil },
+				UpdateAt:         writeIntoAt(approve),
+			},
+			statusOf(kind, newRequest),
+		},
+	}
+}
+
+func signingRequestField(r *certificatesv1.CertificateSigningRequest, label string) string {
+	if label == "spec.signerName" {
+		return r.Spec.SignerName
+	}
+	return ""
+}
+
+func defaultSigningRequest(r *certificatesv1.CertificateSigningRequest) {
+	for i := range r.Status.Conditions {
+		setDefault(&r.Status.Conditions[i].Status, "True")
+	}
+}
+
+// approve writes the conditions alone: whoever decides about a request may not
+// issue the certificate.
+func approve(r, sent *certificatesv1.CertificateSigningRequest, now time.Time) error {
+	was := r.Status.Conditions
+	r.Status.Conditions = sent.Status.DeepCopy().Conditions
+	stampConditions(r.Status.Conditions, was, metav1.NewTime(now.Truncate(time.Second)))
+	if errs := validateDecision(r); len(errs) > 0 {
+		return invalidSigningRequest(r.Name, errs)
+	}
+	return nil
+}
+
+// stampConditions sets the times that the client left to the server.
+func stampConditions(conditions, was []certificatesv1.CertificateSigningRequestCondition, now metav1.Time) {
+	for i := range conditions {
+		c := &conditions[i]
+		if c.LastUpdateTime.IsZero() {
+			c.LastUpdateTime = now
+		}
+		if !c.LastTransitionTime.IsZero() {
+			continue
+		}
+		c.LastTransitionTime = now
+		for j := range was {
+			if was[j].Type == c.Type && was[j].Status == c.Status {
+				c.LastTransitionTime = was[j].LastTransitionTime
+			}
+		}
+	}
+}
+
+// keepDecision keeps what was decided from whoever only issues certificates, for
+// whom a condition that it does not know is one that it leaves out.
+func keepDecision(r, old *certificatesv1.CertificateSigningRequest) {
+	for _, was := range old.Status.Conditions {
+		if (was.Type == certificatesv1.CertificateApproved || was.Type == certificatesv1.CertificateDenied) && !hasCondition(r, was.Type) {
+			r.Status.Conditions = append(r.Status.Conditions, was)
+		}
+	}
+}
+
+func hasCondition(r *certificatesv1.CertificateSigningRequest, of certificatesv1.RequestConditionType) bool {
+	for i := range r.Status.Conditions {
+		if r.Status.Conditions[i].Type == of {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package resources
+
+import (
+	"bytes"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func clusterTrustBundleRow() *Resource {
+	return &Resource{
+		GroupVersionKind: certificatesv1.SchemeGroupVersion.WithKind("ClusterTrustBundle"),
+		Plural:           "clustertrustbundles",
+		New:              func() runtime.Object { return &certificatesv1.ClusterTrustBundle{} },
+		NewList:          func() runtime.Object { return &certificatesv1.ClusterTrustBundleList{} },
+		SelectableFields: []string{"spec.signerName"},
+		Field:            fieldOf(trustBundleField),
+		Strategy: Strategy{
+			NameCheck:                 isTrustBundleName,
+			Validate:                  check(validateTrustBundle),
+			ValidateUpdate:            checkUpdate(validateTrustBundleUpdate),
+			ForbidUnconditionalUpdate: true,
+		},
+	}
+}
+
+func trustBundleField(b *certificatesv1.ClusterTrustBundle, label string) string {
+	if label == "spec.signerName" {
+		return b.Spec.SignerName
+	}
+	return ""
+}
+
+// isTrustBundleName checks the last part of a name such as "example.com:signer:v1".
+func isTrustBundleName(name string, _ bool) []string {
+	return isDNSSubdomain(name[strings.LastIndexByte(name, ':')+1:])
+}
+
+func validateTrustBundle(b *certificatesv1.ClusterTrustBundle) field.ErrorList {
+	p := field.NewPath("spec")
+	var errs field.ErrorList
+	prefix := strings.ReplaceAll(b.Spec.SignerName, "/", ":") + ":"
+	switch {
+	case b.Spec.SignerName != "":
+		errs = append(errs, validateSignerName(p.Child("signerName"), b.Spec.SignerName)...)
+		if !strings.HasPrefix(b.Name, prefix) {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), b.Name, "ClusterTrustBundle for signerName "+b.Spec.SignerName+" must be named with prefix "+prefix))
+		}
+	case strings.Contains(b.Name, ":"):
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), b.Name, "ClusterTrustBundle without signer name must not have \":\" in its name"))
+	}
+	if len(bytes.TrimSpace([]byte(b.Spec.TrustBundle))) == 0 {
+		return append(errs, field.Invalid(p.Child("trustBundle"), "<value omitted>", "at least one trust anchor must be provided"))
+	}
+	return append(errs, validateChain(p.Child("trustBundle"), []byte(b.Spec.TrustBundle))...)
+}
+
+func validateTrustBundleUpdate(b, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
+	return immutable(field.NewPath("spec", "signerName"), b.Spec.SignerName, old.Spec.SignerName)
+}

@@ -1,0 +1,49 @@
+package resources
+
+import (
+	nodev1 "k8s.io/api/node/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func runtimeClassRow() *Resource {
+	return &Resource{
+		GroupVersionKind: nodev1.SchemeGroupVersion.WithKind("RuntimeClass"),
+		Plural:           "runtimeclasses",
+		New:              func() runtime.Object { return &nodev1.RuntimeClass{} },
+		NewList:          func() runtime.Object { return &nodev1.RuntimeClassList{} },
+		Strategy: Strategy{
+			Default:                   on(defaultRuntimeClass),
+			Validate:                  check(validateRuntimeClass),
+			ValidateUpdate:            checkUpdate(validateRuntimeClassUpdate),
+			ForbidUnconditionalUpdate: true,
+		},
+	}
+}
+
+func defaultRuntimeClass(c *nodev1.RuntimeClass) {
+	if c.Overhead != nil {
+		roundUp(c.Overhead.PodFixed)
+	}
+}
+
+func validateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
+	errs := invalidFor(field.NewPath("handler"), c.Handler, isDNSLabel(c.Handler))
+	if c.Overhead != nil {
+		p := field.NewPath("overhead", "podFixed")
+		for _, name := range sortedNames(c.Overhead.PodFixed) {
+			errs = append(errs, validateContainerResource(p.Key(string(name)), name, c.Overhead.PodFixed[name])...)
+		}
+	}
+	if s := c.Scheduling; s != nil {
+		p := field.NewPath("scheduling")
+		errs = append(errs, metav1validation.ValidateLabels(s.NodeSelector, p.Child("nodeSelector"))...)
+		errs = append(errs, validateTolerations(p.Child("tolerations"), s.Tolerations)...)
+	}
+	return errs
+}
+
+func validateRuntimeClassUpdate(c, old *nodev1.RuntimeClass) field.ErrorList {
+	return immutable(field.NewPath("handler"), c.Handler, old.Handler)
+}
