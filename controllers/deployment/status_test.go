@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -28,7 +29,7 @@ func TestCounts(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	newName := "web-" + hashOf(&deployment(1, "new").Spec.Template, nil)
+	newName := "web-" + owned.TemplateHash(&deployment(1, "new").Spec.Template, nil)
 	failing := func(rs *appsv1.ReplicaSet) {
 		rs.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: "True", Reason: "FailedCreate", Message: "quota"}}
 	}
@@ -221,10 +222,10 @@ func TestHash(t *testing.T) {
 	d := deployment(1, "new")
 	// The format of the hash is a contract with existing ReplicaSets: this value
 	// may change with the API types only.
-	if got := hashOf(&d.Spec.Template, nil); got != hashOf(d.Spec.Template.DeepCopy(), nil) || strings.ContainsAny(got, "aeiou013") {
-		t.Errorf("hashOf() = %q", got)
+	if got := owned.TemplateHash(&d.Spec.Template, nil); got != owned.TemplateHash(d.Spec.Template.DeepCopy(), nil) || strings.ContainsAny(got, "aeiou013") {
+		t.Errorf("owned.TemplateHash() = %q", got)
 	}
-	if hashOf(&d.Spec.Template, nil) == hashOf(&deployment(1, "old").Spec.Template, nil) {
+	if owned.TemplateHash(&d.Spec.Template, nil) == owned.TemplateHash(&deployment(1, "old").Spec.Template, nil) {
 		t.Error("two templates have one hash")
 	}
 }

@@ -1,39 +1,21 @@
 package deployment
 
 import (
-	"encoding/binary"
-	"hash/fnv"
 	"maps"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/utils/dump"
+
+	"minikcm.dev/minikcm/controllers/owned"
 )
 
 // Kind is what this controller's owners are.
 var Kind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
-// hashOf returns the pod-template-hash of a template: upstream's, so that the
-// names of ReplicaSets and pods are those of a real cluster. The collision count
-// leads to another hash when the first one's name is taken.
-func hashOf(template *corev1.PodTemplateSpec, collisions *int32) string {
-	hash := fnv.New32a()
-	// A hash never fails to be written to.
-	_, _ = hash.Write([]byte(dump.ForHash(*template)))
-	if collisions != nil {
-		count := make([]byte, 8)
-		binary.LittleEndian.PutUint32(count, uint32(*collisions))
-		_, _ = hash.Write(count)
-	}
-	return rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10))
-}
-
 // sameTemplate compares templates less the label that tells ReplicaSets apart.
-// The hash itself does not serve: it changes with Kubernetes' versions.
+// Their hash does not serve: it changes with Kubernetes' versions.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	x, y := *a, *b
 	x.Labels, y.Labels = withoutHash(a.Labels), withoutHash(b.Labels)
@@ -52,7 +34,7 @@ func withoutHash(labels map[string]string) map[string]string {
 // unbornSet returns the ReplicaSet of the Deployment's template, with no
 // replicas yet.
 func unbornSet(d *appsv1.Deployment) *set {
-	hash := hashOf(&d.Spec.Template, d.Status.CollisionCount)
+	hash := owned.TemplateHash(&d.Spec.Template, d.Status.CollisionCount)
 	template := *d.Spec.Template.DeepCopy()
 	template.Labels = withHash(template.Labels, hash)
 	selector := d.Spec.Selector.DeepCopy()

@@ -164,6 +164,10 @@ func (e *Expectations) Observe(ev loop.Event) {
 	}
 }
 
+// ObserveFor takes note of an event of something that is written for the owner but
+// that the owner does not control.
+func (e *Expectations) ObserveFor(owner types.UID, ev loop.Event) { e.observe(owner, ev) }
+
 // ObserveOwner takes note of an event of an owner, whose own status is written
 // too, and forgets it when it is gone.
 func (e *Expectations) ObserveOwner(ev loop.Event) {

@@ -1,14 +1,34 @@
 package owned
 
 import (
+	"encoding/binary"
+	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/dump"
 )
+
+// TemplateHash returns the hash of a template that tells revisions of it apart:
+// upstream's, so that names are those of a real cluster. The collision count leads
+// to another hash when the first one's name is taken.
+func TemplateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
+	hash := fnv.New32a()
+	// A hash never fails to be written to.
+	_, _ = hash.Write([]byte(dump.ForHash(*template)))
+	if collisions != nil {
+		count := make([]byte, 8)
+		binary.LittleEndian.PutUint32(count, uint32(*collisions))
+		_, _ = hash.Write(count)
+	}
+	return rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10))
+}
 
 // PodOf returns a pod of the template for its controller. Its generateName is
 // the owner's name and a dash, or without the dash if that would be no valid name.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,7 +49,7 @@ func (x *Executor) Act(ctx context.Context, owner Object, actions []Action) erro
 // Tell reports the events about the owner.
 func (x *Executor) Tell(owner Object, events []Event) {
 	for _, e := range events {
-		x.tell(owner, &e, "")
+		x.tell(owner, &e, owner, "")
 	}
 }
 
@@ -65,11 +66,14 @@ func (x *Executor) tracker() Tracker {
 	return x.Tracker
 }
 
-func (x *Executor) tell(owner Object, e *Event, detail string) {
+func (x *Executor) tell(owner Object, e *Event, about Object, detail string) {
 	if e == nil || x.Recorder == nil {
 		return
 	}
 	message := e.Message
+	if e.Named {
+		message = strings.Replace(message, "%s", about.GetName(), 1)
+	}
 	if e.Detail {
 		message += detail
 	}
@@ -167,7 +171,7 @@ func (r *run) one(ctx context.Context, action Action, o Object) error {
 		}
 		err = &ActionError{Verb: action.Verb, Object: o, Err: stale(err)}
 		if !IsStale(err) && !NamespaceGoing(err) {
-			r.tell(r.owner, action.Failed, Message(err))
+			r.tell(r.owner, action.Failed, o, Message(err))
 		}
 		return err
 	}
@@ -178,7 +182,7 @@ func (r *run) one(ctx context.Context, action Action, o Object) error {
 		// A write that changed nothing makes no event to wait for.
 		r.tracker.Written(r.owner.GetUID(), written)
 	}
-	r.tell(r.owner, action.Succeeded, written.GetName())
+	r.tell(r.owner, action.Succeeded, written, written.GetName())
 	return nil
 }
 

@@ -73,4 +73,6 @@ type Event struct {
 	Type, Reason, Message string
 	// Detail puts the object's name, or the error that it met, after the message.
 	Detail bool
+	// Named puts the object's name in place of the message's %s.
+	Named bool
 }
