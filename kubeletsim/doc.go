@@ -32,15 +32,21 @@
 // (the pod's and its own), the first time at once, then with the back-off of
 // Backoff.
 //
+// A pod waits, as it would on a real node, for the ConfigMaps and Secrets (and keys
+// of them) that its volumes and environment need; volumes of other kinds are taken
+// for mounted. A pod that was bound to a node whose labels or resources do not suit
+// it is rejected (OutOfcpu, OutOfpods, NodeAffinity).
+//
 // Pulling an image takes no time. A node has the images that its containers were
 // started from; with imagePullPolicy Never they count as present. Container, image,
 // machine and boot IDs are made from names and UIDs.
 //
 // # Faults
 //
-// Crash, OOMKill, Unready, FailImage, StopNode and StartNode break things from
-// outside; AddNode and AddNodes add nodes to a running cluster. A Node that is
-// deleted through the API takes its machine with it until StartNode.
+// Crash, OOMKill, Unready, FailImage, StopNode, CrashNode and SetTrouble break things
+// from outside; ReadyAgain and StartNode mend them; AddNode and AddNodes add nodes to a
+// running cluster. A Node that is deleted through the API takes its machine with it
+// until StartNode.
 //
 // # Restarts of the process
 //

@@ -29,8 +29,8 @@ type node struct {
 	// deleted.
 	stopped, lost bool
 	// restarted is whether the kubelet has been started anew and has not registered
-	// since.
-	restarted bool
+	// since; resumed whether it is within reach again and has not said so.
+	restarted, resumed bool
 	// crashed is whether the machine is down, not only out of reach; boots counts how
 	// often it came up again; rebooted is whether that is still to be reported.
 	crashed  bool

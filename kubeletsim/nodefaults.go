@@ -52,10 +52,9 @@ func (k *Kubelet) StartNode(name string) error {
 func (n *node) start() (crashed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.stopped || n.lost {
-		n.restarted = true
-	}
 	crashed = n.crashed
+	n.restarted = n.restarted || n.lost || crashed
+	n.resumed = n.resumed || n.stopped
 	if crashed {
 		n.boots++
 		n.rebooted = true
@@ -94,13 +93,14 @@ func isKubeletCondition(condition corev1.NodeConditionType) bool {
 	return false
 }
 
-// takeRestart is whether start was called since it was last asked.
-func (n *node) takeRestart() bool {
+// takeStart is whether start was called since it was last asked: restarted when the
+// kubelet was started anew, resumed when it was only out of reach.
+func (n *node) takeStart() (restarted, resumed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	was := n.restarted
-	n.restarted = false
-	return was
+	restarted, resumed = n.restarted, n.resumed
+	n.restarted, n.resumed = false, false
+	return restarted, resumed
 }
 
 func (k *Kubelet) wakeNode(name string) {

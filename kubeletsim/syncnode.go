@@ -31,10 +31,14 @@ func (k *Kubelet) syncNode(ctx context.Context, key key) {
 		k.due.set(key, time.Time{})
 		return
 	}
-	if n.takeRestart() {
-		n.registered, n.leaseDue = false, time.Time{}
-	}
 	now := k.opts.Clock.Now()
+	restarted, resumed := n.takeStart()
+	if restarted {
+		n.registered = false
+	}
+	if restarted || resumed {
+		n.statusDue, n.fullDue, n.leaseDue = now, now, now
+	}
 	if n.takeChanged() {
 		n.statusDue = now
 	}
