@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -193,41 +192,4 @@ func places(s *Snapshot) []int {
 		all[i] = i
 	}
 	return all
-}
-
-// What is counted along the way equals what is counted anew, whatever the sets.
-func TestTallyForgetsWhatIsUnused(t *testing.T) {
-	nodes := testNodes(2)
-	s := snapshotOf(nodes, webOn("node-0", "node-1", "node-1")...)
-	web := NewPodSet("default", labels.SelectorFromSet(labels.Set{"app": "web"}))
-	for i := range 10 * minSets {
-		s.countsOf(NewPodSet("default", labels.SelectorFromSet(labels.Set{"app": fmt.Sprint(i)})))
-		if got := s.countsOf(web); !slices.Equal(got, []int32{1, 2}) {
-			t.Fatalf("after %d other sets: %v", i, got)
-		}
-	}
-	if len(s.tally.sets) > 2*minSets {
-		t.Errorf("%d sets are kept", len(s.tally.sets))
-	}
-	s.tally.change(podChange{"node-0", NewPodInfo(testPod("x", podLabel("app", "web"))), 1})
-	if got := s.countsOf(web); !slices.Equal(got, []int32{2, 2}) {
-		t.Errorf("with one pod more: %v", got)
-	}
-}
-
-// A pod that came while nothing was decided is counted, were there ever so many.
-func TestChangesThatAreTooMany(t *testing.T) {
-	beliefs := newBelieved()
-	beliefs.setNode(testNode("n", allocatable("pods", "100000")))
-	web := NewPodSet("default", labels.SelectorFromSet(labels.Set{"app": "web"}))
-	s := beliefs.update(nil)
-	s.countsOf(web)
-	for i := range maxChanges + 10 {
-		p := testPod("p", podLabel("app", "web"))
-		p.UID = types.UID(fmt.Sprint(i))
-		beliefs.assume(NewPodInfo(p), "n")
-	}
-	if got := beliefs.update(s).countsOf(web); got[0] != maxChanges+10 {
-		t.Errorf("%d pods are counted", got[0])
-	}
 }
