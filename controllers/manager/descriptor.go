@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/controllers/replicaset"
 	"minikcm.dev/minikcm/controllers/rootca"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
+	"minikcm.dev/minikcm/controllers/statefulset"
 	"minikcm.dev/minikcm/controllers/tainteviction"
 	"minikcm.dev/minikcm/controllers/ttlafterfinished"
 )
@@ -49,6 +50,7 @@ func Descriptors() []Descriptor {
 		{Name: rootca.Name, Aliases: []string{"root-ca-cert-publisher"}, New: constructor(rootca.New)},
 		{Name: deployment.Name, Aliases: []string{"deployment"}, New: constructor(deployment.New)},
 		{Name: replicaset.Name, Aliases: []string{"replicaset"}, New: constructor(replicaset.New)},
+		{Name: statefulset.Name, Aliases: []string{"statefulset"}, New: constructor(statefulset.New)},
 		{Name: job.Name, Aliases: []string{"job"}, New: constructor(job.New)},
 		{Name: cronjob.Name, Aliases: []string{"cronjob"}, New: constructor(cronjob.New)},
 		{Name: ttlafterfinished.Name, Aliases: []string{"ttl-after-finished"}, New: constructor(ttlafterfinished.New)},

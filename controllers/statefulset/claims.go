@@ -1,0 +1,87 @@
+package statefulset
+
+import (
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
+
+func claimName(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int) string {
+	return template.Name + "-" + podName(set, ordinal)
+}
+
+// newClaim returns the claim of a template for an ordinal. It has the selector's
+// labels, so that all that belongs to the set can be found.
+func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int) *corev1.PersistentVolumeClaim {
+	claim := template.DeepCopy()
+	claim.Name, claim.Namespace = claimName(set, template, ordinal), set.Namespace
+	labels := maps.Clone(template.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, set.Spec.Selector.MatchLabels)
+	claim.Labels = labels
+	if wantsSet, _ := owners(set, ordinal); wantsSet {
+		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, Kind)}
+	}
+	return claim
+}
+
+// stale reports whether the claim is that of an earlier pod of the name, with which
+// it goes: a new pod must wait for a new one.
+func stale(claim *corev1.PersistentVolumeClaim, podName string) bool {
+	return claim.DeletionTimestamp != nil || slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
+		return ref.Kind == podKind.Kind && ref.Name == podName
+	})
+}
+
+// owners says whose end is to be the end of an ordinal's claims, by the retention
+// policy (KEP-1847): the set's, or that of a pod that is being scaled away.
+func owners(set *appsv1.StatefulSet, ordinal int) (wantsSet, wantsPod bool) {
+	policy := set.Spec.PersistentVolumeClaimRetentionPolicy
+	if policy == nil {
+		return false, false
+	}
+	const remove = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	wantsPod = policy.WhenScaled == remove && !inRange(set, ordinal)
+	return policy.WhenDeleted == remove && !wantsPod, wantsPod
+}
+
+// retained returns the claim with the owners that the policy demands, or nil if it
+// has them, or if somebody else has taken the matter in hand.
+func retained(set *appsv1.StatefulSet, pod *corev1.Pod, ordinal int, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	wantsSet, wantsPod := owners(set, ordinal)
+	var refs []metav1.OwnerReference
+	var hasSet, hasPod bool
+	for _, ref := range claim.OwnerReferences {
+		ours := ref.UID == set.UID || ref.UID == pod.UID
+		controls := ref.Controller != nil && *ref.Controller
+		switch {
+		case ours != controls:
+			return nil
+		case !ours:
+			refs = append(refs, ref)
+		case ref.UID == set.UID:
+			hasSet = true
+		default:
+			hasPod = true
+		}
+	}
+	if hasSet == wantsSet && hasPod == wantsPod {
+		return nil
+	}
+	if wantsSet {
+		refs = append(refs, *metav1.NewControllerRef(set, Kind))
+	}
+	if wantsPod {
+		refs = append(refs, *metav1.NewControllerRef(pod, podKind))
+	}
+	updated := claim.DeepCopy()
+	updated.OwnerReferences = refs
+	return updated
+}

@@ -1,0 +1,48 @@
+package statefulset
+
+import (
+	"context"
+
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Name is the controller's name, as upstream has it.
+const Name = "statefulset-controller"
+
+// workers is how many StatefulSets are reconciled at once, as upstream's default.
+const workers = 5
+
+// Controller runs StatefulSets. Its keys are StatefulSets.
+type Controller struct{ loop *loop.Loop }
+
+// New returns a controller that is not yet running.
+func New(_ context.Context, e *env.Env) (*Controller, error) {
+	client, _, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	apps, core := e.Informers.Apps().V1(), e.Informers.Core().V1()
+	sets, revisions := apps.StatefulSets().Informer(), apps.ControllerRevisions().Informer()
+	pods, claims := core.Pods().Informer(), core.PersistentVolumeClaims().Informer()
+	r, err := NewReconciler(Sources{
+		Clock: e.Clock, StatefulSets: sets.GetIndexer(), Pods: pods.GetIndexer(), Revisions: revisions.GetIndexer(), Claims: claims.GetIndexer(),
+		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{loop: loop.New(e.Loop(Name, workers), r)}
+	c.loop.Watch(sets, r.OnStatefulSet)
+	c.loop.Watch(revisions, r.OnRevision)
+	c.loop.Watch(pods, r.OnPod)
+	c.loop.Watch(claims, r.OnClaim)
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
+
+// Stats returns what the controller's loop has done so far.
+func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }

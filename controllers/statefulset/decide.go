@@ -1,0 +1,73 @@
+package statefulset
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Kind is what this controller's owners are.
+var Kind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
+
+// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+type Snapshot struct {
+	Set *appsv1.StatefulSet
+	// Pods and Revisions are those that it controls, and those of its namespace that
+	// nobody does.
+	Pods      []*corev1.Pod
+	Revisions []*appsv1.ControllerRevision
+	// Claim returns the namespace's claim of that name, or nil.
+	Claim func(name string) *corev1.PersistentVolumeClaim
+}
+
+// Plan is what is to be done about a StatefulSet.
+type Plan = plan.Plan[appsv1.StatefulSetStatus]
+
+// Decide says what is the next step towards what the StatefulSet asks for, and
+// what its status is (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/).
+// The caller sees to it that the snapshot has its own earlier writes.
+func Decide(in Snapshot, now time.Time) (Plan, error) {
+	set := in.Set
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if err != nil {
+		return Plan{}, fmt.Errorf("reading the selector of StatefulSet %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	pods := claimPods(set, selector, in.Pods)
+	records := owned.Claim(set, selector, in.Revisions)
+	revs, err := revise(set, records.Owned)
+	if err != nil {
+		return Plan{}, err
+	}
+	status, soonest := count(set, pods.Owned, revs, now)
+	p := Plan{Status: status, RequeueAfter: soonest}
+	if set.DeletionTimestamp != nil {
+		return p, nil
+	}
+	p.Actions = append(p.Actions, each(plan.Release, pods.Release)...)
+	p.Actions = append(p.Actions, each(plan.Adopt, pods.Adopt)...)
+	p.Actions = append(p.Actions, each(plan.Adopt, records.Adopt)...)
+	p.Actions = append(p.Actions, revs.actions...)
+	s := newStep(in, pods.Owned, revs, now)
+	s.take()
+	p.Actions = append(p.Actions, s.actions()...)
+	p.Actions = append(p.Actions, revs.surplus(pods.Owned)...)
+	p.Events = s.events
+	return p, nil
+}
+
+func each[T plan.Object](verb plan.Verb, objects []T) []plan.Action {
+	if len(objects) == 0 {
+		return nil
+	}
+	action := plan.Action{Verb: verb, Objects: make([]plan.Object, len(objects))}
+	for i, o := range objects {
+		action.Objects[i] = o
+	}
+	return []plan.Action{action}
+}

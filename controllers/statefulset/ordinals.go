@@ -1,0 +1,75 @@
+package statefulset
+
+import (
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"minikcm.dev/minikcm/controllers/owned"
+)
+
+// splitOrdinal takes a pod's or a claim's name apart: what stands before the last
+// dash, and the number after it.
+func splitOrdinal(name string) (string, int, bool) {
+	dash := strings.LastIndexByte(name, '-')
+	if dash <= 0 {
+		return "", 0, false
+	}
+	digits := name[dash+1:]
+	ordinal, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || strconv.FormatInt(ordinal, 10) != digits || ordinal < 0 {
+		return "", 0, false
+	}
+	return name[:dash], int(ordinal), true
+}
+
+// member returns the pod's ordinal, if its name is one that the set gives.
+func member(set *appsv1.StatefulSet, pod *corev1.Pod) (int, bool) {
+	parent, ordinal, ok := splitOrdinal(pod.Name)
+	return ordinal, ok && parent == set.Name
+}
+
+// claimPods sorts the candidates as owned.Claim does; the set's pods are told by
+// their names too, not by the selector alone.
+func claimPods(set *appsv1.StatefulSet, selector labels.Selector, candidates []*corev1.Pod) owned.Claims[*corev1.Pod] {
+	var members, strangers []*corev1.Pod
+	for _, pod := range candidates {
+		if _, ok := member(set, pod); ok {
+			members = append(members, pod)
+		} else if owned.ControllerUID(pod) == set.UID {
+			strangers = append(strangers, pod)
+		}
+	}
+	claims := owned.Claim(set, selector, members)
+	if set.DeletionTimestamp == nil {
+		claims.Release = append(claims.Release, strangers...)
+	}
+	return claims
+}
+
+func replicas(set *appsv1.StatefulSet) int {
+	if set.Spec.Replicas == nil {
+		return 1
+	}
+	return int(*set.Spec.Replicas)
+}
+
+// start is the first ordinal.
+func start(set *appsv1.StatefulSet) int {
+	if set.Spec.Ordinals == nil {
+		return 0
+	}
+	return int(set.Spec.Ordinals.Start)
+}
+
+// inRange reports whether the set asks for a pod of that ordinal.
+func inRange(set *appsv1.StatefulSet, ordinal int) bool {
+	return ordinal >= start(set) && ordinal < start(set)+replicas(set)
+}
+
+func podName(set *appsv1.StatefulSet, ordinal int) string {
+	return set.Name + "-" + strconv.Itoa(ordinal)
+}

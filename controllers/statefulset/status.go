@@ -1,0 +1,77 @@
+package statefulset
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"minikcm.dev/minikcm/controllers/history"
+	"minikcm.dev/minikcm/controllers/owned"
+)
+
+// count returns the status that the pods amount to, and when the next ready pod
+// becomes available.
+func count(set *appsv1.StatefulSet, pods []*corev1.Pod, revs *revisions, now time.Time) (*appsv1.StatefulSetStatus, time.Duration) {
+	collisions := int32(0)
+	if set.Status.CollisionCount != nil {
+		collisions = *set.Status.CollisionCount
+	}
+	status := &appsv1.StatefulSetStatus{
+		ObservedGeneration: set.Generation,
+		CurrentRevision:    revs.current.Name,
+		UpdateRevision:     revs.update.Name,
+		CollisionCount:     &collisions,
+		Conditions:         set.Status.Conditions,
+	}
+	var soonest time.Duration
+	for _, pod := range pods {
+		status.Replicas++
+		if pod.DeletionTimestamp == nil {
+			if revisionOf(pod) == revs.current.Name {
+				status.CurrentReplicas++
+			}
+			if revs.updated(pod) {
+				status.UpdatedReplicas++
+			}
+		}
+		if !running(pod) {
+			continue
+		}
+		status.ReadyReplicas++
+		available, lacks := owned.Available(pod, set.Spec.MinReadySeconds, now)
+		if available {
+			status.AvailableReplicas++
+		} else if lacks > 0 && (soonest == 0 || lacks < soonest) {
+			soonest = lacks
+		}
+	}
+	complete(set, status)
+	return status, soonest
+}
+
+// complete ends a rolling update when all pods are of the new revision and ready.
+func complete(set *appsv1.StatefulSet, status *appsv1.StatefulSetStatus) {
+	wanted := int32(replicas(set))
+	if set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType &&
+		status.UpdatedReplicas == wanted && status.ReadyReplicas == wanted && status.Replicas == wanted {
+		status.CurrentReplicas = status.UpdatedReplicas
+		status.CurrentRevision = status.UpdateRevision
+	}
+}
+
+// Conclude returns the StatefulSet to write with its new status, or nil if it has
+// it already. After a collision the name of the newest revision will be another one.
+func Conclude(set *appsv1.StatefulSet, p Plan, collided bool) *appsv1.StatefulSet {
+	update := *set // what the pointers in it lead to is not changed
+	switch {
+	case collided:
+		update.Status.CollisionCount = history.More(set.Status.CollisionCount)
+	case equality.Semantic.DeepEqual(*p.Status, set.Status):
+		return nil
+	default:
+		update.Status = *p.Status
+	}
+	return &update
+}

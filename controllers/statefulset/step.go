@@ -1,0 +1,230 @@
+package statefulset
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// step is what is done at one time. With ordered pods it goes to the first one that
+// has to be waited for; else it does all that can be done.
+type step struct {
+	in   Snapshot
+	set  *appsv1.StatefulSet
+	revs *revisions
+	now  time.Time
+	// ordered: pod management is OrderedReady.
+	ordered bool
+	// replicas are the pods that the set asks for, nil where there is none yet;
+	// condemned are the others, the highest ordinal first.
+	replicas, condemned []*corev1.Pod
+
+	claims, retained, births, marked, deaths []plan.Object
+	events                                   []plan.Event
+}
+
+func newStep(in Snapshot, pods []*corev1.Pod, revs *revisions, now time.Time) *step {
+	s := &step{
+		in: in, set: in.Set, revs: revs, now: now,
+		ordered:  in.Set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
+		replicas: make([]*corev1.Pod, replicas(in.Set)),
+	}
+	for _, pod := range pods {
+		if ordinal, _ := member(s.set, pod); inRange(s.set, ordinal) {
+			s.replicas[ordinal-start(s.set)] = pod
+		} else {
+			s.condemned = append(s.condemned, pod)
+		}
+	}
+	slices.SortFunc(s.condemned, func(a, b *corev1.Pod) int {
+		x, _ := member(s.set, a)
+		y, _ := member(s.set, b)
+		return y - x
+	})
+	return s
+}
+
+// take decides: first all pods are to be there, then those too many are to go, and
+// only then others are replaced.
+func (s *step) take() {
+	proceed := true
+	for i, pod := range s.replicas {
+		if !s.keep(start(s.set)+i, pod) {
+			proceed = false
+			if s.ordered {
+				return
+			}
+		}
+	}
+	for _, pod := range s.condemned {
+		ordinal, _ := member(s.set, pod)
+		s.retain(pod, ordinal)
+	}
+	if !proceed {
+		return
+	}
+	for _, pod := range s.condemned {
+		if !s.condemn(pod) {
+			return
+		}
+	}
+	s.update()
+}
+
+// keep sees to it that there is a pod of the ordinal. It reports whether what comes
+// after it may go on; with ordered pods only if this one is available.
+func (s *step) keep(ordinal int, pod *corev1.Pod) bool {
+	switch {
+	case pod == nil:
+		return s.create(ordinal) && !s.ordered
+	case owned.Ended(pod) && pod.DeletionTimestamp == nil:
+		s.recreate(pod)
+		return false
+	}
+	if pod.Status.Phase == corev1.PodPending {
+		s.claim(ordinal)
+	}
+	if s.ordered && !s.available(pod) {
+		return false
+	}
+	s.retain(pod, ordinal)
+	if !identified(pod) {
+		marked := pod.DeepCopy()
+		identify(marked, ordinal)
+		s.marked = append(s.marked, marked)
+	}
+	return true
+}
+
+// create makes the ordinal's pod, unless it has to wait for a claim to go.
+func (s *step) create(ordinal int) bool {
+	if !s.claim(ordinal) {
+		return false
+	}
+	s.births = append(s.births, newPod(s.revs, ordinal))
+	return true
+}
+
+// claim makes the ordinal's claims as far as they are lacking. It reports whether
+// a new pod could use them.
+func (s *step) claim(ordinal int) bool {
+	usable := true
+	for i := range s.set.Spec.VolumeClaimTemplates {
+		template := &s.set.Spec.VolumeClaimTemplates[i]
+		claim := s.in.Claim(claimName(s.set, template, ordinal))
+		switch {
+		case claim == nil:
+			s.claims = append(s.claims, newClaim(s.set, template, ordinal))
+		case stale(claim, podName(s.set, ordinal)):
+			usable = false
+		}
+	}
+	return usable
+}
+
+// retain lets the pod's claims have the owners that the retention policy demands.
+func (s *step) retain(pod *corev1.Pod, ordinal int) {
+	for i := range s.set.Spec.VolumeClaimTemplates {
+		claim := s.in.Claim(claimName(s.set, &s.set.Spec.VolumeClaimTemplates[i], ordinal))
+		if claim == nil || claim.DeletionTimestamp != nil {
+			continue
+		}
+		if updated := retained(s.set, pod, ordinal, claim); updated != nil {
+			s.retained = append(s.retained, updated)
+		}
+	}
+}
+
+// recreate deletes a pod that has ended; when it has gone, its ordinal lacks one.
+func (s *step) recreate(pod *corev1.Pod) {
+	e := plan.Event{Type: corev1.EventTypeWarning, Reason: "RecreatingFailedPod"}
+	how := "failed"
+	if pod.Status.Phase == corev1.PodSucceeded {
+		e.Type, e.Reason, how = corev1.EventTypeNormal, "RecreatingTerminatedPod", "terminated"
+	}
+	e.Message = fmt.Sprintf("StatefulSet %s/%s is recreating %s Pod %s", s.set.Namespace, s.set.Name, how, pod.Name)
+	s.events = append(s.events, e)
+	s.deaths = append(s.deaths, pod)
+}
+
+// condemn deletes a pod that is too many. With ordered pods it is one at a time,
+// and none while another one is not available, but for the first of those itself.
+func (s *step) condemn(pod *corev1.Pod) bool {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return !s.ordered
+	case s.ordered && !s.available(pod) && pod != s.firstUnhealthy():
+		return false
+	}
+	s.deaths = append(s.deaths, pod)
+	return !s.ordered
+}
+
+// firstUnhealthy is the condemned pod of the lowest ordinal that is not ready: all
+// others are ready when it is asked for.
+func (s *step) firstUnhealthy() *corev1.Pod {
+	for _, pod := range slices.Backward(s.condemned) {
+		if pod.DeletionTimestamp != nil || !running(pod) {
+			return pod
+		}
+	}
+	return nil
+}
+
+// available reports whether the pod is there, is to stay and has been ready for
+// minReadySeconds.
+func (s *step) available(pod *corev1.Pod) bool {
+	if pod == nil || pod.DeletionTimestamp != nil || !running(pod) {
+		return false
+	}
+	available, _ := owned.Available(pod, s.set.Spec.MinReadySeconds, s.now)
+	return available
+}
+
+// actions returns what the step comes to. Claims come before the pods that need
+// them, and their owners before the pods that are to take them along.
+func (s *step) actions() []plan.Action {
+	var all []plan.Action
+	add := func(verb plan.Verb, objects []plan.Object, slow bool, succeeded, failed *plan.Event) {
+		if len(objects) > 0 {
+			all = append(all, plan.Action{Verb: verb, Objects: objects, SlowStart: slow, Succeeded: succeeded, Failed: failed})
+		}
+	}
+	for _, o := range s.claims {
+		succeeded, failed := s.claimEvents(o.GetName())
+		add(plan.Create, []plan.Object{o}, false, succeeded, failed)
+	}
+	add(plan.Update, s.retained, false, nil, nil)
+	succeeded, failed := s.podEvents("create", "Create")
+	add(plan.Create, s.births, true, succeeded, failed)
+	succeeded, failed = s.podEvents("update", "Update")
+	add(plan.Update, s.marked, false, succeeded, failed)
+	succeeded, failed = s.podEvents("delete", "Delete")
+	add(plan.Delete, s.deaths, false, succeeded, failed)
+	return all
+}
+
+func (s *step) podEvents(verb, reason string) (succeeded, failed *plan.Event) {
+	what := verb + " Pod %s in StatefulSet " + s.set.Name
+	return &plan.Event{Type: corev1.EventTypeNormal, Reason: "Successful" + reason, Message: what + " successful", Named: true},
+		&plan.Event{Type: corev1.EventTypeWarning, Reason: "Failed" + reason, Message: what + " failed error: ", Named: true, Detail: true}
+}
+
+// claimEvents tell of the claim and of the pod that it is for, whose name it ends in.
+func (s *step) claimEvents(claim string) (succeeded, failed *plan.Event) {
+	_, ordinal, _ := splitOrdinal(claim)
+	pod := podName(s.set, ordinal)
+	return &plan.Event{
+			Type: corev1.EventTypeNormal, Reason: "SuccessfulCreate",
+			Message: fmt.Sprintf("create Claim %s Pod %s in StatefulSet %s success", claim, pod, s.set.Name),
+		}, &plan.Event{
+			Type: corev1.EventTypeWarning, Reason: "FailedCreate", Detail: true,
+			Message: fmt.Sprintf("create Claim %s for Pod %s in StatefulSet %s failed error: ", claim, pod, s.set.Name),
+		}
+}

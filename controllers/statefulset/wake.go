@@ -1,0 +1,126 @@
+package statefulset
+
+import (
+	"maps"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/owned"
+)
+
+var controllerOf = loop.ControllerOf(Kind.GroupKind())
+
+// OnStatefulSet wakes the StatefulSet itself.
+func (r *Reconciler) OnStatefulSet(ev loop.Event) []types.NamespacedName {
+	r.expectations.ObserveOwner(ev)
+	return loop.Self(ev)
+}
+
+// OnPod wakes the StatefulSet that controls a pod, or the one that an orphan could
+// belong to.
+func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
+	r.expectations.Observe(ev)
+	pod, ok := ev.Object.(*corev1.Pod)
+	if !ok || !matters(ev, pod) {
+		return nil
+	}
+	keys := controllerOf(ev)
+	if ev.Type != loop.Deleted && metav1.GetControllerOfNoCopy(pod) == nil {
+		keys = append(keys, r.adopters(pod)...)
+	}
+	return keys
+}
+
+// matters reports whether a StatefulSet would see the difference.
+func matters(ev loop.Event, pod *corev1.Pod) bool {
+	old, ok := ev.Old.(*corev1.Pod)
+	if !ok || old.ResourceVersion == pod.ResourceVersion {
+		return true
+	}
+	wasSince, wasReady := owned.ReadySince(old)
+	since, ready := owned.ReadySince(pod)
+	return wasReady != ready || !wasSince.Equal(since) ||
+		old.Status.Phase != pod.Status.Phase ||
+		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
+		!maps.Equal(old.Labels, pod.Labels) ||
+		owned.ControllerUID(old) != owned.ControllerUID(pod)
+}
+
+// adopters returns the StatefulSet whose name an orphan has, if its selector matches.
+func (r *Reconciler) adopters(orphan *corev1.Pod) []types.NamespacedName {
+	parent, _, ok := splitOrdinal(orphan.Name)
+	if !ok {
+		return nil
+	}
+	set, err := r.sets.StatefulSets(orphan.Namespace).Get(parent)
+	if err != nil || !selects(set, orphan) {
+		return nil
+	}
+	return []types.NamespacedName{loop.KeyOf(set)}
+}
+
+// OnRevision wakes the StatefulSet that controls a ControllerRevision, or those
+// that an orphan could belong to.
+func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
+	r.expectations.Observe(ev)
+	keys := controllerOf(ev)
+	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(ev.Object) != nil {
+		return keys
+	}
+	all, err := r.sets.StatefulSets(ev.Object.GetNamespace()).List(labels.Everything())
+	if err != nil {
+		return keys
+	}
+	for _, set := range all {
+		if selects(set, ev.Object) {
+			keys = append(keys, loop.KeyOf(set))
+		}
+	}
+	return keys
+}
+
+func selects(set *appsv1.StatefulSet, o metav1.Object) bool {
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	return err == nil && !selector.Empty() && selector.Matches(labels.Set(o.GetLabels()))
+}
+
+// OnClaim wakes the StatefulSet that a claim is for, as its name says. It is not
+// its controller, unless the retention policy makes it so.
+func (r *Reconciler) OnClaim(ev loop.Event) []types.NamespacedName {
+	stem, _, ok := splitOrdinal(ev.Object.GetName())
+	if !ok {
+		return nil
+	}
+	all, err := r.sets.StatefulSets(ev.Object.GetNamespace()).List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, set := range all {
+		if claims(set, stem) {
+			r.expectations.ObserveFor(set.UID, ev)
+			keys = append(keys, loop.KeyOf(set))
+		}
+	}
+	return keys
+}
+
+// claims reports whether a claim whose name is the stem and an ordinal is the set's.
+func claims(set *appsv1.StatefulSet, stem string) bool {
+	prefix, ok := strings.CutSuffix(stem, "-"+set.Name)
+	if !ok {
+		return false
+	}
+	for i := range set.Spec.VolumeClaimTemplates {
+		if set.Spec.VolumeClaimTemplates[i].Name == prefix {
+			return true
+		}
+	}
+	return false
+}
