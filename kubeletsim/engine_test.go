@@ -3,6 +3,8 @@ package kubeletsim
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -62,6 +64,26 @@ func TestTakeOver(t *testing.T) {
 	if got := c.node("node-0"); got.Spec.PodCIDR != "10.244.4.0/24" || addressOf(got) != "172.18.0.3" {
 		t.Errorf("new node has %s and %s", got.Spec.PodCIDR, addressOf(got))
 	}
+}
+
+func TestEvents(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1})
+	c.create(testPod("web", "node-0"))
+	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
+	if err := c.ledger.WaitIdle(c.ctx); err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.client.CoreV1().Events("").List(c.ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortStableFunc(list.Items, func(a, b corev1.Event) int { return strings.Compare(a.Name, b.Name) })
+	var got strings.Builder
+	for _, e := range list.Items {
+		fmt.Fprintf(&got, "%s %s %s %s %s/%s %s: %s\n", e.Namespace, e.InvolvedObject.Kind, e.InvolvedObject.UID, e.InvolvedObject.FieldPath,
+			e.Source.Component, e.Source.Host, e.Reason, e.Message)
+	}
+	golden(t, "events", got.String())
 }
 
 func TestStoppedNode(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/events"
 )
 
 var epoch = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -40,16 +41,20 @@ func newCluster(t *testing.T, opts Options, objects ...runtime.Object) *cluster 
 	}
 	c.clock = clock.NewVirtual(epoch, c.ledger)
 	opts.Client, opts.Clock, opts.Ledger = c.client, c.clock, c.ledger
+	opts.Recorder = events.NewRecorder(c.client.CoreV1(), c.clock, c.ledger, nil, Component)
 	var err error
 	if c.kubelet, err = New(opts); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error)
+	ended := make(chan error, 2)
 	go func() { ended <- c.kubelet.Run(ctx) }()
+	go func() { ended <- opts.Recorder.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
 		}
 		c.clock.Close()
 		if !c.ledger.Idle() {
