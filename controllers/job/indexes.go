@@ -26,12 +26,12 @@ func parseIndexes(text string, completions int) intervals {
 	for part := range strings.SplitSeq(text, ",") {
 		low, high, isRange := strings.Cut(part, "-")
 		first, err := strconv.Atoi(low)
-		if err != nil || first >= completions {
+		if err != nil || first >= completions || len(set) > 0 && first <= set[len(set)-1].last {
 			return set
 		}
 		last := first
 		if isRange {
-			if last, err = strconv.Atoi(high); err != nil {
+			if last, err = strconv.Atoi(high); err != nil || last < first {
 				return set
 			}
 		}
