@@ -60,6 +60,15 @@ func basePath(gv schema.GroupVersion) string {
 	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
+// patchTypes are what kubectl chooses from: of custom objects no Go type tells how a
+// strategic merge patch is meant.
+func (o *operations) patchTypes() []string {
+	if o.row.Custom {
+		return slices.DeleteFunc(slices.Clone(patchTypes), func(t string) bool { return strings.HasPrefix(t, "application/strategic") })
+	}
+	return patchTypes
+}
+
 func (o *operations) allows(verb string) bool { return slices.Contains(o.row.Verbs, verb) }
 
 // prefix is the group and version in an operation's name: "AppsV1".
@@ -188,7 +197,7 @@ func (o *operations) access(path, name, what string, kind schema.GroupVersionKin
 			method: http.MethodPatch, path: path, id: "patch" + name, action: "patch", kind: kind,
 			description: "partially update " + what,
 			parameters:  slices.Concat(parameters, queryParameters(metav1.PatchOptions{}), []common.Parameter{bodyParameter(true)}),
-			consumes:    patchTypes,
+			consumes:    o.patchTypes(),
 			body:        &metav1.Patch{}, reply: object,
 			codes: []int{http.StatusOK, http.StatusCreated},
 		})
