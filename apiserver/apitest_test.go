@@ -45,6 +45,7 @@ type harness struct {
 	ledger *clock.Ledger
 	server *apiserver.Server
 	https  func() *apiserver.HTTPS
+	stall  time.Duration // of the HTTPS listener
 }
 
 // start returns a server that lives as long as the test; change alters its options.
@@ -73,7 +74,7 @@ func start(t testing.TB, change ...func(*apiserver.Options)) *harness {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if listener, err = server.Listen(ctx, apiserver.ListenOptions{Authority: ca}); err != nil {
+		if listener, err = server.Listen(ctx, apiserver.ListenOptions{Authority: ca, Stall: h.stall}); err != nil {
 			t.Fatal(err)
 		}
 		return listener

@@ -1,6 +1,10 @@
 package apiserver
 
-import "sync"
+import (
+	"sync"
+
+	"minikcm.dev/minikcm/clock"
+)
 
 // gate counts who is inside, and can be shut: then nobody enters any more, and one
 // can wait for those inside.
@@ -8,6 +12,9 @@ type gate struct {
 	mu     sync.RWMutex
 	closed bool
 	inside sync.WaitGroup
+	// cut ends what keeps those inside who do not come out by themselves: the
+	// connections of clients that neither read nor write.
+	cut []func()
 }
 
 func (g *gate) enter() bool {
@@ -28,4 +35,32 @@ func (g *gate) shut() {
 	g.closed = true
 }
 
-func (g *gate) wait() { g.inside.Wait() }
+// cutWith adds to what wait calls when it has waited long enough.
+func (g *gate) cutWith(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cut = append(g.cut, f)
+}
+
+// wait returns when nobody is inside any more.
+func (g *gate) wait() {
+	empty := make(chan struct{})
+	go func() {
+		g.inside.Wait()
+		close(empty)
+	}()
+	timer := clock.Real().NewTimer(shutdownTime)
+	defer timer.Stop()
+	select {
+	case <-empty:
+		return
+	case <-timer.C():
+	}
+	g.mu.RLock()
+	cut := g.cut
+	g.mu.RUnlock()
+	for _, f := range cut {
+		f()
+	}
+	<-empty
+}

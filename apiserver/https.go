@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -27,7 +28,12 @@ type ListenOptions struct {
 	// Authority signs the serving certificate, and is who clients' certificates
 	// must come from.
 	Authority *auth.Authority
+	// Stall is for how long a client may leave unread what a watch sends, of the
+	// machine's time, before it is cut off. 0 is 30 seconds.
+	Stall time.Duration
 }
+
+const defaultStall = 30 * time.Second
 
 // HTTPS is the apiserver's socket.
 type HTTPS struct {
@@ -66,7 +72,10 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 		server: &http.Server{
 			Handler:           s.handler,
 			ReadHeaderTimeout: 30 * time.Second,
-			ErrorLog:          log.New(httpErrors{s.opts.Logger}, "", 0),
+			BaseContext: func(net.Listener) context.Context {
+				return withStall(context.Background(), cmp.Or(opts.Stall, defaultStall))
+			},
+			ErrorLog: log.New(httpErrors{s.opts.Logger}, "", 0),
 			TLSConfig: &tls.Config{
 				MinVersion:   tls.VersionTLS12,
 				Certificates: []tls.Certificate{pair.TLS()},
@@ -75,6 +84,7 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 			},
 		},
 	}
+	s.inFlight.cutWith(func() { _ = h.server.Close() })
 	go func() {
 		defer close(h.done)
 		// It returns when the server is shut down, and never for another reason

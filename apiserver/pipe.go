@@ -3,7 +3,9 @@ package apiserver
 import (
 	"bytes"
 	"io"
+	"os"
 	"sync"
+	"time"
 
 	"minikcm.dev/minikcm/clock"
 )
@@ -27,6 +29,9 @@ type pipe struct {
 	finished bool
 	closed   bool
 	err      error
+	// deadline makes late true: then nobody waits for the reader any more.
+	deadline interface{ Stop() bool }
+	late     bool
 }
 
 func newPipe(ledger *clock.Ledger) *pipe {
@@ -39,11 +44,14 @@ func newPipe(ledger *clock.Ledger) *pipe {
 func (p *pipe) Write(data []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.unread) >= pipeLimit && !p.closed {
+	for len(p.unread) >= pipeLimit && !p.closed && !p.late {
 		p.changed.Wait()
 	}
-	if p.closed {
+	switch {
+	case p.closed:
 		return 0, io.ErrClosedPipe
+	case len(p.unread) >= pipeLimit:
+		return 0, os.ErrDeadlineExceeded
 	}
 	if !p.counted && len(data) > 0 {
 		p.counted = true
@@ -107,6 +115,26 @@ func (p *pipe) abort(err error) {
 	p.unread = nil
 	p.settle()
 	p.changed.Broadcast()
+}
+
+// setDeadline makes a Write that waits beyond t, of the machine's time, fail.
+func (p *pipe) setDeadline(t time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.deadline != nil {
+		p.deadline.Stop()
+		p.deadline = nil
+	}
+	p.late = false
+	if t.IsZero() || p.closed || p.finished {
+		return
+	}
+	p.deadline = clock.Real().AfterFunc(t.Sub(clock.Real().Now()), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.late = true
+		p.changed.Broadcast()
+	})
 }
 
 // finish is the server's end of the stream: what is unread can still be read.

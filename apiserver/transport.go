@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -201,6 +202,13 @@ func (w *streamResponse) Flush() {
 	default:
 		close(w.started)
 	}
+}
+
+// SetWriteDeadline makes writes fail that wait for the client beyond t, as
+// http.ResponseController asks of a writer. Zero is no deadline.
+func (w *streamResponse) SetWriteDeadline(t time.Time) error {
+	w.pipe.setDeadline(t)
+	return nil
 }
 
 func (w *streamResponse) finish() {

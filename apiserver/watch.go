@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -48,7 +49,9 @@ func serveWatch(ctx context.Context, rq *request) error {
 	header.Set("Cache-Control", "no-cache, private")
 	rq.w.WriteHeader(http.StatusOK)
 	flusher.Flush()
-	rq.stream(ctx, watcher, encoder, flusher)
+	out := newStreamWriter(ctx, rq.w)
+	defer out.end()
+	rq.stream(ctx, watcher, encoder, out)
 	return nil
 }
 
@@ -89,29 +92,28 @@ func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context
 
 // stream writes batches of events until the watch ends. A watch that is dropped for
 // a reason of the server's ends with an ERROR event.
-func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, encoder *eventEncoder, flusher http.Flusher) {
+func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, encoder *eventEncoder, out io.Writer) {
 	var buf []byte
 	for {
 		events, err := watcher.Next(ctx)
 		if err != nil {
-			rq.endStream(err, encoder, flusher)
+			rq.endStream(err, encoder, out)
 			return
 		}
 		buf = buf[:0]
 		for i := range events {
 			if buf, err = encoder.append(buf, &events[i]); err != nil {
-				rq.endStream(err, encoder, flusher)
+				rq.endStream(err, encoder, out)
 				return
 			}
 		}
-		if _, err := rq.w.Write(buf); err != nil {
+		if _, err := out.Write(buf); err != nil {
 			return
 		}
-		flusher.Flush()
 	}
 }
 
-func (rq *request) endStream(err error, encoder *eventEncoder, flusher http.Flusher) {
+func (rq *request) endStream(err error, encoder *eventEncoder, out io.Writer) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, watchcache.ErrClosed) {
 		return
 	}
@@ -121,9 +123,7 @@ func (rq *request) endStream(err error, encoder *eventEncoder, flusher http.Flus
 		rq.server.opts.Logger.Error(encodeErr, "Encoding the end of a watch", "resource", rq.GVR)
 		return
 	}
-	if _, err := rq.w.Write(frame); err == nil {
-		flusher.Flush()
-	}
+	_, _ = out.Write(frame)
 }
 
 // eventEncoder turns events into frames of one media type. The bytes of an object
