@@ -87,6 +87,23 @@ func (c *Count) title() string {
 	return strings.Join(bounds, " and ") + " " + c.Target
 }
 
+// which says what the objects that are counted have in common.
+func (c *Count) which() string {
+	var parts []string
+	for _, selector := range []string{c.Selector, c.FieldSelector} {
+		if selector != "" {
+			parts = append(parts, selector)
+		}
+	}
+	if len(c.Where) > 0 {
+		parts = append(parts, text(c.Where))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " with " + strings.Join(parts, " and ")
+}
+
 func (e *Expect) run(ctx context.Context, r *run) error {
 	var checks []func(ctx context.Context) error
 	add := func(err error, check func(ctx context.Context) error) error {
@@ -186,7 +203,7 @@ func (o *Object) matching(ctx context.Context, client resourceClient) (matching 
 	return matching, nearest, nil
 }
 
-func (c *Count) holds(ctx context.Context, client resourceClient) error {
+func (c *Count) holds(ctx context.Context, client lister) error {
 	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: c.Selector, FieldSelector: c.FieldSelector})
 	if err != nil {
 		return err
@@ -198,7 +215,7 @@ func (c *Count) holds(ctx context.Context, client resourceClient) error {
 		}
 	}
 	if (c.Equals != nil && n != *c.Equals) || (c.Min != nil && n < *c.Min) || (c.Max != nil && n > *c.Max) {
-		return &differs{fmt.Errorf("expected %s, found %d", c.title(), n)}
+		return &differs{fmt.Errorf("expected %s%s, found %d", c.title(), c.which(), n)}
 	}
 	return nil
 }

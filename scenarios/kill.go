@@ -54,10 +54,10 @@ func (k *Kill) run(ctx context.Context, r *run) error {
 		return fmt.Errorf("listing the pods to kill: %w", err)
 	}
 	candidates := list.Items
+	if len(candidates) < k.Pods.Count {
+		return fmt.Errorf("%d pods were to be killed, but in namespace %s %d match %s", k.Pods.Count, k.Pods.Namespace, len(candidates), k.Pods.Selector)
+	}
 	for range k.Pods.Count {
-		if len(candidates) == 0 {
-			return fmt.Errorf("there are only %d pods %s in namespace %s to kill", len(list.Items), k.Pods.Selector, k.Pods.Namespace)
-		}
 		i := r.random.IntN(len(candidates))
 		pod := candidates[i]
 		candidates = append(candidates[:i:i], candidates[i+1:]...)

@@ -171,7 +171,7 @@ func (r *run) step(ctx context.Context, step *Step) StepResult {
 	r.notes = nil
 	begun, elapsed := r.cluster.Clock().Now(), clock.Stopwatch()
 	err := step.action().run(ctx, r)
-	if cause := context.Cause(ctx); err != nil && cause != nil {
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		err = cause
 	}
 	return StepResult{Title: step.title(), Notes: r.notes, Cluster: r.cluster.Clock().Since(begun), Real: elapsed(), Failure: err}

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // splitTarget reads KIND/NAME or KIND, with KIND as kubectl takes it: singular,
@@ -33,8 +32,11 @@ func checkSelector(selector string) error {
 // resource is the client for objects of a kind.
 func (r *run) resource(kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
 	mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("the cluster has no kind %s in %s: if a CustomResourceDefinition defines it, apply that first", kind.Kind, kind.GroupVersion())
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the cluster has no kind %s in %s: %w", kind.Kind, kind.GroupVersion(), err)
+		return nil, fmt.Errorf("looking for the kind %s in %s: %w", kind.Kind, kind.GroupVersion(), err)
 	}
 	return r.client(mapping.Resource, mapping.Scope, namespace), nil
 }
@@ -43,8 +45,11 @@ func (r *run) resource(kind schema.GroupVersionKind, namespace string) (dynamic.
 func (r *run) target(name, namespace string) (dynamic.ResourceInterface, error) {
 	gvr := schema.ParseGroupResource(name).WithVersion("")
 	full, err := r.mapper.ResourceFor(gvr)
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("the cluster has no resource %q: write it as kubectl takes it, such as deployment, deployments.apps or deploy", name)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the cluster has no resource %q: %w", name, err)
+		return nil, fmt.Errorf("looking for the resource %q: %w", name, err)
 	}
 	kind, err := r.mapper.KindFor(full)
 	if err != nil {

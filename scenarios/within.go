@@ -46,8 +46,8 @@ func (r *run) within(ctx context.Context, limit time.Duration, look func(ctx con
 		}
 		return false, nil
 	}, arm)
-	if err != nil && ctx.Err() != nil {
-		return errors.Join(err, last)
+	if cause := context.Cause(ctx); err != nil && cause != nil && last != nil {
+		return fmt.Errorf("%w: %w", cause, last)
 	}
 	return err
 }

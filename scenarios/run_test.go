@@ -1,0 +1,246 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// transcript is a Progress that keeps what it is told, but for the machine's times.
+type transcript struct {
+	strings.Builder
+	began, ended int
+}
+
+func (tr *transcript) Begin(s *Scenario) {
+	tr.began++
+	fmt.Fprintf(tr, "%s\n", s.Metadata.Name)
+}
+
+func (tr *transcript) StepBegins(title string) { fmt.Fprintf(tr, "  %s", title) }
+
+func (tr *transcript) StepEnded(step StepResult) {
+	word := "ok"
+	if step.Failure != nil {
+		word = "failed"
+	}
+	fmt.Fprintf(tr, ": %s after %v\n", word, step.Cluster)
+	for _, note := range step.Notes {
+		fmt.Fprintf(tr, "    %s\n", note)
+	}
+}
+
+func (tr *transcript) End(result *Result) {
+	tr.ended++
+	if result.Failure == nil {
+		fmt.Fprintf(tr, "passed after %v, seed %d\n", result.Cluster, result.Seed)
+		return
+	}
+	fmt.Fprintf(tr, "failed after %v, seed %d: %s\n", result.Cluster, result.Seed, strings.ReplaceAll(result.Failure.Error(), "\n", "\n  "))
+}
+
+// runScenario runs the only scenario of a text.
+func runScenario(t *testing.T, text string, opts Options) (*Result, *transcript) {
+	t.Helper()
+	found, err := Parse("scenario.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &transcript{}
+	opts.Progress = tr
+	result, err := Run(t.Context(), found[0], opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr.began != 1 || tr.ended != 1 {
+		t.Errorf("Begin was called %d times and End %d times", tr.began, tr.ended)
+	}
+	return result, tr
+}
+
+func libraryText(t *testing.T, name string) string {
+	t.Helper()
+	data, err := libraryFiles.ReadFile("library/" + name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// What is shipped passes, in virtual time with any seed.
+func TestLibrary(t *testing.T) {
+	t.Parallel()
+	all, err := Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		for _, seed := range []uint64{0, 2} {
+			t.Run(fmt.Sprintf("%s with seed %d", s.Metadata.Name, seed), func(t *testing.T) {
+				t.Parallel()
+				tr := &transcript{}
+				result, err := Run(t.Context(), s, Options{Seed: seed, Progress: tr})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if result.Failure != nil || !strings.HasPrefix(result.Text(), "PASS "+s.Metadata.Name+" in ") {
+					t.Errorf("%s\n%s", result.Text(), tr)
+				}
+				if len(result.Steps) != len(s.Spec.Steps) {
+					t.Errorf("%d of %d steps were run", len(result.Steps), len(s.Spec.Steps))
+				}
+			})
+		}
+	}
+}
+
+var (
+	generatedName = regexp.MustCompile(`web-[0-9a-f]+(-[0-9a-z]{5})?`)
+	nearestEvent  = regexp.MustCompile(`the nearest of \d+ is event \S+:`)
+)
+
+// withoutNames leaves out what depends on how much was drawn and told before.
+func withoutNames(text string) string {
+	text = generatedName.ReplaceAllString(text, "web-XXX")
+	return nearestEvent.ReplaceAllString(text, "the nearest is an event:")
+}
+
+// A scenario that only ever passes shows nothing: each goes red when what it shows
+// is broken, and says what differed.
+func TestMutations(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ scenario, old, new string }{
+		"pod-kill-without-replicasets":    {"pod-kill", "nodes: 3", "nodes: 3\n    controllers: ['*', -replicaset-controller]"},
+		"pod-kill-without-endpointslices": {"pod-kill", "nodes: 3", "nodes: 3\n    controllers: ['*', -endpointslice-controller]"},
+		"pod-kill-without-nodes":          {"pod-kill", "nodes: 3", "nodes: 0"},
+		"pod-kill-of-two":                 {"pod-kill", "replicas: 3\n              sel", "replicas: 2\n              sel"},
+		"pod-kill-of-more-than-there-are": {"pod-kill", "selector: app=web\n    - name: a new", "selector: app=web\n          count: 4\n    - name: a new"},
+		"pod-kill-of-nobody":              {"pod-kill", "- kill:\n        pods:\n          selector: app=web", "- wait: {target: deployment/web, for: condition=Available}"},
+		"node-loss-without-lifecycle":     {"node-loss", "nodes: 3", "nodes: 3\n    controllers: ['*', -node-lifecycle-controller]"},
+		"node-loss-without-eviction":      {"node-loss", "nodes: 3", "nodes: 3\n    controllers: ['*', -taint-eviction-controller]"},
+		"node-loss-of-the-only-node":      {"node-loss", "nodes: 3", "nodes: 1"},
+		"node-loss-of-an-unknown-node":    {"node-loss", "node: node-0", "node: node-9"},
+		"node-loss-in-too-little-time":    {"node-loss", "timeout: 30m", "timeout: 1m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := libraryText(t, test.scenario)
+			mutated := strings.Replace(text, test.old, test.new, 1)
+			if mutated == text {
+				t.Fatalf("%q is not in %s", test.old, test.scenario)
+			}
+			result, tr := runScenario(t, mutated, Options{})
+			if result.Failure == nil || !strings.HasPrefix(result.Text(), "FAIL "+test.scenario+" in ") {
+				t.Errorf("it passes: %s", result.Text())
+			}
+			golden(t, name+".golden", withoutNames(tr.String()))
+		})
+	}
+}
+
+const header = `
+apiVersion: minikcm.dev/v1alpha1
+kind: Scenario
+metadata: {name: test}
+spec:
+`
+
+// What can only be known on the cluster is told by the step that finds it.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"apply-unknown-kind":  `  steps: [{apply: {objects: [{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}]}}]`,
+		"apply-unknown-field": `  steps: [{apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dada: {b: c}}]}}]`,
+		"apply-invalid":       `  steps: [{apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: A_B}}]}}]`,
+		"apply-no-namespace":  `  steps: [{apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}}]}}]`,
+		"wait-unknown-kind":   `  steps: [{wait: {target: widget/a, for: delete}}]`,
+		"wait-in-vain":        `  steps: [{wait: {target: pod/a, for: create}}]`,
+		"wait-selector":       `  steps: [{wait: {target: pods, selector: app=web, for: condition=Ready, within: 90m}}]`,
+		"wait-for-end":        `  steps: [{wait: {target: namespace/default, for: delete, within: 3s}}]`,
+		"expect-unknown-kind": `  steps: [{expect: {objects: [{apiVersion: example.com/v1, kind: Widget}]}}]`,
+		"expect-now":          `  steps: [{expect: {objects: [{apiVersion: v1, kind: Pod}]}}]`,
+		"expect-named":        `  steps: [{expect: {objects: [{apiVersion: v1, kind: Pod, metadata: {name: a}}]}}]`,
+		"expect-absent":       `  steps: [{expect: {absent: [{apiVersion: v1, kind: Namespace, metadata: {name: default}}]}}]`,
+		"expect-several":      `  steps: [{expect: {within: 1s, absent: [{apiVersion: v1, kind: Node, metadata: {name: node-1}}], objects: [{apiVersion: v1, kind: Node, spec: {unschedulable: true}}], counts: [{target: no, equals: 7}, {target: nodes, equals: 3}]}}]`,
+		"count-unknown-kind":  `  steps: [{expect: {counts: [{target: widgets, equals: 0}]}}]`,
+		"count-bad-field":     `  steps: [{expect: {counts: [{target: pods, fieldSelector: spec.mood=good, equals: 0}]}}]`,
+		"kill-nobody":         `  steps: [{kill: {pods: {selector: app=web}}}]`,
+		"timeout":             "  timeout: 2m\n  steps: [{expect: {within: 1m, counts: [{target: nodes, equals: 3}]}}, {name: the step that is too long, wait: {target: pod/a, for: create, within: 5m}}, {kill: {node: node-0}}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			result, tr := runScenario(t, header+text, Options{})
+			if result.Failure == nil {
+				t.Error("it passes")
+			}
+			golden(t, "failure-"+name+".golden", tr.String())
+		})
+	}
+}
+
+func TestOptionsOfARun(t *testing.T) {
+	t.Parallel()
+	text := header + "  steps: [{kill: {node: node-0}}]"
+	if result, _ := runScenario(t, text, Options{Clock: "real", Seed: 9}); result.Seed != 9 {
+		t.Errorf("the seed is %d, want 9", result.Seed)
+	}
+	found, err := Parse("scenario.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), found[0], Options{Clock: "sundial"}); err == nil || !strings.Contains(err.Error(), `"sundial" is not a clock`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// cancelling ends a run when a step begins.
+type cancelling struct {
+	transcript
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) StepBegins(string) { c.cancel() }
+
+// Ctrl-C ends a run wherever it is, whatever the clock.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	found, err := Parse("scenario.yaml", []byte(header+`  steps: [{wait: {target: pod/a, for: create, within: 8760h}}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"virtual", "real", "scaled=2"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		progress := &cancelling{cancel: cancel}
+		result, err := Run(ctx, found[0], Options{Progress: progress, Clock: mode})
+		if result != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "test was interrupted") {
+			t.Errorf("%s: got %v, %v", mode, result, err)
+		}
+		if progress.ended != 0 {
+			t.Errorf("%s: an end was told", mode)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, found[0], Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("before its start: %v", err)
+	}
+}
+
+// A long wait in virtual time takes little of the machine's.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	elapsed := clock.Stopwatch()
+	result, _ := runScenario(t, header+`  timeout: 2h
+  cluster: {nodes: 0}
+  steps: [{wait: {target: pod/a, for: create, within: 1h}}]`, Options{})
+	if result.Cluster != time.Hour {
+		t.Errorf("%v went by, want 1h", result.Cluster)
+	}
+	t.Logf("an hour in %v", elapsed())
+}
