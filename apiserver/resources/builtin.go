@@ -68,6 +68,16 @@ func Builtin() *Table {
 
 		runtimeClassRow().shown(columns.RuntimeClass()),
 
+		mutatingAdmissionPolicyRow().shown(columns.MutatingAdmissionPolicy()),
+		mutatingAdmissionPolicyBindingRow().shown(columns.MutatingAdmissionPolicyBinding()),
+		mutatingWebhookConfigurationRow().shown(columns.MutatingWebhookConfiguration()),
+		validatingAdmissionPolicyRow().shown(columns.ValidatingAdmissionPolicy()),
+		validatingAdmissionPolicyBindingRow().shown(columns.ValidatingAdmissionPolicyBinding()),
+		validatingWebhookConfigurationRow().shown(columns.ValidatingWebhookConfiguration()),
+
+		flowSchemaRow().shown(columns.FlowSchema()),
+		priorityLevelConfigurationRow().shown(columns.PriorityLevelConfiguration()),
+
 		eventsEventRow().shown(columns.EventsV1Event()),
 		priorityClassRow().shown(columns.PriorityClass()),
 		leaseRow().shown(columns.Lease()),

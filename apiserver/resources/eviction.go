@@ -6,13 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// podEviction deletes a pod with the options that the eviction carries. Whether a
-// disruption budget forbids it is not the table's to decide.
+// podEviction deletes a pod with the options that the eviction carries, unless a disruption
+// budget forbids it.
 func podEviction() Subresource {
 	return Subresource{
 		Name:             "eviction",
 		GroupVersionKind: policyv1.SchemeGroupVersion.WithKind("Eviction"),
 		Verbs:            []string{"create"},
+		Budgeted:         true,
 		New:              func() runtime.Object { return &policyv1.Eviction{} },
 		Delete: func(sub runtime.Object) *metav1.DeleteOptions {
 			return sub.(*policyv1.Eviction).DeleteOptions

@@ -174,6 +174,9 @@ type Subresource struct {
 	// Delete says that to create this subresource is to delete its parent, with the
 	// options that what is sent carries (eviction).
 	Delete func(sub runtime.Object) *metav1.DeleteOptions
+	// Budgeted says that Delete needs the consent of the PodDisruptionBudgets that
+	// select the parent, a Pod.
+	Budgeted bool
 }
 
 // Writes reports whether the subresource can be written into its parent.

@@ -1,0 +1,94 @@
+package resources
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func validatingAdmissionPolicyRow() *Resource {
+	kind := admissionv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicy")
+	newPolicy := func() runtime.Object { return &admissionv1.ValidatingAdmissionPolicy{} }
+	return &Resource{
+		GroupVersionKind: kind,
+		Plural:           "validatingadmissionpolicies",
+		Categories:       []string{"api-extensions"},
+		New:              newPolicy,
+		NewList:          func() runtime.Object { return &admissionv1.ValidatingAdmissionPolicyList{} },
+		Strategy: Strategy{
+			Default: on(func(p *admissionv1.ValidatingAdmissionPolicy) {
+				pointDefault(&p.Spec.FailurePolicy, admissionv1.Fail)
+				defaultMatch(p.Spec.MatchConstraints)
+			}),
+			Generation:                true,
+			Validate:                  check(validateValidatingPolicy),
+			ForbidUnconditionalUpdate: true,
+		},
+		Subresources: []Subresource{statusOf(kind, newPolicy)},
+	}
+}
+
+func validatingAdmissionPolicyBindingRow() *Resource {
+	return &Resource{
+		GroupVersionKind: admissionv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicyBinding"),
+		Plural:           "validatingadmissionpolicybindings",
+		Categories:       []string{"api-extensions"},
+		New:              func() runtime.Object { return &admissionv1.ValidatingAdmissionPolicyBinding{} },
+		NewList:          func() runtime.Object { return &admissionv1.ValidatingAdmissionPolicyBindingList{} },
+		Strategy: Strategy{
+			Default:                   on(func(b *admissionv1.ValidatingAdmissionPolicyBinding) { defaultMatch(b.Spec.MatchResources) }),
+			Generation:                true,
+			Validate:                  check(validateValidatingPolicyBinding),
+			ForbidUnconditionalUpdate: true,
+		},
+	}
+}
+
+func mutatingAdmissionPolicyRow() *Resource {
+	return &Resource{
+		GroupVersionKind: admissionv1.SchemeGroupVersion.WithKind("MutatingAdmissionPolicy"),
+		Plural:           "mutatingadmissionpolicies",
+		Categories:       []string{"api-extensions"},
+		New:              func() runtime.Object { return &admissionv1.MutatingAdmissionPolicy{} },
+		NewList:          func() runtime.Object { return &admissionv1.MutatingAdmissionPolicyList{} },
+		Strategy: Strategy{
+			Default: on(func(p *admissionv1.MutatingAdmissionPolicy) {
+				pointDefault(&p.Spec.FailurePolicy, admissionv1.Fail)
+				defaultMatch(p.Spec.MatchConstraints)
+			}),
+			Generation:                true,
+			Validate:                  check(validateMutatingPolicy),
+			ForbidUnconditionalUpdate: true,
+		},
+	}
+}
+
+func mutatingAdmissionPolicyBindingRow() *Resource {
+	return &Resource{
+		GroupVersionKind: admissionv1.SchemeGroupVersion.WithKind("MutatingAdmissionPolicyBinding"),
+		Plural:           "mutatingadmissionpolicybindings",
+		Categories:       []string{"api-extensions"},
+		New:              func() runtime.Object { return &admissionv1.MutatingAdmissionPolicyBinding{} },
+		NewList:          func() runtime.Object { return &admissionv1.MutatingAdmissionPolicyBindingList{} },
+		Strategy: Strategy{
+			Default:                   on(func(b *admissionv1.MutatingAdmissionPolicyBinding) { defaultMatch(b.Spec.MatchResources) }),
+			Generation:                true,
+			Validate:                  check(validateMutatingPolicyBinding),
+			ForbidUnconditionalUpdate: true,
+		},
+	}
+}
+
+func defaultMatch(m *admissionv1.MatchResources) {
+	if m == nil {
+		return
+	}
+	pointDefault(&m.MatchPolicy, admissionv1.Equivalent)
+	pointDefault(&m.NamespaceSelector, metav1.LabelSelector{})
+	pointDefault(&m.ObjectSelector, metav1.LabelSelector{})
+	for _, rules := range [][]admissionv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
+		for i := range rules {
+			pointDefault(&rules[i].Scope, admissionv1.AllScopes)
+		}
+	}
+}

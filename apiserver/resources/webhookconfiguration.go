@@ -1,0 +1,81 @@
+package resources
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func validatingWebhookConfigurationRow() *Resource {
+	return &Resource{
+		GroupVersionKind: admissionv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"),
+		Plural:           "validatingwebhookconfigurations",
+		Categories:       []string{"api-extensions"},
+		New:              func() runtime.Object { return &admissionv1.ValidatingWebhookConfiguration{} },
+		NewList:          func() runtime.Object { return &admissionv1.ValidatingWebhookConfigurationList{} },
+		Strategy: Strategy{
+			Default: on(func(c *admissionv1.ValidatingWebhookConfiguration) {
+				for i := range c.Webhooks {
+					asMutating(&c.Webhooks[i], defaultWebhook)
+				}
+			}),
+			Generation:                true,
+			Validate:                  check(validateValidatingWebhooks),
+			ForbidUnconditionalUpdate: true,
+		},
+	}
+}
+
+func mutatingWebhookConfigurationRow() *Resource {
+	return &Resource{
+		GroupVersionKind: admissionv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration"),
+		Plural:           "mutatingwebhookconfigurations",
+		Categories:       []string{"api-extensions"},
+		New:              func() runtime.Object { return &admissionv1.MutatingWebhookConfiguration{} },
+		NewList:          func() runtime.Object { return &admissionv1.MutatingWebhookConfigurationList{} },
+		Strategy: Strategy{
+			Default: on(func(c *admissionv1.MutatingWebhookConfiguration) {
+				for i := range c.Webhooks {
+					defaultWebhook(&c.Webhooks[i])
+					pointDefault(&c.Webhooks[i].ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
+				}
+			}),
+			Generation:                true,
+			Validate:                  check(validateMutatingWebhooks),
+			ForbidUnconditionalUpdate: true,
+		},
+	}
+}
+
+// asMutating lets f work on a webhook of the kind that has all fields of the other.
+func asMutating(w *admissionv1.ValidatingWebhook, f func(*admissionv1.MutatingWebhook)) {
+	m := mutatingOf(w)
+	f(m)
+	*w = admissionv1.ValidatingWebhook{
+		Name: m.Name, ClientConfig: m.ClientConfig, Rules: m.Rules, FailurePolicy: m.FailurePolicy, MatchPolicy: m.MatchPolicy,
+		NamespaceSelector: m.NamespaceSelector, ObjectSelector: m.ObjectSelector, SideEffects: m.SideEffects, TimeoutSeconds: m.TimeoutSeconds,
+		AdmissionReviewVersions: m.AdmissionReviewVersions, MatchConditions: m.MatchConditions,
+	}
+}
+
+func mutatingOf(w *admissionv1.ValidatingWebhook) *admissionv1.MutatingWebhook {
+	return &admissionv1.MutatingWebhook{
+		Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
+		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects, TimeoutSeconds: w.TimeoutSeconds,
+		AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
+	}
+}
+
+func defaultWebhook(w *admissionv1.MutatingWebhook) {
+	pointDefault(&w.FailurePolicy, admissionv1.Fail)
+	pointDefault(&w.MatchPolicy, admissionv1.Equivalent)
+	pointDefault(&w.NamespaceSelector, metav1.LabelSelector{})
+	pointDefault(&w.ObjectSelector, metav1.LabelSelector{})
+	pointDefault(&w.TimeoutSeconds, 10)
+	if w.ClientConfig.Service != nil {
+		pointDefault(&w.ClientConfig.Service.Port, 443)
+	}
+	for i := range w.Rules {
+		pointDefault(&w.Rules[i].Scope, admissionv1.AllScopes)
+	}
+}
