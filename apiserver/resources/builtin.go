@@ -78,6 +78,12 @@ func Builtin() *Table {
 		flowSchemaRow().shown(columns.FlowSchema()),
 		priorityLevelConfigurationRow().shown(columns.PriorityLevelConfiguration()),
 
+		deviceClassRow().shown(columns.DeviceClass()),
+		deviceTaintRuleRow().shown(columns.DeviceTaintRule()),
+		resourceClaimRow().shown(columns.ResourceClaim()),
+		resourceClaimTemplateRow().shown(columns.ResourceClaimTemplate()),
+		resourceSliceRow().shown(columns.ResourceSlice()),
+
 		eventsEventRow().shown(columns.EventsV1Event()),
 		priorityClassRow().shown(columns.PriorityClass()),
 		leaseRow().shown(columns.Lease()),
