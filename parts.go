@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
@@ -76,7 +77,9 @@ func (c *Cluster) newEnv() (*env.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	recording := rest.CopyConfig(config)
+	recording.UserAgent = "minikcm/event-recorder"
+	client, err := kubernetes.NewForConfig(recording)
 	if err != nil {
 		return nil, fmt.Errorf("making the event recorder's client: %w", err)
 	}
