@@ -21,6 +21,12 @@ func clearTypeMeta(obj runtime.Object) {
 
 // recordWrite notes who wrote a revision, and why.
 func (rq *request) recordWrite(stored runtime.Object) {
+	rq.recordOther(rq.GVR, rq.Subresource, stored)
+}
+
+// recordOther is recordWrite for what a request writes beside the object that it is
+// for.
+func (rq *request) recordOther(resource schema.GroupVersionResource, subresource string, stored runtime.Object) {
 	m, err := meta.Accessor(stored)
 	if err != nil {
 		return
@@ -34,7 +40,7 @@ func (rq *request) recordWrite(stored runtime.Object) {
 	}
 	rq.server.log.Add(record.Write{
 		Revision: revision, Time: rq.server.opts.Clock.Now(), Actor: rq.user.Name, UserAgent: rq.r.UserAgent(),
-		Verb: rq.Verb, Resource: metav1.GroupVersionResource(rq.GVR), Subresource: rq.Subresource,
+		Verb: rq.Verb, Resource: metav1.GroupVersionResource(resource), Subresource: subresource,
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: rq.causes,
 	})
 }

@@ -80,6 +80,11 @@ func (rq *request) deleteParent(ctx context.Context, sent runtime.Object, dryRun
 	if len(dryRun) > 0 {
 		opts.DryRun = dryRun
 	}
+	if rq.sub.Budgeted {
+		if err := rq.evict(ctx, isDryRun(opts.DryRun)); err != nil {
+			return err
+		}
+	}
 	_, _, err := rq.delete(ctx, opts)
 	return err
 }

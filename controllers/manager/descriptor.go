@@ -5,6 +5,7 @@ import (
 
 	"minikcm.dev/minikcm/controllers/cronjob"
 	"minikcm.dev/minikcm/controllers/deployment"
+	"minikcm.dev/minikcm/controllers/disruption"
 	"minikcm.dev/minikcm/controllers/endpoints"
 	"minikcm.dev/minikcm/controllers/endpointslice"
 	"minikcm.dev/minikcm/controllers/env"
@@ -54,6 +55,7 @@ func Descriptors() []Descriptor {
 		{Name: job.Name, Aliases: []string{"job"}, New: constructor(job.New)},
 		{Name: cronjob.Name, Aliases: []string{"cronjob"}, New: constructor(cronjob.New)},
 		{Name: ttlafterfinished.Name, Aliases: []string{"ttl-after-finished"}, New: constructor(ttlafterfinished.New)},
+		{Name: disruption.Name, Aliases: []string{"disruption"}, New: constructor(disruption.New)},
 		{Name: endpointslice.Name, Aliases: []string{"endpointslice"}, New: constructor(endpointslice.New)},
 		{Name: endpoints.Name, Aliases: []string{"endpoint"}, New: constructor(endpoints.New)},
 		{Name: garbagecollector.Name, Aliases: []string{"garbagecollector"}, New: constructor(garbagecollector.New)},

@@ -1,0 +1,198 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/watchcache"
+)
+
+const (
+	// maxDisruptedPods bounds the evictions of a budget that are under way.
+	maxDisruptedPods = 2000
+	// retryProcessing is after how many seconds to ask again for a budget that its
+	// controller has not looked at yet.
+	retryProcessing = 10
+	cannotEvict     = "Cannot evict pod as it would violate the pod's disruption budget."
+)
+
+var budgetsResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
+
+// evict takes the disruption of the request's pod from its PodDisruptionBudget and
+// announces it in the pod's conditions; the deletion follows. An error says why the pod
+// may not be evicted now (Kubernetes documentation, "API-initiated Eviction").
+func (rq *request) evict(ctx context.Context, dryRun bool) error {
+	obj, err := rq.objects.Get(ctx, rq.key(), rq.Name)
+	if err != nil {
+		return err
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return errNotFoundPath()
+	}
+	if !goesAnyway(pod) {
+		budget, err := rq.budgetOf(ctx, pod)
+		if err != nil {
+			return err
+		}
+		if budget != nil {
+			if err := rq.takeDisruption(ctx, budget, pod, dryRun); err != nil {
+				return err
+			}
+		}
+	}
+	if dryRun || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return nil
+	}
+	return rq.announceEviction(ctx)
+}
+
+// goesAnyway reports whether a pod's end disrupts nothing.
+func goesAnyway(pod *corev1.Pod) bool {
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending:
+		return true
+	}
+	return pod.DeletionTimestamp != nil
+}
+
+// budgetOf returns the budget that selects the pod, or nil.
+func (rq *request) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.PodDisruptionBudget, error) {
+	budgets := rq.server.stored[budgetsResource]
+	list, err := budgets.Cache().List(ctx, watchcache.ListOptions{
+		Prefix: budgets.Prefix(pod.Namespace), Match: watchcache.Consistent, Label: labels.Everything(), Field: fields.Everything(),
+	})
+	if err != nil {
+		return nil, storage.Translate(err, budgetsResource.GroupResource(), "")
+	}
+	var found *policyv1.PodDisruptionBudget
+	for _, entry := range list.Entries {
+		budget, ok := entry.Object.(*policyv1.PodDisruptionBudget)
+		if !ok {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err != nil || !selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		if found != nil {
+			return nil, newStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError,
+				"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
+		}
+		found = budget
+	}
+	return found, nil
+}
+
+// takeDisruption counts the pod's disruption in the budget's status, if there is one
+// left. Its controller takes the note back when the pod has gone.
+func (rq *request) takeDisruption(ctx context.Context, budget *policyv1.PodDisruptionBudget, pod *corev1.Pod, dryRun bool) error {
+	if goesUnhealthy(budget, pod) {
+		return nil
+	}
+	budgets := rq.server.stored[budgetsResource]
+	change := func(current runtime.Object) (runtime.Object, error) {
+		now := metav1.NewTime(rq.server.opts.Clock.Now())
+		return grantDisruption(current.(*policyv1.PodDisruptionBudget), pod.Name, now)
+	}
+	result, err := budgets.Update(ctx, budgets.Key(budget.Namespace, budget.Name), budget.Name, change, storage.UpdateOptions{DryRun: dryRun})
+	if apierrors.IsNotFound(err) {
+		return nil // The budget has gone: nothing forbids it any more.
+	}
+	if err == nil && !dryRun && !result.Unchanged {
+		rq.recordOther(budgetsResource, "status", result.Object)
+	}
+	return err
+}
+
+// goesUnhealthy reports whether the budget's policy lets a pod go because it is not
+// healthy (KEP-3017).
+func goesUnhealthy(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			return false
+		}
+	}
+	if policy := budget.Spec.UnhealthyPodEvictionPolicy; policy != nil && *policy == policyv1.AlwaysAllow {
+		return true
+	}
+	return budget.Status.CurrentHealthy >= budget.Status.DesiredHealthy && budget.Status.DesiredHealthy > 0
+}
+
+// grantDisruption returns the budget with one disruption less, or why there is none.
+func grantDisruption(budget *policyv1.PodDisruptionBudget, pod string, now metav1.Time) (*policyv1.PodDisruptionBudget, error) {
+	status := &budget.Status
+	switch {
+	case status.ObservedGeneration < budget.Generation:
+		return nil, tooManyDisruptions(retryProcessing, fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name))
+	case status.DisruptionsAllowed < 0:
+		return nil, apierrors.NewForbidden(budgetsResource.GroupResource(), budget.Name, fmt.Errorf("pdb disruptions allowed is negative"))
+	case len(status.DisruptedPods) > maxDisruptedPods:
+		return nil, apierrors.NewForbidden(budgetsResource.GroupResource(), budget.Name, fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller")) //nolint:staticcheck // the API's text
+	case status.DisruptionsAllowed == 0:
+		return nil, tooManyDisruptions(0, fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, status.DesiredHealthy, status.CurrentHealthy))
+	}
+	granted := budget.DeepCopy()
+	granted.Status.DisruptionsAllowed--
+	if granted.Status.DisruptionsAllowed == 0 {
+		setDisruptionAllowed(&granted.Status, now)
+	}
+	if granted.Status.DisruptedPods == nil {
+		granted.Status.DisruptedPods = map[string]metav1.Time{}
+	}
+	granted.Status.DisruptedPods[pod] = now
+	return granted, nil
+}
+
+// setDisruptionAllowed writes into the conditions that no disruption is left.
+func setDisruptionAllowed(status *policyv1.PodDisruptionBudgetStatus, now metav1.Time) {
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		if c.Type == policyv1.DisruptionAllowedCondition && c.Status != metav1.ConditionFalse {
+			c.Status, c.Reason, c.LastTransitionTime = metav1.ConditionFalse, policyv1.InsufficientPodsReason, now
+		}
+	}
+}
+
+func tooManyDisruptions(retryAfter int, cause string) error {
+	err := apierrors.NewTooManyRequests(cannotEvict, retryAfter)
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: cause})
+	return err
+}
+
+// announceEviction says in the pod's conditions why it is about to go (KEP-3329).
+func (rq *request) announceEviction(ctx context.Context) error {
+	change := func(current runtime.Object) (runtime.Object, error) {
+		pod := current.DeepCopyObject().(*corev1.Pod)
+		condition := corev1.PodCondition{
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation,
+			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting", LastTransitionTime: rq.server.now(),
+		}
+		for i := range pod.Status.Conditions {
+			if c := &pod.Status.Conditions[i]; c.Type == condition.Type {
+				if c.Status == condition.Status {
+					condition.LastTransitionTime = c.LastTransitionTime
+				}
+				*c = condition
+				return pod, nil
+			}
+		}
+		pod.Status.Conditions = append(pod.Status.Conditions, condition)
+		return pod, nil
+	}
+	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, storage.UpdateOptions{})
+	if err == nil && !result.Unchanged {
+		rq.recordOther(rq.GVR, "status", result.Object)
+	}
+	return err
+}

@@ -1,0 +1,175 @@
+package disruption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	policylisters "k8s.io/client-go/listers/policy/v1"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Name is the controller's name, as upstream has it.
+const Name = "disruption-controller"
+
+// Controller keeps the status of budgets. The keys of its first loop are budgets, of
+// its second, pods whose disruption has been announced.
+type Controller struct {
+	clock    clock.Clock
+	budgets  policylisters.PodDisruptionBudgetLister
+	pods     corelisters.PodLister
+	scales   *scales
+	executor plan.Executor
+	loop     *loop.Loop
+	stale    *loop.Loop
+}
+
+// New returns a controller that is not yet running.
+func New(_ context.Context, e *env.Env) (*Controller, error) {
+	client, config, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	apps := e.Informers.Apps().V1()
+	budgets, pods := e.Informers.Policy().V1().PodDisruptionBudgets(), e.Informers.Core().V1().Pods()
+	// The informers must be asked for before they are started.
+	replicaSets, deployments := apps.ReplicaSets().Informer(), apps.Deployments().Informer()
+	c := &Controller{
+		clock: e.Clock, budgets: budgets.Lister(), pods: pods.Lister(),
+		executor: plan.Executor{
+			Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Writer: plan.NewWriter(client), Recorder: e.Recorder.For("controllermanager"),
+		},
+	}
+	if c.scales, err = newScales(config, apps.ReplicaSets().Lister(), apps.Deployments().Lister()); err != nil {
+		return nil, err
+	}
+	c.loop = loop.New(e.Loop(Name, 1), loop.Func(c.reconcile))
+	c.stale = loop.New(e.Loop(Name+"-stale-pod-disruption", 1), loop.Func(c.reconcilePod))
+	c.loop.Watch(budgets.Informer(), loop.Self)
+	c.loop.Watch(pods.Informer(), c.wakeForPod)
+	c.loop.Watch(replicaSets, nobody)
+	c.loop.Watch(deployments, nobody)
+	c.stale.Watch(pods.Informer(), wakeAnnounced)
+	return c, nil
+}
+
+// nobody is woken: the loop only waits until what it reads is there.
+func nobody(loop.Event) []types.NamespacedName { return nil }
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stale := make(chan error, 1)
+	go func() {
+		defer cancel()
+		stale <- c.stale.Run(ctx)
+	}()
+	err := c.loop.Run(ctx)
+	cancel()
+	return errors.Join(err, <-stale)
+}
+
+// Stats returns what the controller's loop has done so far.
+func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
+
+// wakeForPod wakes the budgets that select the pod, or did before.
+func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
+	keys := c.budgetsOf(ev.Object)
+	if ev.Old != nil && !reflect.DeepEqual(ev.Old.GetLabels(), ev.Object.GetLabels()) {
+		keys = append(keys, c.budgetsOf(ev.Old)...)
+	}
+	return keys
+}
+
+func (c *Controller) budgetsOf(pod metav1.Object) []types.NamespacedName {
+	budgets, err := c.budgets.PodDisruptionBudgets(pod.GetNamespace()).List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, budget := range budgets {
+		if selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector); err == nil && selector.Matches(labels.Set(pod.GetLabels())) {
+			keys = append(keys, types.NamespacedName{Namespace: budget.Namespace, Name: budget.Name})
+		}
+	}
+	return keys
+}
+
+func wakeAnnounced(ev loop.Event) []types.NamespacedName {
+	pod, ok := ev.Object.(*corev1.Pod)
+	if !ok || ev.Type == loop.Deleted || announced(pod) == nil {
+		return nil
+	}
+	return loop.Self(ev)
+}
+
+// reconcile brings a budget's status up to date.
+func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	budget, err := c.budgets.PodDisruptionBudgets(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil
+	}
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting PodDisruptionBudget %s: %w", key, err)
+	}
+	in, err := c.gather(ctx, budget)
+	if err != nil {
+		return loop.Result{}, err
+	}
+	p, decideErr := Decide(in, c.clock.Now())
+	c.executor.Tell(budget, p.Events)
+	if p.Status != nil {
+		update := *budget
+		update.Status = *p.Status
+		// A conflict means that an eviction was granted meanwhile: its event wakes the key.
+		err = plan.Settle(c.executor.WriteStatus(ctx, &update))
+	}
+	return loop.Result{RequeueAfter: p.RequeueAfter}, errors.Join(decideErr, err)
+}
+
+func (c *Controller) gather(ctx context.Context, budget *policyv1.PodDisruptionBudget) (Snapshot, error) {
+	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("reading the selector of PodDisruptionBudget %s/%s: %w", budget.Namespace, budget.Name, err)
+	}
+	pods, err := c.pods.Pods(budget.Namespace).List(selector)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("listing the pods of PodDisruptionBudget %s/%s: %w", budget.Namespace, budget.Name, err)
+	}
+	sizes, err := c.scales.of(ctx, pods)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return Snapshot{Budget: budget, Pods: pods, Scales: sizes}, nil
+}
+
+// reconcilePod withdraws an announcement that nothing followed.
+func (c *Controller) reconcilePod(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil
+	}
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting pod %s: %w", key, err)
+	}
+	p := TakeBack(pod, c.clock.Now())
+	if p.Status == nil {
+		return loop.Result{RequeueAfter: p.RequeueAfter}, nil
+	}
+	update := *pod
+	update.Status = *p.Status
+	return loop.Result{}, plan.Settle(c.executor.WriteStatus(ctx, &update))
+}

@@ -1,0 +1,126 @@
+package disruption
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/scale"
+	"k8s.io/utils/ptr"
+)
+
+// scales finds the size that a pod's controller asks for: that of a ReplicaSet's
+// Deployment, if it has one, or else what the controller's scale subresource says.
+type scales struct {
+	replicaSets appslisters.ReplicaSetLister
+	deployments appslisters.DeploymentLister
+	mapper      meta.RESTMapper
+	getter      scale.ScalesGetter
+}
+
+func newScales(config *rest.Config, replicaSets appslisters.ReplicaSetLister, deployments appslisters.DeploymentLister) (*scales, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the discovery client: %w", err)
+	}
+	cached := memory.NewMemCacheClient(client)
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
+	getter, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(cached))
+	if err != nil {
+		return nil, fmt.Errorf("making the scale client: %w", err)
+	}
+	return &scales{replicaSets: replicaSets, deployments: deployments, mapper: mapper, getter: getter}, nil
+}
+
+// of returns the sizes of the controllers of pods, by the UID that the pods name.
+func (s *scales) of(ctx context.Context, pods []*corev1.Pod) (map[types.UID]int32, error) {
+	sizes := map[types.UID]int32{}
+	for _, pod := range pods {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil {
+			continue
+		}
+		if _, known := sizes[ref.UID]; known {
+			continue
+		}
+		owner, size, found, err := s.find(ctx, pod.Namespace, ref)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			continue
+		}
+		// Several ReplicaSets of one Deployment are one controller: what counts is the
+		// Deployment's size, once.
+		if _, counted := sizes[owner]; counted && owner != ref.UID {
+			size = 0
+		} else if owner != ref.UID {
+			sizes[owner] = size
+		}
+		sizes[ref.UID] = size
+	}
+	return sizes, nil
+}
+
+func (s *scales) find(ctx context.Context, namespace string, ref *metav1.OwnerReference) (owner types.UID, size int32, found bool, err error) {
+	if ref.Kind == "ReplicaSet" && ref.APIVersion == "apps/v1" {
+		return s.ofReplicaSet(namespace, ref)
+	}
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil {
+		return "", 0, false, nil //nolint:nilerr // nobody's controller, as upstream sees it
+	}
+	mapping, err := s.mapper.RESTMapping(schema.GroupKind{Group: gv.Group, Kind: ref.Kind}, gv.Version)
+	if meta.IsNoMatchError(err) {
+		return "", 0, false, nil
+	}
+	if err != nil {
+		return "", 0, false, fmt.Errorf("finding the resource of %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	got, err := s.getter.Scales(namespace).Get(ctx, mapping.Resource.GroupResource(), ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", 0, false, nil
+	}
+	if err != nil {
+		return "", 0, false, fmt.Errorf("getting the scale of %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
+	}
+	if got.UID != ref.UID {
+		return "", 0, false, nil
+	}
+	return ref.UID, got.Spec.Replicas, true, nil
+}
+
+func (s *scales) ofReplicaSet(namespace string, ref *metav1.OwnerReference) (types.UID, int32, bool, error) {
+	rs, err := s.replicaSets.ReplicaSets(namespace).Get(ref.Name)
+	if err != nil || rs.UID != ref.UID {
+		return "", 0, false, ignoreMissing(err)
+	}
+	above := metav1.GetControllerOfNoCopy(rs)
+	if above == nil || above.Kind != "Deployment" {
+		return rs.UID, ptr.Deref(rs.Spec.Replicas, 1), true, nil
+	}
+	d, err := s.deployments.Deployments(namespace).Get(above.Name)
+	if err != nil || d.UID != above.UID {
+		return "", 0, false, ignoreMissing(err)
+	}
+	return d.UID, ptr.Deref(d.Spec.Replicas, 1), true, nil
+}
+
+// ignoreMissing takes what is not there for no error.
+func ignoreMissing(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

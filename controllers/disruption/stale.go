@@ -1,0 +1,44 @@
+package disruption
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// TakeBack decides about a pod whose disruption has been announced by its condition
+// DisruptionTarget. If the pod still lives when deletionTimeout is over, the condition
+// is withdrawn.
+func TakeBack(pod *corev1.Pod, now time.Time) plan.Plan[corev1.PodStatus] {
+	condition := announced(pod)
+	if condition == nil {
+		return plan.Plan[corev1.PodStatus]{}
+	}
+	if left := condition.LastTransitionTime.Add(deletionTimeout).Sub(now); left > 0 {
+		return plan.Plan[corev1.PodStatus]{RequeueAfter: left}
+	}
+	status := pod.Status.DeepCopy()
+	for i := range status.Conditions {
+		if c := &status.Conditions[i]; c.Type == corev1.DisruptionTarget {
+			c.Status, c.LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(now)
+			c.ObservedGeneration = pod.Generation
+		}
+	}
+	return plan.Plan[corev1.PodStatus]{Status: status}
+}
+
+// announced returns the condition of a living pod that says that it is to go.
+func announced(pod *corev1.Pod) *corev1.PodCondition {
+	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return nil
+	}
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
