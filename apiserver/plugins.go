@@ -58,8 +58,8 @@ func (s *Server) newAdmission() admission.Chain {
 func lookup[T runtime.Object](ctx context.Context, objects *storage.Objects, namespace, name string) (T, error) {
 	var none T
 	key := objects.Key(namespace, name)
-	if entry, _, err := objects.Cache().Get(ctx, key, 0); err == nil && entry != nil {
-		if obj, ok := entry.Object.(T); ok {
+	if known, err := objects.Known(ctx, key); err == nil {
+		if obj, ok := known.(T); ok {
 			return obj, nil
 		}
 	}

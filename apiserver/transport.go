@@ -120,6 +120,12 @@ func (t *memoryTransport) stream(ctx context.Context, req *http.Request) (*http.
 	go func() {
 		defer cancel()
 		defer w.finish()
+		defer func() {
+			// A client that has gone must not take what it got for all there was.
+			if err := ctx.Err(); err != nil {
+				w.pipe.abort(err)
+			}
+		}()
 		defer stop()
 		t.server.handler.ServeHTTP(w, in)
 	}()

@@ -142,7 +142,6 @@ func TestCloseEndsWatches(t *testing.T) {
 			all = append(all, must(maps.Watch(h.ctx, metav1.ListOptions{}))(t))
 		}
 		resp := h.open(h.ctx, cfg, "GET", "/api/v1/configmaps?watch=true", "")
-		defer resp.Body.Close() //nolint:errcheck // at its end
 		must(maps.Create(h.ctx, configMap("a"), metav1.CreateOptions{}))(t)
 		for _, w := range all {
 			h.want(t, w, watch.Added, "a")
@@ -152,6 +151,7 @@ func TestCloseEndsWatches(t *testing.T) {
 			h.ended(t, w)
 		}
 		data, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close() // the end is in flight until then
 		if err != nil || strings.Count(string(data), "\n") != 1 {
 			t.Fatalf("the stream's end: %v\n%s", err, data)
 		}
@@ -190,7 +190,8 @@ func TestClientsThatGo(t *testing.T) {
 				t.Fatal(line.Err())
 			}
 			cancel()
-			if _, err := io.Copy(io.Discard, resp.Body); err == nil {
+			// Over HTTP/1.1 the client may see the server's end of the connection first.
+			if _, err := io.Copy(io.Discard, resp.Body); err == nil && len(cfg.NextProtos) == 0 {
 				t.Fatal("a watch that was cancelled ends as if complete")
 			}
 			if err := resp.Body.Close(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,6 +46,8 @@ type Objects struct {
 	decoder *codec.Decoder
 	cache   *watchcache.Cache
 	reserve Reserve
+	// written is the newest revision that this process has written.
+	written atomic.Int64
 }
 
 // New returns the objects of one resource. Its watch cache starts on first use.
@@ -70,6 +73,27 @@ func New(cfg Config) *Objects {
 
 // Close stops the watch cache.
 func (o *Objects) Close() { o.cache.Close() }
+
+// committed notes a revision that this process has written.
+func (o *Objects) committed(revision int64) {
+	for {
+		newest := o.written.Load()
+		if revision <= newest || o.written.CompareAndSwap(newest, revision) {
+			break
+		}
+	}
+	o.cache.Committed(revision)
+}
+
+// Known returns the cache's copy of an object, nil if there is none: not older than
+// anything that this process has written.
+func (o *Objects) Known(ctx context.Context, key string) (runtime.Object, error) {
+	entry, _, err := o.cache.Get(ctx, key, o.written.Load())
+	if err != nil || entry == nil {
+		return nil, err
+	}
+	return entry.Object, nil
+}
 
 // Cache is the resource's watch cache.
 func (o *Objects) Cache() *watchcache.Cache { return o.cache }
@@ -217,7 +241,7 @@ func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj ru
 		cancel()
 		return nil, err
 	}
-	o.cache.Committed(revision)
+	o.committed(revision)
 	return WithRevision(obj, revision), nil
 }
 

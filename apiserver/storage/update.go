@@ -157,7 +157,7 @@ func (o *Objects) remove(ctx context.Context, key string, last runtime.Object, r
 	if err != nil {
 		return Result{}, err
 	}
-	o.cache.Committed(deleted)
+	o.committed(deleted)
 	return Result{Object: WithRevision(last, deleted), Revision: deleted, Deleted: true}, nil
 }
 
@@ -175,7 +175,7 @@ func revisionOf(obj runtime.Object) int64 {
 func (o *Objects) Remove(ctx context.Context, key string, revision int64) (int64, error) {
 	deleted, err := o.store.Delete(ctx, key, revision)
 	if err == nil {
-		o.cache.Committed(deleted)
+		o.committed(deleted)
 	}
 	return deleted, err
 }
