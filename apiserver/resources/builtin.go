@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,7 +13,13 @@ import (
 // anew at each call, from literals only, so that a cluster's start does not wait
 // for it.
 func Builtin() *Table {
-	return NewTable(
+	return NewTable(slices.Concat(
+		coreRows(), workloadRows(), networkRows(), storageRows(), authorizationRows(), admissionRows(), clusterRows(), deviceRows(),
+	)...)
+}
+
+func coreRows() []*Resource {
+	return []*Resource{
 		bindingRow(),
 		configMapRow().shown(columns.ConfigMap()),
 		endpointsRow().shown(columns.Endpoints()),
@@ -29,66 +36,92 @@ func Builtin() *Table {
 		secretRow().shown(columns.Secret()),
 		serviceRow().shown(columns.Service()),
 		serviceAccountRow().shown(columns.ServiceAccount()),
+	}
+}
 
+// workloadRows are apps, autoscaling, batch and policy.
+func workloadRows() []*Resource {
+	return []*Resource{
 		controllerRevisionRow().shown(columns.ControllerRevision()),
 		daemonSetRow().shown(columns.DaemonSet()),
 		deploymentRow().shown(columns.Deployment()),
 		replicaSetRow().shown(columns.ReplicaSet()),
 		statefulSetRow().shown(columns.StatefulSet()),
-
 		horizontalPodAutoscalerRow().shown(columns.HorizontalPodAutoscaler()),
 		horizontalPodAutoscalerV1Row().shownAsStored(columns.HorizontalPodAutoscaler()),
-
 		cronJobRow().shown(columns.CronJob()),
 		jobRow().shown(columns.Job()),
+		podDisruptionBudgetRow().shown(columns.PodDisruptionBudget()),
+	}
+}
 
-		certificateSigningRequestRow().shown(columns.CertificateSigningRequest()),
-		clusterTrustBundleRow().shown(columns.ClusterTrustBundle()),
-		podCertificateRequestRow().shown(columns.PodCertificateRequest()),
-
+func networkRows() []*Resource {
+	return []*Resource{
+		endpointSliceRow().shown(columns.EndpointSlice()),
 		ingressRow().shown(columns.Ingress()),
 		ingressClassRow().shown(columns.IngressClass()),
 		ipAddressRow().shown(columns.IPAddress()),
 		networkPolicyRow().shown(columns.NetworkPolicy()),
 		serviceCIDRRow().shown(columns.ServiceCIDR()),
+	}
+}
 
-		podDisruptionBudgetRow().shown(columns.PodDisruptionBudget()),
-
-		clusterRoleRow(),
-		clusterRoleBindingRow().shown(columns.ClusterRoleBinding()),
-		roleRow(),
-		roleBindingRow().shown(columns.RoleBinding()),
-
+func storageRows() []*Resource {
+	return []*Resource{
 		csiDriverRow().shown(columns.CSIDriver()),
 		csiNodeRow().shown(columns.CSINode()),
 		csiStorageCapacityRow().shown(columns.CSIStorageCapacity()),
 		storageClassRow().shown(columns.StorageClass()),
 		volumeAttachmentRow().shown(columns.VolumeAttachment()),
 		volumeAttributesClassRow().shown(columns.VolumeAttributesClass()),
+	}
+}
 
-		runtimeClassRow().shown(columns.RuntimeClass()),
+// authorizationRows are RBAC and certificates.
+func authorizationRows() []*Resource {
+	return []*Resource{
+		clusterRoleRow(),
+		clusterRoleBindingRow().shown(columns.ClusterRoleBinding()),
+		roleRow(),
+		roleBindingRow().shown(columns.RoleBinding()),
+		certificateSigningRequestRow().shown(columns.CertificateSigningRequest()),
+		clusterTrustBundleRow().shown(columns.ClusterTrustBundle()),
+		podCertificateRequestRow().shown(columns.PodCertificateRequest()),
+	}
+}
 
+// admissionRows are what decides about requests: admission and flow control.
+func admissionRows() []*Resource {
+	return []*Resource{
 		mutatingAdmissionPolicyRow().shown(columns.MutatingAdmissionPolicy()),
 		mutatingAdmissionPolicyBindingRow().shown(columns.MutatingAdmissionPolicyBinding()),
 		mutatingWebhookConfigurationRow().shown(columns.MutatingWebhookConfiguration()),
 		validatingAdmissionPolicyRow().shown(columns.ValidatingAdmissionPolicy()),
 		validatingAdmissionPolicyBindingRow().shown(columns.ValidatingAdmissionPolicyBinding()),
 		validatingWebhookConfigurationRow().shown(columns.ValidatingWebhookConfiguration()),
-
 		flowSchemaRow().shown(columns.FlowSchema()),
 		priorityLevelConfigurationRow().shown(columns.PriorityLevelConfiguration()),
+	}
+}
 
+// clusterRows are the groups of one kind.
+func clusterRows() []*Resource {
+	return []*Resource{
+		runtimeClassRow().shown(columns.RuntimeClass()),
+		eventsEventRow().shown(columns.EventsV1Event()),
+		priorityClassRow().shown(columns.PriorityClass()),
+		leaseRow().shown(columns.Lease()),
+	}
+}
+
+func deviceRows() []*Resource {
+	return []*Resource{
 		deviceClassRow().shown(columns.DeviceClass()),
 		deviceTaintRuleRow().shown(columns.DeviceTaintRule()),
 		resourceClaimRow().shown(columns.ResourceClaim()),
 		resourceClaimTemplateRow().shown(columns.ResourceClaimTemplate()),
 		resourceSliceRow().shown(columns.ResourceSlice()),
-
-		eventsEventRow().shown(columns.EventsV1Event()),
-		priorityClassRow().shown(columns.PriorityClass()),
-		leaseRow().shown(columns.Lease()),
-		endpointSliceRow().shown(columns.EndpointSlice()),
-	)
+	}
 }
 
 // shown gives a row its Table form.

@@ -171,6 +171,8 @@ type Subresource struct {
 	// UpdateAt is Update for a subresource that writes times. A row sets at most
 	// one of the two; with neither, the subresource is handled outside the table.
 	UpdateAt func(parent, sub runtime.Object, now time.Time) error
+	// Replicas is the path of what a scale sets in its parent; nil is spec.replicas.
+	Replicas []string
 	// Delete says that to create this subresource is to delete its parent, with the
 	// options that what is sent carries (eviction).
 	Delete func(sub runtime.Object) *metav1.DeleteOptions
