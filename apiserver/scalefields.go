@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"minikcm.dev/minikcm/apiserver/resources"
 )
 
 // scaleFields carry the ownership of the number of replicas between an object and
@@ -20,8 +22,19 @@ type scaleFields struct{ handler *managedfields.ScaleHandler }
 func (rq *request) newScaleFields(parent runtime.Object) scaleFields {
 	gv := rq.row.GroupVersion()
 	return scaleFields{managedfields.NewScaleHandler(managedFieldsOf(parent), gv, managedfields.ResourcePathMappings{
-		gv.String(): fieldpath.MakePathOrDie("spec", "replicas"),
+		gv.String(): replicasPath(rq.sub),
 	})}
+}
+
+func replicasPath(sub *resources.Subresource) fieldpath.Path {
+	if sub.Replicas == nil {
+		return fieldpath.MakePathOrDie("spec", "replicas")
+	}
+	path := make(fieldpath.Path, len(sub.Replicas))
+	for i := range sub.Replicas {
+		path[i] = fieldpath.PathElement{FieldName: &sub.Replicas[i]}
+	}
+	return path
 }
 
 // show writes into a scale, a private copy, who owns its fields.

@@ -30,6 +30,7 @@ func (v *oneVersion) subresources() []resources.Subresource {
 			New:              func() runtime.Object { return &autoscalingv1.Scale{} },
 			Get:              func(parent runtime.Object) (runtime.Object, error) { return scaleOf(s, parent) },
 			Update:           func(parent, sub runtime.Object) error { return rescale(s, parent, sub) },
+			Replicas:         steps(s.SpecReplicasPath),
 		})
 	}
 	return all
