@@ -13,7 +13,7 @@ import (
 )
 
 // writesOf runs a shipped scenario and returns what was written by whom and when,
-// each thing once, without the events.
+// each thing once, without events and heartbeats.
 func writesOf(t *testing.T, name string, seed uint64, normal func(string) string) []string {
 	t.Helper()
 	found, err := Find(name)
@@ -46,7 +46,7 @@ func writesOf(t *testing.T, name string, seed uint64, normal func(string) string
 	}
 	var lines []string
 	for _, w := range cluster.Writes().Writes(nil) {
-		if w.Resource.Resource == "events" {
+		if w.Resource.Resource == "events" || w.Resource.Resource == "leases" {
 			continue
 		}
 		lines = append(lines, normal(fmt.Sprintf("%v %s %s %s %s/%s/%s %s", w.Time.Sub(minikcm.DefaultClockStart), w.Actor, w.UserAgent,
@@ -60,7 +60,8 @@ func writesOf(t *testing.T, name string, seed uint64, normal func(string) string
 // same objects, with the same names and UIDs, at the same times. What several
 // controllers do at one instant they do side by side, as in every cluster: left open
 // is the order within an instant, how many updates of a status it takes, how events
-// are called, and which of several pods that wait gets which node. The latter says
+// are called, when nodes renew their leases, and which of several waiting pods gets
+// which node. The latter says
 // whose pods are lost in node-loss.
 func TestSameSeedSameWrites(t *testing.T) {
 	t.Parallel()
