@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,9 @@ type Reconciler struct {
 	executor     plan.Executor
 	expectations *owned.Expectations
 
+	// decide is Decide, but for tests that plant mistakes in it.
+	decide func(Snapshot, time.Time) (Plan, error)
+
 	mu       sync.Mutex
 	failures map[types.UID]Failures
 }
@@ -46,7 +50,8 @@ type Reconciler struct {
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, jobs: batchlisters.NewJobLister(s.Jobs),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), failures: map[types.UID]Failures{},
+		executor: s.Executor, expectations: owned.NewExpectations(s.Clock),
+		decide: Decide, failures: map[types.UID]Failures{},
 	}
 	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
 	var err error
@@ -68,7 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if met, left := r.expectations.Met(job.UID); !met {
 		return loop.Result{RequeueAfter: left}, nil
 	}
-	p, err := Decide(Snapshot{Job: job, Pods: r.pods.Candidates(job), Failures: r.known(job.UID)}, r.clock.Now())
+	p, err := r.decide(Snapshot{Job: job, Pods: r.pods.Candidates(job), Failures: r.known(job.UID)}, r.clock.Now())
 	if err != nil {
 		return loop.Result{}, err
 	}

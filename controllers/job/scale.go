@@ -45,8 +45,11 @@ func (t *tally) scale() int {
 		if len(spare) > burst && !suspended(t.job) {
 			spare = spare[:burst]
 		}
-		// Without the finalizer their end is not taken for a failure.
-		t.plan.Actions = append(t.plan.Actions, unpin(spare), deletion(spare))
+		// Without the finalizer their end is not taken for a failure. One that has
+		// come to its end meanwhile must be counted.
+		released := unpin(spare)
+		released.Unchanged = true
+		t.plan.Actions = append(t.plan.Actions, released, deletion(spare))
 		t.gone(spare)
 		return active - len(spare)
 	}

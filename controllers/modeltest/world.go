@@ -189,7 +189,8 @@ func (w *World) replace(updated, old plan.Object) plan.Object {
 	return clone(updated)
 }
 
-// Patch applies a strategic merge patch, in which a UID is a precondition.
+// Patch applies a strategic merge patch, in which a UID and a resourceVersion are
+// preconditions.
 func (w *World) Patch(_ context.Context, o plan.Object, patch []byte) (plan.Object, error) {
 	old, err := w.find(o)
 	if err != nil {
@@ -209,6 +210,9 @@ func (w *World) Patch(_ context.Context, o plan.Object, patch []byte) (plan.Obje
 	}
 	if updated.GetUID() != old.GetUID() {
 		return nil, apierrors.NewConflict(resourceOf(o), o.GetName(), errors.New("the UID is another one"))
+	}
+	if updated.GetResourceVersion() != old.GetResourceVersion() {
+		return nil, apierrors.NewConflict(resourceOf(o), o.GetName(), errors.New("the object has been modified"))
 	}
 	return w.replace(updated, old), nil
 }

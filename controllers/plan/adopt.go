@@ -42,6 +42,7 @@ func (r *run) ownerLives(ctx context.Context) error {
 type metadataPatch struct {
 	Metadata struct {
 		UID              types.UID `json:"uid"`
+		ResourceVersion  string    `json:"resourceVersion,omitempty"`
 		OwnerReferences  []any     `json:"ownerReferences,omitempty"`
 		Finalizers       []string  `json:"finalizers,omitempty"`
 		DeleteFinalizers []string  `json:"$deleteFromPrimitiveList/finalizers,omitempty"`
@@ -83,18 +84,25 @@ func (r *run) release(ctx context.Context, o Object, finalizers []string) error 
 }
 
 // unpin takes finalizers out. An object that has gone has none.
-func (r *run) unpin(ctx context.Context, o Object, finalizers []string) (Object, error) {
+func (r *run) unpin(ctx context.Context, o Object, action Action) (Object, error) {
 	var p metadataPatch
-	p.Metadata.DeleteFinalizers = finalizers
+	p.Metadata.DeleteFinalizers = action.Finalizers
+	if action.Unchanged {
+		p.Metadata.ResourceVersion = o.GetResourceVersion()
+	}
 	patch, err := p.encode(o)
 	if err != nil {
 		return nil, err
 	}
 	written, err := r.Writer.Patch(ctx, o, patch)
-	if err != nil {
+	switch {
+	case err == nil:
+		return written, nil
+	case action.Unchanged && apierrors.IsConflict(err):
+		return nil, err
+	default:
 		return nil, unlessGone(err)
 	}
-	return written, nil
 }
 
 func unlessGone(err error) error {

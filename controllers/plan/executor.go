@@ -202,7 +202,7 @@ func (r *run) write(ctx context.Context, action Action, o Object) (Object, error
 	case Release:
 		return nil, r.release(ctx, o, action.Finalizers)
 	case Unpin:
-		return r.unpin(ctx, o, action.Finalizers)
+		return r.unpin(ctx, o, action)
 	default:
 		return nil, fmt.Errorf("no such verb: %q", action.Verb)
 	}

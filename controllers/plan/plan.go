@@ -61,6 +61,9 @@ type Action struct {
 	// Finalizers are put into what is adopted, and taken out of what is released
 	// or unpinned.
 	Finalizers []string
+	// Unchanged unpins only what is still the version that the plan was made of;
+	// else it fails as stale.
+	Unchanged bool
 	// Succeeded and Failed are reported of each object; nil: nothing is.
 	Succeeded, Failed *Event
 }
