@@ -144,9 +144,6 @@ func retryAfter(status *metav1.Status) int {
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		return int(status.Details.RetryAfterSeconds)
 	}
-	if status.Code == http.StatusTooManyRequests {
-		return 1
-	}
 	return 0
 }
 
