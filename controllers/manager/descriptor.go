@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"minikcm.dev/minikcm/controllers/cronjob"
+	"minikcm.dev/minikcm/controllers/daemonset"
 	"minikcm.dev/minikcm/controllers/deployment"
 	"minikcm.dev/minikcm/controllers/disruption"
 	"minikcm.dev/minikcm/controllers/endpoints"
@@ -51,6 +52,7 @@ func Descriptors() []Descriptor {
 		{Name: rootca.Name, Aliases: []string{"root-ca-cert-publisher"}, New: constructor(rootca.New)},
 		{Name: deployment.Name, Aliases: []string{"deployment"}, New: constructor(deployment.New)},
 		{Name: replicaset.Name, Aliases: []string{"replicaset"}, New: constructor(replicaset.New)},
+		{Name: daemonset.Name, Aliases: []string{"daemonset"}, New: constructor(daemonset.New)},
 		{Name: statefulset.Name, Aliases: []string{"statefulset"}, New: constructor(statefulset.New)},
 		{Name: job.Name, Aliases: []string{"job"}, New: constructor(job.New)},
 		{Name: cronjob.Name, Aliases: []string{"cronjob"}, New: constructor(cronjob.New)},

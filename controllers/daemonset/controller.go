@@ -1,0 +1,48 @@
+package daemonset
+
+import (
+	"context"
+
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Name is the controller's name, as upstream has it.
+const Name = "daemonset-controller"
+
+// workers is how many DaemonSets are reconciled at once, as upstream's default.
+const workers = 2
+
+// Controller runs DaemonSets. Its keys are DaemonSets.
+type Controller struct{ loop *loop.Loop }
+
+// New returns a controller that is not yet running.
+func New(_ context.Context, e *env.Env) (*Controller, error) {
+	client, _, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	apps, core := e.Informers.Apps().V1(), e.Informers.Core().V1()
+	sets, revisions := apps.DaemonSets().Informer(), apps.ControllerRevisions().Informer()
+	pods, nodes := core.Pods().Informer(), core.Nodes().Informer()
+	r, err := NewReconciler(Sources{
+		Clock: e.Clock, DaemonSets: sets.GetIndexer(), Pods: pods.GetIndexer(), Revisions: revisions.GetIndexer(), Nodes: nodes.GetIndexer(),
+		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{loop: loop.New(e.Loop(Name, workers), r)}
+	c.loop.Watch(sets, r.OnDaemonSet)
+	c.loop.Watch(revisions, r.OnRevision)
+	c.loop.Watch(pods, r.OnPod)
+	c.loop.Watch(nodes, r.OnNode)
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
+
+// Stats returns what the controller's loop has done so far.
+func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }

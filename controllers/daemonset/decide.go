@@ -1,0 +1,88 @@
+package daemonset
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Kind is what this controller's owners are.
+var Kind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
+
+// burst is how many pods one plan creates or deletes at most, as upstream's.
+const burst = 250
+
+// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+type Snapshot struct {
+	DaemonSet *appsv1.DaemonSet
+	// Pods and Revisions are those that it controls, and those of its namespace that
+	// nobody does.
+	Pods      []*corev1.Pod
+	Revisions []*appsv1.ControllerRevision
+	// Nodes are all nodes.
+	Nodes []*corev1.Node
+	// Failures is what the last Plan said of them.
+	Failures Failures
+}
+
+// Plan is what is to be done about a DaemonSet.
+type Plan struct {
+	plan.Plan[appsv1.DaemonSetStatus]
+	// Failures are to be remembered for the next decision.
+	Failures Failures
+}
+
+// Decide says what brings a pod to each node that is to have one, or the next step
+// of an update, and what the status is
+// (https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/). The caller
+// sees to it that the snapshot has its own earlier writes.
+func Decide(in Snapshot, now time.Time) (Plan, error) {
+	d := in.DaemonSet
+	if d.DeletionTimestamp != nil {
+		return Plan{}, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+	if err != nil {
+		return Plan{}, fmt.Errorf("reading the selector of DaemonSet %s/%s: %w", d.Namespace, d.Name, err)
+	}
+	pods, records := owned.Claim(d, selector, in.Pods), owned.Claim(d, selector, in.Revisions)
+	revs, err := revise(d, records.Owned)
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{Failures: in.Failures.of(d)}
+	p.Actions = append(p.Actions, each(plan.Release, pods.Release)...)
+	p.Actions = append(p.Actions, each(plan.Adopt, pods.Adopt)...)
+	p.Actions = append(p.Actions, each(plan.Release, records.Release)...)
+	p.Actions = append(p.Actions, each(plan.Adopt, records.Adopt)...)
+	p.Actions = append(p.Actions, revs.actions...)
+	s := newStep(in, pods.Owned, revs, now)
+	s.failures = &p.Failures
+	s.manage()
+	if len(s.create)+len(s.remove) == 0 {
+		s.roll()
+	}
+	p.Actions = append(p.Actions, s.actions()...)
+	p.Actions = append(p.Actions, revs.surplus(pods.Owned)...)
+	p.Events = s.events
+	p.Status = s.count()
+	p.RequeueAfter = s.soonest
+	return p, nil
+}
+
+func each[T plan.Object](verb plan.Verb, objects []T) []plan.Action {
+	if len(objects) == 0 {
+		return nil
+	}
+	action := plan.Action{Verb: verb, Objects: make([]plan.Object, len(objects))}
+	for i, o := range objects {
+		action.Objects[i] = o
+	}
+	return []plan.Action{action}
+}

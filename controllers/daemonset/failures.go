@@ -1,0 +1,56 @@
+package daemonset
+
+import (
+	"maps"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// A failed pod is replaced after a delay that doubles with each that fails on its
+// node, as upstream's.
+const (
+	baseDelay = time.Second
+	maxDelay  = 15 * time.Minute
+)
+
+// Failures are the replacements of failed pods of one generation of a DaemonSet, by
+// node. The zero value: there have been none.
+type Failures struct {
+	generation int64
+	nodes      map[string]failure
+}
+
+type failure struct {
+	last  time.Time
+	delay time.Duration
+}
+
+// of returns a copy, which is empty if it was of another generation.
+func (f Failures) of(d *appsv1.DaemonSet) Failures {
+	if f.generation != d.Status.ObservedGeneration {
+		return Failures{generation: d.Status.ObservedGeneration}
+	}
+	return Failures{generation: f.generation, nodes: maps.Clone(f.nodes)}
+}
+
+// wait returns how long the node's failed pod still has to be left; if it need not,
+// the next one's delay begins.
+func (f *Failures) wait(node string, now time.Time) time.Duration {
+	known, ok := f.nodes[node]
+	since := now.Sub(known.last)
+	switch {
+	case !ok || since > 2*maxDelay:
+		known.delay = baseDelay
+	case since < known.delay:
+		return known.delay - since
+	default:
+		known.delay = min(2*known.delay, maxDelay)
+	}
+	if f.nodes == nil {
+		f.nodes = map[string]failure{}
+	}
+	known.last = now
+	f.nodes[node] = known
+	return 0
+}

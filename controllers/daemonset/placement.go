@@ -1,0 +1,89 @@
+package daemonset
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+)
+
+// comparisonOperators lets tolerations compare numbers (KEP-5471), as the scheduler
+// does.
+const comparisonOperators = true
+
+// placement says which nodes are to have a pod: those that the template's node
+// name, selector and affinity allow and whose taints the pods tolerate. Whether
+// there is room is the scheduler's business.
+type placement struct {
+	nodeName    string
+	required    nodeaffinity.RequiredNodeAffinity
+	tolerations []corev1.Toleration
+}
+
+func placementOf(d *appsv1.DaemonSet) placement {
+	spec := &d.Spec.Template.Spec
+	return placement{
+		nodeName:    spec.NodeName,
+		required:    nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, spec.Affinity),
+		tolerations: tolerations(spec),
+	}
+}
+
+// on reports whether the node is to have a pod, and whether one that it has may
+// stay: a taint that keeps pods away does not drive them out unless it says so.
+func (p *placement) on(node *corev1.Node) (run, stay bool) {
+	if p.nodeName != "" && p.nodeName != node.Name {
+		return false, false
+	}
+	if match, err := p.required.Match(node); err != nil || !match {
+		return false, false
+	}
+	run, stay = true, true
+	for i := range node.Spec.Taints {
+		taint := &node.Spec.Taints[i]
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule || schedulinghelper.TolerationsTolerateTaint(klog.Logger{}, p.tolerations, taint, comparisonOperators) {
+			continue
+		}
+		run = false
+		stay = stay && taint.Effect != corev1.TaintEffectNoExecute
+	}
+	return run, stay
+}
+
+// tolerations returns the template's and those that every daemon pod has: a node's
+// daemons are to run even where and when nothing else does.
+func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
+	added := []corev1.Toleration{
+		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
+		{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
+		{Key: corev1.TaintNodeDiskPressure, Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodeMemoryPressure, Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodePIDPressure, Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
+	}
+	if spec.HostNetwork {
+		added = append(added, corev1.Toleration{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule})
+	}
+	all := make([]corev1.Toleration, len(spec.Tolerations), len(spec.Tolerations)+len(added))
+	copy(all, spec.Tolerations)
+	for _, one := range added {
+		one.Operator = corev1.TolerationOpExists
+		all = with(all, one)
+	}
+	return all
+}
+
+// with puts the toleration in the place of those for the same taint.
+func with(all []corev1.Toleration, one corev1.Toleration) []corev1.Toleration {
+	found := false
+	for i := range all {
+		if all[i].MatchToleration(&one) {
+			all[i], found = one, true
+		}
+	}
+	if !found {
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,56 @@
+package daemonset
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"minikcm.dev/minikcm/controllers/history"
+	"minikcm.dev/minikcm/controllers/owned"
+)
+
+// count returns the status that the nodes amount to. Of several pods on a node the
+// most senior one counts.
+func (s *step) count() *appsv1.DaemonSetStatus {
+	status := &appsv1.DaemonSetStatus{
+		ObservedGeneration:     s.d.Generation,
+		DesiredNumberScheduled: int32(s.desired),
+		CollisionCount:         s.d.Status.CollisionCount,
+		Conditions:             s.d.Status.Conditions,
+	}
+	for _, at := range s.sites {
+		switch {
+		case at.node == nil || len(at.pods) == 0:
+		case !at.run:
+			status.NumberMisscheduled++
+		default:
+			status.CurrentNumberScheduled++
+			pod := at.pods[0]
+			if owned.Ready(pod) {
+				status.NumberReady++
+				if s.available(pod) {
+					status.NumberAvailable++
+				}
+			}
+			if s.revs.updated(pod) {
+				status.UpdatedNumberScheduled++
+			}
+		}
+	}
+	status.NumberUnavailable = status.DesiredNumberScheduled - status.NumberAvailable
+	return status
+}
+
+// Conclude returns the DaemonSet to write with its new status, or nil if it has it
+// already. After a collision the name of the newest revision will be another one.
+func Conclude(d *appsv1.DaemonSet, p Plan, collided bool) *appsv1.DaemonSet {
+	update := *d // what the pointers in it lead to is not changed
+	switch {
+	case collided:
+		update.Status.CollisionCount = history.More(d.Status.CollisionCount)
+	case p.Status == nil || equality.Semantic.DeepEqual(*p.Status, d.Status):
+		return nil
+	default:
+		update.Status = *p.Status
+	}
+	return &update
+}

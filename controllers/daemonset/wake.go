@@ -1,0 +1,114 @@
+package daemonset
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/owned"
+)
+
+var controllerOf = loop.ControllerOf(Kind.GroupKind())
+
+// OnDaemonSet wakes the DaemonSet itself.
+func (r *Reconciler) OnDaemonSet(ev loop.Event) []types.NamespacedName {
+	r.expectations.ObserveOwner(ev)
+	if ev.Type == loop.Deleted {
+		r.remember(ev.Object.GetUID(), Failures{})
+	}
+	return loop.Self(ev)
+}
+
+// OnPod wakes the DaemonSet that controls a pod, or all that an orphan could belong
+// to.
+func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
+	r.expectations.Observe(ev)
+	pod, ok := ev.Object.(*corev1.Pod)
+	if !ok || !matters(ev, pod) {
+		return nil
+	}
+	return append(controllerOf(ev), r.adopters(ev)...)
+}
+
+// matters reports whether a DaemonSet would see the difference.
+func matters(ev loop.Event, pod *corev1.Pod) bool {
+	old, ok := ev.Old.(*corev1.Pod)
+	if !ok || old.ResourceVersion == pod.ResourceVersion {
+		return true
+	}
+	wasSince, wasReady := owned.ReadySince(old)
+	since, ready := owned.ReadySince(pod)
+	return wasReady != ready || !wasSince.Equal(since) ||
+		old.Status.Phase != pod.Status.Phase ||
+		old.Spec.NodeName != pod.Spec.NodeName ||
+		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
+		!maps.Equal(old.Labels, pod.Labels) ||
+		owned.ControllerUID(old) != owned.ControllerUID(pod)
+}
+
+// OnRevision wakes the DaemonSet that controls a ControllerRevision, or all that an
+// orphan could belong to.
+func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
+	r.expectations.Observe(ev)
+	return append(controllerOf(ev), r.adopters(ev)...)
+}
+
+// adopters returns the DaemonSets whose selector matches an orphan.
+func (r *Reconciler) adopters(ev loop.Event) []types.NamespacedName {
+	o := ev.Object
+	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(o) != nil || len(o.GetLabels()) == 0 {
+		return nil
+	}
+	all, err := r.daemonSets.DaemonSets(o.GetNamespace()).List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, d := range all {
+		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+		if err == nil && !selector.Empty() && selector.Matches(labels.Set(o.GetLabels())) {
+			keys = append(keys, loop.KeyOf(d))
+		}
+	}
+	return keys
+}
+
+// OnNode wakes the DaemonSets for which a node has come or gone or has changed so
+// that it is to have a pod now, or is not any more.
+func (r *Reconciler) OnNode(ev loop.Event) []types.NamespacedName {
+	node, ok := ev.Object.(*corev1.Node)
+	if !ok {
+		return nil
+	}
+	old, _ := ev.Old.(*corev1.Node)
+	if old != nil && maps.Equal(old.Labels, node.Labels) && equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) {
+		return nil
+	}
+	all, err := r.daemonSets.List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, d := range all {
+		if concerns(d, old, node) {
+			keys = append(keys, loop.KeyOf(d))
+		}
+	}
+	return keys
+}
+
+func concerns(d *appsv1.DaemonSet, old, node *corev1.Node) bool {
+	where := placementOf(d)
+	run, stay := where.on(node)
+	if old == nil {
+		return run || stay
+	}
+	ran, stayed := where.on(old)
+	return run != ran || stay != stayed
+}
