@@ -212,6 +212,10 @@ func TestCustomStorage(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
 	c.define(widgetDefinition)
+	definition, err := h.store.Get(h.ctx, "/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com", 0)
+	if err != nil || !strings.Contains(string(definition.Value), `"apiVersion":"apiextensions.k8s.io/v1beta1"`) {
+		t.Fatalf("stored: %v %v", definition, err)
+	}
 	c.create(widget("a", map[string]any{"size": int64(3)}))
 	kv, err := h.store.Get(h.ctx, "/registry/example.com/widgets/default/a", 0)
 	if err != nil {

@@ -31,6 +31,8 @@ func Row(scheme *runtime.Scheme) *resources.Resource {
 		Plural:           Resource.Resource,
 		ShortNames:       []string{"crd", "crds"},
 		Categories:       []string{"api-extensions"},
+		StoragePrefix:    Resource.Group + "/" + Resource.Resource,
+		Stored:           &storedForm,
 		New:              newObject,
 		NewList:          func() runtime.Object { return &apiextensionsv1.CustomResourceDefinitionList{} },
 		Strategy: resources.Strategy{

@@ -32,6 +32,9 @@ type Resource struct {
 	// StoragePrefix is the path beneath /registry/ that upstream's apiserver keeps
 	// the objects under, such as "services/specs"; it defaults to Plural.
 	StoragePrefix string
+	// Stored is the form that objects are kept in; nil is protobuf, and JSON for a
+	// custom kind.
+	Stored *StoredForm
 	// Storage converts between this version and the one that is stored, when
 	// another row stores this kind (events.k8s.io/v1 over v1).
 	Storage *StorageConversion
@@ -92,6 +95,12 @@ type StorageConversion struct {
 	// FieldLabels gives for each field label of this version the one of the stored
 	// version; others are the same in both.
 	FieldLabels map[string]string
+}
+
+// StoredForm turns objects into the bytes that are kept of them, and back.
+type StoredForm struct {
+	Encode func(obj runtime.Object) ([]byte, error)
+	Decode func(data []byte, into runtime.Object) error
 }
 
 // Via names a subresource of another row.

@@ -133,7 +133,7 @@ func (o *Objects) attrs(obj runtime.Object) (labels.Set, fields.Set) {
 
 func (o *Objects) decode(kv store.KeyValue) (runtime.Object, error) {
 	obj := o.row.New()
-	if err := o.decoder.DecodeStored(kv.Value, obj); err != nil {
+	if err := o.fromBytes(kv.Value, obj); err != nil {
 		return nil, fmt.Errorf("decoding %s at revision %d: %w", kv.Key, kv.ModRevision, err)
 	}
 	if o.row.Coerce != nil {
@@ -227,11 +227,25 @@ func (o *Objects) put(ctx context.Context, key string, obj runtime.Object, expec
 
 func (o *Objects) encode(obj runtime.Object) ([]byte, error) {
 	clearRevision(obj)
-	value, err := codec.EncodeStored(o.row.GroupVersionKind, obj)
+	value, err := o.toBytes(obj)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
 	return value, nil
+}
+
+func (o *Objects) toBytes(obj runtime.Object) ([]byte, error) {
+	if o.row.Stored != nil {
+		return o.row.Stored.Encode(obj)
+	}
+	return codec.EncodeStored(o.row.GroupVersionKind, obj)
+}
+
+func (o *Objects) fromBytes(data []byte, into runtime.Object) error {
+	if o.row.Stored != nil {
+		return o.row.Stored.Decode(data, into)
+	}
+	return o.decoder.DecodeStored(data, into)
 }
 
 func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj runtime.Object, expected int64) (runtime.Object, error) {
