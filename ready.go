@@ -2,16 +2,14 @@ package minikcm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
+	"k8s.io/client-go/kubernetes"
 )
 
 // Advance lets d of the cluster's time pass. On a virtual clock it returns when all
@@ -47,102 +45,75 @@ func (c *Cluster) Wait(ctx context.Context, done <-chan struct{}) error {
 // waitReady returns when every node is Ready and the namespace default has its
 // service account: from then on pods can be created and will run.
 func (c *Cluster) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ready := make(chan struct{})
-	var failed error
-	var waiting sync.WaitGroup
-	waiting.Add(1)
-	go func() {
-		defer waiting.Done()
-		defer close(ready)
-		failed = c.untilReady(ctx)
-	}()
-	defer waiting.Wait()
-	waited := make(chan error, 1)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		waited <- c.Wait(ctx, ready)
-	}()
-	defer func() { cancel(); <-stopped }()
-	select {
-	case err := <-waited:
-		if err != nil {
-			return fmt.Errorf("waiting for the cluster to be ready: %w", err)
-		}
-		return failed
-	case <-c.done:
-		return c.Err()
-	}
-}
-
-func (c *Cluster) untilReady(ctx context.Context) error {
-	if c.makesAccounts {
-		if err := c.untilServiceAccount(ctx); err != nil {
-			return fmt.Errorf("waiting for the default service account: %w", err)
-		}
-	}
-	if err := c.untilNodes(ctx); err != nil {
-		return fmt.Errorf("waiting for the nodes to be Ready: %w", err)
-	}
-	return nil
-}
-
-// initialEvents asks a watch for what is there, and then for what changes.
-func initialEvents() metav1.ListOptions {
-	return metav1.ListOptions{
-		SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true,
-	}
-}
-
-// until reads a watch until found says that its object was the last one needed.
-func until(ctx context.Context, watcher watch.Interface, found func(watch.Event) bool) error {
-	defer watcher.Stop()
-	for {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
 		select {
-		case ev, ok := <-watcher.ResultChan():
-			if !ok {
-				return errors.New("the watch ended")
-			}
-			if found(ev) {
-				return nil
-			}
+		case <-c.done:
+			cancel(c.Err())
 		case <-ctx.Done():
-			return ctx.Err()
 		}
+	})
+	defer watching.Wait()
+	defer cancel(nil)
+	select {
+	case <-c.kubelets.Begun(): // until then, its nodes are not known
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
+	r := &readiness{client: c.client, account: !c.makesAccounts, nodes: c.kubelets.Nodes()}
+	err := c.Until(ctx, r.look, nil)
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return nil
+	case cause != nil && ctx.Err() != nil:
+		err = cause
+	}
+	return fmt.Errorf("waiting for %s: %w", r.missing(), err)
 }
 
-func (c *Cluster) untilServiceAccount(ctx context.Context) error {
-	opts := initialEvents()
-	opts.FieldSelector = fields.OneTermEqualSelector("metadata.name", "default").String()
-	watcher, err := c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Watch(ctx, opts)
-	if err != nil {
-		return err
-	}
-	return until(ctx, watcher, func(ev watch.Event) bool { return ev.Type == watch.Added })
+// readiness is what has not been seen ready yet.
+type readiness struct {
+	client  kubernetes.Interface
+	account bool
+	nodes   []string
 }
 
-func (c *Cluster) untilNodes(ctx context.Context) error {
-	wanted := c.opts.Nodes
-	for _, pool := range c.opts.Pools {
-		wanted += pool.Count
+func (r *readiness) missing() string {
+	switch {
+	case !r.account:
+		return "the default service account"
+	case len(r.nodes) > 0:
+		return fmt.Sprintf("%d nodes to be Ready, %s first", len(r.nodes), r.nodes[0])
 	}
-	if wanted == 0 {
+	return "the cluster"
+}
+
+// look asks only for the first thing that is missing, so that many nodes are not
+// asked for at every write.
+func (r *readiness) look(ctx context.Context) (bool, error) {
+	if !r.account {
+		_, err := r.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		if err != nil {
+			return false, ignoreNotFound(err)
+		}
+		r.account = true
+	}
+	for len(r.nodes) > 0 {
+		node, err := r.client.CoreV1().Nodes().Get(ctx, r.nodes[0], metav1.GetOptions{})
+		if err != nil || !isReady(node) {
+			return false, ignoreNotFound(err)
+		}
+		r.nodes = r.nodes[1:]
+	}
+	return true, nil
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	watcher, err := c.client.CoreV1().Nodes().Watch(ctx, initialEvents())
-	if err != nil {
-		return err
-	}
-	ready := map[string]bool{}
-	return until(ctx, watcher, func(ev watch.Event) bool {
-		if node, isNode := ev.Object.(*corev1.Node); isNode && isReady(node) {
-			ready[node.Name] = true
-		}
-		return len(ready) >= wanted
-	})
+	return err
 }
 
 func isReady(node *corev1.Node) bool {

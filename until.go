@@ -27,8 +27,10 @@ func (c *Cluster) Until(ctx context.Context, look func(ctx context.Context) (don
 	var outcome error
 	var looking sync.WaitGroup
 	looking.Go(func() {
-		defer close(done)
 		outcome = s.follow(ctx, look)
+		close(done)
+		// Only now, so that no time passes before Wait knows that it is over.
+		s.settle()
 	})
 	err := c.Wait(ctx, done)
 	cancel()
@@ -47,6 +49,7 @@ type signal struct {
 
 	mu      sync.Mutex
 	up      bool
+	looking bool
 	dropped bool
 }
 
@@ -61,12 +64,22 @@ func (s *signal) raise() {
 	s.raised <- struct{}{}
 }
 
-// lower takes the signal down; what comes from now on raises it again. The caller
-// ends the event.
+// lower takes the signal down; what comes from now on raises it again. The event is
+// in flight until settle is called.
 func (s *signal) lower() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.up = false
+	s.up, s.looking = false, true
+}
+
+// settle ends the event that has been looked at, if there is one.
+func (s *signal) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.looking {
+		s.looking = false
+		s.ledger.End(clock.Event, 1)
+	}
 }
 
 // drop ends the event that nobody looks at any more.
@@ -80,16 +93,16 @@ func (s *signal) drop() {
 	}
 }
 
+// follow returns when look has said its last word; the signal is not settled then.
 func (s *signal) follow(ctx context.Context, look func(ctx context.Context) (bool, error)) error {
 	for {
 		select {
 		case <-s.raised:
 			s.lower()
-			done, err := look(ctx)
-			s.ledger.End(clock.Event, 1)
-			if done || err != nil {
+			if done, err := look(ctx); done || err != nil {
 				return err
 			}
+			s.settle()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
