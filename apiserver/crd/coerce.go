@@ -31,6 +31,10 @@ func (v *oneVersion) coerce(obj runtime.Object, stored bool) ([]string, error) {
 	if _, err := was.shape(u, true); err != nil {
 		return nil, err
 	}
+	if u.GetGeneration() == 0 {
+		// Very old objects have none.
+		u.SetGeneration(1)
+	}
 	if was != v {
 		u.SetAPIVersion(v.gvk().GroupVersion().String())
 		if _, err := v.shape(u, true); err != nil {
@@ -84,9 +88,6 @@ func (v *oneVersion) shape(u *unstructured.Unstructured, lenient bool) ([]string
 	u.SetAPIVersion(apiVersion)
 	u.SetKind(kind)
 	if found {
-		if lenient && meta.Generation == 0 {
-			meta.Generation = 1
-		}
 		if err := objectmeta.SetObjectMeta(u.Object, meta); err != nil {
 			return nil, err
 		}
