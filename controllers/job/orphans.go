@@ -50,7 +50,31 @@ func (o *Orphans) Reconcile(ctx context.Context, key types.NamespacedName) (loop
 	if !o.abandoned(pod) {
 		return loop.Result{}, nil
 	}
+	if lives, err := o.jobLives(ctx, pod); lives || err != nil {
+		return loop.Result{}, err
+	}
 	return loop.Result{}, plan.Settle(o.executor.Act(ctx, pod, []plan.Action{unpin([]*corev1.Pod{pod})}))
+}
+
+// jobLives asks the API for a Job that the cache does not have: the cache of pods
+// may be ahead of that of Jobs.
+func (o *Orphans) jobLives(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil {
+		return false, nil
+	}
+	if known, err := o.jobs.Jobs(pod.Namespace).Get(ref.Name); err == nil && known.UID == ref.UID {
+		return false, nil // it has finished
+	}
+	live, err := o.executor.Writer.Get(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: ref.Name}})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("getting Job %s/%s of pod %s: %w", pod.Namespace, ref.Name, pod.Name, err)
+	}
+	job, ok := live.(*batchv1.Job)
+	return ok && job.UID == ref.UID && Finished(job) == nil, nil
 }
 
 // abandoned reports whether the pod has the finalizer and nobody who removes it.

@@ -1,0 +1,410 @@
+package job
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/modeltest"
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+var steps = flag.Int("job.steps", 120, "steps that a drawn history has")
+
+// checker is what the invariants are told to: a property test, or a test that
+// expects them to be broken.
+type checker interface {
+	Fatalf(format string, args ...any)
+}
+
+// model is a world with one Job, its controller, a kubelet, and what the
+// invariants remember.
+type model struct {
+	*modeltest.Run
+	t      checker
+	draw   modeltest.Draw
+	decide func(Snapshot, time.Time) (Plan, error)
+	// seen are the pods as they were at the last look, and all that there were.
+	seen map[types.UID]*corev1.Pod
+	// counted are the UIDs that the status has taken in, and out of which list.
+	counted map[types.UID]string
+	last    *batchv1.Job
+}
+
+func newModel(t checker, draw modeltest.Draw, decide func(Snapshot, time.Time) (Plan, error)) *model {
+	m := &model{
+		Run: modeltest.NewRun(draw), t: t, draw: draw, decide: decide,
+		seen: map[types.UID]*corev1.Pod{}, counted: map[types.UID]string{},
+	}
+	m.World.Graceful = func(o plan.Object) bool { _, ok := o.(*corev1.Pod); return ok }
+	m.World.AfterWrite = m.check
+	executor := func(a *modeltest.Actor) plan.Executor { return plan.Executor{Writer: a.Writer(), Parallel: 1} }
+	m.must(m.Actor("job-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
+		r, err := NewReconciler(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a)})
+		if err != nil {
+			return nil, err
+		}
+		r.decide = decide
+		a.OnEvent(&batchv1.Job{}, r.OnJob)
+		a.OnEvent(&corev1.Pod{}, r.OnPod)
+		return r, nil
+	}))
+	m.must(m.Actor("orphans", func(a *modeltest.Actor) (loop.Reconciler, error) {
+		o, err := NewOrphans(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a)})
+		if err != nil {
+			return nil, err
+		}
+		a.OnEvent(&batchv1.Job{}, o.OnJob)
+		a.OnEvent(&corev1.Pod{}, o.OnPod)
+		return o, nil
+	}))
+	m.Other(m.kubelet)
+	m.Other(m.user)
+	return m
+}
+
+func (m *model) must(err error) {
+	if err != nil {
+		m.t.Fatalf("%v", err)
+	}
+}
+
+// kubelet takes one pod a step further in its life.
+func (m *model) kubelet(draw modeltest.Draw) bool {
+	pods := slices.DeleteFunc(modeltest.List[*corev1.Pod](m.World), func(pod *corev1.Pod) bool {
+		return owned.Ended(pod) && (pod.DeletionTimestamp == nil || len(pod.Finalizers) > 0)
+	})
+	if len(pods) == 0 {
+		return false
+	}
+	pod := pods[draw(len(pods), "pod")]
+	if owned.Ended(pod) {
+		m.World.Remove(pod)
+		return true
+	}
+	phase := corev1.PodRunning
+	if pod.Status.Phase == corev1.PodRunning || pod.DeletionTimestamp != nil {
+		phase = []corev1.PodPhase{corev1.PodSucceeded, corev1.PodSucceeded, corev1.PodFailed}[draw(3, "end")]
+	}
+	m.World.Change(pod, func(o plan.Object) {
+		p := o.(*corev1.Pod)
+		p.Status.Phase, p.Spec.NodeName = phase, "n1"
+		if phase != corev1.PodRunning {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(m.Clock.Now())},
+			}}}
+		}
+	})
+	return true
+}
+
+// user suspends, resumes, scales, or deletes a pod.
+func (m *model) user(draw modeltest.Draw) bool {
+	switch draw(4, "user") {
+	case 0:
+		yes := draw(2, "suspend") == 1
+		m.change(func(s *batchv1.JobSpec) { s.Suspend = &yes })
+	case 1:
+		n := int32(draw(maxParallelism+1, "parallelism"))
+		m.change(func(s *batchv1.JobSpec) { s.Parallelism = &n })
+	case 2:
+		if pods := modeltest.List[*corev1.Pod](m.World); len(pods) > 0 {
+			m.must(m.World.Delete(context.Background(), pods[draw(len(pods), "victim")]))
+		}
+	}
+	return true
+}
+
+func (m *model) change(change func(*batchv1.JobSpec)) {
+	for _, job := range modeltest.List[*batchv1.Job](m.World) {
+		m.World.Change(job, func(o plan.Object) { change(&o.(*batchv1.Job).Spec) })
+	}
+}
+
+const maxParallelism = 3
+
+func (m *model) create(ctx context.Context) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "j"}, Spec: batchv1.JobSpec{
+		Parallelism: ptr.To[int32](2), Completions: ptr.To(int32(1 + m.draw(6, "completions"))), BackoffLimit: ptr.To(int32(m.draw(21, "limit"))),
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job": "j"}},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"job": "j"}}},
+	}}
+	switch m.draw(3, "kind") {
+	case 1:
+		indexedJob(job)
+	case 2:
+		indexedJob(job)
+		limitPerIndex(int32(m.draw(3, "limit of an index")))(job)
+	}
+	if m.draw(2, "replaces only failed pods") == 1 {
+		job.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed)
+	}
+	_, err := m.World.Create(ctx, job)
+	m.must(err)
+}
+
+// check looks at what a write has changed.
+func (m *model) check() {
+	modeltest.Each(m.World, func(job *batchv1.Job) {
+		if m.last != nil && m.last.ResourceVersion != job.ResourceVersion {
+			m.countedOnce(job)
+			m.endIsFinal(job)
+		}
+		m.last = job
+	})
+	if m.last == nil {
+		return
+	}
+	modeltest.Each(m.World, func(pod *corev1.Pod) {
+		before := m.seen[pod.UID]
+		if before == nil {
+			m.neverAFinishedIndex(pod)
+		} else if tracked(before) && !tracked(pod) {
+			m.countedBeforeReleased(pod)
+		}
+		m.seen[pod.UID] = pod
+	})
+	m.oneActivePodAnIndex()
+	m.withinParallelism()
+}
+
+// countedOnce: a pod's UID comes into the status once, into one list, and when it
+// leaves the list it has become part of that counter.
+func (m *model) countedOnce(job *batchv1.Job) {
+	was, is := &m.last.Status, &job.Status
+	lists := func(s *batchv1.JobStatus) map[types.UID]string {
+		in := map[types.UID]string{}
+		if s.UncountedTerminatedPods != nil {
+			for _, uid := range s.UncountedTerminatedPods.Succeeded {
+				in[uid] = "succeeded"
+			}
+			for _, uid := range s.UncountedTerminatedPods.Failed {
+				if in[uid] != "" {
+					m.t.Fatalf("pod %s is in both lists", uid)
+				}
+				in[uid] = "failed"
+			}
+		}
+		return in
+	}
+	before, after := lists(was), lists(is)
+	left := map[string]int32{}
+	for uid, list := range before {
+		if after[uid] == "" {
+			left[list]++
+		}
+	}
+	for uid, list := range after {
+		if before[uid] == "" {
+			if m.counted[uid] != "" {
+				m.t.Fatalf("pod %s is counted as %s, after it has been as %s", uid, list, m.counted[uid])
+			}
+			m.counted[uid] = list
+		}
+	}
+	if isIndexed(job) {
+		left["succeeded"] = int32(parseIndexes(is.CompletedIndexes, completions(job)).total()) - was.Succeeded
+	}
+	if is.Succeeded-was.Succeeded != left["succeeded"] || is.Failed-was.Failed != left["failed"] {
+		m.t.Fatalf("%d and %d pods became %d succeeded and %d failed ones", left["succeeded"], left["failed"], is.Succeeded-was.Succeeded, is.Failed-was.Failed)
+	}
+}
+
+// endIsFinal: a finished Job stays as it is, and all its pods have been counted.
+func (m *model) endIsFinal(job *batchv1.Job) {
+	if Finished(m.last) != nil && !equality.Semantic.DeepEqual(m.last.Status, job.Status) {
+		m.t.Fatalf("a finished Job became %+v, was %+v", job.Status, m.last.Status)
+	}
+	if Finished(job) == nil {
+		return
+	}
+	if !settled(&job.Status) {
+		m.t.Fatalf("a finished Job has uncounted pods: %+v", job.Status)
+	}
+	modeltest.Each(m.World, func(pod *corev1.Pod) {
+		if !owned.Ended(pod) && pod.DeletionTimestamp == nil {
+			m.t.Fatalf("the Job has finished, and %s runs", pod.Name)
+		}
+	})
+}
+
+// countedBeforeReleased: a pod that has ended loses its finalizer only when the
+// status has its end.
+func (m *model) countedBeforeReleased(pod *corev1.Pod) {
+	job := m.last
+	if !owned.Ended(pod) || m.counted[pod.UID] != "" || conditionOf(&job.Status, batchv1.JobSuccessCriteriaMet) != nil {
+		return
+	}
+	if isIndexed(job) && pod.Status.Phase == corev1.PodSucceeded && parseIndexes(job.Status.CompletedIndexes, completions(job)).has(indexOf(pod)) {
+		return
+	}
+	m.t.Fatalf("%s %s is released and not counted: %+v", pod.Status.Phase, pod.Name, job.Status)
+}
+
+// neverAFinishedIndex: no pod is created for an index that has succeeded, or has
+// failed for good.
+func (m *model) neverAFinishedIndex(pod *corev1.Pod) {
+	job := m.last
+	if !isIndexed(job) {
+		return
+	}
+	i := indexOf(pod)
+	if parseIndexes(job.Status.CompletedIndexes, completions(job)).has(i) {
+		m.t.Fatalf("index %d is run, and has succeeded: %+v", i, job.Status)
+	}
+	if lost := job.Status.FailedIndexes; lost != nil && parseIndexes(*lost, completions(job)).has(i) {
+		m.t.Fatalf("index %d is run, and has failed: %+v", i, job.Status)
+	}
+}
+
+// oneActivePodAnIndex: no index is run twice at a time.
+func (m *model) oneActivePodAnIndex() {
+	if !isIndexed(m.last) {
+		return
+	}
+	active := map[int]string{}
+	modeltest.Each(m.World, func(pod *corev1.Pod) {
+		if !owned.Active(pod) {
+			return
+		}
+		if other := active[indexOf(pod)]; other != "" {
+			m.t.Fatalf("%s and %s run the same index", other, pod.Name)
+		}
+		active[indexOf(pod)] = pod.Name
+	})
+}
+
+// withinParallelism: there are never more active pods than the Job has ever asked
+// for at once.
+func (m *model) withinParallelism() {
+	active := 0
+	modeltest.Each(m.World, func(pod *corev1.Pod) {
+		if owned.Active(pod) {
+			active++
+		}
+	})
+	if active > maxParallelism {
+		m.t.Fatalf("%d pods run, %d at most were asked for", active, maxParallelism)
+	}
+}
+
+// history takes the drawn steps, then lets the Job run to its end.
+func (m *model) history(ctx context.Context) {
+	m.create(ctx)
+	m.Crashes = true
+	for range *steps {
+		m.Step()
+		m.must(m.Err())
+	}
+	m.Crashes = false
+	m.change(func(s *batchv1.JobSpec) { s.Suspend, s.Parallelism = ptr.To(false), ptr.To[int32](2) })
+	first := func(int, string) int { return 0 }
+	m.must(m.Settle(20_000, 100*time.Hour, func() bool { return m.kubelet(first) }))
+	for _, job := range modeltest.List[*batchv1.Job](m.World) {
+		if Finished(job) == nil {
+			m.t.Fatalf("the Job has not finished: %+v", job.Status)
+		}
+	}
+	modeltest.Each(m.World, func(pod *corev1.Pod) {
+		if tracked(pod) {
+			m.t.Fatalf("the Job has finished, and pod %s waits for it", pod.Name)
+		}
+	})
+}
+
+func drawFrom(t *rapid.T) modeltest.Draw {
+	return func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) }
+}
+
+// TestEveryPodIsCountedOnce crashes the controller, shows it the world late, and
+// lets users and kubelets come between its writes.
+func TestEveryPodIsCountedOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { newModel(t, drawFrom(t), Decide).history(t.Context()) })
+}
+
+// broke is how a run under seeded draws says that an invariant is broken.
+type broke struct{ message string }
+
+type recorder struct{}
+
+func (recorder) Fatalf(format string, args ...any) { panic(broke{fmt.Sprintf(format, args...)}) }
+
+// breaks runs one history, with draws of a seed, and returns what broke, or "".
+func breaks(t *testing.T, seed uint64, decide func(Snapshot, time.Time) (Plan, error)) (message string) {
+	defer func() {
+		if value := recover(); value != nil {
+			b, ok := value.(broke)
+			if !ok {
+				panic(value)
+			}
+			message = b.message
+		}
+	}()
+	random := clock.NewRandom(seed)
+	newModel(recorder{}, func(n int, _ string) int { return random.IntN(n) }, decide).history(t.Context())
+	return ""
+}
+
+// Mistakes that are planted in the decision are seen.
+func TestPlantedMistakesAreSeen(t *testing.T) {
+	mistakes := map[string]struct {
+		plant func(Snapshot, time.Time) (Plan, error)
+		want  string
+	}{
+		"ends are released and not counted": {func(in Snapshot, now time.Time) (Plan, error) {
+			p, err := Decide(in, now)
+			if p.Status != nil {
+				p.Status.UncountedTerminatedPods = in.Job.Status.UncountedTerminatedPods
+			}
+			return p, err
+		}, "is released and not counted"},
+		"what is counted is not known": {func(in Snapshot, now time.Time) (Plan, error) {
+			job := *in.Job
+			job.Status.UncountedTerminatedPods = nil
+			in.Job = &job
+			return Decide(in, now)
+		}, "became"},
+		"completed indexes are not known": {func(in Snapshot, now time.Time) (Plan, error) {
+			job := *in.Job
+			job.Status.CompletedIndexes = ""
+			in.Job = &job
+			return Decide(in, now)
+		}, "index"},
+		"a spare pod is released as it is by now": {func(in Snapshot, now time.Time) (Plan, error) {
+			p, err := Decide(in, now)
+			for i := range p.Actions {
+				p.Actions[i].Unchanged = false
+			}
+			return p, err
+		}, "is released and not counted"},
+		"pods that run are not seen": {func(in Snapshot, now time.Time) (Plan, error) {
+			in.Pods = slices.DeleteFunc(slices.Clone(in.Pods), func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
+			return Decide(in, now)
+		}, "run"},
+	}
+	for name, mistake := range mistakes {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(2000) {
+				if message := breaks(t, seed, mistake.plant); strings.Contains(message, mistake.want) {
+					return
+				}
+			}
+			t.Errorf("no history of 2000 shows it")
+		})
+	}
+}
