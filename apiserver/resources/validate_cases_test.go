@@ -1,11 +1,19 @@
 package resources
 
-// validateCases are objects as a client sends them, with the errors that kubectl
-// prints for them; none for a valid one.
-var validateCases = []struct {
+// validateCase is an object as a client sends it, with the errors that kubectl
+// prints for it; none for a valid one.
+type validateCase struct {
 	kind, name, object string
 	want               []string
-}{
+}
+
+// updateCase is an object as it is, and as a client wants it.
+type updateCase struct {
+	kind, name, old, object string
+	want                    []string
+}
+
+var validateCases = []validateCase{
 	{"/v1/Pod", "minimal", `spec: ` + goodPodSpec, nil},
 	{"/v1/Pod", "empty", `{}`, []string{"spec.containers: Required value"}},
 	{"/v1/Pod", "container without name and image", `spec: {containers: [{}]}`, []string{
@@ -172,11 +180,7 @@ var validateCases = []struct {
 	}},
 }
 
-// updateCases are an object as it is, and as a client wants it.
-var updateCases = []struct {
-	kind, name, old, object string
-	want                    []string
-}{
+var updateCases = []updateCase{
 	{"/v1/Pod", "image", `spec: ` + goodPodSpec, `spec: {containers: [{name: web, image: nginx, imagePullPolicy: Always}]}`, nil},
 	{"/v1/Pod", "new image", `spec: {containers: [{name: web, image: "nginx:1"}]}`, `spec: {containers: [{name: web, image: "nginx:2"}]}`, nil},
 	{"/v1/Pod", "command", `spec: ` + goodPodSpec, `spec: {containers: [{name: web, image: nginx, command: [sh]}]}`, []string{

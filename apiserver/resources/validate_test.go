@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func rowOf(t *testing.T, group, version, kind string) *Resource {
 const goodPodSpec = `{containers: [{name: web, image: nginx}]}`
 
 func TestValidate(t *testing.T) {
-	for _, test := range validateCases {
+	for _, test := range slices.Concat(validateCases, workloadCases, clusterCases) {
 		group, rest, _ := strings.Cut(test.kind, "/")
 		version, kind, _ := strings.Cut(rest, "/")
 		t.Run(kind+"/"+test.name, func(t *testing.T) {
@@ -79,7 +80,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestValidateUpdate(t *testing.T) {
-	for _, test := range updateCases {
+	for _, test := range slices.Concat(updateCases, workloadUpdateCases, clusterUpdateCases) {
 		group, rest, _ := strings.Cut(test.kind, "/")
 		version, kind, _ := strings.Cut(rest, "/")
 		t.Run(kind+"/"+test.name, func(t *testing.T) {
