@@ -219,7 +219,7 @@ func TestRollOut(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 			for _, pod := range c.pods() {
-				if pod.Spec.Containers[0].Image != "agent:2" {
+				if pod.DeletionTimestamp == nil && pod.Spec.Containers[0].Image != "agent:2" {
 					t.Errorf("%s has the image %s", pod.Name, pod.Spec.Containers[0].Image)
 				}
 			}
