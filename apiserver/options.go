@@ -48,7 +48,14 @@ func (rq *request) patchOptions(patchType types.PatchType) (*metav1.PatchOptions
 }
 
 func (rq *request) tableOptions() (*metav1.TableOptions, error) {
-	return readOptions(rq.query, metav1.Convert_url_Values_To_v1_TableOptions, "TableOptions", metavalidation.ValidateTableOptions)
+	opts := &metav1.TableOptions{}
+	if err := metav1.Convert_url_Values_To_v1_TableOptions(&rq.query, opts, nil); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if errs := metavalidation.ValidateTableOptions(opts); len(errs) > 0 {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("Unable to convert to Table as requested: %v", errs.ToAggregate()))
+	}
+	return opts, nil
 }
 
 // deleteOptions come from the body or, when that is empty, from the query.

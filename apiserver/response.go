@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"strconv"
@@ -32,13 +33,9 @@ func writeBytes(w http.ResponseWriter, r *http.Request, code int, contentType st
 		h.Set("Content-Encoding", "gzip")
 		h.Add("Vary", "Accept-Encoding")
 		w.WriteHeader(code)
-		compressor, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-		if err != nil {
-			return
+		if r.Method != http.MethodHead {
+			writeCompressed(w, data)
 		}
-		// A failed write means that the client has gone.
-		_, _ = compressor.Write(data)
-		_ = compressor.Close()
 		return
 	}
 	h.Set("Content-Length", strconv.Itoa(len(data)))
@@ -46,6 +43,16 @@ func writeBytes(w http.ResponseWriter, r *http.Request, code int, contentType st
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(data)
 	}
+}
+
+func writeCompressed(w io.Writer, data []byte) {
+	compressor, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return
+	}
+	// A failed write means that the client has gone.
+	_, _ = compressor.Write(data)
+	_ = compressor.Close()
 }
 
 // writeObject sends an object that is not transformed.
