@@ -23,7 +23,7 @@ func newExec() *cobra.Command {
 cluster down, and ends with the command's exit code.`,
 		Example: `  minikcm exec --nodes 3 -- kubectl get nodes
   minikcm exec -- go test ./...`,
-		Args: cobra.MinimumNArgs(1),
+		Args: someArgs("a command to run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts, err := flags.options()
 			if err != nil {
@@ -33,6 +33,7 @@ cluster down, and ends with the command's exit code.`,
 		},
 	}
 	flags.register(cmd)
+	cmd.Flags().SetInterspersed(false) // the command's flags are its own, even without "--"
 	return cmd
 }
 
@@ -63,10 +64,12 @@ func execIn(cmd *cobra.Command, opts minikcm.Options, args []string) (err error)
 }
 
 // runChild runs a command to its end, passing on the signals that would end us, and
-// returns its exit code as a shell does (128 + N for a signal).
+// returns its exit code as a shell does (128 + N for a signal). What is typed at a
+// terminal (Ctrl-C) the terminal sends to the command itself.
 func runChild(child *exec.Cmd) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	typed := isTerminal(child.Stdin)
 	defer signal.Stop(signals)
 	if err := child.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", child.Path, err)
@@ -76,6 +79,9 @@ func runChild(child *exec.Cmd) error {
 	for {
 		select {
 		case s := <-signals:
+			if typed && s == os.Interrupt {
+				continue
+			}
 			// It may have ended meanwhile; then there is nobody to tell.
 			_ = child.Process.Signal(s)
 		case err := <-ended:

@@ -57,7 +57,7 @@ without a network, for tests of operators without a cluster, and for rehearsing
 failures. Any Kubernetes client can use it. No container is ever run.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          aCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var verbosity int
@@ -65,6 +65,9 @@ failures. Any Kubernetes client can use it. No container is ever run.`,
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return setLogging(cmd.ErrOrStderr(), verbosity)
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")
+	})
 	root.AddCommand(newUp(), newExec(), newKubectl(), newScenario(), newControllerManager(), newVersion())
 	return root
 }

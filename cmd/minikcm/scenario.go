@@ -19,7 +19,7 @@ func newScenario() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
 		Short: "Rehearse failures from scripts",
-		Args:  cobra.NoArgs,
+		Args:  aCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newScenarioRun(), newScenarioList())
@@ -30,7 +30,7 @@ func newScenarioList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the scenarios that are shipped",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := scenarios.Library()
 			if err != nil {
@@ -57,7 +57,7 @@ with exit code 0 if all passed and 1 if one failed. All files are checked before
 anything starts.`,
 		Example: `  minikcm scenario run pod-kill
   minikcm scenario run ./my-scenario.yaml --seed 7 --clock real`,
-		Args: cobra.MinimumNArgs(1),
+		Args: someArgs("the name of a scenario (minikcm scenario list) or its file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var all []*scenarios.Scenario
 			for _, arg := range args {
@@ -68,14 +68,14 @@ anything starts.`,
 				all = append(all, found...)
 			}
 			out := cmd.OutOrStdout()
-			opts.Progress = &progress{out: out, color: !noColor && isTerminal(out)}
+			opts.Progress = &progress{out: out, color: !noColor && os.Getenv("NO_COLOR") == "" && isTerminal(out)}
 			opts.Logger = klog.Background()
 			return runScenarios(cmd, all, opts)
 		},
 	}
 	cmd.Flags().Uint64Var(&opts.Seed, "seed", 0, "what all choices of chance follow from; 0 is the scenario's own")
 	cmd.Flags().StringVar(&opts.Clock, "clock", "", "virtual, real or scaled=N; without it, the scenario's own")
-	cmd.Flags().BoolVar(&noColor, "no-color", os.Getenv("NO_COLOR") != "", "plain text even on a terminal")
+	cmd.Flags().BoolVar(&noColor, "no-color", false, "plain text even on a terminal, as with NO_COLOR in the environment")
 	return cmd
 }
 
@@ -94,8 +94,8 @@ func runScenarios(cmd *cobra.Command, all []*scenarios.Scenario, opts scenarios.
 	return nil
 }
 
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 

@@ -22,7 +22,7 @@ func newUp() *cobra.Command {
 it, and stays in the foreground until it gets SIGINT (Ctrl-C) or SIGTERM.`,
 		Example: `  minikcm up --nodes 3
   minikcm up --data-dir ./cluster --port 6443`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts, err := flags.options()
 			if err != nil {

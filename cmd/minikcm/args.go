@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// suggestionDistance is how many letters may be wrong in a command's name for it to
+// be suggested.
+const suggestionDistance = 2
+
+// aCommand is the Args of a command that has only commands: whatever is not one of
+// them is refused, with what may have been meant.
+func aCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	cmd.SuggestionsMinimumDistance = suggestionDistance
+	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
+		hint = fmt.Sprintf("; did you mean %s?", strings.Join(meant, " or "))
+	}
+	return fmt.Errorf("there is no command %q in %q%s\n%q lists the commands", args[0], cmd.CommandPath(), hint, cmd.CommandPath()+" --help")
+}
+
+// noArgs is the Args of a command that takes flags only.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%q takes no argument, but got %q\n%q lists the flags", cmd.CommandPath(), args[0], cmd.CommandPath()+" --help")
+}
+
+// someArgs is the Args of a command that needs at least one argument.
+func someArgs(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return nil
+		}
+		return fmt.Errorf("%q needs %s, such as\n%s", cmd.CommandPath(), what, strings.TrimRight(cmd.Example, "\n"))
+	}
+}
