@@ -1,0 +1,108 @@
+package minikcmtest_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+
+// gadgetDefinition defines a kind without much of a schema.
+func gadgetDefinition() *apiextensionsv1.CustomResourceDefinition {
+	yes := true
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "gadgets.example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: gadgets.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: gadgets.Resource, Kind: "Gadget"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: gadgets.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes},
+				},
+			}},
+		},
+	}
+}
+
+func gadget(name string, owners ...metav1.OwnerReference) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gadgets.GroupVersion().WithKind("Gadget"))
+	u.SetName(name)
+	u.SetOwnerReferences(owners)
+	return u
+}
+
+// The controllers find a kind as soon as it is defined: owners take their dependents
+// with them, whichever of the two is custom, and a namespace takes its custom objects.
+func TestCustomKindsAreCollected(t *testing.T) {
+	t.Parallel()
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
+	ctx := t.Context()
+	custom := dynamic.NewForConfigOrDie(c.Config())
+	definitions := apiextensionsclient.NewForConfigOrDie(c.Config()).ApiextensionsV1().CustomResourceDefinitions()
+	if _, err := definitions.Create(ctx, gadgetDefinition(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	advance := func() {
+		t.Helper()
+		if err := c.Advance(ctx, 30*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Client().CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	create := func(namespace string, obj *unstructured.Unstructured) *unstructured.Unstructured {
+		t.Helper()
+		made, err := custom.Resource(gadgets).Namespace(namespace).Create(ctx, obj, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	boss := create("default", gadget("boss"))
+	create("short", gadget("a"))
+	owner := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Gadget", Name: boss.GetName(), UID: boss.GetUID()}
+	create("default", gadget("helper", owner))
+	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owned", OwnerReferences: []metav1.OwnerReference{owner}}}
+	if _, err := c.Client().CoreV1().ConfigMaps("default").Create(ctx, owned, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	advance()
+	if err := custom.Resource(gadgets).Namespace("default").Delete(ctx, "boss", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Client().CoreV1().Namespaces().Delete(ctx, "short", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	advance()
+	left, err := custom.Resource(gadgets).List(ctx, metav1.ListOptions{})
+	if err != nil || len(left.Items) > 0 {
+		t.Errorf("left of the gadgets: %v %v", left, err)
+	}
+	if _, err := c.Client().CoreV1().ConfigMaps("default").Get(ctx, "owned", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the owned ConfigMap: %v", err)
+	}
+	if _, err := c.Client().CoreV1().Namespaces().Get(ctx, "short", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the namespace: %v", err)
+	}
+	if err := definitions.Delete(ctx, "gadgets.example.com", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	advance()
+	if _, err := definitions.Get(ctx, "gadgets.example.com", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the definition: %v", err)
+	}
+}
