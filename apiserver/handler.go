@@ -164,7 +164,7 @@ func (rq *request) serve() error {
 	if err != nil {
 		return err
 	}
-	if rq.Verb == verbWatch {
+	if rq.longRunning() {
 		return verb(rq.r.Context(), rq)
 	}
 	rq.server.opts.Ledger.Begin(clock.Request, 1)

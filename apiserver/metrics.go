@@ -69,7 +69,7 @@ func (m *metrics) begin(rq *request) func() {
 // observe notes how a request went.
 func (m *metrics) observe(rq *request, code int, elapsed time.Duration) {
 	labels := rq.metricLabels()
-	if rq.Verb != verbWatch {
+	if !rq.longRunning() {
 		m.duration.WithLabelValues(labels...).Observe(elapsed.Seconds())
 	}
 	m.requests.WithLabelValues(append(labels, strconv.Itoa(code))...).Inc()

@@ -49,7 +49,7 @@ func parseResourcePath(gv schema.GroupVersion, method, rest string, query url.Va
 			info.Namespace, parts = parts[1], parts[2:]
 		}
 	}
-	if len(parts) > 3 {
+	if len(parts) > 3 && parts[2] != "proxy" { // which takes a path of its own
 		return info, false
 	}
 	info.GVR = gv.WithResource(parts[0])

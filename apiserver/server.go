@@ -40,6 +40,8 @@ type Options struct {
 	// MaxWatchTime ends a watch after it, when the client names no shorter time;
 	// 0 is an hour.
 	MaxWatchTime time.Duration
+	// Logs knows what containers wrote; nil: nobody does.
+	Logs LogSource
 	// KubeVersion is what /version says; empty is DefaultVersion.
 	KubeVersion string
 }

@@ -92,6 +92,9 @@ func (rq *request) findSubresourceVerb() (verbFunc, error) {
 	if !slices.Contains(rq.sub.Verbs, rq.Verb) {
 		return nil, errMethodNotAllowed()
 	}
+	if rq.sub.Proxied {
+		return rq.findProxied(), nil
+	}
 	switch rq.Verb {
 	case verbGet:
 		return serveSubresourceGet, nil

@@ -27,7 +27,7 @@ func nodeRow() *Resource {
 			ValidateUpdate:       checkUpdate(validateNodeUpdate),
 			ValidateStatusUpdate: checkUpdate(validateNodeStatus),
 		},
-		Subresources: []Subresource{statusOf(kind, newNode)},
+		Subresources: []Subresource{proxyTo("NodeProxyOptions"), statusOf(kind, newNode)},
 	}
 }
 

@@ -32,7 +32,7 @@ func podRow() *Resource {
 			NameCheck:           apivalidation.NameIsDNSSubdomain,
 			GracePeriod:         podGracePeriod,
 		},
-		Subresources: []Subresource{
+		Subresources: append([]Subresource{
 			podBinding(),
 			{
 				Name:             "ephemeralcontainers",
@@ -43,8 +43,10 @@ func podRow() *Resource {
 				Update:           writeInto(setEphemeralContainers),
 			},
 			podEviction(),
+			podLog(),
+			proxyTo("PodProxyOptions"),
 			statusOf(kind, newPod),
-		},
+		}, connections()...),
 	}
 }
 

@@ -185,6 +185,9 @@ type Subresource struct {
 	// Delete says that to create this subresource is to delete its parent, with the
 	// options that what is sent carries (eviction).
 	Delete func(sub runtime.Object) *metav1.DeleteOptions
+	// Proxied says that upstream serves the subresource by asking a node or a pod. The
+	// handlers know it by name; no func of the row says anything about it.
+	Proxied bool
 	// Budgeted says that Delete needs the consent of the PodDisruptionBudgets that
 	// select the parent, a Pod.
 	Budgeted bool

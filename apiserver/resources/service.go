@@ -29,7 +29,7 @@ func serviceRow() *Resource {
 			NameCheck:           apivalidation.NameIsDNS1035Label,
 			AllowCreateOnUpdate: true,
 		},
-		Subresources: []Subresource{statusOf(kind, newService)},
+		Subresources: []Subresource{proxyTo("ServiceProxyOptions"), statusOf(kind, newService)},
 	}
 }
 
