@@ -153,7 +153,9 @@ func (w *World) Create(_ context.Context, o plan.Object) (plan.Object, error) {
 	made.SetUID(types.UID(fmt.Sprintf("uid-%06d", w.serial)))
 	made.SetGeneration(1)
 	made.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
-	field(made, "Status").SetZero()
+	if status := field(made, "Status"); status.IsValid() {
+		status.SetZero()
+	}
 	w.store(made, nil)
 	return clone(made), nil
 }
@@ -173,7 +175,9 @@ func (w *World) Update(_ context.Context, o plan.Object, sub string) (plan.Objec
 	if sub == "status" {
 		kept = "Spec"
 	}
-	field(updated, kept).Set(field(clone(old), kept))
+	if into := field(updated, kept); into.IsValid() {
+		into.Set(field(clone(old), kept))
+	}
 	return w.replace(updated, old), nil
 }
 
@@ -182,7 +186,7 @@ func (w *World) replace(updated, old plan.Object) plan.Object {
 	if equality.Semantic.DeepEqual(updated, old) {
 		return clone(old)
 	}
-	if !equality.Semantic.DeepEqual(field(updated, "Spec").Interface(), field(old, "Spec").Interface()) {
+	if spec := field(updated, "Spec"); spec.IsValid() && !equality.Semantic.DeepEqual(spec.Interface(), field(old, "Spec").Interface()) {
 		updated.SetGeneration(old.GetGeneration() + 1)
 	}
 	w.store(updated, old)

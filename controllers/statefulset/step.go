@@ -24,6 +24,8 @@ type step struct {
 	// replicas are the pods that the set asks for, nil where there is none yet;
 	// condemned are the others, the highest ordinal first.
 	replicas, condemned []*corev1.Pod
+	// taken are the names of all pods, owned or not.
+	taken map[string]bool
 
 	claims, retained, births, marked, deaths []plan.Object
 	events                                   []plan.Event
@@ -34,6 +36,10 @@ func newStep(in Snapshot, pods []*corev1.Pod, revs *revisions, now time.Time) *s
 		in: in, set: in.Set, revs: revs, now: now,
 		ordered:  in.Set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
 		replicas: make([]*corev1.Pod, replicas(in.Set)),
+		taken:    make(map[string]bool, len(in.Pods)),
+	}
+	for _, pod := range in.Pods {
+		s.taken[pod.Name] = true
 	}
 	for _, pod := range pods {
 		if ordinal, _ := member(s.set, pod); inRange(s.set, ordinal) {
@@ -102,9 +108,10 @@ func (s *step) keep(ordinal int, pod *corev1.Pod) bool {
 	return true
 }
 
-// create makes the ordinal's pod, unless it has to wait for a claim to go.
+// create makes the ordinal's pod, unless it has to wait for a claim to go, or for an
+// orphan that has its name and cannot be adopted.
 func (s *step) create(ordinal int) bool {
-	if !s.claim(ordinal) {
+	if !s.claim(ordinal) || s.taken[podName(s.set, ordinal)] {
 		return false
 	}
 	s.births = append(s.births, newPod(s.revs, ordinal))

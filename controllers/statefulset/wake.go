@@ -31,7 +31,8 @@ func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 		return nil
 	}
 	keys := controllerOf(ev)
-	if ev.Type != loop.Deleted && metav1.GetControllerOfNoCopy(pod) == nil {
+	if metav1.GetControllerOfNoCopy(pod) == nil {
+		// Also when it goes: the one whose name it had may be waiting for that.
 		keys = append(keys, r.adopters(pod)...)
 	}
 	return keys
@@ -52,14 +53,14 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 		owned.ControllerUID(old) != owned.ControllerUID(pod)
 }
 
-// adopters returns the StatefulSet whose name an orphan has, if its selector matches.
+// adopters returns the StatefulSet whose name an orphan has.
 func (r *Reconciler) adopters(orphan *corev1.Pod) []types.NamespacedName {
 	parent, _, ok := splitOrdinal(orphan.Name)
 	if !ok {
 		return nil
 	}
 	set, err := r.sets.StatefulSets(orphan.Namespace).Get(parent)
-	if err != nil || !selects(set, orphan) {
+	if err != nil {
 		return nil
 	}
 	return []types.NamespacedName{loop.KeyOf(set)}
