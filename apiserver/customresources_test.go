@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
@@ -446,6 +447,76 @@ func TestCustomTable(t *testing.T) {
 	either := h.mustSend("GET", "/apis/example.com/v1/namespaces/default/widgets/a", "", "Accept", "application/vnd.kubernetes.protobuf,application/json")
 	if got := either.header.Get("Content-Type"); got != "application/json" {
 		t.Errorf("protobuf or JSON: %s", got)
+	}
+}
+
+// TestCustomDryRun defines and makes nothing.
+func TestCustomDryRun(t *testing.T) {
+	h := start(t)
+	c := newCustoms(t, h, inMemory().config(h))
+	api := c.definitions.ApiextensionsV1().CustomResourceDefinitions()
+	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	if d, err := api.Create(c.ctx, parseDefinition(t, widgetDefinition), dry); err != nil || !isCondition(d, apiextensionsv1.Established) {
+		t.Fatalf("%v %v", d, err)
+	}
+	if _, err := c.widgets().List(c.ctx, metav1.ListOptions{}); !apierrors.IsNotFound(err) {
+		t.Fatalf("served without being defined: %v", err)
+	}
+	c.define(widgetDefinition)
+	if _, err := c.widgets().Create(c.ctx, widget("a", map[string]any{"size": int64(1)}), dry); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Delete(c.ctx, "widgets.example.com", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := c.widgets().List(c.ctx, metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
+		t.Fatalf("%v %v", list, err)
+	}
+	c.undefine()
+}
+
+// TestCustomMetadata watches nothing but the metadata, in protobuf.
+func TestCustomMetadata(t *testing.T) {
+	h := start(t)
+	cfg := inMemory().config(h)
+	c := newCustoms(t, h, cfg)
+	c.define(widgetDefinition)
+	client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), h.httpClient(cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := client.Resource(widgets).Watch(c.ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Stop()
+	c.create(widget("a", map[string]any{"size": int64(1)}))
+	if event := <-stream.ResultChan(); event.Type != watch.Added || event.Object.(*metav1.PartialObjectMetadata).Name != "a" {
+		t.Fatalf("%v", event)
+	}
+	if err := c.widgets().Delete(c.ctx, "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if event := <-stream.ResultChan(); event.Type != watch.Deleted {
+		t.Fatalf("%v", event)
+	}
+}
+
+// TestDefinitionStatus writes the status of a definition as a client may.
+func TestDefinitionStatus(t *testing.T) {
+	h := start(t)
+	c := newCustoms(t, h, inMemory().config(h))
+	d := c.define(widgetDefinition)
+	d.Status.Conditions = append(d.Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{
+		Type: "Checked", Status: apiextensionsv1.ConditionTrue, Reason: "Test", Message: "by a test",
+	})
+	d.Spec.PreserveUnknownFields = true
+	updated, err := c.definitions.ApiextensionsV1().CustomResourceDefinitions().UpdateStatus(c.ctx, d, metav1.UpdateOptions{})
+	if err != nil || !isCondition(updated, "Checked") || !isCondition(updated, apiextensionsv1.Established) || updated.Spec.PreserveUnknownFields {
+		t.Fatalf("%+v %v", updated, err)
+	}
+	if updated.Generation != 1 {
+		t.Errorf("generation %d", updated.Generation)
 	}
 }
 

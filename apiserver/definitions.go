@@ -201,6 +201,10 @@ func (d *definitions) retireLocked(kind *customKind) {
 	if kind == nil || kind.objects == nil {
 		return
 	}
+	if d.stopped {
+		kind.objects.Close()
+		return
+	}
 	d.goLocked(func() {
 		// By now the surface without it has been published, or will be: the gate's
 		// visitors look again until it is.

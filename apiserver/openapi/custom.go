@@ -18,6 +18,7 @@ import (
 const (
 	extPreserveUnknown  = "x-kubernetes-preserve-unknown-fields"
 	extEmbeddedResource = "x-kubernetes-embedded-resource"
+	extSelectableFields = "x-kubernetes-selectable-fields"
 )
 
 // customModel stands for the objects, or lists of objects, of a kind without Go type
@@ -99,7 +100,9 @@ func (d *definitions) addCustom(m *customModel, v2 bool) error {
 		if err := d.addCustom(object, v2); err != nil {
 			return err
 		}
-		d.byName[name] = d.listDefinition(m, object.OpenAPIModelName())
+		definition := d.listDefinition(m, object.OpenAPIModelName())
+		addSelectable(&definition.Schema, m.row)
+		d.byName[name] = definition
 		return nil
 	}
 	schema, err := m.row.Schema(v2)
@@ -111,8 +114,21 @@ func (d *definitions) addCustom(m *customModel, v2 bool) error {
 		d.complete(schema, v2)
 		definition.Schema, definition.Dependencies = *schema, []string{objectMetaName}
 	}
+	addSelectable(&definition.Schema, m.row)
 	d.byName[name] = definition
 	return nil
+}
+
+// addSelectable names the fields that the objects can be selected by (KEP-4358).
+func addSelectable(schema *spec.Schema, row *resources.Resource) {
+	if len(row.SelectableFields) == 0 {
+		return
+	}
+	all := make([]any, len(row.SelectableFields))
+	for i, path := range row.SelectableFields {
+		all[i] = map[string]any{"fieldPath": path}
+	}
+	schema.AddExtension(extSelectableFields, all)
 }
 
 // complete adds to a custom schema what all objects have: the root's and embedded
