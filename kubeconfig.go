@@ -49,6 +49,9 @@ func newKubeconfig(authority *auth.Authority, address string) ([]byte, error) {
 // writeKubeconfig writes the file whole or not at all. What is not a kubeconfig of
 // minikcm's own is never overwritten.
 func writeKubeconfig(path string, data []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file: choose another path for the kubeconfig", path)
+	}
 	old, err := clientcmd.LoadFromFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
