@@ -1,0 +1,285 @@
+package daemonset_test
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"minikcm.dev/minikcm/controllers/daemonset"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/modeltest"
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+var steps = flag.Int("modeltest.steps", 150, "steps that a drawn history has")
+
+// model is a world with the controller, and a scheduler and kubelet in one.
+type model struct {
+	*modeltest.Run
+	t *rapid.T
+}
+
+func newModel(t *rapid.T, nodes int) *model {
+	run := modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) })
+	m := &model{Run: run, t: t}
+	run.World.Graceful = func(o plan.Object) bool { _, ok := o.(*corev1.Pod); return ok }
+	m.must(run.Actor(daemonset.Name, func(a *modeltest.Actor) (loop.Reconciler, error) {
+		r, err := daemonset.NewReconciler(daemonset.Sources{
+			Clock: run.Clock, DaemonSets: a.Watch(&appsv1.DaemonSet{}), Pods: a.Watch(&corev1.Pod{}),
+			Revisions: a.Watch(&appsv1.ControllerRevision{}), Nodes: a.Watch(&corev1.Node{}),
+			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1},
+		})
+		if err != nil {
+			return nil, err
+		}
+		a.OnEvent(&appsv1.DaemonSet{}, r.OnDaemonSet)
+		a.OnEvent(&corev1.Pod{}, r.OnPod)
+		a.OnEvent(&appsv1.ControllerRevision{}, r.OnRevision)
+		a.OnEvent(&corev1.Node{}, r.OnNode)
+		return r, nil
+	}))
+	for i := range nodes {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i), Labels: map[string]string{"run": "yes"}}}
+		_, err := run.World.Create(t.Context(), node)
+		m.must(err)
+	}
+	run.Other(func(draw modeltest.Draw) bool { return m.kubelet(draw) })
+	return m
+}
+
+func (m *model) must(err error) {
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *model) draw(n int, label string) int { return rapid.IntRange(0, n-1).Draw(m.t, label) }
+
+// kubelet binds a pod and makes it ready, or ends one that is being deleted.
+func (m *model) kubelet(draw modeltest.Draw) bool {
+	var todo []*corev1.Pod
+	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
+		if pod.DeletionTimestamp != nil || !owned.Ended(pod) && !owned.Ready(pod) {
+			todo = append(todo, pod)
+		}
+	}
+	if len(todo) == 0 {
+		return false
+	}
+	pod := todo[draw(len(todo), "pod")]
+	if pod.DeletionTimestamp != nil {
+		m.World.Remove(pod)
+		return true
+	}
+	m.World.Change(pod, func(o plan.Object) { o.(*corev1.Pod).Spec.NodeName = target(pod) })
+	m.setReady(pod, corev1.ConditionTrue)
+	return true
+}
+
+// target is the node that the pod asks for.
+func target(pod *corev1.Pod) string {
+	return pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
+}
+
+func (m *model) setReady(pod *corev1.Pod, status corev1.ConditionStatus) {
+	m.World.Change(pod, func(o plan.Object) {
+		p := o.(*corev1.Pod)
+		p.Status.Phase = corev1.PodRunning
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.NewTime(m.Clock.Now())}}
+	})
+}
+
+// create makes the DaemonSet and lets it come up undisturbed.
+func (m *model) create(surge, unavailable, minReadySeconds int) {
+	labels := map[string]string{"app": "agent"}
+	limit := int32(m.draw(4, "history"))
+	maxSurge, maxUnavailable := intstr.FromInt(surge), intstr.FromInt(unavailable)
+	_, err := m.World.Create(m.t.Context(), &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "agent"},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels}, RevisionHistoryLimit: &limit, MinReadySeconds: int32(minReadySeconds),
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec("1")},
+			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
+				Type:          appsv1.RollingUpdateDaemonSetStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxSurge: &maxSurge, MaxUnavailable: &maxUnavailable},
+			},
+		},
+	})
+	m.must(err)
+	m.settle()
+	m.checkConverged()
+}
+
+func podSpec(tag string) corev1.PodSpec {
+	return corev1.PodSpec{NodeSelector: map[string]string{"run": "yes"}, Containers: []corev1.Container{{Name: "c", Image: tag}}}
+}
+
+func (m *model) settle() {
+	first := func(int, string) int { return 0 }
+	m.must(m.Settle(20_000, time.Hour, func() bool { return m.kubelet(first) }))
+}
+
+func (m *model) set() *appsv1.DaemonSet { return modeltest.List[*appsv1.DaemonSet](m.World)[0] }
+
+func (m *model) rollOut(draw modeltest.Draw) bool {
+	tag := fmt.Sprint(draw(4, "image"))
+	m.World.Change(m.set(), func(o plan.Object) { o.(*appsv1.DaemonSet).Spec.Template.Spec = podSpec(tag) })
+	return true
+}
+
+// relabel lets a node be one that is to have a pod, or no longer be one.
+func (m *model) relabel(draw modeltest.Draw) bool {
+	nodes := modeltest.List[*corev1.Node](m.World)
+	m.World.Change(nodes[draw(len(nodes), "node")], func(o plan.Object) {
+		node := o.(*corev1.Node)
+		node.Labels = map[string]string{"run": []string{"yes", "no"}[draw(2, "run")]}
+	})
+	return true
+}
+
+// disturb does something to a pod that the controller does not.
+func (m *model) disturb(draw modeltest.Draw) bool {
+	pods := modeltest.List[*corev1.Pod](m.World)
+	if len(pods) == 0 {
+		return false
+	}
+	pod := pods[draw(len(pods), "whom")]
+	switch draw(4, "disturbance") {
+	case 0:
+		if pod.DeletionTimestamp != nil {
+			return false // nobody adopts it
+		}
+		m.World.Change(pod, func(o plan.Object) { o.SetOwnerReferences(nil) })
+	case 1:
+		m.must(m.World.Delete(m.t.Context(), pod))
+	case 2:
+		m.setReady(pod, corev1.ConditionFalse)
+	default:
+		m.World.Change(pod, func(o plan.Object) { o.(*corev1.Pod).Status.Phase = corev1.PodFailed })
+	}
+	return true
+}
+
+// history takes the drawn steps, then lets all come to rest and looks at it.
+func (m *model) history() {
+	for range *steps {
+		m.Step()
+		m.must(m.Err())
+	}
+	m.Crashes, m.World.AfterWrite = false, nil
+	m.settle()
+	m.checkConverged()
+}
+
+// wanted are the nodes that are to have a pod.
+func (m *model) wanted() map[string]bool {
+	nodes := map[string]bool{}
+	modeltest.Each(m.World, func(node *corev1.Node) {
+		if node.Labels["run"] == "yes" {
+			nodes[node.Name] = true
+		}
+	})
+	return nodes
+}
+
+// checkConverged: each node that is to have one has a ready pod of the newest
+// template, others have none, and the status says so.
+func (m *model) checkConverged() {
+	d, nodes := m.set(), m.wanted()
+	pods := modeltest.List[*corev1.Pod](m.World)
+	for _, pod := range pods {
+		if !nodes[pod.Spec.NodeName] || !owned.Active(pod) || !owned.Ready(pod) || owned.ControllerUID(pod) != d.UID ||
+			pod.Spec.Containers[0].Image != d.Spec.Template.Spec.Containers[0].Image {
+			m.t.Fatalf("%s is not as it should be\n%s", pod.Name, m.dump())
+		}
+	}
+	n := int32(len(nodes))
+	got := d.Status
+	if len(pods) != len(nodes) || got.DesiredNumberScheduled != n || got.CurrentNumberScheduled != n || got.NumberAvailable != n || got.NumberReady != n ||
+		got.UpdatedNumberScheduled != n || got.NumberMisscheduled != 0 || got.NumberUnavailable != 0 || got.ObservedGeneration != d.Generation {
+		m.t.Fatalf("%d pods on %d nodes\n%s", len(pods), n, m.dump())
+	}
+	revisions := modeltest.List[*appsv1.ControllerRevision](m.World)
+	if limit := int(*d.Spec.RevisionHistoryLimit); len(revisions) > limit+1 {
+		m.t.Fatalf("%d revisions, of which %d are to be kept besides the one in force", len(revisions), limit)
+	}
+}
+
+func (m *model) dump() string {
+	d := m.set()
+	text := fmt.Sprintf("DaemonSet generation %d image %s nodes %v status %+v\n", d.Generation, d.Spec.Template.Spec.Containers[0].Image, m.wanted(), d.Status)
+	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
+		text += fmt.Sprintf("Pod %s of %q on %q (%s) image %s phase %s ready %v deleted %v\n", pod.Name, owned.ControllerUID(pod), pod.Spec.NodeName, target(pod),
+			pod.Spec.Containers[0].Image, pod.Status.Phase, owned.Ready(pod), pod.DeletionTimestamp != nil)
+	}
+	return text
+}
+
+// TestRolloutKeepsItsLimits: at no moment are more nodes without a ready pod than
+// maxUnavailable allows, nor more pods there than maxSurge does, nor two of one
+// template on a node.
+func TestRolloutKeepsItsLimits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes := rapid.IntRange(1, 6).Draw(t, "nodes")
+		surge, unavailable := rapid.IntRange(0, 3).Draw(t, "surge"), 0
+		if surge == 0 {
+			unavailable = rapid.IntRange(1, 4).Draw(t, "unavailable")
+		}
+		m := newModel(t, nodes)
+		m.create(surge, unavailable, 0)
+		m.World.AfterWrite = func() { m.checkLimits(nodes, surge, unavailable) }
+		m.Crashes = true
+		m.Other(m.rollOut)
+		m.history()
+	})
+}
+
+func (m *model) checkLimits(nodes, surge, unavailable int) {
+	active, ready, templates := 0, map[string]bool{}, map[string]bool{}
+	modeltest.Each(m.World, func(pod *corev1.Pod) {
+		if !owned.Active(pod) {
+			return
+		}
+		active++
+		if owned.Ready(pod) {
+			ready[pod.Spec.NodeName] = true
+		}
+		template := target(pod) + " " + pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+		if templates[template] {
+			m.t.Fatalf("two pods of the same template are on a node: %s\n%s", template, m.dump())
+		}
+		templates[template] = true
+	})
+	if active > nodes+surge {
+		m.t.Fatalf("%d pods, at most %d+%d are allowed\n%s", active, nodes, surge, m.dump())
+	}
+	if len(ready) < nodes-unavailable {
+		m.t.Fatalf("%d nodes have a ready pod, at least %d-%d are to\n%s", len(ready), nodes, unavailable, m.dump())
+	}
+}
+
+// TestConvergesAfterChaos also changes nodes, and kills, fails and orphans pods:
+// whatever happened, in the end all is as it should be.
+func TestConvergesAfterChaos(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		surge, unavailable := rapid.IntRange(0, 2).Draw(t, "surge"), 0
+		if surge == 0 {
+			unavailable = rapid.IntRange(1, 3).Draw(t, "unavailable")
+		}
+		m := newModel(t, rapid.IntRange(1, 5).Draw(t, "nodes"))
+		m.create(surge, unavailable, rapid.IntRange(0, 3).Draw(t, "minReadySeconds"))
+		m.Crashes = true
+		m.Other(m.rollOut)
+		m.Other(m.relabel)
+		m.Other(m.disturb)
+		m.history()
+	})
+}
