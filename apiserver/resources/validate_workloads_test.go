@@ -152,12 +152,17 @@ var workloadUpdateCases = []updateCase{
 	{"apps/v1/DaemonSet", "selector", `spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b, c: d}}, spec: ` + goodPodSpec + `}}`, `spec: {selector: {matchLabels: {c: d}}, template: {metadata: {labels: {a: b, c: d}}, spec: ` + goodPodSpec + `}}`, []string{
 		`spec.selector: Invalid value: {"matchLabels":{"c":"d"}}: field is immutable`,
 	}},
-	{"batch/v1/CronJob", "time zone in an old schedule", `{metadata: {name: a, resourceVersion: "1"}, spec: {schedule: "TZ=UTC * * * * *", jobTemplate: {spec: {` + goodJob + `}}}}`,
-		`{metadata: {name: a, resourceVersion: "1"}, spec: {schedule: "TZ=UTC 1 * * * *", jobTemplate: {spec: {` + goodJob + `}}}}`, nil},
-	{"batch/v1/CronJob", "time zone in a new schedule", `{metadata: {name: a, resourceVersion: "1"}, spec: {schedule: "@daily", jobTemplate: {spec: {` + goodJob + `}}}}`,
-		`{metadata: {name: a, resourceVersion: "1"}, spec: {schedule: "TZ=UTC 1 * * * *", jobTemplate: {spec: {` + goodJob + `}}}}`, []string{
+	{
+		"batch/v1/CronJob", "time zone in an old schedule", `{metadata: {name: a, resourceVersion: "1"}, spec: {schedule: "TZ=UTC * * * * *", jobTemplate: {spec: {` + goodJob + `}}}}`,
+		`{metadata: {name: a, resourceVersion: "1"}, spec: {schedule: "TZ=UTC 1 * * * *", jobTemplate: {spec: {` + goodJob + `}}}}`, nil,
+	},
+	{
+		"batch/v1/CronJob", "time zone in a new schedule", `{metadata: {name: a, resourceVersion: "1"}, spec: {schedule: "@daily", jobTemplate: {spec: {` + goodJob + `}}}}`,
+		`{metadata: {name: a, resourceVersion: "1"}, spec: {schedule: "TZ=UTC 1 * * * *", jobTemplate: {spec: {` + goodJob + `}}}}`,
+		[]string{
 			`spec.schedule: Invalid value: "TZ=UTC 1 * * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead`,
-		}},
+		},
+	},
 	{"/v1/ResourceQuota", "scopes", `spec: {scopes: [BestEffort]}`, `spec: {scopes: [Terminating]}`, []string{`spec.scopes: Invalid value: ["Terminating"]: field is immutable`}},
 	{"/v1/PersistentVolumeClaim", "binding", `spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`, `spec: {volumeName: pv, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`, nil},
 	{"/v1/PersistentVolumeClaim", "size before it is bound", `spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`, `spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}`, []string{
