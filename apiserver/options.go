@@ -112,19 +112,19 @@ func (rq *request) listOptions() (*listOptions, error) {
 	}
 	var err error
 	if opts.label, err = labels.Parse(opts.LabelSelector); err != nil {
-		return nil, rq.badSelector(opts, err)
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if opts.field, err = fields.ParseSelector(opts.FieldSelector); err != nil {
-		return nil, rq.badSelector(opts, err)
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	for _, requirement := range opts.field.Requirements() {
 		if !rq.selectable(requirement.Field) {
-			return nil, rq.badSelector(opts, fmt.Errorf("field label not supported: %s", requirement.Field))
+			return nil, apierrors.NewBadRequest("field label not supported: " + requirement.Field)
 		}
 	}
 	opts.Limit = max(opts.Limit, 0)
 	if opts.field, err = rq.storedLabels(opts.field); err != nil {
-		return nil, rq.badSelector(opts, err)
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return opts, nil
 }
@@ -141,11 +141,6 @@ func (rq *request) storedLabels(selector fields.Selector) (fields.Selector, erro
 		}
 		return label, value, nil
 	})
-}
-
-func (rq *request) badSelector(opts *listOptions, err error) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q: %v",
-		rq.row.GVR().String(), opts.LabelSelector, opts.FieldSelector, err))
 }
 
 func (rq *request) selectable(label string) bool {
