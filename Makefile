@@ -17,8 +17,8 @@ help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/minikcm.
-	$(GO) build -ldflags="-s -w" -o bin/minikcm ./cmd/minikcm
+build: ## Build bin/minikcm, linked to nothing.
+	CGO_ENABLED=0 $(GO) build -ldflags="-s -w" -o bin/minikcm ./cmd/minikcm
 
 .PHONY: run
 run: build ## Start a cluster in the foreground; ARGS="--nodes 5" for more.

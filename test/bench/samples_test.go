@@ -63,7 +63,9 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "minikcm")
-	build := exec.Command("go", "build", "-o", path, "minikcm.dev/minikcm/cmd/minikcm")
+	// As make build does.
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "minikcm.dev/minikcm/cmd/minikcm")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", errors.Join(fmt.Errorf("building minikcm: %w\n%s", err, out), os.RemoveAll(dir))
 	}
