@@ -2,7 +2,9 @@ package apiserver
 
 import (
 	"fmt"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -42,6 +44,22 @@ func withUnknown(strict error, unknown []string) error {
 // protobuf one, only what they are transformed to.
 func (rq *request) hasForm(target codec.Target) bool {
 	return target.Media != codec.Protobuf || target.As.Kind != "" || !rq.row.Custom || rq.sub != nil && rq.kind() != rq.row.GroupVersionKind
+}
+
+// unconverted deals with a version whose objects cannot be had, for want of a
+// conversion. Their metadata is the same in all versions, and with it and deletion alone
+// the garbage collector and the end of namespaces work.
+func (rq *request) unconverted() error {
+	if rq.row.Unserved == nil {
+		return nil
+	}
+	kind := rq.server.current().custom[rq.row]
+	deletion := rq.Verb == verbDelete || rq.Verb == verbDeleteCollection
+	if kind == nil || !deletion && !strings.HasPrefix(rq.target.As.Kind, "PartialObjectMetadata") {
+		return apierrors.NewInternalError(rq.row.Unserved)
+	}
+	rq.row = kind.rows.Stored
+	return nil
 }
 
 // patchTypes are the patches that the row takes, in the order that a 415 names them.

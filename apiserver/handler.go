@@ -157,8 +157,8 @@ func (rq *request) serve() error {
 	if rq.row.Warning != "" {
 		addWarning(rq.w, rq.row.Warning)
 	}
-	if rq.row.Unserved != nil {
-		return apierrors.NewInternalError(rq.row.Unserved)
+	if err := rq.unconverted(); err != nil {
+		return err
 	}
 	verb, err := rq.findVerb()
 	if err != nil {

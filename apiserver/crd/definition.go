@@ -78,13 +78,13 @@ func store(d *apiextensionsv1.CustomResourceDefinition) {
 // apiextensions-apiserver.
 func definitionManagers(scheme *runtime.Scheme) func(string) (*managedfields.FieldManager, error) {
 	converter := sync.OnceValue(func() managedfields.TypeConverter { return applyconfiguration.NewTypeConverter(scheme) })
-	make := func(subresource, reset string) func() (*managedfields.FieldManager, error) {
+	lazily := func(subresource, reset string) func() (*managedfields.FieldManager, error) {
 		return sync.OnceValues(func() (*managedfields.FieldManager, error) {
 			return managedfields.NewDefaultFieldManager(converter(), scheme, scheme, scheme, Kind, Kind.GroupVersion(), subresource,
 				resetting(Kind.GroupVersion(), reset))
 		})
 	}
-	main, status := make("", "status"), make("status", "spec")
+	main, status := lazily("", "status"), lazily("status", "spec")
 	return func(subresource string) (*managedfields.FieldManager, error) {
 		if subresource == "status" {
 			return status()

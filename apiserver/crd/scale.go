@@ -78,8 +78,8 @@ func rescale(s *apiextensionsv1.CustomResourceSubresourceScale, parent, sub runt
 	u, scale := parent.(*unstructured.Unstructured), sub.(*autoscalingv1.Scale)
 	if scale.UID != "" && scale.UID != u.GetUID() {
 		gv := u.GroupVersionKind().GroupVersion()
-		//lint:ignore ST1005 the API's text
 		return apierrors.NewConflict(schema.GroupResource{Group: gv.Group, Resource: "scale"}, u.GetName(),
+			//lint:ignore ST1005 the API's text
 			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, u.GetUID()))
 	}
 	if scale.Spec.Replicas < 0 {
