@@ -27,9 +27,8 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // run is main without the process: it returns the exit code. The first SIGINT or
 // SIGTERM asks for a clean stop, a second one ends the process at once.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -45,6 +44,28 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	_, _ = fmt.Fprintf(errOut, "minikcm: %v\n", err)
 	return 1
+}
+
+// untilSignal returns a context that the first SIGINT or SIGTERM ends. By then, a
+// second one is up to the system again: it ends the process.
+func untilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer cancel()
+		defer signal.Stop(signals)
+		select {
+		case <-signals:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		cancel()
+		<-ended
+	}
 }
 
 func newRoot() *cobra.Command {

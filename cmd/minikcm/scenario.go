@@ -68,7 +68,7 @@ anything starts.`,
 				all = append(all, found...)
 			}
 			out := cmd.OutOrStdout()
-			opts.Progress = &progress{out: out, color: !noColor && os.Getenv("NO_COLOR") == "" && isTerminal(out)}
+			opts.Progress = &progress{out: out, color: wantsColor(noColor, isTerminal(out))}
 			opts.Logger = klog.Background()
 			return runScenarios(cmd, all, opts)
 		},
@@ -92,6 +92,11 @@ func runScenarios(cmd *cobra.Command, all []*scenarios.Scenario, opts scenarios.
 		return exitCode(1)
 	}
 	return nil
+}
+
+// wantsColor follows https://no-color.org.
+func wantsColor(noColor, terminal bool) bool {
+	return terminal && !noColor && os.Getenv("NO_COLOR") == ""
 }
 
 func isTerminal(stream any) bool {

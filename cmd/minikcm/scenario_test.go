@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"minikcm.dev/minikcm/scenarios"
+)
+
+func TestScenarioList(t *testing.T) {
+	code, out, errOut := call("scenario", "list")
+	if code != 0 || errOut != "" {
+		t.Errorf("exit code %d, %s", code, errOut)
+	}
+	golden(t, "testdata/scenario-list.golden", out)
+}
+
+// varying are times of the machine's, and generated names.
+var varying = regexp.MustCompile(`\([0-9.]+m?s\)| in [0-9.]+m?s|-[0-9a-f]+-[0-9a-z]{5}\b`)
+
+func TestScenarioRun(t *testing.T) {
+	code, out, errOut := call("scenario", "run", "pod-kill")
+	if code != 0 || errOut != "" {
+		t.Errorf("exit code %d, %s", code, errOut)
+	}
+	golden(t, "testdata/pod-kill.golden", varying.ReplaceAllString(out, "…"))
+}
+
+// One that fails does not keep the others from being run.
+func TestScenarioFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "two.yaml")
+	text := `
+apiVersion: minikcm.dev/v1alpha1
+kind: Scenario
+metadata: {name: red}
+spec:
+  description: There are more nodes than there are
+  steps: [{expect: {within: 5s, counts: [{target: nodes, equals: 4}]}}]
+---
+apiVersion: minikcm.dev/v1alpha1
+kind: Scenario
+metadata: {name: green}
+spec:
+  description: There are as many nodes as there are
+  steps: [{expect: {counts: [{target: nodes, equals: 3}]}}]
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errOut := call("scenario", "run", file, "--seed", "5")
+	if code != 1 || errOut != "" {
+		t.Errorf("exit code %d, %s", code, errOut)
+	}
+	golden(t, "testdata/two.golden", varying.ReplaceAllString(strings.ReplaceAll(out, file, "two.yaml"), "…"))
+}
+
+// show lets progress be told of two runs.
+func show(color bool) string {
+	var out strings.Builder
+	p := &progress{out: &out, color: color}
+	s := &scenarios.Scenario{Metadata: scenarios.Metadata{Name: "storm"}, Spec: scenarios.Spec{Description: "It rains"}, File: "library/storm.yaml"}
+	for _, failure := range []error{nil, errors.New("not within 1m0s: pod/a differs:\n  status.phase: expected 1, found 2")} {
+		p.Begin(s)
+		p.StepBegins("clouds gather")
+		p.StepEnded(scenarios.StepResult{Title: "clouds gather", Notes: []string{"cloud/a", "cloud/b"}, Cluster: 1234567 * time.Microsecond, Real: 1500 * time.Microsecond})
+		p.StepBegins("it rains")
+		p.StepEnded(scenarios.StepResult{Title: "it rains", Cluster: time.Hour + 400*time.Millisecond, Real: 2*time.Second + 345*time.Millisecond, Failure: failure})
+		p.End(&scenarios.Result{Scenario: s, Seed: 7, Cluster: time.Hour, Real: 2 * time.Second, Failure: failure})
+		s.File = "./storm.yaml"
+	}
+	return out.String()
+}
+
+func TestProgress(t *testing.T) {
+	golden(t, "testdata/progress.golden", show(false))
+	golden(t, "testdata/progress-color.golden", strings.ReplaceAll(show(true), "\x1b", "ESC"))
+}
+
+func TestWantsColor(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	if !wantsColor(false, true) {
+		t.Error("no colour on a terminal")
+	}
+	if wantsColor(true, true) || wantsColor(false, false) {
+		t.Error("colour in spite of --no-color, or in a file")
+	}
+	t.Setenv("NO_COLOR", "1")
+	if wantsColor(false, true) {
+		t.Error("colour in spite of NO_COLOR")
+	}
+}
