@@ -66,8 +66,7 @@ func start(t testing.TB, change ...func(*apiserver.Options)) *harness {
 		t.Fatal(err)
 	}
 	h.server = server
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	must(h.client().CoreV1().ServiceAccounts("default").Create(ctx, account, metav1.CreateOptions{}))(t)
+	h.giveServiceAccount()
 	var listener *apiserver.HTTPS
 	h.https = sync.OnceValue(func() *apiserver.HTTPS {
 		ca, err := authority()

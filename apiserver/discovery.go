@@ -155,7 +155,7 @@ func serveDocument(w http.ResponseWriter, r *http.Request, media codec.Media, ob
 		writeError(w, r, encodeError(err))
 		return
 	}
-	writeBytes(w, r, http.StatusOK, media.ContentType(), data)
+	writeBytes(w, r, http.StatusOK, media.ContentType(), prettyFor(r, media, data))
 }
 
 func apiGroup(g resources.Group) metav1.APIGroup {

@@ -238,3 +238,26 @@ func TestTables(t *testing.T) {
 	r := h.send("GET", path+"?includeObject=Everything", "", "Accept", accept)
 	wantReply(t, r, 400, metav1.StatusReasonBadRequest, `Unable to convert to Table as requested: includeObject: Invalid value: "Everything"`)
 }
+
+// JSON is indented for those who read it themselves, and names in paths may be
+// escaped.
+func TestPrettyAndEscaped(t *testing.T) {
+	h := start(t)
+	h.mustSend("POST", mapsPath, asJSON(t, configMap("a")))
+	for _, c := range []struct {
+		query, agent string
+		pretty       bool
+	}{
+		{"", "", false}, {"", "curl/8", true}, {"?pretty=false", "curl/8", false}, {"?pretty=true", "", true}, {"?pretty=1", "kubectl", true}, {"?pretty=maybe", "curl/8", false}, {"", "Mozilla/5.0 (X)", true},
+	} {
+		for path, code := range map[string]int{mapsPath: 200, mapsPath + "/a": 200, mapsPath + "/%61": 200, mapsPath + "/none": 404, "/api/v1": 200, "/apis": 200} {
+			r := h.send("GET", path+c.query, "", "User-Agent", c.agent)
+			if r.code != code || !json.Valid(r.body) {
+				t.Fatalf("%s: %d %s", path, r.code, r.body)
+			}
+			if got := bytes.Contains(r.body, []byte("\n  \"")); got != c.pretty {
+				t.Errorf("%s%s to %q: indented: %v", path, c.query, c.agent, got)
+			}
+		}
+	}
+}

@@ -36,10 +36,17 @@ type RequestInfo struct {
 var namespaceSubresources = map[string]bool{"status": true, "finalize": true}
 
 // parseResourcePath reads what follows the group and version in a URL:
-// [watch/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. ok is false for a path
-// that has more.
+// [watch/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]], each escaped by itself. ok is
+// false for a path that has more.
 func parseResourcePath(gv schema.GroupVersion, method, rest string, query url.Values) (info RequestInfo, ok bool) {
 	parts := strings.Split(strings.Trim(rest, "/"), "/")
+	for i, part := range parts {
+		unescaped, err := url.PathUnescape(part)
+		if err != nil {
+			return info, false
+		}
+		parts[i] = unescaped
+	}
 	watchPrefix := false
 	if parts[0] == "watch" && len(parts) > 1 {
 		watchPrefix, parts = true, parts[1:]
@@ -59,12 +66,19 @@ func parseResourcePath(gv schema.GroupVersion, method, rest string, query url.Va
 	if len(parts) > 2 {
 		info.Subresource = parts[2]
 	}
-	info.Verb = verbOf(method, info.Name != "", watchPrefix || isTrue(query.Get("watch")))
+	info.Verb = verbOf(method, info.Name != "", watchPrefix || info.Name == "" && wantsWatch(query))
 	if watchPrefix && info.Name != "" {
 		query.Set("fieldSelector", "metadata.name="+info.Name)
 		info.Name = ""
 	}
 	return info, info.GVR.Resource != ""
+}
+
+// wantsWatch reads the parameter as meta/v1 reads booleans: all but "false" and "0"
+// is true. Beside the name of an object it means nothing.
+func wantsWatch(query url.Values) bool {
+	values, present := query["watch"]
+	return present && values[0] != "false" && values[0] != "0"
 }
 
 func isTrue(value string) bool { return value == "true" || value == "1" }

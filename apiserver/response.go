@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,12 +66,28 @@ func (rq *request) writeObject(code int, gvk schema.GroupVersionKind, obj runtim
 	return nil
 }
 
-// pretty indents JSON for a client that asks for it.
-func (rq *request) pretty(data []byte) []byte {
-	if rq.target.Media != codec.JSON || !isTrue(rq.query.Get("pretty")) {
+// pretty indents JSON for a client that asks for it, or before which a person sits.
+func (rq *request) pretty(data []byte) []byte { return prettyFor(rq.r, rq.target.Media, data) }
+
+func prettyFor(r *http.Request, media codec.Media, data []byte) []byte {
+	if media != codec.JSON || !wantsPretty(r) {
 		return data
 	}
 	return indent(data)
+}
+
+// readersAgents are what the User-Agents of command line tools and browsers begin
+// with, as upstream knows them.
+func readersAgents() []string { return []string{"curl", "Wget", "Mozilla/5.0"} }
+
+func wantsPretty(r *http.Request) bool {
+	if strings.Contains(r.URL.RawQuery, "pretty") {
+		if asked := r.URL.Query().Get("pretty"); asked != "" {
+			pretty, err := strconv.ParseBool(asked)
+			return pretty && err == nil
+		}
+	}
+	return slices.ContainsFunc(readersAgents(), func(agent string) bool { return strings.HasPrefix(r.UserAgent(), agent) })
 }
 
 func encodeError(err error) error {
@@ -144,7 +161,7 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 		http.Error(w, encodeErr.Error(), http.StatusInternalServerError)
 		return
 	}
-	writeBytes(w, r, int(status.Code), target.Media.ContentType(), data)
+	writeBytes(w, r, int(status.Code), target.Media.ContentType(), prettyFor(r, target.Media, data))
 }
 
 func retryAfter(status *metav1.Status) int {

@@ -78,7 +78,7 @@ func (t *memoryTransport) CloseIdleConnections() {}
 
 func mayStream(req *http.Request) bool {
 	query := req.URL.RawQuery
-	return strings.Contains(query, "watch=") || strings.Contains(query, "follow=") || strings.Contains(req.URL.Path, "/watch/")
+	return strings.Contains(query, "watch") || strings.Contains(query, "follow=") || strings.Contains(req.URL.Path, "/watch/")
 }
 
 // incoming is a client's request as a server sees it.

@@ -239,7 +239,6 @@ func (rq *request) checkVersion(obj, old runtime.Object) error {
 // uidMismatch is the answer to an update of an object that has been replaced by
 // another of its name, in the words of upstream's store.
 func (rq *request) uidMismatch(wanted, actual types.UID) error {
-	//lint:ignore ST1005 the API's text
 	return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", rq.key(), wanted, actual))
 }
 

@@ -2,10 +2,13 @@ package apiserver
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -75,6 +78,12 @@ func errNotFoundPath() error {
 // namespaced resource outside any namespace, or of another inside one. All
 // namespaces at once can be listed and watched.
 func (rq *request) checkScope() error {
+	for _, segment := range []string{rq.Namespace, rq.Name} {
+		// A key is made of them as they are.
+		if problems := path.IsValidPathSegmentName(segment); len(problems) > 0 {
+			return apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", segment, strings.Join(problems, ";")))
+		}
+	}
 	switch {
 	case !rq.row.Namespaced && rq.Namespace != "":
 		return errNotFoundPath()

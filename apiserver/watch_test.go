@@ -297,7 +297,7 @@ func TestWatchPaths(t *testing.T) {
 	fill(t, h, 2)
 	for path, want := range map[string]int{
 		"/api/v1/watch/configmaps": 2, "/api/v1/watch/namespaces/default/configmaps": 2, "/api/v1/watch/namespaces/default/configmaps/m01": 1,
-		"/api/v1/configmaps?watch=true": 2, "/api/v1/namespaces/default/configmaps/m00?watch=true": 1,
+		"/api/v1/configmaps?watch=true": 2, "/api/v1/configmaps?watch": 2,
 	} {
 		ctx, cancel := context.WithCancel(h.ctx)
 		resp := h.open(ctx, inMemory().config(h), "GET", path, "")
@@ -322,5 +322,9 @@ func TestWatchPaths(t *testing.T) {
 		}
 		cancel()
 		_ = resp.Body.Close()
+	}
+	var one corev1.ConfigMap
+	if h.mustSend("GET", mapsPath+"/m00?watch=true", "").into(t, &one); one.Name != "m00" {
+		t.Errorf("an object by name is not watched: %+v", one)
 	}
 }
