@@ -34,6 +34,7 @@ type Cluster struct {
 
 	client   kubernetes.Interface
 	kubelets *kubeletsim.Kubelet
+	logs     logs
 	// makesAccounts says that a controller gives namespaces their service account.
 	makesAccounts bool
 
@@ -80,6 +81,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
+		Logs: &c.logs,
 	})
 	if err != nil {
 		return err

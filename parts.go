@@ -53,6 +53,7 @@ func (c *Cluster) startParts(rootCA []byte) error {
 	if c.kubelets, err = kubeletsim.New(c.kubeletOptions(e)); err != nil {
 		return fmt.Errorf("making the kubelets: %w", err)
 	}
+	c.logs.kubelets.Store(c.kubelets)
 	// The manager comes last: it starts the informers that all use, and the recorder.
 	parts = append(parts, part{"kubelets", c.kubelets.Run}, part{"controller manager", func(ctx context.Context) error {
 		return manager.Run(ctx, e, selected)

@@ -43,8 +43,11 @@ func adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) podState {
 }
 
 func adoptContainer(c *container, status *corev1.ContainerStatus, does behaviour, back *Backoff) {
-	c.restarts = status.RestartCount
+	c.restarts, c.adopted = status.RestartCount, true
 	c.last = status.LastTerminationState.Terminated
+	if c.last != nil {
+		c.lastRun = loggedTimes{c.last.StartedAt.Time, c.last.FinishedAt.Add(time.Second - 1)}
+	}
 	switch {
 	case status.State.Running != nil:
 		c.phase = running

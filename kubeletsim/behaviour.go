@@ -30,6 +30,11 @@ const (
 	// AnnotationPullError is why the container's image cannot be pulled, unless the
 	// node has it already.
 	AnnotationPullError = "minikcm.dev/pull-error"
+	// AnnotationLog is what each run of a container writes when it begins, line by
+	// line, in place of what its command would write.
+	AnnotationLog = "minikcm.dev/log"
+	// AnnotationLogEvery is after what time the container writes AnnotationLog again.
+	AnnotationLogEvery = "minikcm.dev/log-every"
 )
 
 // forever is the duration of what does not end.
@@ -51,13 +56,13 @@ type behaviour struct {
 // command as far as that can be understood, then from the defaults.
 func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind containerKind, lat *Latencies) behaviour {
 	b := behaviour{runs: forever, stops: lat.ContainerStop}
-	if code, runs, ok := interpret(c.Command, c.Args); ok {
-		b.runs, b.exitCode = runs, code
-	} else {
-		b.runs = defaultRun(pod, kind, lat)
+	b.runs = defaultRun(pod, kind, lat)
+	if len(c.Command)+len(c.Args) > 0 {
+		if code, runs, ok := programOf(pod, c).timing(); ok {
+			b.runs, b.exitCode = runs, code
+		}
 	}
-	b.started = startupTime(c.StartupProbe)
-	b.ready = startupTime(c.ReadinessProbe)
+	b.started, b.ready = probesOf(pod, c, kind)
 	if hook := preStop(c); hook > 0 {
 		b.stops = sum(b.stops, hook)
 	}
@@ -65,7 +70,6 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind containerKind, lat *
 		return b
 	}
 	a := annotations{pod: pod, container: c.Name, own: kind == initContainer}
-	a.duration(AnnotationReadyDelay, &b.ready)
 	a.duration(AnnotationStopDelay, &b.stops)
 	if a.int32(AnnotationExitCode, &b.exitCode) && b.runs == forever {
 		b.runs = lat.JobRun
@@ -86,6 +90,17 @@ func defaultRun(pod *corev1.Pod, kind containerKind, lat *Latencies) time.Durati
 		return lat.JobRun
 	}
 	return forever
+}
+
+// probesOf is how long after its start a container's startup probe, and after that its
+// readiness probe, succeed.
+func probesOf(pod *corev1.Pod, c *corev1.Container, kind containerKind) (started, ready time.Duration) {
+	started, ready = startupTime(c.StartupProbe), startupTime(c.ReadinessProbe)
+	if len(pod.Annotations) > 0 {
+		a := annotations{pod: pod, container: c.Name, own: kind == initContainer}
+		a.duration(AnnotationReadyDelay, &ready)
+	}
+	return started, ready
 }
 
 // startupTime is when a probe has succeeded often enough, counted from when it
@@ -192,7 +207,7 @@ func parseExitCode(text string) (int32, error) {
 // order of the constants.
 func badAnnotations(pod *corev1.Pod) []string {
 	var bad []string
-	for _, key := range []string{AnnotationStartDelay, AnnotationReadyDelay, AnnotationExitAfter, AnnotationExitCode, AnnotationStopDelay} {
+	for _, key := range []string{AnnotationStartDelay, AnnotationReadyDelay, AnnotationExitAfter, AnnotationExitCode, AnnotationStopDelay, AnnotationLogEvery} {
 		check := func(text string) error { _, err := parseDuration(text); return err }
 		if key == AnnotationExitCode {
 			check = func(text string) error { _, err := parseExitCode(text); return err }

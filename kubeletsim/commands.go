@@ -1,109 +1,89 @@
 package kubeletsim
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// interpret understands commands whose whole effect is to take time and to exit:
-// sleep, true, false, and shell scripts of nothing but these, exit, echo and ":",
-// in sequence. ok is false for all others.
-func interpret(command, args []string) (exitCode int32, runs time.Duration, ok bool) {
-	if len(command) == 0 && len(args) == 0 {
-		return 0, 0, false
-	}
-	words := command
-	if len(args) > 0 {
-		words = append(append([]string(nil), command...), args...)
-	}
-	if script, isShell := shellScript(words); isShell {
-		return interpretScript(script)
-	}
-	exitCode, runs, _, ok = interpretWords(words, false)
-	return exitCode, runs, ok
+// program is what a container runs.
+type program struct {
+	words []string
+	// env are the variables whose values the pod's spec tells. Of those in hidden, and
+	// if hiddenEnv of all others, only the cluster knows the values.
+	env       map[string]string
+	hidden    map[string]bool
+	hiddenEnv bool
 }
 
-// shellScript returns the script of sh -c SCRIPT.
-func shellScript(words []string) (string, bool) {
+// The most commands that a program executes: ahead of time, to learn how it ends (one
+// that has not ended by then is taken to run forever), and to learn what it writes.
+const (
+	timingBudget = 2000
+	outputBudget = 1 << 21
+)
+
+// interpret understands commands whose whole effect is to take time, to write, and to
+// exit: sleep, true, false, echo, printf, date, seq, and shell scripts of nothing but
+// these (see shell). ok is false for all others.
+func interpret(command, args []string) (exitCode int32, runs time.Duration, ok bool) {
+	return (&program{words: wordsOf(command, args)}).timing()
+}
+
+func wordsOf(command, args []string) []string {
+	if len(args) == 0 {
+		return command
+	}
+	return append(command[:len(command):len(command)], args...)
+}
+
+// timing is how long a run takes and what it exits with.
+func (g *program) timing() (exitCode int32, runs time.Duration, ok bool) {
+	p := &process{budget: timingBudget}
+	switch code, err := g.run(p); {
+	case err == nil:
+		return code, p.took, true
+	case errors.Is(err, errForever):
+		return 0, forever, true
+	}
+	return 0, 0, false
+}
+
+// run runs the program as p.
+func (g *program) run(p *process) (exitCode int32, err error) {
+	if len(g.words) == 0 {
+		return 0, errUnknown
+	}
+	s := newShell(p, g)
+	if script, flags, isShell := shellScript(g.words); isShell {
+		s.errexit = strings.Contains(flags, "e")
+		err = s.script(script)
+	} else {
+		err = s.execute(g.words)
+	}
+	return s.status, err
+}
+
+// shellScript returns the script of sh -c SCRIPT, and the flags before it.
+func shellScript(words []string) (script, flags string, ok bool) {
 	if len(words) < 3 {
-		return "", false
+		return "", "", false
 	}
 	switch base(words[0]) {
 	case "sh", "bash", "ash", "dash":
 	default:
-		return "", false
+		return "", "", false
 	}
-	if !strings.HasPrefix(words[1], "-") || !strings.HasSuffix(words[1], "c") || strings.Trim(words[1], "-ecux") != "" {
-		return "", false
+	flags = words[1]
+	if !strings.HasPrefix(flags, "-") || !strings.HasSuffix(flags, "c") || strings.Trim(flags, "-ecu") != "" {
+		return "", "", false
 	}
-	return words[2], true
+	return words[2], flags, true
 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
-
-// interpretScript takes the simple commands one after the other. A script with
-// quotes, variables, pipes or anything else of a shell's language is not
-// understood.
-func interpretScript(script string) (exitCode int32, runs time.Duration, ok bool) {
-	if body, loops := strings.CutPrefix(strings.TrimSpace(script), "while true; do "); loops && strings.HasSuffix(body, "done") {
-		return 0, forever, true
-	}
-	for sequence := range strings.FieldsFuncSeq(script, func(r rune) bool { return r == ';' || r == '\n' }) {
-		exitCode = 0
-		for command := range strings.SplitSeq(sequence, "&&") {
-			words := strings.Fields(command)
-			if len(words) == 0 {
-				continue
-			}
-			if words[0] != "echo" && strings.ContainsAny(command, "\"'$`|&<>(){}\\*?#") {
-				return 0, 0, false
-			}
-			code, took, exits, known := interpretWords(words, true)
-			if !known {
-				return 0, 0, false
-			}
-			exitCode, runs = code, sum(runs, took)
-			if exits || runs == forever {
-				return exitCode, runs, true
-			}
-			if exitCode != 0 {
-				break
-			}
-		}
-	}
-	return exitCode, runs, true
-}
-
-// interpretWords understands one simple command; exits is whether it ends the
-// script it stands in.
-func interpretWords(words []string, inShell bool) (exitCode int32, runs time.Duration, exits, ok bool) {
-	switch name := base(words[0]); {
-	case name == "true" || name == ":" && inShell:
-		return 0, 0, false, true
-	case name == "echo" && inShell && !strings.ContainsAny(strings.Join(words, " "), "`$|&<>"):
-		return 0, 0, false, true
-	case name == "false":
-		return 1, 0, false, true
-	case name == "exit" && inShell && len(words) <= 2:
-		if len(words) == 1 {
-			return 0, 0, true, true
-		}
-		code, err := parseExitCode(words[1])
-		return code, 0, true, err == nil
-	case name == "sleep" && len(words) > 1:
-		for _, word := range words[1:] {
-			d, err := parseSleep(word)
-			if err != nil {
-				return 0, 0, false, false
-			}
-			runs = sum(runs, d)
-		}
-		return 0, runs, false, true
-	}
-	return 0, 0, false, false
-}
 
 // parseSleep reads what the command sleep takes: a number with one of the units s,
 // m, h and d, or infinity.

@@ -24,6 +24,11 @@ type podEntry struct {
 	pod    *corev1.Pod
 	gone   bool
 	faults []fault
+	// shown is state for those who are not its worker. goneAt is when the pod was lost.
+	// changed, if somebody waits, is closed when any of this changes.
+	shown   podState
+	goneAt  time.Time
+	changed chan struct{}
 
 	// What follows belongs to the worker that has the pod's key.
 
@@ -124,6 +129,48 @@ func (e *podEntry) look() (pod *corev1.Pod, gone bool, faults []fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.pod, e.gone, e.faults
+}
+
+// shownPod is what can be seen of a pod from outside its worker. changed is closed when
+// it is out of date; state must not be changed.
+type shownPod struct {
+	pod     *corev1.Pod
+	state   podState
+	gone    bool
+	goneAt  time.Time
+	changed <-chan struct{}
+}
+
+func (e *podEntry) see() shownPod {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.changed == nil {
+		e.changed = make(chan struct{})
+	}
+	return shownPod{e.pod, e.shown, !e.goneAt.IsZero(), e.goneAt, e.changed}
+}
+
+// show lets others see what the worker has come to.
+func (e *podEntry) show() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shown = e.state
+	e.announce()
+}
+
+// showEnd lets others see that nothing runs of the pod any more.
+func (e *podEntry) showEnd(now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.goneAt = now
+	e.announce()
+}
+
+func (e *podEntry) announce() {
+	if e.changed != nil {
+		close(e.changed)
+		e.changed = nil
+	}
 }
 
 // dealt forgets the first n faults.

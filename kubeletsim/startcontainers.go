@@ -56,6 +56,7 @@ func (s *stepper) start(i int) bool {
 	if c.phase != created {
 		c.restarts++
 		c.last, c.termination = c.termination, nil
+		c.lastRun, c.adopted = loggedTimes{c.startedAt, c.endedAt()}, false
 		if !c.changed {
 			c.delay, c.raisedAt = s.backoff.next(s.backoff.pending(c.delay, c.raisedAt, c.finishedAt)), s.now
 		}

@@ -72,6 +72,10 @@ type container struct {
 	restarts int32
 
 	startedAt, finishedAt time.Time
+	// lastRun is when the run before began and ended. adopted says that the times of
+	// this one come from the API, which keeps seconds.
+	lastRun loggedTimes
+	adopted bool
 	// exitAt is when a running container ends by itself, with exitCode. A container
 	// that is being stopped ends at stopAt, with stopCode, if it has not by then.
 	// Zero times: not known to.

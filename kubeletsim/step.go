@@ -175,9 +175,9 @@ func (s *stepper) checkStarted(i int) bool {
 	if c.phase != running {
 		return false
 	}
-	does := behaviourOf(s.pod, ref.Container, c.kind, s.lat)
-	c.started = c.started || s.dueAfter(c.startedAt, does.started)
-	c.ready = c.started && c.unready == "" && s.dueAfter(c.startedAt, sum(does.started, does.ready))
+	started, ready := probesOf(s.pod, ref.Container, c.kind)
+	c.started = c.started || s.dueAfter(c.startedAt, started)
+	c.ready = c.started && c.unready == "" && s.dueAfter(c.startedAt, sum(started, ready))
 	return c.started
 }
 

@@ -83,7 +83,7 @@ func (s *stepper) endRuns() bool {
 
 func (s *stepper) end(c *container, code int32, reason string) {
 	c.phase = exited
-	c.finishedAt = s.now
+	c.finishedAt, c.adopted = s.now, false
 	c.exitAt, c.stopAt = time.Time{}, time.Time{}
 	c.started, c.ready, c.unready = false, false, ""
 	c.termination = terminationOf(s.pod.UID, c, code, reason)

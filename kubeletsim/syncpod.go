@@ -59,6 +59,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	}
 	out := k.step(n, in)
 	e.state = out.state
+	e.show()
 	e.dealt(len(faults))
 	n.addImages(out.images)
 	settled, err := k.tell(ctx, e, pod, n)
@@ -223,6 +224,7 @@ func (k *Kubelet) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
 func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
 	k.due.set(podKey(string(pod.UID)), time.Time{})
 	k.pods.remove(pod.UID)
+	e.showEnd(k.opts.Clock.Now())
 	if e.lacking {
 		k.supplies.forget(pod.UID)
 	}
