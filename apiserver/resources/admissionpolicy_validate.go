@@ -4,44 +4,45 @@ import (
 	"slices"
 	"strings"
 
+	celgo "github.com/google/cel-go/cel"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 )
-
-// Expressions are demanded but not compiled: what evaluates them does that.
 
 func validateValidatingPolicy(policy *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
 	spec, p := &policy.Spec, field.NewPath("spec")
+	e := &expressions{declared: plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}}
 	errs := validateFailurePolicy(p.Child("failurePolicy"), spec.FailurePolicy)
 	errs = append(errs, validateParamKind(p.Child("paramKind"), spec.ParamKind)...)
 	errs = append(errs, validatePolicyMatch(p.Child("matchConstraints"), spec.MatchConstraints)...)
-	errs = append(errs, validateMatchConditions(p.Child("matchConditions"), spec.MatchConditions)...)
-	errs = append(errs, validateVariables(p.Child("variables"), spec.Variables)...)
+	errs = append(errs, validateMatchConditions(p.Child("matchConditions"), spec.MatchConditions, e)...)
+	errs = append(errs, validateVariables(p.Child("variables"), spec.Variables, e)...)
 	if len(spec.Validations)+len(spec.AuditAnnotations) == 0 {
 		const neither = "validations or auditAnnotations must contain at least one item"
 		return append(errs, field.Required(p.Child("validations"), neither), field.Required(p.Child("auditAnnotations"), neither))
 	}
 	for i := range spec.Validations {
-		errs = append(errs, validateValidation(p.Child("validations").Index(i), &spec.Validations[i])...)
+		errs = append(errs, validateValidation(p.Child("validations").Index(i), &spec.Validations[i], e)...)
 	}
 	var keys nameList
 	for i, a := range spec.AuditAnnotations {
 		at := p.Child("auditAnnotations").Index(i)
 		errs = append(errs, requiredOr(at.Child("key"), a.Key, isQualifiedName)...)
-		errs = append(errs, requiredExpression(at.Child("valueExpression"), a.ValueExpression)...)
+		errs = append(errs, requiredExpression(at.Child("valueExpression"), a.ValueExpression, e, e.declared, celgo.StringType, celgo.NullType)...)
 		errs = append(errs, keys.add(at.Child("key"), a.Key)...)
 	}
 	return errs
 }
 
-func requiredExpression(p *field.Path, expression string) field.ErrorList {
-	if strings.TrimSpace(expression) == "" {
+func requiredExpression(p *field.Path, text string, e *expressions, declared plugincel.OptionalVariableDeclarations, types ...*celgo.Type) field.ErrorList {
+	if strings.TrimSpace(text) == "" {
 		return field.ErrorList{field.Required(p, "expression is not specified")}
 	}
-	return nil
+	return e.check(p, text, declared, types...)
 }
 
 // denials are the reasons that a validation may give for its refusal.
@@ -49,8 +50,8 @@ var denials = []metav1.StatusReason{
 	metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonUnauthorized,
 }
 
-func validateValidation(p *field.Path, v *admissionv1.Validation) field.ErrorList {
-	errs := requiredExpression(p.Child("expression"), v.Expression)
+func validateValidation(p *field.Path, v *admissionv1.Validation, e *expressions) field.ErrorList {
+	errs := requiredExpression(p.Child("expression"), v.Expression, e, e.declared, celgo.BoolType)
 	message := strings.TrimSpace(v.Message)
 	switch {
 	case v.Message != "" && message == "":
@@ -59,6 +60,11 @@ func validateValidation(p *field.Path, v *admissionv1.Validation) field.ErrorLis
 		errs = append(errs, field.Invalid(p.Child("message"), v.Message, "message must not contain line breaks"))
 	case strings.ContainsAny(v.Expression, "\n\r") && message == "":
 		errs = append(errs, field.Required(p.Child("message"), "message must be specified if expression contains line breaks"))
+	}
+	if strings.TrimSpace(v.MessageExpression) != "" {
+		// A message is made without asking the authorizer.
+		declared := plugincel.OptionalVariableDeclarations{HasParams: e.declared.HasParams}
+		errs = append(errs, e.check(p.Child("messageExpression"), v.MessageExpression, declared, celgo.StringType)...)
 	}
 	if v.Reason != nil {
 		errs = append(errs, oneOf(p.Child("reason"), *v.Reason, denials...)...)
@@ -128,7 +134,7 @@ func validateMatch(p *field.Path, m *admissionv1.MatchResources) field.ErrorList
 	return append(errs, validateMatchPolicy(p.Child("matchPolicy"), m.MatchPolicy)...)
 }
 
-func validateVariables(p *field.Path, variables []admissionv1.Variable) field.ErrorList {
+func validateVariables(p *field.Path, variables []admissionv1.Variable, e *expressions) field.ErrorList {
 	var errs field.ErrorList
 	var names nameList
 	for i, v := range variables {
@@ -138,7 +144,11 @@ func validateVariables(p *field.Path, variables []admissionv1.Variable) field.Er
 		} else {
 			errs = append(errs, invalidFor(at.Child("name"), v.Name, validation.IsCIdentifier(v.Name))...)
 		}
-		errs = append(errs, requiredExpression(at.Child("expression"), v.Expression)...)
+		if strings.TrimSpace(v.Expression) == "" {
+			errs = append(errs, field.Required(at.Child("expression"), "expression is not specified"))
+		} else {
+			errs = append(errs, e.variable(at.Child("expression"), v.Name, v.Expression)...)
+		}
 		errs = append(errs, names.add(at.Child("name"), v.Name)...)
 	}
 	return errs
@@ -198,22 +208,25 @@ func validateParamRef(p *field.Path, ref *admissionv1.ParamRef) field.ErrorList 
 
 func validateMutatingPolicy(policy *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
 	spec, p := &policy.Spec, field.NewPath("spec")
+	e := &expressions{declared: plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}}
 	errs := validateFailurePolicy(p.Child("failurePolicy"), spec.FailurePolicy)
 	errs = append(errs, validateParamKind(p.Child("paramKind"), spec.ParamKind)...)
 	errs = append(errs, validatePolicyMatch(p.Child("matchConstraints"), spec.MatchConstraints)...)
-	errs = append(errs, validateMatchConditions(p.Child("matchConditions"), spec.MatchConditions)...)
-	errs = append(errs, validateVariables(p.Child("variables"), spec.Variables)...)
+	errs = append(errs, validateMatchConditions(p.Child("matchConditions"), spec.MatchConditions, e)...)
+	errs = append(errs, validateVariables(p.Child("variables"), spec.Variables, e)...)
 	if len(spec.Mutations) == 0 {
 		errs = append(errs, field.Required(p.Child("mutations"), "mutations must contain at least one item"))
 	}
 	for i := range spec.Mutations {
-		errs = append(errs, validateMutation(p.Child("mutations").Index(i), &spec.Mutations[i])...)
+		errs = append(errs, validateMutation(p.Child("mutations").Index(i), &spec.Mutations[i], e)...)
 	}
 	return append(errs, requiredOneOf(p.Child("reinvocationPolicy"), spec.ReinvocationPolicy,
 		admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy)...)
 }
 
-func validateMutation(p *field.Path, m *admissionv1.Mutation) field.ErrorList {
+func validateMutation(p *field.Path, m *admissionv1.Mutation, e *expressions) field.ErrorList {
+	declared := e.declared
+	declared.HasPatchTypes = true
 	errs := requiredOneOf(p.Child("patchType"), m.PatchType, admissionv1.PatchTypeApplyConfiguration, admissionv1.PatchTypeJSONPatch)
 	for _, of := range []struct {
 		patch admissionv1.PatchType
@@ -231,10 +244,10 @@ func validateMutation(p *field.Path, m *admissionv1.Mutation) field.ErrorList {
 		}
 	}
 	if m.ApplyConfiguration != nil {
-		errs = append(errs, requiredExpression(p.Child("applyConfiguration", "expression"), m.ApplyConfiguration.Expression)...)
+		errs = append(errs, requiredExpression(p.Child("applyConfiguration", "expression"), m.ApplyConfiguration.Expression, e, declared, celgo.ObjectType("Object"))...)
 	}
 	if m.JSONPatch != nil {
-		errs = append(errs, requiredExpression(p.Child("jsonPatch", "expression"), m.JSONPatch.Expression)...)
+		errs = append(errs, requiredExpression(p.Child("jsonPatch", "expression"), m.JSONPatch.Expression, e, declared, celgo.ListType(celgo.ObjectType("JSONPatch")))...)
 	}
 	return errs
 }

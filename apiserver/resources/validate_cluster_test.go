@@ -99,6 +99,18 @@ var clusterCases = []validateCase{
 		`webhooks[0].clientConfig.url: Invalid value: "http://a?b": query parameters are not permitted in the URL`,
 	}},
 	{"admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy", "minimal", `spec: {matchConstraints: {resourceRules: [` + goodRule + `]}, validations: [{expression: "true"}]}`, nil},
+	{"admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration", "match conditions", `webhooks: [{clientConfig: {url: "https://example.com/a"}, matchConditions: [{name: good, expression: "object.metadata.name != 'a'"}, {name: broken, expression: "object."}, {name: number, expression: "1"}], ` + goodWebook + `}]`, []string{
+		`webhooks[0].matchConditions[1].expression: Invalid value: "object.": compilation failed: ERROR: <input>:1:8: Syntax error: no viable alternative at input '.'`,
+		`webhooks[0].matchConditions[2].expression: Invalid value: "1": must evaluate to bool but got int`,
+	}},
+	{"admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy", "expressions", `spec: {matchConstraints: {resourceRules: [` + goodRule + `]}, variables: [{name: few, expression: "object.spec.replicas < 5"}], validations: [{expression: "variables.few", messageExpression: "1"}, {expression: "variables.many"}, {expression: "params.a"}]}`, []string{
+		`spec.validations[0].messageExpression: Invalid value: "1": must evaluate to string but got int`,
+		`spec.validations[1].expression: Invalid value: "variables.many": compilation failed: ERROR: <input>:1:10: undefined field 'many'`,
+		`spec.validations[2].expression: Invalid value: "params.a": compilation failed: ERROR: <input>:1:1: undeclared reference to 'params' (in container '')`,
+	}},
+	{"admissionregistration.k8s.io/v1/MutatingAdmissionPolicy", "expressions", `spec: {reinvocationPolicy: Never, matchConstraints: {resourceRules: [` + goodRule + `]}, mutations: [{patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{op: "add", path: "/a", value: 1}]'}}, {patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{spec: Object.spec{replicas: 3}}'}}, {patchType: ApplyConfiguration, applyConfiguration: {expression: "1"}}]}`, []string{
+		`spec.mutations[2].applyConfiguration.expression: Invalid value: "1": must evaluate to Object but got int`,
+	}},
 	{"admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy", "empty", `{}`, []string{
 		"spec.matchConstraints: Required value",
 		"spec.validations: Required value: validations or auditAnnotations must contain at least one item",

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	celgo "github.com/google/cel-go/cel"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -101,5 +102,15 @@ func TestValidateUpdate(t *testing.T) {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// BenchmarkExpressions is of an object that has one: what it costs is the environment.
+func BenchmarkExpressions(b *testing.B) {
+	for b.Loop() {
+		e := &expressions{}
+		if errs := e.check(field.NewPath("expression"), "object.spec.replicas < 5", e.declared, celgo.BoolType); len(errs) > 0 {
+			b.Fatal(errs)
+		}
 	}
 }

@@ -6,17 +6,20 @@ import (
 	"slices"
 	"strings"
 
+	celgo "github.com/google/cel-go/cel"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 )
 
 func validateValidatingWebhooks(c *admissionv1.ValidatingWebhookConfiguration) field.ErrorList {
 	var errs field.ErrorList
 	var names nameList
+	e := &expressions{declared: plugincel.OptionalVariableDeclarations{HasAuthorizer: true}}
 	for i := range c.Webhooks {
 		p := field.NewPath("webhooks").Index(i)
-		errs = append(errs, validateWebhook(p, mutatingOf(&c.Webhooks[i]))...)
+		errs = append(errs, validateWebhook(p, mutatingOf(&c.Webhooks[i]), e)...)
 		errs = append(errs, names.add(p.Child("name"), c.Webhooks[i].Name)...)
 	}
 	return errs
@@ -25,9 +28,10 @@ func validateValidatingWebhooks(c *admissionv1.ValidatingWebhookConfiguration) f
 func validateMutatingWebhooks(c *admissionv1.MutatingWebhookConfiguration) field.ErrorList {
 	var errs field.ErrorList
 	var names nameList
+	e := &expressions{declared: plugincel.OptionalVariableDeclarations{HasAuthorizer: true}}
 	for i := range c.Webhooks {
 		w, p := &c.Webhooks[i], field.NewPath("webhooks").Index(i)
-		errs = append(errs, validateWebhook(p, w)...)
+		errs = append(errs, validateWebhook(p, w, e)...)
 		errs = append(errs, names.add(p.Child("name"), w.Name)...)
 		if policy := w.ReinvocationPolicy; policy != nil {
 			errs = append(errs, oneOf(p.Child("reinvocationPolicy"), *policy, admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy)...)
@@ -36,7 +40,7 @@ func validateMutatingWebhooks(c *admissionv1.MutatingWebhookConfiguration) field
 	return errs
 }
 
-func validateWebhook(p *field.Path, w *admissionv1.MutatingWebhook) field.ErrorList {
+func validateWebhook(p *field.Path, w *admissionv1.MutatingWebhook, e *expressions) field.ErrorList {
 	errs := validation.IsFullyQualifiedName(p.Child("name"), w.Name)
 	errs = append(errs, validateReviewVersions(p.Child("admissionReviewVersions"), w.AdmissionReviewVersions)...)
 	for i := range w.Rules {
@@ -55,7 +59,7 @@ func validateWebhook(p *field.Path, w *admissionv1.MutatingWebhook) field.ErrorL
 	}
 	errs = append(errs, validateSelector(p.Child("namespaceSelector"), w.NamespaceSelector)...)
 	errs = append(errs, validateSelector(p.Child("objectSelector"), w.ObjectSelector)...)
-	errs = append(errs, validateMatchConditions(p.Child("matchConditions"), w.MatchConditions)...)
+	errs = append(errs, validateMatchConditions(p.Child("matchConditions"), w.MatchConditions, e)...)
 	at := p.Child("clientConfig")
 	switch config := &w.ClientConfig; {
 	case (config.URL == nil) == (config.Service == nil):
@@ -214,8 +218,7 @@ func validateWebhookService(p *field.Path, s *admissionv1.ServiceReference) fiel
 
 const maxMatchConditions = 64
 
-// validateMatchConditions does not compile the expressions: what uses them does.
-func validateMatchConditions(p *field.Path, conditions []admissionv1.MatchCondition) field.ErrorList {
+func validateMatchConditions(p *field.Path, conditions []admissionv1.MatchCondition, e *expressions) field.ErrorList {
 	var errs field.ErrorList
 	if n := len(conditions); n > maxMatchConditions {
 		errs = append(errs, field.TooMany(p, n, maxMatchConditions))
@@ -225,6 +228,8 @@ func validateMatchConditions(p *field.Path, conditions []admissionv1.MatchCondit
 		at := p.Index(i)
 		if strings.TrimSpace(c.Expression) == "" {
 			errs = append(errs, field.Required(at.Child("expression"), ""))
+		} else {
+			errs = append(errs, e.check(at.Child("expression"), c.Expression, e.declared, celgo.BoolType)...)
 		}
 		if c.Name == "" {
 			errs = append(errs, field.Required(at.Child("name"), ""))
