@@ -50,6 +50,7 @@ func (s *Server) newAdmission() admission.Chain {
 			},
 		},
 		admission.DefaultTolerationSeconds{Seconds: tolerationSeconds},
+		admission.CertificateRequester{},
 	)
 }
 
