@@ -55,10 +55,12 @@ func defaultSigningRequest(r *certificatesv1.CertificateSigningRequest) {
 	}
 }
 
-// approve writes the conditions alone: whoever decides about a request may not
-// issue the certificate.
+// approve writes the conditions, and metadata, alone: whoever decides about a
+// request may not issue the certificate.
 func approve(r, sent *certificatesv1.CertificateSigningRequest, now time.Time) error {
 	was := r.Status.Conditions
+	r.Labels, r.Annotations = sent.Labels, sent.Annotations
+	r.Finalizers, r.OwnerReferences = sent.Finalizers, sent.OwnerReferences
 	r.Status.Conditions = sent.Status.DeepCopy().Conditions
 	stampConditions(r.Status.Conditions, was, metav1.NewTime(now.Truncate(time.Second)))
 	if errs := validateDecision(r); len(errs) > 0 {

@@ -23,11 +23,13 @@ func requestWith(certificate string, conditions ...certificatesv1.RequestConditi
 func TestApproval(t *testing.T) {
 	sub := rowOf(t, "certificates.k8s.io", "v1", "CertificateSigningRequest").Subresource("approval")
 	stored, sent := requestWith("c"), requestWith("forged", certificatesv1.CertificateApproved)
+	sent.Annotations = map[string]string{"by": "ann"}
 	if err := sub.WriteInto(stored, sent, noon); err != nil {
 		t.Fatal(err)
 	}
 	at := metav1.NewTime(noon)
 	want := requestWith("c", certificatesv1.CertificateApproved)
+	want.Annotations = sent.Annotations
 	want.Status.Conditions[0].LastUpdateTime, want.Status.Conditions[0].LastTransitionTime = at, at
 	if diff := cmp.Diff(want, stored); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
