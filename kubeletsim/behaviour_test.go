@@ -42,7 +42,7 @@ func TestInterpret(t *testing.T) {
 		{"sh|-c|until false; do date; done", 0, forever, true},
 		{"sh|-c|while true; do sleep 1; wget x; done", 0, 0, false},
 		{"sh|-ec|false; exit 9", 1, 0, true},
-		{"sh|-c|set -e; false || true; ! true; (exit 5); exit 9", 5, 0, true},
+		{"sh|-c|set -e; if false; then :; fi; ! true; (exit 5); exit 9", 5, 0, true},
 		{"sh|-c|exec sleep 5; exit 1", 0, 5 * time.Second, true},
 		{"sh|-c|echo x > /dev/null 2>&1; echo y >&2", 0, 0, true},
 		{"sh|-c|echo x > /tmp/file", 0, 0, false},

@@ -17,12 +17,25 @@
 //     appended, as in minikcm.dev/exit-after.web, they are for that container only;
 //     init containers listen to these only. What cannot be read is ignored, and a
 //     Warning event with the reason InvalidSimulation says so.
-//   - its command, if that does nothing but take time and exit: sleep 5, sleep
-//     infinity, true, false, and sh -c (or bash) with these, exit N, echo and ":" in
-//     a sequence of ; or &&, or an endless while true.
+//   - its command, if that does nothing but take time, write and exit: sleep 5, sleep
+//     infinity, true, false, echo, printf, date, seq, and sh -c (or bash) with these,
+//     exit N, test of strings and numbers, variables, arithmetic, if, for and while.
+//     Variables are those of the pod's env; a script that uses one from a ConfigMap or
+//     Secret, pipes, files, functions or any other program is not understood.
 //   - otherwise an init container takes Latencies.InitRun; a container of a pod that
 //     a Job controls, unless its restartPolicy is Always, takes Latencies.JobRun (1s)
 //     and exits with 0; every other container runs until it is stopped.
+//
+// # Logs
+//
+// What a container writes is what its command would: OpenLog runs the command again,
+// beside the cluster's clock, whenever somebody reads the log, so that a log costs
+// nothing while nobody does, and one that is followed goes on line by line. In place of
+// that, minikcm.dev/log tells lines that every run begins with, and
+// minikcm.dev/log-every: 10s writes them again and again. A container whose command is
+// not understood, or is the image's own, writes nothing. There are the logs of the
+// present and the last run, of each the last 10,000 lines; a script that goes on
+// changing variables is followed for two million commands.
 //
 // Probes succeed when their initialDelaySeconds have passed since the container's
 // start (the readiness probe's are counted from the startup probe's success).

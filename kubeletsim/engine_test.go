@@ -122,6 +122,7 @@ func TestCrashedNode(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
 	c.create(testPod("web", "node-0"))
 	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
+	c.until("the node is ready", func() bool { return nodeReady(c, "node-0") })
 	boot := c.node("node-0").Status.NodeInfo.BootID
 	if err := c.kubelet.CrashNode("node-0"); err != nil {
 		t.Fatal(err)

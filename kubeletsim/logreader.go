@@ -131,7 +131,7 @@ func (l *logReader) until(ctx context.Context, at time.Time) error {
 			return err
 		}
 		l.live = true
-		if err := l.wait(ctx, shown.changed, at, now); err != nil {
+		if err := l.wait(ctx, shown.changed, at); err != nil {
 			return err
 		}
 	}
@@ -139,14 +139,21 @@ func (l *logReader) until(ctx context.Context, at time.Time) error {
 
 // wait returns when the pod has changed or the time has come. What then is written
 // belongs to that time: the ledger counts it.
-func (l *logReader) wait(ctx context.Context, changed <-chan struct{}, at, now time.Time) error {
-	l.settle()
+func (l *logReader) wait(ctx context.Context, changed <-chan struct{}, at time.Time) error {
+	opts := &l.kubelet.opts
 	woken := make(chan struct{})
-	if !at.IsZero() {
-		timer := l.kubelet.opts.Clock.AfterFunc(at.Sub(now), func() {
-			l.kubelet.opts.Ledger.Begin(clock.Action, 1)
+	if at.IsZero() {
+		l.settle()
+	} else {
+		if !l.counted { // no time may pass between the two looks at the clock
+			l.counted = true
+			opts.Ledger.Begin(clock.Action, 1)
+		}
+		timer := opts.Clock.AfterFunc(at.Sub(opts.Clock.Now()), func() {
+			opts.Ledger.Begin(clock.Action, 1)
 			close(woken)
 		})
+		l.settle()
 		defer func() {
 			if !timer.Stop() {
 				<-woken
