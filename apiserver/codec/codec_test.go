@@ -1,0 +1,163 @@
+package codec_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+)
+
+var kind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+
+func object() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Data: map[string]string{"k": "v"}}
+}
+
+// What is encoded is read back the same, by ourselves and by client-go.
+func TestRoundTrip(t *testing.T) {
+	decoder := codec.NewDecoder(scheme.Scheme)
+	for _, media := range []codec.Media{codec.JSON, codec.YAML, codec.Protobuf} {
+		obj := object()
+		data, err := codec.Encode(media, kind, obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(object(), obj); diff != "" {
+			t.Fatalf("encoding changed the object:\n%s", diff)
+		}
+		back, got, strict, err := decoder.Decode(media, data, kind, &corev1.ConfigMap{})
+		if err != nil || strict != nil || got != kind {
+			t.Fatalf("%s: %v %v %v", media.ContentType(), got, strict, err)
+		}
+		if diff := cmp.Diff(runtime.Object(object()), back); diff != "" {
+			t.Errorf("%s:\n%s", media.ContentType(), diff)
+		}
+		theirs, gvk, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+		if err != nil || *gvk != kind || theirs.(*corev1.ConfigMap).Data["k"] != "v" {
+			t.Errorf("%s: client-go reads %v: %v", media.ContentType(), gvk, err)
+		}
+	}
+}
+
+// items is a page of objects.
+type items []runtime.Object
+
+func (i items) Len() int                { return len(i) }
+func (i items) At(n int) runtime.Object { return i[n] }
+
+func TestLists(t *testing.T) {
+	listKind := corev1.SchemeGroupVersion.WithKind("ConfigMapList")
+	remaining := int64(5)
+	meta := metav1.ListMeta{ResourceVersion: "7", Continue: "x", RemainingItemCount: &remaining}
+	for _, n := range []int{0, 1, 300} {
+		page := make(items, n)
+		for i := range page {
+			page[i] = object()
+		}
+		for _, media := range []codec.Media{codec.JSON, codec.YAML, codec.Protobuf} {
+			data, err := codec.EncodeList(media, listKind, meta, page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", media.ContentType(), err)
+			}
+			list := got.(*corev1.ConfigMapList)
+			if len(list.Items) != n || list.ResourceVersion != "7" || *list.RemainingItemCount != 5 {
+				t.Errorf("%s of %d: %d items, %+v", media.ContentType(), n, len(list.Items), list.ListMeta)
+			}
+		}
+	}
+}
+
+func TestNegotiate(t *testing.T) {
+	table := schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "Table"}
+	for accept, want := range map[string]*codec.Target{
+		"":                                    {},
+		"*/*":                                 {},
+		"application/json":                    {},
+		"application/yaml":                    {Media: codec.YAML},
+		"application/vnd.kubernetes.protobuf": {Media: codec.Protobuf},
+		"text/html":                           nil,
+		"text/html,*/*;q=0.1":                 {},
+		"application/json;q=0.5,application/yaml":                       {Media: codec.YAML},
+		"application/yaml,application/json":                             {Media: codec.YAML},
+		"application/json;as=Table;g=meta.k8s.io;v=v1":                  {As: table},
+		"application/json;as=Poem;g=meta.k8s.io;v=v1":                   nil,
+		"application/json;as=Table;g=meta.k8s.io;v=v1,application/json": {As: table},
+		"application/json;as=Table;g=other;v=v1,application/json":       {},
+		"application/json;q=0":                                          nil,
+		";;":                                                            nil,
+	} {
+		got, ok := codec.Negotiate(accept, codec.AllowTransforms)
+		if ok != (want != nil) || want != nil && got != *want {
+			t.Errorf("%q: %+v %v, want %+v", accept, got, ok, want)
+		}
+	}
+}
+
+func TestDeleteOptions(t *testing.T) {
+	seconds := int64(3)
+	want := &metav1.DeleteOptions{GracePeriodSeconds: &seconds}
+	for _, media := range []codec.Media{codec.JSON, codec.YAML, codec.Protobuf} {
+		for _, gv := range []schema.GroupVersion{{Version: "v1"}, {Group: "example.com", Version: "v1alpha1"}, {Group: "meta.k8s.io", Version: "v1"}} {
+			data, err := codec.Encode(media, gv.WithKind("DeleteOptions"), want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := codec.DecodeDeleteOptions(media, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s %s:\n%s", media.ContentType(), gv, diff)
+			}
+		}
+		other, err := codec.Encode(media, kind, object())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := codec.DecodeDeleteOptions(media, other); err == nil {
+			t.Errorf("%s: another kind is taken", media.ContentType())
+		}
+	}
+}
+
+// Stored bytes, whole, damaged or of an upstream apiserver, are read or refused; none
+// makes the decoder panic.
+func FuzzDecodeStored(f *testing.F) {
+	stored, err := codec.EncodeStored(kind, object())
+	if err != nil {
+		f.Fatal(err)
+	}
+	theirs := &bytes.Buffer{}
+	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+	if err := scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(object(), theirs); err != nil {
+		f.Fatal(err)
+	}
+	if !bytes.Equal(stored, theirs.Bytes()) {
+		f.Fatalf("not stored as upstream stores it:\n%q\n%q", stored, theirs)
+	}
+	f.Add(stored)
+	f.Add(stored[:len(stored)-3])
+	f.Add([]byte("k8s\x00\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f"))
+	f.Add([]byte(`{"apiVersion":"v1","kind":"ConfigMap","data":{"k":"v"},"unknown":1}`))
+	decoder := codec.NewDecoder(scheme.Scheme)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cm := &corev1.ConfigMap{}
+		if err := decoder.DecodeStored(data, cm); err != nil {
+			return
+		}
+		if _, err := codec.EncodeStored(kind, cm); err != nil {
+			t.Fatalf("what was read cannot be stored: %v", err)
+		}
+	})
+}
