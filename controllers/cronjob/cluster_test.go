@@ -90,6 +90,9 @@ func (w world) reasons() map[string]int {
 // A day of a CronJob: each hour's Job runs at its minute, is complete, and is kept
 // until three later ones are.
 func TestDay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a day has thousands of heartbeats")
+	}
 	w := newWorld(t)
 	w.toThe(time.Hour)
 	w.create("30 * * * *", nil, "sleep", "60")

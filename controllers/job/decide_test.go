@@ -202,24 +202,32 @@ func TestDecideHowManyRun(t *testing.T) {
 		{"no more than are to complete", newJob(status(func(s *batchv1.JobStatus) { s.Succeeded = 5 })), nil, nil, []string{"create j-", "active 1 succeeded 5 failed 0"}},
 		{
 			"parallelism is lowered: not yet on a node first", newJob(spec(func(s *batchv1.JobSpec) { s.Parallelism = ptr.To[int32](1) })),
-			[]*corev1.Pod{newPod("p"), newPod("q", func(p *corev1.Pod) { p.Spec.NodeName = "" })}, nil,
+			[]*corev1.Pod{newPod("p"), newPod("q", func(p *corev1.Pod) { p.Spec.NodeName = "" })},
+			nil,
 			[]string{"unpin q", "delete q", "active 1 succeeded 0 failed 0"},
 		},
 		{
 			"a work queue's first success begins its end", newJob(spec(func(s *batchv1.JobSpec) { s.Completions = nil })),
-			[]*corev1.Pod{newPod("p"), newPod("q", succeeded)}, nil,
+			[]*corev1.Pod{newPod("p"), newPod("q", succeeded)},
+			nil,
 			[]string{"active 1 succeeded 0 failed 0 uncounted [q] []", "then unpin q"},
 		},
 		{
-			"a pod that is being deleted has failed and is replaced in time", newJob(), []*corev1.Pod{newPod("p"), newPod("q"), newPod("r", going)}, &Failures{},
+			"a pod that is being deleted has failed and is replaced in time", newJob(),
+			[]*corev1.Pod{newPod("p"), newPod("q"), newPod("r", going)},
+			&Failures{},
 			[]string{"active 2 succeeded 0 failed 0 uncounted [] [r]", "then unpin r", "again after 10s"},
 		},
 		{
-			"or is waited for", newJob(spec(func(s *batchv1.JobSpec) { s.PodReplacementPolicy = ptr.To(batchv1.Failed) })), []*corev1.Pod{newPod("p"), newPod("q"), newPod("r", going)}, &Failures{},
+			"or is waited for", newJob(spec(func(s *batchv1.JobSpec) { s.PodReplacementPolicy = ptr.To(batchv1.Failed) })),
+			[]*corev1.Pod{newPod("p"), newPod("q"), newPod("r", going)},
+			&Failures{},
 			[]string{"active 2 succeeded 0 failed 0"},
 		},
 		{
-			"suspended", newJob(spec(func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) })), []*corev1.Pod{newPod("p")}, nil,
+			"suspended", newJob(spec(func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) })),
+			[]*corev1.Pod{newPod("p")},
+			nil,
 			[]string{"unpin p", "delete p", "active 0 succeeded 0 failed 0", "Suspended=True JobSuspended: Job suspended", "event Normal Suspended: Job suspended"},
 		},
 		{
@@ -233,7 +241,9 @@ func TestDecideHowManyRun(t *testing.T) {
 			s.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 		})), nil, nil, nil},
 		{
-			"being deleted", newJob(func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: now} }), []*corev1.Pod{newPod("p"), newPod("q", succeeded)}, nil,
+			"being deleted", newJob(func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: now} }),
+			[]*corev1.Pod{newPod("p"), newPod("q", succeeded)},
+			nil,
 			[]string{"active 1 succeeded 0 failed 0 uncounted [q] []", "then unpin p q"},
 		},
 		{
@@ -241,7 +251,8 @@ func TestDecideHowManyRun(t *testing.T) {
 			[]*corev1.Pod{
 				newPod("o", func(p *corev1.Pod) { p.OwnerReferences, p.Finalizers = nil, nil }),
 				newPod("s", func(p *corev1.Pod) { p.Labels = nil }),
-			}, nil,
+			},
+			nil,
 			[]string{"release s", "adopt o", "active 1 succeeded 0 failed 0"},
 		},
 		{"no completions are asked for", newJob(spec(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](0) })), nil, nil, []string{

@@ -1,0 +1,156 @@
+package cronjob
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"minikcm.dev/minikcm/controllers/job"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/modeltest"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// model is a world with one CronJob, its controller, and somebody who runs Jobs.
+type model struct {
+	*modeltest.Run
+	t      *rapid.T
+	policy batchv1.ConcurrencyPolicy
+	// started has the Job of each time.
+	started map[string]types.UID
+}
+
+func newModel(t *rapid.T) *model {
+	draw := func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) }
+	m := &model{Run: modeltest.NewRun(draw), t: t, started: map[string]types.UID{}}
+	m.policy = rapid.SampledFrom([]batchv1.ConcurrencyPolicy{batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent}).Draw(t, "policy")
+	m.World.AfterWrite = m.check
+	m.must(m.Actor(Name, func(a *modeltest.Actor) (loop.Reconciler, error) {
+		r, err := NewReconciler(Sources{
+			Clock: m.Clock, CronJobs: a.Watch(&batchv1.CronJob{}), Jobs: a.Watch(&batchv1.Job{}),
+			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1},
+		})
+		if err != nil {
+			return nil, err
+		}
+		a.OnEvent(&batchv1.CronJob{}, r.OnCronJob)
+		a.OnEvent(&batchv1.Job{}, r.OnJob)
+		return r, nil
+	}))
+	m.Other(m.finish)
+	m.Other(m.wait)
+	m.Other(m.suspend)
+	_, err := m.World.Create(t.Context(), &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "c"},
+		Spec: batchv1.CronJobSpec{
+			Schedule: "* * * * *", ConcurrencyPolicy: m.policy,
+			SuccessfulJobsHistoryLimit: ptr.To[int32](1), FailedJobsHistoryLimit: ptr.To[int32](1),
+		},
+	})
+	m.must(err)
+	return m
+}
+
+func (m *model) must(err error) {
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// finish lets a running Job come to its end.
+func (m *model) finish(draw modeltest.Draw) bool {
+	for _, j := range modeltest.List[*batchv1.Job](m.World) {
+		if job.Finished(j) != nil {
+			continue
+		}
+		kind := []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed}[draw(2, "end")]
+		m.World.Change(j, func(o plan.Object) {
+			at := metav1.NewTime(m.Clock.Now())
+			s := &o.(*batchv1.Job).Status
+			s.StartTime, s.CompletionTime = &at, &at
+			s.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: at}}
+		})
+		return true
+	}
+	return false
+}
+
+// wait lets most of a minute pass, or several.
+func (m *model) wait(draw modeltest.Draw) bool {
+	m.Clock.SetTime(m.Clock.Now().Add([]time.Duration{25 * time.Second, 50 * time.Second, 4 * time.Minute}[draw(3, "wait")]))
+	return true
+}
+
+func (m *model) suspend(draw modeltest.Draw) bool {
+	suspend := draw(3, "suspend") == 0
+	for _, cj := range modeltest.List[*batchv1.CronJob](m.World) {
+		m.World.Change(cj, func(o plan.Object) { o.(*batchv1.CronJob).Spec.Suspend = &suspend })
+	}
+	return true
+}
+
+func (m *model) check() {
+	running := 0
+	modeltest.Each(m.World, func(j *batchv1.Job) {
+		m.onceForATime(j)
+		m.neverEarly(j)
+		if job.Finished(j) == nil {
+			running++
+		}
+	})
+	m.aloneUnlessAllowed(running)
+}
+
+// onceForATime: each time of the schedule has one Job, whatever becomes of it.
+func (m *model) onceForATime(j *batchv1.Job) {
+	at := j.Annotations[batchv1.CronJobScheduledTimestampAnnotation]
+	if other := m.started[at]; other != "" && other != j.UID {
+		m.t.Fatalf("%s is started for %s, which had one before", j.Name, at)
+	}
+	m.started[at] = j.UID
+}
+
+// neverEarly: no Job is there before its time.
+func (m *model) neverEarly(j *batchv1.Job) {
+	at, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
+	if err != nil || at.After(m.Clock.Now()) {
+		m.t.Fatalf("%s for %v is there at %v: %v", j.Name, at, m.Clock.Now(), err)
+	}
+}
+
+// aloneUnlessAllowed: two Jobs run at a time only if the policy is Allow.
+func (m *model) aloneUnlessAllowed(running int) {
+	if running > 1 && m.policy != batchv1.AllowConcurrent {
+		m.t.Fatalf("%d Jobs run, with the policy %s", running, m.policy)
+	}
+}
+
+// TestEachTimeOnce crashes the controller between the creation of a Job and the
+// status, shows it the world late, and lets Jobs end in between.
+func TestEachTimeOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(t)
+		m.Crashes = true
+		for range 150 {
+			m.Step()
+			m.must(m.Err())
+		}
+		m.Crashes = false
+		for _, cj := range modeltest.List[*batchv1.CronJob](m.World) {
+			m.World.Change(cj, func(o plan.Object) { o.(*batchv1.CronJob).Spec.Suspend = ptr.To(false) })
+		}
+		before := m.Clock.Now()
+		last := func(int, string) int { return 0 }
+		m.must(m.Settle(5_000, 10*time.Minute, func() bool { return m.finish(last) }))
+		cj := modeltest.List[*batchv1.CronJob](m.World)[0]
+		if s := cj.Status; s.LastScheduleTime == nil || s.LastScheduleTime.Sub(before) < 8*time.Minute || len(s.Active) != 0 {
+			t.Fatalf("ten minutes after %v: %+v", before, s)
+		}
+	})
+}
