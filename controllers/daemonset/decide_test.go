@@ -26,7 +26,7 @@ type world struct {
 	old, new *appsv1.ControllerRevision
 }
 
-func newWorld(t *testing.T, nodes []string, changes ...func(d *appsv1.DaemonSet)) *world {
+func newWorld(t testing.TB, nodes []string, changes ...func(d *appsv1.DaemonSet)) *world {
 	t.Helper()
 	labels := map[string]string{"app": "agent"}
 	d := &appsv1.DaemonSet{
@@ -61,7 +61,7 @@ func newWorld(t *testing.T, nodes []string, changes ...func(d *appsv1.DaemonSet)
 	return w
 }
 
-func revision(t *testing.T, d *appsv1.DaemonSet, image string, number int64) *appsv1.ControllerRevision {
+func revision(t testing.TB, d *appsv1.DaemonSet, image string, number int64) *appsv1.ControllerRevision {
 	t.Helper()
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: image}}
 	data, err := history.Data(&d.Spec.Template)

@@ -28,7 +28,7 @@ type world struct {
 
 // newWorld has a set of that many replicas, in the middle of an update from the
 // image "old" to the image "new".
-func newWorld(t *testing.T, replicas int32, changes ...func(s *appsv1.StatefulSet)) *world {
+func newWorld(t testing.TB, replicas int32, changes ...func(s *appsv1.StatefulSet)) *world {
 	t.Helper()
 	labels := map[string]string{"app": "web"}
 	s := &appsv1.StatefulSet{
@@ -53,7 +53,7 @@ func newWorld(t *testing.T, replicas int32, changes ...func(s *appsv1.StatefulSe
 }
 
 // revision is that of the image, which the set has afterwards.
-func revision(t *testing.T, s *appsv1.StatefulSet, image string, number int64) *appsv1.ControllerRevision {
+func revision(t testing.TB, s *appsv1.StatefulSet, image string, number int64) *appsv1.ControllerRevision {
 	t.Helper()
 	s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: image}}
 	data, err := history.Data(&s.Spec.Template)

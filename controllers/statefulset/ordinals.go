@@ -20,7 +20,8 @@ func splitOrdinal(name string) (string, int, bool) {
 	}
 	digits := name[dash+1:]
 	ordinal, err := strconv.ParseInt(digits, 10, 32)
-	if err != nil || strconv.FormatInt(ordinal, 10) != digits || ordinal < 0 {
+	// As it would be written: no sign, no leading zero.
+	if err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
 		return "", 0, false
 	}
 	return name[:dash], int(ordinal), true
