@@ -40,7 +40,7 @@ var authority = sync.OnceValues(func() (*auth.Authority, error) {
 // harness is a server on a store of its own, and its clients.
 type harness struct {
 	t      testing.TB
-	ctx    context.Context //nolint:containedctx // a test's own
+	ctx    context.Context // the test's
 	store  store.Store
 	ledger *clock.Ledger
 	server *apiserver.Server

@@ -24,20 +24,20 @@ func withStall(ctx context.Context, d time.Duration) context.Context {
 // still for longer than the socket allows fails, and once ctx has ended the client
 // has drainTime left, so that nobody who waits for the handler waits for the client.
 type streamWriter struct {
-	ctx     context.Context //nolint:containedctx // the stream's own
+	ended   <-chan struct{} // the stream's context has ended
 	w       http.ResponseWriter
 	control *http.ResponseController
 	stall   time.Duration
 	stop    func() bool
 
-	mu    sync.Mutex
-	ended bool
-	err   error
+	mu     sync.Mutex
+	closed bool
+	err    error
 }
 
 func newStreamWriter(ctx context.Context, w http.ResponseWriter) *streamWriter {
 	stall, _ := ctx.Value(stallKey{}).(time.Duration)
-	s := &streamWriter{ctx: ctx, w: w, control: http.NewResponseController(w), stall: stall}
+	s := &streamWriter{ended: ctx.Done(), w: w, control: http.NewResponseController(w), stall: stall}
 	s.stop = context.AfterFunc(ctx, func() { s.allow(drainTime) })
 	return s
 }
@@ -46,8 +46,10 @@ func newStreamWriter(ctx context.Context, w http.ResponseWriter) *streamWriter {
 func (s *streamWriter) Write(p []byte) (int, error) {
 	if s.stall > 0 {
 		s.allow(s.stall)
-		if s.ctx.Err() != nil {
+		select {
+		case <-s.ended:
 			s.allow(drainTime)
+		default:
 		}
 	}
 	n, err := s.w.Write(p)
@@ -62,7 +64,7 @@ func (s *streamWriter) Write(p []byte) (int, error) {
 func (s *streamWriter) allow(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.ended {
+	if !s.closed {
 		// A writer that knows no deadlines never stands still.
 		_ = s.control.SetWriteDeadline(clock.Real().Now().Add(d))
 	}
@@ -73,7 +75,7 @@ func (s *streamWriter) end() {
 	s.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
+	s.closed = true
 	if s.err == nil {
 		_ = s.control.SetWriteDeadline(time.Time{})
 	}

@@ -1,0 +1,52 @@
+package record_test
+
+import (
+	"testing"
+
+	"minikcm.dev/minikcm/apiserver/record"
+)
+
+func revisions(writes []record.Write) []int64 {
+	var all []int64
+	for i := range writes {
+		all = append(all, writes[i].Revision)
+	}
+	return all
+}
+
+// The newest writes are kept, the oldest first.
+func TestLogIsBounded(t *testing.T) {
+	log := record.NewLog(3)
+	for revision := int64(1); revision <= 7; revision++ {
+		log.Add(record.Write{Revision: revision})
+		got := revisions(log.Writes(nil))
+		for i, r := range got {
+			if want := revision - int64(len(got)-1-i); r != want {
+				t.Fatalf("after %d: %v", revision, got)
+			}
+		}
+		if want := min(revision, 3); int64(len(got)) != want {
+			t.Fatalf("after %d: %d writes are kept, want %d", revision, len(got), want)
+		}
+	}
+	odd := log.Writes(func(w *record.Write) bool { return w.Revision%2 == 1 })
+	if got := revisions(odd); len(got) != 2 || got[0] != 5 || got[1] != 7 {
+		t.Fatalf("of 5 to 7 the odd ones: %v", got)
+	}
+}
+
+// An observer hears of every write until it is stopped.
+func TestObserve(t *testing.T) {
+	log := record.NewLog(0)
+	var first, second []int64
+	stopFirst := log.Observe(func(w *record.Write) { first = append(first, w.Revision) })
+	stopSecond := log.Observe(func(w *record.Write) { second = append(second, w.Revision) })
+	log.Add(record.Write{Revision: 1})
+	stopFirst()
+	log.Add(record.Write{Revision: 2})
+	stopSecond()
+	log.Add(record.Write{Revision: 3})
+	if len(first) != 1 || len(second) != 2 || second[1] != 2 {
+		t.Fatalf("observed: %v and %v", first, second)
+	}
+}
