@@ -24,11 +24,13 @@ type model struct {
 	policy batchv1.ConcurrencyPolicy
 	// started has the Job of each time.
 	started map[string]types.UID
+	// shown are the Jobs that the controller has seen.
+	shown map[types.UID]bool
 }
 
 func newModel(t *rapid.T) *model {
 	draw := func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) }
-	m := &model{Run: modeltest.NewRun(draw), t: t, started: map[string]types.UID{}}
+	m := &model{Run: modeltest.NewRun(draw), t: t, started: map[string]types.UID{}, shown: map[types.UID]bool{}}
 	m.policy = rapid.SampledFrom([]batchv1.ConcurrencyPolicy{batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent}).Draw(t, "policy")
 	m.World.AfterWrite = m.check
 	m.must(m.Actor(Name, func(a *modeltest.Actor) (loop.Reconciler, error) {
@@ -40,7 +42,10 @@ func newModel(t *rapid.T) *model {
 			return nil, err
 		}
 		a.OnEvent(&batchv1.CronJob{}, r.OnCronJob)
-		a.OnEvent(&batchv1.Job{}, r.OnJob)
+		a.OnEvent(&batchv1.Job{}, func(ev loop.Event) []types.NamespacedName {
+			m.shown[ev.Object.GetUID()] = true
+			return r.OnJob(ev)
+		})
 		return r, nil
 	}))
 	m.Other(m.finish)
@@ -81,8 +86,14 @@ func (m *model) finish(draw modeltest.Draw) bool {
 	return false
 }
 
-// wait lets most of a minute pass, or several.
+// wait lets most of a minute pass, or several. A controller does not wait for its
+// own writes to come back for longer than five minutes, so none does for so long.
 func (m *model) wait(draw modeltest.Draw) bool {
+	for _, j := range modeltest.List[*batchv1.Job](m.World) {
+		if !m.shown[j.UID] {
+			return false
+		}
+	}
 	m.Clock.SetTime(m.Clock.Now().Add([]time.Duration{25 * time.Second, 50 * time.Second, 4 * time.Minute}[draw(3, "wait")]))
 	return true
 }
