@@ -42,6 +42,7 @@ func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager st
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
+	rq.dedupOwners(m)
 	applyDefaults(rq.row, obj)
 	generated := m.GetName() == "" && m.GetGenerateName() != ""
 	if generated {

@@ -174,12 +174,13 @@ func retryAfter(status *metav1.Status) int {
 // maxWarnings bounds the Warning headers of one answer.
 const maxWarnings = 64
 
-// addWarning adds a Warning header (RFC 7234, 5.5), which kubectl prints.
+// addWarning adds a Warning header (RFC 7234, 5.5), which kubectl prints, unless it
+// is there already.
 func addWarning(w http.ResponseWriter, text string) {
 	if len(w.Header()["Warning"]) >= maxWarnings {
 		return
 	}
-	if header, err := utilnet.NewWarningHeader(299, "", text); err == nil {
+	if header, err := utilnet.NewWarningHeader(299, "", text); err == nil && !slices.Contains(w.Header()["Warning"], header) {
 		w.Header().Add("Warning", header)
 	}
 }

@@ -118,6 +118,7 @@ func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, er
 		return nil, rq.uidMismatch(m.GetUID(), "")
 	}
 	m.SetResourceVersion("")
+	rq.dedupOwners(m)
 	applyDefaults(rq.row, obj)
 	if !w.apply {
 		if obj, err = rq.server.fields.trackCreate(rq, obj, w.manager); err != nil {
@@ -139,6 +140,9 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 	}
 	if err := rq.checkVersion(obj, old); err != nil {
 		return nil, false, err
+	}
+	if m, err := meta.Accessor(obj); err == nil {
+		rq.dedupOwners(m)
 	}
 	applyDefaults(rq.row, obj)
 	// As upstream: what admission and preparation add is nobody's.

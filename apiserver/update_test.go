@@ -221,3 +221,22 @@ func withReplicas(d *appsv1.Deployment, n int32) *appsv1.Deployment {
 	c.Status.Replicas = n
 	return c
 }
+
+// An owner that is named twice is kept once, and the client is told.
+func TestDuplicateOwners(t *testing.T) {
+	h := start(t)
+	const owner = `{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}`
+	body := `{"metadata":{"name":"a","ownerReferences":[` + owner + "," + owner + "]}}"
+	for _, method := range []string{"POST", "PUT"} {
+		path := mapsPath
+		if method == "PUT" {
+			path += "/a"
+		}
+		r := h.mustSend(method, path, body)
+		var cm corev1.ConfigMap
+		r.into(t, &cm)
+		if len(cm.OwnerReferences) != 1 || len(r.header["Warning"]) != 1 || !strings.Contains(r.header["Warning"][0], "duplicate UID(s) observed: u") {
+			t.Errorf("%s: %+v %q", method, cm.OwnerReferences, r.header["Warning"])
+		}
+	}
+}
