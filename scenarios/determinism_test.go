@@ -61,8 +61,7 @@ func writesOf(t *testing.T, name string, seed uint64, normal func(string) string
 // controllers do at one instant they do side by side, as in every cluster: left open
 // is the order within an instant, how many updates of a status it takes, how events
 // are called, when nodes renew their leases, and which of several waiting pods gets
-// which node. The latter says
-// whose pods are lost in node-loss.
+// which node. The latter says whose pods are lost in node-loss.
 func TestSameSeedSameWrites(t *testing.T) {
 	t.Parallel()
 	for name, normal := range map[string]func(string) string{
