@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
+	_ "time/tzdata" // CronJobs have time zones, also where the machine has none.
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
