@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -122,19 +121,24 @@ func (c *cluster) pods() []corev1.Pod {
 	return list.Items
 }
 
-// messages returns what has been told of the StatefulSet.
-func (c *cluster) messages() []string {
+// wantEvent waits for an event about the StatefulSet; they are written behind its
+// back.
+func (c *cluster) wantEvent(want string) {
 	c.t.Helper()
-	list, err := c.Client().CoreV1().Events("default").List(c.t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=StatefulSet"})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	slices.SortFunc(list.Items, func(a, b corev1.Event) int { return strings.Compare(a.Name, b.Name) })
-	var all []string
-	for _, e := range list.Items {
-		all = append(all, e.Type+" "+e.Reason+" "+e.Message)
-	}
-	return all
+	c.Eventually("the event", func(ctx context.Context, client kubernetes.Interface) error {
+		list, err := client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=StatefulSet"})
+		if err != nil {
+			return err
+		}
+		var got []string
+		for _, e := range list.Items {
+			got = append(got, e.Type+" "+e.Reason+" "+e.Message)
+		}
+		if !slices.Contains(got, want) {
+			return fmt.Errorf("%q is not among %q", want, got)
+		}
+		return nil
+	})
 }
 
 func TestPodsHaveIdentities(t *testing.T) {
@@ -161,14 +165,8 @@ func TestPodsHaveIdentities(t *testing.T) {
 			t.Errorf("%s: hostname %q, subdomain %q, volumes %v", name, pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.Volumes)
 		}
 	}
-	for _, want := range []string{
-		"Normal SuccessfulCreate create Pod web-4 in StatefulSet web successful",
-		"Normal SuccessfulCreate create Claim data-web-6 Pod web-6 in StatefulSet web success",
-	} {
-		if got := c.messages(); !slices.Contains(got, want) {
-			t.Errorf("%q is not among %q", want, got)
-		}
-	}
+	c.wantEvent("Normal SuccessfulCreate create Pod web-4 in StatefulSet web successful")
+	c.wantEvent("Normal SuccessfulCreate create Claim data-web-6 Pod web-6 in StatefulSet web success")
 }
 
 func claim(name string) corev1.PersistentVolumeClaim {
@@ -328,10 +326,7 @@ func TestFailedPodIsRecreated(t *testing.T) {
 		return err
 	})
 	c.eventually("the pods again", complete)
-	want := "Warning RecreatingFailedPod StatefulSet default/web is recreating failed Pod web-0"
-	if got := c.messages(); !slices.Contains(got, want) {
-		t.Errorf("%q is not among %q", want, got)
-	}
+	c.wantEvent("Warning RecreatingFailedPod StatefulSet default/web is recreating failed Pod web-0")
 }
 
 func TestMinReadySeconds(t *testing.T) {
