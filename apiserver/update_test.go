@@ -94,7 +94,7 @@ func TestSystemMetadataIsKept(t *testing.T) {
 	h := start(t)
 	maps := h.client().CoreV1().ConfigMaps("default")
 	cm := configMap("a")
-	now := metav1.Now()
+	now := metav1.Unix(2, 0)
 	seconds := int64(5)
 	cm.UID, cm.CreationTimestamp, cm.DeletionTimestamp, cm.DeletionGracePeriodSeconds, cm.SelfLink, cm.Generation = "mine", metav1.Unix(1, 0), &now, &seconds, "/x", 7
 	made := must(maps.Create(h.ctx, cm, metav1.CreateOptions{}))(t)
