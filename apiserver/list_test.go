@@ -150,16 +150,26 @@ func TestListResourceVersions(t *testing.T) {
 		want      string // names, or the reason of an error
 		exactly   bool   // the list's version is the one asked for
 	}{
-		{"", "", 0, whole, false}, {"", "", 9, whole, false},
-		{"0", "", 0, whole, false}, {"0", "", 9, whole, false},
-		{old, "", 0, whole, false}, {old, "", 9, past, true},
-		{"", "NotOlderThan", 0, "Invalid", false}, {"", "Exact", 0, "Invalid", false}, {"", "Exact", 9, "Invalid", false},
-		{"0", "NotOlderThan", 0, whole, false}, {"0", "NotOlderThan", 9, whole, false},
-		{"0", "Exact", 0, "Invalid", false}, {"0", "Exact", 9, "Invalid", false},
-		{old, "NotOlderThan", 0, whole, false}, {old, "NotOlderThan", 9, whole, false},
-		{old, "Exact", 0, past, true}, {old, "Exact", 9, past, true},
+		{"", "", 0, whole, false},
+		{"", "", 9, whole, false},
+		{"0", "", 0, whole, false},
+		{"0", "", 9, whole, false},
+		{old, "", 0, whole, false},
+		{old, "", 9, past, true},
+		{"", "NotOlderThan", 0, "Invalid", false},
+		{"", "Exact", 0, "Invalid", false},
+		{"", "Exact", 9, "Invalid", false},
+		{"0", "NotOlderThan", 0, whole, false},
+		{"0", "NotOlderThan", 9, whole, false},
+		{"0", "Exact", 0, "Invalid", false},
+		{"0", "Exact", 9, "Invalid", false},
+		{old, "NotOlderThan", 0, whole, false},
+		{old, "NotOlderThan", 9, whole, false},
+		{old, "Exact", 0, past, true},
+		{old, "Exact", 9, past, true},
 		{old, "Sometimes", 0, "Invalid", false},
-		{"nonsense", "", 0, "BadRequest", false}, {"-1", "", 0, "BadRequest", false},
+		{"nonsense", "", 0, "BadRequest", false},
+		{"-1", "", 0, "BadRequest", false},
 	} {
 		list, err := maps.List(h.ctx, metav1.ListOptions{ResourceVersion: c.rv, ResourceVersionMatch: metav1.ResourceVersionMatch(c.match), Limit: c.limit})
 		if err != nil {
@@ -295,11 +305,18 @@ func TestEventSelectors(t *testing.T) {
 		list           func(string) (string, error)
 		selector, want string
 	}{
-		{core, "involvedObject.name=a", "event-a"}, {core, "involvedObject.kind=Pod,involvedObject.namespace=default", "event-a event-b"},
-		{core, "involvedObject.uid=", "event-a event-b"}, {core, "reason=Because,type=Normal", "event-a event-b"},
-		{core, "source=controller-b", "event-b"}, {core, "reportingComponent=controller-a", "event-a"},
-		{newer, "regarding.name=a", "event-a"}, {newer, "regarding.name!=a", "event-b"}, {newer, "regarding.kind=Pod", "event-a event-b"},
-		{newer, "reportingController=controller-b", "event-b"}, {newer, "reason=Other", ""}, {newer, "metadata.name=event-b", "event-b"},
+		{core, "involvedObject.name=a", "event-a"},
+		{core, "involvedObject.kind=Pod,involvedObject.namespace=default", "event-a event-b"},
+		{core, "involvedObject.uid=", "event-a event-b"},
+		{core, "reason=Because,type=Normal", "event-a event-b"},
+		{core, "source=controller-b", "event-b"},
+		{core, "reportingComponent=controller-a", "event-a"},
+		{newer, "regarding.name=a", "event-a"},
+		{newer, "regarding.name!=a", "event-b"},
+		{newer, "regarding.kind=Pod", "event-a event-b"},
+		{newer, "reportingController=controller-b", "event-b"},
+		{newer, "reason=Other", ""},
+		{newer, "metadata.name=event-b", "event-b"},
 	} {
 		got, err := c.list(c.selector)
 		if err != nil || got != c.want {

@@ -22,16 +22,24 @@ func TestPatches(t *testing.T) {
 			patch string
 			check func(*corev1.Pod) bool
 		}{
-			{types.JSONPatchType, `[{"op":"test","path":"/metadata/labels/a","value":"1"},{"op":"replace","path":"/metadata/labels/a","value":"x"},{"op":"remove","path":"/metadata/labels/b"}]`,
-				func(p *corev1.Pod) bool { return p.Labels["a"] == "x" && len(p.Labels) == 1 }},
-			{types.MergePatchType, `{"metadata":{"labels":{"a":null,"c":"3"}}}`,
-				func(p *corev1.Pod) bool { return p.Labels["c"] == "3" && len(p.Labels) == 1 }},
-			{types.StrategicMergePatchType, `{"spec":{"containers":[{"name":"side","image":"example.com/side:2"}]}}`,
+			{
+				types.JSONPatchType, `[{"op":"test","path":"/metadata/labels/a","value":"1"},{"op":"replace","path":"/metadata/labels/a","value":"x"},{"op":"remove","path":"/metadata/labels/b"}]`,
+				func(p *corev1.Pod) bool { return p.Labels["a"] == "x" && len(p.Labels) == 1 },
+			},
+			{
+				types.MergePatchType, `{"metadata":{"labels":{"a":null,"c":"3"}}}`,
+				func(p *corev1.Pod) bool { return p.Labels["c"] == "3" && len(p.Labels) == 1 },
+			},
+			{
+				types.StrategicMergePatchType, `{"spec":{"containers":[{"name":"side","image":"example.com/side:2"}]}}`,
 				func(p *corev1.Pod) bool {
 					return len(p.Spec.Containers) == 2 && p.Spec.Containers[0].Image == "example.com/app:1" && p.Spec.Containers[1].Image == "example.com/side:2"
-				}},
-			{types.StrategicMergePatchType, `{"metadata":{"labels":{"$patch":"replace","only":"this"}}}`,
-				func(p *corev1.Pod) bool { return p.Labels["only"] == "this" && len(p.Labels) == 1 }},
+				},
+			},
+			{
+				types.StrategicMergePatchType, `{"metadata":{"labels":{"$patch":"replace","only":"this"}}}`,
+				func(p *corev1.Pod) bool { return p.Labels["only"] == "this" && len(p.Labels) == 1 },
+			},
 		} {
 			changed := must(pods.Patch(h.ctx, "p", c.kind, []byte(c.patch), metav1.PatchOptions{}))(t)
 			if !c.check(changed) || changed.UID != made.UID {

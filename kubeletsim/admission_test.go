@@ -33,13 +33,22 @@ func TestAdmit(t *testing.T) {
 		want rejection
 	}{
 		{"fits exactly", requesting("cpu", "2", "memory", "8Gi"), load{2, resources("cpu", "2")}, rejection{}},
-		{"no cpu", requesting("cpu", "2001m"), load{2, resources("cpu", "2")},
-			rejection{"OutOfcpu", "Node didn't have enough resource: cpu, requested: 2001, used: 2000, capacity: 4000"}},
-		{"no memory", requesting("memory", "9Gi"), load{},
-			rejection{"OutOfmemory", "Node didn't have enough resource: memory, requested: 9663676416, used: 0, capacity: 8589934592"}},
+		{
+			"no cpu", requesting("cpu", "2001m"),
+			load{2, resources("cpu", "2")},
+			rejection{"OutOfcpu", "Node didn't have enough resource: cpu, requested: 2001, used: 2000, capacity: 4000"},
+		},
+		{
+			"no memory", requesting("memory", "9Gi"),
+			load{},
+			rejection{"OutOfmemory", "Node didn't have enough resource: memory, requested: 9663676416, used: 0, capacity: 8589934592"},
+		},
 		{"too many", nil, load{pods: 3}, rejection{"OutOfpods", "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"}},
-		{"extended", requesting("example.com/gpu", "2"), load{},
-			rejection{"OutOfexample.com/gpu", "Node didn't have enough resource: example.com/gpu, requested: 2, used: 0, capacity: 1"}},
+		{
+			"extended", requesting("example.com/gpu", "2"),
+			load{},
+			rejection{"OutOfexample.com/gpu", "Node didn't have enough resource: example.com/gpu, requested: 2, used: 0, capacity: 1"},
+		},
 		{"extended that nobody knows", requesting("example.com/tpu", "2"), load{}, rejection{}},
 		{"another zone", selecting, load{}, rejection{"NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}},
 	}

@@ -99,8 +99,11 @@ func TestBehaviour(t *testing.T) {
 		{"of a job", appContainer, []func(*corev1.Pod){ofJob, policy(corev1.RestartPolicyNever)}, behaviour{runs: 7 * time.Second, stops: time.Second}},
 		{"never restarted", appContainer, []func(*corev1.Pod){policy(corev1.RestartPolicyNever)}, behaviour{runs: forever, stops: time.Second}},
 		{"exit code alone", appContainer, []func(*corev1.Pod){annotated("exit-code", "3")}, behaviour{runs: 7 * time.Second, exitCode: 3, stops: time.Second}},
-		{"annotations win", appContainer, []func(*corev1.Pod){command("sleep", "9"), annotated("exit-after", "1m", "stop-delay", "2m", "ready-delay", "never")},
-			behaviour{runs: time.Minute, ready: forever, stops: 2 * time.Minute}},
+		{
+			"annotations win", appContainer,
+			[]func(*corev1.Pod){command("sleep", "9"), annotated("exit-after", "1m", "stop-delay", "2m", "ready-delay", "never")},
+			behaviour{runs: time.Minute, ready: forever, stops: 2 * time.Minute},
+		},
 		{"by name", appContainer, []func(*corev1.Pod){annotated("exit-after", "1m", "exit-after.app", "2m", "exit-after.other", "3m")}, behaviour{runs: 2 * time.Minute, stops: time.Second}},
 		{"hook", appContainer, []func(*corev1.Pod){func(pod *corev1.Pod) { pod.Spec.Containers[0].Lifecycle = hook }}, behaviour{runs: forever, stops: 5 * time.Second}},
 	}

@@ -209,8 +209,11 @@ func TestLives(t *testing.T) {
 			w.until(time.Hour)
 		}},
 		{"deadline", []func(*corev1.Pod){func(pod *corev1.Pod) { limit := int64(60); pod.Spec.ActiveDeadlineSeconds = &limit }}, func(w *world) { w.until(time.Hour) }},
-		{"init containers", []func(*corev1.Pod){initially(corev1.Container{Name: "one", Command: []string{"sleep", "1"}}, corev1.Container{Name: "two", Command: []string{"sleep", "2"}})},
-			func(w *world) { w.until(time.Hour) }},
+		{
+			"init containers",
+			[]func(*corev1.Pod){initially(corev1.Container{Name: "one", Command: []string{"sleep", "1"}}, corev1.Container{Name: "two", Command: []string{"sleep", "2"}})},
+			func(w *world) { w.until(time.Hour) },
+		},
 		{"init fails for good", []func(*corev1.Pod){policy(corev1.RestartPolicyNever), initially(corev1.Container{Name: "one", Command: []string{"false"}})}, func(w *world) { w.until(time.Hour) }},
 		{"init fails again and again", []func(*corev1.Pod){initially(corev1.Container{Name: "one", Command: []string{"sh", "-c", "sleep 1 && exit 3"}})}, func(w *world) { w.until(time.Minute) }},
 		{"sidecar", []func(*corev1.Pod){policy(corev1.RestartPolicyNever), ofJob, initially(
