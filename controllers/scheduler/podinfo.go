@@ -105,19 +105,3 @@ func affinityNames(pod *corev1.Pod) []string {
 func (p *PodInfo) mayPreempt() bool {
 	return p.Pod.Spec.PreemptionPolicy == nil || *p.Pod.Spec.PreemptionPolicy != corev1.PreemptNever
 }
-
-// restricted reports whether the pod's place depends on pods elsewhere, by what
-// it says itself.
-func (p *PodInfo) restricted() bool {
-	for i := range p.spread {
-		if p.spread[i].hard {
-			return true
-		}
-	}
-	for i := range p.terms {
-		if p.terms[i].kind != prefers {
-			return true
-		}
-	}
-	return false
-}
