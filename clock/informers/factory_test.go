@@ -193,7 +193,8 @@ func TestReconnect(t *testing.T) {
 			value := strconv.Itoa(i)
 			c.write(watch.Modified, "moves", map[string]string{"n": value})
 			c.breakStreams(i%2 == 0)
-			if c.ledger.Idle() {
+			// A reflector that is quick has another watch by now.
+			if c.ledger.Idle() && c.watches() == 0 {
 				t.Error("idle without a watch")
 			}
 			c.idle(t)

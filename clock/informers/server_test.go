@@ -106,6 +106,13 @@ func (s *server) breakStreams(lose bool) {
 	clear(s.streams)
 }
 
+// watches is how many watches there are.
+func (s *server) watches() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.streams)
+}
+
 func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	s.ledger.Begin(clock.Request, 1)
 	defer s.ledger.End(clock.Request, 1)
