@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
 )
 
@@ -58,6 +59,7 @@ type node struct {
 	written  *corev1.Node
 	lease    *coordinationv1.Lease
 	leaseDue time.Time
+	random   *clock.Random
 	failures int
 }
 

@@ -80,18 +80,22 @@ func (k *Kubelet) heartbeat(ctx context.Context, n *node, now time.Time) error {
 		if err := k.renew(ctx, n, now); err != nil {
 			return fmt.Errorf("renewing the lease of node %s: %w", n.name, err)
 		}
-		n.leaseDue = now.Add(k.jittered(leasePeriod))
+		n.leaseDue = now.Add(k.jittered(n, leasePeriod))
 	}
 	return nil
 }
 
 // jittered shortens a period by up to a 25th, as upstream's kubelet spreads its
-// renewals.
-func (k *Kubelet) jittered(period time.Duration) time.Duration {
+// renewals. Each node has chances of its own, so that they do not depend on which is
+// looked after first.
+func (k *Kubelet) jittered(n *node, period time.Duration) time.Duration {
 	if k.opts.Random == nil {
 		return period
 	}
-	return period - time.Duration(k.opts.Random.Float64()*float64(period)/25)
+	if n.random == nil {
+		n.random = k.opts.Random.Keyed(n.name)
+	}
+	return period - time.Duration(n.random.Float64()*float64(period)/25)
 }
 
 // register makes the Node, or takes up the one that is there.
