@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -49,7 +50,7 @@ func writesOf(t *testing.T, name string, seed uint64, normal func(string) string
 		if w.Resource.Resource == "events" || w.Resource.Resource == "leases" {
 			continue
 		}
-		lines = append(lines, normal(fmt.Sprintf("%v %s %s %s %s/%s/%s %s", w.Time.Sub(minikcm.DefaultClockStart), w.Actor, w.UserAgent,
+		lines = append(lines, normal(fmt.Sprintf("%v %s %s %s %s/%s/%s %s", w.Time.Sub(minikcm.DefaultClockStart).Truncate(time.Second), w.Actor, w.UserAgent,
 			w.Verb, strings.TrimSuffix(w.Resource.Resource+"/"+w.Subresource, "/"), w.Namespace, w.Name, w.UID)))
 	}
 	slices.Sort(lines)
@@ -59,8 +60,8 @@ func writesOf(t *testing.T, name string, seed uint64, normal func(string) string
 // In virtual time, one seed gives one course of events: the same writers write the
 // same objects, with the same names and UIDs, at the same times. What several
 // controllers do at one instant they do side by side, as in every cluster: left open
-// is the order within an instant, how many updates of a status it takes, how events
-// are called, when nodes renew their leases, and which of several waiting pods gets
+// is the order within an instant, the milliseconds after which a write that met
+// another one is tried again, how many updates of a status it takes, how events are called, when nodes renew their leases, and which of several waiting pods gets
 // which node. The latter says whose pods are lost in node-loss.
 func TestSameSeedSameWrites(t *testing.T) {
 	t.Parallel()
