@@ -6,18 +6,9 @@ import (
 	"strings"
 )
 
-// imageName is an image's reference in full, as a runtime reports it:
-// docker.io/library/nginx:latest for nginx.
+// imageName is an image's reference with its tag. A real runtime also puts a registry
+// in front of a name that has none; here there is no registry to name.
 func imageName(image string) string {
-	host, rest, found := strings.Cut(image, "/")
-	switch {
-	case !found:
-		image = "docker.io/library/" + image
-	case !strings.ContainsAny(host, ".:") && host != "localhost":
-		image = "docker.io/" + image
-	case host == "docker.io" && !strings.Contains(rest, "/"):
-		image = "docker.io/library/" + rest
-	}
 	if strings.Contains(image, "@") || strings.Contains(base(image), ":") {
 		return image
 	}

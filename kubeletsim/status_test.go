@@ -33,7 +33,7 @@ func TestStatusInFull(t *testing.T) {
 		app.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
 		app.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
 		app.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "config", MountPath: "/etc/app", ReadOnly: true}}
-		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "agent", Image: "quay.io/me/agent:2"})
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "agent", Image: "registry.example/agent:2"})
 	})
 	w := newWorld(pod)
 	w.step()
@@ -50,7 +50,7 @@ func TestNodeInFull(t *testing.T) {
 		Capacity: corev1.ResourceList{"example.com/gpu": resource.MustParse("2")},
 	}
 	n := newNode(spec, "172.18.0.5", netip.MustParsePrefix("10.244.3.0/24"))
-	n.addImages([]string{"nginx", "quay.io/me/agent:2"})
+	n.addImages([]string{"nginx", "registry.example/agent:2"})
 	object := nodeObject(n, &opts, epoch)
 	// The machine's own architecture is the node's.
 	object.Status.NodeInfo.Architecture = "ARCH"
