@@ -227,11 +227,11 @@ func (s *step) podEvents(verb, reason string) (succeeded, failed *plan.Event) {
 func (s *step) claimEvents(claim string) (succeeded, failed *plan.Event) {
 	_, ordinal, _ := splitOrdinal(claim)
 	pod := podName(s.set, ordinal)
-	succeeded := &plan.Event{
+	succeeded = &plan.Event{
 		Type: corev1.EventTypeNormal, Reason: "SuccessfulCreate",
 		Message: fmt.Sprintf("create Claim %s Pod %s in StatefulSet %s success", claim, pod, s.set.Name),
 	}
-	failed := &plan.Event{
+	failed = &plan.Event{
 		Type: corev1.EventTypeWarning, Reason: "FailedCreate", Detail: true,
 		Message: fmt.Sprintf("create Claim %s for Pod %s in StatefulSet %s failed error: ", claim, pod, s.set.Name),
 	}
