@@ -115,6 +115,10 @@ func TestNothingInFlightMeansSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The informer knows the object before the first update, or it would be an addition.
+	if err := c.Ledger().WaitIdle(ctx); err != nil {
+		t.Fatal(err)
+	}
 	for n := range int64(500) {
 		cm.Data["n"] = strconv.FormatInt(n, 10)
 		if cm, err = maps.Update(ctx, cm, metav1.UpdateOptions{}); err != nil {
