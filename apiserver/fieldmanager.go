@@ -184,7 +184,7 @@ func fieldOwner(r *http.Request, fieldManager string) string {
 		}
 		return -1
 	}, name)
-	for len(name) > maxFieldManager {
+	if len(name) > maxFieldManager {
 		name = name[:maxFieldManager]
 	}
 	return name

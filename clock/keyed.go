@@ -32,9 +32,6 @@ func (k *Keyed) For(key ...string) *Random {
 	return NewRandom(mix(mix(k.seed, h), uint64(n)))
 }
 
-// At returns the Random for the key, the same at every call.
-func (k *Keyed) At(key ...string) *Random { return NewRandom(mix(k.seed, hashOf(key))) }
-
 func hashOf(key []string) uint64 {
 	h := fnv.New64a()
 	for _, part := range key {

@@ -42,14 +42,7 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
 		return true
 	}
-	wasSince, wasReady := owned.ReadySince(old)
-	since, ready := owned.ReadySince(pod)
-	return wasReady != ready || !wasSince.Equal(since) ||
-		old.Status.Phase != pod.Status.Phase ||
-		old.Spec.NodeName != pod.Spec.NodeName ||
-		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
-		!maps.Equal(old.Labels, pod.Labels) ||
-		owned.ControllerUID(old) != owned.ControllerUID(pod)
+	return owned.Differs(old, pod) || old.Spec.NodeName != pod.Spec.NodeName
 }
 
 // OnRevision wakes the DaemonSet that controls a ControllerRevision, or all that an

@@ -1,6 +1,7 @@
 package owned
 
 import (
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,4 +51,16 @@ func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (bool, tim
 	}
 	lacks := since.Add(time.Duration(minReadySeconds) * time.Second).Sub(now)
 	return lacks <= 0, max(lacks, 0)
+}
+
+// Differs reports whether the controller of a pod would see the difference between two
+// states of it: most updates of a pod on its way to running are none of its business.
+func Differs(old, pod *corev1.Pod) bool {
+	wasSince, wasReady := ReadySince(old)
+	since, ready := ReadySince(pod)
+	return wasReady != ready || !wasSince.Equal(since) ||
+		old.Status.Phase != pod.Status.Phase ||
+		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
+		!maps.Equal(old.Labels, pod.Labels) ||
+		ControllerUID(old) != ControllerUID(pod)
 }

@@ -1,7 +1,6 @@
 package replicaset
 
 import (
-	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -44,13 +43,7 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
 		return true
 	}
-	wasSince, wasReady := owned.ReadySince(old)
-	since, ready := owned.ReadySince(pod)
-	return wasReady != ready || !wasSince.Equal(since) ||
-		old.Status.Phase != pod.Status.Phase ||
-		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
-		!maps.Equal(old.Labels, pod.Labels) ||
-		owned.ControllerUID(old) != owned.ControllerUID(pod)
+	return owned.Differs(old, pod)
 }
 
 // matching returns the ReplicaSets whose selector matches an orphan.
