@@ -55,21 +55,10 @@ func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
 // adopters returns the DaemonSets whose selector matches an orphan.
 func (r *Reconciler) adopters(ev loop.Event) []types.NamespacedName {
 	o := ev.Object
-	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(o) != nil || len(o.GetLabels()) == 0 {
+	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(o) != nil {
 		return nil
 	}
-	all, err := r.daemonSets.DaemonSets(o.GetNamespace()).List(labels.Everything())
-	if err != nil {
-		return nil
-	}
-	var keys []types.NamespacedName
-	for _, d := range all {
-		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
-		if err == nil && !selector.Empty() && selector.Matches(labels.Set(o.GetLabels())) {
-			keys = append(keys, loop.KeyOf(d))
-		}
-	}
-	return keys
+	return owned.Adopters(o, r.daemonSets.DaemonSets(o.GetNamespace()).List, func(owner *appsv1.DaemonSet) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
 // OnNode wakes the DaemonSets for which a node has come or gone or has changed so

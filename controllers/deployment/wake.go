@@ -4,7 +4,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/loop"
@@ -35,21 +34,7 @@ func (r *Reconciler) OnReplicaSet(ev loop.Event) []types.NamespacedName {
 
 // matching returns the Deployments whose selector matches an orphan.
 func (r *Reconciler) matching(orphan metav1.Object) []types.NamespacedName {
-	if len(orphan.GetLabels()) == 0 {
-		return nil
-	}
-	all, err := r.deployments.Deployments(orphan.GetNamespace()).List(labels.Everything())
-	if err != nil {
-		return nil
-	}
-	var keys []types.NamespacedName
-	for _, d := range all {
-		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
-		if err == nil && !selector.Empty() && selector.Matches(labels.Set(orphan.GetLabels())) {
-			keys = append(keys, loop.KeyOf(d))
-		}
-	}
-	return keys
+	return owned.Adopters(orphan, r.deployments.Deployments(orphan.GetNamespace()).List, func(owner *appsv1.Deployment) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
 // OnPod wakes a Deployment that waits for the end of its old pods,

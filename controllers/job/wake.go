@@ -6,7 +6,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/loop"
@@ -61,19 +60,5 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 
 // matching returns the Jobs whose selector matches an orphan.
 func (r *Reconciler) matching(pod *corev1.Pod) []types.NamespacedName {
-	if len(pod.Labels) == 0 {
-		return nil
-	}
-	all, err := r.jobs.Jobs(pod.Namespace).List(labels.Everything())
-	if err != nil {
-		return nil
-	}
-	var keys []types.NamespacedName
-	for _, job := range all {
-		selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-		if err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
-			keys = append(keys, loop.KeyOf(job))
-		}
-	}
-	return keys
+	return owned.Adopters(pod, r.jobs.Jobs(pod.Namespace).List, func(owner *batchv1.Job) *metav1.LabelSelector { return owner.Spec.Selector })
 }

@@ -1,12 +1,9 @@
 package replicaset
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/loop"
@@ -48,20 +45,5 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 
 // matching returns the ReplicaSets whose selector matches an orphan.
 func (r *Reconciler) matching(pod *corev1.Pod) []types.NamespacedName {
-	if len(pod.Labels) == 0 {
-		return nil
-	}
-	all, err := r.replicaSets.ReplicaSets(pod.Namespace).List(labels.Everything())
-	if err != nil {
-		return nil
-	}
-	all = slices.DeleteFunc(all, func(rs *appsv1.ReplicaSet) bool {
-		selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
-		return err != nil || selector.Empty() || !selector.Matches(labels.Set(pod.Labels))
-	})
-	keys := make([]types.NamespacedName, len(all))
-	for i, rs := range all {
-		keys[i] = loop.KeyOf(rs)
-	}
-	return keys
+	return owned.Adopters(pod, r.replicaSets.ReplicaSets(pod.Namespace).List, func(owner *appsv1.ReplicaSet) *metav1.LabelSelector { return owner.Spec.Selector })
 }

@@ -1,0 +1,31 @@
+package owned
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// Adopters returns the keys of those owners that an orphan could belong to: list gives
+// all of the orphan's namespace, as a lister does, and selector is what an owner
+// selects by. An empty selector selects nothing, and nothing selects an object
+// without labels.
+func Adopters[T metav1.Object](orphan metav1.Object, list func(labels.Selector) ([]T, error), selector func(T) *metav1.LabelSelector) []types.NamespacedName {
+	if len(orphan.GetLabels()) == 0 {
+		return nil
+	}
+	all, err := list(labels.Everything())
+	if err != nil {
+		return nil // a cache's lister does not fail
+	}
+	var keys []types.NamespacedName
+	for _, owner := range all {
+		s, err := metav1.LabelSelectorAsSelector(selector(owner))
+		if err == nil && !s.Empty() && s.Matches(labels.Set(orphan.GetLabels())) {
+			keys = append(keys, loop.KeyOf(owner))
+		}
+	}
+	return keys
+}
