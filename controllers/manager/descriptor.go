@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/controllers/podgc"
 	"minikcm.dev/minikcm/controllers/replicaset"
+	"minikcm.dev/minikcm/controllers/replicationcontroller"
 	"minikcm.dev/minikcm/controllers/rootca"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
 	"minikcm.dev/minikcm/controllers/statefulset"
@@ -52,6 +53,7 @@ func Descriptors() []Descriptor {
 		{Name: rootca.Name, Aliases: []string{"root-ca-cert-publisher"}, New: constructor(rootca.New)},
 		{Name: deployment.Name, Aliases: []string{"deployment"}, New: constructor(deployment.New)},
 		{Name: replicaset.Name, Aliases: []string{"replicaset"}, New: constructor(replicaset.New)},
+		{Name: replicationcontroller.Name, Aliases: []string{"replicationcontroller"}, New: constructor(replicationcontroller.New)},
 		{Name: daemonset.Name, Aliases: []string{"daemonset"}, New: constructor(daemonset.New)},
 		{Name: statefulset.Name, Aliases: []string{"statefulset"}, New: constructor(statefulset.New)},
 		{Name: job.Name, Aliases: []string{"job"}, New: constructor(job.New)},

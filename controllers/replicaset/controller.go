@@ -3,6 +3,8 @@ package replicaset
 import (
 	"context"
 
+	"k8s.io/client-go/tools/cache"
+
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -11,28 +13,34 @@ import (
 // Name is the controller's name, as upstream has it.
 const Name = "replicaset-controller"
 
-// workers is how many ReplicaSets are reconciled at once, as upstream's default.
+// workers is how many owners are reconciled at once, as upstream's default.
 const workers = 5
 
-// Controller keeps the pods of ReplicaSets. Its keys are ReplicaSets.
+// Controller keeps the pods of owners of one kind. Its keys are the owners.
 type Controller struct{ loop *loop.Loop }
 
-// New returns a controller that is not yet running.
+// New returns a controller of ReplicaSets that is not yet running.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
+	return NewOf(e, Name, Name, e.Informers.Apps().V1().ReplicaSets().Informer(), replicaSets())
+}
+
+// NewOf returns a controller of other owners that is not yet running. The name is the
+// controller's, the component is who its events say that they come from.
+func NewOf[T plan.Object](e *env.Env, name, component string, informer cache.SharedIndexInformer, owners Owners[T]) (*Controller, error) {
+	client, _, err := e.ClientFor(name)
 	if err != nil {
 		return nil, err
 	}
-	replicaSets, pods := e.Informers.Apps().V1().ReplicaSets().Informer(), e.Informers.Core().V1().Pods().Informer()
-	r, err := NewReconciler(Sources{
-		Clock: e.Clock, ReplicaSets: replicaSets.GetIndexer(), Pods: pods.GetIndexer(),
-		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name)},
+	pods := e.Informers.Core().V1().Pods().Informer()
+	r, err := NewReconcilerOf(owners, Sources{
+		Clock: e.Clock, ReplicaSets: informer.GetIndexer(), Pods: pods.GetIndexer(),
+		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(component)},
 	})
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{loop: loop.New(e.Loop(Name, workers), r)}
-	c.loop.Watch(replicaSets, r.OnReplicaSet)
+	c := &Controller{loop: loop.New(e.Loop(name, workers), r)}
+	c.loop.Watch(informer, r.OnReplicaSet)
 	c.loop.Watch(pods, r.OnPod)
 	return c, nil
 }

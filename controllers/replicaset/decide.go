@@ -8,12 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Kind is what this controller's owners are.
+// Kind is what the replicaset-controller's owners are.
 var Kind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 
 // burst is how many pods one plan creates or deletes at most, as upstream's.
@@ -21,12 +22,22 @@ const burst = 500
 
 // Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
 type Snapshot struct {
+	// ReplicaSet is the owner, or how one of another kind looks as a ReplicaSet.
 	ReplicaSet *appsv1.ReplicaSet
+	// Kind is what the owner really is; the zero value: a ReplicaSet.
+	Kind schema.GroupVersionKind
 	// Pods are those that it controls, and those of its namespace that nobody does.
 	Pods []*corev1.Pod
 	// Crowd is how many active pods each node has of this ReplicaSet and of those
 	// with the same owner. It is looked at only when pods are to be deleted.
 	Crowd map[string]int
+}
+
+func (in *Snapshot) kind() schema.GroupVersionKind {
+	if in.Kind.Empty() {
+		return Kind
+	}
+	return in.Kind
 }
 
 // Plan is what is to be done about a ReplicaSet.
@@ -39,7 +50,7 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	rs := in.ReplicaSet
 	selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
 	if err != nil {
-		return Plan{}, fmt.Errorf("reading the selector of ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
+		return Plan{}, fmt.Errorf("reading the selector of %s %s/%s: %w", in.kind().Kind, rs.Namespace, rs.Name, err)
 	}
 	claims := owned.Claim(rs, selector, in.Pods)
 	active := make([]*corev1.Pod, 0, len(claims.Owned))
@@ -58,7 +69,10 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	if rs.DeletionTimestamp == nil {
 		p.Actions = append(p.Actions, scale(in, active, now)...)
 	}
-	status, soonest := count(rs, active, terminating, now)
+	status, soonest := count(rs, active, now)
+	if in.kind() == Kind { // no other kind's status has a place for it
+		status.TerminatingReplicas = &terminating
+	}
 	p.Status, p.RequeueAfter = status, soonest
 	return p, nil
 }
@@ -95,7 +109,7 @@ func scale(in Snapshot, active []*corev1.Pod, now time.Time) []plan.Action {
 			Succeeded: &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulCreate", Message: "Created pod: ", Detail: true},
 			Failed:    &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating: ", Detail: true},
 		}
-		pod := owned.PodOf(&in.ReplicaSet.Spec.Template, in.ReplicaSet, Kind)
+		pod := owned.PodOf(&in.ReplicaSet.Spec.Template, in.ReplicaSet, in.kind())
 		for i := range action.Objects {
 			// Copies, because encoding an object sets its kind for a moment.
 			one := *pod
@@ -114,12 +128,11 @@ func scale(in Snapshot, active []*corev1.Pod, now time.Time) []plan.Action {
 
 // count returns the status that the pods amount to, and when the next ready pod
 // becomes available.
-func count(rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int32, now time.Time) (*appsv1.ReplicaSetStatus, time.Duration) {
+func count(rs *appsv1.ReplicaSet, active []*corev1.Pod, now time.Time) (*appsv1.ReplicaSetStatus, time.Duration) {
 	status := &appsv1.ReplicaSetStatus{
-		Replicas:            int32(len(active)),
-		TerminatingReplicas: &terminating,
-		ObservedGeneration:  rs.Generation,
-		Conditions:          rs.Status.Conditions,
+		Replicas:           int32(len(active)),
+		ObservedGeneration: rs.Generation,
+		Conditions:         rs.Status.Conditions,
 	}
 	template := labels.SelectorFromSet(rs.Spec.Template.Labels)
 	var soonest time.Duration

@@ -7,10 +7,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	appslisters "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -22,82 +20,100 @@ import (
 // Sources are what a reconciler reads and how it writes.
 type Sources struct {
 	Clock clock.PassiveClock
-	// ReplicaSets and Pods are the informers' caches.
+	// ReplicaSets (or the owners of another kind) and Pods are the informers' caches.
 	ReplicaSets, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker: they are the reconciler's.
 	Executor plan.Executor
 }
 
 // Reconciler is the controller without its loop: what is done about a key, and
-// which keys an event wakes.
-type Reconciler struct {
+// which keys an event wakes. T is the kind of the owners.
+type Reconciler[T plan.Object] struct {
 	clock        clock.PassiveClock
-	replicaSets  appslisters.ReplicaSetLister
-	sets         owned.Index[*appsv1.ReplicaSet]
+	owners       Owners[T]
+	cache        cache.Indexer
+	sets         owned.Index[T]
 	pods         owned.Index[*corev1.Pod]
 	executor     plan.Executor
 	expectations *owned.Expectations
+	wakesOwner   func(loop.Event) []types.NamespacedName
 }
 
-// NewReconciler returns a reconciler. It adds to the caches the indexes that it needs.
-func NewReconciler(s Sources) (*Reconciler, error) {
-	r := &Reconciler{
-		clock: s.Clock, replicaSets: appslisters.NewReplicaSetLister(s.ReplicaSets),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock),
+// NewReconciler returns a reconciler of ReplicaSets. It adds to the caches the
+// indexes that it needs.
+func NewReconciler(s Sources) (*Reconciler[*appsv1.ReplicaSet], error) {
+	return NewReconcilerOf(replicaSets(), s)
+}
+
+// NewReconcilerOf returns a reconciler of owners of any kind that can be seen as
+// ReplicaSets.
+func NewReconcilerOf[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], error) {
+	r := &Reconciler[T]{
+		clock: s.Clock, owners: owners, cache: s.ReplicaSets, executor: s.Executor,
+		expectations: owned.NewExpectations(s.Clock), wakesOwner: loop.ControllerOf(owners.Kind.GroupKind()),
 	}
-	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
+	r.executor.Kind, r.executor.Tracker = owners.Kind, r.expectations
 	var err error
 	if r.pods, err = owned.NewIndex[*corev1.Pod](s.Pods); err != nil {
 		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
 	}
-	if r.sets, err = owned.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets); err != nil {
-		return nil, fmt.Errorf("preparing the cache of ReplicaSets: %w", err)
+	if r.sets, err = owned.NewIndex[T](s.ReplicaSets); err != nil {
+		return nil, fmt.Errorf("preparing the cache of %ss: %w", owners.Kind.Kind, err)
 	}
 	return r, nil
 }
 
-// Reconcile brings the ReplicaSet's pods to the number that it asks for.
-func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	rs, err := r.replicaSets.ReplicaSets(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
+// Reconcile brings the owner's pods to the number that it asks for.
+func (r *Reconciler[T]) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	owner, found, err := r.get(key)
+	if err != nil || !found {
+		return loop.Result{}, err
 	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting ReplicaSet %s: %w", key, err)
-	}
-	if met, left := r.expectations.Met(rs.UID); !met {
+	if met, left := r.expectations.Met(owner.GetUID()); !met {
 		return loop.Result{RequeueAfter: left}, nil
 	}
 	now := r.clock.Now()
-	p, err := Decide(r.gather(rs), now)
+	in := r.gather(owner)
+	p, err := Decide(in, now)
 	if err != nil {
 		return loop.Result{}, err
 	}
-	actErr := r.executor.Act(ctx, rs, p.Actions)
-	statusErr := r.writeStatus(ctx, rs, Conclude(rs, p, actErr, now))
+	actErr := r.executor.Act(ctx, owner, p.Actions)
+	statusErr := r.writeStatus(ctx, owner, Conclude(in.ReplicaSet, p, actErr, now))
 	err = errors.Join(plan.Settle(actErr), plan.Settle(statusErr))
 	return loop.Result{RequeueAfter: p.RequeueAfter}, err
 }
 
+func (r *Reconciler[T]) get(key types.NamespacedName) (owner T, found bool, err error) {
+	obj, found, err := r.cache.GetByKey(key.String())
+	if err != nil {
+		return owner, false, fmt.Errorf("getting %s %s: %w", r.owners.Kind.Kind, key, err)
+	}
+	if found {
+		owner, found = obj.(T)
+	}
+	return owner, found, nil
+}
+
 // gather takes the snapshot, after Met has said that the caches are up to date.
-func (r *Reconciler) gather(rs *appsv1.ReplicaSet) Snapshot {
-	in := Snapshot{ReplicaSet: rs, Pods: r.pods.Candidates(rs)}
-	if Lacking(rs, len(in.Pods)) < 0 {
-		in.Crowd = r.crowd(rs)
+func (r *Reconciler[T]) gather(owner T) Snapshot {
+	in := Snapshot{ReplicaSet: r.owners.View(owner), Kind: r.owners.Kind, Pods: r.pods.Candidates(owner)}
+	if Lacking(in.ReplicaSet, len(in.Pods)) < 0 {
+		in.Crowd = r.crowd(owner)
 	}
 	return in
 }
 
-// crowd counts, by node, the active pods of the ReplicaSets that have the same
+// crowd counts, by node, the active pods of the owners that have the same
 // controller.
-func (r *Reconciler) crowd(rs *appsv1.ReplicaSet) map[string]int {
-	siblings := []*appsv1.ReplicaSet{rs}
-	if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
+func (r *Reconciler[T]) crowd(owner T) map[string]int {
+	siblings := []T{owner}
+	if ref := metav1.GetControllerOfNoCopy(owner); ref != nil {
 		siblings = r.sets.Of(ref.UID)
 	}
 	crowd := map[string]int{}
 	for _, sibling := range siblings {
-		for _, pod := range r.pods.Of(sibling.UID) {
+		for _, pod := range r.pods.Of(sibling.GetUID()) {
 			if owned.Active(pod) && pod.Spec.NodeName != "" {
 				crowd[pod.Spec.NodeName]++
 			}
@@ -106,11 +122,9 @@ func (r *Reconciler) crowd(rs *appsv1.ReplicaSet) map[string]int {
 	return crowd
 }
 
-func (r *Reconciler) writeStatus(ctx context.Context, rs *appsv1.ReplicaSet, status *appsv1.ReplicaSetStatus) error {
+func (r *Reconciler[T]) writeStatus(ctx context.Context, owner T, status *appsv1.ReplicaSetStatus) error {
 	if status == nil {
 		return nil
 	}
-	update := *rs // what the pointers in it lead to is not changed
-	update.Status = *status
-	return r.executor.WriteStatus(ctx, &update)
+	return r.executor.WriteStatus(ctx, r.owners.WithStatus(owner, status))
 }

@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-func newReconciler(t *testing.T, sets ...*appsv1.ReplicaSet) (*Reconciler, cache.Indexer) {
+func newReconciler(t *testing.T, sets ...*appsv1.ReplicaSet) (*Reconciler[*appsv1.ReplicaSet], cache.Indexer) {
 	t.Helper()
 	indexer := func() cache.Indexer {
 		return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})

@@ -59,7 +59,7 @@ type handler struct {
 
 // New returns a scheduler that is not yet running. It asks the shared informers
 // for pods and nodes, and for what says which pods belong together: services,
-// ReplicaSets, StatefulSets and namespaces.
+// ReplicationControllers, ReplicaSets, StatefulSets and namespaces.
 func New(_ context.Context, e *env.Env) (*Scheduler, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {

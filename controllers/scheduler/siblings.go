@@ -23,6 +23,7 @@ const maxSiblings = 1024
 // that controls it all select. It belongs to the goroutine that decides.
 type siblings struct {
 	services     corelisters.ServiceLister
+	controllers  corelisters.ReplicationControllerLister
 	replicaSets  appslisters.ReplicaSetLister
 	statefulSets appslisters.StatefulSetLister
 
@@ -32,7 +33,7 @@ type siblings struct {
 // ownedSet is what was worked out for an owner's state and the labels that
 // services select.
 type ownedSet struct {
-	selector *metav1.LabelSelector
+	owner    metav1.Object
 	services labels.Set
 	set      *PodSet
 }
@@ -43,12 +44,14 @@ func newSiblings(factory informers.SharedInformerFactory) (*siblings, []cache.Do
 	core, apps := factory.Core().V1(), factory.Apps().V1()
 	s := &siblings{
 		services:     core.Services().Lister(),
+		controllers:  core.ReplicationControllers().Lister(),
 		replicaSets:  apps.ReplicaSets().Lister(),
 		statefulSets: apps.StatefulSets().Lister(),
 		known:        map[types.UID]ownedSet{},
 	}
 	return s, []cache.DoneChecker{
 		core.Services().Informer().HasSyncedChecker(),
+		core.ReplicationControllers().Informer().HasSyncedChecker(),
 		apps.ReplicaSets().Informer().HasSyncedChecker(),
 		apps.StatefulSets().Informer().HasSyncedChecker(),
 	}
@@ -60,10 +63,11 @@ func (s *siblings) of(pod *corev1.Pod) (*PodSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner := metav1.GetControllerOfNoCopy(pod)
+	ref := metav1.GetControllerOfNoCopy(pod)
+	var owner metav1.Object
 	var selector *metav1.LabelSelector
-	if owner != nil {
-		selector = s.selectorOf(pod.Namespace, owner)
+	if ref != nil {
+		owner, selector = s.owner(pod.Namespace, ref)
 	}
 	if selector == nil {
 		if len(selected) == 0 {
@@ -71,7 +75,7 @@ func (s *siblings) of(pod *corev1.Pod) (*PodSet, error) {
 		}
 		return NewPodSet(pod.Namespace, selected.AsSelector()), nil
 	}
-	if known, ok := s.known[owner.UID]; ok && known.selector == selector && labels.Equals(known.services, selected) {
+	if known, ok := s.known[ref.UID]; ok && known.owner == owner && labels.Equals(known.services, selected) {
 		return known.set, nil
 	}
 	both := selected.AsSelector()
@@ -83,7 +87,7 @@ func (s *siblings) of(pod *corev1.Pod) (*PodSet, error) {
 	if len(s.known) >= maxSiblings {
 		clear(s.known)
 	}
-	s.known[owner.UID] = ownedSet{selector, selected, set}
+	s.known[ref.UID] = ownedSet{owner, selected, set}
 	return set, nil
 }
 
@@ -102,18 +106,22 @@ func (s *siblings) selected(pod *corev1.Pod) (labels.Set, error) {
 	return all, nil
 }
 
-// selectorOf returns the selector of the pod's controller; nil if there is no such
+// owner returns the pod's controller and its selector; nil if there is no such
 // owner, or it is of another kind.
-func (s *siblings) selectorOf(namespace string, owner *metav1.OwnerReference) *metav1.LabelSelector {
-	switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) {
+func (s *siblings) owner(namespace string, ref *metav1.OwnerReference) (metav1.Object, *metav1.LabelSelector) {
+	switch schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) {
+	case corev1.SchemeGroupVersion.WithKind("ReplicationController"):
+		if rc, err := s.controllers.ReplicationControllers(namespace).Get(ref.Name); err == nil {
+			return rc, &metav1.LabelSelector{MatchLabels: rc.Spec.Selector}
+		}
 	case appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):
-		if rs, err := s.replicaSets.ReplicaSets(namespace).Get(owner.Name); err == nil {
-			return rs.Spec.Selector
+		if rs, err := s.replicaSets.ReplicaSets(namespace).Get(ref.Name); err == nil {
+			return rs, rs.Spec.Selector
 		}
 	case appsv1.SchemeGroupVersion.WithKind("StatefulSet"):
-		if set, err := s.statefulSets.StatefulSets(namespace).Get(owner.Name); err == nil {
-			return set.Spec.Selector
+		if set, err := s.statefulSets.StatefulSets(namespace).Get(ref.Name); err == nil {
+			return set, set.Spec.Selector
 		}
 	}
-	return nil
+	return nil, nil
 }

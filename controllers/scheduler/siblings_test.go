@@ -27,6 +27,7 @@ func TestSiblings(t *testing.T) {
 	of := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: appsv1.ReplicaSetSpec{Selector: of}}
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: appsv1.StatefulSetSpec{Selector: of}}
+	rc := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: corev1.ReplicationControllerSpec{Selector: of.MatchLabels}}
 	byRS, bySet := controlledBy("apps/v1", "ReplicaSet", "web"), controlledBy("apps/v1", "StatefulSet", "web")
 	web := podLabel("app", "web")
 	other := serviceOf("other", map[string]string{"app": "other"})
@@ -39,6 +40,7 @@ func TestSiblings(t *testing.T) {
 		{name: "a pod of its own", objects: []runtime.Object{rs, set, other, serviceOf("headless", nil)}, pod: testPod("p", web)},
 		{name: "a ReplicaSet's", objects: []runtime.Object{rs, other}, pod: testPod("p", web, byRS), want: "app=web"},
 		{name: "a StatefulSet's", objects: []runtime.Object{set}, pod: testPod("p", web, bySet), want: "app=web"},
+		{name: "a ReplicationController's", objects: []runtime.Object{rc}, pod: testPod("p", web, controlledBy("v1", "ReplicationController", "web")), want: "app=web"},
 		{name: "an owner that is gone", pod: testPod("p", web, byRS)},
 		{name: "another kind of owner", objects: []runtime.Object{rs}, pod: testPod("p", web, controlledBy("batch/v1", "Job", "web"))},
 		{
