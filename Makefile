@@ -14,7 +14,7 @@ RACE ?= ./clock/... ./store/... ./apiserver/watchcache/... ./controllers/loop/..
 
 .PHONY: help
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/minikcm, linked to nothing.
@@ -40,6 +40,19 @@ race: ## Run all tests under the race detector (slow to build).
 .PHONY: bench
 bench: ## Measure; BENCHFLAGS="-count=1 -bench=Start" for less.
 	$(GO) test -run '^$$' -bench . -timeout 60m $(BENCHFLAGS) ./test/bench/...
+
+FOCUS ?=
+PROCS ?= 4
+
+.PHONY: conformance
+conformance: build bin/e2e.test bin/ginkgo ## Run upstream's suite; FOCUS="sig-apps" (default: what passed before), PROCS=4.
+	$(GO) -C test/conformance run . -focus '$(FOCUS)' -procs $(PROCS) $(CONFORMANCEFLAGS)
+
+bin/e2e.test: test/conformance/go.mod
+	$(GO) -C test/conformance test -c -o ../../bin/e2e.test k8s.io/kubernetes/test/e2e
+
+bin/ginkgo: test/conformance/go.mod
+	$(GO) -C test/conformance build -o ../../bin/ginkgo github.com/onsi/ginkgo/v2/ginkgo
 
 .PHONY: verify
 verify: ## Check what make fix can mend, and what it cannot.

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// options are the command's flags.
+type options struct {
+	bin     string // the folder of minikcm, ginkgo and e2e.test
+	out     string
+	passing string
+	focus   string
+	procs   int
+	nodes   int
+	timeout string
+	update  bool
+}
+
+func main() {
+	var opts options
+	flag.StringVar(&opts.bin, "bin", "../../bin", "folder with the binaries minikcm, ginkgo and e2e.test")
+	flag.StringVar(&opts.out, "out", "../../_artifacts/conformance", "folder for the log, the JUnit file and the JSON report")
+	flag.StringVar(&opts.passing, "passing", "passing.txt", "the list of tests that have to pass")
+	flag.StringVar(&opts.focus, "focus", "", "regular expression of the tests to run; without it, those of the list")
+	flag.IntVar(&opts.procs, "procs", 4, "how many tests run at a time")
+	flag.IntVar(&opts.nodes, "nodes", 3, "how many nodes the cluster has")
+	flag.StringVar(&opts.timeout, "timeout", "2h", "when to give up on the whole run")
+	flag.BoolVar(&opts.update, "update", false, "add what passes now to the list")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, opts, os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run runs the suite and reports. It returns an error when a test of the list is lost,
+// or when nothing ran.
+func run(ctx context.Context, opts options, stdout io.Writer) error {
+	list, err := readList(opts.passing)
+	if err != nil {
+		return err
+	}
+	focus := opts.focus
+	if focus == "" {
+		focus = list.pattern()
+	}
+	if err := os.MkdirAll(opts.out, 0o755); err != nil {
+		return fmt.Errorf("making the folder for the results: %w", err)
+	}
+	report := filepath.Join(opts.out, reportFile)
+	if err := os.Remove(report); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing the last run's report: %w", err)
+	}
+	suiteErr := runSuite(ctx, opts, focus)
+	results, err := readReport(report)
+	if err != nil {
+		return errors.Join(suiteErr, err)
+	}
+	// A failed test makes the suite fail; which ones count is for the list to say.
+	verdict := list.compare(results)
+	verdict.print(stdout)
+	if opts.update {
+		return list.add(verdict.gained)
+	}
+	return verdict.err()
+}
+
+// runSuite starts a cluster and runs the suite on it; the output goes to a file.
+func runSuite(ctx context.Context, opts options, focus string) error {
+	bin, err := filepath.Abs(opts.bin)
+	if err != nil {
+		return err
+	}
+	out, err := filepath.Abs(opts.out)
+	if err != nil {
+		return err
+	}
+	kubectl, err := writeKubectl(bin, out)
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(out, "log.txt"))
+	if err != nil {
+		return fmt.Errorf("creating the log: %w", err)
+	}
+	defer log.Close()
+	fmt.Printf("running; the log is %s\n", log.Name())
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "minikcm"), "exec", "--nodes", strconv.Itoa(opts.nodes), "--",
+		filepath.Join(bin, "ginkgo"), "run", "--procs", strconv.Itoa(opts.procs), "--focus", focus, "--no-color", "--keep-going",
+		"--timeout", opts.timeout, "--output-dir", out, "--json-report", reportFile, "--junit-report", "junit.xml",
+		filepath.Join(bin, "e2e.test"), "--",
+		"--provider", "skeleton", "--kubectl-path", kubectl, "--e2e-output-dir", out)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the suite: %w; see %s", err, log.Name())
+	}
+	return nil
+}
+
+// writeKubectl writes a script that runs the kubectl of minikcm, so that the machine
+// need not have one.
+func writeKubectl(bin, out string) (string, error) {
+	script := filepath.Join(out, "kubectl")
+	text := fmt.Sprintf("#!/bin/sh\nexec %q kubectl \"$@\"\n", filepath.Join(bin, "minikcm"))
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil { //nolint:gosec // it is a program
+		return "", fmt.Errorf("writing the kubectl script: %w", err)
+	}
+	return script, nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A list is the file of tests that have to pass: one name a line, sorted.
+type list struct {
+	path  string
+	names []string
+}
+
+func readList(path string) (*list, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the list of tests that pass: %w", err)
+	}
+	l := &list{path: path}
+	for line := range strings.Lines(string(data)) {
+		if name := strings.TrimSpace(line); name != "" {
+			l.names = append(l.names, name)
+		}
+	}
+	return l, nil
+}
+
+// pattern matches the names of the list, and no others.
+func (l *list) pattern() string {
+	quoted := make([]string, len(l.names))
+	for i, name := range l.names {
+		quoted[i] = regexp.QuoteMeta(name)
+	}
+	return strings.Join(quoted, "|")
+}
+
+// add writes the list with more names in it.
+func (l *list) add(names []string) error {
+	all := slices.Concat(l.names, names)
+	slices.Sort(all)
+	text := strings.Join(slices.Compact(all), "\n") + "\n"
+	if err := os.WriteFile(l.path, []byte(text), 0o644); err != nil { //nolint:gosec // a file of the repository
+		return fmt.Errorf("writing the list of tests that pass: %w", err)
+	}
+	return nil
+}
+
+// A verdict is what a run says about the list.
+type verdict struct {
+	passed int
+	lost   []result // failed, and on the list
+	failed []result // failed, and not on the list
+	gained []string // passed, and not on the list
+}
+
+func (l *list) compare(results []result) verdict {
+	var v verdict
+	for _, r := range results {
+		listed := slices.Contains(l.names, r.name)
+		switch {
+		case r.passed:
+			v.passed++
+			if !listed {
+				v.gained = append(v.gained, r.name)
+			}
+		case listed:
+			v.lost = append(v.lost, r)
+		default:
+			v.failed = append(v.failed, r)
+		}
+	}
+	return v
+}
+
+func (v verdict) print(w io.Writer) {
+	for _, r := range v.failed {
+		fmt.Fprintf(w, "failed  %s\n          %s\n", r.name, r.reason)
+	}
+	for _, name := range v.gained {
+		fmt.Fprintf(w, "gained  %s\n", name)
+	}
+	for _, r := range v.lost {
+		fmt.Fprintf(w, "LOST    %s\n          %s\n", r.name, r.reason)
+	}
+	fmt.Fprintf(w, "%d passed (%d of them not on the list), %d failed, %d lost\n", v.passed, len(v.gained), len(v.failed), len(v.lost))
+}
+
+func (v verdict) err() error {
+	switch {
+	case len(v.lost) > 0:
+		return fmt.Errorf("%d tests of the list do not pass any more", len(v.lost))
+	case v.passed+len(v.failed) == 0:
+		return fmt.Errorf("no test ran: does anything match the focus?")
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// reportFile is the name of Ginkgo's JSON report.
+const reportFile = "report.json"
+
+// A result is what became of one test.
+type result struct {
+	name   string
+	passed bool
+	reason string // of a failure, one line
+}
+
+// Ginkgo's report (types.Report), as far as it is read here.
+type suiteReport struct {
+	SpecReports []specReport
+}
+
+type specReport struct {
+	ContainerHierarchyTexts []string
+	LeafNodeType            string
+	LeafNodeText            string
+	State                   string
+	Failure                 struct{ Message string }
+}
+
+// readReport returns what the tests that ran came to; of those that were skipped it
+// says nothing.
+func readReport(path string) ([]result, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("the suite left no report: %w", err)
+	}
+	var suites []suiteReport
+	if err := json.Unmarshal(data, &suites); err != nil {
+		return nil, fmt.Errorf("reading the report %s: %w", path, err)
+	}
+	var results []result
+	for _, suite := range suites {
+		for _, spec := range suite.SpecReports {
+			if spec.LeafNodeType != "It" || spec.State == "skipped" || spec.State == "pending" {
+				continue
+			}
+			results = append(results, result{name: spec.name(), passed: spec.State == "passed", reason: firstLine(spec.Failure.Message)})
+		}
+	}
+	return results, nil
+}
+
+// name is the test's full name, as the suite prints it.
+func (s specReport) name() string {
+	return strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " ")
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
