@@ -36,6 +36,7 @@ func (s *Server) newHandler() http.Handler {
 	router.PathPrefix("/openapi/").HandlerFunc(s.serveOpenAPI)
 	router.Handle("/metrics", s.metrics.handler())
 	router.HandleFunc("/minikcm/v1/writes", s.serveWrites)
+	router.HandleFunc("/minikcm/v1/snapshot", s.serveSnapshot)
 	return s.filter(router)
 }
 

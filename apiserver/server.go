@@ -42,6 +42,9 @@ type Options struct {
 	MaxWatchTime time.Duration
 	// Logs knows what containers wrote; nil: nobody does.
 	Logs LogSource
+	// Snapshots writes down the store's state for GET /minikcm/v1/snapshot; nil:
+	// that is not there.
+	Snapshots store.Snapshotter
 	// KubeVersion is what /version says; empty is DefaultVersion.
 	KubeVersion string
 }

@@ -25,6 +25,9 @@ type EmbeddedOptions struct {
 	// QuotaBytes is how large the database may grow before writes fail with an
 	// UnavailableError. 0 is 8 GiB.
 	QuotaBytes int64
+	// Snapshot is the file of an etcd snapshot that an ephemeral store begins with.
+	// A data directory is made of one by RestoreSnapshot.
+	Snapshot string
 	// Logger gets what etcd logs from warnings up. The zero value discards it.
 	Logger klog.Logger
 }
@@ -63,9 +66,17 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 }
 
 func (s *Embedded) open(ctx context.Context, opts EmbeddedOptions) error {
+	if opts.DataDir != "" && opts.Snapshot != "" {
+		return errors.New("a data directory does not begin with a snapshot: restore the snapshot to it first")
+	}
 	dir, err := s.takeDir(opts.DataDir)
 	if err != nil {
 		return err
+	}
+	if opts.Snapshot != "" {
+		if err := RestoreSnapshot(ctx, RestoreOptions{Snapshot: opts.Snapshot, DataDir: dir}); err != nil {
+			return err
+		}
 	}
 	s.etcd, err = startEtcd(ctx, etcdConfig(dir, opts, s.failure), s.failure)
 	if err != nil {
@@ -80,11 +91,11 @@ func (s *Embedded) open(ctx context.Context, opts EmbeddedOptions) error {
 // takeDir returns the directory to work in, made and locked.
 func (s *Embedded) takeDir(dataDir string) (string, error) {
 	if dataDir == "" {
-		dir, err := os.MkdirTemp("", "minikcm-etcd-")
+		dir, remove, err := makeTemporaryDir()
 		if err != nil {
 			return "", fmt.Errorf("making a temporary directory for the embedded etcd: %w", err)
 		}
-		s.cleanup = append(s.cleanup, func() error { return os.RemoveAll(dir) })
+		s.cleanup = append(s.cleanup, remove)
 		return dir, nil
 	}
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {

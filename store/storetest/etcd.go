@@ -15,6 +15,9 @@ import (
 type EtcdOptions struct {
 	// DataDir is where it works. Empty: a temporary directory.
 	DataDir string
+	// Name of the member, which a data directory that exists says. Empty: etcd's
+	// default.
+	Name string
 	// TLS of its clients' connections. Nil: none.
 	TLS *transport.TLSInfo
 }
@@ -37,6 +40,9 @@ func StartEtcd(t testing.TB, opts EtcdOptions) string {
 	peer := url.URL{Scheme: "unix", Path: filepath.Join(dir, "peer")}
 	client := url.URL{Scheme: "unix", Path: filepath.Join(dir, "client")}
 	cfg := embed.NewConfig()
+	if opts.Name != "" {
+		cfg.Name = opts.Name
+	}
 	if opts.TLS != nil {
 		client = url.URL{Scheme: "https", Host: "127.0.0.1:0"}
 		cfg.ClientTLSInfo = *opts.TLS

@@ -1,0 +1,250 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/store/storetest"
+)
+
+// takeSnapshot saves a snapshot of s and returns its file.
+func takeSnapshot(t *testing.T, s store.Snapshotter) (string, store.SnapshotStatus) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "snapshot.db")
+	status, err := store.SaveSnapshot(path, func(w io.Writer) error { return s.Snapshot(testContext(t), w) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, status
+}
+
+// restore makes a data directory of a snapshot.
+func restore(t *testing.T, path string, bump uint64) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "restored")
+	if err := store.RestoreSnapshot(testContext(t), store.RestoreOptions{Snapshot: path, DataDir: dir, RevisionBump: bump}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func mustPut(t *testing.T, s store.Store, key, value string, expected int64) int64 {
+	t.Helper()
+	revision, err := s.Put(testContext(t), key, []byte(value), expected)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return revision
+}
+
+func mustList(t *testing.T, s store.Store, revision int64) *store.ListResult {
+	t.Helper()
+	list, err := s.List(testContext(t), "/", store.ListOptions{Revision: revision})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// fill writes 100 keys, writes some of them again, and deletes one.
+func fill(t *testing.T, s store.Store) {
+	t.Helper()
+	for i := range 100 {
+		revision := mustPut(t, s, fmt.Sprintf("/%02d", i), strings.Repeat("x", 1000+i), 0)
+		if i%10 == 0 {
+			mustPut(t, s, fmt.Sprintf("/%02d", i), "again", revision)
+		}
+	}
+	list := mustList(t, s, 0)
+	if _, err := s.Delete(testContext(t), "/50", list.KeyValues[50].ModRevision); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What each store writes down, each can begin with: keys, values, revisions and
+// history are the same.
+func TestSnapshotRoundTrip(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) interface {
+		store.Store
+		store.Snapshotter
+	}{
+		"embedded": func(t *testing.T) interface {
+			store.Store
+			store.Snapshotter
+		} {
+			return startEmbedded(t, store.EmbeddedOptions{})
+		},
+		"etcd": func(t *testing.T) interface {
+			store.Store
+			store.Snapshotter
+		} {
+			return dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			fill(t, s)
+			want := mustList(t, s, 0)
+			path, status := takeSnapshot(t, s)
+			if status.Revision != want.Revision || status.TotalKeys != 99 || status.TotalSize == 0 {
+				t.Errorf("the snapshot holds %+v, want 99 keys at revision %d", status, want.Revision)
+			}
+			mustPut(t, s, "/later", "not in it", 0)
+			for name, opts := range map[string]store.EmbeddedOptions{
+				"data directory": {DataDir: restore(t, path, 0)},
+				"ephemeral":      {Snapshot: path},
+			} {
+				again := startEmbedded(t, opts)
+				if diff := cmp.Diff(want, mustList(t, again, 0)); diff != "" {
+					t.Errorf("%s: (-want +got):\n%s", name, diff)
+				}
+				if diff := cmp.Diff(mustList(t, s, 20), mustList(t, again, 20)); diff != "" {
+					t.Errorf("%s: at revision 20 (-want +got):\n%s", name, diff)
+				}
+				if revision := mustPut(t, again, "/new", "", 0); revision != want.Revision+1 {
+					t.Errorf("%s: the first write has revision %d, want %d", name, revision, want.Revision+1)
+				}
+			}
+			// A stranger's etcd takes the directory as well.
+			foreign := dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{DataDir: restore(t, path, 0), Name: "minikcm"})}})
+			if diff := cmp.Diff(want, mustList(t, foreign, 0)); diff != "" {
+				t.Errorf("another etcd: (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A raised revision is what the next write follows, and what is older is gone.
+func TestRestoreRaisesRevision(t *testing.T) {
+	s := startEmbedded(t, store.EmbeddedOptions{})
+	fill(t, s)
+	want := mustList(t, s, 0)
+	path, _ := takeSnapshot(t, s)
+	again := startEmbedded(t, store.EmbeddedOptions{DataDir: restore(t, path, 1_000_000)})
+	got := mustList(t, again, 0)
+	if diff := cmp.Diff(want.KeyValues, got.KeyValues); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.Revision != want.Revision+1_000_000 {
+		t.Errorf("the revision is %d, want %d", got.Revision, want.Revision+1_000_000)
+	}
+	if revision := mustPut(t, again, "/new", "", 0); revision <= got.Revision {
+		t.Errorf("the first write has revision %d, after %d", revision, got.Revision)
+	}
+	if w, err := again.Watch(testContext(t), "/", want.Revision); err == nil {
+		for range w.Batches() {
+		}
+		t.Errorf("a watch from before is accepted, and ends with %v", w.Err())
+	}
+}
+
+// A snapshot may be taken while others write: it is the state at one revision.
+func TestSnapshotUnderLoad(t *testing.T) {
+	s := startEmbedded(t, store.EmbeddedOptions{})
+	first := mustPut(t, s, "/0", "", 0)
+	ctx, stop := context.WithCancel(testContext(t))
+	done := make(chan error, 1)
+	go func() {
+		for i := 1; ctx.Err() == nil; i++ {
+			if _, err := s.Put(testContext(t), fmt.Sprintf("/%d", i), nil, 0); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for range 5 {
+		before, err := s.Revision(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, status := takeSnapshot(t, s)
+		if status.Revision < before || int64(status.TotalKeys) != status.Revision-first+1 {
+			t.Errorf("the snapshot after revision %d holds %d keys at revision %d", before, status.TotalKeys, status.Revision)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// What is not a whole snapshot is refused, and nothing is left of the attempt.
+func TestDamagedSnapshot(t *testing.T) {
+	s := startEmbedded(t, store.EmbeddedOptions{})
+	fill(t, s)
+	path, _ := takeSnapshot(t, s)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"empty":                 {nil, "no snapshot, or not a whole one"},
+		"text":                  {[]byte("hello"), "no snapshot, or not a whole one"},
+		"hash only":             {whole[len(whole)-32:], "no snapshot, or not a whole one"},
+		"cut":                   {whole[:len(whole)/2], "no snapshot, or not a whole one"},
+		"no hash":               {whole[:len(whole)-32], "no snapshot, or not a whole one"},
+		"bit flipped":           {append(append(bytes.Clone(whole[:9000]), whole[9000]^1), whole[9001:]...), "is damaged: its SHA-256 is"},
+		"sound hash of garbage": {withHash(bytes.Repeat([]byte("garbage "), 8<<10)), "no sound snapshot"},
+		"sound hash of a part":  {withHash(whole[:8192]), "no sound snapshot"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "damaged.db")
+			if err := os.WriteFile(file, test.data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.ReadSnapshotStatus(file); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("status: %v", err)
+			}
+			err := store.RestoreSnapshot(testContext(t), store.RestoreOptions{Snapshot: file, DataDir: filepath.Join(dir, "data")})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("restore: %v", err)
+			}
+			_, err = store.SaveSnapshot(filepath.Join(dir, "new.db"), func(w io.Writer) error {
+				_, err := w.Write(test.data)
+				return err
+			})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("save: %v", err)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+				t.Errorf("files are left: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// Nothing that is there is replaced.
+func TestSnapshotReplacesNothing(t *testing.T) {
+	s := startEmbedded(t, store.EmbeddedOptions{})
+	path, _ := takeSnapshot(t, s)
+	if _, err := store.SaveSnapshot(path, func(w io.Writer) error { return s.Snapshot(testContext(t), w) }); err == nil || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("saving over a snapshot: %v", err)
+	}
+	if err := store.RestoreSnapshot(testContext(t), store.RestoreOptions{Snapshot: path, DataDir: filepath.Dir(path)}); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Errorf("restoring to a directory with files: %v", err)
+	}
+	if err := store.RestoreSnapshot(testContext(t), store.RestoreOptions{Snapshot: path, DataDir: t.TempDir()}); err != nil {
+		t.Errorf("restoring to an empty directory: %v", err)
+	}
+}
+
+// withHash makes of data what looks like a snapshot.
+func withHash(data []byte) []byte {
+	sum := sha256.Sum256(data)
+	return append(bytes.Clone(data), sum[:]...)
+}
