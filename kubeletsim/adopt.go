@@ -32,7 +32,10 @@ func adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) podState {
 	for _, ref := range containersOf(pod) {
 		c := container{name: ref.Name, kind: ref.kind, image: ref.Image}
 		if old := statusOf(pod, ref); old != nil {
-			adoptContainer(&c, old, behaviourOf(pod, ref.Container, ref.kind, lat), back)
+			adoptContainer(&c, old, back)
+			if c.phase == running {
+				c.plan(pod, ref.Container, behaviourOf(pod, ref.Container, ref.kind, lat))
+			}
 		}
 		if c.kind == appContainer && c.phase != created {
 			s.initialized = true
@@ -42,7 +45,7 @@ func adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) podState {
 	return s
 }
 
-func adoptContainer(c *container, status *corev1.ContainerStatus, does behaviour, back *Backoff) {
+func adoptContainer(c *container, status *corev1.ContainerStatus, back *Backoff) {
 	c.restarts, c.adopted = status.RestartCount, true
 	c.last = status.LastTerminationState.Terminated
 	if c.last != nil {
@@ -54,7 +57,6 @@ func adoptContainer(c *container, status *corev1.ContainerStatus, does behaviour
 		c.startedAt = status.State.Running.StartedAt.Time
 		c.started = status.Started != nil && *status.Started
 		c.ready = status.Ready
-		c.exitAt, c.exitCode = after(c.startedAt, does.runs), does.exitCode
 	case status.State.Terminated != nil:
 		c.phase = exited
 		c.termination = status.State.Terminated

@@ -207,10 +207,13 @@ func parseExitCode(text string) (int32, error) {
 // order of the constants.
 func badAnnotations(pod *corev1.Pod) []string {
 	var bad []string
-	for _, key := range []string{AnnotationStartDelay, AnnotationReadyDelay, AnnotationExitAfter, AnnotationExitCode, AnnotationStopDelay, AnnotationLogEvery} {
+	for _, key := range []string{AnnotationStartDelay, AnnotationReadyDelay, AnnotationExitAfter, AnnotationExitCode, AnnotationStopDelay, AnnotationLogEvery, AnnotationCPU, AnnotationMemory} {
 		check := func(text string) error { _, err := parseDuration(text); return err }
-		if key == AnnotationExitCode {
+		switch key {
+		case AnnotationExitCode:
 			check = func(text string) error { _, err := parseExitCode(text); return err }
+		case AnnotationCPU, AnnotationMemory:
+			check = func(text string) error { _, err := ParseLoad(text); return err }
 		}
 		names := []string{key}
 		for i := range pod.Spec.InitContainers {
@@ -229,5 +232,5 @@ func badAnnotations(pod *corev1.Pod) []string {
 			}
 		}
 	}
-	return bad
+	return append(bad, badMetrics(pod.Annotations)...)
 }

@@ -19,7 +19,7 @@ func (k *Kubelet) Crash(pod types.NamespacedName, container string, exitCode int
 // OOMKill is Crash as the kernel does it when memory is short: exit code 137,
 // reason OOMKilled.
 func (k *Kubelet) OOMKill(pod types.NamespacedName, container string) error {
-	return k.hit(pod, fault{container: container, exitCode: exitKilled, reason: "OOMKilled"})
+	return k.hit(pod, fault{container: container, exitCode: exitKilled, reason: reasonOOM})
 }
 
 // Unready lets the readiness probe of a running container fail, for the reason

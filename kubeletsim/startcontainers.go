@@ -65,7 +65,7 @@ func (s *stepper) start(i int) bool {
 	s.report(&ref, corev1.EventTypeNormal, "Started", "Container started")
 	does := behaviourOf(s.pod, ref.Container, c.kind, s.lat)
 	c.phase, c.image, c.startedAt, c.changed = running, ref.Image, s.now, false
-	c.exitAt, c.exitCode = after(s.now, does.runs), does.exitCode
+	c.plan(s.pod, ref.Container, does)
 	return true
 }
 

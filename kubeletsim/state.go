@@ -76,11 +76,13 @@ type container struct {
 	// this one come from the API, which keeps seconds.
 	lastRun loggedTimes
 	adopted bool
-	// exitAt is when a running container ends by itself, with exitCode. A container
+	// exitAt is when a running container ends by itself, with exitCode and, if it has
+	// one of its own, exitReason. A container
 	// that is being stopped ends at stopAt, with stopCode, if it has not by then.
 	// Zero times: not known to.
 	exitAt, stopAt     time.Time
 	exitCode, stopCode int32
+	exitReason         string
 	// started and ready are what its probes say; unready is why the readiness probe
 	// is made to fail, empty when it is not.
 	started, ready bool

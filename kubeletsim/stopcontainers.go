@@ -74,7 +74,11 @@ func (s *stepper) endRuns() bool {
 			continue
 		}
 		if at, code := c.endsAt(); !at.IsZero() && s.due(at) {
-			s.end(c, code, "")
+			reason := ""
+			if at.Equal(c.exitAt) {
+				reason = c.exitReason
+			}
+			s.end(c, code, reason)
 			moved = true
 		}
 	}
