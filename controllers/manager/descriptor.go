@@ -9,6 +9,7 @@ import (
 	"minikcm.dev/minikcm/controllers/disruption"
 	"minikcm.dev/minikcm/controllers/endpoints"
 	"minikcm.dev/minikcm/controllers/endpointslice"
+	"minikcm.dev/minikcm/controllers/endpointslicemirroring"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/garbagecollector"
 	"minikcm.dev/minikcm/controllers/job"
@@ -61,6 +62,7 @@ func Descriptors() []Descriptor {
 		{Name: ttlafterfinished.Name, Aliases: []string{"ttl-after-finished"}, New: constructor(ttlafterfinished.New)},
 		{Name: disruption.Name, Aliases: []string{"disruption"}, New: constructor(disruption.New)},
 		{Name: endpointslice.Name, Aliases: []string{"endpointslice"}, New: constructor(endpointslice.New)},
+		{Name: endpointslicemirroring.Name, Aliases: []string{"endpointslicemirroring"}, New: constructor(endpointslicemirroring.New)},
 		{Name: endpoints.Name, Aliases: []string{"endpoint"}, New: constructor(endpoints.New)},
 		{Name: garbagecollector.Name, Aliases: []string{"garbagecollector"}, New: constructor(garbagecollector.New)},
 		{Name: nodelifecycle.Name, Aliases: []string{"nodelifecycle"}, New: constructor(nodelifecycle.New)},

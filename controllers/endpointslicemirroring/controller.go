@@ -1,0 +1,128 @@
+package endpointslicemirroring
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Name is the controller's name, as upstream has it.
+const Name = "endpointslice-mirroring-controller"
+
+// ManagedBy is the value of the label endpointslice.kubernetes.io/managed-by on
+// the controller's slices, and eventSource the source of its events.
+const (
+	ManagedBy   = "endpointslicemirroring-controller.k8s.io"
+	eventSource = "endpoint-slice-mirroring-controller"
+)
+
+const workers = 5 // upstream's default
+
+// kind is that of the slices' owners.
+var kind = corev1.SchemeGroupVersion.WithKind("Endpoints")
+
+// Controller mirrors Endpoints. Its keys are the Endpoints', which are their
+// services' too.
+type Controller struct {
+	client       kubernetes.Interface
+	services     corelisters.ServiceLister
+	endpoints    corelisters.EndpointsLister
+	slices       cache.Indexer
+	expectations *owned.Expectations
+	executor     plan.Executor
+	loop         *loop.Loop
+}
+
+// New returns a controller that is not yet running.
+func New(_ context.Context, e *env.Env) (*Controller, error) {
+	client, _, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	core, slices := e.Informers.Core().V1(), e.Informers.Discovery().V1().EndpointSlices().Informer()
+	if err := addIndex(slices); err != nil {
+		return nil, fmt.Errorf("indexing endpoint slices by what they mirror: %w", err)
+	}
+	c := &Controller{
+		client:       client,
+		services:     core.Services().Lister(),
+		endpoints:    core.Endpoints().Lister(),
+		slices:       slices.GetIndexer(),
+		expectations: owned.NewExpectations(e.Clock),
+	}
+	c.executor = plan.Executor{Kind: kind, Writer: plan.NewWriter(client), Recorder: e.Recorder.For(eventSource), Tracker: c.expectations}
+	c.loop = loop.New(e.Loop(Name, workers), c)
+	c.loop.Watch(core.Services().Informer(), wakeForService)
+	c.loop.Watch(core.Endpoints().Informer(), c.wakeForEndpoints)
+	c.loop.Watch(slices, c.wakeForSlice)
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
+
+// Stats returns what the controller's loop has done so far.
+func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
+
+// Reconcile brings the slices of one Endpoints object up to date.
+func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	endpoints, err := found(c.endpoints.Endpoints(key.Namespace).Get(key.Name))
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting endpoints %s: %w", key, err)
+	}
+	service, err := found(c.services.Services(key.Namespace).Get(key.Name))
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting service %s: %w", key, err)
+	}
+	slices, err := mirrors(c.slices, key)
+	if err != nil {
+		return loop.Result{}, err
+	}
+	if !Mirrored(endpoints, service) {
+		return loop.Result{}, c.remove(ctx, slices)
+	}
+	if met, wait := c.expectations.Met(endpoints.UID); !met {
+		return loop.Result{RequeueAfter: wait}, nil
+	}
+	decided := Decide(endpoints, slices)
+	if len(decided.Actions) > 0 {
+		// What was left out is told once, not again for each event of our own slices.
+		c.executor.Tell(endpoints, decided.Events)
+	}
+	return loop.Result{}, plan.Settle(c.executor.Act(ctx, endpoints, decided.Actions))
+}
+
+// found makes nil of what does not exist.
+func found[T any](o *T, err error) (*T, error) {
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, err
+}
+
+// remove deletes slices that mirror nothing anymore. Their owner may have gone, so
+// that nobody's expectations speak of them.
+func (c *Controller) remove(ctx context.Context, slices []*discoveryv1.EndpointSlice) error {
+	for _, slice := range slices {
+		err := c.client.DiscoveryV1().EndpointSlices(slice.Namespace).Delete(ctx, slice.Name, metav1.DeleteOptions{
+			Preconditions: metav1.NewUIDPreconditions(string(slice.UID)),
+		})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("deleting endpoint slice %s/%s: %w", slice.Namespace, slice.Name, err)
+		}
+	}
+	return nil
+}

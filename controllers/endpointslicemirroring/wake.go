@@ -1,0 +1,92 @@
+package endpointslicemirroring
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// byMirrored is the index of the controller's slices by the service that they name.
+const byMirrored = "minikcm.dev/mirrored"
+
+func addIndex(slices cache.SharedIndexInformer) error {
+	if _, has := slices.GetIndexer().GetIndexers()[byMirrored]; has {
+		return nil
+	}
+	return slices.AddIndexers(cache.Indexers{byMirrored: func(obj any) ([]string, error) {
+		slice, ok := obj.(*discoveryv1.EndpointSlice)
+		if !ok || !isOurs(slice) {
+			return nil, nil
+		}
+		return []string{mirroredBy(slice).String()}, nil
+	}})
+}
+
+func isOurs(slice *discoveryv1.EndpointSlice) bool {
+	return slice.Labels[discoveryv1.LabelManagedBy] == ManagedBy && slice.Labels[discoveryv1.LabelServiceName] != ""
+}
+
+func mirroredBy(slice *discoveryv1.EndpointSlice) types.NamespacedName {
+	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
+}
+
+// mirrors returns the slices that mirror the Endpoints of this name and that are
+// not being deleted. They are the informer's own.
+func mirrors(slices cache.Indexer, key types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	known, err := slices.ByIndex(byMirrored, key.String())
+	if err != nil {
+		return nil, fmt.Errorf("looking up the mirrors of endpoints %s: %w", key, err)
+	}
+	var found []*discoveryv1.EndpointSlice
+	for _, object := range known {
+		if slice, ok := object.(*discoveryv1.EndpointSlice); ok && slice.DeletionTimestamp == nil {
+			found = append(found, slice)
+		}
+	}
+	return found, nil
+}
+
+// wakeForService wakes when a service without selector comes or goes, or when one
+// gets or loses its selector.
+func wakeForService(ev loop.Event) []types.NamespacedName {
+	if selects(ev.Object) == (ev.Old == nil || selects(ev.Old)) {
+		return nil
+	}
+	return loop.Self(ev)
+}
+
+func selects(o any) bool {
+	service, ok := o.(*corev1.Service)
+	return ok && service.Spec.Selector != nil
+}
+
+// wakeForEndpoints wakes for all but those that a selector keeps up to date, which
+// are nearly all: these have no mirrors, and lose them when the service changes.
+func (c *Controller) wakeForEndpoints(ev loop.Event) []types.NamespacedName {
+	if ev.Type == loop.Deleted {
+		c.expectations.ObserveOwner(ev)
+	}
+	service, err := c.services.Services(ev.Object.GetNamespace()).Get(ev.Object.GetName())
+	if err == nil && service.Spec.Selector != nil {
+		return nil
+	}
+	return loop.Self(ev)
+}
+
+// wakeForSlice wakes for slices that are or were the controller's.
+func (c *Controller) wakeForSlice(ev loop.Event) []types.NamespacedName {
+	c.expectations.Observe(ev)
+	var keys []types.NamespacedName
+	for _, o := range []any{ev.Object, ev.Old} {
+		slice, ok := o.(*discoveryv1.EndpointSlice)
+		if ok && isOurs(slice) && (len(keys) == 0 || keys[0] != mirroredBy(slice)) {
+			keys = append(keys, mirroredBy(slice))
+		}
+	}
+	return keys
+}
