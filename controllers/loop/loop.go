@@ -66,6 +66,8 @@ type Options struct {
 	// Metrics receives the queue's depth, adds, latency, duration and retries
 	// under Name; nil: the provider that client-go's workqueue was given, if any.
 	Metrics workqueue.MetricsProvider
+	// Registry is told of the loop; nil: nobody is.
+	Registry *Registry
 }
 
 // Loop is one controller's queue and workers. Make it with New, declare what it
@@ -115,6 +117,7 @@ func New(opts Options, r Reconciler) *Loop {
 		l.retries = opts.Metrics.NewRetriesMetric(opts.Name)
 	}
 	l.delays = newDelays(opts.Clock, func(key types.NamespacedName) { l.Add(key) })
+	opts.Registry.add(l)
 	return l
 }
 
@@ -211,6 +214,7 @@ func (l *Loop) done(key types.NamespacedName) {
 func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 	logger := klog.LoggerWithValues(l.opts.Logger, "controller", l.opts.Name, "key", key)
 	ctx = klog.NewContext(cause.With(ctx, l.causes.take(key)), logger)
+	l.stats.began(key, l.opts.Clock.Now())
 	result, err := l.reconcile(ctx, key)
 	if err == nil {
 		l.backoff.Forget(key)
@@ -221,6 +225,7 @@ func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 		return
 	}
 	if ctx.Err() != nil {
+		l.stats.interrupted(key)
 		return
 	}
 	l.failed(logger, key, err)
@@ -230,7 +235,7 @@ func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 // failures are conflicts that the next reconcile does not have.
 func (l *Loop) failed(logger klog.Logger, key types.NamespacedName, err error) {
 	failures := l.backoff.NumRequeues(key) + 1
-	l.stats.failed(key, failures, err)
+	l.stats.failed(key, failures, err, l.opts.Clock.Now())
 	if l.opts.MaxRetries > 0 && failures > l.opts.MaxRetries {
 		logger.Error(err, "Reconcile failed, giving up until the object changes", "failures", failures)
 		l.backoff.Forget(key)
@@ -242,6 +247,7 @@ func (l *Loop) failed(logger klog.Logger, key types.NamespacedName, err error) {
 	} else {
 		logger.Error(err, "Reconcile keeps failing, will retry", "failures", failures, "after", delay)
 	}
+	l.stats.retried()
 	if l.retries != nil {
 		l.retries.Inc()
 	}

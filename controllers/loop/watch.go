@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"runtime/debug"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,7 @@ type watch struct {
 // it may have side effects (expectations) and return nothing.
 func (l *Loop) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []types.NamespacedName) {
 	deliver := func(ev Event) {
+		defer l.recoverEvent(ev)
 		keys := mapFn(ev)
 		if len(keys) == 0 {
 			return
@@ -82,6 +84,18 @@ func (l *Loop) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []
 		return
 	}
 	l.watches = append(l.watches, watch{informer, registration})
+}
+
+// recoverEvent keeps a panic of a mapping from ending the process. The event wakes
+// nobody then; what it was about is looked at when its next one comes.
+func (l *Loop) recoverEvent(ev Event) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	l.stats.panicked()
+	l.opts.Logger.Error(&PanicError{Value: value}, "An event could not be handled", "controller", l.opts.Name,
+		"event", ev.Type, "object", KeyOf(ev.Object), "stack", string(debug.Stack()))
 }
 
 // object unwraps what an informer hands out, tombstones included.

@@ -1,0 +1,125 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// TestAStuckReconcileHoldsUpItsKeyAlone: the key's neighbours go on, and who looks
+// at the loop sees which key it is and since when.
+func TestAStuckReconcileHoldsUpItsKeyAlone(t *testing.T) {
+	ledger := clock.NewLedger()
+	virtual := clock.NewVirtual(start, ledger)
+	defer virtual.Close()
+	var registry loop.Registry
+	stuck, release, neighbours := make(chan struct{}), make(chan struct{}), make(chan string, 10)
+	l := loop.New(loop.Options{Name: "test", Workers: 2, Clock: virtual, Ledger: ledger, Registry: &registry}, loop.Func(func(_ context.Context, k types.NamespacedName) (loop.Result, error) {
+		if k.Name == "stuck" {
+			close(stuck)
+			<-release
+			return loop.Result{}, nil
+		}
+		neighbours <- k.Name
+		return loop.Result{}, nil
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- l.Run(ctx) }()
+	l.Add(key("stuck"))
+	<-stuck
+	for _, name := range []string{"a", "b", "c"} {
+		l.Add(key(name))
+		if got := <-neighbours; got != name {
+			t.Errorf("reconciled %s, want %s", got, name)
+		}
+	}
+	seen := false
+	for _, s := range registry.Stats() {
+		for _, r := range s.InProgress {
+			seen = seen || r.Key == key("stuck") && r.Since.Equal(start)
+		}
+	}
+	if !seen {
+		t.Errorf("the stuck key is not shown: %+v", registry.Stats())
+	}
+	close(release)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if s := l.Stats(); len(s.InProgress) != 0 || s.Reconciles != 4 {
+		t.Errorf("after the end: %+v", s)
+	}
+}
+
+// TestAPoisonedObject fails for ever: it is tried again ever more seldom, named,
+// and its neighbours are not.
+func TestAPoisonedObject(t *testing.T) {
+	f := newFixture(t, loop.Options{BaseDelay: time.Second, MaxDelay: 8 * time.Second}, func(_ *fixture, _ context.Context, k types.NamespacedName) (loop.Result, error) {
+		switch k.Name {
+		case "poisoned":
+			return loop.Result{}, errors.New("no such template")
+		case "mine":
+			panic("boom")
+		}
+		return loop.Result{}, nil
+	})
+	f.run()
+	f.loop.Add(key("poisoned"))
+	f.idle()
+	f.advance(20 * time.Second)
+	f.expect("poisoned at 0s", "poisoned at 1s", "poisoned at 3s", "poisoned at 7s", "poisoned at 15s")
+	s := f.loop.Stats()
+	if s.Failing[key("poisoned")] != 5 || s.Retries != 5 || s.LastError != "no such template" || s.LastErrorKey != key("poisoned") || !s.LastErrorTime.Equal(start.Add(15*time.Second)) {
+		t.Errorf("stats = %+v", s)
+	}
+	f.loop.Add(key("mine"))
+	f.loop.Add(key("good"))
+	f.idle()
+	s = f.loop.Stats()
+	if s.Panics != 1 || s.Failing[key("mine")] != 1 || s.Failing[key("good")] != 0 || !strings.Contains(s.LastError, "boom") {
+		t.Errorf("stats after a panic = %+v", s)
+	}
+}
+
+func TestAPanicOfAMapping(t *testing.T) {
+	client := fake.NewClientset(pod("bad", "1", ""), pod("good", "2", ""))
+	factory := informers.NewSharedInformerFactory(client, 0)
+	reconciled := make(chan string, 10)
+	l := loop.New(loop.Options{Name: "test"}, loop.Func(func(_ context.Context, k types.NamespacedName) (loop.Result, error) {
+		reconciled <- k.Name
+		return loop.Result{}, nil
+	}))
+	l.Watch(factory.Core().V1().Pods().Informer(), func(ev loop.Event) []types.NamespacedName {
+		if ev.Object.(*corev1.Pod).Name == "bad" {
+			panic("cannot map this")
+		}
+		return loop.Self(ev)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- l.Run(ctx) }()
+	factory.Start(ctx.Done())
+	if got := <-reconciled; got != "good" {
+		t.Errorf("reconciled %s", got)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	factory.Shutdown()
+	if s := l.Stats(); s.Panics != 1 {
+		t.Errorf("stats = %+v", s)
+	}
+}
