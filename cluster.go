@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 
 	"k8s.io/client-go/kubernetes"
@@ -26,6 +25,7 @@ type Cluster struct {
 	ledger     *clock.Ledger
 	random     *clock.Random
 	store      store.Store
+	snapshots  store.Snapshotter
 	server     *apiserver.Server
 	https      *apiserver.HTTPS
 	kubeconfig []byte
@@ -81,7 +81,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
-		Logs: &c.logs,
+		Logs: &c.logs, Snapshots: c.snapshots,
 	})
 	if err != nil {
 		return err
@@ -122,17 +122,17 @@ func (c *Cluster) openStore(ctx context.Context) error {
 	if len(c.opts.Etcd.Endpoints) > 0 {
 		external, err := store.DialEtcd(ctx, c.opts.Etcd)
 		if err == nil {
-			c.store = external
+			c.store, c.snapshots = external, external
 		}
 		return err
 	}
-	opts := store.EmbeddedOptions{Logger: c.opts.Logger}
+	opts := store.EmbeddedOptions{Logger: c.opts.Logger, Snapshot: c.opts.Snapshot}
 	if c.opts.DataDir != "" {
-		opts.DataDir = filepath.Join(c.opts.DataDir, "etcd")
+		opts.DataDir = etcdDir(c.opts.DataDir)
 	}
 	embedded, err := store.StartEmbedded(ctx, opts)
 	if err == nil {
-		c.store = embedded
+		c.store, c.snapshots = embedded, embedded
 	}
 	return err
 }

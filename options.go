@@ -29,6 +29,10 @@ type Options struct {
 	// DataDir keeps the cluster over restarts, with fsync. Empty: everything is in
 	// a temporary directory that Close removes.
 	DataDir string
+	// Snapshot is the file of an etcd snapshot, of a minikcm's or of another cluster's
+	// etcd, that an ephemeral cluster begins with. A virtual clock had better not
+	// start before the snapshot was taken.
+	Snapshot string
 	// Etcd uses an etcd cluster that is there already, if it names endpoints. Its
 	// DialTimeout is 5 s unless it says otherwise.
 	Etcd store.EtcdOptions
@@ -79,6 +83,9 @@ const etcdDialTimeout = 5 * time.Second
 func (o *Options) Validate() error {
 	if o.DataDir != "" && len(o.Etcd.Endpoints) > 0 {
 		return fmt.Errorf("a data directory (%s) and an external etcd were both given: choose one", o.DataDir)
+	}
+	if o.Snapshot != "" && (o.DataDir != "" || len(o.Etcd.Endpoints) > 0) {
+		return fmt.Errorf("only a cluster of its own begins with a snapshot (%s), none with a data directory or an external etcd: restore the snapshot to it first", o.Snapshot)
 	}
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("port %d is not between 0 and 65535", o.Port)

@@ -32,6 +32,13 @@ type EmbeddedOptions struct {
 	Logger klog.Logger
 }
 
+// InUseError is returned for a data directory that another store has open.
+type InUseError struct{ DataDir string }
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("data directory %s is in use by another process", e.DataDir)
+}
+
 // Embedded is an etcd server of one member in this process, with no listener.
 // Writes go through its raft log as any client's would. Reads and watches take
 // the applied state directly: this process is the only client and the only
@@ -103,7 +110,7 @@ func (s *Embedded) takeDir(dataDir string) (string, error) {
 	}
 	lock, err := fileutil.TryLockFile(filepath.Join(dataDir, "minikcm.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fileutil.ErrLocked) {
-		return "", fmt.Errorf("data directory %s is in use by another process", dataDir)
+		return "", &InUseError{DataDir: dataDir}
 	}
 	if err != nil {
 		return "", fmt.Errorf("locking the data directory: %w", err)

@@ -17,10 +17,8 @@ import (
 type clusterFlags struct {
 	nodes       int
 	dataDir     string
-	etcdServers []string
-	etcdCA      string
-	etcdCert    string
-	etcdKey     string
+	snapshot    string
+	etcd        etcdFlags
 	bindAddress string
 	port        int
 	clock       string
@@ -32,10 +30,8 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.nodes, "nodes", 1, "how many simulated nodes to start")
 	flags.StringVar(&f.dataDir, "data-dir", "", "keep the cluster in this directory; without it, the cluster is gone when the command ends")
-	flags.StringSliceVar(&f.etcdServers, "etcd-servers", nil, "use the etcd cluster at these URLs instead of the embedded one")
-	flags.StringVar(&f.etcdCA, "etcd-cafile", "", "certificate authority that --etcd-servers are verified by")
-	flags.StringVar(&f.etcdCert, "etcd-certfile", "", "client certificate for --etcd-servers")
-	flags.StringVar(&f.etcdKey, "etcd-keyfile", "", "key of --etcd-certfile")
+	flags.StringVar(&f.snapshot, "from-snapshot", "", "begin with the objects of this etcd snapshot, which is not changed")
+	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one")
 	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1", "IP address to serve HTTPS on")
 	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 is a free one")
 	flags.StringVar(&f.clock, "clock", "real", "real, or scaled=N for a cluster whose time runs N times faster")
@@ -46,7 +42,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 // options turns the flags into a cluster's options.
 func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
-		Nodes: f.nodes, DataDir: f.dataDir, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
+		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
 		Controllers: f.controllers, Logger: klog.Background(),
 	}
 	if f.nodes < 0 {
@@ -55,12 +51,10 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	if f.nodes == 0 {
 		opts.Nodes = -1
 	}
-	opts.Etcd.Endpoints = f.etcdServers
-	opts.Etcd.CAFile, opts.Etcd.CertFile, opts.Etcd.KeyFile = f.etcdCA, f.etcdCert, f.etcdKey
-	if len(f.etcdServers) == 0 && f.etcdCA+f.etcdCert+f.etcdKey != "" {
-		return opts, fmt.Errorf("--etcd-cafile, --etcd-certfile and --etcd-keyfile are for --etcd-servers, which is missing")
-	}
 	var err error
+	if opts.Etcd, err = f.etcd.options(); err != nil {
+		return opts, err
+	}
 	opts.ClockMode, opts.ClockFactor, err = parseClock(f.clock)
 	return opts, err
 }

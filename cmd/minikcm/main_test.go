@@ -143,6 +143,14 @@ func TestMistakes(t *testing.T) {
 		{"scenario", "run", "pod-kill", scenario},
 		{"scenario", "run", "pod-kill", "--clock", "sundial"},
 		{"scenario", "run", "pod-kill", "--seed", "x"},
+		{"etcd-snapshot", "sav"},
+		{"etcd-snapshot", "save"},
+		{"etcd-snapshot", "save", "a.db", "b.db"},
+		{"etcd-snapshot", "save", "a.db", "--data-dir", "d", "--kubeconfig", "k"},
+		{"etcd-snapshot", "save", "a.db", "--etcd-cafile", "ca.crt"},
+		{"etcd-snapshot", "restore", "a.db"},
+		{"etcd-snapshot", "restore", "a.db", "--data-dir", "d", "--bump-revision", "-1"},
+		{"etcd-snapshot", "status", "a.db", "-o", "yaml"},
 		{"version", "1"},
 	} {
 		code, stdout, stderr := call(args...)

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/store"
+)
+
+func newEtcdSnapshot() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "etcd-snapshot",
+		Short: "Save a cluster's state to a file, and begin with it again",
+		Long: `etcd-snapshot saves and restores what a cluster has stored, in the format of etcd's
+own "etcdctl snapshot save" and "etcdutl snapshot restore": either side's files work
+on the other. A cluster of its own begins with one by "minikcm up --from-snapshot".
+A snapshot holds all objects, Secrets among them, and no certificates.`,
+		Args: aCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSnapshotSave(), newSnapshotRestore(), newSnapshotStatus())
+	return cmd
+}
+
+// snapshotSource says whose state is saved.
+type snapshotSource struct {
+	dataDir    string
+	kubeconfig string
+	etcd       etcdFlags
+}
+
+func newSnapshotSave() *cobra.Command {
+	var from snapshotSource
+	cmd := &cobra.Command{
+		Use:   "save FILE",
+		Short: "Save a snapshot to a new file",
+		Long: `save writes the state of a cluster at one revision to a new file. The cluster is the
+one that runs, found as kubectl would; with --data-dir it is the one of that
+directory, whether it runs or not; with --etcd-servers it is any cluster's etcd.
+Nothing is paused.`,
+		Example: `  minikcm etcd-snapshot save before.db
+  minikcm etcd-snapshot save before.db --data-dir ./cluster`,
+		Args: someArgs("the name of a new file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("%q takes one file, but got %q", cmd.CommandPath(), args)
+			}
+			return from.save(cmd, args[0])
+		},
+	}
+	cmd.Flags().StringVar(&from.dataDir, "data-dir", "", "save what this data directory of \"minikcm up\" holds")
+	cmd.Flags().StringVar(&from.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
+	from.etcd.register(cmd.Flags(), "save what the etcd cluster at this URL holds")
+	cmd.MarkFlagsMutuallyExclusive("data-dir", "kubeconfig", "etcd-servers")
+	return cmd
+}
+
+func (s *snapshotSource) save(cmd *cobra.Command, file string) error {
+	fill, err := s.filler(cmd.Context())
+	if err != nil {
+		return err
+	}
+	status, err := store.SaveSnapshot(file, fill)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has %s at revision %d (%s).\n", file, count(status.TotalKeys, "key"), status.Revision, size(status.TotalSize))
+	return err
+}
+
+// filler returns what writes the snapshot of the chosen source.
+func (s *snapshotSource) filler(ctx context.Context) (func(io.Writer) error, error) {
+	etcd, err := s.etcd.options()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(etcd.Endpoints) > 0:
+		etcd.Logger = klog.Background()
+		return func(w io.Writer) error { return snapshotEtcd(ctx, etcd, w) }, nil
+	case s.dataDir != "":
+		return func(w io.Writer) error { return snapshotDataDir(ctx, s.dataDir, w) }, nil
+	}
+	return func(w io.Writer) error { return snapshotRunning(ctx, s.kubeconfig, w) }, nil
+}
+
+func snapshotEtcd(ctx context.Context, opts store.EtcdOptions, w io.Writer) (err error) {
+	s, err := store.DialEtcd(ctx, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return s.Snapshot(ctx, w)
+}
+
+// snapshotDataDir asks the cluster that has the directory open, if one has.
+func snapshotDataDir(ctx context.Context, dir string, w io.Writer) error {
+	err := minikcm.SnapshotDataDir(ctx, dir, w)
+	if inUse := (*store.InUseError)(nil); !errors.As(err, &inUse) {
+		return err
+	}
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if _, statErr := os.Stat(kubeconfig); statErr != nil {
+		return fmt.Errorf("%w, and there is no %s to ask it with: name its kubeconfig with --kubeconfig, instead of --data-dir", err, kubeconfig)
+	}
+	return snapshotRunning(ctx, kubeconfig, w)
+}
+
+// snapshotRunning asks the cluster of a kubeconfig.
+func snapshotRunning(ctx context.Context, kubeconfig string, w io.Writer) (err error) {
+	config, err := managerConfig(kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	body, err := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1/snapshot").Stream(ctx)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("the cluster at %s is none of minikcm's: save a snapshot of its etcd, with --etcd-servers", config.Host)
+	}
+	if err != nil {
+		return fmt.Errorf("asking the cluster at %s for a snapshot: %w", config.Host, err)
+	}
+	defer func() { err = errors.Join(err, body.Close()) }()
+	if _, err := io.Copy(w, body); err != nil {
+		return fmt.Errorf("reading the snapshot from %s: %w", config.Host, err)
+	}
+	return nil
+}
+
+func newSnapshotRestore() *cobra.Command {
+	var dir string
+	var bump uint64
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Make a data directory of a snapshot",
+		Long: `restore makes a data directory of a snapshot, for "minikcm up --data-dir". The
+directory must not hold a cluster yet; certificates in it are kept. The snapshot's
+hash is checked first. With --bump-revision, clients that have seen what was written
+after the snapshot was taken are told to begin anew.`,
+		Example: `  minikcm etcd-snapshot restore before.db --data-dir ./restored
+  minikcm up --data-dir ./restored`,
+		Args: someArgs("the file of a snapshot"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("%q takes one file, but got %q", cmd.CommandPath(), args)
+			}
+			if dir == "" {
+				return errors.New("--data-dir is missing: the directory to make")
+			}
+			if err := minikcm.RestoreSnapshot(cmd.Context(), args[0], dir, bump); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is restored to %s. Start it with: minikcm up --data-dir %s\n", args[0], dir, shellQuote(dir))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&dir, "data-dir", "", "the data directory to make")
+	cmd.Flags().Uint64Var(&bump, "bump-revision", 0, "raise the revision by this much, and mark what is older as compacted")
+	return cmd
+}
+
+func size(bytes int64) string { return humanize.Bytes(uint64(max(bytes, 0))) }
