@@ -37,6 +37,10 @@ test: ## Run all tests, and those with goroutines of ours under the race detecto
 race: ## Run all tests under the race detector (slow to build).
 	$(GO) test -race $(TESTFLAGS) ./...
 
+.PHONY: clients
+clients: ## Try real clients against a built minikcm: an operator, helm, kubectl.
+	$(GO) -C test/clients test -count=1 -timeout 30m $(TESTFLAGS) ./...
+
 .PHONY: bench
 bench: ## Measure; BENCHFLAGS="-count=1 -bench=Start" for less.
 	$(GO) test -run '^$$' -bench . -timeout 60m $(BENCHFLAGS) ./test/bench/...

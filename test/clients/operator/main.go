@@ -1,0 +1,64 @@
+// Command operator is an operator as its authors write them with controller-runtime:
+// a kind of its own, leader election, a finalizer, conditions, Deployments that it owns
+// and applies, an indexed cache, and events.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+func main() {
+	// --kubeconfig is controller-runtime's own flag.
+	identity := flag.String("name", "operator", "what this process calls itself in the status of what it writes")
+	release := flag.Bool("release", true, "give up the lease at the end")
+	flag.Parse()
+	ctrl.SetLogger(zap.New(zap.UseDevMode(true)))
+	if err := run(*identity, *release); err != nil {
+		fmt.Fprintln(os.Stderr, "operator:", err)
+		os.Exit(1)
+	}
+}
+
+func run(identity string, release bool) error {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if err := addToScheme(scheme); err != nil {
+		return err
+	}
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	// A leader that was killed is followed soon, so that a test need not wait.
+	lease, renew, retry := 4*time.Second, 3*time.Second, 500*time.Millisecond
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme,
+		Metrics:                       metricsserver.Options{BindAddress: "0"},
+		LeaderElection:                true,
+		LeaderElectionID:              "websites.clients.example.com",
+		LeaderElectionNamespace:       "default",
+		LeaderElectionReleaseOnCancel: release,
+		LeaseDuration:                 &lease,
+		RenewDeadline:                 &renew,
+		RetryPeriod:                   &retry,
+	})
+	if err != nil {
+		return fmt.Errorf("making the manager: %w", err)
+	}
+	r := &reconciler{client: mgr.GetClient(), events: mgr.GetEventRecorder("website-operator"), identity: identity}
+	if err := r.setup(mgr); err != nil {
+		return fmt.Errorf("setting up the controller: %w", err)
+	}
+	return mgr.Start(ctrl.SetupSignalHandler())
+}

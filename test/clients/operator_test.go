@@ -1,0 +1,105 @@
+package clients
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// operator is a running process of the operator.
+type operator struct {
+	cmd *exec.Cmd
+	log bytes.Buffer
+}
+
+func startOperator(t *testing.T, c *cluster, args ...string) *operator {
+	t.Helper()
+	o := &operator{cmd: exec.Command(operatorBinary.path(t), append([]string{"--kubeconfig", c.kubeconfig}, args...)...)}
+	o.cmd.Stdout, o.cmd.Stderr = &o.log, &o.log
+	if err := o.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		o.stop(syscall.SIGKILL)
+		if t.Failed() {
+			t.Logf("operator %q:\n%s", args, o.log.Bytes())
+		}
+	})
+	return o
+}
+
+// stop ends the process; a second time it does nothing.
+func (o *operator) stop(signal syscall.Signal) {
+	if o.cmd.ProcessState == nil {
+		_ = o.cmd.Process.Signal(signal)
+		_ = o.cmd.Wait()
+	}
+}
+
+const website = `
+apiVersion: clients.example.com/v1
+kind: Website
+metadata: {name: NAME}
+spec: {image: nginx, replicas: 2, parent: PARENT}
+`
+
+func site(name, parent string) string {
+	return strings.NewReplacer("NAME", name, "PARENT", parent).Replace(website)
+}
+
+// TestOperator runs an operator, kills it, lets another one lead, and takes all away.
+func TestOperator(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	c.kubectl("create", "-f", "testdata/crds")
+	first := startOperator(t, c, "--name", "first")
+	c.kubectl("wait", "lease/websites.clients.example.com", "--for=create", "--timeout=2m")
+	second := startOperator(t, c, "--name", "second")
+	c.must(site("home", "")+"\n---\n"+site("blog", "home"), "kubectl", "apply", "-f", "-")
+	c.kubectl("wait", "ws", "--all", "--for=condition=Ready", "--timeout=2m")
+	c.kubectl("wait", "ws/home", "--for=jsonpath={.status.children[0]}=blog", "--timeout=2m")
+	c.wantReady("home", "2 written by first")
+	if out := c.kubectl("get", "ws"); !strings.Contains(out, "home   nginx   True") {
+		t.Errorf("get:\n%s", out)
+	}
+
+	// The leader is killed: its lease runs out.
+	first.stop(syscall.SIGKILL)
+	c.kubectl("scale", "ws/home", "--replicas=3")
+	c.kubectl("wait", "ws/home", "--for=jsonpath={.status.readyReplicas}=3", "--timeout=2m")
+	c.wantReady("home", "3 written by second")
+
+	// The leader ends: it releases its lease.
+	third := startOperator(t, c, "--name", "third")
+	second.stop(syscall.SIGTERM)
+	c.kubectl("patch", "ws/blog", "--type=merge", "-p", `{"spec":{"replicas":1}}`)
+	c.kubectl("wait", "ws/blog", "--for=jsonpath={.status.readyReplicas}=1", "--timeout=2m")
+	c.kubectl("wait", "ws/blog", "--for=jsonpath={.status.observedGeneration}=2", "--timeout=2m")
+	if out := c.kubectl("get", "events", "-o", `jsonpath={range .items[?(@.reason=="Deployed")]}{.involvedObject.kind}/{.involvedObject.name} {.source.component}{.reportingComponent}{"\n"}{end}`); !strings.Contains(out, "Website/home website-operator") {
+		t.Errorf("events:\n%s", out)
+	}
+	owners := c.kubectl("get", "deploy", "home", "-o", `jsonpath={.metadata.managedFields[?(@.operation=="Apply")].manager} {.metadata.ownerReferences[0].kind}`)
+	if owners != "website-operator Website" {
+		t.Errorf("the Deployment's owners: %s", owners)
+	}
+
+	c.kubectl("delete", "ws", "--all", "--wait", "--timeout=2m")
+	if by := c.kubectl("get", "cm", "was-home", "-o", "jsonpath={.data.by}"); by != "third" {
+		t.Errorf("recorded by %s", by)
+	}
+	c.kubectl("wait", "deploy,rs,pods", "--all", "--for=delete", "--timeout=2m")
+	third.stop(syscall.SIGTERM)
+	if code := third.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("the operator ended with %d", code)
+	}
+}
+
+func (c *cluster) wantReady(name, want string) {
+	c.t.Helper()
+	got := c.kubectl("get", "ws", name, "-o", `jsonpath={.status.readyReplicas} {.status.conditions[?(@.type=="Ready")].message}`)
+	if got != want {
+		c.t.Errorf("%s: %q, want %q", name, got, want)
+	}
+}
