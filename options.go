@@ -1,6 +1,7 @@
 package minikcm
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net"
@@ -22,8 +23,10 @@ type Options struct {
 	// Nodes is how many simulated nodes there are. 0 is one; negative is none.
 	Nodes int
 	// Node is what each of them is like, and Pools are nodes of other kinds.
-	Node      kubeletsim.NodeSpec
-	Pools     []kubeletsim.Pool
+	Node  kubeletsim.NodeSpec
+	Pools []kubeletsim.Pool
+	// Latencies are those of the nodes. ContainerStop is 50 ms unless it says
+	// otherwise, so that pods can be seen to terminate; negative is no time at all.
 	Latencies kubeletsim.Latencies
 
 	// DataDir keeps the cluster over restarts, with fsync. Empty: everything is in
@@ -113,6 +116,10 @@ func (o *Options) Validate() error {
 	return nil
 }
 
+// containerStop is how long a container takes to end unless it is told: a client that
+// deletes a pod and looks at it at once finds it terminating, as in any cluster.
+const containerStop = 50 * time.Millisecond
+
 func (o *Options) complete() {
 	switch {
 	case o.Nodes == 0:
@@ -123,6 +130,7 @@ func (o *Options) complete() {
 	if o.ClockStart.IsZero() {
 		o.ClockStart = DefaultClockStart
 	}
+	o.Latencies.ContainerStop = max(cmp.Or(o.Latencies.ContainerStop, containerStop), 0)
 	if o.Seed == 0 {
 		o.Seed = clock.NewSeed()
 	}

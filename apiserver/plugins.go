@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -24,10 +25,15 @@ func (s *Server) newAdmission() admission.Chain {
 	namespaces := s.stored[corev1.SchemeGroupVersion.WithResource("namespaces")]
 	accounts := s.stored[corev1.SchemeGroupVersion.WithResource("serviceaccounts")]
 	classes := s.stored[schedulingv1.SchemeGroupVersion.WithResource("priorityclasses")]
+	runtimeClasses := s.stored[nodev1.SchemeGroupVersion.WithResource("runtimeclasses")]
+	limits := s.stored[corev1.SchemeGroupVersion.WithResource("limitranges")]
 	return admission.NewChain(
 		forbidCreate{s},
 		admission.NamespaceLifecycle{Get: func(ctx context.Context, name string) (*corev1.Namespace, error) {
 			return lookup[*corev1.Namespace](ctx, namespaces, "", name)
+		}},
+		admission.LimitRanger{In: func(ctx context.Context, namespace string) ([]*corev1.LimitRange, error) {
+			return inNamespace[*corev1.LimitRange](ctx, limits, namespace)
 		}},
 		admission.ServiceAccount{
 			Get: func(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
@@ -50,8 +56,26 @@ func (s *Server) newAdmission() admission.Chain {
 			},
 		},
 		admission.DefaultTolerationSeconds{Seconds: tolerationSeconds},
+		admission.RuntimeClass{Get: func(ctx context.Context, name string) (*nodev1.RuntimeClass, error) {
+			return lookup[*nodev1.RuntimeClass](ctx, runtimeClasses, "", name)
+		}},
 		admission.CertificateRequester{},
 	)
+}
+
+// inNamespace returns a namespace's objects of a kind, as new as this process knows.
+func inNamespace[T runtime.Object](ctx context.Context, objects *storage.Objects, namespace string) ([]T, error) {
+	known, err := objects.KnownIn(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]T, 0, len(known))
+	for _, obj := range known {
+		if typed, ok := obj.(T); ok {
+			found = append(found, typed)
+		}
+	}
+	return found, nil
 }
 
 // lookup returns an object from the cache, or from the store when the

@@ -170,16 +170,7 @@ func validatePodSecurity(p *field.Path, sc *corev1.PodSecurityContext) field.Err
 	for i := range sc.SupplementalGroups {
 		errs = append(errs, validateID(p.Child("supplementalGroups").Index(i), &sc.SupplementalGroups[i], validation.IsValidGroupID)...)
 	}
-	var names nameList
-	for i := range sc.Sysctls {
-		name := sc.Sysctls[i].Name
-		at := p.Child("sysctls").Index(i).Child("name")
-		if name == "" {
-			errs = append(errs, field.Required(at, ""))
-		} else {
-			errs = append(errs, names.add(at, name)...)
-		}
-	}
+	errs = append(errs, validateSysctls(p.Child("sysctls"), sc.Sysctls)...)
 	return append(errs, validateSeccomp(p.Child("seccompProfile"), sc.SeccompProfile)...)
 }
 

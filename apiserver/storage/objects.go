@@ -95,6 +95,20 @@ func (o *Objects) Known(ctx context.Context, key string) (runtime.Object, error)
 	return entry.Object, nil
 }
 
+// KnownIn returns the cache's copies of a namespace's objects, in the order of their
+// names: not older than anything that this process has written.
+func (o *Objects) KnownIn(ctx context.Context, namespace string) ([]runtime.Object, error) {
+	list, err := o.cache.List(ctx, watchcache.ListOptions{Prefix: o.Prefix(namespace), Match: watchcache.NotOlderThan, Revision: o.written.Load()})
+	if err != nil {
+		return nil, err
+	}
+	found := make([]runtime.Object, len(list.Entries))
+	for i, entry := range list.Entries {
+		found[i] = entry.Object
+	}
+	return found, nil
+}
+
 // Cache is the resource's watch cache.
 func (o *Objects) Cache() *watchcache.Cache { return o.cache }
 
