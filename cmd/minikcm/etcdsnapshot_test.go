@@ -84,13 +84,16 @@ func transcript(t *testing.T, dir string, commands ...[]string) string {
 		fmt.Fprintf(&out, "$ minikcm %s\n%s%s[%d]\n", strings.Join(args, " "), stdout, stderr, code)
 	}
 	text := strings.ReplaceAll(out.String(), dir+"/", "")
-	for pattern, with := range map[string]string{
-		`\d+ keys`: "N keys", `revision \d+`: "revision N", `\d+ kB`: "N kB", `"(hash|revision|totalKey|totalSize)":\d+`: `"$1":N`,
-		`(?m)^[0-9a-f]{8} +\d+ +\d+ +N kB`:    "HHHHHHHH   N   N   N kB",
-		`127\.0\.0\.1:\d+`:                    "127.0.0.1:PORT",
-		`SHA-256 is [0-9a-f]+, but [0-9a-f]+`: "SHA-256 is X, but Y",
+	for _, figure := range []struct{ pattern, with string }{
+		{`(?m)^[0-9a-f]{8} +\d+ +\d+ +\d+ kB +(<none>|3\S+)$`, "HHHHHHHH   N          N            N kB         V"},
+		{`\d+ keys`, "N keys"},
+		{`revision \d+`, "revision N"},
+		{`\d+ kB`, "N kB"},
+		{`"(hash|revision|totalKey|totalSize)":\d+`, `"$1":N`},
+		{`"version":"[^"]*"`, `"version":"V"`},
+		{`SHA-256 is [0-9a-f]+, but [0-9a-f]+`, "SHA-256 is X, but Y"},
 	} {
-		text = regexp.MustCompile(pattern).ReplaceAllString(text, with)
+		text = regexp.MustCompile(figure.pattern).ReplaceAllString(text, figure.with)
 	}
 	return text
 }
