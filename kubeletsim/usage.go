@@ -27,6 +27,14 @@ const (
 	AnnotationLoad = "minikcm.dev/load-"
 )
 
+// A ConfigMap with the label LabelExternalMetric is one series of the external metric
+// that the label names, in its namespace; its other labels are those of the series, and
+// what it holds as ExternalValue is the series' value, a load.
+const (
+	LabelExternalMetric = "minikcm.dev/external-metric"
+	ExternalValue       = "value"
+)
+
 // UsageWindow is the time between two samples of what is used, and what one covers,
 // as of a metrics-server by default.
 const UsageWindow = 15 * time.Second
@@ -226,14 +234,14 @@ func badMetrics(annotations map[string]string) []string {
 	return bad
 }
 
-// Series is what a load that is told as text says at a time, for a series of values
-// that began at since and that key names.
-func (u Usage) Series(text string, since, at time.Time, key string) (resource.Quantity, error) {
-	load, err := ParseLoad(text)
+// External is what an external metric says at a time, of the series that a ConfigMap
+// with LabelExternalMetric stands for. The error says that its value is no load.
+func (u Usage) External(series *corev1.ConfigMap, at time.Time) (resource.Quantity, error) {
+	load, err := ParseLoad(series.Data[ExternalValue])
 	if err != nil {
-		return resource.Quantity{}, err
+		return resource.Quantity{}, fmt.Errorf("ConfigMap %s: %s: %w", series.Name, ExternalValue, err)
 	}
-	return milli(load.sample(at, since, u.Seed, key)), nil
+	return milli(load.sample(at, series.CreationTimestamp.Time, u.Seed, string(series.UID))), nil
 }
 
 func milli(value float64) resource.Quantity {

@@ -58,6 +58,28 @@ func (u Usage) Shares(carriers []Object, pods []*corev1.Pod, at time.Time) *Shar
 	return s
 }
 
+// CarriesLoad reports whether an object has a load for its pods to share, if it is of a
+// kind that may.
+func CarriesLoad(o Object) bool {
+	for key := range o.GetAnnotations() {
+		if strings.HasPrefix(key, AnnotationLoad) {
+			return true
+		}
+	}
+	return false
+}
+
+// Silent reports whether nothing is heard of a node, so that nobody knows what its pods
+// use either.
+func Silent(node *corev1.Node) bool {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionUnknown
+		}
+	}
+	return true
+}
+
 // totals are the loads of an object, by resource or metric.
 func (u Usage) totals(o Object, at time.Time) map[string]float64 {
 	var totals map[string]float64

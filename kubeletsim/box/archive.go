@@ -1,0 +1,254 @@
+package box
+
+import (
+	archive "archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// tar packs and unpacks archives; kubectl cp is made of it.
+func tar(ctx context.Context, p *proc) int {
+	o, ok := p.tarOptions()
+	if !ok {
+		return 1
+	}
+	var err error
+	switch o.mode {
+	case 'c':
+		err = p.pack(o)
+	case 'x', 't':
+		err = p.unpack(ctx, o)
+	default:
+		return p.fail("one of c, x and t is needed")
+	}
+	if err != nil {
+		return p.fail("%s", reason(err))
+	}
+	return 0
+}
+
+type tarOptions struct {
+	mode          byte
+	file, dir     string
+	names         []string
+	gzip, verbose bool
+	toOut         bool
+	strip         int
+}
+
+func (p *proc) tarOptions() (o tarOptions, ok bool) {
+	o.file = "-"
+	args := append([]string(nil), p.args[1:]...)
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		args[0] = "-" + args[0]
+	}
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		if n, found := strings.CutPrefix(arg, "--strip-components="); found {
+			o.strip = int(leadingNumber(n))
+			continue
+		}
+		if strings.HasPrefix(arg, "--") || !strings.HasPrefix(arg, "-") || arg == "-" {
+			if !strings.HasPrefix(arg, "--") {
+				o.names = append(o.names, arg)
+			}
+			continue
+		}
+		for i, c := range []byte(arg[1:]) {
+			value := arg[i+2:]
+			takes := c == 'f' || c == 'C'
+			if takes && value == "" {
+				if len(args) == 0 {
+					p.fail("option requires an argument: %c", c)
+					return o, false
+				}
+				value, args = args[0], args[1:]
+			}
+			switch c {
+			case 'c', 'x', 't':
+				o.mode = c
+			case 'f':
+				o.file = value
+			case 'C':
+				o.dir = value
+			case 'z':
+				o.gzip = true
+			case 'v':
+				o.verbose = true
+			case 'O':
+				o.toOut = true
+			case 'm', 'p', 'o', 'k', 'h':
+			default:
+				p.fail("invalid option: %c", c)
+				return o, false
+			}
+			if takes {
+				break
+			}
+		}
+	}
+	return o, true
+}
+
+func (p *proc) pack(o tarOptions) error {
+	out := io.Writer(p.out)
+	if o.file != "-" {
+		f, err := p.machine.Files.OpenFile(p.path(o.file), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+		if err != nil {
+			return err
+		}
+		out = f
+	}
+	if o.gzip {
+		zipped := gzip.NewWriter(out)
+		defer zipped.Close() //nolint:errcheck // what cannot be written was told of by the writer beneath
+		out = zipped
+	}
+	w := archive.NewWriter(out)
+	inner := *p
+	inner.dir = p.path(o.dir)
+	for _, name := range o.names {
+		err := inner.walk(name, 0, func(name string, info fs.FileInfo, _ int) error {
+			if o.verbose {
+				_, _ = io.WriteString(p.err, name+"\n")
+			}
+			return inner.packOne(w, name, info)
+		})
+		if err != nil {
+			return errors.Join(err, w.Close())
+		}
+	}
+	return w.Close()
+}
+
+func (p *proc) packOne(w *archive.Writer, name string, info fs.FileInfo) error {
+	target := ""
+	if info.Mode()&fs.ModeSymlink != 0 {
+		target, _ = p.machine.Files.Readlink(p.path(name))
+	}
+	header, err := archive.FileInfoHeader(plainInfo{info}, target)
+	if err != nil {
+		return err
+	}
+	header.Name = strings.TrimLeft(name, "/")
+	if info.IsDir() {
+		header.Name += "/"
+	}
+	header.Uname, header.Gname = "root", "root"
+	var data []byte
+	if info.Mode().IsRegular() {
+		if data, err = p.readFile(name); err != nil {
+			return err
+		}
+		header.Size = int64(len(data))
+	}
+	if err := w.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// plainInfo is a file without what only its system knows.
+type plainInfo struct{ fs.FileInfo }
+
+func (plainInfo) Sys() any { return nil }
+
+func (p *proc) unpack(ctx context.Context, o tarOptions) error {
+	in, err := p.open(ctx, o.file)
+	if err != nil {
+		return err
+	}
+	var from io.Reader = in
+	if o.gzip {
+		if from, err = gzip.NewReader(in); err != nil {
+			return err
+		}
+	}
+	inner := *p
+	inner.dir = p.path(o.dir)
+	r := archive.NewReader(from)
+	for {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			// What is after the end, the sender must get rid of too.
+			_, err = io.Copy(io.Discard, from)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		name, wanted := o.wanted(header.Name)
+		if !wanted {
+			continue
+		}
+		if o.mode == 't' {
+			if o.verbose {
+				p.print("%s root/root %9d %s ", modeText(header.FileInfo().Mode()), header.Size, tarTime(header.ModTime))
+			}
+			p.print("%s\n", header.Name)
+			continue
+		}
+		if o.verbose {
+			p.print("%s\n", header.Name)
+		}
+		if err := inner.unpackOne(r, header, name, o.toOut); err != nil {
+			return err
+		}
+	}
+}
+
+// wanted is the name that an entry is unpacked to, and whether it is.
+func (o *tarOptions) wanted(name string) (string, bool) {
+	clean := path.Clean("/" + name)[1:]
+	if len(o.names) > 0 {
+		among := false
+		for _, other := range o.names {
+			other = strings.Trim(path.Clean("/"+other), "/")
+			among = among || clean == other || strings.HasPrefix(clean, other+"/")
+		}
+		if !among {
+			return "", false
+		}
+	}
+	for range o.strip {
+		_, rest, found := strings.Cut(clean, "/")
+		if !found {
+			return "", false
+		}
+		clean = rest
+	}
+	return clean, clean != ""
+}
+
+func (p *proc) unpackOne(r io.Reader, header *archive.Header, name string, toOut bool) error {
+	files, at := p.machine.Files, p.path(name)
+	if toOut {
+		_, err := io.Copy(p.out, r)
+		return err
+	}
+	if err := files.MkdirAll(path.Dir(at), 0o755); err != nil {
+		return err
+	}
+	mode := header.FileInfo().Mode()
+	switch header.Typeflag {
+	case archive.TypeDir:
+		return files.MkdirAll(at, mode.Perm())
+	case archive.TypeSymlink:
+		_ = files.Remove(at)
+		return files.Symlink(header.Linkname, at)
+	case archive.TypeReg:
+		if err := p.writeFile(at, r, mode); err != nil {
+			return err
+		}
+		return files.Chmod(at, mode.Perm())
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package box
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+)
+
+// inputLimit is how much input waits that nobody reads, before whoever sends it has to
+// wait too.
+const inputLimit = 1 << 20
+
+// input is what has come in for a command and that it has not read.
+type input struct {
+	attention *attention
+
+	mu      sync.Mutex
+	changed sync.Cond
+	unread  []byte
+	ended   bool
+	readers int
+	// cuts counts the ends of input that were typed: each is told once.
+	cuts int
+}
+
+func newInput(a *attention) *input {
+	in := &input{attention: a}
+	in.changed.L = &in.mu
+	return in
+}
+
+// Write takes what comes in; it waits while too much waits to be read.
+func (in *input) Write(p []byte) (int, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for len(in.unread) >= inputLimit && !in.ended {
+		in.changed.Wait()
+	}
+	if in.ended {
+		return 0, io.ErrClosedPipe
+	}
+	in.unread = append(in.unread, p...)
+	in.wake()
+	return len(p), nil
+}
+
+// end lets readers see the end when they have read what is there.
+func (in *input) end() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.ended = true
+	in.wake()
+}
+
+// cut tells one reader of an end after which more may come, as ^D on a terminal does.
+func (in *input) cut() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.cuts++
+	in.wake()
+}
+
+func (in *input) wake() {
+	if in.readers > 0 {
+		in.attention.begin()
+	}
+	in.changed.Broadcast()
+}
+
+// wait returns when ready says so, or ctx ends. It is called with the lock held.
+func (in *input) wait(ctx context.Context, ready func() bool) error {
+	if ready() {
+		return nil
+	}
+	stop := context.AfterFunc(ctx, func() {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		in.wake()
+	})
+	defer stop()
+	in.readers++
+	defer func() { in.readers-- }()
+	for !ready() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		in.attention.end()
+		in.changed.Wait()
+	}
+	return nil
+}
+
+// read reads as much as there is of one line.
+func (in *input) read(ctx context.Context, p []byte) (int, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if err := in.wait(ctx, func() bool { return len(in.unread) > 0 || in.ended || in.cuts > 0 }); err != nil {
+		return 0, err
+	}
+	if len(in.unread) == 0 {
+		if in.cuts > 0 {
+			in.cuts--
+		}
+		return 0, io.EOF
+	}
+	n := len(in.unread)
+	if end := bytes.IndexByte(in.unread, '\n'); end >= 0 {
+		n = end + 1
+	}
+	n = copy(p, in.unread[:n])
+	in.unread = in.unread[n:]
+	in.changed.Broadcast()
+	return n, nil
+}
+
+// line reads one line, or what there is of it at the end of the input.
+func (in *input) line(ctx context.Context) ([]byte, error) {
+	var line []byte
+	buf := make([]byte, 4096)
+	for {
+		n, err := in.read(ctx, buf)
+		line = append(line, buf[:n]...)
+		if err != nil || line[len(line)-1] == '\n' || len(line) > inputLimit {
+			return line, err
+		}
+	}
+}
+
+// inputReader reads from a session's input until ctx ends.
+type inputReader struct {
+	ctx context.Context //nolint:containedctx // a Read has no other way to be told
+	in  *input
+}
+
+func (r *inputReader) Read(p []byte) (int, error) { return r.in.read(r.ctx, p) }

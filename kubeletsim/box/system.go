@@ -1,0 +1,394 @@
+package box
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func date(_ context.Context, p *proc) int {
+	format := "%a %b %e %H:%M:%S UTC %Y"
+	at := p.machine.Clock.Now()
+	for args := p.args[1:]; len(args) > 0; args = args[1:] {
+		switch arg := args[0]; {
+		case arg == "-u" || arg == "--utc":
+		case arg == "-R":
+			format = "%a, %d %b %Y %H:%M:%S +0000"
+		case strings.HasPrefix(arg, "-I") || strings.HasPrefix(arg, "--iso-8601"):
+			format = "%F"
+			if strings.HasSuffix(arg, "s") || strings.HasSuffix(arg, "seconds") {
+				format = "%FT%T+00:00"
+			}
+		case (arg == "-d" || arg == "-r") && len(args) > 1:
+			seconds, err := strconv.ParseInt(strings.TrimPrefix(args[1], "@"), 10, 64)
+			if err != nil {
+				return p.fail("invalid date '%s'", args[1])
+			}
+			at = time.Unix(seconds, 0)
+			args = args[1:]
+		case strings.HasPrefix(arg, "+"):
+			format = arg[1:]
+		default:
+			return p.fail("unrecognized option: %s", arg)
+		}
+	}
+	p.print("%s\n", FormatDate(at.UTC(), format))
+	return 0
+}
+
+func sleep(ctx context.Context, p *proc) int {
+	if len(p.args) < 2 {
+		return p.fail("missing operand")
+	}
+	var total time.Duration
+	for _, arg := range p.args[1:] {
+		d, err := ParseSleep(arg)
+		if err != nil {
+			return p.fail("invalid number '%s'", arg)
+		}
+		if path.Base(p.args[0]) == "usleep" {
+			d /= 1e6
+		}
+		if total += d; total < 0 || d == Forever {
+			total = Forever
+			break
+		}
+	}
+	if err := p.sleep(ctx, total); err != nil {
+		return exitInterrupted
+	}
+	return 0
+}
+
+func seq(_ context.Context, p *proc) int {
+	var numbers []float64
+	for _, arg := range p.args[1:] {
+		n, err := strconv.ParseFloat(arg, 64)
+		if err != nil {
+			return p.fail("invalid number '%s'", arg)
+		}
+		numbers = append(numbers, n)
+	}
+	first, step, last := 1.0, 1.0, 0.0
+	switch len(numbers) {
+	case 1:
+		last = numbers[0]
+	case 2:
+		first, last = numbers[0], numbers[1]
+	case 3:
+		first, step, last = numbers[0], numbers[1], numbers[2]
+	default:
+		return p.fail("one to three numbers are needed")
+	}
+	if step == 0 {
+		return p.fail("the step must not be 0")
+	}
+	for i := 0; ; i++ {
+		n := first + float64(i)*step
+		if step > 0 && n > last || step < 0 && n < last {
+			return 0
+		}
+		if _, err := fmt.Fprintln(p.out, strconv.FormatFloat(n, 'g', -1, 64)); err != nil {
+			return 1
+		}
+	}
+}
+
+func hostname(_ context.Context, p *proc) int {
+	name := p.machine.Hostname
+	for _, arg := range p.args[1:] {
+		switch arg {
+		case "-i", "-I":
+			name = p.address()
+		case "-s":
+			name, _, _ = strings.Cut(name, ".")
+		case "-f":
+		case "-d":
+			_, name, _ = strings.Cut(name, ".")
+		default:
+			return p.fail("sethostname: Operation not permitted")
+		}
+	}
+	p.print("%s\n", name)
+	return 0
+}
+
+// address is what /etc/hosts says of the machine itself.
+func (p *proc) address() string {
+	hosts, err := p.readFile("/etc/hosts")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(hosts)) {
+		fields := strings.Fields(line)
+		if len(fields) > 1 && slices.Contains(fields[1:], p.machine.Hostname) {
+			return fields[0]
+		}
+	}
+	return ""
+}
+
+func uname(_ context.Context, p *proc) int {
+	flags, _, ok := p.parse("asnrvmpio", "")
+	if !ok {
+		return 1
+	}
+	if len(flags) == 0 {
+		flags = map[byte]string{'s': ""}
+	}
+	var out []string
+	for _, part := range []struct {
+		flag byte
+		text string
+	}{
+		{'s', "Linux"}, {'n', p.machine.Hostname}, {'r', "6.1.0-minikcm"}, {'v', "#1 SMP minikcm"}, {'m', "x86_64"}, {'o', "GNU/Linux"},
+	} {
+		if has(flags, part.flag) || has(flags, 'a') {
+			out = append(out, part.text)
+		}
+	}
+	p.print("%s\n", strings.Join(out, " "))
+	return 0
+}
+
+func id(_ context.Context, p *proc) int {
+	flags, _, ok := p.parse("ungGr", "")
+	switch {
+	case !ok:
+		return 1
+	case has(flags, 'n'):
+		p.print("root\n")
+	case len(flags) > 0:
+		p.print("0\n")
+	default:
+		p.print("uid=0(root) gid=0(root) groups=0(root)\n")
+	}
+	return 0
+}
+
+func whoami(_ context.Context, p *proc) int {
+	p.print("root\n")
+	return 0
+}
+
+func env(ctx context.Context, p *proc) int {
+	vars := maps.Clone(p.env)
+	args := p.args[1:]
+	for len(args) > 0 {
+		name, value, assigns := strings.Cut(args[0], "=")
+		switch {
+		case args[0] == "-i" || args[0] == "-":
+			clear(vars)
+		case args[0] == "-u" && len(args) > 1:
+			args = args[1:]
+			delete(vars, args[0])
+		case assigns:
+			vars[name] = value
+		case strings.HasPrefix(args[0], "-"):
+			return p.fail("unrecognized option: %s", args[0])
+		default:
+			inner := &proc{session: p.session, args: args, env: vars, dir: p.dir, in: p.in, out: p.out, err: p.err}
+			return p.become(ctx, inner)
+		}
+		args = args[1:]
+	}
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		p.print("%s=%s\n", name, vars[name])
+	}
+	return 0
+}
+
+func printenv(ctx context.Context, p *proc) int {
+	if len(p.args) == 1 {
+		return env(ctx, p)
+	}
+	code := 0
+	for _, name := range p.args[1:] {
+		value, ok := p.env[name]
+		if !ok {
+			code = 1
+			continue
+		}
+		p.print("%s\n", value)
+	}
+	return code
+}
+
+func which(_ context.Context, p *proc) int {
+	code := 0
+next:
+	for _, name := range p.args[1:] {
+		for _, dir := range strings.Split(p.env["PATH"], ":") {
+			file := path.Join(dir, name)
+			if info, err := p.machine.Files.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+				p.print("%s\n", file)
+				continue next
+			}
+		}
+		code = 1
+	}
+	return code
+}
+
+func ps(_ context.Context, p *proc) int {
+	p.print("PID   USER     TIME  COMMAND\n")
+	processes := p.machine.Processes
+	next := 1
+	for _, process := range processes {
+		p.print("%5d root      0:00 %s\n", process.PID, process.Command)
+		next = max(next, process.PID+1)
+	}
+	p.print("%5d root      0:00 %s\n", next, strings.Join(p.args, " "))
+	return 0
+}
+
+// Signals are the numbers of those that end a process, by name.
+func Signals() map[string]int {
+	return map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "USR1": 10, "USR2": 12, "TERM": 15}
+}
+
+func kill(_ context.Context, p *proc) int {
+	signal, args := "TERM", p.args[1:]
+	if len(args) > 0 && args[0] == "-l" {
+		p.print("HUP INT QUIT KILL USR1 USR2 TERM\n")
+		return 0
+	}
+	if len(args) > 1 && args[0] == "-s" {
+		args = append([]string{"-" + args[1]}, args[2:]...)
+	}
+	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		signal = strings.TrimPrefix(strings.ToUpper(args[0][1:]), "SIG")
+		for name, number := range Signals() {
+			if signal == strconv.Itoa(number) {
+				signal = name
+			}
+		}
+		if _, known := Signals()[signal]; !known && signal != "0" {
+			return p.fail("invalid signal '%s'", args[0][1:])
+		}
+		args = args[1:]
+	}
+	code := 0
+	for _, arg := range args {
+		pid, err := strconv.Atoi(arg)
+		switch known := slices.ContainsFunc(p.machine.Processes, func(other Process) bool { return other.PID == pid }); {
+		case err != nil:
+			code = p.fail("invalid number '%s'", arg)
+		case !known:
+			code = p.fail("can't kill pid %d: No such process", pid)
+		case signal == "0" || p.machine.Signal == nil:
+		default:
+			if err := p.machine.Signal(pid, signal); err != nil {
+				code = p.fail("can't kill pid %d: %v", pid, err)
+			}
+		}
+	}
+	return code
+}
+
+func nproc(_ context.Context, p *proc) int {
+	p.print("1\n")
+	return 0
+}
+
+func uptime(_ context.Context, p *proc) int {
+	p.print(" %s up 0 min,  0 users,  load average: 0.00, 0.00, 0.00\n", p.machine.Clock.Now().UTC().Format(time.TimeOnly))
+	return 0
+}
+
+func umask(_ context.Context, p *proc) int {
+	if len(p.args) == 1 {
+		p.print("0022\n")
+	}
+	return 0
+}
+
+func tty(_ context.Context, p *proc) int {
+	if p.session.tty {
+		p.print("/dev/pts/0\n")
+		return 0
+	}
+	p.print("not a tty\n")
+	return 1
+}
+
+func stty(_ context.Context, p *proc) int {
+	if !p.session.tty {
+		return p.fail("standard input: Not a tty")
+	}
+	width, height := uint16(80), uint16(24)
+	if p.size != nil {
+		if w, h := p.size(); w > 0 && h > 0 {
+			width, height = w, h
+		}
+	}
+	switch {
+	case slices.Contains(p.args, "size"):
+		p.print("%d %d\n", height, width)
+	case len(p.args) == 1 || slices.Contains(p.args, "-a"):
+		p.print("speed 38400 baud; rows %d; columns %d;\n", height, width)
+	}
+	return 0
+}
+
+func clearScreen(_ context.Context, p *proc) int {
+	p.print("\x1b[H\x1b[J")
+	return 0
+}
+
+func yes(ctx context.Context, p *proc) int {
+	text := "y"
+	if len(p.args) > 1 {
+		text = strings.Join(p.args[1:], " ")
+	}
+	text = strings.Repeat(text+"\n", 100)
+	for ctx.Err() == nil {
+		if _, err := p.out.Write([]byte(text)); err != nil {
+			return 1
+		}
+	}
+	return exitInterrupted
+}
+
+func timeout(ctx context.Context, p *proc) int {
+	args := p.args[1:]
+	for len(args) > 1 && (args[0] == "-s" || args[0] == "-k") {
+		args = args[2:]
+	}
+	if len(args) < 2 {
+		return p.fail("a time and a command are needed")
+	}
+	limit, err := ParseSleep(args[0])
+	if err != nil {
+		return p.fail("invalid number '%s'", args[0])
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := p.machine.Clock.AfterFunc(limit, func() {
+		p.attention.begin()
+		cancel()
+	})
+	inner := &proc{session: p.session, args: args[1:], env: p.env, dir: p.dir, in: p.in, out: p.out, err: p.err}
+	code := p.become(ctx, inner)
+	if !timer.Stop() {
+		return 143
+	}
+	return code
+}
+
+func timed(ctx context.Context, p *proc) int {
+	if len(p.args) < 2 {
+		return 0
+	}
+	began := p.machine.Clock.Now()
+	inner := &proc{session: p.session, args: p.args[1:], env: p.env, dir: p.dir, in: p.in, out: p.out, err: p.err}
+	code := p.become(ctx, inner)
+	took := p.machine.Clock.Since(began)
+	_, _ = fmt.Fprintf(p.err, "real\t%dm %.2fs\nuser\t0m 0.00s\nsys\t0m 0.00s\n", int(took.Minutes()), (took % time.Minute).Seconds())
+	return code
+}

@@ -1,0 +1,487 @@
+package box
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/md5" //nolint:gosec // md5sum is asked for it
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"io"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func cat(ctx context.Context, p *proc) int {
+	flags, names, ok := p.parse("nuevtA", "")
+	if !ok {
+		return 1
+	}
+	number := 0
+	return p.inputs(ctx, names, func(_ string, r io.Reader) error {
+		if !has(flags, 'n') {
+			_, err := io.Copy(p.out, r)
+			return err
+		}
+		return eachLine(r, func(line string) error {
+			number++
+			p.print("%6d\t%s", number, line)
+			return nil
+		})
+	})
+}
+
+// eachLine calls do for every line with its end, if it has one.
+func eachLine(r io.Reader, do func(line string) error) error {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			if doErr := do(line); doErr != nil {
+				return doErr
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// count reads the number of lines or bytes that head and tail are asked for.
+func (p *proc) count() (n int, bytesWanted, fromStart bool, names []string, ok bool) {
+	args := slices.Clone(p.args[1:])
+	if len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' && args[0][1] >= '0' && args[0][1] <= '9' {
+		args[0] = "-n" + args[0][1:]
+	}
+	flags, names, unknown := options(args, "fFqv", "nc")
+	if unknown != "" {
+		p.fail("unrecognized option: %s", unknown)
+		return 0, false, false, nil, false
+	}
+	text := "10"
+	if has(flags, 'n') {
+		text = flags['n']
+	}
+	if has(flags, 'c') {
+		text, bytesWanted = flags['c'], true
+	}
+	fromStart = strings.HasPrefix(text, "+")
+	n, err := strconv.Atoi(strings.TrimPrefix(text, "+"))
+	if err != nil || n < 0 {
+		p.fail("invalid number '%s'", text)
+		return 0, false, false, nil, false
+	}
+	return n, bytesWanted, fromStart, names, true
+}
+
+func head(ctx context.Context, p *proc) int {
+	n, inBytes, _, names, ok := p.count()
+	if !ok {
+		return 1
+	}
+	return p.inputs(ctx, names, func(name string, r io.Reader) error {
+		if len(names) > 1 {
+			p.print("==> %s <==\n", name)
+		}
+		if inBytes {
+			_, err := io.Copy(p.out, io.LimitReader(r, int64(n)))
+			return err
+		}
+		left := n
+		if left == 0 {
+			return nil
+		}
+		err := eachLine(r, func(line string) error {
+			if _, err := io.WriteString(p.out, line); err != nil {
+				return err
+			}
+			if left--; left == 0 {
+				return io.EOF
+			}
+			return nil
+		})
+		if err == io.EOF {
+			return nil
+		}
+		return err
+	})
+}
+
+func tail(ctx context.Context, p *proc) int {
+	n, inBytes, fromStart, names, ok := p.count()
+	if !ok {
+		return 1
+	}
+	return p.inputs(ctx, names, func(name string, r io.Reader) error {
+		if len(names) > 1 {
+			p.print("==> %s <==\n", name)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		pieces := bytes.SplitAfter(data, []byte("\n"))
+		if inBytes {
+			pieces = bytes.SplitAfter(data, nil)
+		}
+		if last := len(pieces) - 1; last >= 0 && len(pieces[last]) == 0 {
+			pieces = pieces[:last]
+		}
+		start := max(len(pieces)-n, 0)
+		if fromStart {
+			start = min(max(n-1, 0), len(pieces))
+		}
+		_, err = p.out.Write(bytes.Join(pieces[start:], nil))
+		return err
+	})
+}
+
+func wc(ctx context.Context, p *proc) int {
+	flags, names, ok := p.parse("lwcm", "")
+	if !ok {
+		return 1
+	}
+	all := len(flags) == 0
+	show := func(lines, words, size int, name string) {
+		var out []string
+		for _, column := range []struct {
+			flag byte
+			n    int
+		}{{'l', lines}, {'w', words}, {'c', size}} {
+			if all || has(flags, column.flag) || column.flag == 'c' && has(flags, 'm') {
+				out = append(out, strconv.Itoa(column.n))
+			}
+		}
+		if name != "-" {
+			out = append(out, name)
+		}
+		p.print("%s\n", strings.Join(out, " "))
+	}
+	var sumLines, sumWords, sumSize int
+	code := p.inputs(ctx, names, func(name string, r io.Reader) error {
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		lines, words := bytes.Count(data, []byte("\n")), len(bytes.Fields(data))
+		show(lines, words, len(data), name)
+		sumLines, sumWords, sumSize = sumLines+lines, sumWords+words, sumSize+len(data)
+		return nil
+	})
+	if len(names) > 1 {
+		show(sumLines, sumWords, sumSize, "total")
+	}
+	return code
+}
+
+func grep(ctx context.Context, p *proc) int {
+	flags, rest, ok := p.parse("ivnclqoEFwxhHrs", "e")
+	if !ok {
+		return 2
+	}
+	pattern, given := flags['e']
+	if !given {
+		if len(rest) == 0 {
+			p.fail("no pattern")
+			return 2
+		}
+		pattern, rest = rest[0], rest[1:]
+	}
+	match, err := compilePattern(pattern, flags, path.Base(p.args[0]) == "egrep")
+	if err != nil {
+		p.fail("bad regex '%s'", pattern)
+		return 2
+	}
+	if has(flags, 'r') {
+		rest = p.filesBeneath(rest)
+	}
+	titled := (len(rest) > 1 || has(flags, 'r') || has(flags, 'H')) && !has(flags, 'h')
+	found := false
+	code := p.inputs(ctx, rest, func(name string, r io.Reader) error {
+		title := ""
+		if titled {
+			title = name + ":"
+		}
+		n, number := 0, 0
+		err := eachLine(r, func(line string) error {
+			number++
+			line = strings.TrimSuffix(line, "\n")
+			if match.MatchString(line) == has(flags, 'v') {
+				return nil
+			}
+			n++
+			switch {
+			case has(flags, 'q') || has(flags, 'c') || has(flags, 'l'):
+			case has(flags, 'o'):
+				for _, part := range match.FindAllString(line, -1) {
+					p.print("%s%s\n", title, part)
+				}
+			case has(flags, 'n'):
+				p.print("%s%d:%s\n", title, number, line)
+			default:
+				p.print("%s%s\n", title, line)
+			}
+			return nil
+		})
+		found = found || n > 0
+		switch {
+		case has(flags, 'q'):
+		case has(flags, 'c'):
+			p.print("%s%d\n", title, n)
+		case has(flags, 'l') && n > 0:
+			p.print("%s\n", name)
+		}
+		return err
+	})
+	switch {
+	case found:
+		return 0
+	case code != 0:
+		return 2
+	}
+	return 1
+}
+
+// compilePattern reads a regular expression, basic unless flags say otherwise.
+func compilePattern(pattern string, flags map[byte]string, extended bool) (*regexp.Regexp, error) {
+	switch {
+	case has(flags, 'F'):
+		pattern = regexp.QuoteMeta(pattern)
+	case !extended && !has(flags, 'E'):
+		pattern = fromBasic(pattern)
+	}
+	if has(flags, 'w') {
+		pattern = `\b(?:` + pattern + `)\b`
+	}
+	if has(flags, 'x') {
+		pattern = `^(?:` + pattern + `)$`
+	}
+	if has(flags, 'i') {
+		pattern = "(?i)" + pattern
+	}
+	return regexp.Compile(pattern)
+}
+
+// fromBasic turns a basic regular expression into an extended one: the two differ in
+// which of some characters are escaped.
+func fromBasic(pattern string) string {
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		switch {
+		case c == '\\' && i+1 < len(pattern) && strings.IndexByte("+?|(){}", pattern[i+1]) >= 0:
+			i++
+			b.WriteByte(pattern[i])
+		case c == '\\' && i+1 < len(pattern):
+			b.WriteString(pattern[i : i+2])
+			i++
+		case strings.IndexByte("+?|(){}", c) >= 0:
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// allLines reads the lines of all inputs, without their ends.
+func (p *proc) allLines(ctx context.Context, names []string) ([]string, int) {
+	var lines []string
+	code := p.inputs(ctx, names, func(_ string, r io.Reader) error {
+		return eachLine(r, func(line string) error {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+			return nil
+		})
+	})
+	return lines, code
+}
+
+func sortLines(ctx context.Context, p *proc) int {
+	flags, names, ok := p.parse("rnuf", "kt")
+	if !ok {
+		return 1
+	}
+	lines, code := p.allLines(ctx, names)
+	key := sortKey(flags)
+	compare := func(a, b string) int {
+		a, b = key(a), key(b)
+		if has(flags, 'n') {
+			return cmp.Compare(leadingNumber(a), leadingNumber(b))
+		}
+		return strings.Compare(a, b)
+	}
+	slices.SortStableFunc(lines, func(a, b string) int {
+		if has(flags, 'r') {
+			a, b = b, a
+		}
+		return compare(a, b)
+	})
+	if has(flags, 'u') {
+		lines = slices.CompactFunc(lines, func(a, b string) bool { return compare(a, b) == 0 })
+	}
+	p.printLines(lines)
+	return code
+}
+
+// sortKey is what sort compares of a line: the whole, or from the field -k on.
+func sortKey(flags map[byte]string) func(line string) string {
+	field := int(leadingNumber(flags['k']))
+	return func(line string) string {
+		if field <= 1 {
+			return line
+		}
+		fields := strings.Fields(line)
+		if separator := flags['t']; separator != "" {
+			fields = strings.Split(line, separator)
+		}
+		if field > len(fields) {
+			return ""
+		}
+		return strings.Join(fields[field-1:], " ")
+	}
+}
+
+func (p *proc) printLines(lines []string) {
+	for _, line := range lines {
+		p.print("%s\n", line)
+	}
+}
+
+func leadingNumber(text string) int64 {
+	text = strings.TrimLeft(text, " \t")
+	end := 0
+	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || end == 0 && text[end] == '-') {
+		end++
+	}
+	n, _ := strconv.ParseInt(text[:end], 10, 64)
+	return n
+}
+
+func uniq(ctx context.Context, p *proc) int {
+	flags, names, ok := p.parse("cdu", "")
+	if !ok {
+		return 1
+	}
+	lines, code := p.allLines(ctx, names)
+	for i := 0; i < len(lines); {
+		n := 1
+		for i+n < len(lines) && lines[i+n] == lines[i] {
+			n++
+		}
+		switch {
+		case has(flags, 'd') && n == 1, has(flags, 'u') && n > 1:
+		case has(flags, 'c'):
+			p.print("%7d %s\n", n, lines[i])
+		default:
+			p.print("%s\n", lines[i])
+		}
+		i += n
+	}
+	return code
+}
+
+func tac(ctx context.Context, p *proc) int {
+	lines, code := p.allLines(ctx, p.args[1:])
+	slices.Reverse(lines)
+	p.printLines(lines)
+	return code
+}
+
+func rev(ctx context.Context, p *proc) int {
+	lines, code := p.allLines(ctx, p.args[1:])
+	for i, line := range lines {
+		runes := []rune(line)
+		slices.Reverse(runes)
+		lines[i] = string(runes)
+	}
+	p.printLines(lines)
+	return code
+}
+
+func nl(ctx context.Context, p *proc) int {
+	lines, code := p.allLines(ctx, p.args[1:])
+	for i, line := range lines {
+		p.print("%6d\t%s\n", i+1, line)
+	}
+	return code
+}
+
+func tee(ctx context.Context, p *proc) int {
+	flags, names, ok := p.parse("ai", "")
+	if !ok {
+		return 1
+	}
+	flag := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if has(flags, 'a') {
+		flag = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	}
+	writers := []io.Writer{p.out}
+	code := 0
+	for _, name := range names {
+		f, err := p.machine.Files.OpenFile(p.path(name), flag, 0o644)
+		if err != nil {
+			code = p.failPath(name, err)
+			continue
+		}
+		writers = append(writers, f)
+	}
+	if _, err := io.Copy(io.MultiWriter(writers...), p.stdin(ctx)); err != nil {
+		return 1
+	}
+	return code
+}
+
+func encode64(ctx context.Context, p *proc) int {
+	flags, names, ok := p.parse("d", "w")
+	if !ok {
+		return 1
+	}
+	return p.inputs(ctx, names, func(_ string, r io.Reader) error {
+		if has(flags, 'd') {
+			_, err := io.Copy(p.out, base64.NewDecoder(base64.StdEncoding, r))
+			return err
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		text := base64.StdEncoding.EncodeToString(data)
+		if flags['w'] == "0" {
+			p.print("%s", text)
+			return nil
+		}
+		for len(text) > 76 {
+			p.print("%s\n", text[:76])
+			text = text[76:]
+		}
+		p.print("%s\n", text)
+		return nil
+	})
+}
+
+func sum(ctx context.Context, p *proc) int {
+	return p.inputs(ctx, p.args[1:], func(name string, r io.Reader) error {
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		digest := sha256.Sum256(data)
+		text := hex.EncodeToString(digest[:])
+		if path.Base(p.args[0]) == "md5sum" {
+			short := md5.Sum(data) //nolint:gosec // as above
+			text = hex.EncodeToString(short[:])
+		}
+		p.print("%s  %s\n", text, name)
+		return nil
+	})
+}

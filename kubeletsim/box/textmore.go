@@ -1,0 +1,224 @@
+package box
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strconv"
+	"strings"
+)
+
+func cut(ctx context.Context, p *proc) int {
+	flags, names, ok := p.parse("s", "dfcb")
+	if !ok {
+		return 1
+	}
+	list := flags['f'] + flags['c'] + flags['b']
+	chosen, ok := parseList(list)
+	if !ok {
+		return p.fail("expected a list of bytes, characters, or fields")
+	}
+	separator := "\t"
+	if has(flags, 'd') {
+		separator = flags['d']
+	}
+	lines, code := p.allLines(ctx, names)
+	for _, line := range lines {
+		var parts []string
+		if has(flags, 'f') {
+			if parts = strings.Split(line, separator); len(parts) == 1 {
+				if !has(flags, 's') {
+					p.print("%s\n", line)
+				}
+				continue
+			}
+		} else {
+			separator = ""
+			parts = strings.Split(line, "")
+		}
+		var kept []string
+		for i, part := range parts {
+			if chosen(i + 1) {
+				kept = append(kept, part)
+			}
+		}
+		p.print("%s\n", strings.Join(kept, separator))
+	}
+	return code
+}
+
+// parseList reads 1,3-5,7- as cut takes it.
+func parseList(text string) (chosen func(n int) bool, ok bool) {
+	type span struct{ from, to int }
+	var spans []span
+	for _, part := range strings.Split(text, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		s := span{1, 1 << 30}
+		var err error
+		if from != "" {
+			if s.from, err = strconv.Atoi(from); err != nil || s.from < 1 {
+				return nil, false
+			}
+		}
+		switch {
+		case !isRange:
+			s.to = s.from
+		case to != "":
+			if s.to, err = strconv.Atoi(to); err != nil {
+				return nil, false
+			}
+		}
+		if from == "" && to == "" {
+			return nil, false
+		}
+		spans = append(spans, s)
+	}
+	return func(n int) bool {
+		for _, s := range spans {
+			if n >= s.from && n <= s.to {
+				return true
+			}
+		}
+		return false
+	}, true
+}
+
+func tr(ctx context.Context, p *proc) int {
+	flags, sets, ok := p.parse("dsc", "")
+	if !ok || len(sets) == 0 || len(sets) == 1 && !has(flags, 'd') && !has(flags, 's') {
+		return p.fail("two sets of characters are needed")
+	}
+	from := characters(sets[0])
+	var to []rune
+	if len(sets) > 1 {
+		to = characters(sets[1])
+	}
+	place := map[rune]int{}
+	for i, c := range from {
+		if _, known := place[c]; !known {
+			place[c] = i
+		}
+	}
+	in, out := bufio.NewReader(p.stdin(ctx)), bufio.NewWriter(p.out)
+	last := rune(-1)
+	for {
+		c, _, err := in.ReadRune()
+		if err != nil {
+			break
+		}
+		i, member := place[c]
+		if has(flags, 'c') {
+			member = !member
+			i = len(to) - 1
+		}
+		switch {
+		case member && has(flags, 'd'):
+			continue
+		case member && len(to) > 0:
+			c = to[min(max(i, 0), len(to)-1)]
+		}
+		if member && has(flags, 's') && c == last {
+			continue
+		}
+		last = c
+		_, _ = out.WriteRune(c)
+		if c == '\n' && out.Flush() != nil {
+			return 1
+		}
+	}
+	if out.Flush() != nil {
+		return 1
+	}
+	return 0
+}
+
+// characters lists a set of tr's: ranges, escapes and classes.
+func characters(set string) []rune {
+	for class, members := range map[string]string{
+		"[:lower:]": "a-z", "[:upper:]": "A-Z", "[:digit:]": "0-9", "[:alpha:]": "A-Za-z", "[:alnum:]": "0-9A-Za-z",
+		"[:space:]": " \\t\\n\\r\\v\\f", "[:blank:]": " \\t", "[:punct:]": "!-/:-@\\[-`{-~",
+	} {
+		set = strings.ReplaceAll(set, class, members)
+	}
+	set = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", `\v`, "\v", `\f`, "\f", `\0`, "\x00", `\\`, "\\", `\[`, "[").Replace(set)
+	runes := []rune(set)
+	var list []rune
+	for i := 0; i < len(runes); i++ {
+		if i+2 < len(runes) && runes[i+1] == '-' && runes[i+2] >= runes[i] {
+			for c := runes[i]; c <= runes[i+2]; c++ {
+				list = append(list, c)
+			}
+			i += 2
+			continue
+		}
+		list = append(list, runes[i])
+	}
+	return list
+}
+
+// maxArguments bounds what xargs gives to one command.
+const maxArguments = 5000
+
+func xargs(ctx context.Context, p *proc) int {
+	command, limit, replace := p.args[1:], maxArguments, ""
+flags:
+	for len(command) > 0 {
+		switch flag := command[0]; {
+		case (flag == "-n" || flag == "-I" || flag == "-L" || flag == "-P") && len(command) > 1:
+			n, err := strconv.Atoi(command[1])
+			switch {
+			case flag == "-I":
+				replace, limit = command[1], 1
+			case err != nil || n < 1:
+				return p.fail("invalid number '%s'", command[1])
+			case flag != "-P":
+				limit = n
+			}
+			command = command[2:]
+		case flag == "-r" || flag == "-0":
+			command = command[1:]
+		default:
+			break flags
+		}
+	}
+	if len(command) == 0 {
+		command = []string{"echo"}
+	}
+	data, err := io.ReadAll(p.stdin(ctx))
+	if err != nil {
+		return 1
+	}
+	items := strings.FieldsFunc(string(data), func(r rune) bool { return strings.ContainsRune(" \t\n\x00", r) })
+	code := 0
+	for len(items) > 0 && ctx.Err() == nil {
+		n := min(limit, len(items))
+		args := append(command[:len(command):len(command)], items[:n]...)
+		if replace != "" {
+			args = command[:0:0]
+			for _, word := range command {
+				args = append(args, strings.ReplaceAll(word, replace, items[0]))
+			}
+		}
+		items = items[n:]
+		if got := p.run(ctx, args, p.env); got != 0 {
+			code = 123
+		}
+	}
+	return code
+}
+
+// run runs another program in place of this one, without input.
+func (p *proc) run(ctx context.Context, args []string, env map[string]string) int {
+	inner := &proc{session: p.session, args: args, env: env, dir: p.dir, out: p.out, err: p.err}
+	return p.become(ctx, inner)
+}
+
+// become runs inner, and says so if there is no such program.
+func (p *proc) become(ctx context.Context, inner *proc) int {
+	run, err := inner.lookup(inner.args[0])
+	if err != nil {
+		p.fail("can't execute '%s': No such file or directory", inner.args[0])
+		return exitNotFound
+	}
+	return run(ctx, inner)
+}

@@ -1,0 +1,188 @@
+package memfs
+
+import (
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// DefaultLimit is how many bytes of contents a Space holds unless it is told
+// otherwise.
+const DefaultLimit = 256 << 20
+
+// Space is where trees are kept. Its methods, and those of all that belongs to it, may
+// be called from several goroutines.
+type Space struct {
+	mu    sync.Mutex
+	now   func() time.Time
+	limit int64
+	used  int64
+}
+
+// NewSpace returns a space whose files' times come from now. A limit of 0 is
+// DefaultLimit; a write beyond the limit fails with ENOSPC.
+func NewSpace(now func() time.Time, limit int64) *Space {
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	return &Space{now: now, limit: limit}
+}
+
+// Tree is one directory with all that is in it.
+type Tree struct {
+	space *Space
+	root  *node
+}
+
+// NewTree returns an empty directory with the given permissions.
+func (s *Space) NewTree(perm fs.FileMode) *Tree {
+	return &Tree{space: s, root: s.newNode(fs.ModeDir | perm.Perm())}
+}
+
+// Free gives the bytes of a tree back that is not used any more.
+func (t *Tree) Free() {
+	t.space.mu.Lock()
+	defer t.space.mu.Unlock()
+	t.space.used -= t.root.bytes()
+	t.root.children = nil
+}
+
+// Put makes a file with its directories, replacing what is there; path is relative to
+// the tree's root. It is for building trees: limits do not hold.
+func (t *Tree) Put(name string, perm fs.FileMode, data []byte) {
+	t.space.mu.Lock()
+	defer t.space.mu.Unlock()
+	dir, base := t.parent(name)
+	file := t.space.newNode(perm.Perm())
+	file.data = slices.Clone(data)
+	t.space.used += int64(len(data))
+	dir.set(base, file)
+}
+
+// PutDir makes a directory with its parents, if it is not there.
+func (t *Tree) PutDir(name string, perm fs.FileMode) {
+	t.space.mu.Lock()
+	defer t.space.mu.Unlock()
+	dir, base := t.parent(name)
+	if dir.children[base] == nil {
+		dir.set(base, t.space.newNode(fs.ModeDir|perm.Perm()))
+	}
+}
+
+// PutDevice makes one of the devices that a view knows.
+func (t *Tree) PutDevice(name string) {
+	t.space.mu.Lock()
+	defer t.space.mu.Unlock()
+	dir, base := t.parent(name)
+	dir.set(base, t.space.newNode(fs.ModeDevice|fs.ModeCharDevice|0o666))
+}
+
+// Link makes a symbolic link.
+func (t *Tree) Link(name, target string) {
+	t.space.mu.Lock()
+	defer t.space.mu.Unlock()
+	dir, base := t.parent(name)
+	link := t.space.newNode(fs.ModeSymlink | 0o777)
+	link.target = target
+	dir.set(base, link)
+}
+
+// parent makes the directories above name.
+func (t *Tree) parent(name string) (*node, string) {
+	parts := split(name)
+	dir := t.root
+	for _, part := range parts[:len(parts)-1] {
+		child := dir.children[part]
+		if child == nil || !child.mode.IsDir() {
+			child = t.space.newNode(fs.ModeDir | 0o755)
+			dir.set(part, child)
+		}
+		dir = child
+	}
+	return dir, parts[len(parts)-1]
+}
+
+func split(name string) []string {
+	return strings.Split(strings.Trim(path.Clean("/"+name), "/"), "/")
+}
+
+// node is a file, a directory or a link.
+type node struct {
+	mode     fs.FileMode
+	modified time.Time
+	data     []byte
+	target   string
+	children map[string]*node
+}
+
+func (s *Space) newNode(mode fs.FileMode) *node {
+	n := &node{mode: mode, modified: s.now()}
+	if mode.IsDir() {
+		n.children = map[string]*node{}
+	}
+	return n
+}
+
+func (n *node) set(name string, child *node) {
+	n.children[name] = child
+	n.modified = child.modified
+}
+
+func (n *node) bytes() int64 {
+	sum := int64(len(n.data))
+	for _, child := range n.children {
+		sum += child.bytes()
+	}
+	return sum
+}
+
+// resize changes the length of a file.
+func (s *Space) resize(n *node, size int64) error {
+	grown := size - int64(len(n.data))
+	if s.used+grown > s.limit {
+		return syscall.ENOSPC
+	}
+	s.used += grown
+	if grown <= 0 {
+		n.data = slices.Clip(n.data[:size])
+	} else {
+		n.data = append(n.data, make([]byte, grown)...)
+	}
+	n.modified = s.now()
+	return nil
+}
+
+func (n *node) names() []string { return slices.Sorted(maps.Keys(n.children)) }
+
+// info is what Stat tells.
+type info struct {
+	name     string
+	size     int64
+	mode     fs.FileMode
+	modified time.Time
+	target   string
+}
+
+func (n *node) info(name string) info {
+	i := info{name: name, size: int64(len(n.data)), mode: n.mode, modified: n.modified, target: n.target}
+	switch {
+	case n.mode.IsDir():
+		i.size = 4096
+	case n.target != "":
+		i.size = int64(len(n.target))
+	}
+	return i
+}
+
+func (i info) Name() string               { return i.name }
+func (i info) Size() int64                { return i.size }
+func (i info) Mode() fs.FileMode          { return i.mode }
+func (i info) ModTime() time.Time         { return i.modified }
+func (i info) IsDir() bool                { return i.mode.IsDir() }
+func (i info) Type() fs.FileMode          { return i.mode.Type() }
+func (i info) Info() (fs.FileInfo, error) { return i, nil }
