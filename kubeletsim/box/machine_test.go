@@ -1,0 +1,183 @@
+package box
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/kubeletsim/memfs"
+)
+
+func newMachine(c clock.Clock, ledger *clock.Ledger) *Machine {
+	space := memfs.NewSpace(c.Now, 0)
+	image := NewImage(space)
+	image.Put("etc/hostname", 0o644, []byte("web\n"))
+	return &Machine{
+		Files: memfs.NewView(image), Clock: c, Ledger: ledger, Hostname: "web", Env: []string{"COLOR=blue"},
+		Processes: []Process{{PID: 1, Command: "nginx"}},
+	}
+}
+
+// run runs a command with stdin, and returns what it wrote and its exit code.
+func run(t *testing.T, m *Machine, stdin string, argv ...string) (out, errOut string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var o, e bytes.Buffer
+	streams := Streams{Out: &o, Err: &e}
+	if stdin != "" {
+		streams.In = strings.NewReader(stdin)
+	}
+	code, err := m.Run(ctx, argv, streams)
+	if err != nil {
+		t.Fatalf("%q: %v", argv, err)
+	}
+	return o.String(), e.String(), code
+}
+
+func TestPrograms(t *testing.T) {
+	for _, tt := range []struct {
+		script, stdin string
+		out, err      string
+		code          int
+	}{
+		{script: "echo hi", out: "hi\n"},
+		{script: "cat /etc/hostname; hostname", out: "web\nweb\n"},
+		{script: "exit 3", code: 3},
+		{script: "echo $COLOR; COLOR=red printenv COLOR", out: "blue\nred\n"},
+		{script: "nginx -t", err: "sh: nginx: not found\n", code: 127},
+		{script: "echo a b | tr a-z A-Z | cat", out: "A B\n"},
+		{script: "mkdir -p /data/x && echo 1 > /data/x/a && echo 2 >> /data/x/a && cat /data/x/a && ls /data", out: "1\n2\nx\n"},
+		{script: "cat", stdin: "one\ntwo\n", out: "one\ntwo\n"},
+		{script: "read a; read b; echo $b $a; cat", stdin: "one\ntwo\nthree\n", out: "two one\nthree\n"},
+		{script: "while read line; do echo \"<$line>\"; done", stdin: "a\nb\n", out: "<a>\n<b>\n"},
+		{script: "f() { echo $1; }; f x; for i in 1 2; do echo $((i*2)); done", out: "x\n2\n4\n"},
+		{script: "cat /nope", err: "cat: /nope: No such file or directory\n", code: 1},
+		{script: "echo b > f; echo a >> f; sort f; wc -l < f; grep -c a f", out: "a\nb\n2\n1\n"},
+		{script: "cat <<EOF\n$COLOR\nEOF", out: "blue\n"},
+		{script: "cd /etc && pwd && ls -d host*", out: "/etc\nhostname\n"},
+		{script: "test -f /etc/hostname && [ -d /etc ] && echo yes", out: "yes\n"},
+		{script: "seq 3 | xargs echo n", out: "n 1 2 3\n"},
+		{script: "echo $0 $1", out: "sh\n"},
+		{script: "sh -c 'echo $0 $1' a b", out: "a b\n"},
+		{script: "printf '#!/bin/sh\\necho script $1\\n' > s; chmod +x s; ./s 1; sh s 2", out: "script 1\nscript 2\n"},
+		{script: "mkdir d; echo x > d/f; tar cf - d | tar xf - -C /tmp; cat /tmp/d/f", out: "x\n"},
+		{script: "ps", out: "PID   USER     TIME  COMMAND\n    1 root      0:00 nginx\n    2 root      0:00 ps\n"},
+		{script: "cat <(echo hi)", err: "cannot create fifo: invalid argument\n"},
+		{script: "echo a >&2", err: "a\n"},
+		{script: "sh -x -c 'true' 2>&1", out: "+ true\n"},
+		{script: "head -1 /etc/passwd | cut -d: -f1,6", out: "root:/root\n"},
+		{script: "echo x | sha256sum", out: "73cb3858a687a8494ca3323053016282f3dad39d42cf62ca4e79dda2aac7d9ac  -\n"},
+		{script: "echo > /dev/null && ls /nope || echo failed", out: "failed\n", err: "ls: /nope: No such file or directory\n"},
+		{script: "find /etc -name 'host*'", out: "/etc/hostname\n"},
+		{script: "echo \"${TMPDIR:-none}\"", out: "none\n"},
+		{script: "if", err: "sh: syntax error: sh:1:1: `if` must be followed by a statement list\n", code: 2},
+	} {
+		m := newMachine(clock.Real(), nil)
+		out, errOut, code := run(t, m, tt.stdin, "sh", "-c", tt.script)
+		if out != tt.out || errOut != tt.err || code != tt.code {
+			t.Errorf("%s:\n got %q, %q, %d\nwant %q, %q, %d", tt.script, out, errOut, code, tt.out, tt.err, tt.code)
+		}
+	}
+}
+
+func TestNoSuchProgram(t *testing.T) {
+	m := newMachine(clock.Real(), nil)
+	_, err := m.Run(t.Context(), []string{"nginx"}, Streams{})
+	var notStarted *NotStartedError
+	want := `OCI runtime exec failed: exec failed: unable to start container process: exec: "nginx": executable file not found in $PATH: unknown`
+	if !errors.As(err, &notStarted) || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An open shell and a sleeping command do not hold virtual time.
+func TestVirtualTime(t *testing.T) {
+	ledger := clock.NewLedger()
+	virtual := clock.NewVirtual(time.Unix(0, 0), ledger)
+	m := newMachine(virtual, ledger)
+	reader, writer := io.Pipe()
+	var out bytes.Buffer
+	done := make(chan int)
+	go func() {
+		code, err := m.Run(t.Context(), []string{"sh"}, Streams{In: reader, Out: &out})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- code
+	}()
+	if _, err := io.WriteString(writer, "date +%s; sleep 3600; date +%s; exit 4\n"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for ended := false; !ended; {
+		if err := virtual.Advance(ctx, 30*time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case code := <-done:
+			ended = true
+			if code != 4 {
+				t.Errorf("exit code %d", code)
+			}
+		default:
+		}
+	}
+	if !ledger.Idle() {
+		t.Errorf("in flight: %s", ledger)
+	}
+	_ = writer.Close()
+	var first, second int64
+	if _, err := fmtSscan(out.String(), &first, &second); err != nil || second-first != 3600 {
+		t.Errorf("slept from %d to %d (%v)", first, second, err)
+	}
+}
+
+// On a terminal, a shell prompts, echoes and can be interrupted.
+func TestTerminal(t *testing.T) {
+	m := newMachine(clock.Real(), nil)
+	reader, writer := io.Pipe()
+	out := &waitingBuffer{changed: make(chan struct{}, 1)}
+	done := make(chan int)
+	go func() {
+		code, err := m.Run(t.Context(), []string{"sh"}, Streams{In: reader, Out: out, TTY: true})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- code
+	}()
+	for _, step := range []struct{ send, wait string }{
+		{"", "/ # "},
+		{"ecko\x7f\x7fho hi\r", "echo\b"},
+		{"", "hi\r\n/ # "},
+		{"sleep 1000\r", "sleep 1000\r\n"},
+		{"\x03", "^C\r\n/ # "},
+		{"echo $?\r", "130\r\n/ # "},
+		{"cat\r", "cat\r\n"},
+		{"line\r", "line\r\nline\r\n"},
+		{"\x04", "/ # "},
+		{"if true\r", "> "},
+		{"\x03", "^C\r\n/ # "},
+		{"cd /etc\r", "/etc # "},
+	} {
+		if _, err := io.WriteString(writer, step.send); err != nil {
+			t.Fatal(err)
+		}
+		if step.wait != "echo\b" {
+			out.waitFor(t, step.wait)
+		}
+	}
+	if _, err := io.WriteString(writer, "exit 7\r"); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-done; code != 7 {
+		t.Errorf("exit code %d", code)
+	}
+	_ = writer.Close()
+}
