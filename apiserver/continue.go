@@ -54,10 +54,11 @@ func decodeContinue(token, prefix string) (startKey string, revision int64, err 
 		return "", 0, fmt.Errorf("%w: encoded start key empty (%s)", errContinue, versionHint)
 	}
 	// Nobody gets out of the collection by a made-up token.
-	if rooted := "/" + t.StartKey; path.Clean(rooted) != rooted {
+	key := strings.TrimPrefix(t.StartKey, "/")
+	if path.Clean("/"+key) != "/"+key {
 		return "", 0, fmt.Errorf("%w: %s", errContinue, t.StartKey)
 	}
-	return prefix + t.StartKey, max(t.ResourceVersion, inconsistent), nil
+	return prefix + key, max(t.ResourceVersion, inconsistent), nil
 }
 
 // errContinue begins what is wrong with a token.

@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/clock"
 )
 
 // sound makes one request and fails the test if the answer is not one that a client
@@ -40,7 +43,8 @@ func sound(t *testing.T, h *harness, method, target, body string, headers ...str
 // fuzzed is a server with one of each to play with.
 func fuzzed(f *testing.F) *harness {
 	f.Helper()
-	h := start(f)
+	// What is waited for, versions that have not happened, is not waited for long.
+	h := start(f, func(o *apiserver.Options) { o.Clock = clock.Scaled(1000) })
 	h.mustSend("POST", mapsPath, asJSON(f, configMap("a", "k", "v")))
 	h.mustSend("POST", "/apis/apps/v1/namespaces/default/deployments", asJSON(f, deployment("d", 1)))
 	return h

@@ -33,7 +33,10 @@ func (rq *request) get(ctx context.Context) (runtime.Object, error) {
 	}
 	revision, err := storage.ParseRevision(opts.ResourceVersion)
 	if err != nil {
-		return nil, badResourceVersion(err)
+		return nil, unreadableVersion(err)
+	}
+	if err := rq.reach(ctx, revision); err != nil {
+		return nil, err
 	}
 	entry, _, err := rq.objects.Cache().Get(ctx, rq.key(), revision)
 	if err != nil {

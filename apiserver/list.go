@@ -50,18 +50,29 @@ func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
 		if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
 			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 		}
-		return rq.listStore(ctx, opts, from, max(revision, 0), revision == inconsistent)
+		// What is inconsistent goes on at the newest revision, and stays there.
+		revision = max(revision, 0)
+		if err := rq.reach(ctx, revision); err != nil {
+			return nil, err
+		}
+		return rq.listStore(ctx, opts, from, revision)
 	}
 	revision, err := storage.ParseRevision(opts.ResourceVersion)
 	if err != nil {
-		return nil, badResourceVersion(err)
+		return nil, apierrors.NewBadRequest("invalid resource version: " + err.Error())
+	}
+	if err := rq.reach(ctx, revision); err != nil {
+		return nil, err
 	}
 	match := revisionMatch(opts, revision)
+	if opts.ResourceVersion == "0" {
+		opts.Limit = 0 // as upstream: what the cache has is one page
+	}
 	list, err := rq.objects.Cache().List(ctx, watchcache.ListOptions{
 		Prefix: rq.prefix(), Revision: revision, Match: match, Label: opts.label, Field: opts.field, Limit: opts.Limit,
 	})
 	if errors.Is(err, watchcache.ErrNotCached) {
-		return rq.listStore(ctx, opts, "", revision, false)
+		return rq.listStore(ctx, opts, "", revision)
 	}
 	if err != nil {
 		return nil, storage.Translate(err, rq.groupResource(), "")
@@ -108,7 +119,7 @@ func (rq *request) cachedPage(list *watchcache.List, opts *listOptions) (*page, 
 // listStore reads a page from the store itself: later pages of a list, and exact
 // revisions that the cache no longer has. With selectors it reads on until the
 // page is full.
-func (rq *request) listStore(ctx context.Context, opts *listOptions, from string, revision int64, isInconsistent bool) (*page, error) {
+func (rq *request) listStore(ctx context.Context, opts *listOptions, from string, revision int64) (*page, error) {
 	p := &page{}
 	for {
 		result, objects, err := rq.objects.ListAt(ctx, rq.prefix(), store.ListOptions{Revision: revision, Limit: opts.Limit, From: from})
@@ -125,7 +136,7 @@ func (rq *request) listStore(ctx context.Context, opts *listOptions, from string
 			}
 			p.add(rq.fromStored(obj))
 			if opts.Limit > 0 && int64(p.Len()) == opts.Limit {
-				return p, rq.finishPage(p, opts, result, i, revision, isInconsistent)
+				return p, rq.finishPage(p, opts, result, i, revision)
 			}
 		}
 		if !result.More() || len(result.KeyValues) == 0 {
@@ -137,13 +148,10 @@ func (rq *request) listStore(ctx context.Context, opts *listOptions, from string
 
 // finishPage sets the continue token of a full page whose last object is the i-th
 // of result.
-func (rq *request) finishPage(p *page, opts *listOptions, result *store.ListResult, i int, revision int64, isInconsistent bool) error {
+func (rq *request) finishPage(p *page, opts *listOptions, result *store.ListResult, i int, revision int64) error {
 	remaining := result.Count - int64(i) - 1
 	if remaining == 0 {
 		return nil
-	}
-	if isInconsistent {
-		revision = inconsistent
 	}
 	token, err := encodeContinue(rq.prefix(), result.KeyValues[i].Key+"\x00", revision)
 	if err != nil {

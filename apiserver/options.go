@@ -102,20 +102,15 @@ func (rq *request) listOptions() (*listOptions, error) {
 	if err := metav1.Convert_url_Values_To_v1_ListOptions(&rq.query, &opts.ListOptions, nil); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	opts.Watch = rq.Verb == verbWatch
-	check := internalversion.ListOptions{
-		Watch: opts.Watch, ResourceVersion: opts.ResourceVersion, ResourceVersionMatch: opts.ResourceVersionMatch,
-		Continue: opts.Continue, SendInitialEvents: opts.SendInitialEvents,
-	}
-	if errs := internalvalidation.ValidateListOptions(&check, true); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
-	}
 	var err error
 	if opts.label, err = labels.Parse(opts.LabelSelector); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if opts.field, err = fields.ParseSelector(opts.FieldSelector); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if err := opts.settle(rq.Verb == verbWatch); err != nil {
+		return nil, err
 	}
 	for _, requirement := range opts.field.Requirements() {
 		if !rq.selectable(requirement.Field) {
@@ -127,6 +122,21 @@ func (rq *request) listOptions() (*listOptions, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return opts, nil
+}
+
+// settle fills in what the options leave open, and checks them: a watch that names no
+// version, or "0", begins with the state (KEP-3157).
+func (o *listOptions) settle(isWatch bool) error {
+	settled := internalversion.ListOptions{
+		Watch: isWatch, ResourceVersion: o.ResourceVersion, ResourceVersionMatch: o.ResourceVersionMatch,
+		Continue: o.Continue, SendInitialEvents: o.SendInitialEvents,
+	}
+	internalversion.SetListOptionsDefaults(&settled, true)
+	if errs := internalvalidation.ValidateListOptions(&settled, true); len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+	}
+	o.Watch, o.SendInitialEvents, o.ResourceVersionMatch = isWatch, settled.SendInitialEvents, settled.ResourceVersionMatch
+	return nil
 }
 
 // storedLabels makes the selector speak of the fields of the version that is stored,
@@ -160,6 +170,8 @@ func (o *listOptions) everything() bool { return o.label.Empty() && o.field.Empt
 
 func isDryRun(values []string) bool { return len(values) > 0 }
 
-func badResourceVersion(err error) error {
-	return newStatus(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+// unreadableVersion is the answer to a get or watch at a resourceVersion that is none.
+// That it is a 500 is the API's.
+func unreadableVersion(err error) error {
+	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

@@ -235,7 +235,7 @@ func (rq *request) checkVersion(obj, old runtime.Object) error {
 		return invalid(rq.row, rq.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), m.GetResourceVersion(), "must be specified for an update")})
 	}
 	if _, err := storage.ParseRevision(m.GetResourceVersion()); err != nil {
-		return badResourceVersion(err)
+		return apierrors.NewBadRequest(err.Error())
 	}
 	return storage.Conflict(rq.groupResource(), rq.Name)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -27,7 +28,7 @@ func serveWatch(ctx context.Context, rq *request) error {
 	}
 	revision, err := storage.ParseRevision(opts.ResourceVersion)
 	if err != nil {
-		return badResourceVersion(err)
+		return unreadableVersion(err)
 	}
 	flusher, ok := rq.w.(http.Flusher)
 	if !ok {
@@ -39,11 +40,15 @@ func serveWatch(ctx context.Context, rq *request) error {
 	}
 	ctx, cancel := rq.watchContext(ctx, opts)
 	defer cancel()
-	watcher, err := rq.objects.Cache().Watch(ctx, watchOptions(rq, opts, revision))
-	if err != nil {
+	watcher, err := rq.watch(ctx, opts, revision)
+	// A watch whose beginning cannot be had is a stream that says so.
+	refused := apierrors.IsResourceExpired(err) || apierrors.IsTimeout(err)
+	if err != nil && !refused {
 		return storage.Translate(err, rq.groupResource(), "")
 	}
-	defer watcher.Stop()
+	if watcher != nil {
+		defer watcher.Stop()
+	}
 	header := rq.w.Header()
 	header.Set("Content-Type", rq.target.Media.StreamContentType())
 	header.Set("Cache-Control", "no-cache, private")
@@ -51,15 +56,26 @@ func serveWatch(ctx context.Context, rq *request) error {
 	flusher.Flush()
 	out := newStreamWriter(ctx, rq.w)
 	defer out.end()
+	if refused {
+		rq.endStream(err, encoder, out)
+		return nil
+	}
 	rq.stream(ctx, watcher, encoder, out)
 	return nil
 }
 
-func watchOptions(rq *request, opts *listOptions, revision int64) watchcache.WatchOptions {
-	return watchcache.WatchOptions{
-		Prefix: rq.prefix(), Label: opts.label, Field: opts.field, Revision: revision,
-		SendInitialEvents: opts.SendInitialEvents, Bookmarks: opts.AllowWatchBookmarks,
+// watch begins a watch as resourceVersion and sendInitialEvents ask (Kubernetes
+// documentation, "API Concepts: Semantics for watch").
+func (rq *request) watch(ctx context.Context, opts *listOptions, revision int64) (*watchcache.Watcher, error) {
+	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
+		if err := rq.reach(ctx, revision); err != nil {
+			return nil, err
+		}
 	}
+	return rq.objects.Cache().Watch(ctx, watchcache.WatchOptions{
+		Prefix: rq.prefix(), Label: opts.label, Field: opts.field, Revision: revision, Any: opts.ResourceVersion == "0",
+		SendInitialEvents: opts.SendInitialEvents, Bookmarks: opts.AllowWatchBookmarks,
+	})
 }
 
 // watchContext ends a watch at the time that the client names, or after the

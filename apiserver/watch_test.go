@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -182,17 +183,13 @@ func TestWatchVersionsThatAreNot(t *testing.T) {
 	if old == "" {
 		t.Fatal("no version")
 	}
-	r := h.send("GET", "/api/v1/configmaps?watch=true&resourceVersion=2", "")
-	s := wantReply(t, r, 410, metav1.StatusReasonExpired, "too old resource version: 2 (")
-	if s.Status != metav1.StatusFailure {
-		t.Fatalf("%+v", s)
-	}
-	r = h.send("GET", "/api/v1/configmaps?watch=true&resourceVersion=100000", "")
-	wantReply(t, r, 504, metav1.StatusReasonTimeout, "Too large resource version: 100000")
-	r = h.send("GET", "/api/v1/configmaps?watch=true&resourceVersion=x", "")
-	wantReply(t, r, 400, metav1.StatusReasonBadRequest, "invalid resource version")
-	_, err := maps.Watch(h.ctx, metav1.ListOptions{ResourceVersion: "2"})
-	wantStatus(t, err, 410, metav1.StatusReasonExpired, "")
+	w := must(maps.Watch(h.ctx, metav1.ListOptions{ResourceVersion: "2"}))(t)
+	defer w.Stop()
+	event := <-w.ResultChan()
+	wantStatus(t, apierrors.FromObject(event.Object), 410, metav1.StatusReasonExpired, "too old resource version: 2 (")
+	h.ended(t, w)
+	_, err := maps.Watch(h.ctx, metav1.ListOptions{ResourceVersion: "x"})
+	wantStatus(t, err, 500, metav1.StatusReasonUnknown, `resourceVersion: Invalid value: "x"`)
 }
 
 // A client can end a watch after a time, the cluster's.
@@ -222,6 +219,9 @@ func TestWatchBookmarks(t *testing.T) {
 	advanced := make(chan error, 1)
 	// Time does not move on until the client has taken the bookmark.
 	go func() { advanced <- virtual.Advance(h.ctx, 2*time.Minute) }()
+	if end := h.want(t, watcher, watch.Bookmark, ""); end.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+		t.Errorf("the end of the state: %+v", end)
+	}
 	mark := h.want(t, watcher, watch.Bookmark, "")
 	if err := <-advanced; err != nil {
 		t.Fatal(err)

@@ -38,7 +38,8 @@ type Cache struct {
 	touched  []*Watcher // those who get something of the batch being dispatched
 
 	waiters []*waiter
-	asked   int64 // the newest revision that progress has been requested for
+	future  []*waiter // for revisions that the store has not come to
+	asked   int64     // the newest revision that progress has been requested for
 
 	// While following, owed is the newest revision that this process is known to
 	// have written; the ledger has a count (owing) while rev is before it.

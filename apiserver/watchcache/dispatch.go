@@ -81,6 +81,9 @@ func (c *Cache) apply(ch *change) {
 	}
 	c.ring.add(ch)
 	c.watchers.each(ch, func(w *Watcher) {
+		if ch.revision <= w.sent {
+			return // it began in the future
+		}
 		event, ok := w.filter.event(ch)
 		if !ok {
 			return

@@ -72,8 +72,8 @@ func (c *Cache) Get(ctx context.Context, key string, minRev int64) (*Entry, int6
 }
 
 // List returns the entries that opts ask for. An exact revision that the cache does
-// not have is ErrNotCached; one that the store has not come to is a Timeout error
-// with the cause ResourceVersionTooLarge, if it is the least that is wanted.
+// not have is ErrNotCached; a revision that the store has not come to is a Timeout
+// error with the cause ResourceVersionTooLarge.
 func (c *Cache) List(ctx context.Context, opts ListOptions) (*List, error) {
 	v, revision, err := c.viewFor(ctx, opts)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *Cache) viewFor(ctx context.Context, opts ListOptions) (view, int64, err
 // atLeast is the revision that a reader has to wait for.
 func (c *Cache) atLeast(ctx context.Context, match RevisionMatch, revision int64) (int64, error) {
 	switch match {
-	case NotOlderThan:
+	case NotOlderThan, Exact:
 		return revision, c.exists(ctx, revision)
 	case Consistent:
 		return c.newest(ctx)

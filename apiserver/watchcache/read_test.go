@@ -67,8 +67,28 @@ func TestFutureRevisionIsTooLarge(t *testing.T) {
 	check("Get", err)
 	_, err = f.cache.List(f.ctx, ListOptions{Prefix: prefix, Match: NotOlderThan, Revision: now + 1})
 	check("List", err)
-	_, err = f.cache.Watch(f.ctx, WatchOptions{Prefix: prefix, Revision: now + 1})
+	_, err = f.cache.List(f.ctx, ListOptions{Prefix: prefix, Match: Exact, Revision: now + 1})
+	check("List", err)
+	yes := true
+	_, err = f.cache.Watch(f.ctx, WatchOptions{Prefix: prefix, Revision: now + 1, SendInitialEvents: &yes})
 	check("Watch", err)
+}
+
+// A watch may begin at a revision in the future: nothing is told up to then.
+func TestWatchFromTheFuture(t *testing.T) {
+	f := newFixture(t)
+	now := f.put(newPod("a", "", ""))
+	w, err := f.cache.Watch(f.ctx, WatchOptions{Prefix: prefix, Revision: now + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	f.put(newPod("b", "", ""))
+	last := f.put(newPod("c", "", ""))
+	events, err := w.Next(f.ctx)
+	if err != nil || len(events) != 1 || events[0].Entry.Revision != last {
+		t.Fatalf("%v %v", events, err)
+	}
 }
 
 func TestReadersWaitForTheCache(t *testing.T) {

@@ -55,17 +55,28 @@ func (g *gate) wait(ctx context.Context) error {
 type waiter struct {
 	revision int64
 	done     chan struct{}
+	// woken, if there is one, is called before the waiter goes on.
+	woken func()
+}
+
+func (w *waiter) wake() {
+	if w.woken != nil {
+		w.woken()
+	}
+	close(w.done)
 }
 
 // wake wakes the waiters that have what they want. mu is held.
 func (c *Cache) wake(revision int64) {
-	c.waiters = slices.DeleteFunc(c.waiters, func(w *waiter) bool {
+	hasCome := func(w *waiter) bool {
 		if w.revision > revision {
 			return false
 		}
-		close(w.done)
+		w.wake()
 		return true
-	})
+	}
+	c.waiters = slices.DeleteFunc(c.waiters, hasCome)
+	c.future = slices.DeleteFunc(c.future, hasCome)
 }
 
 // lockAt returns with mu held for reading and writing, the cache ready and at a
@@ -130,7 +141,7 @@ func (c *Cache) giveUp(w *waiter, askAgain bool) int64 {
 	if askAgain {
 		c.asked = 0
 		for _, other := range c.waiters {
-			close(other.done)
+			other.wake()
 		}
 		c.waiters = nil
 	}
@@ -138,7 +149,7 @@ func (c *Cache) giveUp(w *waiter, askAgain bool) int64 {
 }
 
 // exists returns an error when the store has not come to a revision that a client
-// asks for. Upstream waits three seconds before it says so.
+// asks for.
 func (c *Cache) exists(ctx context.Context, revision int64) error {
 	c.mu.RLock()
 	rev := c.rev

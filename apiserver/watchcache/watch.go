@@ -19,8 +19,10 @@ type WatchOptions struct {
 	// Label and Field select; nil selects all.
 	Label labels.Selector
 	Field fields.Selector
-	// Revision is the one after which events are wanted. 0 is the newest state.
+	// Revision is the one after which events are wanted, which may be in the future.
+	// 0 is the newest state or, with Any, whatever state the cache has.
 	Revision int64
+	Any      bool
 	// SendInitialEvents asks that the state begins the stream as ADDED events, or
 	// that it does not. Nil: it does if Revision is 0. With true the state is one
 	// not older than Revision, and its end is marked by a bookmark, if Bookmarks.
@@ -41,19 +43,19 @@ type Event struct {
 }
 
 // Watch begins a watch. A revision whose events are not kept any more is an Expired
-// error; one that the store has not come to is a Timeout error with the cause
-// ResourceVersionTooLarge. The watcher has to be stopped.
+// error; with SendInitialEvents, one that the store has not come to is a Timeout error
+// with the cause ResourceVersionTooLarge. The watcher has to be stopped.
 func (c *Cache) Watch(ctx context.Context, opts WatchOptions) (*Watcher, error) {
 	sendInitial := opts.Revision == 0
 	if opts.SendInitialEvents != nil {
 		sendInitial = *opts.SendInitialEvents
 	}
-	match, from := NotOlderThan, opts.Revision
-	if opts.Revision == 0 {
+	match, from := Any, opts.Revision
+	switch {
+	case opts.Revision == 0 && !opts.Any:
 		match = Consistent
-	}
-	if sendInitial {
-		from = 0
+	case sendInitial:
+		match, from = NotOlderThan, 0
 	}
 	atLeast, err := c.atLeast(ctx, match, opts.Revision)
 	if err != nil {
