@@ -13,6 +13,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/store"
 )
@@ -29,11 +30,13 @@ type Cluster struct {
 	server     *apiserver.Server
 	https      *apiserver.HTTPS
 	kubeconfig []byte
+	tokenKey   *auth.TokenKey
 	// kubeconfigWritten says that it is in the file that the options name.
 	kubeconfigWritten bool
 
 	client   kubernetes.Interface
 	kubelets *kubeletsim.Kubelet
+	manager  *manager.Manager
 	logs     logs
 	// makesAccounts says that a controller gives namespaces their service account.
 	makesAccounts bool
@@ -78,10 +81,14 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
+	if c.tokenKey, err = tokenKey(c.opts.DataDir); err != nil {
+		return err
+	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
-		Logs: &c.logs, Snapshots: c.snapshots,
+		Logs: &c.logs, Snapshots: c.snapshots, TokenKey: c.tokenKey,
+		Metrics: &usage{clock: c.clock, usage: kubeletsim.Usage{Seed: c.opts.Seed}},
 	})
 	if err != nil {
 		return err

@@ -77,7 +77,11 @@ func runControllerManager(cmd *cobra.Command, opts *managerOptions) error {
 			return err
 		}
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Running %s against %s.\n", count(len(selected), "controller"), config.Host)
-		return manager.Run(ctx, e, selected)
+		m, err := manager.New(e, manager.Options{Selected: selected})
+		if err != nil {
+			return err
+		}
+		return m.Run(ctx)
 	}
 	if !opts.leaderElect {
 		return work(cmd.Context())

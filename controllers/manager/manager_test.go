@@ -4,15 +4,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 )
 
 func TestTable(t *testing.T) {
 	known := map[string]bool{}
 	for _, d := range Descriptors() {
-		if d.New == nil {
-			t.Errorf("%s has no constructor", d.Name)
+		if d.New == nil || d.About == "" || d.Account == "" || d.Docs == "" || len(d.Watches) == 0 || len(d.Writes) == 0 {
+			t.Errorf("the row of %s has gaps", d.Name)
 		}
 		for _, name := range append([]string{d.Name}, d.Aliases...) {
 			if known[name] {
@@ -23,6 +25,26 @@ func TestTable(t *testing.T) {
 				t.Errorf("%q cannot be written in a selection", name)
 			}
 		}
+	}
+}
+
+// TestFlags: every flag has a name of its own and a default that Defaults knows.
+func TestFlags(t *testing.T) {
+	fs, s := pflag.NewFlagSet("all", pflag.ContinueOnError), Defaults()
+	for _, d := range Descriptors() {
+		d.AddFlags(fs, s)
+	}
+	if err := fs.Parse([]string{"--concurrent-deployment-syncs=7", "--node-eviction-rate=0", "--terminated-pod-gc-threshold=0"}); err != nil {
+		t.Fatal(err)
+	}
+	if s.DeploymentController.ConcurrentDeploymentSyncs != 7 || s.ReplicaSetController.ConcurrentRSSyncs != 5 {
+		t.Errorf("settings = %+v", s)
+	}
+	if o := nodeLifecycleOptions(s); o.Zones.EvictionRate != -1 || o.MonitorGracePeriod != 50*time.Second {
+		t.Errorf("options of the node lifecycle controller = %+v", o)
+	}
+	if o := podGCOptions(s); o.TerminatedPodThreshold != -1 {
+		t.Errorf("options of the pod garbage collector = %+v", o)
 	}
 }
 

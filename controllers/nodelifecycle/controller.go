@@ -38,6 +38,8 @@ type Options struct {
 	StartupGracePeriod time.Duration
 	// MonitorPeriod is how far passes over the nodes are apart: 5 s.
 	MonitorPeriod time.Duration
+	// Zones are how fast what is lost is given up.
+	Zones ZoneOptions
 }
 
 func (o *Options) complete() {
@@ -95,7 +97,7 @@ func NewWithOptions(_ context.Context, e *env.Env, opts Options) (*Controller, e
 	c := &Controller{
 		clock: e.Clock, opts: opts, epoch: e.Clock.Now(), client: client,
 		nodes: core.Nodes().Lister(), pods: core.Pods().Lister(), podsByNode: podsByNode,
-		heartbeats: newHeartbeats(), zones: newZones(), events: e.Recorder.For(eventSource),
+		heartbeats: newHeartbeats(), zones: newZones(opts.Zones), events: e.Recorder.For(eventSource),
 	}
 	c.nodeLoop = loop.New(e.Loop(Name, workers), loop.Func(c.reconcileNode))
 	c.nodeLoop.Watch(core.Nodes().Informer(), c.wakeForNode)

@@ -1,26 +1,52 @@
 package nodelifecycle
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Upstream's defaults: how often a zone's next node may be tainted NoExecute, in a
-// zone that is sound and in a large one that is not, how large that is, and what part of a
-// zone has to be lost for it to be unsound.
+// unsoundLeast is how many nodes have to be lost at least for a zone to be unsound.
 const (
-	turnPeriod      = 10 * time.Second
-	slowTurnPeriod  = 100 * time.Second
-	largeZone       = 50
-	unsoundFraction = 0.55
-	unsoundLeast    = 3
-	labelExcluded   = "node.kubernetes.io/exclude-disruption"
-	never           = time.Duration(-1)
-	zoneSeparator   = ":\x00:"
-	noZone          = ""
+	unsoundLeast  = 3
+	labelExcluded = "node.kubernetes.io/exclude-disruption"
+	never         = time.Duration(-1)
+	zoneSeparator = ":\x00:"
+	noZone        = ""
 )
+
+// ZoneOptions are how a zone's nodes are tainted NoExecute one after the other.
+// 0 means upstream's default.
+type ZoneOptions struct {
+	// EvictionRate is how many nodes a second are tainted in a sound zone: 0.1.
+	EvictionRate float32
+	// SecondaryEvictionRate is the same for a large zone that is not: 0.01.
+	SecondaryEvictionRate float32
+	// LargeThreshold is the number of nodes above which a zone is large: 50. In a
+	// smaller one that is unsound, nothing is evicted.
+	LargeThreshold int
+	// UnhealthyThreshold is what part of a zone has to be lost for it to be
+	// unsound: 0.55.
+	UnhealthyThreshold float32
+}
+
+func (o *ZoneOptions) complete() {
+	o.EvictionRate = cmp.Or(o.EvictionRate, 0.1)
+	o.SecondaryEvictionRate = cmp.Or(o.SecondaryEvictionRate, 0.01)
+	o.LargeThreshold = cmp.Or(o.LargeThreshold, 50)
+	o.UnhealthyThreshold = cmp.Or(o.UnhealthyThreshold, 0.55)
+}
+
+// turnPeriod is how far two nodes' turns are apart at a rate; never at none.
+func turnPeriod(rate float32) time.Duration {
+	if rate <= 0 {
+		return never
+	}
+	return time.Duration(math.Round(float64(time.Second)/float64(rate)/1e6)) * time.Millisecond
+}
 
 // mode is how sound a zone is.
 type mode int
@@ -34,6 +60,7 @@ const (
 // zones know which nodes of which zone are ready, and whose turn it is to be tainted
 // NoExecute. It is not safe for concurrent use.
 type zones struct {
+	opts   ZoneOptions
 	nodes  map[string]*member
 	byName map[string]*zone
 }
@@ -50,7 +77,10 @@ type zone struct {
 	next            time.Time
 }
 
-func newZones() *zones { return &zones{nodes: map[string]*member{}, byName: map[string]*zone{}} }
+func newZones(opts ZoneOptions) *zones {
+	opts.complete()
+	return &zones{opts: opts, nodes: map[string]*member{}, byName: map[string]*zone{}}
+}
 
 // zoneOf is the failure domain that a node says it is in.
 func zoneOf(n *corev1.Node) string {
@@ -61,12 +91,12 @@ func zoneOf(n *corev1.Node) string {
 	return region + zoneSeparator + name
 }
 
-func (z *zone) mode() mode {
+func (z *zone) mode(unsoundFraction float32) mode {
 	all := z.ready + z.notReady
 	switch {
 	case z.ready == 0 && z.notReady > 0:
 		return lost
-	case z.notReady >= unsoundLeast && float64(z.notReady)/float64(all) >= unsoundFraction:
+	case z.notReady >= unsoundLeast && float32(z.notReady)/float32(all) >= unsoundFraction:
 		return unsound
 	}
 	return sound
@@ -126,7 +156,7 @@ func (z *zones) modes(names ...string) modes {
 
 func (z *zones) modeOf(name string) mode {
 	if in := z.byName[name]; in != nil {
-		return in.mode()
+		return in.mode(z.opts.UnhealthyThreshold)
 	}
 	return sound
 }
@@ -163,7 +193,7 @@ func (z *zones) changed(before modes) []string {
 		}
 	} else {
 		for in, was := range before.of {
-			if current := z.byName[in]; current != nil && current.mode() != was {
+			if current := z.byName[in]; current != nil && current.mode(z.opts.UnhealthyThreshold) != was {
 				for name := range current.members {
 					names = append(names, name)
 				}
@@ -177,7 +207,7 @@ func (z *zones) changed(before modes) []string {
 // lost reports whether no zone has a node that is ready.
 func (z *zones) lost() bool {
 	for _, in := range z.byName {
-		if in.mode() != lost {
+		if in.mode(z.opts.UnhealthyThreshold) != lost {
 			return false
 		}
 	}
@@ -195,12 +225,15 @@ func (z *zones) turn(node string, now time.Time) time.Duration {
 		return 0
 	}
 	in := z.byName[m.zone]
-	period := turnPeriod
-	if in.mode() == unsound {
-		if len(in.members) <= largeZone {
+	period := turnPeriod(z.opts.EvictionRate)
+	if in.mode(z.opts.UnhealthyThreshold) == unsound {
+		if len(in.members) <= z.opts.LargeThreshold {
 			return never
 		}
-		period = slowTurnPeriod
+		period = turnPeriod(z.opts.SecondaryEvictionRate)
+	}
+	if period == never {
+		return never
 	}
 	if wait := in.next.Sub(now); wait > 0 {
 		return wait

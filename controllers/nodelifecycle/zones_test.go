@@ -20,7 +20,7 @@ func inZone(zone string, i int, ready corev1.ConditionStatus) *corev1.Node {
 
 // filled are zones with so many nodes of one zone that are ready, and that are not.
 func filled(zone string, ready, notReady int) *zones {
-	z := newZones()
+	z := newZones(ZoneOptions{})
 	for i := range ready + notReady {
 		status := corev1.ConditionTrue
 		if i >= ready {
@@ -52,7 +52,7 @@ func TestZoneModes(t *testing.T) {
 			t.Errorf("%d ready and %d not: mode %v, all lost %v", tt.ready, tt.notReady, got, z.lost())
 		}
 	}
-	if newZones().lost() {
+	if newZones(ZoneOptions{}).lost() {
 		t.Error("no nodes are no lost ones")
 	}
 }
@@ -81,7 +81,7 @@ func TestTurns(t *testing.T) {
 	}
 	large := filled("a", 20, 60)
 	large.turn("a30", epoch)
-	if wait := large.turn("a31", epoch); wait != slowTurnPeriod {
+	if wait := large.turn("a31", epoch); wait != 100*time.Second {
 		t.Errorf("in a large unsound zone: %v", wait)
 	}
 	if wait := filled("a", 0, 1).turn("a0", epoch); wait != never {

@@ -1,0 +1,147 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// How long a controller that has failed waits before it is made again: twice as
+// long each time, until it has run for as long as the longest wait.
+const (
+	firstRestart = time.Second
+	lastRestart  = 5 * time.Minute
+)
+
+// errEnded is the failure of a controller that returned although it was to go on.
+var errEnded = errors.New("it ended by itself")
+
+// member is a controller that was selected: its state, and what it is at present.
+type member struct {
+	descriptor Descriptor
+	env        *env.Env
+	settings   *Settings
+
+	mu        sync.Mutex
+	state     State
+	current   Controller
+	loops     *loop.Registry
+	since     time.Time
+	restarts  int
+	lastError string
+	lastTime  time.Time
+}
+
+func newMember(d Descriptor, e *env.Env, s *Settings) *member {
+	own := *e
+	if d.Concurrency.Flag != "" {
+		own.Workers = map[string]int{d.Name: int(*d.Concurrency.In(s))}
+	}
+	if d.Account != "" {
+		own.AccountOf = map[string]string{d.Name: d.Account}
+	}
+	return &member{descriptor: d, env: &own, settings: s, state: Waiting}
+}
+
+// make makes the controller and forgets the one before.
+func (c *member) make(ctx context.Context) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("making the controller %s: %w", c.descriptor.Name, &loop.PanicError{Value: value, Stack: debug.Stack()})
+		}
+	}()
+	own, loops := *c.env, &loop.Registry{}
+	own.Loops = loops
+	made, err := c.descriptor.New(ctx, &own, c.settings)
+	if err != nil {
+		return fmt.Errorf("making the controller %s: %w", c.descriptor.Name, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current, c.loops = made, loops
+	return nil
+}
+
+// supervise runs the controller until ctx ends, and makes it anew when it fails.
+func (c *member) supervise(ctx context.Context) {
+	wait := firstRestart
+	for {
+		began := c.env.Clock.Now()
+		err := c.runOnce(ctx)
+		if ctx.Err() != nil {
+			c.set(Stopped)
+			return
+		}
+		if c.env.Clock.Since(began) >= lastRestart {
+			wait = firstRestart
+		}
+		for {
+			c.failed(err, wait)
+			if !c.rest(ctx, wait) {
+				c.set(Stopped)
+				return
+			}
+			wait = min(2*wait, lastRestart)
+			if err = c.make(ctx); err == nil {
+				break
+			}
+		}
+		// What it has asked for may not run yet.
+		c.env.Informers.Start(ctx.Done())
+	}
+}
+
+func (c *member) runOnce(ctx context.Context) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &loop.PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	c.mu.Lock()
+	current := c.current
+	c.mu.Unlock()
+	c.set(Running)
+	if err := current.Run(ctx); err != nil {
+		return err
+	}
+	return errEnded
+}
+
+func (c *member) failed(err error, wait time.Duration) {
+	logger := klog.LoggerWithValues(c.env.Logger, "controller", c.descriptor.Name)
+	var panicked *loop.PanicError
+	if errors.As(err, &panicked) {
+		logger = klog.LoggerWithValues(logger, "stack", string(panicked.Stack))
+	}
+	logger.Error(err, "A controller failed and will be made again", "after", wait)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state, c.since = Failed, c.env.Clock.Now()
+	c.restarts++
+	c.lastError, c.lastTime = err.Error(), c.since
+}
+
+func (c *member) rest(ctx context.Context, d time.Duration) bool {
+	timer := c.env.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (c *member) set(s State) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state, c.since = s, c.env.Clock.Now()
+}

@@ -1,0 +1,71 @@
+package manager
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"minikcm.dev/minikcm/controllers/nodelifecycle"
+	"minikcm.dev/minikcm/controllers/podgc"
+)
+
+// Defaults returns settings with upstream's defaults for all that has a flag here.
+func Defaults() *Settings {
+	s := &Settings{}
+	for _, d := range Descriptors() {
+		if d.Concurrency.Flag != "" {
+			*d.Concurrency.In(s) = d.Concurrency.Default
+		}
+	}
+	node := &s.NodeLifecycleController
+	node.NodeMonitorGracePeriod.Duration = 50 * time.Second
+	node.NodeStartupGracePeriod.Duration = 60 * time.Second
+	node.NodeMonitorPeriod.Duration = 5 * time.Second
+	node.NodeEvictionRate, node.SecondaryNodeEvictionRate = 0.1, 0.01
+	node.LargeClusterSizeThreshold, node.UnhealthyZoneThreshold = 50, 0.55
+	s.PodGCController.TerminatedPodGCThreshold = 12500
+	return s
+}
+
+// The functions below translate between the settings and the packages' options,
+// in which 0 means the default and less than 0 none.
+
+func nodeLifecycleFlags(fs *pflag.FlagSet, s *Settings) {
+	c := &s.NodeLifecycleController
+	fs.DurationVar(&c.NodeMonitorGracePeriod.Duration, "node-monitor-grace-period", c.NodeMonitorGracePeriod.Duration, "how long a node may be silent before it is unhealthy")
+	fs.DurationVar(&c.NodeStartupGracePeriod.Duration, "node-startup-grace-period", c.NodeStartupGracePeriod.Duration, "how long a new node may take to say anything")
+	fs.DurationVar(&c.NodeMonitorPeriod.Duration, "node-monitor-period", c.NodeMonitorPeriod.Duration, "how far passes over the nodes are apart")
+	fs.Float32Var(&c.NodeEvictionRate, "node-eviction-rate", c.NodeEvictionRate, "nodes a second whose pods are evicted when they fail in a healthy zone")
+	fs.Float32Var(&c.SecondaryNodeEvictionRate, "secondary-node-eviction-rate", c.SecondaryNodeEvictionRate, "the same in a large zone that is unhealthy; in a small one, none")
+	fs.Int32Var(&c.LargeClusterSizeThreshold, "large-cluster-size-threshold", c.LargeClusterSizeThreshold, "the number of nodes above which a zone is large")
+	fs.Float32Var(&c.UnhealthyZoneThreshold, "unhealthy-zone-threshold", c.UnhealthyZoneThreshold, "what part of a zone's nodes, and at least 3, must not be ready for the zone to be unhealthy")
+}
+
+func nodeLifecycleOptions(s *Settings) nodelifecycle.Options {
+	c := &s.NodeLifecycleController
+	return nodelifecycle.Options{
+		MonitorGracePeriod: c.NodeMonitorGracePeriod.Duration,
+		StartupGracePeriod: c.NodeStartupGracePeriod.Duration,
+		MonitorPeriod:      c.NodeMonitorPeriod.Duration,
+		Zones: nodelifecycle.ZoneOptions{
+			EvictionRate: noneIfZero(c.NodeEvictionRate), SecondaryEvictionRate: noneIfZero(c.SecondaryNodeEvictionRate),
+			LargeThreshold: int(c.LargeClusterSizeThreshold), UnhealthyThreshold: c.UnhealthyZoneThreshold,
+		},
+	}
+}
+
+func podGCFlags(fs *pflag.FlagSet, s *Settings) {
+	c := &s.PodGCController
+	fs.Int32Var(&c.TerminatedPodGCThreshold, "terminated-pod-gc-threshold", c.TerminatedPodGCThreshold, "how many pods that have ended are kept; 0 or less keeps all")
+}
+
+func podGCOptions(s *Settings) podgc.Options {
+	return podgc.Options{TerminatedPodThreshold: int(noneIfZero(s.PodGCController.TerminatedPodGCThreshold))}
+}
+
+func noneIfZero[N int32 | float32](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
+}

@@ -1,0 +1,231 @@
+package manager
+
+import (
+	"minikcm.dev/minikcm/controllers/cronjob"
+	"minikcm.dev/minikcm/controllers/daemonset"
+	"minikcm.dev/minikcm/controllers/deployment"
+	"minikcm.dev/minikcm/controllers/disruption"
+	"minikcm.dev/minikcm/controllers/endpoints"
+	"minikcm.dev/minikcm/controllers/endpointslice"
+	"minikcm.dev/minikcm/controllers/endpointslicemirroring"
+	"minikcm.dev/minikcm/controllers/garbagecollector"
+	"minikcm.dev/minikcm/controllers/job"
+	"minikcm.dev/minikcm/controllers/namespace"
+	"minikcm.dev/minikcm/controllers/nodelifecycle"
+	"minikcm.dev/minikcm/controllers/podgc"
+	"minikcm.dev/minikcm/controllers/replicaset"
+	"minikcm.dev/minikcm/controllers/replicationcontroller"
+	"minikcm.dev/minikcm/controllers/rootca"
+	"minikcm.dev/minikcm/controllers/serviceaccount"
+	"minikcm.dev/minikcm/controllers/statefulset"
+	"minikcm.dev/minikcm/controllers/tainteviction"
+	"minikcm.dev/minikcm/controllers/ttlafterfinished"
+)
+
+// Descriptors returns the table, in the order in which controllers are made and
+// started. docs/controllers.md is made from it.
+func Descriptors() []Descriptor {
+	var table []Descriptor
+	table = append(table, clusterControllers()...)
+	table = append(table, workloadControllers()...)
+	table = append(table, networkControllers()...)
+	return append(table, cleaningControllers()...)
+}
+
+// clusterControllers give every namespace what its pods need.
+func clusterControllers() []Descriptor {
+	return []Descriptor{
+		{
+			Name: namespace.Name, Aliases: []string{"namespace"}, Account: "namespace-controller",
+			About:   "empties namespaces that are being deleted",
+			Watches: []string{"namespaces", "pods"}, Writes: []string{"namespaces/finalize", "namespaces/status", "everything in a namespace"},
+			Docs: "concepts/overview/working-with-objects/namespaces/",
+			Concurrency: Concurrency{Flag: "concurrent-namespace-syncs", What: "namespaces", Default: 10, In: func(s *Settings) *int32 {
+				return &s.NamespaceController.ConcurrentNamespaceSyncs
+			}},
+			New: constructor(namespace.New),
+		},
+		{
+			Name: serviceaccount.Name, Aliases: []string{"serviceaccount"}, Account: "service-account-controller",
+			About:   "gives every namespace its service account default",
+			Watches: []string{"namespaces", "serviceaccounts"}, Writes: []string{"serviceaccounts"},
+			Docs: "reference/access-authn-authz/service-accounts-admin/#serviceaccount-controller",
+			New:  constructor(serviceaccount.New),
+		},
+		{
+			Name: rootca.Name, Aliases: []string{"root-ca-cert-publisher"}, Account: "root-ca-cert-publisher",
+			About:   "gives every namespace the certificate that the apiserver is verified by",
+			Watches: []string{"namespaces", "configmaps"}, Writes: []string{"configmaps"},
+			Docs: "reference/access-authn-authz/certificate-signing-requests/",
+			New:  constructor(rootca.New),
+		},
+	}
+}
+
+// workloadControllers keep pods for their owners.
+func workloadControllers() []Descriptor {
+	return []Descriptor{
+		{
+			Name: deployment.Name, Aliases: []string{"deployment"}, Account: "deployment-controller",
+			About:   "rolls out Deployments over ReplicaSets",
+			Watches: []string{"deployments", "replicasets", "pods"}, Writes: []string{"deployments", "deployments/status", "replicasets"},
+			Docs: "concepts/workloads/controllers/deployment/",
+			Concurrency: Concurrency{Flag: "concurrent-deployment-syncs", What: "Deployments", Default: 5, In: func(s *Settings) *int32 {
+				return &s.DeploymentController.ConcurrentDeploymentSyncs
+			}},
+			New: constructor(deployment.New),
+		},
+		{
+			Name: replicaset.Name, Aliases: []string{"replicaset"}, Account: "replicaset-controller",
+			About:   "keeps the pods of ReplicaSets",
+			Watches: []string{"replicasets", "pods"}, Writes: []string{"pods", "replicasets/status"},
+			Docs: "concepts/workloads/controllers/replicaset/",
+			Concurrency: Concurrency{Flag: "concurrent-replicaset-syncs", What: "ReplicaSets", Default: 5, In: func(s *Settings) *int32 {
+				return &s.ReplicaSetController.ConcurrentRSSyncs
+			}},
+			New: constructor(replicaset.New),
+		},
+		{
+			Name: replicationcontroller.Name, Aliases: []string{"replicationcontroller"}, Account: "replication-controller",
+			About:   "keeps the pods of ReplicationControllers",
+			Watches: []string{"replicationcontrollers", "pods"}, Writes: []string{"pods", "replicationcontrollers/status"},
+			Docs: "concepts/workloads/controllers/replicationcontroller/",
+			Concurrency: Concurrency{Flag: "concurrent-rc-syncs", What: "ReplicationControllers", Default: 5, In: func(s *Settings) *int32 {
+				return &s.ReplicationController.ConcurrentRCSyncs
+			}},
+			New: constructor(replicationcontroller.New),
+		},
+		{
+			Name: daemonset.Name, Aliases: []string{"daemonset"}, Account: "daemon-set-controller",
+			About:   "keeps a pod on each node for DaemonSets",
+			Watches: []string{"daemonsets", "controllerrevisions", "nodes", "pods"}, Writes: []string{"pods", "controllerrevisions", "daemonsets/status"},
+			Docs: "concepts/workloads/controllers/daemonset/",
+			Concurrency: Concurrency{Flag: "concurrent-daemonset-syncs", What: "DaemonSets", Default: 2, In: func(s *Settings) *int32 {
+				return &s.DaemonSetController.ConcurrentDaemonSetSyncs
+			}},
+			New: constructor(daemonset.New),
+		},
+		{
+			Name: statefulset.Name, Aliases: []string{"statefulset"}, Account: "statefulset-controller",
+			About:   "keeps the pods of StatefulSets, in their order, and their claims",
+			Watches: []string{"statefulsets", "controllerrevisions", "pods", "persistentvolumeclaims"},
+			Writes:  []string{"pods", "persistentvolumeclaims", "controllerrevisions", "statefulsets/status"},
+			Docs:    "concepts/workloads/controllers/statefulset/",
+			Concurrency: Concurrency{Flag: "concurrent-statefulset-syncs", What: "StatefulSets", Default: 5, In: func(s *Settings) *int32 {
+				return &s.StatefulSetController.ConcurrentStatefulSetSyncs
+			}},
+			New: constructor(statefulset.New),
+		},
+		{
+			Name: job.Name, Aliases: []string{"job"}, Account: "job-controller",
+			About:   "runs pods to their end for Jobs",
+			Watches: []string{"jobs", "pods"}, Writes: []string{"pods", "jobs/status"},
+			Docs: "concepts/workloads/controllers/job/",
+			Concurrency: Concurrency{Flag: "concurrent-job-syncs", What: "Jobs", Default: 5, In: func(s *Settings) *int32 {
+				return &s.JobController.ConcurrentJobSyncs
+			}},
+			New: constructor(job.New),
+		},
+		{
+			Name: cronjob.Name, Aliases: []string{"cronjob"}, Account: "cronjob-controller",
+			About:   "makes the Jobs of CronJobs",
+			Watches: []string{"cronjobs", "jobs"}, Writes: []string{"jobs", "cronjobs/status"},
+			Docs: "concepts/workloads/controllers/cron-jobs/",
+			Concurrency: Concurrency{Flag: "concurrent-cron-job-syncs", What: "CronJobs", Default: 5, In: func(s *Settings) *int32 {
+				return &s.CronJobController.ConcurrentCronJobSyncs
+			}},
+			New: constructor(cronjob.New),
+		},
+		{
+			Name: ttlafterfinished.Name, Aliases: []string{"ttl-after-finished"}, Account: "ttl-after-finished-controller",
+			About:   "deletes Jobs some time after their end",
+			Watches: []string{"jobs"}, Writes: []string{"jobs"},
+			Docs: "concepts/workloads/controllers/ttlafterfinished/",
+			Concurrency: Concurrency{Flag: "concurrent-ttl-after-finished-syncs", What: "ended Jobs", Default: 5, In: func(s *Settings) *int32 {
+				return &s.TTLAfterFinishedController.ConcurrentTTLSyncs
+			}},
+			New: constructor(ttlafterfinished.New),
+		},
+		{
+			Name: disruption.Name, Aliases: []string{"disruption"}, Account: "disruption-controller",
+			About:   "works out how many pods PodDisruptionBudgets let go",
+			Watches: []string{"poddisruptionbudgets", "pods", "replicationcontrollers", "replicasets", "deployments", "statefulsets"},
+			Writes:  []string{"poddisruptionbudgets/status", "pods/status"},
+			Docs:    "concepts/workloads/pods/disruptions/",
+			New:     constructor(disruption.New),
+		},
+	}
+}
+
+// networkControllers list who is behind a Service.
+func networkControllers() []Descriptor {
+	return []Descriptor{
+		{
+			Name: endpointslice.Name, Aliases: []string{"endpointslice"}, Account: "endpointslice-controller",
+			About:   "writes the EndpointSlices of Services",
+			Watches: []string{"services", "pods", "nodes", "endpointslices"}, Writes: []string{"endpointslices"},
+			Docs: "concepts/services-networking/endpoint-slices/",
+			Concurrency: Concurrency{Flag: "concurrent-service-endpoint-syncs", What: "Services' slices", Default: 5, In: func(s *Settings) *int32 {
+				return &s.EndpointSliceController.ConcurrentServiceEndpointSyncs
+			}},
+			New: constructor(endpointslice.New),
+		},
+		{
+			Name: endpointslicemirroring.Name, Aliases: []string{"endpointslicemirroring"}, Account: "endpointslicemirroring-controller",
+			About:   "copies Endpoints that are written by hand into EndpointSlices",
+			Watches: []string{"endpoints", "services", "endpointslices"}, Writes: []string{"endpointslices"},
+			Docs: "concepts/services-networking/service/#mirroring",
+			Concurrency: Concurrency{Flag: "mirroring-concurrent-service-endpoint-syncs", What: "Endpoints", Default: 5, In: func(s *Settings) *int32 {
+				return &s.EndpointSliceMirroringController.MirroringConcurrentServiceEndpointSyncs
+			}},
+			New: constructor(endpointslicemirroring.New),
+		},
+		{
+			Name: endpoints.Name, Aliases: []string{"endpoint"}, Account: "endpoint-controller",
+			About:   "writes the Endpoints of Services",
+			Watches: []string{"services", "pods", "endpoints"}, Writes: []string{"endpoints"},
+			Docs: "concepts/services-networking/service/#endpoints",
+			Concurrency: Concurrency{Flag: "concurrent-endpoint-syncs", What: "Services", Default: 5, In: func(s *Settings) *int32 {
+				return &s.EndpointController.ConcurrentEndpointSyncs
+			}},
+			New: constructor(endpoints.New),
+		},
+	}
+}
+
+// cleaningControllers remove what is not needed or does not work any more.
+func cleaningControllers() []Descriptor {
+	return []Descriptor{
+		{
+			Name: garbagecollector.Name, Aliases: []string{"garbagecollector"}, Account: "generic-garbage-collector",
+			About:   "deletes objects whose owners are gone",
+			Watches: []string{"every resource that can be deleted"}, Writes: []string{"every resource that can be deleted"},
+			Docs: "concepts/architecture/garbage-collection/",
+			Concurrency: Concurrency{Flag: "concurrent-gc-syncs", What: "objects", Default: 20, In: func(s *Settings) *int32 {
+				return &s.GarbageCollectorController.ConcurrentGCSyncs
+			}},
+			New: constructor(garbagecollector.New),
+		},
+		{
+			Name: nodelifecycle.Name, Aliases: []string{"nodelifecycle"}, Account: "node-controller",
+			About:   "taints nodes that are not heard of",
+			Watches: []string{"nodes", "leases", "pods"}, Writes: []string{"nodes", "nodes/status", "pods/status"},
+			Docs:  "concepts/architecture/nodes/#node-controller",
+			Flags: nodeLifecycleFlags, New: configured(nodelifecycle.NewWithOptions, nodeLifecycleOptions),
+		},
+		{
+			Name: tainteviction.Name, Account: "node-controller",
+			About:   "evicts pods from nodes whose taints they do not tolerate",
+			Watches: []string{"nodes", "pods"}, Writes: []string{"pods", "pods/status"},
+			Docs: "concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions",
+			New:  constructor(tainteviction.New),
+		},
+		{
+			Name: podgc.Name, Aliases: []string{"podgc"}, Account: "pod-garbage-collector",
+			About:   "deletes pods that have ended or whose node is gone",
+			Watches: []string{"pods", "nodes"}, Writes: []string{"pods", "pods/status"},
+			Docs:  "concepts/workloads/pods/pod-lifecycle/#pod-garbage-collection",
+			Flags: podGCFlags, New: configured(podgc.NewWithOptions, podGCOptions),
+		},
+	}
+}
