@@ -12,6 +12,7 @@ import (
 func clusterTrustBundleRow() *Resource {
 	return &Resource{
 		GroupVersionKind: certificatesv1.SchemeGroupVersion.WithKind("ClusterTrustBundle"),
+		StoredVersion:    "v1beta1",
 		Plural:           "clustertrustbundles",
 		New:              func() runtime.Object { return &certificatesv1.ClusterTrustBundle{} },
 		NewList:          func() runtime.Object { return &certificatesv1.ClusterTrustBundleList{} },

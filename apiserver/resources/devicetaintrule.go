@@ -13,6 +13,7 @@ func deviceTaintRuleRow() *Resource {
 	newRule := func() runtime.Object { return &resourcev1.DeviceTaintRule{} }
 	return &Resource{
 		GroupVersionKind: kind,
+		StoredVersion:    "v1beta2",
 		Plural:           "devicetaintrules",
 		New:              newRule,
 		NewList:          func() runtime.Object { return &resourcev1.DeviceTaintRuleList{} },

@@ -12,6 +12,7 @@ func podCertificateRequestRow() *Resource {
 	newRequest := func() runtime.Object { return &certificatesv1.PodCertificateRequest{} }
 	return &Resource{
 		GroupVersionKind: kind,
+		StoredVersion:    "v1beta1",
 		Plural:           "podcertificaterequests",
 		Namespaced:       true,
 		New:              newRequest,

@@ -32,16 +32,26 @@ type Resource struct {
 	// StoragePrefix is the path beneath /registry/ that upstream's apiserver keeps
 	// the objects under, such as "services/specs"; it defaults to Plural.
 	StoragePrefix string
+	// StoredVersion is the version that upstream still keeps objects as, so that the
+	// release before can read them; empty is Version. Version's protobuf must be a
+	// part of that version's.
+	StoredVersion string
 	// Stored is the form that objects are kept in; nil is protobuf, and JSON for a
 	// custom kind.
 	Stored *StoredForm
 	// Storage converts between this version and the one that is stored, when
 	// another row stores this kind (events.k8s.io/v1 over v1).
 	Storage *StorageConversion
+	// Computed says that nothing is stored: objects are made when they are asked for.
+	Computed bool
 	// Via says that nothing is stored under this resource: to create one is to
 	// create the subresource of another row's object of the same name ("bindings"
 	// is "pods/binding").
 	Via *Via
+	// Asked says that nothing is stored under this resource: to create one is to ask a
+	// question, whose answer comes back in it (the reviews). The handlers know the
+	// kind; NewList is nil.
+	Asked bool
 
 	New     func() runtime.Object
 	NewList func() runtime.Object
@@ -188,6 +198,9 @@ type Subresource struct {
 	// Proxied says that upstream serves the subresource by asking a node or a pod. The
 	// handlers know it by name; no func of the row says anything about it.
 	Proxied bool
+	// Asked says that to create the subresource is to ask for something that comes back
+	// in it (a token). The handlers know the kind.
+	Asked bool
 	// Budgeted says that Delete needs the consent of the PodDisruptionBudgets that
 	// select the parent, a Pod.
 	Budgeted bool

@@ -252,7 +252,11 @@ func (o *Objects) toBytes(obj runtime.Object) ([]byte, error) {
 	if o.row.Stored != nil {
 		return o.row.Stored.Encode(obj)
 	}
-	return codec.EncodeStored(o.row.GroupVersionKind, obj)
+	kind := o.row.GroupVersionKind
+	if o.row.StoredVersion != "" {
+		kind.Version = o.row.StoredVersion
+	}
+	return codec.EncodeStored(kind, obj)
 }
 
 func (o *Objects) fromBytes(data []byte, into runtime.Object) error {
