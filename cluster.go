@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -36,7 +38,7 @@ type Cluster struct {
 
 	client   kubernetes.Interface
 	kubelets *kubeletsim.Kubelet
-	manager  *manager.Manager
+	manager  atomic.Pointer[manager.Manager]
 	logs     logs
 	// makesAccounts says that a controller gives namespaces their service account.
 	makesAccounts bool
@@ -87,7 +89,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
-		Logs: &c.logs, Snapshots: c.snapshots, TokenKey: c.tokenKey,
+		Logs: &c.logs, Snapshots: c.snapshots, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
 		Metrics: &usage{clock: c.clock, usage: kubeletsim.Usage{Seed: c.opts.Seed}},
 	})
 	if err != nil {

@@ -38,6 +38,9 @@ func (s *Server) newHandler() http.Handler {
 	router.HandleFunc("/minikcm/v1/writes", s.serveWrites)
 	router.HandleFunc("/minikcm/v1/snapshot", s.serveSnapshot)
 	return s.filter(router)
+	if s.opts.Own != nil {
+		router.PathPrefix("/minikcm/v1/").Handler(s.opts.Own)
+	}
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {

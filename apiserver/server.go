@@ -50,6 +50,8 @@ type Options struct {
 }
 
 // DefaultVersion is the Kubernetes version whose API is served.
+	// Own serves what else is asked for below /minikcm/v1/; nil: nothing is there.
+	Own http.Handler
 const DefaultVersion = "v1.37.2"
 
 // Server is the apiserver.

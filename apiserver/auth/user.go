@@ -29,7 +29,9 @@ func Anonymous() *User {
 }
 
 // IsAnonymous reports whether the user showed no credentials.
-func (u *User) IsAnonymous() bool { return slices.Contains(u.Groups, GroupUnauthenticated) }
+func (u *User) IsAnonymous() bool {
+	return u.Name == UserAnonymous || slices.Contains(u.Groups, GroupUnauthenticated)
+}
 
 // FromCertificate reads a user from a verified client certificate: the common name
 // is the user's, the organisations are the groups (Kubernetes documentation,

@@ -1,0 +1,90 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+)
+
+// answerFunc answers what was asked by creating an object under which nothing is
+// stored. It may change asked, and calls admit when it has found nothing wrong with it.
+type answerFunc func(ctx context.Context, rq *request, asked runtime.Object, admit func() error) (runtime.Object, error)
+
+// newAnswers is the table of those kinds.
+func (s *Server) newAnswers() map[schema.GroupVersionKind]answerFunc {
+	authentication, authorization := authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion
+	return map[schema.GroupVersionKind]answerFunc{
+		authentication.WithKind("TokenRequest"):            answers(requestToken),
+		authentication.WithKind("TokenReview"):             answers(reviewToken),
+		authentication.WithKind("SelfSubjectReview"):       answers(reviewSelf),
+		authorization.WithKind("SubjectAccessReview"):      answers(reviewAccess),
+		authorization.WithKind("LocalSubjectAccessReview"): answers(reviewLocalAccess),
+		authorization.WithKind("SelfSubjectAccessReview"):  answers(reviewSelfAccess),
+		authorization.WithKind("SelfSubjectRulesReview"):   answers(reviewSelfRules),
+	}
+}
+
+// answers gives a function of one type the table's.
+func answers[T runtime.Object](answer func(ctx context.Context, rq *request, asked T, admit func() error) (T, error)) answerFunc {
+	return func(ctx context.Context, rq *request, asked runtime.Object, admit func() error) (runtime.Object, error) {
+		typed, ok := asked.(T)
+		if !ok {
+			return nil, errNotFoundPath()
+		}
+		return answer(ctx, rq, typed, admit)
+	}
+}
+
+// serveAnswer serves POST on what is not stored.
+func serveAnswer(ctx context.Context, rq *request) error {
+	opts, err := rq.createOptions()
+	if err != nil {
+		return err
+	}
+	data, err := rq.body()
+	if err != nil {
+		return err
+	}
+	newObject := rq.row.New
+	if rq.sub != nil {
+		newObject = rq.sub.New
+	}
+	asked, err := rq.decode(data, rq.kind(), newObject(), opts.FieldValidation)
+	if err != nil {
+		return err
+	}
+	m, err := meta.Accessor(asked)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if err := rq.checkNamespace(asked); err != nil {
+		return err
+	}
+	if rq.sub == nil { // beneath an object, it is that object's
+		m.SetUID("")
+	}
+	m.SetCreationTimestamp(metav1.Time{})
+	m.SetDeletionTimestamp(nil)
+	answer, found := rq.server.answers[rq.kind()]
+	if !found {
+		return errNotFoundPath()
+	}
+	attributes := rq.attributes(admission.Create, asked, nil, isDryRun(opts.DryRun))
+	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
+		return err
+	}
+	answered, err := answer(ctx, rq, asked, func() error { return rq.server.admission.Check(ctx, attributes) })
+	if err != nil {
+		return err
+	}
+	return rq.writeResult(http.StatusCreated, answered)
+}

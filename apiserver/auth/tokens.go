@@ -1,0 +1,248 @@
+package auth
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// DefaultIssuer issues bound tokens, and is their audience unless another is asked
+// for; it is the one of kubeadm's clusters.
+const DefaultIssuer = "https://kubernetes.default.svc.cluster.local"
+
+// leeway is by how much clocks may differ, and for how long something that is being
+// deleted still vouches for its tokens, as upstream.
+const leeway = time.Minute
+
+// InvalidSinceLabel marks a secret whose token is no longer accepted.
+const InvalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"
+
+// ErrNotAToken says that a bearer token is none of the cluster's.
+var ErrNotAToken = errors.New("invalid bearer token")
+
+var errInvalidated = errors.New("service account token has been invalidated")
+
+// Objects finds what tokens are bound to. An error says that it is not there.
+type Objects interface {
+	ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
+	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
+	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
+	Node(ctx context.Context, name string) (*corev1.Node, error)
+}
+
+// Tokens issues and checks the tokens of service accounts. A token is good as long as
+// its account, and what else it is bound to, exist, and its time has not run out on
+// the cluster's clock.
+type Tokens struct {
+	Key     *TokenKey
+	Objects Objects
+	Clock   clock.Clock
+	// NewID makes the ID of a token.
+	NewID func(account *corev1.ServiceAccount) string
+}
+
+// Audiences are those of the apiserver itself.
+func (t *Tokens) Audiences() []string { return []string{DefaultIssuer} }
+
+// Issue makes a bound token.
+func (t *Tokens) Issue(b *Binding, audiences []string, lifetime, warnAfter time.Duration) (string, error) {
+	claims := b.claims(t.NewID(b.Account), audiences, t.Clock.Now(), lifetime, warnAfter)
+	claims.Issuer = DefaultIssuer
+	return t.sign(claims)
+}
+
+// IssueLegacy makes the token that a secret of type kubernetes.io/service-account-token
+// holds: it is good as long as the secret holds it.
+func (k *TokenKey) IssueLegacy(account *corev1.ServiceAccount, secret string) (string, error) {
+	return k.sign(&Claims{
+		RegisteredClaims: jwt.RegisteredClaims{Issuer: LegacyIssuer, Subject: AccountName(account.Namespace, account.Name)},
+		LegacyNamespace:  account.Namespace, LegacyAccount: account.Name, LegacyUID: string(account.UID), LegacySecret: secret,
+	})
+}
+
+func (t *Tokens) sign(claims *Claims) (string, error) { return t.Key.sign(claims) }
+
+func (k *TokenKey) sign(claims *Claims) (string, error) {
+	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
+	token.Header = map[string]any{"alg": token.Method.Alg(), "kid": k.id}
+	signed, err := token.SignedString(k.key)
+	if err != nil {
+		return "", fmt.Errorf("signing the token of %s: %w", claims.Subject, err)
+	}
+	return signed, nil
+}
+
+// Verified is a token that is good.
+type Verified struct {
+	User *User
+	// Audiences are those asked for that the token is meant for.
+	Audiences []string
+	// Warning, if not empty, is for whoever uses the token.
+	Warning string
+	// Secret holds a legacy token, or is nil.
+	Secret *corev1.Secret
+}
+
+// Verify checks a token, of which one of audiences must be meant; none are those of the
+// apiserver itself. The error says why it is refused, in upstream's words.
+func (t *Tokens) Verify(ctx context.Context, token string, audiences []string) (*Verified, error) {
+	claims, err := t.Key.parse(token)
+	if err != nil {
+		return nil, err
+	}
+	meant := []string(claims.Audience)
+	if len(meant) == 0 { // those from secrets name none
+		meant = t.Audiences()
+	}
+	if len(audiences) == 0 {
+		audiences = t.Audiences()
+	}
+	both := slices.DeleteFunc(slices.Clone(meant), func(a string) bool { return !slices.Contains(audiences, a) })
+	if len(both) == 0 {
+		return nil, fmt.Errorf("token audiences %q is invalid for the target audiences %q", meant, audiences)
+	}
+	verified := &Verified{Audiences: both}
+	if claims.Issuer == LegacyIssuer {
+		return verified, t.verifyLegacy(ctx, token, claims, verified)
+	}
+	if err := t.verifyBound(ctx, claims); err != nil {
+		return nil, err
+	}
+	verified.User = claims.boundUser()
+	return verified, nil
+}
+
+// parse checks who signed a token, and nothing else.
+func (k *TokenKey) parse(token string) (*Claims, error) {
+	if !looksLikeToken(token) {
+		return nil, ErrNotAToken
+	}
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodES256.Alg()}), jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
+	claims := &Claims{}
+	if _, _, err := parser.ParseUnverified(token, claims); err != nil || (claims.Issuer != DefaultIssuer && claims.Issuer != LegacyIssuer) {
+		return nil, ErrNotAToken
+	}
+	claims = &Claims{}
+	_, err := parser.ParseWithClaims(token, claims, func(parsed *jwt.Token) (any, error) {
+		if id, named := parsed.Header["kid"]; named && id != k.id {
+			return nil, errors.New("no keys found")
+		}
+		return k.key.Public(), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("invalid signature, %w", err)
+	}
+	return claims, nil
+}
+
+func (t *Tokens) verifyBound(ctx context.Context, c *Claims) error {
+	now := t.Clock.Now()
+	if c.Bound == nil {
+		return ErrNotAToken
+	}
+	switch {
+	case c.ExpiresAt == nil || now.Add(-leeway).After(c.ExpiresAt.Time):
+		return errors.New("service account token has expired")
+	case c.NotBefore != nil && now.Add(leeway).Before(c.NotBefore.Time):
+		return errors.New("service account token is not valid yet")
+	case c.IssuedAt != nil && now.Add(leeway).Before(c.IssuedAt.Time):
+		return errors.New("service account token is issued in the future")
+	}
+	since := now.Add(-leeway)
+	b := c.Bound
+	account, err := t.Objects.ServiceAccount(ctx, b.Namespace, b.Account.Name)
+	switch {
+	case err != nil:
+		return err
+	case string(account.UID) != b.Account.UID:
+		return fmt.Errorf("service account UID (%s) does not match claim (%s)", account.UID, b.Account.UID)
+	case goneSince(account, since):
+		return fmt.Errorf("service account %s/%s has been deleted", b.Namespace, b.Account.Name)
+	}
+	if b.Secret != nil {
+		secret, err := t.Objects.Secret(ctx, b.Namespace, b.Secret.Name)
+		if err := stillThere("secret", "service account secret", secret, err, b.Secret, since); err != nil {
+			return err
+		}
+	}
+	switch {
+	case b.Pod != nil: // what node it is on is told, and not asked again
+		pod, err := t.Objects.Pod(ctx, b.Namespace, b.Pod.Name)
+		return stillThere("pod", "service account pod", pod, err, b.Pod, since)
+	case b.Node != nil:
+		node, err := t.Objects.Node(ctx, b.Node.Name)
+		return stillThere("node", "service account node", node, err, b.Node, since)
+	}
+	return nil
+}
+
+// stillThere checks one of the objects that a token is bound to; err is why it was not
+// found.
+func stillThere(kind, what string, found metav1.Object, err error, claim *ObjectClaim, since time.Time) error {
+	switch {
+	case err != nil:
+		return errInvalidated
+	case string(found.GetUID()) != claim.UID:
+		return fmt.Errorf("%s UID (%s) does not match %s ref claim (%s)", kind, found.GetUID(), what, claim.UID)
+	case goneSince(found, since):
+		return errInvalidated
+	}
+	return nil
+}
+
+// goneSince reports whether obj ought to have gone before a time.
+func goneSince(obj metav1.Object, since time.Time) bool {
+	deleted := obj.GetDeletionTimestamp()
+	return deleted != nil && deleted.Time.Before(since)
+}
+
+// verifyLegacy checks a token from a secret against the secret.
+func (t *Tokens) verifyLegacy(ctx context.Context, token string, c *Claims, v *Verified) error {
+	for _, claim := range []struct{ name, value string }{
+		{"sub", c.Subject}, {"namespace", c.LegacyNamespace}, {"secretName", c.LegacySecret},
+		{"serviceAccountName", c.LegacyAccount}, {"serviceAccountUID", c.LegacyUID},
+	} {
+		if claim.value == "" {
+			return fmt.Errorf("%s claim is missing", claim.name)
+		}
+	}
+	if namespace, name, err := serviceaccount.SplitUsername(c.Subject); err != nil || namespace != c.LegacyNamespace || name != c.LegacyAccount {
+		return errors.New("sub claim is invalid")
+	}
+	secret, err := t.Objects.Secret(ctx, c.LegacyNamespace, c.LegacySecret)
+	if err != nil || secret.DeletionTimestamp != nil {
+		return errors.New("Token has been invalidated") //nolint:staticcheck // clients see upstream's text
+	}
+	if subtle.ConstantTimeCompare(secret.Data[corev1.ServiceAccountTokenKey], []byte(token)) == 0 {
+		return errors.New("Token does not match server's copy") //nolint:staticcheck // as above
+	}
+	account, err := t.Objects.ServiceAccount(ctx, c.LegacyNamespace, c.LegacyAccount)
+	switch {
+	case err != nil:
+		return err
+	case account.DeletionTimestamp != nil:
+		return fmt.Errorf("ServiceAccount %s/%s has been deleted", c.LegacyNamespace, c.LegacyAccount)
+	case string(account.UID) != c.LegacyUID:
+		return fmt.Errorf("ServiceAccount UID (%s) does not match claim (%s)", account.UID, c.LegacyUID)
+	}
+	v.Secret = secret
+	if secret.Labels[InvalidSinceLabel] != "" {
+		return fmt.Errorf("the token in secret %s/%s for service account %s/%s has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '%s' label from the secret to temporarily allow use of this token",
+			secret.Namespace, secret.Name, c.LegacyNamespace, c.LegacyAccount, InvalidSinceLabel)
+	}
+	if slices.ContainsFunc(account.Secrets, func(ref corev1.ObjectReference) bool { return ref.Name == secret.Name }) {
+		v.Warning = "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens."
+	}
+	v.User = &User{Name: c.Subject, UID: c.LegacyUID, Groups: append(AccountGroups(c.LegacyNamespace), GroupAuthenticated)}
+	return nil
+}

@@ -1,0 +1,169 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+)
+
+// admit says who makes a request, and whom as. What is no resource is authorized here;
+// a resource is by serveResource, which has read the path.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*auth.User, error) {
+	user, err := s.authenticate(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if auth.WantsImpersonation(r.Header) {
+		if user, err = s.impersonate(r, user); err != nil {
+			return nil, err
+		}
+	}
+	if isResourcePath(r.URL.EscapedPath()) {
+		return user, nil
+	}
+	return user, s.authorizePath(r, user)
+}
+
+// authenticate asks in upstream's order: the in-memory transport has told already, a
+// connection tells by its client certificate, a request by a token.
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*auth.User, error) {
+	if user := auth.FromContext(r.Context()); user != nil {
+		return user, nil
+	}
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && len(r.TLS.VerifiedChains[0]) > 0 {
+		return auth.FromCertificate(r.TLS.VerifiedChains[0][0]), nil
+	}
+	token, warning := auth.Bearer(r.Header)
+	if warning != "" {
+		addWarning(w, warning)
+	}
+	if token == "" {
+		return auth.Anonymous(), nil
+	}
+	verified, err := s.tokens.Verify(r.Context(), token, nil)
+	if verified != nil && verified.Secret != nil {
+		s.noteUse(r.Context(), verified.Secret)
+	}
+	if err != nil {
+		s.opts.Logger.V(1).Info("Unable to authenticate the request", "err", err)
+		return nil, unauthorized()
+	}
+	if verified.Warning != "" {
+		addWarning(w, verified.Warning)
+	}
+	return verified.User, nil
+}
+
+// unauthorized does not say why: who shows a bad token learns nothing from it.
+func unauthorized() error {
+	err := apierrors.NewUnauthorized("Unauthorized")
+	err.ErrStatus.Details = nil
+	return err
+}
+
+// impersonate returns whom a request acts as, if its user may.
+func (s *Server) impersonate(r *http.Request, user *auth.User) (*auth.User, error) {
+	wanted, err := auth.ReadImpersonation(r.Header)
+	if err != nil || wanted == nil {
+		return user, err
+	}
+	return auth.Impersonate(r.Context(), s.opts.Authorizer, attributesOf(r, user), wanted)
+}
+
+// authorize decides about a request for what is beneath a group and version. known
+// says that its path has the form of a resource's.
+func (s *Server) authorize(r *http.Request, user *auth.User, gv schema.GroupVersion, info RequestInfo, known bool) error {
+	if !known {
+		return s.authorizePath(r, user)
+	}
+	return s.decide(r.Context(), resourceAttributes(user, gv, info))
+}
+
+func (s *Server) authorizePath(r *http.Request, user *auth.User) error {
+	return s.decide(r.Context(), pathAttributes(r, user))
+}
+
+func (s *Server) decide(ctx context.Context, a auth.Attributes) error {
+	decision, reason, err := s.opts.Authorizer.Authorize(ctx, a)
+	if decision == auth.Allow {
+		return nil
+	}
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return auth.Forbidden(a, reason)
+}
+
+func resourceAttributes(user *auth.User, gv schema.GroupVersion, info RequestInfo) auth.Attributes {
+	a := auth.Attributes{
+		User: user, Verb: info.Verb, Resource: true, Group: gv.Group, Version: gv.Version,
+		Plural: info.GVR.Resource, Subresource: info.Subresource, Namespace: info.Namespace, Name: info.Name,
+	}
+	if a.Plural == "namespaces" { // which is in itself
+		a.Namespace = a.Name
+	}
+	return a
+}
+
+func pathAttributes(r *http.Request, user *auth.User) auth.Attributes {
+	return auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: r.URL.Path}
+}
+
+// attributesOf reads the whole of a request; the hot path does so in parts.
+func attributesOf(r *http.Request, user *auth.User) auth.Attributes {
+	gv, rest, ok := splitResourcePath(r.URL.EscapedPath())
+	if !ok {
+		return pathAttributes(r, user)
+	}
+	info, ok := parseResourcePath(gv, r.Method, rest, r.URL.Query())
+	if !ok {
+		return pathAttributes(r, user)
+	}
+	return resourceAttributes(user, gv, info)
+}
+
+// isResourcePath reports whether a path, escaped as it came, is beneath a group and
+// version: the router has the same two patterns.
+func isResourcePath(path string) bool {
+	_, _, ok := splitResourcePath(path)
+	return ok
+}
+
+func splitResourcePath(path string) (gv schema.GroupVersion, rest string, ok bool) {
+	if tail, found := strings.CutPrefix(path, "/apis/"); found {
+		gv.Group, path, ok = strings.Cut(tail, "/")
+		ok = ok && gv.Group != ""
+	} else {
+		path, ok = strings.CutPrefix(path, "/api/")
+	}
+	if !ok {
+		return schema.GroupVersion{}, "", false
+	}
+	gv.Version, rest, ok = strings.Cut(path, "/")
+	return gv, rest, ok && gv.Version != "" && rest != ""
+}
+
+// tokenObjects finds what tokens are bound to.
+type tokenObjects struct{ server *Server }
+
+func (o tokenObjects) ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
+	return lookup[*corev1.ServiceAccount](ctx, o.server.storedCore("serviceaccounts"), namespace, name)
+}
+
+func (o tokenObjects) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	return lookup[*corev1.Pod](ctx, o.server.storedCore("pods"), namespace, name)
+}
+
+func (o tokenObjects) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	return lookup[*corev1.Secret](ctx, o.server.storedCore("secrets"), namespace, name)
+}
+
+func (o tokenObjects) Node(ctx context.Context, name string) (*corev1.Node, error) {
+	return lookup[*corev1.Node](ctx, o.server.storedCore("nodes"), "", name)
+}

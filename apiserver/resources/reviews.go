@@ -1,0 +1,27 @@
+package resources
+
+import (
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// reviewRows are the questions that a client can ask about users and permissions.
+func reviewRows() []*Resource {
+	authentication, authorization := authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion
+	local := reviewRow(authorization.WithKind("LocalSubjectAccessReview"), "localsubjectaccessreviews", func() runtime.Object { return &authorizationv1.LocalSubjectAccessReview{} })
+	local.Namespaced = true
+	return []*Resource{
+		reviewRow(authentication.WithKind("SelfSubjectReview"), "selfsubjectreviews", func() runtime.Object { return &authenticationv1.SelfSubjectReview{} }),
+		reviewRow(authentication.WithKind("TokenReview"), "tokenreviews", func() runtime.Object { return &authenticationv1.TokenReview{} }),
+		local,
+		reviewRow(authorization.WithKind("SelfSubjectAccessReview"), "selfsubjectaccessreviews", func() runtime.Object { return &authorizationv1.SelfSubjectAccessReview{} }),
+		reviewRow(authorization.WithKind("SelfSubjectRulesReview"), "selfsubjectrulesreviews", func() runtime.Object { return &authorizationv1.SelfSubjectRulesReview{} }),
+		reviewRow(authorization.WithKind("SubjectAccessReview"), "subjectaccessreviews", func() runtime.Object { return &authorizationv1.SubjectAccessReview{} }),
+	}
+}
+
+func reviewRow(kind schema.GroupVersionKind, plural string, make func() runtime.Object) *Resource {
+	return &Resource{GroupVersionKind: kind, Plural: plural, Verbs: []string{"create"}, Asked: true, New: make}
+}

@@ -1,0 +1,164 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+)
+
+const (
+	defaultTokenSeconds = 60 * 60
+	minTokenSeconds     = 10 * 60
+	maxTokenSeconds     = 1 << 32
+	// A pod's projected token is asked for with warnTokenSeconds, and lives on for
+	// extendedTokenSeconds so that clients which never read it again keep working (KEP-2799).
+	warnTokenSeconds     = 60*60 + 7
+	extendedTokenSeconds = 365 * 24 * 60 * 60
+)
+
+// requestToken serves serviceaccounts/token (Kubernetes API reference, "TokenRequest").
+func requestToken(ctx context.Context, rq *request, asked *authenticationv1.TokenRequest, admit func() error) (*authenticationv1.TokenRequest, error) {
+	kind := rq.kind().GroupKind()
+	if asked.Name != "" && asked.Name != rq.Name {
+		return nil, apierrors.NewInvalid(kind, rq.Name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "name"), asked.Name, "must match the service account name if specified"),
+		})
+	}
+	account, err := storedAs[*corev1.ServiceAccount](ctx, rq.server, "serviceaccounts", rq.Namespace, rq.Name)
+	if err != nil {
+		return nil, err
+	}
+	if asked.UID != "" && asked.UID != account.UID {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, rq.Name,
+			fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", asked.UID, account.UID))
+	}
+	now := rq.server.now()
+	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp = account.Name, account.Namespace, account.UID, now
+	asked.Status = authenticationv1.TokenRequestStatus{}
+	if len(asked.Spec.Audiences) == 0 {
+		asked.Spec.Audiences = rq.server.tokens.Audiences()
+	}
+	if asked.Spec.ExpirationSeconds == nil {
+		asked.Spec.ExpirationSeconds = ptr.To[int64](defaultTokenSeconds)
+	}
+	if errs := validateTokenRequest(asked); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(kind, "", errs)
+	}
+	if err := admit(); err != nil {
+		return nil, err
+	}
+	binding := &auth.Binding{Account: account}
+	if asked.Spec.BoundObjectRef != nil {
+		if err := rq.bindToken(ctx, binding, asked.Spec.BoundObjectRef); err != nil {
+			return nil, err
+		}
+	}
+	seconds, warnAfter := *asked.Spec.ExpirationSeconds, int64(0)
+	if binding.Pod != nil && seconds == warnTokenSeconds && rq.isOwnAudience(asked.Spec.Audiences) {
+		seconds, warnAfter = extendedTokenSeconds, seconds
+	}
+	token, err := rq.server.tokens.Issue(binding, asked.Spec.Audiences, inSeconds(seconds), inSeconds(warnAfter))
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("failed to generate token: %w", err))
+	}
+	asked.Status.Token = token
+	asked.Status.ExpirationTimestamp = metav1.NewTime(now.Add(inSeconds(*asked.Spec.ExpirationSeconds)))
+	return asked, nil
+}
+
+func inSeconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+func (rq *request) isOwnAudience(audiences []string) bool {
+	own := rq.server.tokens.Audiences()
+	return !slices.ContainsFunc(audiences, func(a string) bool { return !slices.Contains(own, a) })
+}
+
+func validateTokenRequest(asked *authenticationv1.TokenRequest) field.ErrorList {
+	path, seconds := field.NewPath("spec", "expirationSeconds"), *asked.Spec.ExpirationSeconds
+	switch {
+	case seconds < minTokenSeconds:
+		return field.ErrorList{field.Invalid(path, seconds, "may not specify a duration less than 10 minutes")}
+	case seconds > maxTokenSeconds:
+		return field.ErrorList{field.Invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")}
+	}
+	return nil
+}
+
+// bindToken finds the object with which a token shall end.
+func (rq *request) bindToken(ctx context.Context, b *auth.Binding, ref *authenticationv1.BoundObjectReference) error {
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	var uid types.UID
+	var err error
+	switch kind.GroupKind() {
+	case schema.GroupKind{Kind: "Pod"}:
+		if b.Pod, b.Node, err = rq.podToBind(ctx, ref.Name); err == nil {
+			uid = b.Pod.UID
+		}
+	case schema.GroupKind{Kind: "Secret"}:
+		if b.Secret, err = storedAs[*corev1.Secret](ctx, rq.server, "secrets", rq.Namespace, ref.Name); err == nil {
+			uid = b.Secret.UID
+		}
+	case schema.GroupKind{Kind: "Node"}:
+		if b.Node, err = storedAs[*corev1.Node](ctx, rq.server, "nodes", "", ref.Name); err == nil {
+			uid = b.Node.UID
+		}
+	default:
+		return apierrors.NewBadRequest("cannot bind token to object of type " + kind.String())
+	}
+	if err != nil {
+		return err
+	}
+	if ref.UID != "" && ref.UID != uid {
+		return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, ref.Name,
+			fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", ref.UID))
+	}
+	return nil
+}
+
+// podToBind returns a pod of the request's service account, and its node if it has one:
+// of a node that is not there, the name alone.
+func (rq *request) podToBind(ctx context.Context, name string) (*corev1.Pod, *corev1.Node, error) {
+	pod, err := storedAs[*corev1.Pod](ctx, rq.server, "pods", rq.Namespace, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if pod.Spec.ServiceAccountName != rq.Name {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", rq.Name))
+	}
+	if pod.Spec.NodeName == "" {
+		return pod, nil, nil
+	}
+	node, err := storedAs[*corev1.Node](ctx, rq.server, "nodes", "", pod.Spec.NodeName)
+	if apierrors.IsNotFound(err) {
+		node, err = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}, nil
+	}
+	return pod, node, err
+}
+
+// storedAs reads an object of the core group as it is in the store.
+func storedAs[T runtime.Object](ctx context.Context, s *Server, plural, namespace, name string) (T, error) {
+	var none T
+	objects := s.storedCore(plural)
+	obj, err := objects.Get(ctx, objects.Key(namespace, name), name)
+	if err != nil {
+		return none, err
+	}
+	typed, ok := obj.(T)
+	if !ok {
+		return none, apierrors.NewNotFound(corev1.Resource(plural), name)
+	}
+	return typed, nil
+}

@@ -1,0 +1,87 @@
+package apiserver
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/mux"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+// newTokens issues and checks tokens with the key of the options.
+func (s *Server) newTokens() (*auth.Tokens, error) {
+	key := s.opts.TokenKey
+	if key == nil {
+		var err error
+		if key, err = auth.NewTokenKey(); err != nil {
+			return nil, err
+		}
+	}
+	return &auth.Tokens{
+		Key: key, Clock: s.opts.Clock, Objects: tokenObjects{s},
+		NewID: func(account *corev1.ServiceAccount) string {
+			return string(s.chance.For("tokens", account.Namespace, account.Name).UID())
+		},
+	}, nil
+}
+
+func (s *Server) storedCore(plural string) *storage.Objects {
+	return s.stored[corev1.SchemeGroupVersion.WithResource(plural)]
+}
+
+// routeTokenDiscovery serves what others need to check tokens.
+func (s *Server) routeTokenDiscovery(router *mux.Router) {
+	serve := func(contentType string, document func(r *http.Request) ([]byte, error)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			data, err := document(r)
+			if err != nil {
+				writeError(w, r, err)
+				return
+			}
+			w.Header().Set("Cache-Control", "public, max-age=3600")
+			w.Header().Set("Content-Type", contentType)
+			_, _ = w.Write(data)
+		}
+	}
+	router.HandleFunc(auth.ConfigurationPath, serve("application/json", func(r *http.Request) ([]byte, error) {
+		return s.tokens.Key.Configuration(r.Host)
+	})).Methods(http.MethodGet, http.MethodHead)
+	router.HandleFunc(auth.KeySetPath, serve("application/jwk-set+json", func(*http.Request) ([]byte, error) {
+		return s.tokens.Key.KeySet()
+	})).Methods(http.MethodGet, http.MethodHead)
+}
+
+// lastUsedLabel tells, to the day, when a secret's token was last used (KEP-2799).
+const lastUsedLabel = "kubernetes.io/legacy-token-last-used"
+
+// noteUse keeps the day on which a secret's token was used. Nobody waits for it to
+// succeed: the next use tries again.
+func (s *Server) noteUse(ctx context.Context, secret *corev1.Secret) {
+	now := s.opts.Clock.Now().UTC()
+	today, tomorrow := now.Format(time.DateOnly), now.AddDate(0, 0, 1).Format(time.DateOnly)
+	if used := secret.Labels[lastUsedLabel]; used == today || used == tomorrow {
+		return
+	}
+	secrets := s.storedCore("secrets")
+	change := func(stored runtime.Object) (runtime.Object, error) {
+		updated, ok := stored.DeepCopyObject().(*corev1.Secret)
+		if !ok || updated.UID != secret.UID {
+			return stored, nil
+		}
+		updated.Labels = maps.Clone(updated.Labels)
+		if updated.Labels == nil {
+			updated.Labels = map[string]string{}
+		}
+		updated.Labels[lastUsedLabel] = today
+		return updated, nil
+	}
+	if _, err := secrets.Update(ctx, secrets.Key(secret.Namespace, secret.Name), secret.Name, change, storage.UpdateOptions{}); err != nil {
+		s.opts.Logger.Error(err, "Noting the use of a secret's token", "namespace", secret.Namespace, "secret", secret.Name)
+	}
+}
