@@ -42,9 +42,11 @@ func (c *Cluster) startParts(rootCA []byte) error {
 		return err
 	}
 	c.makesAccounts = slices.Contains(selected, serviceaccount.Name)
-	if c.manager, err = manager.New(e, manager.Options{Selected: selected}); err != nil {
+	m, err := manager.New(e, manager.Options{Selected: selected})
+	if err != nil {
 		return err
 	}
+	c.manager.Store(m)
 	var parts []part
 	if !c.opts.NoScheduler {
 		s, err := scheduler.New(ctx, c.envOf(e, "system:kube-scheduler"))
@@ -58,7 +60,7 @@ func (c *Cluster) startParts(rootCA []byte) error {
 	}
 	c.logs.kubelets.Store(c.kubelets)
 	// The manager comes last: it starts the informers that all use, and the recorder.
-	parts = append(parts, part{"kubelets", c.kubelets.Run}, part{"controller manager", c.manager.Run})
+	parts = append(parts, part{"kubelets", c.kubelets.Run}, part{"controller manager", m.Run})
 	// Until the kubelets know their nodes, nothing that must be done is in flight:
 	// time must not pass meanwhile.
 	c.ledger.Begin(clock.Action, 1)
