@@ -69,3 +69,34 @@ func createAuthority(dataDir string) (*auth.Authority, error) {
 	}
 	return authority, nil
 }
+
+// tokenKey returns the key that signs service accounts' tokens: the one in the data
+// directory, which is made if it is not there, or else a new one.
+func tokenKey(dataDir string) (*auth.TokenKey, error) {
+	if dataDir == "" {
+		return auth.NewTokenKey()
+	}
+	path := filepath.Join(dataDir, "pki", "sa.key")
+	data, err := os.ReadFile(path)
+	if err == nil {
+		key, err := auth.LoadTokenKey(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s cannot be used (without it, a new key is made): %w", path, err)
+		}
+		return key, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the key of service account tokens: %w", err)
+	}
+	key, err := auth.NewTokenKey()
+	if err != nil {
+		return nil, err
+	}
+	if data, err = key.PEM(); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return nil, fmt.Errorf("writing the key of service account tokens: %w", err)
+	}
+	return key, nil
+}

@@ -196,7 +196,7 @@ func subresourceKind(row *resources.Resource, sub *resources.Subresource) schema
 // storageVersionHash names the version that is stored, in a form that clients only
 // compare (API docs of APIResource).
 func storageVersionHash(row *resources.Resource) string {
-	if row.Via != nil {
+	if row.Via != nil || row.Computed || row.Asked {
 		return ""
 	}
 	kind := row.GroupVersionKind

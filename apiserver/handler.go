@@ -35,12 +35,13 @@ func (s *Server) newHandler() http.Handler {
 	s.routeHealth(router)
 	router.PathPrefix("/openapi/").HandlerFunc(s.serveOpenAPI)
 	router.Handle("/metrics", s.metrics.handler())
+	s.routeTokenDiscovery(router)
 	router.HandleFunc("/minikcm/v1/writes", s.serveWrites)
 	router.HandleFunc("/minikcm/v1/snapshot", s.serveSnapshot)
-	return s.filter(router)
 	if s.opts.Own != nil {
 		router.PathPrefix("/minikcm/v1/").Handler(s.opts.Own)
 	}
+	return s.filter(router)
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
@@ -59,9 +60,9 @@ func (s *Server) filter(next http.Handler) http.Handler {
 		defer s.inFlight.leave()
 		s.setHeaders(w, r)
 		defer s.recoverPanic(w, r)
-		user := authenticate(r)
-		if !auth.Allowed(user, r.URL.Path) {
-			writeError(w, r, forbidden(user, r))
+		user, err := s.admit(w, r)
+		if err != nil {
+			writeError(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(auth.WithUser(r.Context(), user)))
@@ -88,24 +89,6 @@ func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	writeError(w, r, apierrors.NewInternalError(fmt.Errorf("panic serving %s %s", r.Method, r.URL.Path)))
 }
 
-// authenticate says who makes a request: the in-memory transport has told already,
-// a connection tells by its client certificate.
-func authenticate(r *http.Request) *auth.User {
-	if user := auth.FromContext(r.Context()); user != nil {
-		return user
-	}
-	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && len(r.TLS.VerifiedChains[0]) > 0 {
-		return auth.FromCertificate(r.TLS.VerifiedChains[0][0])
-	}
-	return auth.Anonymous()
-}
-
-func forbidden(user *auth.User, r *http.Request) error {
-	err := apierrors.NewForbidden(schema.GroupResource{}, "", nil)
-	err.ErrStatus.Message = fmt.Sprintf("forbidden: User %q cannot %s path %q", user.Name, verbOf(r.Method, true, false), r.URL.Path)
-	return err
-}
-
 // serveResource serves everything beneath a group and version.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	vars := mux.Vars(r)
@@ -113,10 +96,17 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	rq := &request{server: s, w: w, r: r, query: r.URL.Query(), user: auth.FromContext(r.Context())}
 	info, ok := parseResourcePath(gv, r.Method, vars["rest"], rq.query)
 	rq.RequestInfo = info
+	if err := s.authorize(r, rq.user, gv, info, ok); err != nil {
+		writeError(w, r, err)
+		return
+	}
 	if ok {
 		found := s.find(info.GVR, info.Verb == verbWatch)
 		defer found.leave()
 		rq.row, rq.objects = found.row, found.objects
+	}
+	if rq.row == nil && ok {
+		rq.row = s.valuesRow(gv)
 	}
 	if rq.row == nil {
 		s.noSuchResource(w, r, gv.Group)
@@ -145,6 +135,9 @@ func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group st
 
 // serve negotiates, finds the verb, and runs it.
 func (rq *request) serve() error {
+	if rq.row.Computed && namedByMetrics(rq.row.Group) {
+		return rq.serveValues()
+	}
 	if rq.Subresource != "" {
 		if rq.sub = rq.row.Subresource(rq.Subresource); rq.sub == nil {
 			return errNotFoundPath()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/record"
@@ -42,16 +43,25 @@ type Options struct {
 	MaxWatchTime time.Duration
 	// Logs knows what containers wrote; nil: nobody does.
 	Logs LogSource
+	// Containers reaches what runs in containers; nil: nobody does.
+	Containers Containers
+	// Metrics knows what is used; nil: there are no metrics APIs.
+	Metrics MetricsSource
 	// Snapshots writes down the store's state for GET /minikcm/v1/snapshot; nil:
 	// that is not there.
 	Snapshots store.Snapshotter
+	// Own serves what else is asked for below /minikcm/v1/; nil: nothing is there.
+	Own http.Handler
 	// KubeVersion is what /version says; empty is DefaultVersion.
 	KubeVersion string
+	// TokenKey signs the tokens of service accounts; nil is a new key, so that no
+	// earlier token is accepted.
+	TokenKey *auth.TokenKey
+	// Authorizer decides about every request; nil is auth.AlwaysAllow.
+	Authorizer auth.Authorizer
 }
 
 // DefaultVersion is the Kubernetes version whose API is served.
-	// Own serves what else is asked for below /minikcm/v1/; nil: nothing is there.
-	Own http.Handler
 const DefaultVersion = "v1.37.2"
 
 // Server is the apiserver.
@@ -74,6 +84,9 @@ type Server struct {
 	handler   http.Handler
 	compactor *compactor
 	expirer   *expirer
+	tokens    *auth.Tokens
+	// answers says how the kinds under which nothing is stored are served.
+	answers map[schema.GroupVersionKind]answerFunc
 
 	ready     atomic.Bool
 	requestID atomic.Uint64
@@ -96,7 +109,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s := &Server{
 		opts:    opts,
-		table:   opts.Resources.With(crd.Row(known)),
+		table:   withMetrics(opts.Resources, opts.Metrics).With(crd.Row(known)),
 		scheme:  known,
 		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
@@ -111,13 +124,17 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) //nolint:gosec // any bits will do
 	for _, row := range s.table.All() {
-		if row.Storage == nil && row.Via == nil {
+		if row.Storage == nil && row.Via == nil && !row.Computed && !row.Asked {
 			s.stored[row.GVR()] = storage.New(storage.Config{
 				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
 				Reserve: s.reserveFor(row),
 			})
 		}
 	}
+	if s.tokens, err = s.newTokens(); err != nil {
+		return nil, err
+	}
+	s.answers = s.newAnswers()
 	s.fields = newFieldManagers(s.scheme)
 	s.discovery = newDiscovery(func() *resources.Table { return s.current().table })
 	s.definitions = s.newDefinitions()
@@ -159,6 +176,9 @@ func setDefaults(opts *Options) {
 	}
 	if opts.KubeVersion == "" {
 		opts.KubeVersion = DefaultVersion
+	}
+	if opts.Authorizer == nil {
+		opts.Authorizer = auth.AlwaysAllow{}
 	}
 }
 

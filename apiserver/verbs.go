@@ -30,6 +30,9 @@ func (rq *request) findVerb() (verbFunc, error) {
 	if !slices.Contains(supported, rq.Verb) {
 		return nil, errMethodNotAllowed()
 	}
+	if rq.row.Computed {
+		return findComputed(rq.Verb)
+	}
 	switch rq.Verb {
 	case verbGet:
 		return serveGet, nil
@@ -43,6 +46,9 @@ func (rq *request) findVerb() (verbFunc, error) {
 		}
 		if rq.row.Via != nil {
 			return serveVia, nil
+		}
+		if rq.row.Asked {
+			return serveAnswer, nil
 		}
 		return serveCreate, nil
 	case verbUpdate:
@@ -103,6 +109,9 @@ func (rq *request) findSubresourceVerb() (verbFunc, error) {
 	}
 	if rq.sub.Proxied {
 		return rq.findProxied(), nil
+	}
+	if rq.sub.Asked {
+		return serveAnswer, nil
 	}
 	switch rq.Verb {
 	case verbGet:

@@ -14,7 +14,7 @@ import (
 // for it.
 func Builtin() *Table {
 	return NewTable(slices.Concat(
-		coreRows(), workloadRows(), networkRows(), storageRows(), authorizationRows(), admissionRows(), clusterRows(), deviceRows(),
+		coreRows(), workloadRows(), networkRows(), storageRows(), authorizationRows(), reviewRows(), admissionRows(), clusterRows(), deviceRows(),
 	)...)
 }
 

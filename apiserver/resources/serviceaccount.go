@@ -1,6 +1,7 @@
 package resources
 
 import (
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,5 +16,12 @@ func serviceAccountRow() *Resource {
 		New:              func() runtime.Object { return &corev1.ServiceAccount{} },
 		NewList:          func() runtime.Object { return &corev1.ServiceAccountList{} },
 		Strategy:         Strategy{NameCheck: validation.ValidateServiceAccountName},
+		Subresources: []Subresource{{
+			Name:             "token",
+			GroupVersionKind: authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"),
+			Verbs:            []string{"create"},
+			Asked:            true,
+			New:              func() runtime.Object { return &authenticationv1.TokenRequest{} },
+		}},
 	}
 }
