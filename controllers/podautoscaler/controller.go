@@ -1,0 +1,71 @@
+package podautoscaler
+
+import (
+	"context"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// Name is the controller's name, as upstream has it.
+const Name = "horizontal-pod-autoscaler-controller"
+
+// Controller keeps the size of autoscalers' targets.
+type Controller struct{ loop *loop.Loop }
+
+// New returns a controller with upstream's options that is not yet running.
+func New(ctx context.Context, e *env.Env) (*Controller, error) {
+	return NewWith(ctx, e, DefaultOptions())
+}
+
+// NewWith returns a controller that is not yet running.
+func NewWith(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
+	opts.complete()
+	client, config, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := newTargets(config)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := newReader(config, targets.mapper)
+	if err != nil {
+		return nil, err
+	}
+	autoscalers, pods := e.Informers.Autoscaling().V2().HorizontalPodAutoscalers(), e.Informers.Core().V1().Pods()
+	r := &reconciler{
+		opts: opts, clock: e.Clock, autoscalers: autoscalers.Lister(), pods: pods.Lister(), targets: targets, reader: reader,
+		executor: plan.Executor{
+			Kind:   autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
+			Writer: plan.NewWriter(client), Recorder: e.Recorder.For("horizontal-pod-autoscaler"),
+		},
+		known: map[types.NamespacedName]*remembered{},
+	}
+	loopOptions := e.Loop(Name, opts.Workers)
+	// Whatever happens, an autoscaler is looked at once every period.
+	loopOptions.BaseDelay, loopOptions.MaxDelay = opts.SyncPeriod, opts.SyncPeriod
+	l := loop.New(loopOptions, r)
+	l.Watch(autoscalers.Informer(), func(ev loop.Event) []types.NamespacedName {
+		if ev.Type == loop.Deleted {
+			return loop.Self(ev) // to forget it
+		}
+		l.AddAfter(loop.KeyOf(ev.Object), opts.SyncPeriod)
+		return nil
+	})
+	l.Watch(pods.Informer(), nobody)
+	return &Controller{loop: l}, nil
+}
+
+// nobody is woken: the loop only waits until what it reads is there.
+func nobody(loop.Event) []types.NamespacedName { return nil }
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
+
+// Stats returns what the controller's loop has done so far.
+func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
