@@ -209,8 +209,11 @@ func goneSince(obj metav1.Object, since time.Time) bool {
 // verifyLegacy checks a token from a secret against the secret.
 func (t *Tokens) verifyLegacy(ctx context.Context, token string, c *Claims, v *Verified) error {
 	for _, claim := range []struct{ name, value string }{
-		{"sub", c.Subject}, {"namespace", c.LegacyNamespace}, {"secretName", c.LegacySecret},
-		{"serviceAccountName", c.LegacyAccount}, {"serviceAccountUID", c.LegacyUID},
+		{"sub", c.Subject},
+		{"namespace", c.LegacyNamespace},
+		{"secretName", c.LegacySecret},
+		{"serviceAccountName", c.LegacyAccount},
+		{"serviceAccountUID", c.LegacyUID},
 	} {
 		if claim.value == "" {
 			return fmt.Errorf("%s claim is missing", claim.name)
