@@ -1,0 +1,223 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	custommetrics "k8s.io/metrics/pkg/apis/custom_metrics"
+	custommetricsv1beta1 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta1"
+	custommetricsv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
+	externalmetrics "k8s.io/metrics/pkg/apis/external_metrics"
+	externalmetricsv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/clock"
+)
+
+// namedByMetrics reports whether the paths of a group are not named by kinds but by the
+// objects that metrics are about, and by the metrics.
+func namedByMetrics(group string) bool {
+	return group == custommetrics.GroupName || group == externalmetrics.GroupName
+}
+
+// valuesRow is the one row of such a group and version; nil if it is not served.
+func (s *Server) valuesRow(gv schema.GroupVersion) *resources.Resource {
+	if !namedByMetrics(gv.Group) {
+		return nil
+	}
+	if rows := s.table.InVersion(gv); len(rows) > 0 {
+		return rows[0]
+	}
+	return nil
+}
+
+// serveValues serves GET on the values of a metric.
+func (rq *request) serveValues() error {
+	if rq.r.Method != http.MethodGet {
+		return errMethodNotAllowed()
+	}
+	target, ok := codec.Negotiate(rq.r.Header.Get("Accept"), nil)
+	if !ok {
+		return notAcceptable()
+	}
+	rq.target = target
+	rq.server.opts.Ledger.Begin(clock.Request, 1)
+	defer rq.server.opts.Ledger.End(clock.Request, 1)
+	ctx, cancel := context.WithTimeout(rq.r.Context(), requestTimeout)
+	defer cancel()
+	if rq.row.Group == externalmetrics.GroupName {
+		return rq.serveExternal(ctx)
+	}
+	return rq.serveCustom(ctx)
+}
+
+// serveExternal answers GET namespaces/NAMESPACE/METRIC: the series whose labels match.
+func (rq *request) serveExternal(ctx context.Context) error {
+	if rq.Namespace == "" || rq.Name != "" {
+		return errNotFoundPath()
+	}
+	selector, err := labels.Parse(rq.query.Get("labelSelector"))
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	series, err := rq.server.opts.Metrics.ExternalMetrics(ctx, metricsWorld{rq.server}, rq.Namespace, rq.GVR.Resource)
+	if err != nil {
+		return err
+	}
+	list := &externalmetricsv1beta1.ExternalMetricValueList{Items: []externalmetricsv1beta1.ExternalMetricValue{}}
+	for i := range series {
+		if selector.Matches(labels.Set(series[i].MetricLabels)) {
+			list.Items = append(list.Items, series[i])
+		}
+	}
+	return rq.writeObject(http.StatusOK, rq.row.GroupVersionKind, list)
+}
+
+// metricOf is what a request for a custom metric is about.
+type metricOf struct {
+	resource     schema.GroupResource
+	name, metric string
+}
+
+// described reads RESOURCE.GROUP/NAME/METRIC, within a namespace or not, or
+// namespaces/NAME/metrics/METRIC, which asks for a namespace's own.
+func (rq *request) described() (metricOf, bool) {
+	if rq.GVR.Resource == "metrics" && rq.Subresource == "" {
+		return metricOf{schema.GroupResource{Resource: "namespaces"}, rq.Namespace, rq.Name}, rq.Namespace != "" && rq.Name != ""
+	}
+	return metricOf{schema.ParseGroupResource(rq.GVR.Resource), rq.Name, rq.Subresource}, rq.Name != "" && rq.Subresource != ""
+}
+
+// serveCustom answers with the values that a metric has for the objects that are asked
+// for: for one by its name, or, if that is *, for those whose labels match.
+func (rq *request) serveCustom(ctx context.Context) error {
+	about, ok := rq.described()
+	if !ok {
+		return errNotFoundPath()
+	}
+	selector, err := labels.Parse(rq.query.Get("labelSelector"))
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	metricSelector, err := labels.Parse(rq.query.Get("metricLabelSelector"))
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	row, objects, err := rq.metricObjects(ctx, about, selector)
+	if err != nil {
+		return err
+	}
+	values, err := rq.values(ctx, row, objects, about.metric, metricSelector)
+	if err != nil {
+		return err
+	}
+	if len(values) == 0 {
+		return metricNotFound(about)
+	}
+	if rq.row.Version == custommetricsv1beta1.SchemeGroupVersion.Version {
+		return rq.writeObject(http.StatusOK, rq.row.GroupVersionKind, olderValues(values))
+	}
+	return rq.writeObject(http.StatusOK, rq.row.GroupVersionKind, &custommetricsv1beta2.MetricValueList{Items: values})
+}
+
+// metricNotFound says what adapters of custom metrics say.
+func metricNotFound(about metricOf) error {
+	message := fmt.Sprintf("the server could not find the metric %s for %s", about.metric, about.resource)
+	if about.name != custommetricsv1beta2.AllObjects {
+		message += " " + about.name
+	}
+	return newStatus(http.StatusNotFound, metav1.StatusReasonNotFound, message)
+}
+
+// metricObjects are the objects that a request is about.
+func (rq *request) metricObjects(ctx context.Context, about metricOf, selector labels.Selector) (*resources.Resource, []runtime.Object, error) {
+	row := preferredRow(rq.server.current().table, about.resource)
+	if row == nil || rq.GVR.Resource != "metrics" && row.Namespaced != (rq.Namespace != "") {
+		return nil, nil, metricNotFound(about)
+	}
+	found := rq.server.find(row.GVR(), false)
+	defer found.leave()
+	if found.row == nil || found.objects == nil {
+		return nil, nil, metricNotFound(about)
+	}
+	field := fields.Everything()
+	if about.name != custommetricsv1beta2.AllObjects {
+		selector, field = labels.Everything(), fields.OneTermEqualSelector(metav1.ObjectNameField, about.name)
+	}
+	all, err := listed(ctx, found.row, found.objects, rq.Namespace, selector, field)
+	if err == nil && len(all) == 0 && about.name != custommetricsv1beta2.AllObjects {
+		err = apierrors.NewNotFound(about.resource, about.name)
+	}
+	return row, all, err
+}
+
+// preferredRow is the row of a resource in the version that clients should use.
+func preferredRow(table *resources.Table, resource schema.GroupResource) *resources.Resource {
+	for _, group := range table.Groups() {
+		if group.Name != resource.Group {
+			continue
+		}
+		for _, version := range group.Versions {
+			if row := table.Lookup(resource.WithVersion(version)); row != nil && !row.Computed {
+				return row
+			}
+		}
+	}
+	return nil
+}
+
+func (rq *request) values(ctx context.Context, row *resources.Resource, objects []runtime.Object, metric string, selector labels.Selector) ([]custommetricsv1beta2.MetricValue, error) {
+	if !selector.Matches(labels.Set{}) {
+		return nil, nil // the metrics have no labels
+	}
+	all := make([]metav1.Object, 0, len(objects))
+	for _, obj := range objects {
+		o, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		all = append(all, o)
+	}
+	samples, err := rq.server.opts.Metrics.ObjectMetrics(ctx, metricsWorld{rq.server}, all, metric)
+	if err != nil {
+		return nil, err
+	}
+	var values []custommetricsv1beta2.MetricValue
+	for i, sample := range samples {
+		if sample == nil {
+			continue
+		}
+		values = append(values, custommetricsv1beta2.MetricValue{
+			DescribedObject: corev1.ObjectReference{
+				Kind: row.Kind, APIVersion: row.GroupVersion().String(), Namespace: all[i].GetNamespace(), Name: all[i].GetName(),
+			},
+			Metric:    custommetricsv1beta2.MetricIdentifier{Name: metric},
+			Timestamp: metav1.NewTime(sample.Timestamp),
+			Value:     sample.Value,
+		})
+	}
+	return values, nil
+}
+
+// olderValues are the same as v1beta1 has them.
+func olderValues(values []custommetricsv1beta2.MetricValue) *custommetricsv1beta1.MetricValueList {
+	list := &custommetricsv1beta1.MetricValueList{Items: make([]custommetricsv1beta1.MetricValue, len(values))}
+	for i := range values {
+		v := &values[i]
+		list.Items[i] = custommetricsv1beta1.MetricValue{
+			DescribedObject: v.DescribedObject, MetricName: v.Metric.Name, Selector: v.Metric.Selector,
+			Timestamp: v.Timestamp, WindowSeconds: v.WindowSeconds, Value: v.Value,
+		}
+	}
+	return list
+}

@@ -1,0 +1,109 @@
+package resources
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	custommetricsv1beta1 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta1"
+	custommetricsv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
+	externalmetricsv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
+)
+
+// MetricsRows are the kinds that metrics-server and the adapters of custom and external
+// metrics add to a cluster: read-only, and made when they are asked for.
+func MetricsRows() []*Resource {
+	return []*Resource{
+		nodeMetricsRow(),
+		podMetricsRow(),
+		// What is beneath these groups is named by the metrics: each version has one row
+		// for all of it. "metrics" is the resource by which a namespace's own are asked
+		// for, and "externalmetrics" what adapters show in its place.
+		valuesRow(custommetricsv1beta2.SchemeGroupVersion, "metrics", "MetricValueList",
+			func() runtime.Object { return &custommetricsv1beta2.MetricValueList{} }),
+		valuesRow(custommetricsv1beta1.SchemeGroupVersion, "metrics", "MetricValueList",
+			func() runtime.Object { return &custommetricsv1beta1.MetricValueList{} }),
+		valuesRow(externalmetricsv1beta1.SchemeGroupVersion, "externalmetrics", "ExternalMetricValueList",
+			func() runtime.Object { return &externalmetricsv1beta1.ExternalMetricValueList{} }),
+	}
+}
+
+func valuesRow(gv schema.GroupVersion, plural, kind string, list func() runtime.Object) *Resource {
+	return &Resource{
+		GroupVersionKind: gv.WithKind(kind), ListKind: kind, Plural: plural, Namespaced: true, Verbs: []string{"get"},
+		Computed: true, New: list, NewList: list,
+	}
+}
+
+func nodeMetricsRow() *Resource {
+	return &Resource{
+		GroupVersionKind: metricsv1beta1.SchemeGroupVersion.WithKind("NodeMetrics"),
+		Plural:           "nodes",
+		Verbs:            []string{"get", "list"},
+		Computed:         true,
+		New:              func() runtime.Object { return &metricsv1beta1.NodeMetrics{} },
+		NewList:          func() runtime.Object { return &metricsv1beta1.NodeMetricsList{} },
+		Columns:          usageColumns(),
+		Cells: func(obj runtime.Object, _ time.Time) []any {
+			m, ok := obj.(*metricsv1beta1.NodeMetrics)
+			if !ok {
+				return nil
+			}
+			return usageCells(m.Name, m.Window, m.Usage)
+		},
+	}
+}
+
+func podMetricsRow() *Resource {
+	return &Resource{
+		GroupVersionKind: metricsv1beta1.SchemeGroupVersion.WithKind("PodMetrics"),
+		Plural:           "pods",
+		Namespaced:       true,
+		Verbs:            []string{"get", "list"},
+		Computed:         true,
+		New:              func() runtime.Object { return &metricsv1beta1.PodMetrics{} },
+		NewList:          func() runtime.Object { return &metricsv1beta1.PodMetricsList{} },
+		Columns:          usageColumns(),
+		Cells: func(obj runtime.Object, _ time.Time) []any {
+			m, ok := obj.(*metricsv1beta1.PodMetrics)
+			if !ok {
+				return nil
+			}
+			all := make([]corev1.ResourceList, len(m.Containers))
+			for i := range m.Containers {
+				all[i] = m.Containers[i].Usage
+			}
+			return usageCells(m.Name, m.Window, all...)
+		},
+	}
+}
+
+// usedResources are the columns between the name and the window.
+func usedResources() []corev1.ResourceName {
+	return []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+}
+
+func usageColumns() []metav1.TableColumnDefinition {
+	list := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name", Description: "Name of the resource"}}
+	for _, name := range usedResources() {
+		list = append(list, metav1.TableColumnDefinition{Name: string(name), Type: "string", Format: "quantity"})
+	}
+	return append(list, metav1.TableColumnDefinition{Name: "Window", Type: "string", Format: "duration"})
+}
+
+func usageCells(name string, window metav1.Duration, usages ...corev1.ResourceList) []any {
+	cells := []any{name}
+	for _, of := range usedResources() {
+		var total resource.Quantity
+		for _, usage := range usages {
+			total.Add(usage[of])
+		}
+		cells = append(cells, total.String())
+	}
+	return slices.Concat(cells, []any{window.Duration.String()})
+}

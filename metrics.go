@@ -1,0 +1,210 @@
+package minikcm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	externalmetricsv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
+
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/kubeletsim"
+)
+
+// usage implements apiserver.MetricsSource by what the simulated kubelets' package works
+// out from the objects of the API. It needs no kubelets, and keeps nothing.
+type usage struct {
+	clock clock.Clock
+	usage kubeletsim.Usage
+}
+
+func (u *usage) sampleTime() time.Time { return kubeletsim.SampleTime(u.clock.Now()) }
+
+// PodMetrics implements apiserver.MetricsSource.
+func (u *usage) PodMetrics(ctx context.Context, world apiserver.MetricsWorld, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
+	at, all := u.sampleTime(), make([]*metricsv1beta1.PodMetrics, 0, len(pods))
+	err := u.measure(ctx, world, pods, at, func(pod *corev1.Pod, containers []kubeletsim.ContainerUsage) {
+		m := &metricsv1beta1.PodMetrics{
+			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, CreationTimestamp: metav1.NewTime(u.clock.Now()), Labels: pod.Labels},
+			Timestamp:  metav1.NewTime(at), Window: metav1.Duration{Duration: kubeletsim.UsageWindow},
+			Containers: make([]metricsv1beta1.ContainerMetrics, len(containers)),
+		}
+		for i, c := range containers {
+			m.Containers[i] = metricsv1beta1.ContainerMetrics{
+				Name: c.Name, Usage: corev1.ResourceList{corev1.ResourceCPU: c.CPU, corev1.ResourceMemory: c.Memory},
+			}
+		}
+		all = append(all, m)
+	})
+	return all, err
+}
+
+// NodeMetrics implements apiserver.MetricsSource.
+func (u *usage) NodeMetrics(ctx context.Context, world apiserver.MetricsWorld, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
+	pods, err := list[*corev1.Pod](ctx, world, corev1.SchemeGroupVersion.WithResource("pods"), "")
+	if err != nil {
+		return nil, err
+	}
+	at, used := u.sampleTime(), map[string][][]kubeletsim.ContainerUsage{}
+	err = u.measure(ctx, world, pods, at, func(pod *corev1.Pod, containers []kubeletsim.ContainerUsage) {
+		used[pod.Spec.NodeName] = append(used[pod.Spec.NodeName], containers)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []*metricsv1beta1.NodeMetrics
+	for _, node := range nodes {
+		if kubeletsim.Silent(node) {
+			continue
+		}
+		cpu, memory := kubeletsim.NodeUsage(used[node.Name])
+		all = append(all, &metricsv1beta1.NodeMetrics{
+			ObjectMeta: metav1.ObjectMeta{Name: node.Name, CreationTimestamp: metav1.NewTime(u.clock.Now()), Labels: node.Labels},
+			Timestamp:  metav1.NewTime(at), Window: metav1.Duration{Duration: kubeletsim.UsageWindow},
+			Usage: corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory},
+		})
+	}
+	return all, nil
+}
+
+// measure calls each with what a pod uses, for those of which it is known.
+func (u *usage) measure(ctx context.Context, world apiserver.MetricsWorld, pods []*corev1.Pod, at time.Time, each func(*corev1.Pod, []kubeletsim.ContainerUsage)) error {
+	if len(pods) == 0 {
+		return nil
+	}
+	nodes, err := list[*corev1.Node](ctx, world, corev1.SchemeGroupVersion.WithResource("nodes"), "")
+	if err != nil {
+		return err
+	}
+	silent := map[string]bool{}
+	for _, node := range nodes {
+		silent[node.Name] = kubeletsim.Silent(node)
+	}
+	shares, err := u.shares(ctx, world, commonNamespace(pods), at)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if silent[pod.Spec.NodeName] {
+			continue
+		}
+		if containers, known := u.usage.Containers(pod, shares[pod.Namespace], at); known {
+			each(pod, containers)
+		}
+	}
+	return nil
+}
+
+// commonNamespace is the namespace of all the pods; empty if they have several.
+func commonNamespace(pods []*corev1.Pod) string {
+	for _, pod := range pods[1:] {
+		if pod.Namespace != pods[0].Namespace {
+			return ""
+		}
+	}
+	return pods[0].Namespace
+}
+
+// shares divides the loads of one namespace, or of all, among the pods, by namespace.
+func (u *usage) shares(ctx context.Context, world apiserver.MetricsWorld, namespace string, at time.Time) (map[string]*kubeletsim.Shares, error) {
+	carriers := map[string][]kubeletsim.Object{}
+	for _, gvr := range []schema.GroupVersionResource{
+		corev1.SchemeGroupVersion.WithResource("services"),
+		appsv1.SchemeGroupVersion.WithResource("deployments"),
+		appsv1.SchemeGroupVersion.WithResource("statefulsets"),
+	} {
+		objects, err := list[metav1.Object](ctx, world, gvr, namespace)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objects {
+			if kubeletsim.CarriesLoad(o) {
+				carriers[o.GetNamespace()] = append(carriers[o.GetNamespace()], o)
+			}
+		}
+	}
+	shares := make(map[string]*kubeletsim.Shares, len(carriers))
+	for in, objects := range carriers {
+		pods, err := list[*corev1.Pod](ctx, world, corev1.SchemeGroupVersion.WithResource("pods"), in)
+		if err != nil {
+			return nil, err
+		}
+		shares[in] = u.usage.Shares(objects, pods, at)
+	}
+	return shares, nil
+}
+
+// ObjectMetrics implements apiserver.MetricsSource.
+func (u *usage) ObjectMetrics(ctx context.Context, world apiserver.MetricsWorld, objects []metav1.Object, metric string) ([]*apiserver.MetricSample, error) {
+	at, samples := u.sampleTime(), make([]*apiserver.MetricSample, len(objects))
+	var shares map[string]*kubeletsim.Shares
+	if len(objects) > 0 {
+		if pod, ok := objects[0].(*corev1.Pod); ok {
+			var err error
+			if shares, err = u.shares(ctx, world, pod.Namespace, at); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i, o := range objects {
+		if value, known := u.usage.Metric(o, metric, shares[o.GetNamespace()], at); known {
+			samples[i] = &apiserver.MetricSample{Value: value, Timestamp: at}
+		}
+	}
+	return samples, nil
+}
+
+// ExternalMetrics implements apiserver.MetricsSource.
+func (u *usage) ExternalMetrics(ctx context.Context, world apiserver.MetricsWorld, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
+	configs, err := list[*corev1.ConfigMap](ctx, world, corev1.SchemeGroupVersion.WithResource("configmaps"), namespace)
+	if err != nil {
+		return nil, err
+	}
+	at := u.sampleTime()
+	var series []externalmetricsv1beta1.ExternalMetricValue
+	for _, config := range configs {
+		if config.Labels[kubeletsim.LabelExternalMetric] != metric {
+			continue
+		}
+		value, err := u.usage.External(config, at)
+		if err != nil {
+			return nil, fmt.Errorf("external metric %s/%s: %w", namespace, metric, err)
+		}
+		series = append(series, externalmetricsv1beta1.ExternalMetricValue{
+			MetricName: metric, MetricLabels: without(config.Labels, kubeletsim.LabelExternalMetric), Timestamp: metav1.NewTime(at), Value: value,
+		})
+	}
+	return series, nil
+}
+
+func without(set labels.Set, key string) map[string]string {
+	rest := make(map[string]string, len(set))
+	for k, v := range set {
+		if k != key {
+			rest[k] = v
+		}
+	}
+	return rest
+}
+
+// list lists objects that all are T.
+func list[T any](ctx context.Context, world apiserver.MetricsWorld, gvr schema.GroupVersionResource, namespace string) ([]T, error) {
+	objects, err := world.List(ctx, gvr, namespace)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, 0, len(objects))
+	for _, obj := range objects {
+		if o, ok := obj.(T); ok {
+			all = append(all, o)
+		}
+	}
+	return all, nil
+}
