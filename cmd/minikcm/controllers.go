@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/manager"
+)
+
+func newControllers() *cobra.Command {
+	var kubeconfig, output string
+	cmd := &cobra.Command{
+		Use:   "controllers [NAME...]",
+		Short: "Show what the controllers of a running cluster are doing",
+		Long: `controllers lists the controllers that "minikcm up" runs: their state, how many
+keys they have queued, are working on and have tried again, how often they were
+restarted, and their last error. Names and aliases narrow the list.`,
+		Example: `  minikcm controllers
+  minikcm controllers deployment replicaset -o wide
+  minikcm controllers -o yaml`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			show, ok := controllerPrinters()[output]
+			if !ok {
+				return fmt.Errorf("--output=%s: must be wide, json or yaml", output)
+			}
+			all, err := controllersOf(cmd.Context(), kubeconfig)
+			if err != nil {
+				return err
+			}
+			chosen, err := chooseControllers(all, names)
+			if err != nil {
+				return err
+			}
+			return show(cmd.OutOrStdout(), chosen)
+		},
+	}
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "wide, json or yaml")
+	return cmd
+}
+
+// controllersOf asks the cluster of a kubeconfig.
+func controllersOf(ctx context.Context, kubeconfig string) ([]manager.Status, error) {
+	config, err := managerConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	data, err := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1/controllers").SetHeader("Accept", "application/json").DoRaw(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("the cluster at %s is none of minikcm's: nobody there tells of its controllers", config.Host)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking the cluster at %s for its controllers: %w", config.Host, err)
+	}
+	var all []manager.Status
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("reading what the cluster at %s tells of its controllers: %w", config.Host, err)
+	}
+	return all, nil
+}
+
+// chooseControllers narrows the list to names and aliases; none are all.
+func chooseControllers(all []manager.Status, names []string) ([]manager.Status, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	canonical, err := manager.ParseSelection(strings.Join(names, ","))
+	if err != nil {
+		return nil, err
+	}
+	var chosen []manager.Status
+	for _, s := range all {
+		for _, name := range canonical {
+			if s.Name == name {
+				chosen = append(chosen, s)
+			}
+		}
+	}
+	return chosen, nil
+}
+
+func controllerPrinters() map[string]func(io.Writer, []manager.Status) error {
+	table := func(wide bool) func(io.Writer, []manager.Status) error {
+		return func(w io.Writer, all []manager.Status) error {
+			return printControllers(w, all, wide, clock.Real().Now())
+		}
+	}
+	return map[string]func(io.Writer, []manager.Status) error{
+		"": table(false), "wide": table(true),
+		"json": func(w io.Writer, all []manager.Status) error {
+			data, err := json.MarshalIndent(all, "", "    ")
+			return write(w, append(data, '\n'), err)
+		},
+		"yaml": func(w io.Writer, all []manager.Status) error {
+			data, err := yaml.Marshal(all)
+			return write(w, data, err)
+		},
+	}
+}
+
+func write(w io.Writer, data []byte, err error) error {
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
+}
+
+// printControllers prints a table. Ages are of the machine's time: on a scaled clock
+// they are how long ago it would have been.
+func printControllers(w io.Writer, all []manager.Status, wide bool, now time.Time) error {
+	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
+	header := "NAME\tSTATE\tQUEUED\tRUNNING\tRETRIES\tRESTARTS\tERROR AGE\tLAST ERROR"
+	if wide {
+		header = "NAME\tSTATE\tWORKERS\tQUEUED\tRUNNING\tLONGEST\tRECONCILES\tFAILURES\tPANICS\tRETRIES\tRESTARTS\tFAILING\tERROR AGE\tLAST ERROR"
+	}
+	_, _ = fmt.Fprintln(table, header)
+	for i := range all {
+		s := &all[i]
+		age, text := lastError(s, wide, now)
+		if !wide {
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", s.Name, s.State, s.Queued, len(s.InProgress), s.Retries, s.Restarts, age, text)
+			continue
+		}
+		longest, workers := "<none>", "<default>"
+		if len(s.InProgress) > 0 {
+			first := s.InProgress[0]
+			longest = fmt.Sprintf("%s (%s)", first.Key, duration.HumanDuration(now.Sub(first.Since.Time)))
+		}
+		if s.Workers > 0 {
+			workers = fmt.Sprint(s.Workers)
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", s.Name, s.State, workers, s.Queued, len(s.InProgress), longest,
+			s.Reconciles, s.Failures, s.Panics, s.Retries, s.Restarts, failingKeys(s.Failing), age, text)
+	}
+	return table.Flush()
+}
+
+// errorWidth is how much of an error a line has room for.
+const errorWidth = 60
+
+func lastError(s *manager.Status, wide bool, now time.Time) (age, text string) {
+	if s.LastError == nil {
+		return "<none>", "<none>"
+	}
+	text = s.LastError.Message
+	if s.LastError.Key != "" {
+		text = s.LastError.Key + ": " + text
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if letters := []rune(text); !wide && len(letters) > errorWidth {
+		text = string(letters[:errorWidth-3]) + "..."
+	}
+	return duration.HumanDuration(now.Sub(s.LastError.Time.Time)), text
+}
+
+func failingKeys(failing []manager.Failing) string {
+	if len(failing) == 0 {
+		return "<none>"
+	}
+	texts := make([]string, len(failing))
+	for i, f := range failing {
+		texts[i] = fmt.Sprintf("%s (%d)", f.Key, f.Failures)
+	}
+	return strings.Join(texts, ",")
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/controllers/manager"
+)
+
+func TestPrintControllers(t *testing.T) {
+	now := time.Unix(1_000_000, 0).UTC()
+	ago := func(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+	all := []manager.Status{
+		{Name: "deployment-controller", State: manager.Running, Workers: 5, Queued: 3, Reconciles: 120},
+		{
+			Name: "replicaset-controller", State: manager.Running, Workers: 5, Reconciles: 77, Failures: 9, Retries: 9, Panics: 1,
+			InProgress: []manager.InProgress{{Key: "default/web-1", Since: ago(90 * time.Second)}, {Key: "default/web-2", Since: ago(time.Second)}},
+			Failing:    []manager.Failing{{Key: "default/bad", Failures: 8}, {Key: "default/worse", Failures: 1}},
+			LastError:  &manager.LastError{Key: "default/bad", Message: "pods \"bad-x\" is forbidden: exceeded quota:\n compute, requested: pods=1, used: pods=3", Time: ago(5 * time.Minute)},
+		},
+		{Name: "job-controller", State: manager.Failed, Restarts: 2, LastError: &manager.LastError{Message: "it ended by itself", Time: ago(time.Hour)}},
+		{Name: "cronjob-controller", State: manager.Disabled},
+	}
+	var out bytes.Buffer
+	for _, output := range []string{"", "wide", "yaml"} {
+		out.WriteString("$ minikcm controllers " + output + "\n")
+		if output == "yaml" {
+			if err := controllerPrinters()[output](&out, all[2:]); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := printControllers(&out, all, output == "wide", now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "testdata/controllers.golden", out.String())
+}
+
+func TestChooseControllers(t *testing.T) {
+	all := []manager.Status{{Name: "deployment-controller"}, {Name: "job-controller"}}
+	if got, err := chooseControllers(all, []string{"job"}); err != nil || len(got) != 1 || got[0].Name != "job-controller" {
+		t.Errorf("chooseControllers() = %v, %v", got, err)
+	}
+	if _, err := chooseControllers(all, []string{"jbo"}); err == nil || !strings.Contains(err.Error(), `"jbo" is not a controller`) {
+		t.Errorf("an unknown name: %v", err)
+	}
+}
