@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/serviceip"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
@@ -41,6 +43,10 @@ type Options struct {
 	// MaxWatchTime ends a watch after it, when the client names no shorter time;
 	// 0 is an hour.
 	MaxWatchTime time.Duration
+	// ServiceRanges are the networks of cluster IPs: one, or one of each family, the
+	// default family first; empty is 10.96.0.0/16. NodePorts is 30000-32767 by default.
+	ServiceRanges []netip.Prefix
+	NodePorts     serviceip.PortRange
 	// Logs knows what containers wrote; nil: nobody does.
 	Logs LogSource
 	// Containers reaches what runs in containers; nil: nobody does.
@@ -83,6 +89,8 @@ type Server struct {
 	chance    *clock.Keyed
 	handler   http.Handler
 	compactor *compactor
+	services  *serviceip.Allocator
+	repair    *periodic
 	expirer   *expirer
 	tokens    *auth.Tokens
 	// answers says how the kinds under which nothing is stored are served.
@@ -153,6 +161,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		s.Close()
 		return nil, fmt.Errorf("listing the objects that expire: %w", err)
 	}
+	s.repair = startPeriodic(opts.Clock, serviceip.RepairInterval, s.repairServices)
 	s.compactor = startCompactor(opts.Store, opts.Clock, opts.CompactionInterval, opts.Logger)
 	s.ready.Store(true)
 	return s, nil
@@ -207,20 +216,11 @@ func (s *Server) Close() {
 	if s.compactor != nil {
 		s.compactor.stop()
 	}
+	s.repair.stop()
 	s.expirer.stop()
 	s.inFlight.wait()
 	s.definitions.stop()
 	for _, objects := range s.stored {
 		objects.Close()
 	}
-}
-
-// bootstrap creates the objects that every cluster has.
-func (s *Server) bootstrap(ctx context.Context) error {
-	for _, obj := range resources.Bootstrap() {
-		if err := s.ensure(ctx, obj); err != nil {
-			return fmt.Errorf("creating the cluster's own objects: %w", err)
-		}
-	}
-	return nil
 }

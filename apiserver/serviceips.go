@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -18,54 +19,100 @@ import (
 // reserveFor is how writes of a resource get what the cluster has only once: the
 // addresses and node ports of Services, the names of custom kinds. It is nil for all other resources.
 func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
-	if row.GVR() == crd.Resource {
-		return func(ctx context.Context, obj, old runtime.Object) (func(error), error) {
+	switch row.GVR() {
+	case crd.Resource:
+		return func(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
 			return s.definitions.reserve(ctx, obj, old)
 		}
+	case corev1.SchemeGroupVersion.WithResource("services"):
+		s.services = s.newServiceIPs()
+		return s.reserveService
 	}
-	services := corev1.SchemeGroupVersion.WithResource("services")
-	if row.GVR() != services {
-		return nil
-	}
-	allocator := serviceip.New(serviceip.Config{
-		Random: s.opts.Random,
-		List:   func(ctx context.Context) ([]*corev1.Service, error) { return listServices(ctx, s.stored[services]) },
+	return nil
+}
+
+// newServiceIPs returns what gives Services their addresses.
+func (s *Server) newServiceIPs() *serviceip.Allocator {
+	return serviceip.New(serviceip.Config{
+		Services: func(ctx context.Context) ([]*corev1.Service, error) {
+			return listStored[*corev1.Service](ctx, s.stored[corev1.SchemeGroupVersion.WithResource("services")])
+		},
+		CIDRs:     s.serviceCIDRs,
+		Locks:     addressLocks{s},
+		Store:     s.opts.Store,
+		Decoder:   s.decoder,
+		Random:    s.opts.Random,
+		Clock:     s.opts.Clock,
+		Ranges:    s.opts.ServiceRanges,
+		NodePorts: s.opts.NodePorts,
+		Logger:    s.opts.Logger,
 	})
-	return func(ctx context.Context, obj, old runtime.Object) (func(error), error) {
-		svc, _ := obj.(*corev1.Service)
-		was, _ := old.(*corev1.Service)
-		done, err := allocator.Allocate(ctx, svc, was)
+}
+
+func (s *Server) reserveService(ctx context.Context, obj, old runtime.Object, dryRun bool) (func(error), error) {
+	svc, _ := obj.(*corev1.Service)
+	was, _ := old.(*corev1.Service)
+	done, err := s.services.Allocate(ctx, svc, was, dryRun)
+	if err != nil {
+		return nil, err
+	}
+	return func(outcome error) { done(outcomeOf(outcome)) }, nil
+}
+
+// outcomeOf reads a write's error. A store that did not answer may have stored it all
+// the same.
+func outcomeOf(err error) serviceip.Outcome {
+	var conflict *store.ConflictError
+	switch {
+	case err == nil:
+		return serviceip.Stored
+	case errors.Is(err, storage.ErrDryRun), errors.As(err, &conflict),
+		apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
+		return serviceip.NotStored
+	}
+	return serviceip.Unknown
+}
+
+// serviceCIDRs returns the ServiceCIDRs, the default one first. While the server starts
+// they are read from the store, so that nobody has to watch them.
+func (s *Server) serviceCIDRs(ctx context.Context) ([]*networkingv1.ServiceCIDR, error) {
+	objects := s.stored[networkingv1.SchemeGroupVersion.WithResource("servicecidrs")]
+	var cidrs []*networkingv1.ServiceCIDR
+	if s.ready.Load() {
+		known, err := objects.KnownIn(ctx, "")
 		if err != nil {
 			return nil, err
 		}
-		return func(outcome error) {
-			if !certain(outcome) {
-				allocator.Forget()
+		for _, obj := range known {
+			if cidr, ok := obj.(*networkingv1.ServiceCIDR); ok {
+				cidrs = append(cidrs, cidr)
 			}
-			done(outcome == nil)
-		}, nil
+		}
+	} else {
+		var err error
+		if cidrs, err = listStored[*networkingv1.ServiceCIDR](ctx, objects); err != nil {
+			return nil, err
+		}
 	}
+	for i, cidr := range cidrs {
+		if cidr.Name == defaultServiceCIDR {
+			cidrs[0], cidrs[i] = cidrs[i], cidrs[0]
+		}
+	}
+	return cidrs, nil
 }
 
-// listServices reads all Services from the store itself: the cache may be behind.
-func listServices(ctx context.Context, objects *storage.Objects) ([]*corev1.Service, error) {
+// listStored reads all objects from the store itself: the cache may be behind.
+func listStored[T runtime.Object](ctx context.Context, objects *storage.Objects) ([]T, error) {
 	_, all, err := objects.ListAt(ctx, objects.Prefix(""), store.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	services := make([]*corev1.Service, 0, len(all))
+	typed := make([]T, 0, len(all))
 	for _, obj := range all {
-		if svc, ok := obj.(*corev1.Service); ok {
-			services = append(services, svc)
+		if o, ok := obj.(T); ok {
+			typed = append(typed, o)
 		}
 	}
-	return services, nil
-}
-
-// certain reports whether a write's outcome says for sure if something was stored.
-// A store that did not answer may have stored it all the same.
-func certain(outcome error) bool {
-	var conflict *store.ConflictError
-	return outcome == nil || errors.Is(outcome, storage.ErrDryRun) || errors.As(outcome, &conflict) ||
-		apierrors.IsConflict(outcome) || apierrors.IsAlreadyExists(outcome) || apierrors.IsNotFound(outcome)
+	return typed, nil
 }

@@ -8,120 +8,141 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/store"
 )
 
-// Config says what an Allocator allocates from.
+// Config says what an Allocator allocates from. All but Ranges, NodePorts and Logger
+// must be given.
 type Config struct {
-	// List returns all Services as they are in the store now. It is called at the
-	// first use, and when a wanted address or port is taken or none is left: what
-	// another process freed is then found.
-	List func(ctx context.Context) ([]*corev1.Service, error)
-	// Random chooses; it must be given.
+	// Services returns all Services as they are in the store now.
+	Services func(ctx context.Context) ([]*corev1.Service, error)
+	// CIDRs returns the ServiceCIDRs, the ones to be used first first.
+	CIDRs func(ctx context.Context) ([]*networkingv1.ServiceCIDR, error)
+	// Locks keeps the cluster IPs that are taken.
+	Locks Locks
+	// Store keeps the node ports that are taken, and Decoder reads them.
+	Store   store.Store
+	Decoder *codec.Decoder
+	// Random chooses.
 	Random *clock.Random
-	// ClusterIPs is an IPv4 network, by default 10.96.0.0/16.
-	ClusterIPs netip.Prefix
+	Clock  clock.Clock
+	// Ranges are what the default ServiceCIDR has: one network, or one of each
+	// family, the default family first. It says which families the cluster has. Empty is
+	// DefaultRange.
+	Ranges []netip.Prefix
 	// NodePorts is 30000-32767 by default.
 	NodePorts PortRange
+	Logger    klog.Logger
 }
+
+// DefaultRange is the network of cluster IPs when nothing is said.
+func DefaultRange() netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 96, 0, 0}), 16) }
 
 // Allocator gives out cluster IPs and node ports. It is safe for concurrent use.
 type Allocator struct {
-	config Config
-	ips    addresses
+	config   Config
+	families []corev1.IPFamily
+	ips      *addresses
+	ports    *ports
 
-	mu     sync.Mutex
-	loaded bool
-	used   *pool[netip.Addr]
-	ports  *pool[int32]
+	// checking is held while the locks are compared with the Services.
+	checking sync.Mutex
+	checked  bool
+	// leaks counts the passes that found a port taken for nobody.
+	leaks map[int32]int
 }
 
-// New returns an allocator that knows no Services before its first use.
+// New returns an allocator. It reads nothing before its first use.
 func New(config Config) *Allocator {
-	if !config.ClusterIPs.IsValid() {
-		config.ClusterIPs = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 96, 0, 0}), 16)
+	if len(config.Ranges) == 0 {
+		config.Ranges = []netip.Prefix{DefaultRange()}
 	}
 	if config.NodePorts == (PortRange{}) {
-		config.NodePorts = PortRange{First: 30000, Last: 32767}
+		config.NodePorts = DefaultNodePorts()
 	}
 	return &Allocator{
-		config: config,
-		ips:    addresses{prefix: config.ClusterIPs},
-		used:   newPool[netip.Addr](),
-		ports:  newPool[int32](),
+		config:   config,
+		families: familiesOf(config.Ranges),
+		ips: &addresses{
+			locks: config.Locks, cidrs: config.CIDRs, random: config.Random,
+			known: map[netip.Addr]int64{}, picked: map[netip.Addr]bool{},
+		},
+		ports: &ports{store: config.Store, decoder: config.Decoder, valid: config.NodePorts},
+		leaks: map[int32]int{},
 	}
 }
 
+// Outcome is what became of a write.
+type Outcome int
+
+// What can become of a write. Unknown is one whose answer did not come.
+const (
+	Unknown Outcome = iota
+	Stored
+	NotStored
+)
+
 // Allocate fills in what svc, which is about to be stored in place of old, needs
-// and was not given: addresses, IP families and node ports. svc is changed; it has
-// been validated and prepared, and has its UID. old is nil for a new Service; a nil
-// svc says that old is about to be deleted.
+// and was not given: IP families, addresses and node ports. svc is changed; it has
+// been validated and prepared. old is nil for a new Service; a nil svc says that old is
+// about to be deleted. A dry run locks nothing.
 //
 // The caller calls done exactly once, when it knows whether svc was stored (or old
-// deleted); for a dry run it was not.
+// deleted).
 //
 // A value that is out of range or taken is an Invalid error; that no value is left
 // is an InternalError, as upstream's.
-func (a *Allocator) Allocate(ctx context.Context, svc, old *corev1.Service) (done func(stored bool), err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.loaded {
-		if err := a.load(ctx); err != nil {
-			return nil, err
-		}
+func (a *Allocator) Allocate(ctx context.Context, svc, old *corev1.Service, dryRun bool) (done func(Outcome), err error) {
+	ctx, cancel := detached(ctx)
+	w := &write{Allocator: a, svc: svc, old: old, before: keysOf(old), dryRun: dryRun}
+	end := func(outcome Outcome) {
+		w.done(ctx, outcome)
+		cancel()
 	}
-	w := &write{Allocator: a, owner: ownerOf(svc, old), before: keysOf(old)}
 	if svc == nil {
-		return w.done, nil
+		return end, nil
 	}
-	err = w.fill(svc)
-	if errors.Is(err, errTaken) {
-		w.abandon()
-		if err := a.load(ctx); err != nil {
-			return nil, err
-		}
-		err = w.fill(svc)
+	if err := a.check(ctx); err != nil {
+		cancel()
+		return nil, err
 	}
-	if err != nil {
-		w.abandon()
-		return nil, apiError(svc, err)
+	if err := w.fill(ctx); err != nil {
+		end(NotStored)
+		return nil, err
 	}
-	return w.done, nil
+	w.after = keysOf(svc)
+	return end, nil
 }
 
-// load learns what the stored Services have.
-func (a *Allocator) load(ctx context.Context) error {
-	services, err := a.config.List(ctx)
-	if err != nil {
-		return fmt.Errorf("listing services to learn their addresses: %w", err)
+// detached goes on when the client has gone: what is half locked would stay so. It ends
+// when the request would have.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	}
-	clear(a.used.stored)
-	clear(a.ports.stored)
-	for _, svc := range services {
-		a.remember(keysOf(svc), svc.UID)
+	return context.WithoutCancel(ctx), func() {}
+}
+
+// check compares the locks with the Services before the first allocation: a store that
+// was written by something that made no locks gets them now.
+func (a *Allocator) check(ctx context.Context) error {
+	a.checking.Lock()
+	defer a.checking.Unlock()
+	if a.checked {
+		return nil
 	}
-	a.loaded = true
+	if err := a.repairLocked(ctx, false); err != nil {
+		return err
+	}
+	a.checked = true
 	return nil
-}
-
-func (a *Allocator) remember(k keys, owner types.UID) {
-	for ip := range k.ips {
-		a.used.stored[ip] = owner
-	}
-	for port := range k.ports {
-		a.ports.stored[port] = owner
-	}
-}
-
-func ownerOf(svc, old *corev1.Service) types.UID {
-	if old != nil {
-		return old.UID
-	}
-	return svc.UID
 }
 
 // keys are the addresses and ports that a Service has.
@@ -130,15 +151,14 @@ type keys struct {
 	ports map[int32]bool
 }
 
-// keysOf reads a stored Service. Its other addresses, of families that this
-// cluster does not have, are nobody's business here.
+// keysOf reads a Service that has been stored or is about to be.
 func keysOf(svc *corev1.Service) keys {
 	k := keys{ips: map[netip.Addr]bool{}, ports: map[int32]bool{}}
 	if svc == nil || svc.Spec.Type == corev1.ServiceTypeExternalName {
 		return k
 	}
 	for _, text := range svc.Spec.ClusterIPs {
-		if ip, err := netip.ParseAddr(text); err == nil {
+		if ip, ok := parseIP(text); ok {
 			k.ips[ip] = true
 		}
 	}
@@ -153,38 +173,16 @@ func keysOf(svc *corev1.Service) keys {
 	return k
 }
 
-// errTaken marks errors that may be gone once the store is looked at again.
-var errTaken = errors.New("taken")
-
-// takenError is a field error that says that a wanted value is somebody else's.
-type takenError struct{ field *field.Error }
-
-func (e takenError) Error() string        { return e.field.Error() }
-func (e takenError) Is(target error) bool { return target == errTaken }
-
-// fullError says that a range has nothing left.
-type fullError struct{ what string }
-
-func (e fullError) Error() string        { return "failed to allocate a " + e.what + ": range is full" }
-func (e fullError) Is(target error) bool { return target == errTaken }
-
-// apiError is what a client is told.
-func apiError(svc *corev1.Service, err error) error {
-	var taken takenError
-	var wrong *field.Error
-	switch {
-	case errors.As(err, &taken):
-		wrong = taken.field
-	case !errors.As(err, &wrong):
-		return apierrors.NewInternalError(err)
+// internalError is what a client is told when it is not to blame. What the API says
+// already is passed on.
+func internalError(format string, err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return err
 	}
-	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), svc.Name, field.ErrorList{wrong})
+	return apierrors.NewInternalError(fmt.Errorf(format, err))
 }
 
-// Forget makes the next Allocate look at the store again. It is for when nobody
-// knows what became of a write.
-func (a *Allocator) Forget() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.loaded = false
+func invalid(svc *corev1.Service, errs ...*field.Error) error {
+	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), svc.Name, errs)
 }

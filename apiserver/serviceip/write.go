@@ -1,241 +1,279 @@
 package serviceip
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilnet "k8s.io/utils/net"
 )
 
 // write is one write of a Service on its way to the store.
 type write struct {
 	*Allocator
-	owner types.UID
-	// before is what the Service had, after what it is to have: held until done.
+	svc, old *corev1.Service
+	dryRun   bool
+	// before is what the Service had, after what it is to have.
 	before, after keys
+	// ips and ports are what this write has locked.
+	ips   []netip.Addr
+	taken []int32
 }
 
-// done is what Allocate returns.
-func (w *write) done(stored bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.abandon()
-	if !stored {
+// done unlocks what is not needed: what the Service had, or what it was to have.
+func (w *write) done(ctx context.Context, outcome Outcome) {
+	if w.dryRun || outcome == Unknown {
 		return
 	}
-	for ip := range w.before.ips {
-		w.used.forget(ip, w.owner)
-	}
-	for port := range w.before.ports {
-		w.ports.forget(port, w.owner)
-	}
-	w.remember(w.after, w.owner)
-}
-
-// abandon ends the holds of this write.
-func (w *write) abandon() {
-	for ip := range w.after.ips {
-		w.used.drop(ip)
-	}
-	for port := range w.after.ports {
-		w.ports.drop(port)
-	}
-}
-
-// fill gives svc what it lacks, and holds all that it then has.
-func (w *write) fill(svc *corev1.Service) error {
-	w.after = keys{ips: map[netip.Addr]bool{}, ports: map[int32]bool{}}
-	if svc.Spec.Type == corev1.ServiceTypeExternalName {
-		return nil
-	}
-	if err := w.fillFamilies(&svc.Spec); err != nil {
-		return err
-	}
-	if err := w.fillAddress(&svc.Spec); err != nil {
-		return err
-	}
-	return w.fillPorts(&svc.Spec)
-}
-
-// fillFamilies sets what follows from the cluster having IPv4 only. A headless
-// Service without selector is somebody else's to fill, and may have both families
-// (Kubernetes documentation, "IPv4/IPv6 dual-stack").
-func (w *write) fillFamilies(spec *corev1.ServiceSpec) error {
-	p := field.NewPath("spec")
-	if spec.ClusterIP == corev1.ClusterIPNone && len(spec.Selector) == 0 {
-		if spec.IPFamilyPolicy == nil {
-			spec.IPFamilyPolicy = pointer(corev1.IPFamilyPolicyRequireDualStack)
+	svc, ips, ports := w.svc, w.ips, w.taken
+	if outcome == Stored {
+		svc, ips, ports = w.old, nil, nil
+		for ip := range w.before.ips {
+			if !w.after.ips[ip] {
+				ips = append(ips, ip)
+			}
 		}
-		if len(spec.IPFamilies) == 0 {
-			spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
-		}
-		if len(spec.IPFamilies) == 1 && *spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
-			spec.IPFamilies = append(spec.IPFamilies, other(spec.IPFamilies[0]))
-		}
-		return nil
-	}
-	if spec.IPFamilyPolicy == nil {
-		spec.IPFamilyPolicy = pointer(corev1.IPFamilyPolicySingleStack)
-	}
-	if *spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack {
-		return field.Invalid(p.Child("ipFamilyPolicy"), *spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services")
-	}
-	if len(spec.IPFamilies) == 0 {
-		spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
-	}
-	for i, family := range spec.IPFamilies {
-		if family != corev1.IPv4Protocol {
-			return field.Invalid(p.Child("ipFamilies").Index(i), family, "not configured on this cluster")
-		}
-	}
-	return nil
-}
-
-func other(family corev1.IPFamily) corev1.IPFamily {
-	if family == corev1.IPv4Protocol {
-		return corev1.IPv6Protocol
-	}
-	return corev1.IPv4Protocol
-}
-
-func pointer[T any](v T) *T { return &v }
-
-func (w *write) fillAddress(spec *corev1.ServiceSpec) error {
-	switch {
-	case spec.ClusterIP == corev1.ClusterIPNone:
-		return nil
-	case len(spec.ClusterIPs) > 0:
-		return w.takeAddresses(spec)
-	}
-	i, ok := pick(w.ips.size(), staticAddresses(w.ips.size()), w.config.Random.IntN, func(i int) bool { return w.used.unused(w.ips.at(i)) })
-	if !ok {
-		return fullError{"serviceIP"}
-	}
-	ip := w.ips.at(i)
-	w.holdAddress(ip)
-	spec.ClusterIP, spec.ClusterIPs = ip.String(), []string{ip.String()}
-	return nil
-}
-
-// takeAddresses holds the addresses that the client asks for.
-func (w *write) takeAddresses(spec *corev1.ServiceSpec) error {
-	wrong := func(ip, why string) *field.Error {
-		return field.Invalid(field.NewPath("spec", "clusterIPs"), slices.Clone(spec.ClusterIPs), fmt.Sprintf("failed to allocate IP %s: %s", ip, why))
-	}
-	for _, text := range spec.ClusterIPs {
-		ip, err := netip.ParseAddr(text)
-		switch {
-		case w.before.ips[ip] && err == nil:
-		case err != nil || !w.ips.contains(ip):
-			return wrong(text, fmt.Sprintf("the provided IP (%s) is not in the valid range. The range of valid IPs is %s", text, w.config.ClusterIPs.Masked()))
-		case !w.used.free(ip, w.owner):
-			return takenError{wrong(text, "provided IP is already allocated")}
-		}
-		w.holdAddress(ip)
-	}
-	return nil
-}
-
-func (w *write) holdAddress(ip netip.Addr) {
-	if !w.after.ips[ip] {
-		w.after.ips[ip] = true
-		w.used.hold(ip, w.owner)
-	}
-}
-
-func (w *write) fillPorts(spec *corev1.ServiceSpec) error {
-	balanced := spec.Type == corev1.ServiceTypeLoadBalancer
-	if !balanced && spec.Type != corev1.ServiceTypeNodePort {
-		return nil
-	}
-	p := field.NewPath("spec", "ports")
-	for i := range spec.Ports {
-		if number := spec.Ports[i].NodePort; number != 0 {
-			if err := w.takePort(p.Index(i).Child("nodePort"), number); err != nil {
-				return err
+		for port := range w.before.ports {
+			if !w.after.ports[port] {
+				ports = append(ports, port)
 			}
 		}
 	}
-	if !balanced || spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts {
-		if err := w.fillNodePorts(spec.Ports); err != nil {
+	for _, ip := range ips {
+		if err := w.Allocator.ips.free(ctx, svc, ip); err != nil {
+			w.config.Logger.Error(err, "Cannot release a cluster IP; it is released later", "address", ip, "service", svc.Name, "namespace", svc.Namespace)
+		}
+	}
+	if len(ports) == 0 {
+		return
+	}
+	err := w.Allocator.ports.change(ctx, func(set portSet) error {
+		for _, port := range ports {
+			if set.contains(port) {
+				set.set(port, false)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		w.config.Logger.Error(err, "Cannot release node ports; they are released later", "ports", ports, "service", svc.Name, "namespace", svc.Namespace)
+	}
+}
+
+// fill gives svc what it lacks, and locks all that it has then and had not before.
+func (w *write) fill(ctx context.Context) error {
+	if errs := fillFamilies(w.svc, w.old, w.families); len(errs) > 0 {
+		return invalid(w.svc, errs...)
+	}
+	if err := w.fillAddresses(ctx); err != nil {
+		return err
+	}
+	return w.fillPorts(ctx)
+}
+
+func parseIP(text string) (netip.Addr, bool) {
+	ip, ok := netip.AddrFromSlice(utilnet.ParseIPSloppy(text))
+	return ip.Unmap(), ok
+}
+
+func (w *write) fillAddresses(ctx context.Context) error {
+	spec := &w.svc.Spec
+	if spec.Type == corev1.ServiceTypeExternalName || spec.ClusterIP == corev1.ClusterIPNone {
+		return nil
+	}
+	if w.old != nil && staysAsItIs(w.svc, w.old) {
+		return nil
+	}
+	ips := slices.Clone(spec.ClusterIPs)
+	for i, family := range spec.IPFamilies {
+		if i < len(ips) {
+			if err := w.takeAddress(ctx, ips[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		ip, err := w.Allocator.ips.next(ctx, w.svc, family, w.dryRun)
+		switch {
+		case errors.Is(err, errFull):
+			return apierrors.NewInternalError(fmt.Errorf("failed to allocate a serviceIP for Service %q: %w", w.svc.Name, err))
+		case err != nil:
+			return internalError("failed to allocate IP: %w", err)
+		}
+		if !w.dryRun {
+			w.ips = append(w.ips, ip)
+		}
+		ips = append(ips, ip.String())
+	}
+	if len(ips) > 0 {
+		spec.ClusterIP, spec.ClusterIPs = ips[0], ips
+	}
+	return nil
+}
+
+// takeAddress locks an address that the client asks for.
+func (w *write) takeAddress(ctx context.Context, text string) error {
+	ip, ok := parseIP(text)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("failed to parse service IP %q", text))
+	}
+	if w.before.ips[ip] {
+		return nil
+	}
+	var err error
+	if w.dryRun {
+		err = w.Allocator.ips.tried(ctx, ip)
+	} else {
+		var ours bool
+		if ours, err = w.Allocator.ips.take(ctx, w.svc, ip); ours {
+			w.ips = append(w.ips, ip)
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errTaken), errors.Is(err, errMismatch):
+		return invalid(w.svc, field.Invalid(field.NewPath("spec", "clusterIPs"), slices.Clone(w.svc.Spec.ClusterIPs), fmt.Sprintf("failed to allocate IP %s: %v", text, err)))
+	}
+	return internalError("failed to allocate IP "+text+": %w", err)
+}
+
+// portFilling is what a Service's ports become, and what of them is newly taken.
+type portFilling struct {
+	ports       []corev1.ServicePort
+	healthCheck int32
+	taken       []int32
+}
+
+func (w *write) fillPorts(ctx context.Context) error {
+	spec := &w.svc.Spec
+	if !usesNodePorts(spec.Type) || !w.lacksPorts() {
+		return nil
+	}
+	var filled portFilling
+	apply := func(set portSet) error {
+		filled = portFilling{ports: slices.Clone(spec.Ports), healthCheck: spec.HealthCheckNodePort}
+		return w.fillSet(&filled, set)
+	}
+	var err error
+	if w.dryRun {
+		err = w.Allocator.ports.look(ctx, apply)
+	} else {
+		err = w.Allocator.ports.change(ctx, apply)
+	}
+	if err != nil {
+		return internalError("failed to allocate a nodePort: %w", err)
+	}
+	spec.Ports, spec.HealthCheckNodePort, w.taken = filled.ports, filled.healthCheck, filled.taken
+	return nil
+}
+
+func usesNodePorts(t corev1.ServiceType) bool {
+	return t == corev1.ServiceTypeNodePort || t == corev1.ServiceTypeLoadBalancer
+}
+
+func needsHealthCheck(svc *corev1.Service) bool {
+	return svc != nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+}
+
+// picksPorts says that the Service gets node ports that it does not ask for.
+func (w *write) picksPorts() bool {
+	spec := &w.svc.Spec
+	return spec.Type == corev1.ServiceTypeNodePort || spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts
+}
+
+// lacksPorts says that there is something to take, which costs a write.
+func (w *write) lacksPorts() bool {
+	for _, port := range w.svc.Spec.Ports {
+		if port.NodePort == 0 && w.picksPorts() || port.NodePort != 0 && !w.before.ports[port.NodePort] {
+			return true
+		}
+	}
+	return needsHealthCheck(w.svc) && !needsHealthCheck(w.old)
+}
+
+// fillSet takes what the Service needs out of the set.
+func (w *write) fillSet(f *portFilling, set portSet) error {
+	at := field.NewPath("spec", "ports")
+	for i := range f.ports {
+		number := f.ports[i].NodePort
+		if number == 0 || w.before.ports[number] || slices.Contains(f.taken, number) {
+			continue
+		}
+		if err := set.take(number); err != nil {
+			return invalid(w.svc, field.Invalid(at.Index(i).Child("nodePort"), number, err.Error()))
+		}
+		f.taken = append(f.taken, number)
+	}
+	if w.picksPorts() {
+		if err := w.pickPorts(f, set); err != nil {
 			return err
 		}
 	}
-	if !balanced || spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
-		return nil
+	if needsHealthCheck(w.svc) && !needsHealthCheck(w.old) {
+		return w.fillHealthCheck(f, set)
 	}
-	if spec.HealthCheckNodePort != 0 {
-		return w.takePort(field.NewPath("spec", "healthCheckNodePort"), spec.HealthCheckNodePort)
-	}
-	var err error
-	spec.HealthCheckNodePort, err = w.newPort()
-	return err
+	return nil
 }
 
-// fillNodePorts gives every port a node port. Ports that differ only in their
-// protocol share one.
-func (w *write) fillNodePorts(ports []corev1.ServicePort) error {
+// pickPorts gives the other ports node ports. Ports of a new Service that differ only
+// in their protocol share one.
+func (w *write) pickPorts(f *portFilling, set portSet) error {
 	type use struct {
 		protocol corev1.Protocol
 		nodePort int32
 	}
-	shared, taken := map[int32]int32{}, map[use]bool{}
-	for _, port := range ports {
+	shared, used := map[int32]int32{}, map[use]bool{}
+	for _, port := range f.ports {
 		if port.NodePort != 0 {
-			shared[port.Port] = port.NodePort
-			taken[use{port.Protocol, port.NodePort}] = true
+			used[use{port.Protocol, port.NodePort}] = true
+			if w.old == nil && shared[port.Port] == 0 {
+				shared[port.Port] = port.NodePort
+			}
 		}
 	}
-	for i := range ports {
-		port := &ports[i]
+	for i := range f.ports {
+		port := &f.ports[i]
 		if port.NodePort != 0 {
 			continue
 		}
 		number := shared[port.Port]
-		if number == 0 || taken[use{port.Protocol, number}] {
+		if number == 0 || used[use{port.Protocol, number}] {
 			var err error
-			if number, err = w.newPort(); err != nil {
+			if number, err = set.next(w.config.Random); err != nil {
 				return err
 			}
+			f.taken = append(f.taken, number)
 		}
 		port.NodePort = number
-		shared[port.Port] = number
-		taken[use{port.Protocol, number}] = true
+		used[use{port.Protocol, number}] = true
+		if w.old == nil {
+			shared[port.Port] = number
+		}
 	}
 	return nil
 }
 
-// newPort holds any port that is free.
-func (w *write) newPort() (int32, error) {
-	r := w.config.NodePorts
-	i, ok := pick(r.size(), staticPorts(r.size()), w.config.Random.IntN, func(i int) bool { return w.ports.unused(r.at(i)) })
-	if !ok {
-		return 0, fullError{"nodePort"}
+func (w *write) fillHealthCheck(f *portFilling, set portSet) error {
+	if f.healthCheck == 0 {
+		number, err := set.next(w.config.Random)
+		if err != nil {
+			return fmt.Errorf("failed to allocate a HealthCheck NodePort 0: %w", err)
+		}
+		f.healthCheck = number
+		f.taken = append(f.taken, number)
+		return nil
 	}
-	w.holdPort(r.at(i))
-	return r.at(i), nil
-}
-
-// takePort holds the port that the client asks for.
-func (w *write) takePort(p *field.Path, number int32) error {
-	r := w.config.NodePorts
-	switch {
-	case w.before.ports[number]:
-	case !r.contains(number):
-		return field.Invalid(p, number, fmt.Sprintf("provided port is not in the valid range. The range of valid ports is %d-%d", r.First, r.Last))
-	case !w.ports.free(number, w.owner):
-		return takenError{field.Invalid(p, number, "provided port is already allocated")}
+	if w.before.ports[f.healthCheck] {
+		return nil
 	}
-	w.holdPort(number)
+	if err := set.take(f.healthCheck); err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("failed to allocate requested HealthCheck NodePort %v: %w", f.healthCheck, err))
+	}
+	f.taken = append(f.taken, f.healthCheck)
 	return nil
-}
-
-func (w *write) holdPort(number int32) {
-	if !w.after.ports[number] {
-		w.after.ports[number] = true
-		w.ports.hold(number, w.owner)
-	}
 }

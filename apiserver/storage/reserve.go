@@ -9,9 +9,9 @@ import (
 
 // Reserve takes from what the cluster has only once (addresses, ports) what obj
 // needs, and writes it into obj, which is about to be stored in place of old. old is
-// nil when obj is new, obj when old is about to be deleted. done is called with what
-// came of it: nil, the store's error, or ErrDryRun.
-type Reserve func(ctx context.Context, obj, old runtime.Object) (done func(err error), err error)
+// nil when obj is new, obj when old is about to be deleted. A dry run stores nothing, and
+// takes nothing. done is called with what came of it: nil, the store's error, or ErrDryRun.
+type Reserve func(ctx context.Context, obj, old runtime.Object, dryRun bool) (done func(err error), err error)
 
 // ErrDryRun tells a Reserve that nothing was stored because nothing was to be.
 var ErrDryRun = errors.New("dry run")
@@ -21,7 +21,7 @@ func (o *Objects) reserving(ctx context.Context, obj, old runtime.Object, dryRun
 	if o.reserve == nil {
 		return write()
 	}
-	done, err := o.reserve(ctx, obj, old)
+	done, err := o.reserve(ctx, obj, old, dryRun)
 	if err != nil {
 		return err
 	}

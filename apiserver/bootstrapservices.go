@@ -1,0 +1,128 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"minikcm.dev/minikcm/apiserver/serviceip"
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+const (
+	defaultServiceCIDR   = "kubernetes"
+	serviceCIDRFinalizer = "networking.k8s.io/service-cidr-finalizer"
+	kubernetesTargetPort = 6443
+)
+
+// serviceRanges are the networks of cluster IPs.
+func (s *Server) serviceRanges() []netip.Prefix {
+	if len(s.opts.ServiceRanges) == 0 {
+		return []netip.Prefix{serviceip.DefaultRange()}
+	}
+	return s.opts.ServiceRanges
+}
+
+// bootstrapServices creates the default ServiceCIDR and, with the first of its
+// addresses, the Service by which pods find the apiserver.
+func (s *Server) bootstrapServices(ctx context.Context) error {
+	if err := s.ensureServiceCIDR(ctx); err != nil {
+		return fmt.Errorf("the default ServiceCIDR: %w", err)
+	}
+	return s.ensure(ctx, kubernetesService(s.serviceRanges()[0]))
+}
+
+// ensureServiceCIDR creates the default ServiceCIDR as the service-cidr-controller
+// leaves it, so that it has nothing to do at each start. One of a family that has
+// become one of two is extended; any other stays as it is, and what was said at the
+// start is of no effect, as upstream has it.
+func (s *Server) ensureServiceCIDR(ctx context.Context) error {
+	var cidrs []string
+	for _, prefix := range s.serviceRanges() {
+		cidrs = append(cidrs, prefix.Masked().String())
+	}
+	row := s.table.ByKind(networkingv1.SchemeGroupVersion.WithKind("ServiceCIDR"))
+	objects := s.objects(row)
+	key := objects.Key("", defaultServiceCIDR)
+	wanted := &networkingv1.ServiceCIDR{
+		ObjectMeta: metav1.ObjectMeta{Name: defaultServiceCIDR, Finalizers: []string{serviceCIDRFinalizer}},
+		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: cidrs},
+	}
+	if err := s.prepareCreate(row, wanted); err != nil {
+		return err
+	}
+	wanted.Status.Conditions = []metav1.Condition{{
+		Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue,
+		Message: "Kubernetes Service CIDR is ready", LastTransitionTime: s.now(),
+	}}
+	stored, err := objects.Get(ctx, key, defaultServiceCIDR)
+	if apierrors.IsNotFound(err) {
+		if _, err = objects.Create(ctx, key, wanted, false); !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	if cidr, ok := stored.(*networkingv1.ServiceCIDR); ok && slices.Equal(cidr.Spec.CIDRs, cidrs) {
+		return nil
+	}
+	_, err = objects.Update(ctx, key, defaultServiceCIDR, func(current runtime.Object) (runtime.Object, error) {
+		cidr, ok := current.(*networkingv1.ServiceCIDR)
+		switch {
+		case !ok || slices.Equal(cidr.Spec.CIDRs, cidrs):
+			return current, nil
+		case len(cidrs) != 2 || !slices.Equal(cidr.Spec.CIDRs, cidrs[:1]):
+			s.opts.Logger.Info("The default ServiceCIDR is not what this apiserver was told", "stored", cidr.Spec.CIDRs, "told", cidrs)
+			return current, nil
+		}
+		extended := cidr.DeepCopy()
+		extended.Spec.CIDRs = cidrs
+		extended.Generation++
+		return extended, nil
+	}, storage.UpdateOptions{})
+	return err
+}
+
+// kubernetesService is how pods find the apiserver.
+func kubernetesService(network netip.Prefix) *corev1.Service {
+	ip := serviceip.ServiceIP(network)
+	family := corev1.IPv4Protocol
+	if ip.Is6() {
+		family = corev1.IPv6Protocol
+	}
+	singleStack := corev1.IPFamilyPolicySingleStack
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      "kubernetes",
+			Namespace: metav1.NamespaceDefault,
+			Labels:    map[string]string{"component": "apiserver", "provider": "kubernetes"},
+		},
+		Spec: corev1.ServiceSpec{
+			Type:            corev1.ServiceTypeClusterIP,
+			ClusterIP:       ip.String(),
+			ClusterIPs:      []string{ip.String()},
+			IPFamilies:      []corev1.IPFamily{family},
+			IPFamilyPolicy:  &singleStack,
+			SessionAffinity: corev1.ServiceAffinityNone,
+			Ports: []corev1.ServicePort{{
+				Name:       "https",
+				Protocol:   corev1.ProtocolTCP,
+				Port:       443,
+				TargetPort: intstr.FromInt32(kubernetesTargetPort),
+			}},
+		},
+	}
+}
+
+// repairServices compares the addresses and node ports that are taken with the Services.
+func (s *Server) repairServices(ctx context.Context) {
+	if err := s.services.Repair(ctx); err != nil && ctx.Err() == nil {
+		s.opts.Logger.Error(err, "Comparing addresses and node ports with the services")
+	}
+}

@@ -1,0 +1,67 @@
+package apiserver
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// periodic does something again and again, an interval of the cluster's time after it
+// was done last.
+type periodic struct {
+	clock    clock.Clock
+	interval time.Duration
+	do       func(ctx context.Context)
+	ctx      context.Context //nolint:containedctx // of what is done, ended by stop
+	cancel   context.CancelFunc
+
+	mu      sync.Mutex
+	timer   interface{ Stop() bool }
+	stopped bool
+	running sync.WaitGroup
+}
+
+func startPeriodic(c clock.Clock, interval time.Duration, do func(ctx context.Context)) *periodic {
+	p := &periodic{clock: c, interval: interval, do: do}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.schedule()
+	return p
+}
+
+func (p *periodic) schedule() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.stopped {
+		p.timer = p.clock.AfterFunc(p.interval, p.run)
+	}
+}
+
+func (p *periodic) run() {
+	p.mu.Lock()
+	if p.stopped {
+		p.mu.Unlock()
+		return
+	}
+	p.running.Add(1)
+	p.mu.Unlock()
+	defer p.running.Done()
+	p.do(p.ctx)
+	p.schedule()
+}
+
+// stop returns when nothing is being done any more. A nil periodic never began.
+func (p *periodic) stop() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.stopped = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.mu.Unlock()
+	p.cancel()
+	p.running.Wait()
+}

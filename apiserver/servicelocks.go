@@ -1,0 +1,98 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/store"
+)
+
+// addressLocks keeps the IPAddresses that lock the Services' addresses: the server's
+// own objects, written beside the Service that a request is about.
+type addressLocks struct{ server *Server }
+
+func (l addressLocks) objects() *storage.Objects {
+	return l.server.stored[networkingv1.SchemeGroupVersion.WithResource("ipaddresses")]
+}
+
+// Create stores an address as new.
+func (l addressLocks) Create(ctx context.Context, address *networkingv1.IPAddress) (int64, error) {
+	row := l.server.table.ByKind(networkingv1.SchemeGroupVersion.WithKind("IPAddress"))
+	if err := l.server.prepareCreate(row, address); err != nil {
+		return 0, err
+	}
+	stored, err := l.objects().Create(ctx, l.objects().Key("", address.Name), address, false)
+	if err != nil {
+		return 0, err
+	}
+	m, err := meta.Accessor(stored)
+	if err != nil {
+		return 0, err
+	}
+	revision, err := storage.ParseRevision(m.GetResourceVersion())
+	if err != nil {
+		return 0, err
+	}
+	l.server.recordOwn(ctx, verbCreate, networkingv1.SchemeGroupVersion.WithResource("ipaddresses"), stored, revision)
+	return revision, nil
+}
+
+// Get reads an address from the store.
+func (l addressLocks) Get(ctx context.Context, name string) (*networkingv1.IPAddress, error) {
+	obj, err := l.objects().Get(ctx, l.objects().Key("", name), name)
+	if err != nil {
+		return nil, err
+	}
+	address, ok := obj.(*networkingv1.IPAddress)
+	if !ok {
+		return nil, apierrors.NewNotFound(networkingv1.Resource("ipaddresses"), name)
+	}
+	return address, nil
+}
+
+// Delete removes an address that is as it was at revision.
+func (l addressLocks) Delete(ctx context.Context, name string, revision int64) error {
+	resource := networkingv1.SchemeGroupVersion.WithResource("ipaddresses")
+	deleted, err := l.objects().Remove(ctx, l.objects().Key("", name), revision)
+	var conflict *store.ConflictError
+	switch {
+	case err == nil:
+		gone := &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		l.server.recordOwn(ctx, verbDelete, resource, gone, deleted)
+		return nil
+	case errors.As(err, &conflict) && conflict.Current == nil:
+		return apierrors.NewNotFound(resource.GroupResource(), name)
+	}
+	return storage.Translate(err, resource.GroupResource(), name)
+}
+
+// List reads all addresses from the store.
+func (l addressLocks) List(ctx context.Context) ([]*networkingv1.IPAddress, error) {
+	return listStored[*networkingv1.IPAddress](ctx, l.objects())
+}
+
+// serverActor is who upstream's apiserver is to itself.
+const serverActor = "system:apiserver"
+
+// recordOwn notes what the server writes on its own account, for a request that has
+// these causes or for none.
+func (s *Server) recordOwn(ctx context.Context, verb string, resource schema.GroupVersionResource, obj runtime.Object, revision int64) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return
+	}
+	s.log.Add(record.Write{
+		Revision: revision, Time: s.opts.Clock.Now(), Actor: serverActor, Verb: verb, Resource: metav1.GroupVersionResource(resource),
+		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: cause.From(ctx),
+	})
+}
