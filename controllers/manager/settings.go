@@ -23,6 +23,7 @@ func Defaults() *Settings {
 	node.NodeMonitorPeriod.Duration = 5 * time.Second
 	node.NodeEvictionRate, node.SecondaryNodeEvictionRate = 0.1, 0.01
 	node.LargeClusterSizeThreshold, node.UnhealthyZoneThreshold = 50, 0.55
+	podAutoscalerDefaults(s)
 	s.PodGCController.TerminatedPodGCThreshold = 12500
 	return s
 }
@@ -63,7 +64,7 @@ func podGCOptions(s *Settings) podgc.Options {
 	return podgc.Options{TerminatedPodThreshold: int(noneIfZero(s.PodGCController.TerminatedPodGCThreshold))}
 }
 
-func noneIfZero[N int32 | float32](n N) N {
+func noneIfZero[N int32 | float32 | float64 | time.Duration](n N) N {
 	if n == 0 {
 		return -1
 	}

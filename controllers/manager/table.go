@@ -12,9 +12,11 @@ import (
 	"minikcm.dev/minikcm/controllers/job"
 	"minikcm.dev/minikcm/controllers/namespace"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
+	"minikcm.dev/minikcm/controllers/podautoscaler"
 	"minikcm.dev/minikcm/controllers/podgc"
 	"minikcm.dev/minikcm/controllers/replicaset"
 	"minikcm.dev/minikcm/controllers/replicationcontroller"
+	"minikcm.dev/minikcm/controllers/resourcequota"
 	"minikcm.dev/minikcm/controllers/rootca"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
 	"minikcm.dev/minikcm/controllers/statefulset"
@@ -147,6 +149,17 @@ func workloadControllers() []Descriptor {
 			New: constructor(ttlafterfinished.New),
 		},
 		{
+			Name: podautoscaler.Name, Aliases: []string{"horizontalpodautoscaling"}, Account: "horizontal-pod-autoscaler",
+			About:   "keeps the size of what HorizontalPodAutoscalers point at",
+			Watches: []string{"horizontalpodautoscalers", "pods"},
+			Writes:  []string{"every resource with a scale subresource", "horizontalpodautoscalers/status"},
+			Docs:    "tasks/run-application/horizontal-pod-autoscale/",
+			Concurrency: Concurrency{Flag: "concurrent-horizontal-pod-autoscaler-syncs", What: "autoscalers", Default: 5, In: func(s *Settings) *int32 {
+				return &s.HPAController.ConcurrentHorizontalPodAutoscalerSyncs
+			}},
+			Flags: podAutoscalerFlags, New: configured(podautoscaler.NewWith, podAutoscalerOptions),
+		},
+		{
 			Name: disruption.Name, Aliases: []string{"disruption"}, Account: "disruption-controller",
 			About:   "works out how many pods PodDisruptionBudgets let go",
 			Watches: []string{"poddisruptionbudgets", "pods", "replicationcontrollers", "replicasets", "deployments", "statefulsets"},
@@ -226,6 +239,16 @@ func cleaningControllers() []Descriptor {
 			Watches: []string{"pods", "nodes"}, Writes: []string{"pods", "pods/status"},
 			Docs:  "concepts/workloads/pods/pod-lifecycle/#pod-garbage-collection",
 			Flags: podGCFlags, New: configured(podgc.NewWithOptions, podGCOptions),
+		},
+		{
+			Name: resourcequota.Name, Aliases: []string{"resourcequota"}, Account: "resourcequota-controller",
+			About:   "counts what a namespace uses of its quotas",
+			Watches: []string{"resourcequotas", "pods", "services", "persistentvolumeclaims", "what quotas count"}, Writes: []string{"resourcequotas/status"},
+			Docs: "concepts/policy/resource-quotas/",
+			Concurrency: Concurrency{Flag: "concurrent-resource-quota-syncs", What: "quotas", Default: resourcequota.Workers, In: func(s *Settings) *int32 {
+				return &s.ResourceQuotaController.ConcurrentResourceQuotaSyncs
+			}},
+			New: constructor(resourcequota.New),
 		},
 	}
 }

@@ -24,7 +24,6 @@ func New(ctx context.Context, e *env.Env) (*Controller, error) {
 
 // NewWith returns a controller that is not yet running.
 func NewWith(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
-	opts.complete()
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
 		return nil, err
@@ -46,15 +45,16 @@ func NewWith(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 		},
 		known: map[types.NamespacedName]*remembered{},
 	}
-	loopOptions := e.Loop(Name, opts.Workers)
+	full := opts.completed()
+	loopOptions := e.Loop(Name, full.Workers)
 	// Whatever happens, an autoscaler is looked at once every period.
-	loopOptions.BaseDelay, loopOptions.MaxDelay = opts.SyncPeriod, opts.SyncPeriod
+	loopOptions.BaseDelay, loopOptions.MaxDelay = full.SyncPeriod, full.SyncPeriod
 	l := loop.New(loopOptions, r)
 	l.Watch(autoscalers.Informer(), func(ev loop.Event) []types.NamespacedName {
 		if ev.Type == loop.Deleted {
 			return loop.Self(ev) // to forget it
 		}
-		l.AddAfter(loop.KeyOf(ev.Object), opts.SyncPeriod)
+		l.AddAfter(loop.KeyOf(ev.Object), full.SyncPeriod)
 		return nil
 	})
 	l.Watch(pods.Informer(), nobody)

@@ -64,7 +64,7 @@ func boundsOf(a *autoscalingv2.HorizontalPodAutoscaler) bounds {
 
 // Decide works out an autoscaler's next size and its status.
 func Decide(in Snapshot, now time.Time) Decision {
-	in.Options.complete()
+	in.Options = in.Options.completed()
 	d := &decider{Snapshot: in, now: now, Decision: Decision{History: in.History}}
 	d.conditions = conditions{list: slices.Clone(in.Autoscaler.Status.Conditions), now: now}
 	d.decide()

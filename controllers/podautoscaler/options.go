@@ -3,10 +3,10 @@ package podautoscaler
 import "time"
 
 // Options are the controller's settings, by the flags of kube-controller-manager that
-// have them. A field that is 0 has upstream's default.
+// have them. A field that is 0 has upstream's default, and one below 0 is 0.
 type Options struct {
 	// SyncPeriod is how often each autoscaler is looked at
-	// (--horizontal-pod-autoscaler-sync-period, 15 s).
+	// (--horizontal-pod-autoscaler-sync-period, 15 s). It cannot be 0.
 	SyncPeriod time.Duration
 	// DownscaleStabilization is for how long a size that was asked for is not gone
 	// below, where an autoscaler says nothing about it
@@ -36,24 +36,25 @@ func DefaultOptions() Options {
 	}
 }
 
-func (o *Options) complete() {
+// completed are the options with defaults for what was left out.
+func (o Options) completed() Options {
 	defaults := DefaultOptions()
 	if o.SyncPeriod <= 0 {
 		o.SyncPeriod = defaults.SyncPeriod
 	}
-	if o.DownscaleStabilization <= 0 {
-		o.DownscaleStabilization = defaults.DownscaleStabilization
-	}
-	if o.Tolerance <= 0 {
-		o.Tolerance = defaults.Tolerance
-	}
-	if o.CPUInitializationPeriod <= 0 {
-		o.CPUInitializationPeriod = defaults.CPUInitializationPeriod
-	}
-	if o.InitialReadinessDelay <= 0 {
-		o.InitialReadinessDelay = defaults.InitialReadinessDelay
-	}
 	if o.Workers <= 0 {
 		o.Workers = defaults.Workers
 	}
+	o.DownscaleStabilization = complete(o.DownscaleStabilization, defaults.DownscaleStabilization)
+	o.Tolerance = complete(o.Tolerance, defaults.Tolerance)
+	o.CPUInitializationPeriod = complete(o.CPUInitializationPeriod, defaults.CPUInitializationPeriod)
+	o.InitialReadinessDelay = complete(o.InitialReadinessDelay, defaults.InitialReadinessDelay)
+	return o
+}
+
+func complete[N time.Duration | float64](value, fallback N) N {
+	if value == 0 {
+		return fallback
+	}
+	return max(value, 0)
 }
