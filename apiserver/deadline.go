@@ -23,50 +23,62 @@ func withStall(ctx context.Context, d time.Duration) context.Context {
 // streamWriter writes to a client that may have stopped reading: a write that stands
 // still for longer than the socket allows fails, and once ctx has ended the client
 // has drainTime left, so that nobody who waits for the handler waits for the client.
+// Between two writes there is no deadline: HTTP/2 resets a stream whose deadline has
+// passed even if nothing is being written.
 type streamWriter struct {
-	ended   <-chan struct{} // the stream's context has ended
 	w       http.ResponseWriter
 	control *http.ResponseController
 	stall   time.Duration
 	stop    func() bool
 
 	mu     sync.Mutex
+	ended  bool // the stream's context
 	closed bool
 	err    error
 }
 
 func newStreamWriter(ctx context.Context, w http.ResponseWriter) *streamWriter {
 	stall, _ := ctx.Value(stallKey{}).(time.Duration)
-	s := &streamWriter{ended: ctx.Done(), w: w, control: http.NewResponseController(w), stall: stall}
-	s.stop = context.AfterFunc(ctx, func() { s.allow(drainTime) })
+	s := &streamWriter{w: w, control: http.NewResponseController(w), stall: stall}
+	s.stop = context.AfterFunc(ctx, s.drain)
 	return s
 }
 
 // Write sends p at once.
 func (s *streamWriter) Write(p []byte) (int, error) {
-	if s.stall > 0 {
-		s.allow(s.stall)
-		select {
-		case <-s.ended:
-			s.allow(drainTime)
-		default:
-		}
-	}
+	s.allow(s.stall)
 	n, err := s.w.Write(p)
 	if err == nil {
 		err = s.control.Flush()
 	}
-	s.err = err
+	if s.err = err; err == nil {
+		s.allow(0)
+	}
 	return n, err
 }
 
-// allow bounds the writes that are under way and those that follow.
+// allow bounds the write that follows; 0 is no bound. When the stream has ended, its
+// bound stays.
 func (s *streamWriter) allow(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed {
+	switch {
+	case s.closed || s.ended || s.stall <= 0:
+	case d > 0:
 		// A writer that knows no deadlines never stands still.
 		_ = s.control.SetWriteDeadline(clock.Real().Now().Add(d))
+	default:
+		_ = s.control.SetWriteDeadline(time.Time{})
+	}
+}
+
+// drain bounds all that is written after the stream's end.
+func (s *streamWriter) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	if !s.closed {
+		_ = s.control.SetWriteDeadline(clock.Real().Now().Add(drainTime))
 	}
 }
 

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,10 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/codec"
-	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/resources/columns"
 )
 
-const kindTable = "Table"
+const (
+	kindTable   = "Table"
+	kindPartial = "PartialObjectMetadata"
+)
 
 // writeResult sends one object in the form that the client accepts.
 func (rq *request) writeResult(code int, obj runtime.Object) error {
@@ -32,11 +36,20 @@ func (rq *request) writeResult(code int, obj runtime.Object) error {
 		}
 		return rq.writeObject(code, rq.target.As, table)
 	}
+	if rq.target.As.Kind != kindPartial {
+		return noTransform("you requested PartialObjectMetadataList, but the requested object is not a list (%T)", obj)
+	}
 	partial, err := partialMetadata(obj)
 	if err != nil {
 		return err
 	}
-	return rq.writeObject(code, rq.target.As.GroupVersion().WithKind("PartialObjectMetadata"), partial)
+	return rq.writeObject(code, rq.target.As.GroupVersion().WithKind(kindPartial), partial)
+}
+
+// noTransform is the answer to a client that wants something in a form that is for
+// something else.
+func noTransform(format string, obj runtime.Object) error {
+	return newStatus(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, fmt.Sprintf(format, obj))
 }
 
 // writeList sends a page in the form that the client accepts.
@@ -60,8 +73,11 @@ func (rq *request) writeList(p *page) error {
 		}
 		return rq.writeObject(200, rq.target.As, table)
 	}
+	if rq.target.As.Kind == kindPartial {
+		return noTransform("you requested PartialObjectMetadata, but the requested object is a list (%TList)", rq.row.New())
+	}
 	list := &metav1.PartialObjectMetadataList{ListMeta: p.meta, Items: make([]metav1.PartialObjectMetadata, p.Len())}
-	kind := rq.target.As.GroupVersion().WithKind("PartialObjectMetadata")
+	kind := rq.target.As.GroupVersion().WithKind(kindPartial)
 	for i := range list.Items {
 		partial, err := partialMetadata(p.At(i))
 		if err != nil {
@@ -85,9 +101,9 @@ func partialMetadata(obj runtime.Object) (*metav1.PartialObjectMetadata, error) 
 // newTable makes the Table of a page. A nil opts.NoHeaders means with columns.
 func (rq *request) newTable(opts *metav1.TableOptions, listMeta metav1.ListMeta, p *page) (*metav1.Table, error) {
 	table := &metav1.Table{ListMeta: listMeta, Rows: make([]metav1.TableRow, p.Len())}
-	columns, cells := printer(rq.row)
+	header, cells := rq.printer()
 	if !opts.NoHeaders {
-		table.ColumnDefinitions = columns
+		table.ColumnDefinitions = header
 	}
 	now := rq.server.opts.Clock.Now()
 	for i := range table.Rows {
@@ -115,7 +131,7 @@ func (rq *request) rowObject(include metav1.IncludeObjectPolicy, obj runtime.Obj
 	if err != nil {
 		return nil, err
 	}
-	partial.SetGroupVersionKind(schema.GroupVersionKind{Group: rq.target.As.Group, Version: rq.target.As.Version, Kind: "PartialObjectMetadata"})
+	partial.SetGroupVersionKind(schema.GroupVersionKind{Group: rq.target.As.Group, Version: rq.target.As.Version, Kind: kindPartial})
 	data, err := json.Marshal(partial)
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("encoding a table row: %w", err))
@@ -123,9 +139,13 @@ func (rq *request) rowObject(include metav1.IncludeObjectPolicy, obj runtime.Obj
 	return data, nil
 }
 
-func printer(row *resources.Resource) ([]metav1.TableColumnDefinition, cellsFunc) {
-	if row.Cells != nil {
-		return row.Columns, row.Cells
+func (rq *request) printer() ([]metav1.TableColumnDefinition, cellsFunc) {
+	switch {
+	case rq.sub != nil && rq.sub.GroupVersionKind.Kind == "Scale":
+		scale := columns.Scale()
+		return scale.Columns, scale.Cells
+	case rq.row.Cells != nil:
+		return rq.row.Columns, rq.row.Cells
 	}
 	return defaultColumns, defaultCells
 }

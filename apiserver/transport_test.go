@@ -123,6 +123,22 @@ func TestStalledWatchIsCutOff(t *testing.T) {
 	}
 }
 
+// A watch with nothing to tell goes on for longer than a write may stand still.
+func TestIdleWatchGoesOn(t *testing.T) {
+	for _, w := range []wire{overHTTPS(), overHTTP1()} {
+		t.Run(w.name, func(t *testing.T) {
+			h := start(t)
+			h.stall = 200 * time.Millisecond
+			must(h.client().CoreV1().ConfigMaps("default").Create(h.ctx, configMap("a"), metav1.CreateOptions{}))(t)
+			idle := h.open(h.ctx, w.config(h), "GET", "/api/v1/configmaps?watch=true&timeoutSeconds=1", "")
+			defer idle.Body.Close() //nolint:errcheck // read to the end
+			if _, err := io.Copy(io.Discard, idle.Body); err != nil {
+				t.Fatalf("the watch was cut off: %v", err)
+			}
+		})
+	}
+}
+
 // metricLine is the first line of /metrics that begins so.
 func metricLine(h *harness, prefix string) string {
 	for line := range strings.Lines(string(h.mustSend("GET", "/metrics", "").body)) {

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // shownMetrics is how many of an autoscaler's metrics a cell shows.
@@ -114,4 +116,15 @@ func percentOr(p *int32, instead string) string {
 		return instead
 	}
 	return fmt.Sprintf("%d%%", *p)
+}
+
+// Scale is the Table of the scale subresource of any kind.
+func Scale() Table {
+	return table(func(s *autoscalingv1.Scale, now time.Time) []any {
+		return []any{s.Name, int64(s.Spec.Replicas), int64(s.Status.Replicas), age(s.CreationTimestamp, now)}
+	},
+		text("Name", metav1.ObjectMeta{}.SwaggerDoc()["name"]),
+		integer("Desired", autoscalingv1.ScaleSpec{}.SwaggerDoc()["replicas"]),
+		integer("Available", autoscalingv1.ScaleStatus{}.SwaggerDoc()["replicas"]),
+		ageColumn())
 }
