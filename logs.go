@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm/kubeletsim"
 )
@@ -20,7 +19,7 @@ type logs struct {
 func (l *logs) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (func(ctx context.Context, w io.Writer) error, error) {
 	kubelets := l.kubelets.Load()
 	if kubelets == nil {
-		return nil, apierrors.NewServiceUnavailable("the simulated kubelets have not started yet")
+		return nil, errNoKubelets()
 	}
 	return kubelets.OpenLog(pod, opts)
 }

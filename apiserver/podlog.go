@@ -93,7 +93,9 @@ func (rq *request) follows() bool {
 
 // longRunning reports whether the request may last: it is not counted as in flight, or
 // time would stand still for it.
-func (rq *request) longRunning() bool { return rq.Verb == verbWatch || rq.follows() }
+func (rq *request) longRunning() bool {
+	return rq.Verb == verbWatch || rq.streams() || rq.follows()
+}
 
 func (rq *request) logOptions() (*corev1.PodLogOptions, error) {
 	opts := &corev1.PodLogOptions{}

@@ -12,8 +12,13 @@ import (
 // node or a pod. Here nothing listens there: what the nodes know is asked for in other
 // ways, and the rest is refused with a reason.
 func (rq *request) findProxied() verbFunc {
-	if rq.Subresource == "log" {
+	switch rq.Subresource {
+	case "log":
 		return serveLog
+	case "exec":
+		return texts(serveExec)
+	case "attach":
+		return texts(serveAttach)
 	}
 	return refuseProxied
 }
@@ -27,11 +32,8 @@ func refuseProxied(ctx context.Context, rq *request) error {
 		}
 	}
 	why := "there is no network between simulated pods"
-	switch {
-	case rq.row.Plural == "nodes":
+	if rq.row.Plural == "nodes" {
 		why = "a simulated node runs no kubelet that listens"
-	case rq.Subresource == "exec" || rq.Subresource == "attach":
-		why = "simulated containers run no processes"
 	}
 	return newStatus(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 		fmt.Sprintf("%s/%s is not possible in minikcm: %s", rq.row.Plural, rq.Subresource, why))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/kubeletsim/memfs"
 )
 
 // Kubelet is the kubelets of all simulated nodes of one cluster. Make it with New,
@@ -33,6 +34,9 @@ type Kubelet struct {
 	nodeLister   corev1listers.NodeLister
 	factory      kubeinformers.SharedInformerFactory
 	supplies     supplies
+	// space and shared are the files of containers and of what outlives pods.
+	space  *memfs.Space
+	shared sharedVolumes
 	// ended is closed when Run ends.
 	ended <-chan struct{}
 
@@ -58,6 +62,7 @@ func New(opts Options) (*Kubelet, error) {
 	}
 	k := &Kubelet{opts: opts, queue: newQueue(opts.Ledger), begun: make(chan struct{}), pods: newPodTable(), nodes: newNodeTable()}
 	k.due = newTimers(opts.Clock, k.queue.add)
+	k.space = memfs.NewSpace(opts.Clock.Now, 0)
 	factory := opts.Informers
 	if factory == nil {
 		own, err := opts.ownInformers()

@@ -29,6 +29,8 @@ type podEntry struct {
 	shown   podState
 	goneAt  time.Time
 	changed chan struct{}
+	// files are what its containers wrote.
+	files podFiles
 
 	// What follows belongs to the worker that has the pod's key.
 

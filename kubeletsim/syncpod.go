@@ -225,6 +225,7 @@ func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
 	k.due.set(podKey(string(pod.UID)), time.Time{})
 	k.pods.remove(pod.UID)
 	e.showEnd(k.opts.Clock.Now())
+	e.files.free()
 	if e.lacking {
 		k.supplies.forget(pod.UID)
 	}

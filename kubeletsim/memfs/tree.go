@@ -61,6 +61,9 @@ func (t *Tree) Put(name string, perm fs.FileMode, data []byte) {
 	file := t.space.newNode(perm.Perm())
 	file.data = slices.Clone(data)
 	t.space.used += int64(len(data))
+	if old := dir.children[base]; old != nil {
+		t.space.used -= old.bytes()
+	}
 	dir.set(base, file)
 }
 

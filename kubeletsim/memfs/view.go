@@ -19,6 +19,8 @@ type View struct {
 	space  *Space
 	root   *node
 	mounts map[string]mount
+	// readOnly is whether the root is; mounts have their own.
+	readOnly bool
 }
 
 type mount struct {
@@ -73,7 +75,7 @@ type found struct {
 // find walks along an absolute path. follow says whether a link at its end is
 // followed. Only the last name may be missing.
 func (v *View) find(name string, follow bool) (found, error) {
-	at := found{node: v.root, path: "/"}
+	at := found{node: v.root, path: "/", readOnly: v.readOnly}
 	parts := split(name)
 	if parts[0] == "" {
 		return at, nil
@@ -104,7 +106,7 @@ func (v *View) find(name string, follow bool) (found, error) {
 				rest = rest[1:]
 			}
 			parts, i = rest, -1
-			at = found{node: v.root, path: "/"}
+			at = found{node: v.root, path: "/", readOnly: v.readOnly}
 			continue
 		}
 		at = next
@@ -462,4 +464,11 @@ func (v *View) Usage() (used, limit int64) {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
 	return v.space.used, v.space.limit
+}
+
+// MakeReadOnly lets nothing be changed any more but what is mounted.
+func (v *View) MakeReadOnly() {
+	v.space.mu.Lock()
+	defer v.space.mu.Unlock()
+	v.readOnly = true
 }

@@ -1,0 +1,90 @@
+package remote
+
+import (
+	"io"
+	"net/http"
+	"sync"
+
+	remoteconsts "k8s.io/apimachinery/pkg/util/remotecommand"
+	"k8s.io/klog/v2"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
+)
+
+// The protocols that only WebSockets have.
+const (
+	base64Protocol   = wsstream.Base64ChannelWebSocketProtocol
+	v4Base64Protocol = "v4." + base64Protocol
+)
+
+// openWebSocket answers a failed handshake itself.
+func openWebSocket(w http.ResponseWriter, r *http.Request, o Options) (*connection, error) {
+	reads := func(wanted bool) wsstream.ChannelType {
+		if wanted {
+			return wsstream.ReadChannel
+		}
+		return wsstream.IgnoreChannel
+	}
+	channels := []wsstream.ChannelType{
+		remoteconsts.StreamStdIn:  reads(o.Stdin),
+		remoteconsts.StreamStdOut: wsstream.WriteChannel,
+		remoteconsts.StreamStdErr: wsstream.WriteChannel,
+		// Nothing is read from it, but that the connection has ended.
+		remoteconsts.StreamErr:    wsstream.ReadWriteChannel,
+		remoteconsts.StreamResize: reads(o.TTY),
+	}
+	protocols := map[string]wsstream.ChannelProtocolConfig{}
+	for _, name := range []string{"", remoteconsts.StreamProtocolV1Name, remoteconsts.StreamProtocolV4Name, remoteconsts.StreamProtocolV5Name} {
+		protocols[name] = wsstream.ChannelProtocolConfig{Binary: true, Channels: channels}
+	}
+	for _, name := range []string{base64Protocol, v4Base64Protocol} {
+		protocols[name] = wsstream.ChannelProtocolConfig{Binary: false, Channels: channels}
+	}
+	conn := wsstream.NewConn(protocols)
+	quiet := klog.NewContext(r.Context(), klog.FromContext(r.Context()).V(4))
+	protocol, streams, err := conn.Open(w, r.WithContext(quiet))
+	if err != nil {
+		return nil, nil //nolint:nilnil,nilerr // the handshake has been answered
+	}
+	c := &connection{status: streams[remoteconsts.StreamErr]}
+	switch protocol {
+	case remoteconsts.StreamProtocolV4Name, v4Base64Protocol, remoteconsts.StreamProtocolV5Name:
+	default:
+		c.plain = true
+	}
+	if o.Stdin {
+		c.stdin = streams[remoteconsts.StreamStdIn]
+	}
+	if o.Stdout {
+		c.stdout = streams[remoteconsts.StreamStdOut]
+	}
+	if o.Stderr {
+		c.stderr = streams[remoteconsts.StreamStdErr]
+	}
+	if o.TTY {
+		c.resize = streams[remoteconsts.StreamResize]
+	}
+	gone := make(chan struct{})
+	c.gone = gone
+	go func() {
+		defer close(gone)
+		_, _ = io.Copy(io.Discard, streams[remoteconsts.StreamErr])
+	}()
+	var once sync.Once
+	c.close = func() {
+		once.Do(func() {
+			conn.SetWriteDeadline(closeTime)
+			_ = conn.Close()
+		})
+		<-gone
+	}
+	// Upstream tells by an empty message that the connection stands.
+	first := streams[remoteconsts.StreamErr]
+	switch {
+	case o.Stdout:
+		first = streams[remoteconsts.StreamStdOut]
+	case o.Stderr:
+		first = streams[remoteconsts.StreamStdErr]
+	}
+	_, _ = first.Write(nil)
+	return c, nil
+}

@@ -1,0 +1,236 @@
+package kubeletsim
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/memfs"
+)
+
+// podFiles is what the containers of one pod have written.
+type podFiles struct {
+	mu sync.Mutex
+	// volumes are those that live as long as the pod, by name; roots the containers' own
+	// files, by container.
+	volumes map[string]*memfs.Tree
+	roots   map[string]containerRoot
+}
+
+type containerRoot struct {
+	id   string
+	tree *memfs.Tree
+}
+
+// free gives back what the pod's files take.
+func (f *podFiles) free() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, tree := range f.volumes {
+		tree.Free()
+	}
+	for _, root := range f.roots {
+		root.tree.Free()
+	}
+	f.volumes, f.roots = nil, nil
+}
+
+// volume is a tree that lives as long as the pod.
+func (f *podFiles) volume(space *memfs.Space, name string) *memfs.Tree {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.volumes == nil {
+		f.volumes = map[string]*memfs.Tree{}
+	}
+	if f.volumes[name] == nil {
+		f.volumes[name] = space.NewTree(0o777)
+	}
+	return f.volumes[name]
+}
+
+// root is a container's own files, which begin anew with each run.
+func (f *podFiles) root(space *memfs.Space, name, id string) *memfs.Tree {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.roots == nil {
+		f.roots = map[string]containerRoot{}
+	}
+	root := f.roots[name]
+	if root.id != id {
+		if root.tree != nil {
+			root.tree.Free()
+		}
+		root = containerRoot{id, box.NewImage(space)}
+		f.roots[name] = root
+	}
+	return root.tree
+}
+
+// machine is what commands in the container find themselves on. release gives back what
+// was made for them alone.
+func (in *place) machine(ctx context.Context) (m *box.Machine, release func(), err error) {
+	env, err := in.environment(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	space := in.kubelet.space
+	root := in.entry.files.root(space, in.spec.Name, in.id)
+	name := hostname(in.pod)
+	root.Put("etc/hostname", 0o644, []byte(name+"\n"))
+	root.Put("etc/hosts", 0o644, []byte(in.hosts(name)))
+	root.Put("etc/resolv.conf", 0o644, []byte(in.resolvConf()))
+	view := memfs.NewView(root)
+	var made []*memfs.Tree
+	release = func() {
+		for _, tree := range made {
+			tree.Free()
+		}
+	}
+	volumes := map[string]mountable{}
+	for i := range in.pod.Spec.Volumes {
+		v := &in.pod.Spec.Volumes[i]
+		if !mounts(in.spec, v.Name) {
+			continue
+		}
+		tree, own, err := in.volume(ctx, v)
+		if err != nil {
+			release()
+			return nil, nil, fmt.Errorf("mounting volume %s: %w", v.Name, err)
+		}
+		if own {
+			made = append(made, tree)
+		}
+		volumes[v.Name] = mountable{tree, own}
+	}
+	for _, mount := range in.spec.VolumeMounts {
+		if v, ok := volumes[mount.Name]; ok {
+			view.Mount(mount.MountPath, v.tree, subPath(mount, env), mount.ReadOnly || v.readOnly)
+		}
+	}
+	if c := in.spec.SecurityContext; c != nil && c.ReadOnlyRootFilesystem != nil && *c.ReadOnlyRootFilesystem {
+		view.MakeReadOnly()
+	}
+	return &box.Machine{
+		Files: view, Clock: in.kubelet.opts.Clock, Ledger: in.kubelet.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
+		Processes: []box.Process{{PID: 1, Command: in.title()}}, Signal: in.signal,
+	}, release, nil
+}
+
+// mountable is a volume; one whose contents come from the API cannot be written to.
+type mountable struct {
+	tree     *memfs.Tree
+	readOnly bool
+}
+
+func mounts(c *corev1.Container, volume string) bool {
+	for i := range c.VolumeMounts {
+		if c.VolumeMounts[i].Name == volume {
+			return true
+		}
+	}
+	return false
+}
+
+func subPath(mount corev1.VolumeMount, env []string) string {
+	if mount.SubPathExpr == "" {
+		return mount.SubPath
+	}
+	g := &program{env: map[string]string{}}
+	for _, pair := range env {
+		name, value, _ := strings.Cut(pair, "=")
+		g.env[name] = value
+	}
+	expanded, _ := g.expand(mount.SubPathExpr)
+	return expanded
+}
+
+// title is what ps shows of the container's process.
+func (in *place) title() string {
+	if words := wordsOf(in.spec.Command, in.spec.Args); len(words) > 0 {
+		return strings.Join(words, " ")
+	}
+	image, _, _ := strings.Cut(path.Base(in.spec.Image), ":")
+	return image
+}
+
+// signal is sent to the container's process from within. As in any PID namespace, its
+// first process cannot be killed from there.
+func (in *place) signal(_ int, name string) error {
+	f := fault{container: in.spec.Name}
+	switch name {
+	case "KILL", "USR1", "USR2", "HUP":
+		return nil
+	case "TERM": // it ends as when it is told to stop
+	default:
+		f.exitCode = int32(128 + box.Signals()[name])
+	}
+	in.entry.hit(f)
+	in.kubelet.queue.add(podKey(string(in.pod.UID)))
+	return nil
+}
+
+// hosts is the file that a kubelet gives to containers.
+func (in *place) hosts(name string) string {
+	var b strings.Builder
+	b.WriteString("# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n" +
+		"fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n")
+	if ip := in.podIP(); ip != "" {
+		names := name
+		if in.pod.Spec.Subdomain != "" {
+			names = fmt.Sprintf("%s.%s.%s.svc.cluster.local\t%s", name, in.pod.Spec.Subdomain, in.pod.Namespace, name)
+		}
+		fmt.Fprintf(&b, "%s\t%s\n", ip, names)
+	}
+	if len(in.pod.Spec.HostAliases) > 0 {
+		b.WriteString("\n# Entries added by HostAliases.\n")
+	}
+	for _, alias := range in.pod.Spec.HostAliases {
+		fmt.Fprintf(&b, "%s\t%s\n", alias.IP, strings.Join(alias.Hostnames, "\t"))
+	}
+	return b.String()
+}
+
+func (in *place) podIP() string {
+	if in.pod.Spec.HostNetwork {
+		return in.node.address
+	}
+	if address := in.entry.see().state.address; address.IsValid() {
+		return address.String()
+	}
+	return ""
+}
+
+// resolvConf names no server: there is none.
+func (in *place) resolvConf() string {
+	var b strings.Builder
+	search := []string{in.pod.Namespace + ".svc.cluster.local", "svc.cluster.local", "cluster.local"}
+	options := []string{"ndots:5"}
+	if in.pod.Spec.DNSPolicy == corev1.DNSNone || in.pod.Spec.DNSPolicy == corev1.DNSDefault {
+		search, options = nil, nil
+	}
+	if config := in.pod.Spec.DNSConfig; config != nil {
+		search = append(search, config.Searches...)
+		for _, server := range config.Nameservers {
+			fmt.Fprintf(&b, "nameserver %s\n", server)
+		}
+		for _, option := range config.Options {
+			text := option.Name
+			if option.Value != nil {
+				text += ":" + *option.Value
+			}
+			options = append(options, text)
+		}
+	}
+	if len(search) > 0 {
+		fmt.Fprintf(&b, "search %s\n", strings.Join(search, " "))
+	}
+	if len(options) > 0 {
+		fmt.Fprintf(&b, "options %s\n", strings.Join(options, " "))
+	}
+	return b.String()
+}

@@ -1,0 +1,152 @@
+package kubeletsim
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/memfs"
+)
+
+// sharedVolumes are what outlives pods: the directories of nodes and what claims are
+// bound to, by a name of their own.
+type sharedVolumes struct{ podFiles }
+
+// volume is what a volume holds. Volumes whose contents come from the API are made anew,
+// for the caller alone (own).
+func (in *place) volume(ctx context.Context, v *corev1.Volume) (tree *memfs.Tree, own bool, err error) {
+	k := in.kubelet
+	switch {
+	case v.ConfigMap != nil, v.Secret != nil, v.DownwardAPI != nil, v.Projected != nil:
+		tree := k.space.NewTree(0o755)
+		if err := in.fill(ctx, tree, v); err != nil {
+			tree.Free()
+			return nil, false, err
+		}
+		return tree, true, nil
+	case v.HostPath != nil:
+		return k.shared.volume(k.space, "host "+in.node.name+" "+v.HostPath.Path), false, nil
+	case v.PersistentVolumeClaim != nil:
+		return in.claim(ctx, v.PersistentVolumeClaim.ClaimName)
+	case v.Ephemeral != nil:
+		return in.claim(ctx, in.pod.Name+"-"+v.Name)
+	}
+	return in.entry.files.volume(k.space, v.Name), false, nil
+}
+
+// claim is what a claim is bound to: pods that use it share it, one after the other too.
+func (in *place) claim(ctx context.Context, name string) (*memfs.Tree, bool, error) {
+	k := in.kubelet
+	claim, err := k.opts.Client.CoreV1().PersistentVolumeClaims(in.pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return in.entry.files.volume(k.space, "claim "+name), false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	key := "claim " + string(claim.UID)
+	if claim.Spec.VolumeName != "" {
+		key = "volume " + claim.Spec.VolumeName
+	}
+	return k.shared.volume(k.space, key), false, nil
+}
+
+// fill puts into a tree what the API has for a volume.
+func (in *place) fill(ctx context.Context, tree *memfs.Tree, v *corev1.Volume) error {
+	switch {
+	case v.ConfigMap != nil:
+		return in.fillKeys(ctx, tree, false, v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.Optional, v.ConfigMap.DefaultMode)
+	case v.Secret != nil:
+		return in.fillKeys(ctx, tree, true, v.Secret.SecretName, v.Secret.Items, v.Secret.Optional, v.Secret.DefaultMode)
+	case v.DownwardAPI != nil:
+		return in.fillFields(tree, v.DownwardAPI.Items, v.DownwardAPI.DefaultMode)
+	}
+	mode := v.Projected.DefaultMode
+	for _, source := range v.Projected.Sources {
+		var err error
+		switch {
+		case source.ConfigMap != nil:
+			err = in.fillKeys(ctx, tree, false, source.ConfigMap.Name, source.ConfigMap.Items, source.ConfigMap.Optional, mode)
+		case source.Secret != nil:
+			err = in.fillKeys(ctx, tree, true, source.Secret.Name, source.Secret.Items, source.Secret.Optional, mode)
+		case source.DownwardAPI != nil:
+			err = in.fillFields(tree, source.DownwardAPI.Items, mode)
+		case source.ServiceAccountToken != nil:
+			err = in.fillToken(ctx, tree, source.ServiceAccountToken, mode)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func permOf(mode, fallback *int32) fs.FileMode {
+	switch {
+	case mode != nil:
+		return fs.FileMode(*mode).Perm() //nolint:gosec // the API allows 0 to 0777
+	case fallback != nil:
+		return fs.FileMode(*fallback).Perm() //nolint:gosec // as above
+	}
+	return 0o644
+}
+
+func (in *place) fillKeys(ctx context.Context, tree *memfs.Tree, secret bool, name string, items []corev1.KeyToPath, optional *bool, mode *int32) error {
+	data, err := in.data(ctx, secret, name, optional)
+	if err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		for key, value := range data {
+			tree.Put(key, permOf(nil, mode), value)
+		}
+		return nil
+	}
+	for _, item := range items {
+		if value, ok := data[item.Key]; ok {
+			tree.Put(item.Path, permOf(item.Mode, mode), value)
+		}
+	}
+	return nil
+}
+
+func (in *place) fillFields(tree *memfs.Tree, items []corev1.DownwardAPIVolumeFile, mode *int32) error {
+	for _, item := range items {
+		var value string
+		var err error
+		switch {
+		case item.FieldRef != nil:
+			value, err = in.field(item.FieldRef)
+		case item.ResourceFieldRef != nil:
+			value, err = in.resource(item.ResourceFieldRef)
+		}
+		if err != nil {
+			return err
+		}
+		tree.Put(item.Path, permOf(item.Mode, mode), []byte(value))
+	}
+	return nil
+}
+
+// fillToken asks for a token that is bound to the pod, as its kubelet does.
+func (in *place) fillToken(ctx context.Context, tree *memfs.Tree, source *corev1.ServiceAccountTokenProjection, mode *int32) error {
+	account := in.pod.Spec.ServiceAccountName
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: source.ExpirationSeconds,
+		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: in.pod.Name, UID: in.pod.UID},
+	}}
+	if source.Audience != "" {
+		request.Spec.Audiences = []string{source.Audience}
+	}
+	answer, err := in.kubelet.opts.Client.CoreV1().ServiceAccounts(in.pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("requesting a token of service account %s: %w", account, err)
+	}
+	tree.Put(source.Path, permOf(nil, mode), []byte(answer.Status.Token))
+	return nil
+}

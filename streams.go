@@ -1,0 +1,31 @@
+package minikcm
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"minikcm.dev/minikcm/apiserver"
+)
+
+// containers is what the apiserver reaches containers by.
+type containers struct{ *logs }
+
+// OpenExec implements apiserver.Containers.
+func (c containers) OpenExec(pod *corev1.Pod, opts *corev1.PodExecOptions) (apiserver.StreamFunc, error) {
+	if kubelets := c.kubelets.Load(); kubelets != nil {
+		return kubelets.OpenExec(pod, opts)
+	}
+	return nil, errNoKubelets()
+}
+
+// OpenAttach implements apiserver.Containers.
+func (c containers) OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (apiserver.StreamFunc, error) {
+	if kubelets := c.kubelets.Load(); kubelets != nil {
+		return kubelets.OpenAttach(pod, opts)
+	}
+	return nil, errNoKubelets()
+}
+
+func errNoKubelets() error {
+	return apierrors.NewServiceUnavailable("the simulated kubelets have not started yet")
+}
