@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
@@ -41,6 +39,7 @@ func (s *Server) newHandler() http.Handler {
 	if s.opts.Own != nil {
 		router.PathPrefix("/minikcm/v1/").Handler(s.opts.Own)
 	}
+	s.routeIndex(router)
 	return s.filter(router)
 }
 
@@ -51,6 +50,7 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 // filter wraps what every request passes: the count of what is in flight, recovery
 // from panics, authentication and authorization.
 func (s *Server) filter(next http.Handler) http.Handler {
+	ids := newRequestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.inFlight.enter() {
 			w.Header().Set("Retry-After", "1")
@@ -58,7 +58,7 @@ func (s *Server) filter(next http.Handler) http.Handler {
 			return
 		}
 		defer s.inFlight.leave()
-		s.setHeaders(w, r)
+		setHeaders(w, r, ids)
 		defer s.recoverPanic(w, r)
 		user, err := s.admit(w, r)
 		if err != nil {
@@ -69,12 +69,13 @@ func (s *Server) filter(next http.Handler) http.Handler {
 	})
 }
 
-func (s *Server) setHeaders(w http.ResponseWriter, r *http.Request) {
+func setHeaders(w http.ResponseWriter, r *http.Request, ids *requestIDs) {
 	id := r.Header.Get("Audit-Id")
 	if id == "" {
-		id = "minikcm-" + strconv.FormatUint(s.requestID.Add(1), 10)
+		id = ids.next()
 	}
 	w.Header().Set("Audit-Id", id)
+	w.Header().Set("Cache-Control", "no-cache, private")
 }
 
 func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
@@ -146,27 +147,29 @@ func (rq *request) serve() error {
 	if err := rq.checkScope(); err != nil {
 		return err
 	}
-	target, ok := codec.NegotiateFor(rq.r.Header.Get("Accept"), codec.AllowTransforms, rq.hasForm)
-	if !ok {
-		return notAcceptable()
+	verb, err := rq.findVerb()
+	if err != nil {
+		return err
 	}
-	rq.target = target
+	if err := rq.negotiate(); err != nil {
+		return err
+	}
 	if rq.row.Warning != "" {
 		addWarning(rq.w, rq.row.Warning)
 	}
 	if err := rq.unconverted(); err != nil {
 		return err
 	}
-	verb, err := rq.findVerb()
-	if err != nil {
-		return err
-	}
 	if rq.longRunning() {
 		return verb(rq.r.Context(), rq)
 	}
+	limit, err := rq.timeout()
+	if err != nil {
+		return err
+	}
 	rq.server.opts.Ledger.Begin(clock.Request, 1)
 	defer rq.server.opts.Ledger.End(clock.Request, 1)
-	ctx, cancel := context.WithTimeout(rq.r.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(rq.r.Context(), limit)
 	defer cancel()
 	return verb(ctx, rq)
 }
