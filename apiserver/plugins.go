@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -60,7 +61,34 @@ func (s *Server) newAdmission() admission.Chain {
 			return lookup[*nodev1.RuntimeClass](ctx, runtimeClasses, "", name)
 		}},
 		admission.CertificateRequester{},
+		s.newQuota(),
 	)
+}
+
+// newQuota is the plugin that counts; it comes last.
+func (s *Server) newQuota() *admission.ResourceQuota {
+	quotas := s.stored[corev1.SchemeGroupVersion.WithResource("resourcequotas")]
+	plugin := admission.NewResourceQuota(s.opts.Clock)
+	plugin.In = func(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error) {
+		return inNamespace[*corev1.ResourceQuota](ctx, quotas, namespace)
+	}
+	plugin.Save = func(ctx context.Context, counted *corev1.ResourceQuota) error {
+		change := func(current runtime.Object) (runtime.Object, error) {
+			quota, ok := current.(*corev1.ResourceQuota)
+			if !ok || quota.ResourceVersion != counted.ResourceVersion {
+				return nil, apierrors.NewConflict(corev1.Resource("resourcequotas"), counted.Name, errors.New("the quota has been changed"))
+			}
+			quota = quota.DeepCopy()
+			quota.Status.Used = counted.Status.Used
+			return quota, nil
+		}
+		_, err := quotas.Update(ctx, quotas.Key(counted.Namespace, counted.Name), counted.Name, change, storage.UpdateOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil // a quota that is gone limits nothing
+		}
+		return err
+	}
+	return plugin
 }
 
 // inNamespace returns a namespace's objects of a kind, as new as this process knows.

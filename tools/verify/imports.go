@@ -11,8 +11,9 @@ import (
 var mayImport = map[string][]string{
 	"clock":       {},
 	"store":       {"clock"},
-	"apiserver":   {"clock", "store"},
-	"controllers": {"clock"},
+	"quota":       {},
+	"apiserver":   {"clock", "store", "quota"},
+	"controllers": {"clock", "quota"},
 	"kubeletsim":  {"clock"},
 	"scenarios":   {"clock", "."},
 	".":           {"clock", "store", "apiserver", "controllers", "kubeletsim"},

@@ -1,0 +1,120 @@
+package resourcequota_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+func newQuota(t *testing.T, client kubernetes.Interface, limits corev1.ResourceList) {
+	t.Helper()
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: limits}}
+	if _, err := client.CoreV1().ResourceQuotas("default").Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// used says that the quota's status is complete and shows what is used.
+func used(want ...string) func(context.Context, kubernetes.Interface) error {
+	return func(ctx context.Context, client kubernetes.Interface) error {
+		quota, err := client.CoreV1().ResourceQuotas("default").Get(ctx, "q", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for name, quantity := range amounts(want...) {
+			if got, known := quota.Status.Used[name]; !known || got.Cmp(quantity) != 0 {
+				return fmt.Errorf("of %s, %s is used, not %s (%+v)", name, got.String(), quantity.String(), quota.Status.Used)
+			}
+		}
+		return nil
+	}
+}
+
+func pod(name string, requests corev1.ResourceList) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Name: "c", Image: "nginx", Resources: corev1.ResourceRequirements{Requests: requests},
+	}}}}
+}
+
+func TestQuotaLimitsAndGivesBack(t *testing.T) {
+	cluster := minikcmtest.New(t, minikcmtest.WithVirtualTime())
+	ctx, client := t.Context(), cluster.Client()
+	newQuota(t, client, amounts("requests.cpu", "1", "pods", "5", "secrets", "1", "count/deployments.apps", "0", "services.nodeports", "1"))
+	cluster.Eventually("all to be counted", used("requests.cpu", "0", "pods", "0", "secrets", "0", "count/deployments.apps", "0", "services.nodeports", "0"))
+
+	pods := client.CoreV1().Pods("default")
+	if _, err := pods.Create(ctx, pod("a", amounts("cpu", "600m")), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := used("requests.cpu", "600m", "pods", "1")(ctx, client); err != nil {
+		t.Errorf("when the pod is admitted: %v", err)
+	}
+	_, err := pods.Create(ctx, pod("b", amounts("cpu", "600m")), metav1.CreateOptions{})
+	wantForbidden(t, err, `pods "b" is forbidden: exceeded quota: q, requested: requests.cpu=600m, used: requests.cpu=600m, limited: requests.cpu=1`)
+	_, err = pods.Create(ctx, pod("b", nil), metav1.CreateOptions{})
+	wantForbidden(t, err, `pods "b" is forbidden: failed quota: q: must specify requests.cpu for: c`)
+	if _, err := pods.Create(ctx, pod("b", amounts("cpu", "100m")), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Errorf("dry run: %v", err)
+	}
+	if err := used("pods", "1")(ctx, client); err != nil {
+		t.Errorf("after the dry run: %v", err)
+	}
+
+	secrets := client.CoreV1().Secrets("default")
+	if _, err := secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "t"}}, metav1.CreateOptions{})
+	wantForbidden(t, err, `secrets "t" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=1, limited: secrets=1`)
+
+	for _, err := range []error{pods.Delete(ctx, "a", metav1.DeleteOptions{}), secrets.Delete(ctx, "s", metav1.DeleteOptions{})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster.Eventually("all to be given back", used("requests.cpu", "0", "pods", "0", "secrets", "0"))
+}
+
+// However many ask at once, no more pods come to be than the quota allows.
+func TestQuotaUnderConcurrency(t *testing.T) {
+	const limit, asked = 7, 40
+	cluster := minikcmtest.New(t, minikcmtest.WithVirtualTime())
+	ctx, client := t.Context(), cluster.Client()
+	newQuota(t, client, amounts("pods", fmt.Sprint(limit)))
+	cluster.Eventually("pods to be counted", used("pods", "0"))
+	var created atomic.Int64
+	var group sync.WaitGroup
+	for i := range asked {
+		group.Go(func() {
+			_, err := client.CoreV1().Pods("default").Create(ctx, pod(fmt.Sprintf("p-%d", i), nil), metav1.CreateOptions{})
+			switch {
+			case err == nil:
+				created.Add(1)
+			case !apierrors.IsForbidden(err):
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if created.Load() != limit {
+		t.Errorf("%d pods were created under a quota of %d", created.Load(), limit)
+	}
+	cluster.Eventually("the quota to be used up", used("pods", fmt.Sprint(limit)))
+}
+
+func wantForbidden(t *testing.T, err error, text string) {
+	t.Helper()
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), text) {
+		t.Errorf("the error is %v, want %s", err, text)
+	}
+}

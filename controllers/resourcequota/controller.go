@@ -1,0 +1,183 @@
+package resourcequota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	quotav1 "k8s.io/apiserver/pkg/quota/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/quota"
+)
+
+// Name is the controller's name, as upstream has it.
+const Name = "resourcequota-controller"
+
+// Workers is how many quotas are counted at once, as upstream's
+// --concurrent-resource-quota-syncs.
+const Workers = 5
+
+// Controller keeps the status of quotas.
+type Controller struct {
+	clock    clock.Clock
+	quotas   corelisters.ResourceQuotaLister
+	pods     corelisters.PodLister
+	services corelisters.ServiceLister
+	claims   corelisters.PersistentVolumeClaimLister
+	registry quotav1.Registry
+	counted  *counted
+	executor plan.Executor
+	loop     *loop.Loop
+}
+
+// New returns a controller that is not yet running.
+func New(_ context.Context, e *env.Env) (*Controller, error) {
+	client, config, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	core := e.Informers.Core().V1()
+	c := &Controller{
+		clock: e.Clock, quotas: core.ResourceQuotas().Lister(), pods: core.Pods().Lister(),
+		services: core.Services().Lister(), claims: core.PersistentVolumeClaims().Lister(),
+		executor: plan.Executor{
+			Kind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name),
+		},
+	}
+	c.registry = quota.NewRegistry(c.list, e.Clock)
+	if c.counted, err = newCounted(config, e.Ledger); err != nil {
+		return nil, err
+	}
+	c.loop = loop.New(e.Loop(Name, Workers), loop.Func(c.reconcile))
+	c.loop.Watch(core.ResourceQuotas().Informer(), wakeOutdated)
+	c.loop.Watch(core.Pods().Informer(), c.wakeForPod)
+	c.loop.Watch(core.Services().Informer(), c.wakeForService)
+	c.loop.Watch(core.PersistentVolumeClaims().Informer(), c.wakeForClaim)
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.counted.run(ctx, func(gr schema.GroupResource, namespace string) {
+			for _, key := range c.quotasFor(namespace, quota.Count(gr, nil)) {
+				c.loop.Add(key)
+			}
+		})
+	}()
+	err := c.loop.Run(ctx)
+	cancel()
+	<-ended
+	return err
+}
+
+// Stats returns what the controller's loop has done so far.
+func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
+
+// list returns the objects that use more of a quota than their number.
+func (c *Controller) list(gvr schema.GroupVersionResource, namespace string) ([]runtime.Object, error) {
+	switch gvr.Resource {
+	case "pods":
+		return asObjects(c.pods.Pods(namespace).List(labels.Everything()))
+	case "services":
+		return asObjects(c.services.Services(namespace).List(labels.Everything()))
+	case "persistentvolumeclaims":
+		return asObjects(c.claims.PersistentVolumeClaims(namespace).List(labels.Everything()))
+	}
+	return nil, fmt.Errorf("nobody watches %v", gvr)
+}
+
+func asObjects[T runtime.Object](items []T, err error) ([]runtime.Object, error) {
+	objects := make([]runtime.Object, len(items))
+	for i, item := range items {
+		objects[i] = item
+	}
+	return objects, err
+}
+
+// wakeOutdated wakes a quota whose limits the status does not show, or that is new to us.
+func wakeOutdated(ev loop.Event) []types.NamespacedName {
+	q, ok := ev.Object.(*corev1.ResourceQuota)
+	if !ok || ev.Type == loop.Deleted {
+		return nil
+	}
+	if ev.Type == loop.Updated && reflect.DeepEqual(q.Spec.Hard, q.Status.Hard) && complete(q) {
+		return nil
+	}
+	return loop.Self(ev)
+}
+
+// complete says whether the use of all that is limited is known.
+func complete(q *corev1.ResourceQuota) bool {
+	for name := range q.Spec.Hard {
+		if _, known := q.Status.Used[name]; !known {
+			return false
+		}
+	}
+	return true
+}
+
+// reconcile counts what a quota's namespace uses.
+func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	q, err := c.quotas.ResourceQuotas(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil
+	}
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting ResourceQuota %s: %w", key, err)
+	}
+	usage, usageErr := c.usage(ctx, q)
+	p := Decide(Snapshot{Quota: q, Usage: usage}, c.clock.Now())
+	if p.Status != nil {
+		update := *q
+		update.Status = *p.Status
+		// After a conflict it is counted anew: no event of the quota's wakes it.
+		if err = c.executor.WriteStatus(ctx, &update); apierrors.IsNotFound(err) {
+			err = nil
+		}
+	}
+	return loop.Result{RequeueAfter: p.RequeueAfter}, errors.Join(usageErr, err)
+}
+
+// usage counts. With an error there is the part that could be counted.
+func (c *Controller) usage(ctx context.Context, q *corev1.ResourceQuota) (corev1.ResourceList, error) {
+	var errs []error
+	usage, err := quotav1.CalculateUsage(q.Namespace, q.Spec.Scopes, q.Spec.Hard, c.registry, q.Spec.ScopeSelector)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("counting the use of ResourceQuota %s/%s: %w", q.Namespace, q.Name, err))
+	}
+	if usage == nil {
+		usage = corev1.ResourceList{}
+	}
+	for name := range q.Spec.Hard {
+		gr, ok := countedResource(name)
+		if !ok || c.registry.Get(gr) != nil {
+			continue
+		}
+		stats, err := c.counted.stats(ctx, gr, q, name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if stats != nil {
+			usage[name] = *stats
+		}
+	}
+	return usage, errors.Join(errs...)
+}

@@ -1,0 +1,78 @@
+package resourcequota
+
+import (
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	quotav1 "k8s.io/apiserver/pkg/quota/v1"
+
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// quotasFor are the quotas of a namespace that limit what the evaluator counts.
+func (c *Controller) quotasFor(namespace string, evaluator quotav1.Evaluator) []types.NamespacedName {
+	quotas, err := c.quotas.ResourceQuotas(namespace).List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, q := range quotas {
+		if len(evaluator.MatchingResources(quotav1.ResourceNames(q.Spec.Hard))) > 0 {
+			keys = append(keys, types.NamespacedName{Namespace: q.Namespace, Name: q.Name})
+		}
+	}
+	return keys
+}
+
+// replenished are the quotas that a change of an object may have given something
+// back to.
+func (c *Controller) replenished(ev loop.Event, kind string, less func(old, now any) bool) []types.NamespacedName {
+	if ev.Type == loop.Added || ev.Type == loop.Updated && !less(ev.Old, ev.Object) {
+		return nil
+	}
+	return c.quotasFor(ev.Object.GetNamespace(), c.registry.Get(corev1.Resource(kind)))
+}
+
+// wakeForPod: a pod that has ended, or was resized, uses less, and so does one that is
+// being deleted once its grace period is over, which is when it goes.
+func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
+	return c.replenished(ev, "pods", func(old, now any) bool {
+		before, ok := old.(*corev1.Pod)
+		after, also := now.(*corev1.Pod)
+		return ok && also && (ended(after) && !ended(before) || resized(before, after))
+	})
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func resized(before, after *corev1.Pod) bool {
+	if before.Generation == after.Generation {
+		return false
+	}
+	for i := range min(len(before.Spec.Containers), len(after.Spec.Containers)) {
+		if !reflect.DeepEqual(before.Spec.Containers[i].Resources, after.Spec.Containers[i].Resources) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Controller) wakeForService(ev loop.Event) []types.NamespacedName {
+	return c.replenished(ev, "services", func(old, now any) bool {
+		before, ok := old.(*corev1.Service)
+		after, also := now.(*corev1.Service)
+		return ok && also && (before.Spec.Type != after.Spec.Type || len(before.Spec.Ports) > len(after.Spec.Ports))
+	})
+}
+
+func (c *Controller) wakeForClaim(ev loop.Event) []types.NamespacedName {
+	return c.replenished(ev, "persistentvolumeclaims", func(old, now any) bool {
+		before, ok := old.(*corev1.PersistentVolumeClaim)
+		after, also := now.(*corev1.PersistentVolumeClaim)
+		return ok && also && !reflect.DeepEqual(before.Status, after.Status)
+	})
+}

@@ -1,0 +1,84 @@
+package quota
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	upstream "k8s.io/apiserver/pkg/quota/v1"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
+	"k8s.io/utils/clock"
+)
+
+// List returns a namespace's objects of a resource.
+type List func(gvr schema.GroupVersionResource, namespace string) ([]runtime.Object, error)
+
+// NewRegistry returns what is known of the kinds whose use is more than their number.
+// list is asked for the sum of what a namespace uses; who only asks what one object
+// uses may leave it out.
+func NewRegistry(list List, c clock.PassiveClock) upstream.Registry {
+	of := func(resource string) generic.ListFuncByNamespace {
+		return func(namespace string) ([]runtime.Object, error) {
+			return list(corev1.SchemeGroupVersion.WithResource(resource), namespace)
+		}
+	}
+	return generic.NewRegistry([]upstream.Evaluator{
+		&pods{list: of("pods"), clock: c},
+		&services{list: of("services")},
+		&claims{list: of("persistentvolumeclaims")},
+	})
+}
+
+// aliases are the names of counts that are older than "count/<resource>.<group>".
+func aliases() map[schema.GroupResource]corev1.ResourceName {
+	return map[schema.GroupResource]corev1.ResourceName{
+		corev1.Resource("configmaps"):             corev1.ResourceConfigMaps,
+		corev1.Resource("resourcequotas"):         corev1.ResourceQuotas,
+		corev1.Resource("replicationcontrollers"): corev1.ResourceReplicationControllers,
+		corev1.Resource("secrets"):                corev1.ResourceSecrets,
+	}
+}
+
+// Count returns what is known of a kind of which only the number counts.
+func Count(gr schema.GroupResource, list generic.ListFuncByNamespace) upstream.Evaluator {
+	return generic.NewObjectCountEvaluator(gr, list, aliases()[gr])
+}
+
+// Aliased returns the resource that an old name counts.
+func Aliased(name corev1.ResourceName) (schema.GroupResource, bool) {
+	for gr, alias := range aliases() {
+		if alias == name {
+			return gr, true
+		}
+	}
+	return schema.GroupResource{}, false
+}
+
+// matching are the selectors whose scope the object is in.
+func matching(obj runtime.Object, selectors []corev1.ScopedResourceSelectorRequirement, inScope generic.MatchesScopeFunc) ([]corev1.ScopedResourceSelectorRequirement, error) {
+	var matched []corev1.ScopedResourceSelectorRequirement
+	for _, selector := range selectors {
+		in, err := inScope(selector, obj)
+		if err != nil {
+			return nil, err
+		}
+		if in {
+			matched = append(matched, selector)
+		}
+	}
+	return matched, nil
+}
+
+// uncovered are the limited scopes that no quota speaks of.
+func uncovered(limited, matched []corev1.ScopedResourceSelectorRequirement) []corev1.ScopedResourceSelectorRequirement {
+	var left []corev1.ScopedResourceSelectorRequirement
+	for _, selector := range limited {
+		covered := false
+		for _, m := range matched {
+			covered = covered || m.ScopeName == selector.ScopeName
+		}
+		if !covered {
+			left = append(left, selector)
+		}
+	}
+	return left
+}
