@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -55,8 +56,8 @@ type Allocator struct {
 	// checking is held while the locks are compared with the Services.
 	checking sync.Mutex
 	checked  bool
-	// leaks counts the passes that found a port taken for nobody.
-	leaks map[int32]int
+	// leaks says since when a port has been found to be taken for nobody.
+	leaks map[int32]time.Time
 }
 
 // New returns an allocator. It reads nothing before its first use.
@@ -75,7 +76,7 @@ func New(config Config) *Allocator {
 			known: map[netip.Addr]int64{}, picked: map[netip.Addr]bool{},
 		},
 		ports: &ports{store: config.Store, decoder: config.Decoder, valid: config.NodePorts},
-		leaks: map[int32]int{},
+		leaks: map[int32]time.Time{},
 	}
 }
 

@@ -1,93 +1,33 @@
 package serviceip
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
-
-	"minikcm.dev/minikcm/clock"
 )
 
-// cluster is a store of Services with an allocator over it.
-type cluster struct {
-	*Allocator
-	stored map[types.UID]*corev1.Service
-}
-
-func newCluster(config Config) *cluster {
-	c := &cluster{stored: map[types.UID]*corev1.Service{}}
-	config.Random = clock.NewRandom(1)
-	config.List = func(context.Context) ([]*corev1.Service, error) {
-		return slices.Collect(maps.Values(c.stored)), nil
-	}
-	c.Allocator = New(config)
-	return c
-}
-
-// put allocates for svc and stores it.
-func (c *cluster) put(svc *corev1.Service) error {
-	done, err := c.Allocate(context.Background(), svc, c.stored[svc.UID])
-	if err != nil {
-		return err
-	}
-	c.stored[svc.UID] = svc
-	done(true)
-	return nil
-}
-
-func (c *cluster) remove(t *testing.T, uid types.UID) {
-	t.Helper()
-	done, err := c.Allocate(t.Context(), nil, c.stored[uid])
-	if err != nil {
-		t.Fatal(err)
-	}
-	delete(c.stored, uid)
-	done(true)
-}
-
-func service(uid string, change func(spec *corev1.ServiceSpec)) *corev1.Service {
-	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: uid, Namespace: "default", UID: types.UID(uid)}}
-	svc.Spec.Type = corev1.ServiceTypeClusterIP
-	svc.Spec.Selector = map[string]string{"app": uid}
-	svc.Spec.Ports = []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP}}
-	if change != nil {
-		change(&svc.Spec)
-	}
-	return svc
-}
-
-func withIP(ip string) func(*corev1.ServiceSpec) {
-	return func(spec *corev1.ServiceSpec) { spec.ClusterIP, spec.ClusterIPs = ip, []string{ip} }
-}
-
-func withNodePort(port int32) func(*corev1.ServiceSpec) {
-	return func(spec *corev1.ServiceSpec) {
-		spec.Type = corev1.ServiceTypeNodePort
-		spec.Ports[0].NodePort = port
-	}
-}
+const oneStack = "10.96.0.0/16"
 
 func TestAllocateFills(t *testing.T) {
-	c := newCluster(Config{})
+	p := newWorld(t, oneStack).process(1, PortRange{})
 	svc := service("a", withNodePort(0))
 	svc.Spec.Ports = append(svc.Spec.Ports,
 		corev1.ServicePort{Port: 53, Protocol: corev1.ProtocolTCP}, corev1.ServicePort{Port: 53, Protocol: corev1.ProtocolUDP})
-	if err := c.put(svc); err != nil {
+	if err := p.put(svc); err != nil {
 		t.Fatal(err)
 	}
 	ip, err := netip.ParseAddr(svc.Spec.ClusterIP)
-	if err != nil || !netip.MustParsePrefix("10.96.0.0/16").Contains(ip) || ip.Less(netip.MustParseAddr("10.96.1.1")) {
+	if err != nil || !netip.MustParsePrefix(oneStack).Contains(ip) || ip.Less(netip.MustParseAddr("10.96.1.1")) {
 		t.Errorf("cluster IP %q", svc.Spec.ClusterIP)
 	}
 	if diff := cmp.Diff([]string{svc.Spec.ClusterIP}, svc.Spec.ClusterIPs); diff != "" {
@@ -100,18 +40,35 @@ func TestAllocateFills(t *testing.T) {
 		t.Errorf("policy %s", *svc.Spec.IPFamilyPolicy)
 	}
 	ports := svc.Spec.Ports
-	for _, p := range ports {
-		if p.NodePort < 30000+86 || p.NodePort > 32767 {
-			t.Errorf("node port %d", p.NodePort)
+	for _, port := range ports {
+		if port.NodePort < 30000+86 || port.NodePort > 32767 {
+			t.Errorf("node port %d", port.NodePort)
 		}
 	}
 	if ports[1].NodePort != ports[2].NodePort || ports[0].NodePort == ports[1].NodePort {
 		t.Errorf("node ports %d %d %d", ports[0].NodePort, ports[1].NodePort, ports[2].NodePort)
 	}
+	lock := p.locks.byName[svc.Spec.ClusterIP]
+	wantLabels := map[string]string{"ipaddress.kubernetes.io/ip-family": "IPv4", "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
+	if diff := cmp.Diff(wantLabels, lock.Labels); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(&networkingv1.ParentReference{Resource: "services", Namespace: "default", Name: "a"}, lock.Spec.ParentRef); diff != "" {
+		t.Error(diff)
+	}
+	second := service("a", withIP(svc.Spec.ClusterIP))
+	second.Spec.Type = corev1.ServiceTypeNodePort
+	second.Spec.Ports = append(slices.Clone(ports), corev1.ServicePort{Port: 80, Protocol: corev1.ProtocolUDP})
+	if err := p.put(second); err != nil {
+		t.Fatal(err)
+	}
+	if again := second.Spec.Ports; again[3].NodePort == again[0].NodePort || again[3].NodePort == 0 {
+		t.Errorf("a port that was added shares the node port of an old one: %v", again)
+	}
 }
 
 func TestAllocateLeavesAlone(t *testing.T) {
-	c := newCluster(Config{})
+	p := newWorld(t, oneStack).process(1, PortRange{})
 	external := service("a", func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeExternalName })
 	headless := service("b", func(spec *corev1.ServiceSpec) {
 		spec.ClusterIP, spec.ClusterIPs, spec.Selector = "None", []string{"None"}, nil
@@ -121,7 +78,7 @@ func TestAllocateLeavesAlone(t *testing.T) {
 		spec.AllocateLoadBalancerNodePorts = pointer(false)
 	})
 	for _, svc := range []*corev1.Service{external, headless, balanced} {
-		if err := c.put(svc); err != nil {
+		if err := p.put(svc); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,178 +91,253 @@ func TestAllocateLeavesAlone(t *testing.T) {
 	if balanced.Spec.Ports[0].NodePort != 0 || balanced.Spec.HealthCheckNodePort == 0 {
 		t.Errorf("load balancer: %+v", balanced.Spec)
 	}
+	if len(p.locks.byName) != 1 {
+		t.Errorf("%d locks", len(p.locks.byName))
+	}
 }
 
 func TestAllocateRefuses(t *testing.T) {
-	c := newCluster(Config{})
+	p := newWorld(t, oneStack).process(1, PortRange{})
 	for _, svc := range []*corev1.Service{service("a", withIP("10.96.0.10")), service("b", withNodePort(30007))} {
-		if err := c.put(svc); err != nil {
+		if err := p.put(svc); err != nil {
 			t.Fatal(err)
 		}
 	}
+	locks, ports := len(p.locks.byName), p.takenPorts(t)
 	for _, test := range []struct {
 		name string
 		svc  *corev1.Service
 		want string
 	}{
 		{"taken address", service("x", withIP("10.96.0.10")), `spec.clusterIPs: Invalid value: ["10.96.0.10"]: failed to allocate IP 10.96.0.10: provided IP is already allocated`},
-		{"foreign address", service("x", withIP("10.0.0.1")), `spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: the provided IP (10.0.0.1) is not in the valid range. The range of valid IPs is 10.96.0.0/16`},
+		{"foreign address", service("x", withIP("10.0.0.1")), `spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: the provided network does not match the current range`},
+		{"network's own address", service("x", withIP("10.96.0.0")), `failed to allocate IP 10.96.0.0: the provided network does not match the current range`},
+		{"broadcast address", service("x", withIP("10.96.255.255")), `failed to allocate IP 10.96.255.255: the provided network does not match the current range`},
+		{"foreign family", service("x", withIP("fd00::1")), `spec.clusterIPs[0]: Invalid value: ["fd00::1"]: IPv6 is not configured on this cluster`},
 		{"taken port", service("x", withNodePort(30007)), "spec.ports[0].nodePort: Invalid value: 30007: provided port is already allocated"},
 		{"foreign port", service("x", withNodePort(80)), "spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-32767"},
+		{"taken health check port", service("x", func(spec *corev1.ServiceSpec) {
+			spec.Type, spec.ExternalTrafficPolicy = corev1.ServiceTypeLoadBalancer, corev1.ServiceExternalTrafficPolicyLocal
+			spec.HealthCheckNodePort = 30007
+		}), "failed to allocate requested HealthCheck NodePort 30007: provided port is already allocated"},
 		{"second family", service("x", func(spec *corev1.ServiceSpec) { spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol} }), `spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster`},
 		{"both families", service("x", func(spec *corev1.ServiceSpec) {
 			spec.IPFamilyPolicy = pointer(corev1.IPFamilyPolicyRequireDualStack)
 		}), `spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services`},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			err := c.put(test.svc)
-			if !apierrors.IsInvalid(err) || !strings.HasSuffix(err.Error(), test.want) {
-				t.Errorf("got %v\nwant %s", err, test.want)
-			}
-		})
+		for _, dryRun := range []bool{false, true} {
+			t.Run(fmt.Sprint(test.name, dryRun), func(t *testing.T) {
+				_, err := p.Allocate(t.Context(), test.svc.DeepCopy(), nil, dryRun)
+				if err == nil || !strings.HasSuffix(err.Error(), test.want) {
+					t.Errorf("got %v\nwant %s", err, test.want)
+				}
+			})
+		}
 	}
-	if len(c.used.inFlight) > 0 || len(c.ports.inFlight) > 0 {
-		t.Errorf("still held: %v %v", c.used.inFlight, c.ports.inFlight)
+	if len(p.locks.byName) != locks || !slices.Equal(p.takenPorts(t), ports) {
+		t.Errorf("still locked: %v %v", p.locks.byName, p.takenPorts(t))
 	}
 }
 
 // TestFreed covers addresses that come free: by a delete, by a write that failed,
 // by a change of type, and by another process.
 func TestFreed(t *testing.T) {
-	c := newCluster(Config{})
-	want := withIP("10.96.0.10")
-	if err := c.put(service("a", want)); err != nil {
+	w := newWorld(t, oneStack)
+	p, other := w.process(1, PortRange{}), w.process(2, PortRange{})
+	want := func(spec *corev1.ServiceSpec) {
+		withIP("10.96.0.10")(spec)
+		withNodePort(30010)(spec)
+	}
+	if err := p.put(service("a", want)); err != nil {
 		t.Fatal(err)
 	}
-	c.remove(t, "a")
-	done, err := c.Allocate(t.Context(), service("b", want), nil)
+	p.remove(t, "a")
+	done, err := p.Allocate(t.Context(), service("b", want), nil, false)
 	if err != nil {
 		t.Fatalf("after a delete: %v", err)
 	}
-	if err := c.put(service("c", want)); !apierrors.IsInvalid(err) {
-		t.Fatalf("while being written: %v", err)
+	if err := other.put(service("c", want)); !apierrors.IsInvalid(err) {
+		t.Fatalf("while being written by another process: %v", err)
 	}
-	done(false)
-	if err := c.put(service("c", want)); err != nil {
+	done(NotStored)
+	if err := other.put(service("c", want)); err != nil {
 		t.Fatalf("after a failed write: %v", err)
 	}
-	if err := c.put(service("c", func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeExternalName })); err != nil {
+	if err := p.put(service("c", func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeExternalName })); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.put(service("d", want)); err != nil {
+	if err := p.put(service("d", want)); err != nil {
 		t.Fatalf("after a change of type: %v", err)
 	}
-	delete(c.stored, "d")
-	if err := c.put(service("e", want)); err != nil {
-		t.Fatalf("after another process deleted it: %v", err)
+	other.remove(t, "d")
+	dry, err := p.Allocate(t.Context(), service("e", want), nil, true)
+	if err != nil {
+		t.Fatalf("in a dry run, after another process deleted it: %v", err)
+	}
+	dry(NotStored)
+	if err := p.put(service("f", want)); err != nil {
+		t.Fatalf("after a dry run: %v", err)
 	}
 }
 
 func TestFull(t *testing.T) {
-	c := newCluster(Config{ClusterIPs: netip.MustParsePrefix("10.0.0.0/29"), NodePorts: PortRange{30000, 30001}})
+	w := newWorld(t, "10.0.0.0/29")
+	p, other := w.process(1, PortRange{30000, 30001}), w.process(2, PortRange{30000, 30001})
 	for i := range 6 {
-		if err := c.put(service(fmt.Sprint(i), nil)); err != nil {
+		if err := p.put(service(fmt.Sprint(i), nil)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := c.put(service("more", nil))
-	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed to allocate a serviceIP: range is full") {
+	err := other.put(service("more", nil))
+	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), `failed to allocate a serviceIP for Service "more": range is full`) {
 		t.Errorf("got %v", err)
 	}
-	c.remove(t, "3")
-	if err := c.put(service("more", nil)); err != nil {
+	p.remove(t, "3")
+	if err := other.put(service("more", nil)); err != nil {
+		t.Error(err)
+	}
+	w.addCIDR("second", "10.0.1.0/29")
+	svc := service("yet-more", nil)
+	if err := p.put(svc); err != nil || !strings.HasPrefix(svc.Spec.ClusterIP, "10.0.1.") {
+		t.Errorf("from a ServiceCIDR that was added: %q, %v", svc.Spec.ClusterIP, err)
+	}
+	for i, want := range []bool{true, true, false} {
+		if err := p.put(service(fmt.Sprint("port", i), withNodePort(0))); (err == nil) != want {
+			t.Errorf("node port %d: %v", i, err)
+		}
+	}
+}
+
+func TestCIDRsThatAreNotReady(t *testing.T) {
+	w := newWorld(t, oneStack)
+	p := w.process(1, PortRange{})
+	going, unready := w.addCIDR("going", "10.1.0.0/24"), w.addCIDR("unready", "10.2.0.0/24")
+	going.DeletionTimestamp = &metav1.Time{}
+	unready.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}}
+	for _, ip := range []string{"10.1.0.1", "10.2.0.1"} {
+		if err := p.put(service("x", withIP(ip))); !apierrors.IsInvalid(err) {
+			t.Errorf("%s: %v", ip, err)
+		}
+	}
+	unready.Status.Conditions[0].Status = metav1.ConditionTrue
+	if err := p.put(service("x", withIP("10.2.0.1"))); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestUnique lets writes of many Services begin and end in any order, some of them
-// failing, and demands that no two stored Services ever share anything.
-func TestUnique(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := newCluster(Config{ClusterIPs: netip.MustParsePrefix("10.0.0.0/28"), NodePorts: PortRange{30000, 30011}})
-		type pending struct {
-			svc, old *corev1.Service
-			done     func(bool)
+// TestUnknownOutcome keeps what a write may have stored, until it is known to be
+// nobody's.
+func TestUnknownOutcome(t *testing.T) {
+	w := newWorld(t, oneStack)
+	p := w.process(1, PortRange{})
+	want := func(spec *corev1.ServiceSpec) {
+		withIP("10.96.0.10")(spec)
+		withNodePort(30010)(spec)
+	}
+	done, err := p.Allocate(t.Context(), service("a", want), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done(Unknown)
+	for pass := range 3 {
+		if err := p.Repair(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		var begun []pending
-		writing := map[types.UID]bool{}
-		t.Repeat(map[string]func(*rapid.T){
-			"begin": func(t *rapid.T) {
-				uid := fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "service"))
-				if writing[types.UID(uid)] {
-					t.Skip("being written")
-				}
-				old := c.stored[types.UID(uid)]
-				svc := service(uid, drawSpec(t))
-				if old != nil && rapid.Bool().Draw(t, "delete") {
-					svc = nil
-				}
-				done, err := c.Allocate(context.Background(), svc, old)
-				if err != nil {
-					if !apierrors.IsInvalid(err) && !apierrors.IsInternalError(err) {
-						t.Fatal(err)
-					}
-					return
-				}
-				writing[types.UID(uid)] = true
-				begun = append(begun, pending{svc, old, done})
-			},
-			"end": func(t *rapid.T) {
-				if len(begun) == 0 {
-					t.Skip("nothing begun")
-				}
-				i := rapid.IntRange(0, len(begun)-1).Draw(t, "write")
-				w := begun[i]
-				begun = slices.Delete(begun, i, i+1)
-				uid := ownerOf(w.svc, w.old)
-				stored := rapid.Bool().Draw(t, "stored")
-				switch {
-				case stored && w.svc == nil:
-					delete(c.stored, uid)
-				case stored:
-					c.stored[uid] = w.svc
-				}
-				delete(writing, uid)
-				w.done(stored)
-			},
-			"": func(t *rapid.T) {
-				ips, ports := map[netip.Addr]types.UID{}, map[int32]types.UID{}
-				for uid, svc := range c.stored {
-					k := keysOf(svc)
-					for ip := range k.ips {
-						if other, taken := ips[ip]; taken {
-							t.Fatalf("%s and %s share %s", uid, other, ip)
-						}
-						ips[ip] = uid
-					}
-					for port := range k.ports {
-						if other, taken := ports[port]; taken {
-							t.Fatalf("%s and %s share %d", uid, other, port)
-						}
-						ports[port] = uid
-					}
-				}
-				if len(begun) == 0 && len(c.used.inFlight)+len(c.ports.inFlight) > 0 {
-					t.Fatalf("held for nobody: %v %v", c.used.inFlight, c.ports.inFlight)
-				}
-			},
-		})
-	})
+		if locked := w.locks.byName["10.96.0.10"] != nil; locked != (pass == 0) {
+			t.Errorf("pass %d: locked is %v", pass, locked)
+		}
+		if taken := len(p.takenPorts(t)) > 0; taken != (pass < 2) {
+			t.Errorf("pass %d: the port is taken: %v", pass, taken)
+		}
+		if err := w.clock.Advance(t.Context(), RepairInterval); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.put(service("b", want)); err != nil {
+		t.Error(err)
+	}
 }
 
-func drawSpec(t *rapid.T) func(*corev1.ServiceSpec) {
-	return func(spec *corev1.ServiceSpec) {
-		spec.Type = rapid.SampledFrom([]corev1.ServiceType{
-			corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeExternalName,
-		}).Draw(t, "type")
-		if spec.Type == corev1.ServiceTypeExternalName {
-			return
+// TestServicesWithoutLocks takes over a store that was written by something that
+// made no locks.
+func TestServicesWithoutLocks(t *testing.T) {
+	w := newWorld(t, oneStack)
+	for _, svc := range []*corev1.Service{service("a", withIP("10.96.0.10")), service("b", withIP("10.5.0.1")), service("c", withNodePort(30010))} {
+		w.services[svc.UID] = svc
+	}
+	p := w.process(1, PortRange{})
+	for _, change := range []func(*corev1.ServiceSpec){withIP("10.96.0.10"), withNodePort(30010)} {
+		if err := p.put(service("x", change)); !apierrors.IsInvalid(err) {
+			t.Errorf("what another has: %v", err)
 		}
-		if rapid.Bool().Draw(t, "wanted address") {
-			withIP(fmt.Sprintf("10.0.0.%d", rapid.IntRange(1, 14).Draw(t, "address")))(spec)
-		}
-		if spec.Type == corev1.ServiceTypeNodePort && rapid.Bool().Draw(t, "wanted port") {
-			spec.Ports[0].NodePort = int32(rapid.IntRange(30000, 30011).Draw(t, "port")) //nolint:gosec // a port
-		}
+	}
+	if len(w.locks.byName) != 1 || !isFor(w.locks.byName["10.96.0.10"], w.services["a"]) {
+		t.Errorf("locks %v", w.locks.byName)
+	}
+	p.remove(t, "a")
+	if len(w.locks.byName) != 0 {
+		t.Errorf("locks %v", w.locks.byName)
+	}
+}
+
+func TestRepairReplacesForeignLocks(t *testing.T) {
+	w := newWorld(t, oneStack)
+	p := w.process(1, PortRange{})
+	if err := p.put(service("a", withIP("10.96.0.10"))); err != nil {
+		t.Fatal(err)
+	}
+	w.locks.byName["10.96.0.10"].Spec.ParentRef.Name = "somebody"
+	if err := p.Repair(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !isFor(w.locks.byName["10.96.0.10"], w.services["a"]) {
+		t.Errorf("lock %v", w.locks.byName["10.96.0.10"].Spec.ParentRef)
+	}
+	gateway := lockOf(service("g", nil), netip.MustParseAddr("10.96.0.77"))
+	gateway.Labels = nil
+	if _, err := w.locks.Create(t.Context(), gateway); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.clock.Advance(t.Context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Repair(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w.locks.byName["10.96.0.77"] == nil {
+		t.Error("removed somebody else's IPAddress")
+	}
+}
+
+// TestTheServiceKubernetesOutlivesACrash takes the address over that a process locked
+// before it was killed.
+func TestTheServiceKubernetesOutlivesACrash(t *testing.T) {
+	w := newWorld(t, oneStack)
+	own := service("kubernetes", withIP("10.96.0.1"))
+	if _, err := w.process(1, PortRange{}).Allocate(t.Context(), own.DeepCopy(), nil, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.process(2, PortRange{}).put(own); err != nil {
+		t.Fatal(err)
+	}
+	if w.locks.byName["10.96.0.1"] == nil {
+		t.Error("not locked")
+	}
+}
+
+func TestLockFails(t *testing.T) {
+	w := newWorld(t, oneStack)
+	p := w.process(1, PortRange{})
+	w.locks.fail = apierrors.NewServiceUnavailable("gone")
+	if err := p.put(service("a", nil)); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("got %v", err)
+	}
+	w.locks.fail = errors.New("odd")
+	if err := p.put(service("a", nil)); !apierrors.IsInternalError(err) {
+		t.Errorf("got %v", err)
+	}
+	w.locks.fail = nil
+	if err := p.put(service("a", nil)); err != nil {
+		t.Error(err)
 	}
 }

@@ -93,7 +93,8 @@ type portChange struct {
 }
 
 // change carries a change out, and returns when it is stored: with apply's error, or
-// the store's. A change that changes nothing is not written.
+// the store's. A change that changes nothing is not written. What it is told of was so in
+// the store while it was carried out.
 func (p *ports) change(ctx context.Context, apply func(set portSet) error) error {
 	c := &portChange{apply: apply, ended: make(chan error, 1)}
 	p.mu.Lock()
@@ -128,13 +129,23 @@ func (p *ports) writeAll(ctx context.Context) {
 // write carries out a batch of changes, against the newest set.
 func (p *ports) write(ctx context.Context, batch []*portChange) {
 	outcome := make([]error, len(batch))
-	err := p.retry(ctx, func() error {
-		set := portSet{p.valid, new(big.Int).Set(p.current.bits)}
+	err := p.retry(ctx, func(fresh bool) error {
+		set, refused := portSet{p.valid, new(big.Int).Set(p.current.bits)}, false
 		for i, c := range batch {
 			attempt := portSet{p.valid, new(big.Int).Set(set.bits)}
 			if outcome[i] = c.apply(attempt); outcome[i] == nil {
 				set = attempt
+			} else {
+				refused = true
 			}
+		}
+		unchanged := set.bits.Cmp(p.current.bits) == 0
+		switch {
+		case !fresh && (refused || unchanged):
+			// Another process may have changed it meanwhile.
+			return errStale
+		case unchanged:
+			return nil
 		}
 		return p.put(ctx, set)
 	})
@@ -146,21 +157,26 @@ func (p *ports) write(ctx context.Context, batch []*portChange) {
 	}
 }
 
-// retry calls attempt on what the store has, again if another process was faster.
-func (p *ports) retry(ctx context.Context, attempt func() error) error {
+// errStale is what an attempt returns that has to see the newest set.
+var errStale = errors.New("the set may be out of date")
+
+// retry calls attempt on what the store had, and then on what it has, again if another
+// process was faster.
+func (p *ports) retry(ctx context.Context, attempt func(fresh bool) error) error {
 	for {
-		if !p.known {
+		fresh := !p.known
+		if fresh {
 			if err := p.read(ctx); err != nil {
 				return err
 			}
 		}
-		err := attempt()
-		var conflict *store.ConflictError
+		err := attempt(fresh)
 		if err == nil {
 			return nil
 		}
 		p.known = false
-		if !errors.As(err, &conflict) {
+		var conflict *store.ConflictError
+		if !errors.Is(err, errStale) && !errors.As(err, &conflict) {
 			return err
 		}
 	}
@@ -188,9 +204,6 @@ func (p *ports) read(ctx context.Context) error {
 }
 
 func (p *ports) put(ctx context.Context, set portSet) error {
-	if set.bits.Cmp(p.current.bits) == 0 {
-		return nil
-	}
 	value, err := codec.EncodeStored(corev1.SchemeGroupVersion.WithKind("RangeAllocation"),
 		&corev1.RangeAllocation{Range: p.valid.String(), Data: set.bits.Bytes()})
 	if err != nil {

@@ -19,12 +19,12 @@ const RepairInterval = 3 * time.Minute
 // that it is for ends before that.
 const grace = time.Minute
 
-// leakPasses is how many passes in a row must find that a port is nobody's.
-const leakPasses = 3
+// leakAfter is for how long every pass must have found that a port is nobody's.
+const leakAfter = 2 * RepairInterval
 
 // Repair makes the locks say what the Services have: it locks what a Service has
-// without a lock, and unlocks what is nobody's, a minute after it was locked. A port that
-// is nobody's is freed by the fourth Repair that finds it so. Two Services that have the
+// without a lock, and unlocks what is nobody's: an address a minute after it was locked, a
+// port when that has been so for six minutes. Two Services that have the
 // same address or port, and Services with addresses outside all ServiceCIDRs, are
 // logged.
 func (a *Allocator) Repair(ctx context.Context) error {
@@ -161,20 +161,18 @@ func (a *Allocator) repairPorts(ctx context.Context, services []*corev1.Service,
 	return nil
 }
 
-// freeLeaks counts how often a port was found to be nobody's. It may be called several
-// times for one pass, if other processes are faster: a port is then freed a pass
-// earlier, after minutes still.
+// freeLeaks notes which ports are nobody's, and frees those that have been for long.
 func (a *Allocator) freeLeaks(set portSet, used map[int32]bool) {
 	for port := set.First; port <= set.Last; port++ {
+		since, leaked := a.leaks[port]
 		switch {
 		case !set.has(port) || used[port]:
 			delete(a.leaks, port)
-		case a.leaks[port] < leakPasses:
-			a.leaks[port]++
-		default:
+		case !leaked:
+			a.leaks[port] = a.config.Clock.Now()
+		case a.config.Clock.Since(since) >= leakAfter:
 			a.config.Logger.Info("A node port appears to have leaked: cleaning up", "port", port)
 			set.set(port, false)
-			delete(a.leaks, port)
 		}
 	}
 }
