@@ -162,6 +162,7 @@ func (s *source) kinds() func(name string) (string, spec.Extensions) {
 		}
 	}
 	s.customKinds(byName)
+	s.computedKinds(byName)
 	for _, all := range byName {
 		slices.SortFunc(all, compareKinds)
 	}

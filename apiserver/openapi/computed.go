@@ -1,0 +1,18 @@
+package openapi
+
+import "reflect"
+
+// computedKinds adds the kinds that are made when they are asked for to those that are
+// known by name: client-go's scheme does not have them.
+func (s *source) computedKinds(byName map[string][]any) {
+	for _, row := range s.table.All() {
+		if !row.Computed {
+			continue
+		}
+		for kind, model := range map[string]any{row.Kind: row.New(), row.ListKind: row.NewList()} {
+			if name := modelName(indirect(reflect.TypeOf(model))); name != "" && byName[name] == nil {
+				byName[name] = []any{map[string]any{"group": row.Group, "version": row.Version, "kind": kind}}
+			}
+		}
+	}
+}
