@@ -89,7 +89,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
-		Logs: &c.logs, Snapshots: c.snapshots, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
+		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
 		Metrics: &usage{clock: c.clock, usage: kubeletsim.Usage{Seed: c.opts.Seed}},
 	})
 	if err != nil {
