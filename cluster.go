@@ -46,6 +46,7 @@ type Cluster struct {
 	// cancel ends the parts, whose end done tells of; failure is the first error.
 	cancel    context.CancelFunc
 	parts     sync.WaitGroup
+	closing   chan struct{}
 	done      chan struct{}
 	failOnce  sync.Once
 	failure   error
@@ -60,7 +61,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 		return nil, err
 	}
 	opts.complete()
-	c := &Cluster{opts: opts, done: make(chan struct{})}
+	c := &Cluster{opts: opts, done: make(chan struct{}), closing: make(chan struct{})}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -140,10 +141,12 @@ func (c *Cluster) openStore(ctx context.Context) error {
 		opts.DataDir = etcdDir(c.opts.DataDir)
 	}
 	embedded, err := store.StartEmbedded(ctx, opts)
-	if err == nil {
-		c.store, c.snapshots = embedded, embedded
+	if err != nil {
+		return err
 	}
-	return err
+	c.store, c.snapshots = embedded, embedded
+	c.watchStore(embedded)
+	return nil
 }
 
 func (c *Cluster) listen(ctx context.Context, authority *auth.Authority) error {
@@ -237,6 +240,7 @@ func (c *Cluster) Close() error {
 
 // close takes down in the reverse order of start: who uses, before what is used.
 func (c *Cluster) close() error {
+	close(c.closing)
 	c.stopParts()
 	if c.server != nil {
 		c.server.Close()

@@ -1,11 +1,13 @@
 package apiserver
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	goruntime "runtime"
 	"strings"
+	"time"
 
 	"github.com/gorilla/mux"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
@@ -17,13 +19,19 @@ type healthCheck struct {
 	check func(r *http.Request) error
 }
 
+// etcdCheckTimeout is how long the store may take to answer to be called healthy, as
+// upstream's --etcd-healthcheck-timeout is by default.
+const etcdCheckTimeout = 2 * time.Second
+
 // routeHealth serves /healthz, /livez and /readyz with ?verbose, ?exclude= and one
 // path for each check (Kubernetes documentation, "Kubernetes API health
 // endpoints"), and /version.
 func (s *Server) routeHealth(router *mux.Router) {
 	ping := healthCheck{"ping", func(*http.Request) error { return nil }}
 	etcd := healthCheck{"etcd", func(r *http.Request) error {
-		_, err := s.opts.Store.Revision(r.Context())
+		ctx, cancel := context.WithTimeout(r.Context(), etcdCheckTimeout)
+		defer cancel()
+		_, err := s.opts.Store.Revision(ctx)
 		return err
 	}}
 	shutdown := healthCheck{"shutdown", func(*http.Request) error {

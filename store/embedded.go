@@ -22,8 +22,9 @@ type EmbeddedOptions struct {
 	// acknowledged. It has the layout of an etcd data directory. Empty: the store
 	// lives in a temporary directory, without fsync, and Close removes it.
 	DataDir string
-	// QuotaBytes is how large the database may grow before writes fail with an
-	// UnavailableError. 0 is 8 GiB.
+	// QuotaBytes is how large the database may grow before writes fail with
+	// ErrNoSpace in an UnavailableError. The store then forgets all history at once and
+	// gives back what that frees; it takes writes again when there is room. 0 is 8 GiB.
 	QuotaBytes int64
 	// Snapshot is the file of an etcd snapshot that an ephemeral store begins with.
 	// A data directory is made of one by RestoreSnapshot.
@@ -50,6 +51,7 @@ type Embedded struct {
 	kv      mvcc.WatchableKV
 	hub     *hub
 	failure *failure
+	space   *space
 	cleanup []func() error
 
 	closeOnce sync.Once
@@ -87,12 +89,31 @@ func (s *Embedded) open(ctx context.Context, opts EmbeddedOptions) error {
 	}
 	s.etcd, err = startEtcd(ctx, etcdConfig(dir, opts, s.failure), s.failure)
 	if err != nil {
-		return fmt.Errorf("starting the embedded etcd on %s: %w", dir, err)
+		return fmt.Errorf("starting the embedded etcd on %s: %w%s", dir, err, noRoom(dir))
 	}
 	s.server = s.etcd.Server
 	s.kv = s.server.KV()
+	s.space = newSpace(s.server, s.failure)
 	s.hub, err = newHub(s.server, s.failure)
 	return err
+}
+
+// Failed is closed when the store has broken for good, of a full disk or a file
+// that was damaged beneath it for example. From then on, every operation returns an
+// UnavailableError, whose reason Failure is; what was acknowledged is in the data
+// directory.
+func (s *Embedded) Failed() <-chan struct{} { return s.failure.happened }
+
+// Failure is why the store has broken; nil if it has not.
+func (s *Embedded) Failure() error { return s.failure.get() }
+
+// noRoom is what to add to an error that a full disk can be the reason of, which etcd
+// does not always say.
+func noRoom(dir string) string {
+	if free, known := freeBytes(dir); known && free < 2*walSegmentBytes {
+		return fmt.Sprintf(" (the disk is full: %d bytes are free)", free)
+	}
+	return ""
 }
 
 // takeDir returns the directory to work in, made and locked.
@@ -125,6 +146,9 @@ func (s *Embedded) Close() error {
 		s.inFlight.Lock()
 		s.closed.Store(true)
 		s.inFlight.Unlock()
+		if s.space != nil {
+			s.space.close()
+		}
 		if s.hub != nil {
 			s.hub.close()
 		}

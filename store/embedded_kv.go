@@ -114,7 +114,9 @@ func (s *Embedded) write(ctx context.Context, key string, txn *pb.TxnRequest) (i
 	if err := s.hub.begin(ctx); err != nil {
 		return 0, err
 	}
-	response, err := s.server.Txn(ctx, txn)
+	bound, release := s.failure.bound(ctx)
+	response, err := s.server.Txn(bound, txn)
+	release()
 	if err != nil {
 		s.hub.end(1)
 		return 0, s.failed(ctx, err)
@@ -140,16 +142,14 @@ func (s *Embedded) Compact(ctx context.Context, revision int64) error {
 		return fmt.Errorf("compacting to revision %d: %w", revision, err)
 	}
 	defer s.inFlight.RUnlock()
-	_, err := s.server.Compact(ctx, &pb.CompactionRequest{Revision: revision})
+	err := s.space.compact(ctx, revision)
 	switch {
-	case errors.Is(err, mvcc.ErrCompacted):
-		return nil // already done
+	case err == nil:
+		return nil
 	case errors.Is(err, mvcc.ErrFutureRev):
 		err = &FutureRevisionError{Current: s.kv.Rev()}
-	case err != nil:
-		err = s.failed(ctx, err)
 	default:
-		return nil
+		err = s.failed(ctx, err)
 	}
 	return fmt.Errorf("compacting to revision %d: %w", revision, err)
 }
@@ -190,7 +190,7 @@ func (s *Embedded) enter(ctx context.Context) error {
 // usable returns why no operation can be done, or nil.
 func (s *Embedded) usable(ctx context.Context) error {
 	if s.closed.Load() {
-		return &UnavailableError{Err: errClosed}
+		return &UnavailableError{Err: ErrClosed}
 	}
 	if err := s.failure.get(); err != nil {
 		return &UnavailableError{Err: err}
@@ -203,8 +203,12 @@ func (s *Embedded) failed(ctx context.Context, err error) error {
 	if broken := s.usable(ctx); broken != nil {
 		return broken
 	}
-	if errors.Is(err, etcderrors.ErrRequestTooLarge) {
+	switch {
+	case errors.Is(err, etcderrors.ErrRequestTooLarge):
 		return ErrTooLarge
+	case errors.Is(err, etcderrors.ErrNoSpace):
+		s.space.exhausted()
+		return &UnavailableError{Err: ErrNoSpace}
 	}
 	return &UnavailableError{Err: err}
 }

@@ -156,7 +156,7 @@ func (s *Etcd) usable() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return &UnavailableError{Err: errClosed}
+		return &UnavailableError{Err: ErrClosed}
 	}
 	return nil
 }
@@ -172,6 +172,8 @@ func (s *Etcd) failed(ctx context.Context, err error) error {
 		return &CompactedError{}
 	case errors.Is(known, rpctypes.ErrFutureRev):
 		return s.futureRevision(ctx)
+	case errors.Is(known, rpctypes.ErrNoSpace):
+		return &UnavailableError{Err: ErrNoSpace}
 	case errors.Is(known, rpctypes.ErrRequestTooLarge):
 		return ErrTooLarge
 	case !errors.As(known, &etcdError) && status.Code(err) == codes.ResourceExhausted:
@@ -181,7 +183,7 @@ func (s *Etcd) failed(ctx context.Context, err error) error {
 		// What the client says beside it tells why nothing answered in time.
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
-	return &UnavailableError{Err: err}
+	return &UnavailableError{Err: known}
 }
 
 // futureRevision adds the newest revision, which etcd does not tell.

@@ -62,7 +62,7 @@ func (s *Etcd) register(ctx context.Context, w *etcdWatch) (context.Context, con
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, nil, &UnavailableError{Err: errClosed}
+		return nil, nil, &UnavailableError{Err: ErrClosed}
 	}
 	s.ended.Add(1)
 	s.opened++

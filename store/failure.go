@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -18,15 +19,33 @@ type failure struct {
 	once     sync.Once
 	happened chan struct{}
 	err      error // set before happened is closed
+	broken   context.Context
+	cancel   context.CancelFunc // ends broken
 }
 
-func newFailure() *failure { return &failure{happened: make(chan struct{})} }
+func newFailure() *failure {
+	f := &failure{happened: make(chan struct{})}
+	f.broken, f.cancel = context.WithCancel(context.Background())
+	return f
+}
 
 func (f *failure) set(err error) {
 	f.once.Do(func() {
 		f.err = err
 		close(f.happened)
+		f.cancel()
 	})
+}
+
+// bound returns a context that ends with ctx and when what is broken would be waited
+// for in vain.
+func (f *failure) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(f.broken, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 func (f *failure) get() error {

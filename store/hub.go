@@ -153,7 +153,7 @@ func (h *hub) watch(ctx context.Context, prefix string, from int64) (*hubWatch, 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil, &UnavailableError{Err: errClosed}
+		return nil, &UnavailableError{Err: ErrClosed}
 	}
 	if oldest := h.kv.FirstRev(); from > 0 && from <= oldest {
 		return nil, &CompactedError{Compacted: oldest}

@@ -264,7 +264,7 @@ func (s *Memory) Close() error {
 // usable returns why no operation can be done, or nil, with s.mu held.
 func (s *Memory) usable(ctx context.Context) error {
 	if s.closed {
-		return &UnavailableError{Err: errClosed}
+		return &UnavailableError{Err: ErrClosed}
 	}
 	return ctx.Err()
 }

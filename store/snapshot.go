@@ -25,6 +25,8 @@ func (s *Embedded) Snapshot(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("taking a snapshot: %w", err)
 	}
 	defer s.inFlight.RUnlock()
+	s.space.mending.RLock()
+	defer s.space.mending.RUnlock()
 	snapshot := s.server.Backend().Snapshot()
 	hash := sha256.New()
 	_, err := snapshot.WriteTo(stoppable(ctx, io.MultiWriter(w, hash)))

@@ -157,5 +157,9 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 // ErrTooLarge is returned for a value that is larger than the store takes.
 var ErrTooLarge = errors.New("value is too large")
 
-// errClosed is inside the UnavailableError of every operation after Close.
-var errClosed = errors.New("the store is closed")
+// ErrNoSpace is inside the UnavailableError of a write to a store that has grown to
+// its limit. Reads and deletions go on.
+var ErrNoSpace = errors.New("etcdserver: mvcc: database space exceeded")
+
+// ErrClosed is inside the UnavailableError of every operation after Close.
+var ErrClosed = errors.New("the store is closed")

@@ -282,33 +282,6 @@ func (o *Objects) translate(err error, name string) error {
 	return Translate(err, o.row.GroupResource(), name)
 }
 
-// Translate turns a store's error into the API error that a client should get.
-func Translate(err error, resource schema.GroupResource, name string) error {
-	var (
-		conflict    *store.ConflictError
-		compacted   *store.CompactedError
-		unavailable *store.UnavailableError
-		status      apierrors.APIStatus
-	)
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &status):
-		return err
-	case errors.Is(err, store.ErrNotFound):
-		return apierrors.NewNotFound(resource, name)
-	case errors.As(err, &conflict):
-		return apierrors.NewConflict(resource, name, errModified)
-	case errors.As(err, &compacted):
-		return apierrors.NewResourceExpired("The provided resource version is no longer available: " + err.Error())
-	case errors.As(err, &unavailable), errors.Is(err, watchcache.ErrClosed):
-		return apierrors.NewServiceUnavailable(err.Error())
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
-	}
-	return apierrors.NewInternalError(err)
-}
-
 // errModified is what a Conflict says when the object is newer than the client's.
 var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 

@@ -48,6 +48,7 @@ func (o *Objects) Update(ctx context.Context, key, name string, change Change, o
 	for {
 		result, err := o.try(ctx, key, name, current, revision, change, opts)
 		var conflict *store.ConflictError
+		var unavailable *store.UnavailableError
 		switch {
 		case err == nil && (fresh || !result.Unchanged && !opts.DryRun):
 			return result, nil
@@ -63,6 +64,8 @@ func (o *Objects) Update(ctx context.Context, key, name string, change Change, o
 				return Result{}, apierrors.NewInternalError(err)
 			}
 			revision, fresh = conflict.Current.ModRevision, true
+		case errors.As(err, &unavailable): // it may have been done: not twice
+			return Result{}, o.translate(err, name)
 		case !fresh:
 			if current, revision, err = o.reread(ctx, key, name, opts); err != nil {
 				return Result{}, err

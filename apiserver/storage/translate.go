@@ -1,0 +1,52 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/watchcache"
+	"minikcm.dev/minikcm/store"
+)
+
+// Translate turns a store's error into the API error that a client should get.
+func Translate(err error, resource schema.GroupResource, name string) error {
+	var (
+		conflict    *store.ConflictError
+		compacted   *store.CompactedError
+		unavailable *store.UnavailableError
+		status      apierrors.APIStatus
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &status):
+		return err
+	case errors.Is(err, store.ErrNotFound):
+		return apierrors.NewNotFound(resource, name)
+	case errors.As(err, &conflict):
+		return apierrors.NewConflict(resource, name, errModified)
+	case errors.As(err, &compacted):
+		return apierrors.NewResourceExpired("The provided resource version is no longer available: " + err.Error())
+	case errors.Is(err, watchcache.ErrClosed), errors.Is(err, store.ErrClosed):
+		return apierrors.NewServiceUnavailable(err.Error())
+	case errors.As(err, &unavailable):
+		return storeFailed(unavailable)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
+	}
+	return apierrors.NewInternalError(err)
+}
+
+// storeFailed passes on what etcd says, as upstream does: with code 500 and no reason.
+// "etcdserver: request timed out" is one such message, "etcdserver: mvcc: database
+// space exceeded" another.
+func storeFailed(err *store.UnavailableError) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Err.Error(),
+	}}
+}

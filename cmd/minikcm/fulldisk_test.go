@@ -1,0 +1,93 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// smallDisk mounts a file system of so many MB, whose size remount changes.
+func smallDisk(t *testing.T, megabytes int) (dir string, resize func(megabytes int)) {
+	t.Helper()
+	dir = t.TempDir()
+	size := func(n int) string { return fmt.Sprintf("size=%dm", n) }
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, size(megabytes)); err != nil {
+		t.Skipf("mounting a small disk needs rights that this process has not: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir, func(n int) {
+		t.Helper()
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, size(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFullDisk fills the disk beneath a data directory. The process ends by itself and
+// says why, and with a larger disk everything that it has acknowledged is there.
+func TestFullDisk(t *testing.T) {
+	disk, resize := smallDisk(t, 40)
+	data := filepath.Join(disk, "data")
+	p, kubeconfig := launchUp(t, t.TempDir(), "--data-dir", data)
+	client := clientOf(t, kubeconfig)
+	acknowledged := map[string]string{}
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("big-%03d", i)
+		created, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"x": strings.Repeat("x", 500_000)},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Logf("after %d objects: %v", i, err)
+			break
+		}
+		acknowledged[name] = created.ResourceVersion
+	}
+	code, _ := p.end()
+	t.Logf("%s", p.stderr.String())
+	if code != 1 {
+		t.Errorf("it ends with %d", code)
+	}
+	for _, want := range []string{"the store in " + data + " failed: ", "no space left on device", "start again with the same data directory"} {
+		if !strings.Contains(p.stderr.String(), want) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+
+	// As long as the disk is full, it does not start, and says so.
+	full := launch(t, t.TempDir(), "run", "up", "--data-dir", data)
+	if code, _ := full.end(); code == 1 {
+		t.Logf("%s", full.stderr.String())
+		if said := full.stderr.String(); !strings.Contains(said, "the disk is full") && !strings.Contains(said, "no space left on device") {
+			t.Errorf("on a full disk it says\n%s", full.stderr.String())
+		}
+	} else {
+		t.Errorf("on a full disk it ends with %d", code)
+	}
+
+	resize(200)
+	again, kubeconfig := launchUp(t, t.TempDir(), "--data-dir", data)
+	list, err := clientOf(t, kubeconfig).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range list.Items {
+		if acknowledged[found.Name] == found.ResourceVersion {
+			delete(acknowledged, found.Name)
+		}
+	}
+	if len(acknowledged) > 0 {
+		t.Errorf("%d acknowledged objects are lost", len(acknowledged))
+	}
+	again.stop()
+}

@@ -1,0 +1,134 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"minikcm.dev/minikcm/store"
+)
+
+const (
+	smallQuota = 16 << 20
+	largeValue = 1 << 20
+)
+
+// putUntil writes to key until the outcome is the wanted one, and returns the newest
+// revision known to have been written.
+func putUntil(ctx context.Context, t *testing.T, s store.Store, key string, wanted func(error) bool) int64 {
+	t.Helper()
+	value := bytes.Repeat([]byte("x"), largeValue)
+	var revision int64
+	for {
+		if err := ctx.Err(); err != nil {
+			t.Fatal(err)
+		}
+		next, err := s.Put(ctx, key, value, revision)
+		var conflict *store.ConflictError
+		switch {
+		case err == nil:
+			revision = next
+		case errors.As(err, &conflict): // a write that was refused can have been made
+			revision = 0
+			if conflict.Current != nil {
+				revision = conflict.Current.ModRevision
+			}
+			continue
+		}
+		if wanted(err) {
+			return revision
+		}
+	}
+}
+
+func isNoSpace(err error) bool {
+	unavailable := (*store.UnavailableError)(nil)
+	return errors.Is(err, store.ErrNoSpace) && errors.As(err, &unavailable)
+}
+
+func isNil(err error) bool { return err == nil }
+
+// History that fills the quota is forgotten, and the store goes on.
+func TestSpaceOfHistory(t *testing.T) {
+	ctx := testContext(t)
+	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
+	for range 3 {
+		putUntil(ctx, t, s, "/big", isNoSpace)
+		if _, err := s.Get(ctx, "/big", 0); err != nil {
+			t.Errorf("reading while there is no space: %v", err)
+		}
+		revision := putUntil(ctx, t, s, "/big", isNil)
+		kv, err := s.Get(ctx, "/big", 0)
+		if err != nil || kv.ModRevision != revision {
+			t.Errorf("after a write of revision %d: %+v, %v", revision, kv, err)
+		}
+	}
+}
+
+// Compaction, as an apiserver does it, makes that unnecessary.
+func TestSpaceAfterCompaction(t *testing.T) {
+	ctx := testContext(t)
+	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
+	var revision int64
+	value := bytes.Repeat([]byte("x"), largeValue)
+	for i := range 100 {
+		var err error
+		if revision, err = s.Put(ctx, "/big", value, revision); err != nil {
+			t.Fatalf("write %d: %v", i, err)
+		}
+		if i%4 == 3 {
+			if err := s.Compact(ctx, revision); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Objects that fill the quota stay. Whoever deletes some makes room for others.
+func TestSpaceOfObjects(t *testing.T) {
+	ctx := testContext(t)
+	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
+	value := bytes.Repeat([]byte("x"), largeValue)
+	refused := 0
+	for i := 0; refused < 5; i++ {
+		if _, err := s.Put(ctx, fmt.Sprintf("/%03d", i), value, 0); err != nil {
+			if !isNoSpace(err) {
+				t.Fatal(err)
+			}
+			refused++
+		}
+		if i > 1000 {
+			t.Fatal("there is no end of space")
+		}
+	}
+	list, err := s.List(ctx, "/", store.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range list.KeyValues[:len(list.KeyValues)/2] {
+		if _, err := s.Delete(ctx, kv.Key, kv.ModRevision); err != nil {
+			t.Errorf("deleting while there is no space: %v", err)
+		}
+	}
+	putUntil(ctx, t, s, "/new", isNil)
+	after, err := s.List(ctx, "/", store.ListOptions{KeysOnly: true})
+	if err != nil || int(after.Count) != len(list.KeyValues)-len(list.KeyValues)/2+1 {
+		t.Errorf("there are %d keys of %d, %v", after.Count, len(list.KeyValues), err)
+	}
+}
+
+// A store that was closed without space makes some when it is opened again.
+func TestSpaceAfterRestart(t *testing.T) {
+	ctx, dir := testContext(t), t.TempDir()
+	s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir, QuotaBytes: smallQuota})
+	if err != nil {
+		t.Fatal(err)
+	}
+	putUntil(ctx, t, s, "/big", isNoSpace)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	putUntil(ctx, t, startEmbedded(t, store.EmbeddedOptions{DataDir: dir, QuotaBytes: smallQuota}), "/big", isNil)
+}
