@@ -29,8 +29,8 @@ type Options struct {
 	// First has to be up before the others are made: the controller that issues the
 	// tokens by which they authenticate. Empty: nobody is waited for.
 	First string
-	// Started is closed when all controllers have been started; nil: nobody waits.
-	Started chan<- struct{}
+	// Up is called when First runs, or would if there were one; nil: nobody is told.
+	Up func()
 }
 
 // Manager makes and runs controllers. Its methods may be called from several
@@ -99,7 +99,7 @@ func (m *Manager) work(ctx context.Context) error {
 		m.env.Informers.Shutdown()
 	}()
 	first, rest := m.split()
-	for _, members := range [][]*member{first, rest} {
+	for phase, members := range [][]*member{first, rest} {
 		for _, c := range members {
 			if err := c.make(ctx); err != nil {
 				return err
@@ -113,9 +113,9 @@ func (m *Manager) work(ctx context.Context) error {
 			}
 			controllers.Go(func() { c.supervise(ctx) })
 		}
-	}
-	if m.opts.Started != nil {
-		close(m.opts.Started)
+		if phase == 0 && m.opts.Up != nil {
+			m.opts.Up()
+		}
 	}
 	<-ctx.Done()
 	return nil

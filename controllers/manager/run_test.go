@@ -76,16 +76,17 @@ func TestRunStartsInformersAndWritesTheLastEvents(t *testing.T) {
 		e.Recorder.Event(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}, corev1.EventTypeNormal, "Ending", "bye")
 		return nil
 	})
+	idling := make(chan struct{})
 	idler := row("idler", func(ctx context.Context) error {
 		defer ended.Add(1)
+		close(idling)
 		return idle(ctx)
 	})
-	started := make(chan struct{})
-	_, stop := start(t, e, Options{Started: started}, reader, idler)
+	_, stop := start(t, e, Options{}, reader, idler)
 	if !<-synced {
 		t.Error("the informers do not run")
 	}
-	<-started
+	<-idling
 	stop()
 	if n := ended.Load(); n != 2 {
 		t.Errorf("Run returned with %d of 2 controllers ended", n)
@@ -180,9 +181,7 @@ func TestStartInterval(t *testing.T) {
 		began <- e.Clock.Since(epoch)
 		return idle(ctx)
 	}
-	started := make(chan struct{})
-	_, stop := start(t, e, Options{StartInterval: time.Minute, Started: started}, row("a", note), row("b", note), row("c", note))
-	<-started
+	_, stop := start(t, e, Options{StartInterval: time.Minute}, row("a", note), row("b", note), row("c", note))
 	at := []time.Duration{<-began, <-began, <-began}
 	slices.Sort(at)
 	for i, least := range []time.Duration{0, time.Minute, 2 * time.Minute} {
@@ -196,19 +195,19 @@ func TestStartInterval(t *testing.T) {
 // TestTheFirstIsUpBeforeTheOthersAreMade: what issues their tokens.
 func TestTheFirstIsUpBeforeTheOthersAreMade(t *testing.T) {
 	e, _ := newEnv()
-	up := make(chan struct{})
-	first := row("second-in-the-table", func(ctx context.Context) error { close(up); return idle(ctx) })
+	up, made := make(chan struct{}), make(chan struct{})
+	first := row("second-in-the-table", idle)
 	other := Descriptor{Name: "other", New: func(ctx context.Context, _ *env.Env, _ *Settings) (Controller, error) {
 		select {
 		case <-up:
 		case <-ctx.Done():
 			t.Error("made before the first was up")
 		}
+		close(made)
 		return controllerFunc(idle), nil
 	}}
-	started := make(chan struct{})
-	_, stop := start(t, e, Options{First: "second-in-the-table", Started: started}, other, first)
-	<-started
+	_, stop := start(t, e, Options{First: "second-in-the-table", Up: func() { close(up) }}, other, first)
+	<-made
 	stop()
 }
 
