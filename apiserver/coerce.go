@@ -43,6 +43,9 @@ func withUnknown(strict error, unknown []string) error {
 // hasForm reports whether the answer can be had in a form: custom objects have no
 // protobuf one, only what they are transformed to.
 func (rq *request) hasForm(target codec.Target) bool {
+	if target.As.Kind == kindTable && rq.row.Asked {
+		return false // reviews have no columns
+	}
 	return target.Media != codec.Protobuf || target.As.Kind != "" || !rq.row.Custom || rq.sub != nil && rq.kind() != rq.row.GroupVersionKind
 }
 

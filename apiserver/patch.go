@@ -39,11 +39,11 @@ var customPatchTypes = []string{string(types.JSONPatchType), string(types.MergeP
 func servePatch(ctx context.Context, rq *request) error {
 	mediaType, _, err := mime.ParseMediaType(rq.r.Header.Get("Content-Type"))
 	if err != nil {
-		return unsupportedMediaType(rq.patchTypes()...)
+		return rq.unknownPatch()
 	}
 	patchType := types.PatchType(mediaType)
 	if !slices.Contains(rq.patchTypes(), mediaType) {
-		return unsupportedMediaType(rq.patchTypes()...)
+		return rq.unknownPatch()
 	}
 	opts, err := rq.patchOptions(patchType)
 	if err != nil {
@@ -66,7 +66,7 @@ func servePatch(ctx context.Context, rq *request) error {
 		w.apply, w.createIfMissing = true, rq.sub == nil
 		w.make, err = p.apply(opts.FieldManager, opts.Force != nil && *opts.Force)
 	default:
-		return unsupportedMediaType(rq.patchTypes()...)
+		return rq.unknownPatch()
 	}
 	if err != nil {
 		return err

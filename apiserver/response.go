@@ -29,8 +29,7 @@ const gzipAbove = 128 * 1024
 func writeBytes(w http.ResponseWriter, r *http.Request, code int, contentType string, data []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
-	h.Set("Cache-Control", "no-cache, private")
-	if len(data) > gzipAbove && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if len(data) > gzipAbove && acceptsGzip(r) {
 		h.Set("Content-Encoding", "gzip")
 		h.Add("Vary", "Accept-Encoding")
 		w.WriteHeader(code)
@@ -44,6 +43,17 @@ func writeBytes(w http.ResponseWriter, r *http.Request, code int, contentType st
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(data)
 	}
+}
+
+// acceptsGzip reads Accept-Encoding as upstream does: a gzip with parameters is not
+// meant.
+func acceptsGzip(r *http.Request) bool {
+	for encoding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		if strings.TrimSpace(encoding) == "gzip" {
+			return true
+		}
+	}
+	return false
 }
 
 func writeCompressed(w io.Writer, data []byte) {
@@ -67,7 +77,12 @@ func (rq *request) writeObject(code int, gvk schema.GroupVersionKind, obj runtim
 }
 
 // pretty indents JSON for a client that asks for it, or before which a person sits.
-func (rq *request) pretty(data []byte) []byte { return prettyFor(rq.r, rq.target.Media, data) }
+func (rq *request) pretty(data []byte) []byte {
+	if rq.target.Pretty && rq.target.Media == codec.JSON {
+		return indent(data)
+	}
+	return prettyFor(rq.r, rq.target.Media, data)
+}
 
 func prettyFor(r *http.Request, media codec.Media, data []byte) []byte {
 	if media != codec.JSON || !wantsPretty(r) {
@@ -105,9 +120,11 @@ func newStatus(code int, reason metav1.StatusReason, message string) error {
 	}}
 }
 
-func notAcceptable() error {
+func notAcceptable() error { return acceptedAre(codec.Supported()) }
+
+func acceptedAre(types []string) error {
 	return newStatus(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"only the following media types are accepted: "+strings.Join(codec.Supported(), ", "))
+		"only the following media types are accepted: "+strings.Join(types, ", "))
 }
 
 func unsupportedMediaType(accepted ...string) error {
@@ -153,15 +170,15 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	target, ok := codec.Negotiate(r.Header.Get("Accept"), codec.AllowTransforms)
-	if !ok {
-		target = codec.Target{}
-	}
 	data, encodeErr := codec.Encode(target.Media, statusKind, &status)
 	if encodeErr != nil {
 		http.Error(w, encodeErr.Error(), http.StatusInternalServerError)
 		return
 	}
-	writeBytes(w, r, int(status.Code), target.Media.ContentType(), prettyFor(r, target.Media, data))
+	if data = prettyFor(r, target.Media, data); !ok {
+		data = indent(data) // as upstream, for somebody who accepts nothing that there is
+	}
+	writeBytes(w, r, int(status.Code), target.Media.ContentType(), data)
 }
 
 func retryAfter(status *metav1.Status) int {

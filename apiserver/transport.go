@@ -30,7 +30,7 @@ func (s *Server) Config(user string, groups ...string) *rest.Config {
 		QPS:       -1,
 		ContentConfig: rest.ContentConfig{
 			ContentType:        runtime.ContentTypeProtobuf,
-			AcceptContentTypes: codec.TypeProtobuf + "," + codec.TypeJSON,
+			AcceptContentTypes: codec.ProtobufOrJSON,
 		},
 	}
 }

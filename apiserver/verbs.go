@@ -20,6 +20,9 @@ var allVerbs = []string{verbCreate, verbDelete, verbDeleteCollection, verbGet, v
 
 // findVerb says what serves the request, or why nothing does.
 func (rq *request) findVerb() (verbFunc, error) {
+	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.sub.Proxied) {
+		return nil, errMethodNotAllowed() // as upstream, which routes built-in kinds by method
+	}
 	if rq.sub != nil {
 		return rq.findSubresourceVerb()
 	}

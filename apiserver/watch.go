@@ -3,7 +3,6 @@ package apiserver
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -51,16 +50,24 @@ func serveWatch(ctx context.Context, rq *request) error {
 	}
 	header := rq.w.Header()
 	header.Set("Content-Type", rq.target.Media.StreamContentType())
-	header.Set("Cache-Control", "no-cache, private")
+	compressed := acceptsGzip(rq.r) && opts.AllowWatchBookmarks && opts.SendInitialEvents != nil && *opts.SendInitialEvents
+	if compressed {
+		header.Set("Content-Encoding", "gzip")
+		header.Add("Vary", "Accept-Encoding")
+	}
 	rq.w.WriteHeader(http.StatusOK)
 	flusher.Flush()
 	out := newStreamWriter(ctx, rq.w)
 	defer out.end()
+	frames := frameWriter{Writer: out}
+	if compressed {
+		frames = newGzipFrames(out)
+	}
 	if refused {
-		rq.endStream(err, encoder, out)
+		rq.endStream(err, encoder, frames)
 		return nil
 	}
-	rq.stream(ctx, watcher, encoder, out)
+	rq.stream(ctx, watcher, encoder, frames)
 	return nil
 }
 
@@ -108,7 +115,7 @@ func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context
 
 // stream writes batches of events until the watch ends. A watch that is dropped for
 // a reason of the server's ends with an ERROR event.
-func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, encoder *eventEncoder, out io.Writer) {
+func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, encoder *eventEncoder, out frameWriter) {
 	var buf []byte
 	for {
 		events, err := watcher.Next(ctx)
@@ -126,10 +133,13 @@ func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, enco
 		if _, err := out.Write(buf); err != nil {
 			return
 		}
+		if n := len(events); n > 0 && events[n-1].InitialEventsEnd {
+			out.settle()
+		}
 	}
 }
 
-func (rq *request) endStream(err error, encoder *eventEncoder, out io.Writer) {
+func (rq *request) endStream(err error, encoder *eventEncoder, out frameWriter) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, watchcache.ErrClosed) {
 		return
 	}
@@ -156,7 +166,7 @@ type eventEncoder struct {
 func newEventEncoder(rq *request) (*eventEncoder, error) {
 	kind, media := rq.row.GroupVersionKind, rq.target.Media
 	if media == codec.YAML {
-		return nil, notAcceptable()
+		return nil, acceptedAre(codec.Streamed())
 	}
 	e := &eventEncoder{rq: rq, form: kind.Group + "/" + kind.Version + ";" + rq.target.Form()}
 	switch rq.target.As.Kind {

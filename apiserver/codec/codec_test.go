@@ -94,8 +94,15 @@ func TestNegotiate(t *testing.T) {
 		"application/json;as=Poem;g=meta.k8s.io;v=v1":                   nil,
 		"application/json;as=Table;g=meta.k8s.io;v=v1,application/json": {As: table},
 		"application/json;as=Table;g=other;v=v1,application/json":       {},
-		"application/json;q=0":                                          nil,
-		";;":                                                            nil,
+		"application/json;q=0":                                          {},
+		"application/cbor":                                              nil,
+		"*/*,application/yaml":                                          {Media: codec.YAML},
+		"application/vnd.kubernetes.protobuf,application/json":          {Media: codec.Protobuf},
+		"application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1": {As: table},
+		"application/json;pretty=1":           {Pretty: true},
+		"application/json;stream=watch;sv=v1": {},
+		"application/json;sv=v2":              nil,
+		";;":                                  nil,
 	} {
 		got, ok := codec.Negotiate(accept, codec.AllowTransforms)
 		if ok != (want != nil) || want != nil && got != *want {

@@ -19,8 +19,16 @@ const (
 	TypeProtobuf = "application/vnd.kubernetes.protobuf"
 )
 
+// ProtobufOrJSON is the Accept header of clients that like protobuf best.
+const ProtobufOrJSON = TypeProtobuf + "," + TypeJSON
+
 // Supported lists the content types in the order that error messages name them.
 func Supported() []string { return []string{TypeJSON, TypeYAML, TypeProtobuf} }
+
+// Streamed lists those that a watch can be had in.
+func Streamed() []string {
+	return []string{TypeJSON + ";stream=watch", TypeProtobuf + ";stream=watch"}
+}
 
 // ContentType is the format's name in HTTP headers.
 func (m Media) ContentType() string {
@@ -47,7 +55,7 @@ func ParseMedia(contentType string) (Media, bool) {
 	switch strings.ToLower(contentType) {
 	case TypeJSON:
 		return JSON, true
-	case TypeYAML, "application/x-yaml", "text/yaml":
+	case TypeYAML:
 		return YAML, true
 	case TypeProtobuf:
 		return Protobuf, true

@@ -1,10 +1,10 @@
 package codec
 
 import (
-	"mime"
 	"strconv"
 	"strings"
 
+	"github.com/munnerz/goautoneg"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -18,6 +18,8 @@ type Target struct {
 	As schema.GroupVersionKind
 	// Profile is the media type's profile parameter.
 	Profile string
+	// Pretty asks for JSON that is indented.
+	Pretty bool
 }
 
 // Form names the target as one string, for caches of encoded bytes.
@@ -25,8 +27,8 @@ func (t Target) Form() string {
 	return strconv.Itoa(int(t.Media)) + t.As.Kind + t.As.Version
 }
 
-// maxClauses bounds how much of an Accept header is read.
-const maxClauses = 64
+// maxAccept bounds how much of an Accept header is read, in bytes.
+const maxAccept = 8192
 
 // Negotiate chooses the answer's form from an Accept header; allow says which
 // transformations can be had here. A header that is empty gets JSON. ok is false
@@ -36,56 +38,65 @@ func Negotiate(accept string, allow func(as schema.GroupVersionKind) bool) (targ
 }
 
 // NegotiateFor is Negotiate among the forms that there are of what is asked for; has
-// may be nil.
+// may be nil. Clauses are weighed by their q and then by how particular they are, as
+// upstream does; one whose form cannot be had is passed over.
 func NegotiateFor(accept string, allow func(as schema.GroupVersionKind) bool, has func(Target) bool) (target Target, ok bool) {
-	if strings.TrimSpace(accept) == "" {
+	if accept == "" {
 		return Target{}, true
 	}
-	bestQuality := 0.0
-	for i, clause := range strings.Split(accept, ",") {
-		if i == maxClauses {
-			break
+	if accept == ProtobufOrJSON { // what the process's own clients ask for
+		if target = (Target{Media: Protobuf}); has == nil || has(target) {
+			return target, true
 		}
-		candidate, quality, fits := parseClause(clause, allow)
-		if fits && quality > bestQuality && (has == nil || has(candidate)) {
-			target, bestQuality, ok = candidate, quality, true
+		return Target{}, true
+	}
+	if len(accept) > maxAccept {
+		accept = accept[:maxAccept]
+	}
+	for _, clause := range goautoneg.ParseAccept(accept) {
+		for _, media := range []Media{JSON, YAML, Protobuf} {
+			if !covers(&clause, media) {
+				continue
+			}
+			if target, ok := parameters(clause.Params, media, allow); ok && (has == nil || has(target)) {
+				return target, true
+			}
 		}
 	}
-	return target, ok
+	return Target{}, false
 }
 
-func parseClause(clause string, allow func(schema.GroupVersionKind) bool) (Target, float64, bool) {
-	mediaType, params, err := mime.ParseMediaType(strings.TrimSpace(clause))
-	if err != nil {
-		return Target{}, 0, false
-	}
-	quality := 1.0
-	if q, has := params["q"]; has {
-		if quality, err = strconv.ParseFloat(q, 64); err != nil || quality < 0 || quality > 1 {
-			return Target{}, 0, false
-		}
-	}
-	var t Target
-	switch mediaType {
-	case "*/*", "application/*":
+// covers reports whether a clause's type, which may be a wildcard, is that of a
+// format.
+func covers(clause *goautoneg.Accept, media Media) bool {
+	kind, subtype, _ := strings.Cut(media.ContentType(), "/")
+	switch {
+	case clause.Type == kind:
+		return clause.SubType == subtype || clause.SubType == "*"
 	default:
-		media, known := ParseMedia(mediaType)
-		if !known {
-			return Target{}, 0, false
-		}
-		t.Media = media
+		return clause.Type == "*" && clause.SubType == "*"
 	}
-	if stream, has := params["stream"]; has && stream != "watch" {
-		return Target{}, 0, false
+}
+
+// parameters reads those of a clause. ok is false if one of them asks for what is not
+// there.
+func parameters(params map[string]string, media Media, allow func(schema.GroupVersionKind) bool) (t Target, ok bool) {
+	t = Target{Media: media, Profile: params["profile"], Pretty: params["pretty"] == "1"}
+	if stream := params["stream"]; stream != "" && (stream != "watch" || media == YAML) {
+		return t, false
 	}
-	t.Profile = params["profile"]
-	if as := params["as"]; as != "" {
-		t.As = schema.GroupVersionKind{Group: params["g"], Version: params["v"], Kind: as}
-		if allow == nil || !allow(t.As) {
-			return Target{}, 0, false
-		}
+	if version := params["sv"]; version != "" && (version != "v1" || allow == nil) {
+		return t, false
 	}
-	return t, quality, true
+	t.As = schema.GroupVersionKind{Group: params["g"], Version: params["v"], Kind: params["as"]}
+	if t.As == (schema.GroupVersionKind{}) {
+		return t, true
+	}
+	if allow == nil || !allow(t.As) {
+		return t, false
+	}
+	// Tables have no protobuf form.
+	return t, t.As.Kind != "Table" || media != Protobuf
 }
 
 // AllowTransforms accepts the transformations that lists, gets and watches of

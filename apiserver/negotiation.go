@@ -1,0 +1,78 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+)
+
+// negotiate chooses the form of the answer. For built-in kinds upstream looks at the
+// bare types in Accept first, among which of all wildcards it knows but one.
+func (rq *request) negotiate() error {
+	accept := rq.r.Header.Get("Accept")
+	if accept != codec.ProtobufOrJSON && !rq.row.Custom && (rq.sub == nil || !rq.sub.Proxied) {
+		produced := codec.Supported()
+		if rq.Verb == verbList || rq.Verb == verbWatch {
+			produced = append(produced, codec.Streamed()...)
+		}
+		if !acceptsAny(accept, produced) {
+			return routeError(http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+strings.Join(produced, ", "))
+		}
+	}
+	target, ok := codec.NegotiateFor(accept, codec.AllowTransforms, rq.hasForm)
+	if !ok {
+		return notAcceptable()
+	}
+	rq.target = target
+	return nil
+}
+
+func acceptsAny(accept string, produced []string) bool {
+	if accept == "" {
+		return true
+	}
+	for clause := range strings.SplitSeq(accept, ",") {
+		bare, _, _ := strings.Cut(clause, ";")
+		if bare = strings.Trim(bare, " "); bare == "*/*" || slices.Contains(produced, bare) {
+			return true
+		}
+	}
+	return false
+}
+
+// routeError is what upstream answers before it knows what the request is about.
+func routeError(code int, message string) error {
+	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
+}
+
+// unknownPatch is the answer to a patch in a format that the row does not take.
+func (rq *request) unknownPatch() error {
+	if !rq.row.Custom {
+		return routeError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
+	}
+	return unsupportedMediaType(rq.patchTypes()...)
+}
+
+// timeout is how long the request may take: what the client says, if that is less
+// than upstream's limit. None and zero are the limit.
+func (rq *request) timeout() (time.Duration, error) {
+	value := rq.query.Get("timeout")
+	if value == "" {
+		return requestTimeout, nil
+	}
+	asked, err := time.ParseDuration(value)
+	if err != nil {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))
+	}
+	if asked <= 0 || asked > requestTimeout {
+		return requestTimeout, nil
+	}
+	return asked, nil
+}
