@@ -1,0 +1,85 @@
+package garbagecollector
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Debug serves the graph in the DOT language (https://graphviz.org/doc/info/lang.html).
+// As upstream's, it shows only what owns or is owned, and with the parameter uid,
+// which may be given several times, only what is connected with those objects.
+func (c *Controller) Debug() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var uids []types.UID
+		for _, uid := range r.URL.Query()["uid"] {
+			uids = append(uids, types.UID(uid))
+		}
+		var dot bytes.Buffer
+		if err := c.keeper.ask(r.Context(), func(g *Graph) { g.writeDOT(&dot, uids) }); err != nil {
+			http.Error(w, "the garbage collector does not run: "+err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/vnd.graphviz")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(dot.Bytes()) // fails only if the client is gone
+	})
+}
+
+// writeDOT writes what is connected with some objects, or with any if none are given.
+// Edges lead from an object to its owners.
+func (g *Graph) writeDOT(w io.Writer, uids []types.UID) {
+	shown := g.connected(uids)
+	_, _ = fmt.Fprintln(w, "strict digraph full {")
+	_, _ = fmt.Fprintln(w, "  // Nodes.")
+	for _, uid := range shown {
+		n := g.nodes[uid]
+		_, _ = fmt.Fprintf(w, "  %q [label=%q namespace=%q name=%q kind=%q apiVersion=%q missing=%q beingDeleted=%q deletingDependents=%q virtual=%q];\n", uid,
+			fmt.Sprintf("uid=%s\nnamespace=%s\n%s.%s/%s\n", uid, n.Namespace, n.Kind, n.APIVersion, n.Name),
+			n.Namespace, n.Name, n.Kind, n.APIVersion,
+			yes(g.absent.has(n.Coordinates)), yes(n.Deleting), yes(n.deletesDependents()), yes(!n.seen))
+	}
+	_, _ = fmt.Fprintln(w, "  // Edges.")
+	for _, uid := range shown {
+		for _, owner := range g.nodes[uid].Owners {
+			_, _ = fmt.Fprintf(w, "  %q -> %q;\n", uid, owner.UID)
+		}
+	}
+	_, _ = fmt.Fprintln(w, "}")
+}
+
+func yes(b bool) string { return fmt.Sprint(b) }
+
+// connected returns, in the order of their UIDs, those that own or are owned; with
+// UIDs, those of them that can be reached from one, up or down.
+func (g *Graph) connected(uids []types.UID) []types.UID {
+	found := sets.New[types.UID]()
+	if len(uids) == 0 {
+		for uid, n := range g.nodes {
+			if len(n.Owners) > 0 || len(n.dependents) > 0 {
+				found.Insert(uid)
+			}
+		}
+	}
+	for next := slices.Clone(uids); len(next) > 0; {
+		uid := next[len(next)-1]
+		next = next[:len(next)-1]
+		n := g.nodes[uid]
+		if n == nil || found.Has(uid) {
+			continue
+		}
+		found.Insert(uid)
+		for dependent := range n.dependents {
+			next = append(next, dependent)
+		}
+		for _, owner := range n.Owners {
+			next = append(next, owner.UID)
+		}
+	}
+	return sets.List(found)
+}

@@ -1,0 +1,186 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/klog/v2"
+)
+
+// How long a client may take over its request's header, and how long those that are
+// being answered have at the end.
+const (
+	headerTimeout   = 32 * time.Second
+	shutdownTimeout = 5 * time.Second
+)
+
+// Server serves from Start to Close.
+type Server struct {
+	address string
+	http    *http.Server
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// Start listens and serves handler to those whom the cluster that client reaches lets
+// see it. moved says that the port may be another one if it is taken. ctx bounds the
+// start alone.
+func Start(ctx context.Context, o *Options, client kubernetes.Interface, handler http.Handler, moved bool) (*Server, error) {
+	listener, err := o.listen(ctx, moved)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{address: listener.Addr().String()}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	if err := s.start(ctx, running, o, client, handler, listener); err != nil {
+		stop()
+		s.running.Wait()
+		return nil, errors.Join(err, listener.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx, running context.Context, o *Options, client kubernetes.Interface, handler http.Handler, listener net.Listener) error {
+	ca, caRunner, err := o.clientCA(ctx, client)
+	if err != nil {
+		return err
+	}
+	config, runners, err := o.tlsConfig(ctx, ca, caRunner)
+	if err != nil {
+		return err
+	}
+	guarded, err := o.guard(client, ca, handler)
+	if err != nil {
+		return err
+	}
+	for _, r := range runners {
+		s.running.Go(func() { r.Run(running, 1) })
+	}
+	s.http = &http.Server{
+		Handler: guarded, TLSConfig: config, ReadHeaderTimeout: headerTimeout,
+		ErrorLog: log.New(klogWriter{}, "", 0),
+	}
+	s.running.Go(func() {
+		if err := s.http.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			klog.Background().Error(err, "Serving ended", "address", s.address)
+		}
+	})
+	return nil
+}
+
+// Address is the IP address and port that is served on.
+func (s *Server) Address() string { return s.address }
+
+// Close ends serving and returns when all that Start began has ended.
+func (s *Server) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err != nil {
+		_ = s.http.Close() // who is still being answered is cut off
+	}
+	s.stop()
+	s.running.Wait()
+}
+
+func (o *Options) listen(ctx context.Context, moved bool) (net.Listener, error) {
+	address := net.JoinHostPort(o.BindAddress, strconv.Itoa(o.Port))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if moved && errors.Is(err, syscall.EADDRINUSE) {
+		listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(o.BindAddress, "0"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s (--bind-address and --secure-port say where): %w", address, err)
+	}
+	return listener, nil
+}
+
+// runner is what keeps certificates up to date.
+type runner interface {
+	Run(ctx context.Context, workers int)
+}
+
+// certificates runs the controller that hands new certificates to new connections.
+type certificates struct {
+	*dynamiccertificates.DynamicServingCertificateController
+}
+
+func (c certificates) Run(ctx context.Context, workers int) {
+	c.DynamicServingCertificateController.Run(workers, ctx.Done())
+}
+
+func (o *Options) tlsConfig(ctx context.Context, ca dynamiccertificates.CAContentProvider, caRunner dynamiccertificates.ControllerRunner) (*tls.Config, []runner, error) {
+	version, err := cliflag.TLSVersion(o.MinVersion)
+	if err != nil {
+		return nil, nil, err
+	}
+	suites, err := cliflag.TLSCipherSuites(o.CipherSuites)
+	if err != nil {
+		return nil, nil, err
+	}
+	config := &tls.Config{MinVersion: version, CipherSuites: suites, NextProtos: []string{"h2", "http/1.1"}}
+	if ca != nil {
+		config.ClientAuth = tls.RequestClientCert
+	}
+	cert, certRunner, err := o.certificate()
+	if err != nil {
+		return nil, nil, err
+	}
+	dynamic := dynamiccertificates.NewDynamicServingCertificateController(config, ca, cert, nil, nil)
+	var runners []runner
+	if ca != nil {
+		ca.AddListener(dynamic)
+		runners = append(runners, caRunner)
+		if err := caRunner.RunOnce(ctx); err != nil {
+			return nil, nil, fmt.Errorf("finding out who signs client certificates: %w", err)
+		}
+	}
+	if certRunner != nil {
+		cert.AddListener(dynamic)
+		runners = append(runners, certRunner)
+	}
+	if err := dynamic.RunOnce(); err != nil {
+		return nil, nil, fmt.Errorf("setting up TLS: %w", err)
+	}
+	config.GetConfigForClient = dynamic.GetConfigForClient
+	return config, append(runners, certificates{dynamic}), nil
+}
+
+// guard lets through who may pass.
+func (o *Options) guard(client kubernetes.Interface, ca dynamiccertificates.CAContentProvider, handler http.Handler) (http.Handler, error) {
+	who, err := authentication(client, ca)
+	if err != nil {
+		return nil, err
+	}
+	what, err := o.authorization(client)
+	if err != nil {
+		return nil, err
+	}
+	handler = filters.WithAuthorization(handler, what, scheme.Codecs)
+	handler = filters.WithAuthentication(handler, who, filters.Unauthorized(scheme.Codecs), nil, nil)
+	handler = filters.WithRequestInfo(handler, &request.RequestInfoFactory{})
+	return filters.WithCacheControl(handler), nil
+}
+
+// klogWriter is where the HTTP server logs what clients did wrong.
+type klogWriter struct{}
+
+func (klogWriter) Write(line []byte) (int, error) {
+	klog.Background().V(2).Info("Serving", "message", string(line))
+	return len(line), nil
+}
