@@ -3,6 +3,7 @@ package env
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -25,6 +26,9 @@ type Env struct {
 	// RootCA is the PEM bundle by which pods verify the apiserver; empty: the one in
 	// Config. A Config that reaches the apiserver in process cannot hold any.
 	RootCA []byte
+	// MintToken makes the token that a secret of type kubernetes.io/service-account-token
+	// holds; nil: this process has no key to sign it with.
+	MintToken func(account *corev1.ServiceAccount, secret string) (string, error)
 	// Informers are shared by all controllers. A constructor asks for what it
 	// needs; the manager starts the factory when all are made.
 	Informers informers.SharedInformerFactory

@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/controllers/resourcequota"
 	"minikcm.dev/minikcm/controllers/rootca"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
+	"minikcm.dev/minikcm/controllers/serviceaccounttoken"
 	"minikcm.dev/minikcm/controllers/statefulset"
 	"minikcm.dev/minikcm/controllers/tainteviction"
 	"minikcm.dev/minikcm/controllers/ttlafterfinished"
@@ -53,6 +54,16 @@ func clusterControllers() []Descriptor {
 			Watches: []string{"namespaces", "serviceaccounts"}, Writes: []string{"serviceaccounts"},
 			Docs: "reference/access-authn-authz/service-accounts-admin/#serviceaccount-controller",
 			New:  constructor(serviceaccount.New),
+		},
+		{
+			Name: serviceaccounttoken.Name, Aliases: []string{"serviceaccount-token"}, Account: "tokens-controller",
+			About:   "fills secrets with the tokens of service accounts",
+			Watches: []string{"secrets", "serviceaccounts"}, Writes: []string{"secrets", "serviceaccounts"},
+			Docs: "reference/access-authn-authz/service-accounts-admin/#token-controller",
+			Concurrency: Concurrency{Flag: "concurrent-serviceaccount-token-syncs", What: "secrets of service accounts", Default: 5, In: func(s *Settings) *int32 {
+				return &s.SAController.ConcurrentSATokenSyncs
+			}},
+			New: constructor(serviceaccounttoken.New),
 		},
 		{
 			Name: rootca.Name, Aliases: []string{"root-ca-cert-publisher"}, Account: "root-ca-cert-publisher",

@@ -1,0 +1,213 @@
+package serviceaccounttoken
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// Name is the controller's name, as upstream has it.
+const Name = "serviceaccount-token-controller"
+
+// workers is upstream's --concurrent-serviceaccount-token-syncs.
+const workers = 5
+
+// Controller keeps the secrets. Its keys are secrets, whose name is followed by a slash
+// and the account's, which a secret that has gone no longer tells.
+type Controller struct {
+	client   kubernetes.Interface
+	secrets  corelisters.SecretLister
+	accounts corelisters.ServiceAccountLister
+	mint     func(account *corev1.ServiceAccount, secret string) (string, error)
+	ca       []byte
+	// loop is nil if there is nothing to sign with.
+	loop   *loop.Loop
+	logger klog.Logger
+}
+
+// New returns a controller that is not yet running. It signs tokens by the
+// environment's MintToken.
+func New(_ context.Context, e *env.Env) (*Controller, error) {
+	if e.MintToken == nil {
+		return &Controller{logger: e.Logger}, nil
+	}
+	client, config, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("reading the root certificates: %w", err)
+	}
+	if len(e.RootCA) > 0 {
+		config.CAData = e.RootCA
+	}
+	secrets, accounts := e.Informers.Core().V1().Secrets(), e.Informers.Core().V1().ServiceAccounts()
+	c := &Controller{
+		client: client, secrets: secrets.Lister(), accounts: accounts.Lister(),
+		mint: e.MintToken, ca: config.CAData, logger: e.Logger,
+	}
+	c.loop = loop.New(e.Loop(Name, workers), c)
+	c.loop.Watch(secrets.Informer(), wakeSecret)
+	c.loop.Watch(accounts.Informer(), c.wakeSecretsOfAccount)
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	if c.loop == nil {
+		c.logger.Info("There is no key to sign tokens with: no secrets of service accounts are filled", "controller", Name)
+		<-ctx.Done()
+		return nil
+	}
+	return c.loop.Run(ctx)
+}
+
+// Stats returns what the controller's loop has done so far.
+func (c *Controller) Stats() loop.Stats {
+	if c.loop == nil {
+		return loop.Stats{}
+	}
+	return c.loop.Stats()
+}
+
+func keyOf(secret *corev1.Secret) types.NamespacedName {
+	return types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name + "/" + secret.Annotations[corev1.ServiceAccountNameKey]}
+}
+
+func wakeSecret(ev loop.Event) []types.NamespacedName {
+	secret, ok := ev.Object.(*corev1.Secret)
+	if !ok || secret.Type != corev1.SecretTypeServiceAccountToken || secret.Annotations[corev1.ServiceAccountNameKey] == "" {
+		return nil
+	}
+	return []types.NamespacedName{keyOf(secret)}
+}
+
+// wakeSecretsOfAccount wakes the secrets of an account that has gone, or whose name is
+// another's now.
+func (c *Controller) wakeSecretsOfAccount(ev loop.Event) []types.NamespacedName {
+	gone := ev.Object
+	if ev.Type != loop.Deleted {
+		if ev.Old == nil || ev.Old.GetUID() == ev.Object.GetUID() {
+			return nil
+		}
+		gone = ev.Old
+	}
+	account, ok := gone.(*corev1.ServiceAccount)
+	if !ok {
+		return nil
+	}
+	secrets, err := c.secrets.Secrets(account.Namespace).List(labels.Everything())
+	if err != nil {
+		c.logger.Error(err, "Listing the secrets of a service account", "namespace", account.Namespace)
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, secret := range secrets {
+		if Belongs(secret, account) {
+			keys = append(keys, keyOf(secret))
+		}
+	}
+	return keys
+}
+
+// Reconcile fills a secret, deletes it, or lets its account forget it.
+func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	name, owner, _ := strings.Cut(key.Name, "/")
+	secret, err := c.secrets.Secrets(key.Namespace).Get(name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return loop.Result{}, c.forget(ctx, key.Namespace, owner, name)
+	case err != nil:
+		return loop.Result{}, fmt.Errorf("getting secret %s/%s: %w", key.Namespace, name, err)
+	case secret.Type != corev1.SecretTypeServiceAccountToken || secret.Annotations[corev1.ServiceAccountNameKey] != owner:
+		return loop.Result{}, nil // made anew for something else, which has its own key
+	}
+	account, err := c.account(ctx, key.Namespace, owner, secret)
+	if err != nil {
+		return loop.Result{}, err
+	}
+	if account == nil {
+		return loop.Result{}, c.remove(ctx, secret)
+	}
+	return loop.Result{}, c.fill(ctx, secret, account)
+}
+
+// account returns the secret's account, or nil. What the cache does not know may be
+// younger than it.
+func (c *Controller) account(ctx context.Context, namespace, name string, secret *corev1.Secret) (*corev1.ServiceAccount, error) {
+	account, err := c.accounts.ServiceAccounts(namespace).Get(name)
+	if err == nil && Belongs(secret, account) {
+		return account, nil
+	}
+	account, err = c.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("getting service account %s/%s: %w", namespace, name, err)
+	case !Belongs(secret, account):
+		return nil, nil
+	}
+	return account, nil
+}
+
+func (c *Controller) fill(ctx context.Context, secret *corev1.Secret, account *corev1.ServiceAccount) error {
+	wants := Lacking(secret, c.ca)
+	if !wants.Any() {
+		return nil
+	}
+	token := ""
+	if wants.Token {
+		var err error
+		if token, err = c.mint(account, secret.Name); err != nil {
+			return fmt.Errorf("making the token of secret %s/%s: %w", secret.Namespace, secret.Name, err)
+		}
+	}
+	// A cache that is behind means a conflict, and a further event.
+	_, err := c.client.CoreV1().Secrets(secret.Namespace).Update(ctx, Filled(secret, account, wants, c.ca, token), metav1.UpdateOptions{})
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("filling secret %s/%s: %w", secret.Namespace, secret.Name, err)
+	}
+	return nil
+}
+
+func (c *Controller) remove(ctx context.Context, secret *corev1.Secret) error {
+	err := c.client.CoreV1().Secrets(secret.Namespace).Delete(ctx, secret.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &secret.UID}})
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting secret %s/%s, whose service account is gone: %w", secret.Namespace, secret.Name, err)
+	}
+	return nil
+}
+
+// forget takes a secret that has gone out of its account's list. A conflict is tried
+// again.
+func (c *Controller) forget(ctx context.Context, namespace, owner, secret string) error {
+	account, err := c.accounts.ServiceAccounts(namespace).Get(owner)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("getting service account %s/%s: %w", namespace, owner, err)
+	}
+	updated := Without(account, secret)
+	if updated == nil {
+		return nil
+	}
+	if _, err := c.client.CoreV1().ServiceAccounts(namespace).Update(ctx, updated, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("taking secret %s out of service account %s/%s: %w", secret, namespace, owner, err)
+	}
+	return nil
+}
