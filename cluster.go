@@ -87,7 +87,13 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.tokenKey, err = tokenKey(c.opts.DataDir); err != nil {
 		return err
 	}
+	network, err := c.opts.network()
+	if err != nil {
+		return err
+	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
+		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
+		SharedStore: len(c.opts.Etcd.Endpoints) > 0,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
 		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),

@@ -46,6 +46,15 @@ type Options struct {
 	BindAddress string
 	// Port is the port to listen on; 0 is a free one.
 	Port int
+	// AdvertiseAddress is the IP address at which the endpoints of the Service kubernetes
+	// say that the API server is. Empty: the one listened on or, as Endpoints may not name
+	// the loopback interface, the machine's first other one, or a simulated one.
+	AdvertiseAddress string
+	// ServiceRanges are the networks of cluster IPs: one, or one of each family, the
+	// default family first. Empty is 10.96.0.0/16. NodePorts is the range of node ports,
+	// such as 30000-32767, the default.
+	ServiceRanges []string
+	NodePorts     string
 	// KubeconfigPath is where the administrator's kubeconfig is written; empty: it
 	// is not. An existing file is replaced only if it is a kubeconfig of minikcm's.
 	// Close removes what was written.
@@ -95,6 +104,9 @@ func (o *Options) Validate() error {
 	}
 	if o.BindAddress != "" && net.ParseIP(o.BindAddress) == nil {
 		return fmt.Errorf("bind address %q is not an IP address", o.BindAddress)
+	}
+	if _, err := o.network(); err != nil {
+		return err
 	}
 	switch o.ClockMode {
 	case "", clock.ModeReal, clock.ModeVirtual:

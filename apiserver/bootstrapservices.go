@@ -18,6 +18,9 @@ import (
 )
 
 const (
+	// kubernetesName is what the Service by which pods find the apiserver, its endpoints
+	// and the default ServiceCIDR are called.
+	kubernetesName       = "kubernetes"
 	defaultServiceCIDR   = "kubernetes"
 	serviceCIDRFinalizer = "networking.k8s.io/service-cidr-finalizer"
 	kubernetesTargetPort = 6443
@@ -99,7 +102,7 @@ func kubernetesService(network netip.Prefix) *corev1.Service {
 	singleStack := corev1.IPFamilyPolicySingleStack
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      "kubernetes",
+			Name:      kubernetesName,
 			Namespace: metav1.NamespaceDefault,
 			Labels:    map[string]string{"component": "apiserver", "provider": "kubernetes"},
 		},
@@ -120,8 +123,14 @@ func kubernetesService(network netip.Prefix) *corev1.Service {
 	}
 }
 
-// repairServices compares the addresses and node ports that are taken with the Services.
+// repairServices compares the addresses and node ports that are taken with the Services,
+// and brings back the endpoints of the server's own one.
 func (s *Server) repairServices(ctx context.Context) {
+	if at := s.listening.Load(); at != nil {
+		if err := s.advertise(ctx, *at); err != nil && ctx.Err() == nil {
+			s.opts.Logger.Error(err, "Advertising the server")
+		}
+	}
 	if err := s.services.Repair(ctx); err != nil && ctx.Err() == nil {
 		s.opts.Logger.Error(err, "Comparing addresses and node ports with the services")
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/serviceip"
 )
 
 // ListenOptions say where the handler chain is served over HTTPS.
@@ -51,7 +52,9 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 	if opts.Address == "" {
 		opts.Address = "127.0.0.1"
 	}
-	pair, err := opts.Authority.Server(append([]string{opts.Address, "127.0.0.1", "::1", "10.96.0.1"}, servingNames...)...)
+	advertised := s.advertised(opts.Address)
+	names := []string{opts.Address, "127.0.0.1", "::1", serviceip.ServiceIP(s.serviceRanges()[0]).String(), advertised.String()}
+	pair, err := opts.Authority.Server(append(names, servingNames...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +87,7 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 			},
 		},
 	}
+	s.advertiseAt(ctx, advertised, listener.Addr())
 	s.inFlight.cutWith(func() { _ = h.server.Close() })
 	go func() {
 		defer close(h.done)

@@ -47,6 +47,12 @@ type Options struct {
 	// default family first; empty is 10.96.0.0/16. NodePorts is 30000-32767 by default.
 	ServiceRanges []netip.Prefix
 	NodePorts     serviceip.PortRange
+	// AdvertiseAddress is the one that the endpoints of the Service "kubernetes" name,
+	// once the server listens. Without it, it is the address that is listened on, or, if
+	// Endpoints may not name that, the machine's first that they may, or a simulated one.
+	AdvertiseAddress netip.Addr
+	// SharedStore says that other servers use the store too.
+	SharedStore bool
 	// Logs knows what containers wrote; nil: nobody does.
 	Logs LogSource
 	// Containers reaches what runs in containers; nil: nobody does.
@@ -91,6 +97,8 @@ type Server struct {
 	compactor *compactor
 	services  *serviceip.Allocator
 	repair    *periodic
+	// listening is where others are told that the server is; nil: nowhere.
+	listening atomic.Pointer[endpoint]
 	expirer   *expirer
 	tokens    *auth.Tokens
 	// answers says how the kinds under which nothing is stored are served.

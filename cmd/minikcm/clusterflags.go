@@ -24,6 +24,10 @@ type clusterFlags struct {
 	clock       string
 	seed        uint64
 	controllers []string
+
+	advertiseAddress string
+	serviceRanges    []string
+	nodePorts        string
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -34,6 +38,9 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one")
 	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1", "IP address to serve HTTPS on")
 	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 is a free one")
+	flags.StringVar(&f.advertiseAddress, "advertise-address", "", "IP address of the endpoints of the service kubernetes (default the one listened on or, as they may not be on the loopback interface, the machine's first other one)")
+	flags.StringSliceVar(&f.serviceRanges, "service-cluster-ip-range", []string{"10.96.0.0/16"}, "network of cluster IPs, or one of each IP family, the default family first")
+	flags.StringVar(&f.nodePorts, "service-node-port-range", "30000-32767", "range of node ports")
 	flags.StringVar(&f.clock, "clock", "real", "real, or scaled=N for a cluster whose time runs N times faster")
 	flags.Uint64Var(&f.seed, "seed", 0, "what names, UIDs and all other choices of chance follow from; 0 is a new one")
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "controllers to run: '*' is all that are on by default, 'name' adds one, '-name' leaves one out")
@@ -44,6 +51,7 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
 		Controllers: f.controllers, Logger: klog.Background(),
+		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
 	}
 	if f.nodes < 0 {
 		return opts, fmt.Errorf("--nodes must not be negative, but is %d", f.nodes)

@@ -1,0 +1,180 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+// endpoint is where a server tells others that it is.
+type endpoint struct {
+	ip   netip.Addr
+	port int32
+}
+
+// simulatedAddress is what a machine without a network advertises: one that is nobody's
+// (RFC 5737 and RFC 3849), as Endpoints may not name the loopback interface.
+func simulatedAddress(ipv4 bool) netip.Addr {
+	if ipv4 {
+		return netip.AddrFrom4([4]byte{192, 0, 2, 1})
+	}
+	return netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1})
+}
+
+// advertised is the address that others are told: the one asked for, else the one that
+// is listened on, else the machine's first one that others can reach, else a simulated
+// one.
+func (s *Server) advertised(bound string) netip.Addr {
+	if s.opts.AdvertiseAddress.IsValid() {
+		return s.opts.AdvertiseAddress
+	}
+	if ip, err := netip.ParseAddr(bound); err == nil && reachable(ip) {
+		return ip
+	}
+	ipv4 := s.serviceRanges()[0].Addr().Is4()
+	machine, err := net.InterfaceAddrs()
+	if err != nil {
+		s.opts.Logger.Info("Cannot read the machine's addresses", "err", err)
+	}
+	for _, address := range machine {
+		prefix, err := netip.ParsePrefix(address.String())
+		if err == nil && prefix.Addr().Is4() == ipv4 && reachable(prefix.Addr()) {
+			return prefix.Addr()
+		}
+	}
+	return simulatedAddress(ipv4)
+}
+
+// reachable says that Endpoints may name the address.
+func reachable(ip netip.Addr) bool {
+	return ip.IsGlobalUnicast() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast()
+}
+
+// advertiseAt makes others find the server that begins to listen. It works without, so
+// that a failure is logged, and made good when the services are repaired.
+func (s *Server) advertiseAt(ctx context.Context, ip netip.Addr, listening net.Addr) {
+	bound, err := netip.ParseAddrPort(listening.String())
+	if err != nil {
+		return
+	}
+	at := endpoint{ip, int32(bound.Port())}
+	s.listening.Store(&at)
+	if err := s.advertise(ctx, at); err != nil {
+		s.opts.Logger.Error(err, "Advertising the server")
+	}
+}
+
+// advertise makes the endpoints of the Service "kubernetes" say where the server is, in
+// the form that upstream's gives them. A store that other servers use too lists those
+// that serve the same port.
+func (s *Server) advertise(ctx context.Context, at endpoint) error {
+	endpoints := corev1.SchemeGroupVersion.WithKind("Endpoints")
+	if err := s.putOwn(ctx, endpoints, func(current runtime.Object) runtime.Object {
+		was, _ := current.(*corev1.Endpoints)
+		return s.ownEndpoints(was, at)
+	}); err != nil {
+		return fmt.Errorf("writing the endpoints of the service kubernetes: %w", err)
+	}
+	if err := s.putOwn(ctx, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), func(current runtime.Object) runtime.Object {
+		was, _ := current.(*discoveryv1.EndpointSlice)
+		return s.ownSlice(was, at)
+	}); err != nil {
+		return fmt.Errorf("writing the endpoint slice of the service kubernetes: %w", err)
+	}
+	return nil
+}
+
+// putOwn creates or updates an object called default/kubernetes. The function gets what
+// there is, or nil, and returns what there should be.
+func (s *Server) putOwn(ctx context.Context, kind schema.GroupVersionKind, change func(current runtime.Object) runtime.Object) error {
+	row := s.table.ByKind(kind)
+	objects := s.objects(row)
+	key := objects.Key(metav1.NamespaceDefault, kubernetesName)
+	created := change(nil)
+	if err := s.prepareCreate(row, created); err != nil {
+		return err
+	}
+	// Tried first, so that a new cluster needs no cache for it.
+	_, err := objects.Create(ctx, key, created, false)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	_, err = objects.Update(ctx, key, kubernetesName, func(current runtime.Object) (runtime.Object, error) {
+		changed := change(current)
+		if apiequality.Semantic.DeepEqual(current, changed) {
+			return current, nil
+		}
+		return changed, s.prepareUpdate(row, "", changed, current)
+	}, storage.UpdateOptions{})
+	return err
+}
+
+func (s *Server) ownEndpoints(was *corev1.Endpoints, at endpoint) *corev1.Endpoints {
+	now := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: kubernetesName}}
+	if was != nil {
+		now = was.DeepCopy()
+	}
+	setLabel(&now.ObjectMeta, discoveryv1.LabelSkipMirror, "true")
+	ports := []corev1.EndpointPort{{Name: "https", Port: at.port, Protocol: corev1.ProtocolTCP}}
+	ips := []string{at.ip.String()}
+	if s.opts.SharedStore && was != nil && len(was.Subsets) == 1 && apiequality.Semantic.DeepEqual(was.Subsets[0].Ports, ports) {
+		for _, address := range was.Subsets[0].Addresses {
+			ips = append(ips, address.IP)
+		}
+	}
+	subset := corev1.EndpointSubset{Ports: ports}
+	for _, ip := range sortedOnce(ips) {
+		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: ip})
+	}
+	now.Subsets = []corev1.EndpointSubset{subset}
+	return now
+}
+
+func (s *Server) ownSlice(was *discoveryv1.EndpointSlice, at endpoint) *discoveryv1.EndpointSlice {
+	now := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: kubernetesName}}
+	if was != nil {
+		now = was.DeepCopy()
+	}
+	setLabel(&now.ObjectMeta, discoveryv1.LabelServiceName, kubernetesName)
+	now.AddressType = discoveryv1.AddressTypeIPv4
+	if at.ip.Is6() {
+		now.AddressType = discoveryv1.AddressTypeIPv6
+	}
+	name, protocol, ready := "https", corev1.ProtocolTCP, true
+	now.Ports = []discoveryv1.EndpointPort{{Name: &name, Port: &at.port, Protocol: &protocol}}
+	ips := []string{at.ip.String()}
+	if s.opts.SharedStore && was != nil && was.AddressType == now.AddressType && apiequality.Semantic.DeepEqual(was.Ports, now.Ports) {
+		for _, e := range was.Endpoints {
+			ips = append(ips, e.Addresses...)
+		}
+	}
+	now.Endpoints = nil
+	for _, ip := range sortedOnce(ips) {
+		now.Endpoints = append(now.Endpoints, discoveryv1.Endpoint{Addresses: []string{ip}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}})
+	}
+	return now
+}
+
+func sortedOnce(ips []string) []string {
+	slices.Sort(ips)
+	return slices.Compact(ips)
+}
+
+func setLabel(m *metav1.ObjectMeta, key, value string) {
+	if m.Labels == nil {
+		m.Labels = map[string]string{}
+	}
+	m.Labels[key] = value
+}

@@ -1,0 +1,66 @@
+package minikcm
+
+import (
+	"fmt"
+	"net/netip"
+
+	"minikcm.dev/minikcm/apiserver/serviceip"
+)
+
+// network is what the options say about addresses, read and checked.
+type network struct {
+	advertise netip.Addr
+	ranges    []netip.Prefix
+	nodePorts serviceip.PortRange
+}
+
+// The smallest and largest ranges that upstream's apiserver takes, by the bits of a host.
+const (
+	fewestHostBits = 3
+	mostHostBits   = 64
+)
+
+func (o *Options) network() (network, error) {
+	var n network
+	var err error
+	if o.AdvertiseAddress != "" {
+		n.advertise, err = netip.ParseAddr(o.AdvertiseAddress)
+		if err != nil || n.advertise.IsLoopback() || n.advertise.IsUnspecified() || n.advertise.IsMulticast() || n.advertise.IsLinkLocalUnicast() {
+			return n, fmt.Errorf("advertise address %q is not an IP address that Endpoints may name", o.AdvertiseAddress)
+		}
+	}
+	if len(o.ServiceRanges) > 2 {
+		return n, fmt.Errorf("%d ranges of cluster IPs were given: there may be one of each IP family", len(o.ServiceRanges))
+	}
+	for _, text := range o.ServiceRanges {
+		prefix, err := parseRange(text)
+		if err != nil {
+			return n, err
+		}
+		n.ranges = append(n.ranges, prefix)
+	}
+	if len(n.ranges) == 2 && n.ranges[0].Addr().Is4() == n.ranges[1].Addr().Is4() {
+		return n, fmt.Errorf("the ranges of cluster IPs %s and %s are of one IP family", n.ranges[0], n.ranges[1])
+	}
+	if n.advertise.IsValid() && len(n.ranges) > 0 && n.advertise.Is4() != n.ranges[0].Addr().Is4() {
+		return n, fmt.Errorf("the advertise address %s is not of the IP family of the first range of cluster IPs, %s", n.advertise, n.ranges[0])
+	}
+	if o.NodePorts != "" {
+		if n.nodePorts, err = serviceip.ParsePortRange(o.NodePorts); err != nil {
+			return n, fmt.Errorf("reading the range of node ports: %w", err)
+		}
+	}
+	return n, nil
+}
+
+func parseRange(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil || prefix.Addr().Is4In6() {
+		return prefix, fmt.Errorf("the range of cluster IPs %q is not a network such as 10.96.0.0/16", text)
+	}
+	host := prefix.Addr().BitLen() - prefix.Bits()
+	if host > mostHostBits || host < fewestHostBits {
+		return prefix, fmt.Errorf("the range of cluster IPs %s must have 8 addresses at least, and a prefix of 64 bits at least if it is of IPv6", prefix)
+	}
+	return prefix.Masked(), nil
+}
