@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/remotecommand"
 )
 
-// OpenAttach finds a container that runs, by opts.Container. What it returns copies what
-// the container writes from then on, until its end or ctx's; what the client sends is
-// read by a container that is a shell, and lost on all others.
+// OpenAttach finds a container that runs, by opts.Container. What it returns connects the
+// streams with the container's process until its end or ctx's: with a process that reads
+// its input (see console), or with what the container writes to its log from now on.
 func (k *Kubelet) OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (func(ctx context.Context, streams remotecommand.StreamOptions) error, error) {
 	in, err := k.findRunning(pod, opts.Container, "attach")
 	if err != nil {
@@ -22,24 +24,59 @@ func (k *Kubelet) OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (fu
 	if in == nil {
 		return nil, fmt.Errorf("container %s not found in pod %s_%s", opts.Container, pod.Name, pod.Namespace)
 	}
-	return in.attach, nil
+	if in.reads() {
+		return in.attachConsole, nil
+	}
+	return in.attachLog, nil
 }
 
-// attach follows the container's log from now on.
-func (in *place) attach(ctx context.Context, streams remotecommand.StreamOptions) error {
-	now := metav1.NewTime(in.kubelet.opts.Clock.Now())
+// attachLog follows the container's log from now on. Nobody reads what the client sends.
+func (in *place) attachLog(ctx context.Context, streams remotecommand.StreamOptions) error {
 	if streams.Stdin != nil {
 		go func() { _, _ = io.Copy(io.Discard, streams.Stdin) }() // until the connection ends
 	}
-	opts := &corev1.PodLogOptions{Container: in.spec.Name, Follow: true, SinceTime: &now}
-	reader := &logReader{kubelet: in.kubelet, entry: in.entry, container: in.spec.Name, id: in.id, opts: opts}
-	out := streams.Stdout
-	if out == nil {
-		out = io.Discard
+	if in.spec.TTY {
+		return in.follow(ctx, corev1.LogStreamAll, &terminalWriter{streams.Stdout})
 	}
-	err := reader.write(ctx, out)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var errOut error
+	var following sync.WaitGroup
+	if streams.Stderr != nil {
+		following.Go(func() { errOut = in.follow(ctx, corev1.LogStreamStderr, streams.Stderr) })
+	}
+	err := in.follow(ctx, corev1.LogStreamStdout, streams.Stdout)
+	if err != nil {
+		cancel()
+	}
+	following.Wait()
+	return errors.Join(err, errOut)
+}
+
+// follow copies what the container writes to one of its streams from now on.
+func (in *place) follow(ctx context.Context, from string, w io.Writer) error {
+	if w == nil {
+		w = io.Discard
+	}
+	now := metav1.NewTime(in.kubelet.opts.Clock.Now())
+	opts := &corev1.PodLogOptions{Container: in.spec.Name, Follow: true, SinceTime: &now, Stream: &from}
+	reader := &logReader{kubelet: in.kubelet, entry: in.entry, container: in.spec.Name, id: in.id, opts: opts}
+	err := reader.write(ctx, w)
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// terminalWriter ends lines as a terminal wants it.
+type terminalWriter struct{ w io.Writer }
+
+func (t *terminalWriter) Write(p []byte) (int, error) {
+	if t.w == nil {
+		return len(p), nil
+	}
+	if _, err := io.WriteString(t.w, strings.ReplaceAll(string(p), "\n", "\r\n")); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -119,8 +119,7 @@ func (in *place) exec(ctx context.Context, command []string, streams remotecomma
 		return err
 	}
 	defer release()
-	size := in.followSize(ctx, streams.TerminalSizeQueue)
-	code, err := machine.Run(ctx, command, box.Streams{In: streams.Stdin, Out: streams.Stdout, Err: streams.Stderr, TTY: streams.Tty, Size: size})
+	code, err := machine.Run(ctx, command, box.Streams{In: streams.Stdin, Out: streams.Stdout, Err: streams.Stderr, TTY: streams.Tty, Size: sizeOf(ctx, streams.TerminalSizeQueue)})
 	var notStarted *box.NotStartedError
 	switch {
 	case errors.As(err, &notStarted):
@@ -133,8 +132,8 @@ func (in *place) exec(ctx context.Context, command []string, streams remotecomma
 	return nil
 }
 
-// followSize keeps the size of the client's terminal.
-func (in *place) followSize(ctx context.Context, queue remotecommand.TerminalSizeQueue) func() (width, height uint16) {
+// sizeOf keeps the size of the client's terminal.
+func sizeOf(ctx context.Context, queue remotecommand.TerminalSizeQueue) func() (width, height uint16) {
 	if queue == nil {
 		return nil
 	}

@@ -37,6 +37,8 @@ type Kubelet struct {
 	// space and shared are the files of containers and of what outlives pods.
 	space  *memfs.Space
 	shared sharedVolumes
+	// crew are the processes that live as long as Run.
+	crew crew
 	// ended is closed when Run ends.
 	ended <-chan struct{}
 
@@ -139,6 +141,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	<-ctx.Done()
 	k.queue.close()
 	workers.Wait()
+	k.crew.wait()
 	return nil
 }
 

@@ -20,6 +20,8 @@ type podFiles struct {
 	// files, by container.
 	volumes map[string]*memfs.Tree
 	roots   map[string]containerRoot
+	// consoles are the processes that somebody has attached to, by container ID.
+	consoles map[string]*console
 }
 
 type containerRoot struct {
@@ -161,16 +163,13 @@ func (in *place) title() string {
 // signal is sent to the container's process from within. As in any PID namespace, its
 // first process cannot be killed from there.
 func (in *place) signal(_ int, name string) error {
-	f := fault{container: in.spec.Name}
 	switch name {
 	case "KILL", "USR1", "USR2", "HUP":
-		return nil
 	case "TERM": // it ends as when it is told to stop
+		in.crash(0)
 	default:
-		f.exitCode = int32(128 + box.Signals()[name])
+		in.crash(int32(128 + box.Signals()[name]))
 	}
-	in.entry.hit(f)
-	in.kubelet.queue.add(podKey(string(in.pod.UID)))
 	return nil
 }
 

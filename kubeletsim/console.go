@@ -1,0 +1,189 @@
+package kubeletsim
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"k8s.io/client-go/tools/remotecommand"
+	utilexec "k8s.io/utils/exec"
+
+	"minikcm.dev/minikcm/kubeletsim/box"
+)
+
+// console is the process of a container that reads its input: one with stdin whose
+// command is a program of package box that is not understood ahead of time (sh, cat), or
+// with a terminal too and no command at all, which then is a shell. The process begins when
+// somebody attaches first; when it ends, the container does, with its exit code. What it
+// writes while nobody is attached is lost.
+type console struct {
+	id    string
+	begin sync.Once
+	read  *io.PipeReader
+	in    *io.PipeWriter
+	ended chan struct{}
+
+	mu      sync.Mutex
+	clients []*consoleClient
+	// used is whether somebody was attached before.
+	used bool
+}
+
+type consoleClient struct{ out, err io.Writer }
+
+// consoleCommand is what the process of a container runs that reads its input; nil for
+// all others.
+func (in *place) consoleCommand() []string {
+	if !in.spec.Stdin {
+		return nil
+	}
+	words := wordsOf(in.spec.Command, in.spec.Args)
+	switch {
+	case len(words) == 0 && in.spec.TTY:
+		return []string{"sh"}
+	case len(words) == 0:
+		return nil
+	}
+	if _, told := in.toldLog(); told {
+		return nil
+	}
+	if _, _, understood := programOf(in.pod, in.spec).timing(); understood {
+		return nil
+	}
+	for _, name := range box.ProgramNames() {
+		if name == base(words[0]) {
+			return words
+		}
+	}
+	return nil
+}
+
+func (in *place) toldLog() (toldLog, bool) {
+	for _, ref := range containersOf(in.pod) {
+		if ref.Name == in.spec.Name {
+			return toldOutput(in.pod, ref)
+		}
+	}
+	return toldLog{}, false
+}
+
+// reads is whether the container's process reads its input.
+func (in *place) reads() bool { return in.consoleCommand() != nil }
+
+// attachConsole connects the streams with the container's process.
+func (in *place) attachConsole(ctx context.Context, streams remotecommand.StreamOptions) error {
+	c := in.console()
+	client := &consoleClient{out: streams.Stdout, err: streams.Stderr}
+	first := c.enter(client)
+	defer c.leave(client)
+	if streams.Stdin != nil {
+		go func() { // it ends when the connection does, or the process
+			_, _ = io.Copy(c.in, streams.Stdin)
+			if first && in.spec.StdinOnce {
+				_ = c.in.Close()
+			}
+		}()
+	}
+	c.begin.Do(func() { in.start(c) })
+	select {
+	case <-c.ended:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// console is that of the container's present run.
+func (in *place) console() *console {
+	f := &in.entry.files
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.consoles == nil {
+		f.consoles = map[string]*console{}
+	}
+	c := f.consoles[in.spec.Name]
+	if c == nil || c.id != in.id {
+		c = &console{id: in.id, ended: make(chan struct{})}
+		c.read, c.in = io.Pipe()
+		f.consoles[in.spec.Name] = c
+	}
+	return c
+}
+
+// start begins the process.
+func (in *place) start(c *console) {
+	run := func() {
+		defer close(c.ended)
+		defer c.read.CloseWithError(io.ErrClosedPipe)
+		ctx, stop := in.kubelet.whileServing()
+		defer stop()
+		ctx, stopWatching := in.whileRunning(ctx)
+		defer stopWatching()
+		err := in.exec(ctx, in.consoleCommand(), remotecommand.StreamOptions{
+			Stdin:  c.read,
+			Stdout: consoleWriter{c, func(client *consoleClient) io.Writer { return client.out }},
+			Stderr: consoleWriter{c, func(client *consoleClient) io.Writer { return client.err }},
+			Tty:    in.spec.TTY,
+		})
+		if ctx.Err() == nil {
+			in.crash(exitCodeOf(err))
+		}
+	}
+	if !in.kubelet.crew.start(run) {
+		close(c.ended)
+	}
+}
+
+// crash ends the container's run.
+func (in *place) crash(exitCode int32) {
+	in.entry.hit(fault{container: in.spec.Name, exitCode: exitCode})
+	in.kubelet.queue.add(podKey(string(in.pod.UID)))
+}
+
+func exitCodeOf(err error) int32 {
+	var exit utilexec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return int32(exit.ExitStatus()) //nolint:gosec // a byte
+	}
+	return 1
+}
+
+func (c *console) enter(client *consoleClient) (first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first, c.used = !c.used, true
+	c.clients = append(c.clients, client)
+	return first
+}
+
+func (c *console) leave(client *consoleClient) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, other := range c.clients {
+		if other == client {
+			c.clients = append(c.clients[:i:i], c.clients[i+1:]...)
+			return
+		}
+	}
+}
+
+// consoleWriter writes to all who are attached.
+type consoleWriter struct {
+	console *console
+	stream  func(*consoleClient) io.Writer
+}
+
+func (w consoleWriter) Write(p []byte) (int, error) {
+	w.console.mu.Lock()
+	clients := w.console.clients
+	w.console.mu.Unlock()
+	for _, client := range clients {
+		if out := w.stream(client); out != nil {
+			_, _ = out.Write(p) // one who has gone must not stop the process
+		}
+	}
+	return len(p), nil
+}

@@ -1,0 +1,399 @@
+package kubeletsim_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport/spdy"
+	utilexec "k8s.io/utils/exec"
+
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+// streamCluster is a cluster that clients reach through its socket.
+type streamCluster struct {
+	*minikcmtest.Cluster
+	t      *testing.T
+	config *rest.Config
+	client *kubernetes.Clientset
+}
+
+func newStreamCluster(t *testing.T) *streamCluster {
+	t.Helper()
+	c := minikcmtest.New(t, minikcmtest.WithHTTPS())
+	config, err := c.HTTPSConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &streamCluster{Cluster: c, t: t, config: config, client: client}
+}
+
+// run creates a pod and waits until it is ready.
+func (c *streamCluster) run(pod *corev1.Pod) {
+	c.t.Helper()
+	if _, err := c.client.CoreV1().Pods("default").Create(c.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+	c.Eventually("the pod to run", func(ctx context.Context, client kubernetes.Interface) error {
+		got, err := client.CoreV1().Pods("default").Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if got.Status.Phase != corev1.PodRunning {
+			return fmt.Errorf("it is %s", got.Status.Phase)
+		}
+		return nil
+	})
+}
+
+func podNamed(name string, change ...func(pod *corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx"}}},
+	}
+	for _, do := range change {
+		do(pod)
+	}
+	return pod
+}
+
+// dialer makes an executor for one of the protocols.
+type dialer struct {
+	name string
+	dial func(config *rest.Config, request *rest.Request) (remotecommand.Executor, error)
+}
+
+func dialers() []dialer {
+	return []dialer{
+		{"WebSocket", func(config *rest.Config, request *rest.Request) (remotecommand.Executor, error) {
+			return remotecommand.NewWebSocketExecutor(config, "GET", request.URL().String())
+		}},
+		{"WebSocket v4", func(config *rest.Config, request *rest.Request) (remotecommand.Executor, error) {
+			return remotecommand.NewWebSocketExecutorForProtocols(config, "GET", request.URL().String(), "v4.channel.k8s.io")
+		}},
+		{"SPDY", func(config *rest.Config, request *rest.Request) (remotecommand.Executor, error) {
+			return remotecommand.NewSPDYExecutor(config, "POST", request.URL())
+		}},
+		{"SPDY v3", func(config *rest.Config, request *rest.Request) (remotecommand.Executor, error) {
+			transport, upgrader, err := spdy.RoundTripperFor(config)
+			if err != nil {
+				return nil, err
+			}
+			return remotecommand.NewSPDYExecutorForProtocols(transport, upgrader, "POST", request.URL(), "v3.channel.k8s.io", "v2.channel.k8s.io")
+		}},
+	}
+}
+
+type result struct {
+	out, err string
+	code     int
+	failure  error
+}
+
+// exec runs a command; stdin nil is none.
+func (c *streamCluster) exec(dial dialer, pod, container string, stdin io.Reader, command ...string) result {
+	c.t.Helper()
+	request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name(pod).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdin: stdin != nil, Stdout: true, Stderr: true}, scheme.ParameterCodec)
+	return c.stream(dial, request, remotecommand.StreamOptions{Stdin: stdin})
+}
+
+func (c *streamCluster) stream(dial dialer, request *rest.Request, streams remotecommand.StreamOptions) result {
+	c.t.Helper()
+	executor, err := dial.dial(c.config, request)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	defer cancel()
+	var out, errOut bytes.Buffer
+	if streams.Stdout == nil {
+		streams.Stdout = &out
+	}
+	if !streams.Tty {
+		streams.Stderr = &errOut
+	}
+	r := result{failure: executor.StreamWithContext(ctx, streams)}
+	var exit utilexec.ExitError
+	if errors.As(r.failure, &exit) {
+		r.code, r.failure = exit.ExitStatus(), nil
+	}
+	r.out, r.err = out.String(), errOut.String()
+	return r
+}
+
+func TestExec(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"color": "blue"}}
+	if _, err := c.client.CoreV1().ConfigMaps("default").Create(t.Context(), settings, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.run(podNamed("web", func(pod *corev1.Pod) {
+		named := corev1.LocalObjectReference{Name: "settings"}
+		pod.Labels = map[string]string{"app": "web"}
+		pod.Spec.Volumes = []corev1.Volume{
+			{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named}}},
+			{Name: "shared", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			{Name: "about", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
+				{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}},
+			}}}},
+		}
+		main := &pod.Spec.Containers[0]
+		main.Env = []corev1.EnvVar{{Name: "COLOR", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: named, Key: "color"}}}}
+		main.VolumeMounts = []corev1.VolumeMount{{Name: "settings", MountPath: "/settings"}, {Name: "shared", MountPath: "/shared"}, {Name: "about", MountPath: "/about"}}
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "side", Image: "busybox", VolumeMounts: []corev1.VolumeMount{{Name: "shared", MountPath: "/in"}}})
+	}))
+	for _, dial := range dialers() {
+		t.Run(dial.name, func(t *testing.T) { testExec(t, c, dial) })
+	}
+}
+
+func testExec(t *testing.T, c *streamCluster, dial dialer) {
+	plain := dial.name == "SPDY v3" // which has no exit codes
+	for _, tt := range []struct {
+		container, stdin string
+		command          []string
+		want             result
+		failure          string
+	}{
+		{container: "main", command: []string{"echo", "hi"}, want: result{out: "hi\n"}},
+		{container: "main", command: []string{"sh", "-c", "echo out; echo err >&2; exit 3"}, want: result{out: "out\n", err: "err\n", code: 3}, failure: "exit code 3"},
+		{container: "main", command: []string{"sh", "-c", "echo $COLOR $HOSTNAME; cat /settings/color /about/labels"}, want: result{out: "blue web\nblueapp=\"web\""}},
+		{container: "main", command: []string{"sh", "-c", "cat | tr a-z A-Z"}, stdin: "some\ntext\n", want: result{out: "SOME\nTEXT\n"}},
+		{container: "main", command: []string{"sh", "-c", "echo kept > /shared/x; echo lost > /x"}},
+		{container: "side", command: []string{"sh", "-c", "cat /in/x; ls /x 2>/dev/null"}, want: result{out: "kept\n", code: 1}, failure: "exit code 1"},
+		{container: "main", command: []string{"nginx", "-v"}, failure: `OCI runtime exec failed: exec failed: unable to start container process: exec: "nginx": executable file not found in $PATH`},
+		{container: "nope", command: []string{"ls"}, failure: "container nope is not valid for pod web"},
+		{container: "", command: []string{"ls"}, failure: "a container name must be specified for pod web, choose one of: [main side]"},
+	} {
+		var stdin io.Reader
+		if tt.stdin != "" {
+			stdin = strings.NewReader(tt.stdin)
+		}
+		if dial.name == "WebSocket v4" && stdin != nil {
+			continue // which cannot tell of an end of the input
+		}
+		got := c.exec(dial, "web", tt.container, stdin, tt.command...)
+		if plain {
+			tt.want.code = 0
+		}
+		if tt.failure != "" && (tt.want.code == 0) {
+			if got.failure == nil || !strings.Contains(got.failure.Error(), tt.failure) {
+				t.Errorf("%q: got %v, want %s", tt.command, got.failure, tt.failure)
+			}
+			got.failure = nil
+		}
+		if got != tt.want {
+			t.Errorf("%q: got %+v, want %+v", tt.command, got, tt.want)
+		}
+	}
+}
+
+// What is not there, or does not run, is answered as upstream's apiserver and kubelet
+// answer it.
+func TestExecRefused(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	c.run(podNamed("twice", func(pod *corev1.Pod) {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "ended", Image: "busybox", Command: []string{"true"}})
+		pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	}))
+	nowhere := podNamed("nowhere", func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{"no": "such"} })
+	if _, err := c.client.CoreV1().Pods("default").Create(t.Context(), nowhere, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, dial := range dialers() {
+		for _, tt := range []struct{ pod, container, want string }{
+			{"none", "main", `pods "none" not found`},
+			{"nowhere", "main", "pod nowhere does not have a host assigned"},
+			{"twice", "ended", `container not found ("ended")`},
+		} {
+			got := c.exec(dial, tt.pod, tt.container, nil, "ls")
+			// Of a failed handshake, clients over WebSocket show the code only.
+			if got.failure == nil || !strings.HasPrefix(dial.name, "WebSocket") && !strings.Contains(got.failure.Error(), tt.want) {
+				t.Errorf("%s: pod %s: got %v, want %s", dial.name, tt.pod, got.failure, tt.want)
+			}
+		}
+	}
+}
+
+// screen is what a client's terminal shows.
+type screen struct {
+	mu      sync.Mutex
+	text    string
+	changed chan struct{}
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	s.text += string(p)
+	s.mu.Unlock()
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+// waitFor returns when the text has come, and forgets it and all before it.
+func (s *screen) waitFor(t *testing.T, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		s.mu.Lock()
+		_, after, found := strings.Cut(s.text, text)
+		if found {
+			s.text = after
+		}
+		shown := s.text
+		s.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-s.changed:
+		case <-ctx.Done():
+			t.Fatalf("waiting for %q, the terminal shows %q", text, shown)
+		}
+	}
+}
+
+type oneSize struct{ given bool }
+
+func (o *oneSize) Next() *remotecommand.TerminalSize {
+	if o.given {
+		return nil
+	}
+	o.given = true
+	return &remotecommand.TerminalSize{Width: 132, Height: 43}
+}
+
+// A shell on a terminal knows its size, prompts, and ends with exit.
+func TestExecTerminal(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	c.run(podNamed("web"))
+	for _, dial := range dialers() {
+		request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("web").SubResource("exec").
+			VersionedParams(&corev1.PodExecOptions{Command: []string{"sh"}, Stdin: true, Stdout: true, TTY: true}, scheme.ParameterCodec)
+		keys, typed := io.Pipe()
+		shown := &screen{changed: make(chan struct{}, 1)}
+		done := make(chan result)
+		go func() {
+			done <- c.stream(dial, request, remotecommand.StreamOptions{Stdin: keys, Stdout: shown, Tty: true, TerminalSizeQueue: &oneSize{}})
+		}()
+		shown.waitFor(t, "/ # ")
+		send := func(text string) {
+			if _, err := io.WriteString(typed, text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		send("until [ \"$(stty size)\" = '43 132' ]; do sleep 0.01; done; echo sized\r")
+		shown.waitFor(t, "\r\nsized\r\n/ # ")
+		send("exit 7\r")
+		got := <-done
+		_ = typed.Close()
+		if got.code != 7 && dial.name != "SPDY v3" {
+			t.Errorf("%s: got %+v", dial.name, got)
+		}
+	}
+}
+
+// When the container ends, what was started in it does too.
+func TestExecEndsWithContainer(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	c.run(podNamed("web"))
+	got := c.exec(dialers()[0], "web", "main", nil, "sh", "-c", "kill 1; sleep 1000")
+	if got.code != 137 {
+		t.Errorf("got %+v", got)
+	}
+	c.Eventually("the container to be restarted", func(ctx context.Context, client kubernetes.Interface) error {
+		pod, err := client.CoreV1().Pods("default").Get(ctx, "web", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if s := pod.Status.ContainerStatuses; len(s) != 1 || s[0].RestartCount != 1 || s[0].State.Running == nil {
+			return fmt.Errorf("its status is %+v", s)
+		}
+		return nil
+	})
+}
+
+// A container with a terminal and no command is a shell, which who attaches talks to, and
+// which ends the container.
+func TestAttachConsole(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	for _, dial := range dialers() {
+		name := strings.ReplaceAll(strings.ToLower(dial.name), " ", "-")
+		c.run(podNamed(name, func(pod *corev1.Pod) {
+			pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+			main := &pod.Spec.Containers[0]
+			main.Stdin, main.StdinOnce, main.TTY = true, true, true
+		}))
+		request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name(name).SubResource("attach").
+			VersionedParams(&corev1.PodAttachOptions{Stdin: true, Stdout: true, TTY: true}, scheme.ParameterCodec)
+		keys, typed := io.Pipe()
+		shown := &screen{changed: make(chan struct{}, 1)}
+		done := make(chan result)
+		go func() { done <- c.stream(dial, request, remotecommand.StreamOptions{Stdin: keys, Stdout: shown, Tty: true}) }()
+		shown.waitFor(t, "/ # ")
+		if _, err := io.WriteString(typed, "exit 9\r"); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-done; got.failure != nil {
+			t.Errorf("%s: %+v", dial.name, got)
+		}
+		_ = typed.Close()
+		c.Eventually("the pod to fail", func(ctx context.Context, client kubernetes.Interface) error {
+			pod, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if ended := pod.Status.ContainerStatuses[0].State.Terminated; ended == nil || ended.ExitCode != 9 || pod.Status.Phase != corev1.PodFailed {
+				return fmt.Errorf("it is %s: %+v", pod.Status.Phase, pod.Status.ContainerStatuses[0].State)
+			}
+			return nil
+		})
+	}
+}
+
+// Whoever attaches to any other container sees what it writes from then on, until its end.
+func TestAttachLog(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	for _, dial := range dialers() {
+		name := strings.ReplaceAll(strings.ToLower(dial.name), " ", "-")
+		c.run(podNamed(name, func(pod *corev1.Pod) {
+			pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+			pod.Spec.Containers[0].Command = []string{"sh", "-c", "echo before; sleep 2; echo out; echo err >&2; sleep 0.1"}
+		}))
+		request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name(name).SubResource("attach").
+			VersionedParams(&corev1.PodAttachOptions{Stdout: true, Stderr: true}, scheme.ParameterCodec)
+		got := c.stream(dial, request, remotecommand.StreamOptions{})
+		// The machine may be so slow that the container has ended by then.
+		if got.failure == nil && (got.out != "out\n" && got.out != "" || got.err != "err\n" && got.err != "") {
+			t.Errorf("%s: got %+v", dial.name, got)
+		}
+	}
+}
