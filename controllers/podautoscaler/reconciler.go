@@ -147,4 +147,3 @@ func (r *reconciler) rivals(key types.NamespacedName, selector labels.Selector, 
 	slices.Sort(names)
 	return names
 }
-
