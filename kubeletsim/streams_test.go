@@ -356,7 +356,9 @@ func TestAttachConsole(t *testing.T) {
 		keys, typed := io.Pipe()
 		shown := &screen{changed: make(chan struct{}, 1)}
 		done := make(chan result)
-		go func() { done <- c.stream(dial, request, remotecommand.StreamOptions{Stdin: keys, Stdout: shown, Tty: true}) }()
+		go func() {
+			done <- c.stream(dial, request, remotecommand.StreamOptions{Stdin: keys, Stdout: shown, Tty: true})
+		}()
 		shown.waitFor(t, "/ # ")
 		if _, err := io.WriteString(typed, "exit 9\r"); err != nil {
 			t.Fatal(err)
