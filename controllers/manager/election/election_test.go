@@ -102,7 +102,9 @@ func TestALostLeaseEndsTheWork(t *testing.T) {
 	leases := cluster.Client().CoordinationV1().Leases("kube-system")
 	opts := options(cluster.Client(), "one")
 	opts.Config.RenewDeadline.Duration = 100 * time.Millisecond
-	c := candidacy(t, func(ctx context.Context, work func(context.Context) error) error { return election.Lead(ctx, opts, work) })
+	c := candidacy(t, func(ctx context.Context, work func(context.Context) error) error {
+		return election.Lead(ctx, opts, work)
+	})
 	<-c.working
 	thief := `{"spec":{"holderIdentity":"thief","leaseDurationSeconds":3600}}`
 	if _, err := leases.Patch(t.Context(), "main", "application/merge-patch+json", []byte(thief), metav1.PatchOptions{}); err != nil {

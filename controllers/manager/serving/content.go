@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof"
+	goruntime "runtime"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,6 +38,8 @@ type Content struct {
 	Flags cliflag.NamedFlagSets
 	// Profiling serves /debug/pprof.
 	Profiling bool
+	// Contention records for it where goroutines block.
+	Contention bool
 	// Version is the Kubernetes version that the process belongs to, for /statusz.
 	Version string
 }
@@ -54,6 +57,9 @@ func (c *Content) Handler() http.Handler {
 	m.Handle("/controllers", http.HandlerFunc(c.serveControllers))
 	m.UnlistedHandlePrefix("/debug/controllers/", http.HandlerFunc(c.serveDebug))
 	if c.Profiling {
+		if c.Contention {
+			goruntime.SetBlockProfileRate(1)
+		}
 		m.UnlistedHandle("/debug/pprof", http.RedirectHandler("/debug/pprof/", http.StatusFound))
 		m.UnlistedHandlePrefix("/debug/pprof/", http.HandlerFunc(pprof.Index))
 		m.UnlistedHandle("/debug/pprof/cmdline", http.HandlerFunc(pprof.Cmdline))

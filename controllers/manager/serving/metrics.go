@@ -68,7 +68,12 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 		send(c.retries, prometheus.CounterValue, float64(s.Retries))
 		send(c.panics, prometheus.CounterValue, float64(s.Panics))
 		send(c.running, prometheus.GaugeValue, float64(len(s.InProgress)))
+		told := map[string]bool{} // two queues of one controller can have the same key
 		for _, f := range s.Failing {
+			if told[f.Key] {
+				continue
+			}
+			told[f.Key] = true
 			send(c.failing, prometheus.GaugeValue, float64(f.Failures), f.Key)
 		}
 	}

@@ -37,10 +37,16 @@ type Server struct {
 	running sync.WaitGroup
 }
 
-// Start listens and serves handler to those whom the cluster that client reaches lets
-// see it. moved says that the port may be another one if it is taken. ctx bounds the
-// start alone.
-func Start(ctx context.Context, o *Options, client kubernetes.Interface, handler http.Handler, moved bool) (*Server, error) {
+// Client reaches a cluster.
+type Client = kubernetes.Interface
+
+// Reviewers are the clusters that are asked whose a token is, and what somebody may
+// see.
+type Reviewers struct{ Authentication, Authorization Client }
+
+// Start listens and serves handler to those whom the reviewers let see it. moved says
+// that the port may be another one if it is taken. ctx bounds the start alone.
+func Start(ctx context.Context, o *Options, reviewers Reviewers, handler http.Handler, moved bool) (*Server, error) {
 	listener, err := o.listen(ctx, moved)
 	if err != nil {
 		return nil, err
@@ -48,7 +54,7 @@ func Start(ctx context.Context, o *Options, client kubernetes.Interface, handler
 	s := &Server{address: listener.Addr().String()}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
-	if err := s.start(ctx, running, o, client, handler, listener); err != nil {
+	if err := s.start(ctx, running, o, reviewers, handler, listener); err != nil {
 		stop()
 		s.running.Wait()
 		return nil, errors.Join(err, listener.Close())
@@ -56,8 +62,8 @@ func Start(ctx context.Context, o *Options, client kubernetes.Interface, handler
 	return s, nil
 }
 
-func (s *Server) start(ctx, running context.Context, o *Options, client kubernetes.Interface, handler http.Handler, listener net.Listener) error {
-	ca, caRunner, err := o.clientCA(ctx, client)
+func (s *Server) start(ctx, running context.Context, o *Options, reviewers Reviewers, handler http.Handler, listener net.Listener) error {
+	ca, caRunner, err := o.clientCA(ctx, reviewers.Authentication)
 	if err != nil {
 		return err
 	}
@@ -65,7 +71,7 @@ func (s *Server) start(ctx, running context.Context, o *Options, client kubernet
 	if err != nil {
 		return err
 	}
-	guarded, err := o.guard(client, ca, handler)
+	guarded, err := o.guard(reviewers, ca, handler)
 	if err != nil {
 		return err
 	}
@@ -162,12 +168,12 @@ func (o *Options) tlsConfig(ctx context.Context, ca dynamiccertificates.CAConten
 }
 
 // guard lets through who may pass.
-func (o *Options) guard(client kubernetes.Interface, ca dynamiccertificates.CAContentProvider, handler http.Handler) (http.Handler, error) {
-	who, err := authentication(client, ca)
+func (o *Options) guard(reviewers Reviewers, ca dynamiccertificates.CAContentProvider, handler http.Handler) (http.Handler, error) {
+	who, err := authentication(reviewers.Authentication, ca)
 	if err != nil {
 		return nil, err
 	}
-	what, err := o.authorization(client)
+	what, err := o.authorization(reviewers.Authorization)
 	if err != nil {
 		return nil, err
 	}

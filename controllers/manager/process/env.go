@@ -1,0 +1,82 @@
+package process
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	config "k8s.io/controller-manager/config"
+	"k8s.io/controller-manager/pkg/clientbuilder"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/controllers/env"
+)
+
+// clientConfig reaches the cluster of a kubeconfig with the connection's settings.
+func (o *Options) clientConfig(kubeconfig string, c *config.GenericControllerManagerConfiguration) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	overrides := &clientcmd.ConfigOverrides{}
+	overrides.ClusterInfo.Server = o.Master
+	loaded, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig (name one with --kubeconfig): %w", err)
+	}
+	if err := rest.LoadTLSFiles(loaded); err != nil {
+		return nil, fmt.Errorf("reading the files that the kubeconfig names: %w", err)
+	}
+	loaded.QPS, loaded.Burst = c.ClientConnection.QPS, int(c.ClientConnection.Burst)
+	if loaded.QPS == 0 {
+		loaded.QPS = -1 // none
+	}
+	loaded.ContentType = c.ClientConnection.ContentType
+	loaded.AcceptContentTypes = loaded.ContentType + ",application/json"
+	return loaded, nil
+}
+
+// newEnv is the controllers' world on the machine's time.
+func (o *Options) newEnv(cluster *rest.Config) (*env.Env, error) {
+	factory, err := informers.NewForConfig(cluster, nil)
+	if err != nil {
+		return nil, err
+	}
+	recorder, err := newRecorder(cluster)
+	if err != nil {
+		return nil, err
+	}
+	e := &env.Env{
+		Clock: clock.Real(), Random: clock.NewRandom(clock.NewSeed()), Config: cluster, RootCA: cluster.CAData,
+		Informers: factory, Logger: klog.Background(), Recorder: recorder,
+	}
+	if o.OwnAccounts {
+		client, err := clientFor(cluster, "service-account-credentials")
+		if err != nil {
+			return nil, err
+		}
+		builder := clientbuilder.NewDynamicClientBuilder(rest.AnonymousClientConfig(cluster), client.CoreV1(), "kube-system")
+		e.Account = builder.Config
+	}
+	return e, nil
+}
+
+// newRecorder reports events with a client of its own, which does not wait for the
+// controllers' requests.
+func newRecorder(cluster *rest.Config) (*events.Recorder, error) {
+	client, err := clientFor(cluster, "event-recorder")
+	if err != nil {
+		return nil, err
+	}
+	return events.NewRecorder(client.CoreV1(), clock.Real(), nil, clock.NewRandom(clock.NewSeed()), "minikcm"), nil
+}
+
+func clientFor(cluster *rest.Config, name string) (kubernetes.Interface, error) {
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(cluster), name))
+	if err != nil {
+		return nil, fmt.Errorf("making the client for %s: %w", name, err)
+	}
+	return client, nil
+}

@@ -1,0 +1,123 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	cliflag "k8s.io/component-base/cli/flag"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/component-base/metrics"
+	config "k8s.io/controller-manager/config"
+	genericv1alpha1 "k8s.io/controller-manager/config/v1alpha1"
+	generic "k8s.io/controller-manager/options"
+	kcm "k8s.io/kube-controller-manager/config/v1alpha1"
+
+	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers/manager/serving"
+)
+
+// Options are the command line's, with upstream's names
+// (https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager/).
+type Options struct {
+	// Kubeconfig and Master name the cluster; the former's empty value is the
+	// caller's to fill in.
+	Kubeconfig, Master string
+	// AuthenticationKubeconfig and AuthorizationKubeconfig reach the cluster that is
+	// asked about who looks at what is served; empty: the same.
+	AuthenticationKubeconfig, AuthorizationKubeconfig string
+	// OwnAccounts lets each controller act as a service account of its own.
+	OwnAccounts bool
+	Generic     *generic.GenericControllerManagerConfigurationOptions
+	Serving     *serving.Options
+	Settings    *manager.Settings
+	Logs        *logsapi.LoggingConfiguration
+	Metrics     *metrics.Options
+
+	sets cliflag.NamedFlagSets
+}
+
+// NewOptions returns options with the defaults: upstream's, but that requests are not
+// limited in number.
+func NewOptions() *Options {
+	c := &config.GenericControllerManagerConfiguration{Controllers: []string{"*"}}
+	c.ClientConnection.ContentType = "application/vnd.kubernetes.protobuf"
+	c.MinResyncPeriod.Duration = 12 * time.Hour
+	e := &c.LeaderElection
+	e.LeaderElect, e.ResourceLock, e.ResourceName, e.ResourceNamespace = true, "leases", "kube-controller-manager", "kube-system"
+	e.LeaseDuration.Duration, e.RenewDeadline.Duration, e.RetryPeriod.Duration = 15*time.Second, 10*time.Second, 2*time.Second
+	return &Options{
+		Generic: generic.NewGenericControllerManagerConfigurationOptions(c), Serving: serving.NewOptions(),
+		Settings: manager.Defaults(), Logs: logsapi.NewLoggingConfiguration(), Metrics: metrics.NewOptions(),
+	}
+}
+
+// Flags returns the flags in named sets, in which help shows them. They are made once.
+func (o *Options) Flags() *cliflag.NamedFlagSets {
+	if len(o.sets.Order) > 0 {
+		return &o.sets
+	}
+	o.Generic.AddFlags(&o.sets, manager.Names(), disabledByDefault(), aliases())
+	fs := o.sets.FlagSet("generic")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig of the cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
+	fs.StringVar(&o.Master, "master", o.Master, "address of the cluster, instead of the kubeconfig's")
+	fs.BoolVar(&o.OwnAccounts, "use-service-account-credentials", o.OwnAccounts, "let each controller act as a service account of its own in kube-system")
+	o.Serving.AddFlags(&o.sets)
+	o.sets.FlagSet("authentication").StringVar(&o.AuthenticationKubeconfig, "authentication-kubeconfig", "", "kubeconfig of the cluster that is asked whose a token is (default --kubeconfig)")
+	o.sets.FlagSet("authorization").StringVar(&o.AuthorizationKubeconfig, "authorization-kubeconfig", "", "kubeconfig of the cluster that is asked what somebody may see (default --kubeconfig)")
+	for _, d := range manager.Descriptors() {
+		d.AddFlags(o.sets.FlagSet(d.Name), o.Settings)
+	}
+	logsapi.AddFlags(o.Logs, o.sets.FlagSet("logs"))
+	o.Metrics.AddFlags(o.sets.FlagSet("metrics"))
+	return &o.sets
+}
+
+// complete checks the options and returns the selected controllers and the generic
+// configuration that the flags amount to.
+func (o *Options) complete() ([]string, *config.GenericControllerManagerConfiguration, error) {
+	selected, err := manager.ParseSelection(strings.Join(o.Generic.Controllers, ","))
+	if err != nil {
+		return nil, nil, err
+	}
+	errs := append(o.Generic.Validate(manager.Names(), disabledByDefault(), aliases()), o.Serving.Validate())
+	errs = append(errs, o.Metrics.Validate()...)
+	completed := &config.GenericControllerManagerConfiguration{}
+	errs = append(errs, o.Generic.ApplyTo(completed, manager.Names(), disabledByDefault(), aliases()))
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	return selected, completed, nil
+}
+
+// external is the configuration as /configz shows it.
+func (o *Options) external(c *config.GenericControllerManagerConfiguration) (*manager.Settings, error) {
+	shown := o.Settings.DeepCopy()
+	shown.SetGroupVersionKind(kcm.SchemeGroupVersion.WithKind("KubeControllerManagerConfiguration"))
+	if err := genericv1alpha1.Convert_config_GenericControllerManagerConfiguration_To_v1alpha1_GenericControllerManagerConfiguration(c, &shown.Generic, nil); err != nil {
+		return nil, fmt.Errorf("converting the configuration: %w", err)
+	}
+	return shown, nil
+}
+
+func disabledByDefault() []string {
+	var names []string
+	for _, d := range manager.Descriptors() {
+		if d.DisabledByDefault {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+func aliases() map[string]string {
+	names := map[string]string{}
+	for _, d := range manager.Descriptors() {
+		for _, alias := range d.Aliases {
+			names[alias] = d.Name
+		}
+	}
+	return names
+}

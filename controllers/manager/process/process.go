@@ -1,0 +1,203 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	config "k8s.io/controller-manager/config"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers/manager/election"
+	"minikcm.dev/minikcm/controllers/manager/serving"
+)
+
+const (
+	// first is the controller whose tokens the others may need to authenticate.
+	first = "serviceaccount-token-controller"
+	// eventSource is whose events tell of who leads.
+	eventSource = "kube-controller-manager"
+	// configName is what /configz calls the configuration.
+	configName = "kubecontrollermanager.config.k8s.io"
+	// kubeVersion is the release that the controllers behave like.
+	kubeVersion = "1.37.2"
+	// watchdogTimeout is how long a leader that has lost its lease may take to end
+	// before it is unhealthy.
+	watchdogTimeout = 20 * time.Second
+)
+
+// process is what runs.
+type process struct {
+	opts     *Options
+	generic  *config.GenericControllerManagerConfiguration
+	selected []string
+	cluster  *rest.Config
+	// out is told what a user wants to know.
+	out      io.Writer
+	watchdog *leaderelection.HealthzAdaptor
+
+	mu       sync.Mutex
+	managers []*manager.Manager
+}
+
+// Run runs the manager until ctx ends; it returns nil then. portGiven says that the
+// port to serve on was asked for, and must not be another one. What happens is told to out.
+func Run(ctx context.Context, o *Options, portGiven bool, out io.Writer) error {
+	selected, completed, err := o.complete()
+	if err != nil {
+		return err
+	}
+	o.Metrics.Apply()
+	p := &process{opts: o, generic: completed, selected: selected, out: out}
+	if p.cluster, err = o.clientConfig(o.Kubeconfig, completed); err != nil {
+		return err
+	}
+	if completed.LeaderElection.LeaderElect {
+		p.watchdog = leaderelection.NewLeaderHealthzAdaptor(watchdogTimeout)
+	}
+	stop, err := p.serve(ctx, portGiven)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if !completed.LeaderElection.LeaderElect {
+		return p.work(ctx, election.Share{Runs: func(string) bool { return true }})
+	}
+	return p.elect(ctx)
+}
+
+// elect works under the lease or leases.
+func (p *process) elect(ctx context.Context) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("finding this machine's name: %w", err)
+	}
+	client, err := clientFor(p.cluster, "leader-election")
+	if err != nil {
+		return err
+	}
+	recorder, err := newRecorder(p.cluster)
+	if err != nil {
+		return err
+	}
+	// Who leads no more is told of too.
+	recording, endRecording := context.WithCancel(context.WithoutCancel(ctx))
+	var recorded errgroup.Group
+	recorded.Go(func() error { return recorder.Run(recording) })
+	defer func() {
+		endRecording()
+		if err := recorded.Wait(); err != nil {
+			klog.FromContext(ctx).Error(err, "Cannot write the events of the leader election")
+		}
+	}()
+	opts := election.Options{
+		Client: client, Identity: host + "_" + string(clock.NewRandom(clock.NewSeed()).UID()), Config: p.generic.LeaderElection,
+		Recorder: recorder.For(eventSource), Watchdog: p.watchdog,
+		NewLeader: func(_, leader string) { p.tell("%s leads; waiting.", leader) },
+	}
+	if p.generic.LeaderMigrationEnabled {
+		return election.Migrate(ctx, opts, &p.generic.LeaderMigration, p.work)
+	}
+	return election.Lead(ctx, opts, func(ctx context.Context) error {
+		return p.work(ctx, election.Share{Runs: func(string) bool { return true }})
+	})
+}
+
+// work runs the selected controllers that are in the share.
+func (p *process) work(ctx context.Context, share election.Share) error {
+	e, err := p.opts.newEnv(p.cluster)
+	if err != nil {
+		return err
+	}
+	names := slices.DeleteFunc(slices.Clone(p.selected), func(name string) bool { return !share.Runs(name) })
+	m, err := manager.New(e, manager.Options{
+		Selected: names, Settings: p.opts.Settings, StartInterval: p.generic.ControllerStartInterval.Duration, First: first, Up: share.Ready,
+	})
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.managers = append(p.managers, m)
+	p.mu.Unlock()
+	controllers := "controllers"
+	if len(names) == 1 {
+		controllers = "controller"
+	}
+	p.tell("Running %d %s against %s.", len(names), controllers, p.cluster.Host)
+	return m.Run(ctx)
+}
+
+func (p *process) current() []*manager.Manager {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.managers)
+}
+
+// serve begins to serve, unless that is switched off; stop ends it.
+func (p *process) serve(ctx context.Context, portGiven bool) (stop func(), err error) {
+	if p.opts.Serving.Port == 0 {
+		return func() {}, nil
+	}
+	shown, err := p.opts.external(p.generic)
+	if err != nil {
+		return nil, err
+	}
+	remove, err := serving.PublishConfig(configName, shown)
+	if err != nil {
+		return nil, err
+	}
+	content := serving.Content{
+		Controllers: p.selected, Managers: p.current, Election: p.watchdog, Flags: *p.opts.Flags(),
+		Profiling: p.generic.Debugging.EnableProfiling, Contention: p.generic.Debugging.EnableContentionProfiling, Version: kubeVersion,
+	}
+	reviewers, err := p.reviewers()
+	if err == nil {
+		var server *serving.Server
+		if server, err = serving.Start(ctx, p.opts.Serving, reviewers, content.Handler(), !portGiven); err == nil {
+			p.tell("Serving on https://%s.", server.Address())
+			return func() {
+				server.Close()
+				remove()
+			}, nil
+		}
+	}
+	remove()
+	return nil, err
+}
+
+// reviewers are the clusters that are asked about who looks.
+func (p *process) reviewers() (serving.Reviewers, error) {
+	var r serving.Reviewers
+	for _, to := range []struct {
+		kubeconfig string
+		reviewer   *serving.Client
+	}{{p.opts.AuthenticationKubeconfig, &r.Authentication}, {p.opts.AuthorizationKubeconfig, &r.Authorization}} {
+		cluster := p.cluster
+		if to.kubeconfig != "" {
+			var err error
+			if cluster, err = p.opts.clientConfig(to.kubeconfig, p.generic); err != nil {
+				return r, err
+			}
+		}
+		client, err := clientFor(cluster, "reviews")
+		if err != nil {
+			return r, err
+		}
+		*to.reviewer = client
+	}
+	return r, nil
+}
+
+// tell tells the user; who does not listen is no reason to end.
+func (p *process) tell(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.out, format+"\n", args...)
+}
