@@ -14,6 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"k8s.io/klog/v2"
 )
 
@@ -22,6 +23,10 @@ const (
 	// keepAliveTime and keepAliveTimeout find a connection that died silently.
 	keepAliveTime    = 30 * time.Second
 	keepAliveTimeout = 10 * time.Second
+	// minReconnect and maxReconnect are the pauses between attempts to connect.
+	minReconnect   = 50 * time.Millisecond
+	maxReconnect   = time.Second
+	connectTimeout = 5 * time.Second
 )
 
 // EtcdOptions configure DialEtcd.
@@ -58,6 +63,10 @@ func DialEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
 		DialKeepAliveTimeout: keepAliveTimeout,
 		// Larger values than the server takes are its to refuse.
 		MaxCallSendMsgSize: math.MaxInt32,
+		// An etcd that has come back is found soon; gRPC's own pauses grow to two minutes.
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{BaseDelay: minReconnect, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxReconnect}, MinConnectTimeout: connectTimeout,
+		})},
 		Logger:             zap.New(&logCore{logger: opts.Logger}),
 	})
 	if err != nil {

@@ -18,14 +18,32 @@ type EtcdOptions struct {
 	// Name of the member, which a data directory that exists says. Empty: etcd's
 	// default.
 	Name string
+	// QuotaBytes is how large its database may grow. 0 is etcd's default.
+	QuotaBytes int64
 	// TLS of its clients' connections. Nil: none.
 	TLS *transport.TLSInfo
 }
 
-// StartEtcd runs an etcd server as a stranger would, with no settings of
-// minikcm's but those that make it start fast, and returns its endpoint: a unix
-// socket, or with TLS a port of the loopback interface. It ends with the test.
+// Etcd is an etcd server as a stranger would run it, with no settings of minikcm's but
+// those that make it start fast. It can be stopped and started again, with what it
+// has stored and at the same endpoint.
+type Etcd struct {
+	// Endpoint is a unix socket or, with TLS, a port of the loopback interface.
+	Endpoint string
+
+	t      testing.TB
+	config *embed.Config
+	server *embed.Etcd
+}
+
+// StartEtcd runs an etcd server until the test ends, and returns its endpoint.
 func StartEtcd(t testing.TB, opts EtcdOptions) string {
+	t.Helper()
+	return NewEtcd(t, opts).Endpoint
+}
+
+// NewEtcd runs an etcd server until it is stopped or the test ends.
+func NewEtcd(t testing.TB, opts EtcdOptions) *Etcd {
 	t.Helper()
 	// A socket's path must be short, and that of t.TempDir need not be.
 	dir, err := os.MkdirTemp("", "etcd-")
@@ -52,22 +70,41 @@ func StartEtcd(t testing.TB, opts EtcdOptions) string {
 	}
 	cfg.TickMs, cfg.ElectionMs = 10, 50
 	cfg.UnsafeNoFsync = true
+	cfg.QuotaBackendBytes = opts.QuotaBytes
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	etcd, err := embed.StartEtcd(cfg)
-	if err != nil {
-		t.Fatalf("starting etcd: %v", err)
-	}
-	t.Cleanup(etcd.Close)
-	select {
-	case <-etcd.Server.ReadyNotify():
-	case err := <-etcd.Err():
-		t.Fatalf("starting etcd: %v", err)
-	}
+	e := &Etcd{t: t, config: cfg, Endpoint: client.String()}
+	t.Cleanup(e.Stop)
+	e.Start()
 	if opts.TLS != nil {
-		return "https://" + etcd.Clients[0].Addr().String()
+		e.Endpoint = "https://" + e.server.Clients[0].Addr().String()
 	}
-	return client.String()
+	return e
+}
+
+// Start returns when the server takes requests.
+func (e *Etcd) Start() {
+	e.t.Helper()
+	config := *e.config
+	server, err := embed.StartEtcd(&config)
+	if err != nil {
+		e.t.Fatalf("starting etcd: %v", err)
+	}
+	e.server = server
+	select {
+	case <-server.Server.ReadyNotify():
+	case err := <-server.Err():
+		e.t.Fatalf("starting etcd: %v", err)
+	}
+}
+
+// Stop ends the server, which gives its clients five seconds to end their watches,
+// and its connections.
+func (e *Etcd) Stop() {
+	if e.server != nil {
+		e.server.Close()
+		e.server = nil
+	}
 }
