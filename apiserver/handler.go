@@ -33,6 +33,7 @@ func (s *Server) newHandler() http.Handler {
 	s.routeHealth(router)
 	router.PathPrefix("/openapi/").HandlerFunc(s.serveOpenAPI)
 	router.Handle("/metrics", s.metrics.handler())
+	routeProfiling(router)
 	s.routeTokenDiscovery(router)
 	router.HandleFunc("/minikcm/v1/writes", s.serveWrites)
 	router.HandleFunc("/minikcm/v1/snapshot", s.serveSnapshot)
