@@ -44,6 +44,7 @@ type built struct{ variable, dir, pkg string }
 var (
 	minikcmBinary  = built{variable: "MINIKCM", dir: "../..", pkg: "./cmd/minikcm"}
 	helmBinary     = built{variable: "HELM", dir: ".", pkg: "helm.sh/helm/v4/cmd/helm"}
+	kubectlBinary  = built{variable: "KUBECTL", dir: ".", pkg: "./kubectl"}
 	operatorBinary = built{variable: "OPERATOR", dir: ".", pkg: "./operator"}
 )
 
@@ -150,5 +151,5 @@ func (c *cluster) must(stdin, name string, args ...string) string {
 
 func (c *cluster) kubectl(args ...string) string {
 	c.t.Helper()
-	return c.must("", "kubectl", args...)
+	return c.must("", kubectlBinary.path(c.t), args...)
 }
