@@ -10,11 +10,11 @@ import (
 // The two priorities that the system's own pods run with. Users' classes stay
 // below HighestUserPriority.
 const (
-	HighestUserPriority         int32 = 1_000_000_000
-	SystemClusterCritical             = "system-cluster-critical"
-	SystemClusterCriticalValue        = 2 * HighestUserPriority
-	SystemNodeCritical                = "system-node-critical"
-	SystemNodeCriticalValue           = SystemClusterCriticalValue + 1000
+	HighestUserPriority        int32 = 1_000_000_000
+	SystemClusterCritical            = "system-cluster-critical"
+	SystemClusterCriticalValue       = 2 * HighestUserPriority
+	SystemNodeCritical               = "system-node-critical"
+	SystemNodeCriticalValue          = SystemClusterCriticalValue + 1000
 )
 
 // Bootstrap returns the objects that every apiserver creates at its start, as a

@@ -35,5 +35,10 @@ func defaultService(s *corev1.Service) {
 	}
 	if spec.Type == corev1.ServiceTypeLoadBalancer {
 		pointDefault(&spec.AllocateLoadBalancerNodePorts, true)
+		for i := range s.Status.LoadBalancer.Ingress {
+			if point := &s.Status.LoadBalancer.Ingress[i]; point.IP != "" {
+				pointDefault(&point.IPMode, corev1.LoadBalancerIPModeVIP)
+			}
+		}
 	}
 }

@@ -127,40 +127,6 @@ func validateAffinityConfig(p *field.Path, spec *corev1.ServiceSpec) field.Error
 	return nil
 }
 
-// validateClusterIPs checks the addresses that are given; the others are yet to be
-// allocated.
-func validateClusterIPs(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
-	at := p.Child("clusterIPs")
-	ips := spec.ClusterIPs
-	var errs field.ErrorList
-	switch {
-	case len(ips) == 0 && spec.ClusterIP != "":
-		return field.ErrorList{field.Required(at, "")}
-	case len(ips) > 0 && ips[0] != spec.ClusterIP:
-		errs = append(errs, field.Invalid(at, ips, "first value must match `clusterIP`"))
-	}
-	if len(ips) > 2 {
-		errs = append(errs, field.Invalid(at, ips, "may only hold up to 2 values"))
-	}
-	for i, ip := range ips {
-		if ip == corev1.ClusterIPNone {
-			if len(ips) > 1 {
-				errs = append(errs, field.Invalid(at, ips, "'None' must be the first and only value"))
-			}
-			continue
-		}
-		errs = append(errs, validation.IsValidIPForLegacyField(at.Index(i), ip, false, nil)...)
-	}
-	for i, family := range spec.IPFamilies {
-		errs = append(errs, oneOf(p.Child("ipFamilies").Index(i), family, corev1.IPv4Protocol, corev1.IPv6Protocol)...)
-	}
-	if policy := spec.IPFamilyPolicy; policy != nil {
-		errs = append(errs, oneOf(p.Child("ipFamilyPolicy"), *policy,
-			corev1.IPFamilyPolicySingleStack, corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack)...)
-	}
-	return errs
-}
-
 func validateTrafficPolicies(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
 	var errs field.ErrorList
 	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer ||
@@ -170,12 +136,19 @@ func validateTrafficPolicies(p *field.Path, spec *corev1.ServiceSpec) field.Erro
 	} else if spec.ExternalTrafficPolicy != "" {
 		errs = append(errs, field.Invalid(at, spec.ExternalTrafficPolicy, "may only be set for externally-accessible services"))
 	}
+	errs = append(errs, validateHealthCheckNodePort(p.Child("healthCheckNodePort"), spec)...)
+	if policy := spec.TrafficDistribution; policy != nil {
+		errs = append(errs, oneOf(p.Child("trafficDistribution"), *policy,
+			corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameNode, corev1.ServiceTrafficDistributionPreferSameZone)...)
+	}
 	if policy := spec.InternalTrafficPolicy; policy != nil {
 		errs = append(errs, oneOf(p.Child("internalTrafficPolicy"), *policy, corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)...)
 	}
 	balanced := spec.Type == corev1.ServiceTypeLoadBalancer
-	if spec.LoadBalancerClass != nil && !balanced {
+	if class := spec.LoadBalancerClass; class != nil && !balanced {
 		errs = append(errs, field.Forbidden(p.Child("loadBalancerClass"), "may only be used when `type` is 'LoadBalancer'"))
+	} else if class != nil {
+		errs = append(errs, invalidFor(p.Child("loadBalancerClass"), *class, isQualifiedName(*class))...)
 	}
 	if at := p.Child("allocateLoadBalancerNodePorts"); balanced && spec.AllocateLoadBalancerNodePorts == nil {
 		errs = append(errs, field.Required(at, ""))
@@ -218,28 +191,4 @@ func validateReachableIP(p *field.Path, value string) field.ErrorList {
 		}
 	}
 	return errs
-}
-
-// validateServiceUpdate keeps the addresses of a service that stays within the
-// cluster's network.
-func validateServiceUpdate(s, old *corev1.Service) field.ErrorList {
-	var errs field.ErrorList
-	if !hasClusterIP(old) || !hasClusterIP(s) {
-		return nil
-	}
-	p := field.NewPath("spec", "clusterIPs")
-	for i, ip := range old.Spec.ClusterIPs {
-		if i == 0 && (len(s.Spec.ClusterIPs) == 0 || s.Spec.ClusterIPs[0] != ip) {
-			errs = append(errs, field.Invalid(p.Index(0), s.Spec.ClusterIPs, "may not change once set"))
-		}
-	}
-	if class, was := s.Spec.LoadBalancerClass, old.Spec.LoadBalancerClass; s.Spec.Type == corev1.ServiceTypeLoadBalancer && old.Spec.Type == s.Spec.Type {
-		errs = append(errs, immutable(field.NewPath("spec", "loadBalancerClass"), class, was)...)
-	}
-	return errs
-}
-
-// hasClusterIP says that a service is of a type that has an address, and has one.
-func hasClusterIP(s *corev1.Service) bool {
-	return s.Spec.Type != corev1.ServiceTypeExternalName && len(s.Spec.ClusterIPs) > 0
 }
