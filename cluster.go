@@ -110,7 +110,7 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.startParts(authority.CertPEM()); err != nil {
+	if err := c.startParts(authority); err != nil {
 		return err
 	}
 	if c.opts.NoWait {

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"crypto/tls"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,8 @@ type Env struct {
 	// MintToken makes the token that a secret of type kubernetes.io/service-account-token
 	// holds; nil: this process has no key to sign it with.
 	MintToken func(account *corev1.ServiceAccount, secret string) (string, error)
+	// Authority signs certificates; nil: this process has no key to sign them with.
+	Authority *tls.Certificate
 	// Informers are shared by all controllers. A constructor asks for what it
 	// needs; the manager starts the factory when all are made.
 	Informers informers.SharedInformerFactory

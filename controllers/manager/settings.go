@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"minikcm.dev/minikcm/controllers/certificates/signing"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/controllers/podgc"
 )
@@ -24,6 +25,7 @@ func Defaults() *Settings {
 	node.NodeEvictionRate, node.SecondaryNodeEvictionRate = 0.1, 0.01
 	node.LargeClusterSizeThreshold, node.UnhealthyZoneThreshold = 50, 0.55
 	podAutoscalerDefaults(s)
+	s.CSRSigningController.ClusterSigningDuration.Duration = signing.DefaultLifetime
 	s.PodGCController.TerminatedPodGCThreshold = 12500
 	return s
 }

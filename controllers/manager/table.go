@@ -32,6 +32,7 @@ func Descriptors() []Descriptor {
 	table = append(table, clusterControllers()...)
 	table = append(table, workloadControllers()...)
 	table = append(table, networkControllers()...)
+	table = append(table, certificateControllers()...)
 	return append(table, cleaningControllers()...)
 }
 

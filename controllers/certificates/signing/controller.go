@@ -1,0 +1,159 @@
+package signing
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	certificateslisters "k8s.io/client-go/listers/certificates/v1"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/certificates"
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
+)
+
+// Name is the controller's name, as upstream has it.
+const Name = "certificatesigningrequest-signing-controller"
+
+const workers = 5
+
+// Options say whose certificates are given.
+type Options struct {
+	// CertFile and KeyFile are the authority's, in PEM; empty: the environment's.
+	CertFile, KeyFile string
+	// Longest is how long a certificate lasts at most; 0: DefaultLifetime.
+	Longest time.Duration
+}
+
+// Controller signs requests. Its keys are their names.
+type Controller struct {
+	client    kubernetes.Interface
+	requests  certificateslisters.CertificateSigningRequestLister
+	authority *tls.Certificate
+	issuer    *x509.Certificate
+	longest   time.Duration
+	clock     clock.Clock
+	// machine is the time that certificates are checked by.
+	machine clock.Clock
+	// loop is nil if there is nothing to sign with.
+	loop   *loop.Loop
+	logger klog.Logger
+}
+
+// New returns a controller that is not yet running. It is an error if files are named
+// that cannot be used.
+func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
+	authority := e.Authority
+	if opts.CertFile != "" || opts.KeyFile != "" {
+		read, err := tls.LoadX509KeyPair(opts.CertFile, opts.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the authority that signs certificates: %w", err)
+		}
+		authority = &read
+	}
+	if authority == nil {
+		return &Controller{logger: e.Logger}, nil
+	}
+	issuer, err := x509.ParseCertificate(authority.Certificate[0])
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate of the authority: %w", err)
+	}
+	client, _, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	requests := e.Informers.Certificates().V1().CertificateSigningRequests()
+	c := &Controller{
+		client: client, requests: requests.Lister(), authority: authority, issuer: issuer,
+		longest: cmp.Or(opts.Longest, DefaultLifetime), clock: e.Clock, machine: clock.Real(), logger: e.Logger,
+	}
+	c.loop = loop.New(e.Loop(Name, workers), c)
+	c.loop.Watch(requests.Informer(), certificates.Wake)
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	if c.loop == nil {
+		c.logger.Info("There is no authority's key to sign certificates with: no certificate signing requests are answered", "controller", Name)
+		<-ctx.Done()
+		return nil
+	}
+	return c.loop.Run(ctx)
+}
+
+// Stats returns what the controller's loop has done so far.
+func (c *Controller) Stats() loop.Stats {
+	if c.loop == nil {
+		return loop.Stats{}
+	}
+	return c.loop.Stats()
+}
+
+// Reconcile gives the request its certificate, or says why it gets none.
+func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	request, err := c.requests.Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil
+	}
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting certificate signing request %s: %w", key.Name, err)
+	}
+	var parsed *x509.CertificateRequest
+	action, why := Decide(request, func() (*x509.CertificateRequest, error) {
+		var err error
+		parsed, err = certificates.Parse(request)
+		return parsed, err
+	})
+	answered := request.DeepCopy()
+	switch action {
+	case Sign:
+		if answered.Status.Certificate, err = c.sign(parsed, request); err != nil {
+			return loop.Result{}, fmt.Errorf("signing the certificate of request %s: %w", key.Name, err)
+		}
+	case Fail:
+		answered.Status.Conditions = append(answered.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+			Type: certificatesv1.CertificateFailed, Status: corev1.ConditionTrue, Reason: "SignerValidationFailure", Message: why.Error(),
+			LastUpdateTime: metav1.NewTime(c.clock.Now()),
+		})
+	default:
+		return loop.Result{}, why
+	}
+	_, err = c.client.CertificatesV1().CertificateSigningRequests().UpdateStatus(ctx, answered, metav1.UpdateOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return loop.Result{}, fmt.Errorf("answering certificate signing request %s: %w", key.Name, err)
+	}
+	return loop.Result{}, nil
+}
+
+func (c *Controller) sign(parsed *x509.CertificateRequest, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
+	if err := parsed.CheckSignature(); err != nil {
+		return nil, fmt.Errorf("checking that who asks holds the key: %w", err)
+	}
+	template, err := Template(parsed, request.Spec.Usages, Lifetime(request.Spec.ExpirationSeconds, c.longest), c.machine.Now(), c.issuer.NotAfter)
+	if err != nil {
+		return nil, err
+	}
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128)); err != nil {
+		return nil, fmt.Errorf("choosing a serial number: %w", err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, c.issuer, parsed.PublicKey, c.authority.PrivateKey)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+}

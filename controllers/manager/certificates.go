@@ -1,0 +1,47 @@
+package manager
+
+import (
+	"github.com/spf13/pflag"
+
+	"minikcm.dev/minikcm/controllers/certificates/approving"
+	"minikcm.dev/minikcm/controllers/certificates/cleaner"
+	"minikcm.dev/minikcm/controllers/certificates/signing"
+)
+
+// certificateControllers answer certificate signing requests. Upstream's share one
+// service account.
+func certificateControllers() []Descriptor {
+	const docs = "reference/access-authn-authz/certificate-signing-requests/"
+	return []Descriptor{
+		{
+			Name: signing.Name, Aliases: []string{"csrsigning"}, Account: "certificate-controller",
+			About:   "signs approved requests for certificates",
+			Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests/status"},
+			Docs: docs, Flags: signingFlags, New: configured(signing.New, signingOptions),
+		},
+		{
+			Name: approving.Name, Aliases: []string{"csrapproving"}, Account: "certificate-controller",
+			About:   "approves what nodes ask for, if they may",
+			Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests/approval"},
+			Docs: docs, New: constructor(approving.New),
+		},
+		{
+			Name: cleaner.Name, Aliases: []string{"csrcleaner"}, Account: "certificate-controller",
+			About:   "deletes requests for certificates that nobody needs any more",
+			Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests"},
+			Docs: docs, New: constructor(cleaner.New),
+		},
+	}
+}
+
+func signingFlags(fs *pflag.FlagSet, s *Settings) {
+	c := &s.CSRSigningController
+	fs.StringVar(&c.ClusterSigningCertFile, "cluster-signing-cert-file", c.ClusterSigningCertFile, "file of the certificate, in PEM, of the authority that signs requests")
+	fs.StringVar(&c.ClusterSigningKeyFile, "cluster-signing-key-file", c.ClusterSigningKeyFile, "file of that authority's private key, in PEM")
+	fs.DurationVar(&c.ClusterSigningDuration.Duration, "cluster-signing-duration", c.ClusterSigningDuration.Duration, "how long a certificate lasts at most")
+}
+
+func signingOptions(s *Settings) signing.Options {
+	c := &s.CSRSigningController
+	return signing.Options{CertFile: c.ClusterSigningCertFile, KeyFile: c.ClusterSigningKeyFile, Longest: c.ClusterSigningDuration.Duration}
+}
