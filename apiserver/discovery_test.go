@@ -59,7 +59,7 @@ func TestDiscoveryGolden(t *testing.T) {
 		var few []*resources.Resource
 		for _, row := range resources.Builtin().All() {
 			switch row.Plural {
-			case "pods", "bindings", "configmaps", "namespaces", "services", "serviceaccounts", "events", "priorityclasses", "deployments":
+			case "pods", "bindings", "configmaps", "namespaces", "services", "serviceaccounts", "events", "priorityclasses", "deployments", "servicecidrs", "ipaddresses", "resourcequotas":
 				few = append(few, row)
 			}
 		}
