@@ -1,0 +1,203 @@
+package ownership
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// sort says how a value is compared.
+type sort int
+
+const (
+	unknown sort = iota // not planned for: left to the library
+	scalar              // of a basic kind
+	moment              // Time and MicroTime: null when zero
+	quantity
+	opaque // compared as a whole: Duration, IntOrString, bytes
+	structure
+	list
+	mapping
+)
+
+// node is the plan of one type in one place.
+type node struct {
+	sort sort
+	// pointer says that the value is behind a pointer, which is null when nil.
+	pointer bool
+	// atomic lists, maps and structures have one owner.
+	atomic bool
+	fields []field // of a structure, by name
+	elem   *node   // of a list or a mapping
+	set    bool    // the elements of a list are told apart by themselves
+	keys   []int   // the fields of a list's elements that tell them apart, by name
+}
+
+// field is one field of a structure.
+type field struct {
+	name      string // JSON's
+	entry     string // in FieldsV1
+	index     []int
+	omitEmpty bool
+	omitZero  bool
+	node      *node
+}
+
+// planner makes plans and remembers them.
+type planner struct {
+	mu    sync.Mutex
+	nodes map[planKey]*node
+	roots map[rootKey]*node
+}
+
+type planKey struct {
+	of        reflect.Type
+	marks     string
+	isPointer bool
+}
+
+type rootKey struct {
+	of      reflect.Type
+	without string
+}
+
+// rootMetadata are the fields of an object's own metadata that nobody owns.
+var rootMetadata = []string{
+	"name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields", "resourceVersion",
+}
+
+// object returns the plan of a whole object without one of its top-level fields (what
+// a write through a subresource, or past it, leaves alone).
+func (p *planner) object(t reflect.Type, without string) *node {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := rootKey{t, without}
+	if n := p.roots[key]; n != nil {
+		return n
+	}
+	whole := p.plan(t, marks{}, false)
+	root := *whole
+	root.fields = slices.DeleteFunc(slices.Clone(whole.fields), func(f field) bool {
+		return f.name == "apiVersion" || f.name == "kind" || f.name == without
+	})
+	for i := range root.fields {
+		if f := &root.fields[i]; f.name == "metadata" {
+			metadata := *f.node
+			metadata.fields = slices.DeleteFunc(slices.Clone(metadata.fields), func(f field) bool { return slices.Contains(rootMetadata, f.name) })
+			f.node = &metadata
+		}
+	}
+	p.roots[key] = &root
+	return &root
+}
+
+// plan makes the plan of a type in a place that has marks. mu is held.
+func (p *planner) plan(t reflect.Type, m marks, isPointer bool) *node {
+	if t.Kind() == reflect.Pointer {
+		return p.plan(t.Elem(), m, true)
+	}
+	key := planKey{t, m.list + "/" + m.mapped + "/" + strings.Join(m.keys, ","), isPointer}
+	if n := p.nodes[key]; n != nil {
+		return n
+	}
+	n := &node{pointer: isPointer}
+	p.nodes[key] = n
+	n.sort = sortOf(t)
+	switch n.sort {
+	case structure:
+		own := marksOf(t)
+		n.atomic = m.mapped == atomic || m.mapped == "" && own.self.mapped == atomic
+		p.addFields(n, t, own, nil)
+		slices.SortFunc(n.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	case mapping:
+		n.atomic = m.mapped == atomic
+		n.elem = p.plan(t.Elem(), marks{}, false)
+	case list:
+		n.elem = p.plan(t.Elem(), marks{}, false)
+		p.planList(n, m)
+	}
+	return n
+}
+
+func (p *planner) planList(n *node, m marks) {
+	switch m.list {
+	case listSet:
+		n.set = true
+		if n.elem.sort != scalar {
+			n.sort = unknown
+		}
+	case listMap:
+		keys := slices.Sorted(slices.Values(m.keys))
+		for _, key := range keys {
+			i := slices.IndexFunc(n.elem.fields, func(f field) bool { return f.name == key })
+			if i < 0 {
+				n.sort = unknown
+				return
+			}
+			n.keys = append(n.keys, i)
+		}
+	default:
+		n.atomic = true
+	}
+}
+
+// addFields adds the fields of t and of what is inlined in it.
+func (p *planner) addFields(n *node, t reflect.Type, own *typeMarks, path []int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(slices.Clone(path), i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && (name == "" || strings.Contains(options, "inline")) {
+			if f.Type.Kind() != reflect.Struct {
+				n.sort = unknown
+				return
+			}
+			p.addFields(n, f.Type, marksOf(f.Type), index)
+			continue
+		}
+		if name == "-" || !f.IsExported() {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		n.fields = append(n.fields, field{
+			name: name, entry: "f:" + name, index: index,
+			omitEmpty: strings.Contains(options, "omitempty"), omitZero: strings.Contains(options, "omitzero"),
+			node: p.plan(f.Type, marksOfField(own, name, f.Tag), false),
+		})
+	}
+}
+
+func sortOf(t reflect.Type) sort {
+	switch t {
+	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
+		return moment
+	case reflect.TypeFor[resource.Quantity]():
+		return quantity
+	case reflect.TypeFor[metav1.Duration](), reflect.TypeFor[intstr.IntOrString](), reflect.TypeFor[[]byte]():
+		return opaque
+	}
+	switch t.Kind() {
+	case reflect.Bool, reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+		return scalar
+	case reflect.Struct:
+		if reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ MarshalJSON() ([]byte, error) }]()) {
+			return unknown
+		}
+		return structure
+	case reflect.Slice:
+		return list
+	case reflect.Map:
+		if t.Key().Kind() == reflect.String {
+			return mapping
+		}
+	}
+	return unknown
+}

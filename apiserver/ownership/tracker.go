@@ -1,0 +1,139 @@
+package ownership
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// maxUpdaters is how many managers that update are told apart before the library puts
+// the oldest together.
+const maxUpdaters = 10
+
+// Tracker works out managed fields. It makes its plans on first use and is safe for
+// concurrent use.
+type Tracker struct{ plans planner }
+
+// NewTracker returns a tracker without plans.
+func NewTracker() *Tracker {
+	return &Tracker{plans: planner{nodes: map[planKey]*node{}, roots: map[rootKey]*node{}}}
+}
+
+// Write is one write that is not an apply.
+type Write struct {
+	// Live is the object before the write, an empty one of its type for a creation.
+	// New is the object after it, whose managed fields are not looked at.
+	Live, New runtime.Object
+	// Managed are the managed fields before the write.
+	Managed []metav1.ManagedFieldsEntry
+	// Manager made the write, of an object in APIVersion, through Subresource (empty:
+	// the object itself), at Time.
+	Manager, APIVersion, Subresource string
+	Time                             metav1.Time
+	// Ignored is a top-level field that the write leaves alone: status or spec.
+	Ignored string
+}
+
+// Track returns the managed fields after a write. It may share with those before. ok
+// is false if the write has to be left to the library.
+func (t *Tracker) Track(w *Write) (managed []metav1.ManagedFieldsEntry, ok bool) {
+	for i := range w.Managed {
+		e := &w.Managed[i]
+		if e.APIVersion != w.APIVersion || e.FieldsType != "FieldsV1" || e.FieldsV1 == nil {
+			return nil, false
+		}
+	}
+	plan := t.plans.object(reflect.TypeOf(w.Live).Elem(), w.Ignored)
+	found, err := plan.compare(present(w.Live), present(w.New))
+	if err != nil {
+		return nil, false
+	}
+	managed, err = w.settle(found)
+	if err != nil || len(managed) > maxUpdaters {
+		return nil, false
+	}
+	return managed, true
+}
+
+func present(obj runtime.Object) operand {
+	return operand{v: reflect.ValueOf(obj).Elem(), present: true}
+}
+
+// settle takes from all managers what the write has changed or removed, and gives to
+// its own what it has changed.
+func (w *Write) settle(found difference) ([]metav1.ManagedFieldsEntry, error) {
+	taken := found.taken.sub
+	lost := union(taken, found.removed.sub)
+	if len(lost) == 0 {
+		return w.Managed, nil
+	}
+	managed := make([]metav1.ManagedFieldsEntry, 0, len(w.Managed)+1)
+	var own set
+	for i := range w.Managed {
+		e := w.Managed[i]
+		isOwn := len(taken) > 0 && w.isOwn(&e)
+		if !isOwn && !mayHold(e.FieldsV1.GetRawBytes(), lost) {
+			managed = append(managed, e)
+			continue
+		}
+		before, err := parseSet(e.FieldsV1.GetRawBytes())
+		if err != nil {
+			return nil, fmt.Errorf("reading the fields of %s: %w", e.Manager, err)
+		}
+		after, same := without(before, lost)
+		if isOwn {
+			own = after
+			continue
+		}
+		if len(after) == 0 {
+			continue
+		}
+		if !same {
+			e.FieldsV1 = fieldsOf(after)
+		}
+		managed = append(managed, e)
+	}
+	if len(taken) > 0 {
+		managed = append(managed, metav1.ManagedFieldsEntry{
+			Manager: w.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: w.APIVersion, Time: &w.Time,
+			FieldsType: "FieldsV1", FieldsV1: fieldsOf(union(own, taken)), Subresource: w.Subresource,
+		})
+	}
+	slices.SortFunc(managed, compareEntries)
+	return managed, nil
+}
+
+// mayHold reports whether FieldsV1 can have anything of lost: whether one of its top
+// fields is named there at all.
+func mayHold(fields []byte, lost set) bool {
+	return slices.ContainsFunc(lost, func(e entry) bool { return bytes.Contains(fields, []byte(e.name)) })
+}
+
+func (w *Write) isOwn(e *metav1.ManagedFieldsEntry) bool {
+	return e.Operation == metav1.ManagedFieldsOperationUpdate && e.Manager == w.Manager && e.Subresource == w.Subresource
+}
+
+func fieldsOf(s set) *metav1.FieldsV1 {
+	fields := &metav1.FieldsV1{}
+	fields.SetRawBytes(s.appendJSON(make([]byte, 0, 512), false))
+	return fields
+}
+
+// compareEntries orders them as the library does.
+func compareEntries(a, b metav1.ManagedFieldsEntry) int {
+	seconds := func(t *metav1.Time) int64 {
+		if t == nil {
+			return 0
+		}
+		return t.Unix()
+	}
+	return cmp.Or(
+		cmp.Compare(a.Operation, b.Operation), cmp.Compare(seconds(a.Time), seconds(b.Time)),
+		cmp.Compare(a.Manager, b.Manager), cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Subresource, b.Subresource),
+	)
+}
