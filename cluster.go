@@ -109,6 +109,9 @@ func (c *Cluster) start(ctx context.Context) error {
 		if err := c.listen(ctx, authority); err != nil {
 			return err
 		}
+		if err := c.publishClientCA(ctx, authority.CertPEM()); err != nil {
+			return err
+		}
 	}
 	if err := c.startParts(authority); err != nil {
 		return err

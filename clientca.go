@@ -1,0 +1,29 @@
+package minikcm
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// publishClientCA says by whom the certificates of clients are signed, where servers
+// that delegate to this one look for it
+// (https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/).
+func (c *Cluster) publishClientCA(ctx context.Context, pem []byte) error {
+	maps := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	published := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "extension-apiserver-authentication"},
+		Data:       map[string]string{"client-ca-file": string(pem)},
+	}
+	_, err := maps.Create(ctx, published, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = maps.Update(ctx, published, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("publishing who signs client certificates: %w", err)
+	}
+	return nil
+}
