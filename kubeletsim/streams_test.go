@@ -277,14 +277,18 @@ func (s *screen) waitFor(t *testing.T, text string) {
 	}
 }
 
-type oneSize struct{ given bool }
+// twoSizes resizes the terminal once.
+type twoSizes struct{ given int }
 
-func (o *oneSize) Next() *remotecommand.TerminalSize {
-	if o.given {
-		return nil
+func (s *twoSizes) Next() *remotecommand.TerminalSize {
+	s.given++
+	switch s.given {
+	case 1:
+		return &remotecommand.TerminalSize{Width: 80, Height: 25}
+	case 2:
+		return &remotecommand.TerminalSize{Width: 132, Height: 43}
 	}
-	o.given = true
-	return &remotecommand.TerminalSize{Width: 132, Height: 43}
+	return nil
 }
 
 // A shell on a terminal knows its size, prompts, and ends with exit.
@@ -299,7 +303,7 @@ func TestExecTerminal(t *testing.T) {
 		shown := &screen{changed: make(chan struct{}, 1)}
 		done := make(chan result)
 		go func() {
-			done <- c.stream(dial, request, remotecommand.StreamOptions{Stdin: keys, Stdout: shown, Tty: true, TerminalSizeQueue: &oneSize{}})
+			done <- c.stream(dial, request, remotecommand.StreamOptions{Stdin: keys, Stdout: shown, Tty: true, TerminalSizeQueue: &twoSizes{}})
 		}()
 		shown.waitFor(t, "/ # ")
 		send := func(text string) {

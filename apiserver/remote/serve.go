@@ -144,14 +144,15 @@ func statusOf(err error, doing string) *metav1.Status {
 	return &apierrors.NewInternalError(fmt.Errorf("error %s: %w", doing, err)).ErrStatus
 }
 
-// sizes hands on the sizes of the client's terminal.
+// sizes hands on the sizes of the client's terminal; of several that nobody has asked
+// for, the last. What a process does not ask for must not hold up its input.
 type sizes struct {
 	done <-chan struct{}
 	next chan remotecommand.TerminalSize
 }
 
 func newSizes(ctx context.Context) *sizes {
-	return &sizes{done: ctx.Done(), next: make(chan remotecommand.TerminalSize)}
+	return &sizes{done: ctx.Done(), next: make(chan remotecommand.TerminalSize, 1)}
 }
 
 func (s *sizes) read(r io.Reader) {
@@ -163,10 +164,10 @@ func (s *sizes) read(r io.Reader) {
 			return
 		}
 		select {
-		case s.next <- size:
-		case <-s.done:
-			return
+		case <-s.next:
+		default:
 		}
+		s.next <- size
 	}
 }
 
