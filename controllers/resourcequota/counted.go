@@ -77,8 +77,8 @@ func countedResource(name corev1.ResourceName) (schema.GroupResource, bool) {
 }
 
 // run runs the informers that are asked for until ctx ends, and tells of each object
-// that has gone.
-func (c *counted) run(ctx context.Context, gone func(gr schema.GroupResource, namespace string)) {
+// that has gone, and of each that has come: it may be older than the last count.
+func (c *counted) run(ctx context.Context, changed func(gr schema.GroupResource, namespace string)) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for {
@@ -86,15 +86,15 @@ func (c *counted) run(ctx context.Context, gone func(gr schema.GroupResource, na
 		case <-ctx.Done():
 			return
 		case next := <-c.wanted:
-			_, err := next.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+			tell := func(obj any) {
 				if last, missed := obj.(cache.DeletedFinalStateUnknown); missed {
 					obj = last.Obj
 				}
 				if object, err := meta.Accessor(obj); err == nil {
-					gone(next.resource, object.GetNamespace())
+					changed(next.resource, object.GetNamespace())
 				}
-			}})
-			if err != nil {
+			}
+			if _, err := next.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: tell, DeleteFunc: tell}); err != nil {
 				next.gone()
 				continue
 			}
