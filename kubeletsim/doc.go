@@ -54,6 +54,19 @@
 // started from; with imagePullPolicy Never they count as present. Container, image,
 // machine and boot IDs are made from names and UIDs.
 //
+// # What containers use
+//
+// Usage works out what pods use of CPU and memory, and what custom and external metrics
+// say, as a pure function of the API's objects, the time and the seed, when somebody
+// asks: there is no goroutine, and nothing is kept. minikcm.dev/cpu and
+// minikcm.dev/memory tell it, as loads (Load: constants, ramps, steps, waves, cycles,
+// noise); minikcm.dev/load-cpu and the like at a Service, Deployment or StatefulSet are
+// divided among its ready pods, so that more of them use less each; minikcm.dev/metric-NAME
+// is a custom metric of the object, and a ConfigMap labelled
+// minikcm.dev/external-metric=NAME a series of an external one. Of a container that
+// nothing is said of, half of its requests are taken to be used. A container whose own
+// memory passes its limit is killed (OOMKilled, 137). docs/simulation.md has the table.
+//
 // # Faults
 //
 // Crash, OOMKill, Unready, FailImage, StopNode, CrashNode and SetTrouble break things

@@ -21,18 +21,17 @@ var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
 // world is what a test's decision is made from; zero fields have the defaults of build.
 type world struct {
-	min, max  int32
-	replicas  int32
-	metrics   []autoscalingv2.MetricSpec
-	readings  []Reading
-	pods      []*corev1.Pod
-	behavior  *autoscalingv2.HorizontalPodAutoscalerBehavior
-	history   History
-	selector  *string
-	rivals    []string
-	scaleErr  error
-	status    autoscalingv2.HorizontalPodAutoscalerStatus
-	noMetrics bool
+	min, max int32
+	replicas int32
+	metrics  []autoscalingv2.MetricSpec
+	readings []Reading
+	pods     []*corev1.Pod
+	behavior *autoscalingv2.HorizontalPodAutoscalerBehavior
+	history  History
+	selector *string
+	rivals   []string
+	scaleErr error
+	status   autoscalingv2.HorizontalPodAutoscalerStatus
 }
 
 func (w world) build() Snapshot {
