@@ -20,6 +20,8 @@ import (
 	"minikcm.dev/minikcm/controllers/rootca"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
 	"minikcm.dev/minikcm/controllers/serviceaccounttoken"
+	"minikcm.dev/minikcm/controllers/servicecidrs"
+	"minikcm.dev/minikcm/controllers/serviceloadbalancer"
 	"minikcm.dev/minikcm/controllers/statefulset"
 	"minikcm.dev/minikcm/controllers/tainteviction"
 	"minikcm.dev/minikcm/controllers/ttlafterfinished"
@@ -214,6 +216,23 @@ func networkControllers() []Descriptor {
 				return &s.EndpointController.ConcurrentEndpointSyncs
 			}},
 			New: constructor(endpoints.New),
+		},
+		{
+			Name: servicecidrs.Name, Account: "service-cidrs-controller",
+			About:   "protects ServiceCIDRs whose addresses are in use",
+			Watches: []string{"servicecidrs", "ipaddresses"}, Writes: []string{"servicecidrs", "servicecidrs/status"},
+			Docs: "concepts/services-networking/cluster-ip-allocation/",
+			New:  constructor(servicecidrs.New),
+		},
+		{
+			Name: serviceloadbalancer.Name, Aliases: []string{"service"}, Account: "service-controller",
+			About:   "gives Services of type LoadBalancer simulated addresses",
+			Watches: []string{"services", "nodes"}, Writes: []string{"services", "services/status"},
+			Docs: "concepts/services-networking/service/#loadbalancer",
+			Concurrency: Concurrency{Flag: "concurrent-service-syncs", What: "load balancers", Default: 1, In: func(s *Settings) *int32 {
+				return &s.ServiceController.ConcurrentServiceSyncs
+			}},
+			New: constructor(serviceloadbalancer.New),
 		},
 	}
 }

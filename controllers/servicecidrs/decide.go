@@ -1,0 +1,131 @@
+package servicecidrs
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Finalizer is upstream's, and managedBy the label that the apiserver's own IPAddresses
+// carry.
+const (
+	Finalizer = "networking.k8s.io/service-cidr-finalizer"
+	managedBy = "ipallocator.k8s.io"
+)
+
+// deletionGrace is for how long a ServiceCIDR that nobody needs is kept, so that no
+// apiserver still takes an address from it; upstream's.
+const deletionGrace = 10 * time.Second
+
+// Decision is what is to be done about a ServiceCIDR. The zero value: nothing.
+type Decision struct {
+	// Finalizers are what it should have, if SetFinalizers.
+	Finalizers    []string
+	SetFinalizers bool
+	// Condition is what should become of the condition Ready; nil: it stays.
+	Condition *metav1.Condition
+	// Wait is when to look again if nothing happens; 0: never.
+	Wait time.Duration
+}
+
+// Decide says what to do about cidr. all are the ServiceCIDRs, it among them, and ips
+// the IPAddresses.
+func Decide(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR, ips []*networkingv1.IPAddress, now time.Time) Decision {
+	has := slices.Contains(cidr.Finalizers, Finalizer)
+	if cidr.DeletionTimestamp == nil {
+		d := Decision{Condition: ready(cidr, metav1.ConditionTrue, "", "Kubernetes Service CIDR is ready", now)}
+		if !has {
+			d.SetFinalizers, d.Finalizers = true, append(slices.Clone(cidr.Finalizers), Finalizer)
+		}
+		return d
+	}
+	if !has {
+		return Decision{}
+	}
+	if needed(cidr, all, ips) {
+		return Decision{Condition: ready(cidr, metav1.ConditionFalse, networkingv1.ServiceCIDRReasonTerminating,
+			"There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR", now)}
+	}
+	if wait := deletionGrace - now.Sub(cidr.DeletionTimestamp.Time); wait > 0 {
+		return Decision{Wait: wait}
+	}
+	rest := slices.DeleteFunc(slices.Clone(cidr.Finalizers), func(f string) bool { return f == Finalizer })
+	return Decision{SetFinalizers: true, Finalizers: rest}
+}
+
+// ready returns the condition if it is not what stands there already.
+func ready(cidr *networkingv1.ServiceCIDR, status metav1.ConditionStatus, reason, message string, now time.Time) *metav1.Condition {
+	current := meta.FindStatusCondition(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)
+	if current != nil && current.Status == status && current.Reason == reason && current.Message == message {
+		return nil
+	}
+	return &metav1.Condition{
+		Type: networkingv1.ServiceCIDRConditionReady, Status: status, Reason: reason, Message: message,
+		LastTransitionTime: metav1.NewTime(now),
+	}
+}
+
+// needed reports whether an address would be in no ServiceCIDR without this one.
+func needed(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR, ips []*networkingv1.IPAddress) bool {
+	if hasParent(cidr, all) {
+		return false
+	}
+	for _, address := range ips {
+		ip, err := netip.ParseAddr(address.Name)
+		if err != nil || address.Labels[networkingv1.LabelManagedBy] != managedBy || !Contains(cidr, ip) {
+			continue
+		}
+		if !slices.ContainsFunc(all, func(other *networkingv1.ServiceCIDR) bool { return other.Name != cidr.Name && Contains(other, ip) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasParent reports whether each network of the ServiceCIDR is within another one's.
+func hasParent(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR) bool {
+	for _, network := range networks(cidr) {
+		within := func(other *networkingv1.ServiceCIDR) bool {
+			return other.Name != cidr.Name && slices.ContainsFunc(networks(other), func(larger netip.Prefix) bool {
+				return larger.Overlaps(network) && larger.Bits() <= network.Bits()
+			})
+		}
+		if !slices.ContainsFunc(all, within) {
+			return false
+		}
+	}
+	return true
+}
+
+func networks(cidr *networkingv1.ServiceCIDR) []netip.Prefix {
+	var found []netip.Prefix
+	for _, text := range cidr.Spec.CIDRs {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			found = append(found, prefix.Masked())
+		}
+	}
+	return found
+}
+
+// Contains reports whether a Service's address can be from the ServiceCIDR: those of a
+// network itself and, of IPv4, the broadcast address are not.
+func Contains(cidr *networkingv1.ServiceCIDR, ip netip.Addr) bool {
+	return slices.ContainsFunc(networks(cidr), func(network netip.Prefix) bool {
+		if !network.Contains(ip) || ip == network.Addr() {
+			return false
+		}
+		// The next address after the broadcast one is out of the network.
+		return !ip.Is4() || network.Contains(ip.Next())
+	})
+}
+
+// overlap reports whether two ServiceCIDRs have addresses in common.
+func overlap(a, b *networkingv1.ServiceCIDR) bool {
+	return slices.ContainsFunc(networks(a), func(x netip.Prefix) bool {
+		return slices.ContainsFunc(networks(b), x.Overlaps)
+	})
+}

@@ -1,0 +1,207 @@
+package serviceloadbalancer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// balancer is the cloud: what has an address there, as far as this process has seen.
+type balancer struct {
+	mu     sync.Mutex
+	owners map[netip.Addr]types.UID
+	// balanced are the load balancers, by their Service's UID.
+	balanced map[types.UID]*balanced
+}
+
+// balanced is one load balancer.
+type balanced struct {
+	addresses []netip.Addr
+	// service is the Service that it was last made to fit, and nodes are those that it
+	// sends to.
+	service *corev1.Service
+	nodes   string
+}
+
+func newBalancer() *balancer {
+	return &balancer{owners: map[netip.Addr]types.UID{}, balanced: map[types.UID]*balanced{}}
+}
+
+// adopt notes the addresses that a Service has been given by a process before this one.
+func (b *balancer) adopt(service *corev1.Service) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.balanced[service.UID] != nil {
+		return
+	}
+	var addresses []netip.Addr
+	for _, point := range service.Status.LoadBalancer.Ingress {
+		ip, err := netip.ParseAddr(point.IP)
+		if err != nil || b.owners[ip] != "" {
+			return
+		}
+		addresses = append(addresses, ip)
+	}
+	if len(addresses) > 0 && hasFinalizer(service) {
+		b.own(service, addresses)
+	}
+}
+
+func (b *balancer) own(service *corev1.Service, addresses []netip.Addr) {
+	for _, ip := range addresses {
+		b.owners[ip] = service.UID
+	}
+	b.balanced[service.UID] = &balanced{addresses: addresses}
+}
+
+// last returns the Service that the load balancer was made to fit, and its nodes; nil
+// if there is none.
+func (b *balancer) last(uid types.UID) (service *corev1.Service, nodes string, exists bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lb := b.balanced[uid]
+	if lb == nil {
+		return nil, "", false
+	}
+	return lb.service, lb.nodes, true
+}
+
+// services returns the Services that have load balancers.
+func (b *balancer) services() []types.NamespacedName {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var keys []types.NamespacedName
+	for _, lb := range b.balanced {
+		if lb.service != nil {
+			keys = append(keys, types.NamespacedName{Namespace: lb.service.Namespace, Name: lb.service.Name})
+		}
+	}
+	return keys
+}
+
+// ensure makes the Service's load balancer fit it, and returns its addresses.
+func (b *balancer) ensure(service *corev1.Service) ([]netip.Addr, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wanted, err := b.wantedLocked(service)
+	if err != nil {
+		return nil, err
+	}
+	b.dropLocked(service.UID)
+	b.own(service, wanted)
+	return wanted, nil
+}
+
+// done notes what a load balancer has been made to fit.
+func (b *balancer) done(service *corev1.Service, nodes string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if lb := b.balanced[service.UID]; lb != nil {
+		lb.service, lb.nodes = service, nodes
+	}
+}
+
+// remove takes the load balancer down.
+func (b *balancer) remove(uid types.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.dropLocked(uid)
+}
+
+func (b *balancer) dropLocked(uid types.UID) {
+	lb := b.balanced[uid]
+	if lb == nil {
+		return
+	}
+	for _, ip := range lb.addresses {
+		delete(b.owners, ip)
+	}
+	delete(b.balanced, uid)
+}
+
+// wantedLocked are the addresses that a load balancer should have: those it has, where
+// they fit.
+func (b *balancer) wantedLocked(service *corev1.Service) ([]netip.Addr, error) {
+	asked, err := b.askedLocked(service)
+	if err != nil {
+		return nil, err
+	}
+	var wanted []netip.Addr
+	for _, family := range familiesOf(service) {
+		ip, ok := b.ofFamily(service.UID, family)
+		if asked.IsValid() && asked.Is4() == (family == corev1.IPv4Protocol) {
+			ip, ok = asked, true
+		}
+		if !ok {
+			ip = b.freeLocked(service, family)
+		}
+		wanted = append(wanted, ip)
+	}
+	return wanted, nil
+}
+
+func familiesOf(service *corev1.Service) []corev1.IPFamily {
+	if len(service.Spec.IPFamilies) == 0 {
+		return []corev1.IPFamily{corev1.IPv4Protocol}
+	}
+	return service.Spec.IPFamilies
+}
+
+// askedLocked reads spec.loadBalancerIP.
+func (b *balancer) askedLocked(service *corev1.Service) (netip.Addr, error) {
+	text := service.Spec.LoadBalancerIP
+	if text == "" {
+		return netip.Addr{}, nil
+	}
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return ip, fmt.Errorf("the requested address %q is not an IP address", text)
+	}
+	if owner := b.owners[ip]; owner != "" && owner != service.UID {
+		return ip, fmt.Errorf("the requested address %s is in use by another load balancer", ip)
+	}
+	return ip, nil
+}
+
+func (b *balancer) ofFamily(uid types.UID, family corev1.IPFamily) (netip.Addr, bool) {
+	if lb := b.balanced[uid]; lb != nil {
+		for _, ip := range lb.addresses {
+			if ip.Is4() == (family == corev1.IPv4Protocol) {
+				return ip, true
+			}
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// usable is how many addresses of each range are given out: those of 198.18.0.0/15
+// but the first and the last.
+const usable = 1<<17 - 2
+
+// freeLocked is an address that no load balancer has. There are more addresses than a
+// cluster has Services.
+func (b *balancer) freeLocked(service *corev1.Service, family corev1.IPFamily) netip.Addr {
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%s/%s", service.Namespace, service.Name) // it never fails
+	for i := h.Sum32() % usable; ; i = (i + 1) % usable {
+		if ip := addressAt(family, i+1); b.owners[ip] == "" {
+			return ip
+		}
+	}
+}
+
+func addressAt(family corev1.IPFamily, i uint32) netip.Addr {
+	if family == corev1.IPv4Protocol {
+		var b [4]byte
+		binary.BigEndian.PutUint32(b[:], 198<<24|18<<16+i)
+		return netip.AddrFrom4(b)
+	}
+	b := [16]byte{0x20, 0x01, 0x0d, 0xb8}
+	binary.BigEndian.PutUint32(b[12:], i)
+	return netip.AddrFrom16(b)
+}
