@@ -1,0 +1,268 @@
+package modeltest_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/controllers/cronjob"
+	"minikcm.dev/minikcm/controllers/daemonset"
+	"minikcm.dev/minikcm/controllers/deployment"
+	"minikcm.dev/minikcm/controllers/job"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/modeltest"
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/replicaset"
+	"minikcm.dev/minikcm/controllers/statefulset"
+)
+
+var webLabels = map[string]string{"app": "web"}
+
+func webMeta() metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "a", Name: "web"} }
+
+func webSelector() *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: webLabels} }
+
+func webTemplate(policy corev1.RestartPolicy) corev1.PodTemplateSpec {
+	spec := image("1")
+	spec.RestartPolicy = policy
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: webLabels}, Spec: spec}
+}
+
+func executor(a *modeltest.Actor) plan.Executor { return plan.Executor{Writer: a.Writer(), Parallel: 1} }
+
+// allReady makes all pods ready that are not.
+func allReady(run *modeltest.Run) {
+	for _, pod := range modeltest.List[*corev1.Pod](run.World) {
+		if !owned.Ready(pod) {
+			run.World.Change(pod, func(o plan.Object) {
+				p := o.(*corev1.Pod)
+				p.Status.Phase = corev1.PodRunning
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(run.Clock.Now())}}
+			})
+		}
+	}
+}
+
+// sceneries are the worlds in which the reconcilers are measured, by controller.
+func sceneries() map[string]func(n int) modeltest.Scenery {
+	return map[string]func(n int) modeltest.Scenery{
+		"replicaset": replicaSetOf, "deployment": deploymentOf, "deployment-recreate": recreatedOf,
+		"statefulset": statefulSetOf, "daemonset": daemonSetOf, "job": jobOf, "indexed-job": indexedJobOf, "cronjob": cronJobOf,
+	}
+}
+
+func replicaSetOf(n int) modeltest.Scenery {
+	return modeltest.Scenery{
+		Owner: &appsv1.ReplicaSet{ObjectMeta: webMeta(), Spec: appsv1.ReplicaSetSpec{
+			Replicas: ptr.To(int32(n)), Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyAlways),
+		}},
+		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
+			r, err := replicaset.NewReconciler(replicaset.Sources{
+				Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a),
+			})
+			if err != nil {
+				return nil, err
+			}
+			a.OnEvent(&appsv1.ReplicaSet{}, r.OnReplicaSet)
+			a.OnEvent(&corev1.Pod{}, r.OnPod)
+			return r, nil
+		},
+		Tend: allReady,
+	}
+}
+
+// deploymentOf is a Deployment with n ReplicaSets of its history.
+func deploymentOf(n int) modeltest.Scenery {
+	d := &appsv1.Deployment{ObjectMeta: webMeta(), Spec: appsv1.DeploymentSpec{
+		Replicas: ptr.To[int32](0), Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyAlways),
+		RevisionHistoryLimit: ptr.To(int32(n)), ProgressDeadlineSeconds: ptr.To[int32](600),
+		Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType},
+	}}
+	d.UID = "web"
+	s := modeltest.Scenery{Owner: d, Setup: setUpDeployment}
+	for i := range n {
+		template := webTemplate(corev1.RestartPolicyAlways)
+		template.Spec.Containers[0].Image = fmt.Sprint("old-", i)
+		s.Others = append(s.Others, &appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "a", Name: fmt.Sprint("web-", i), Labels: webLabels,
+				Annotations:     map[string]string{"deployment.kubernetes.io/revision": fmt.Sprint(i + 1)},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, deployment.Kind)},
+			},
+			Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](0), Selector: webSelector(), Template: template},
+		})
+	}
+	return s
+}
+
+// recreatedOf is a Deployment whose n pods are looked at too.
+func recreatedOf(n int) modeltest.Scenery {
+	d := &appsv1.Deployment{ObjectMeta: webMeta(), Spec: appsv1.DeploymentSpec{
+		Replicas: ptr.To(int32(n)), Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyAlways),
+		RevisionHistoryLimit: ptr.To[int32](10), ProgressDeadlineSeconds: ptr.To[int32](600),
+		Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+	}}
+	return modeltest.Scenery{Owner: d, Setup: setUpDeployment, Tend: func(run *modeltest.Run) {
+		for _, rs := range modeltest.List[*appsv1.ReplicaSet](run.World) {
+			if rs.Status.ReadyReplicas == int32(n) {
+				continue
+			}
+			run.World.Change(rs, func(o plan.Object) {
+				o.(*appsv1.ReplicaSet).Status = appsv1.ReplicaSetStatus{Replicas: int32(n), ReadyReplicas: int32(n), AvailableReplicas: int32(n), ObservedGeneration: rs.Generation}
+			})
+			for i := range n {
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+					Namespace: "a", Name: fmt.Sprint("web-", i), Labels: rs.Spec.Template.Labels,
+					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
+				}}
+				if _, err := run.World.Create(nil, pod); err != nil { //nolint:staticcheck // the world has no use for a context
+					panic(err)
+				}
+			}
+		}
+	}}
+}
+
+func setUpDeployment(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
+	r, err := deployment.NewReconciler(deployment.Sources{
+		Clock: run.Clock, Deployments: a.Watch(&appsv1.Deployment{}), ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}),
+		Executor: executor(a),
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.OnEvent(&appsv1.Deployment{}, r.OnDeployment)
+	a.OnEvent(&appsv1.ReplicaSet{}, r.OnReplicaSet)
+	a.OnEvent(&corev1.Pod{}, r.OnPod)
+	return r, nil
+}
+
+func statefulSetOf(n int) modeltest.Scenery {
+	return modeltest.Scenery{
+		Owner: &appsv1.StatefulSet{ObjectMeta: webMeta(), Spec: appsv1.StatefulSetSpec{
+			Replicas: ptr.To(int32(n)), Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyAlways), RevisionHistoryLimit: ptr.To[int32](10),
+			PodManagementPolicy: appsv1.ParallelPodManagement, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
+		}},
+		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
+			r, err := statefulset.NewReconciler(statefulset.Sources{
+				Clock: run.Clock, StatefulSets: a.Watch(&appsv1.StatefulSet{}), Pods: a.Watch(&corev1.Pod{}),
+				Revisions: a.Watch(&appsv1.ControllerRevision{}), Claims: a.Watch(&corev1.PersistentVolumeClaim{}), Executor: executor(a),
+			})
+			if err != nil {
+				return nil, err
+			}
+			a.OnEvent(&appsv1.StatefulSet{}, r.OnStatefulSet)
+			a.OnEvent(&corev1.Pod{}, r.OnPod)
+			a.OnEvent(&appsv1.ControllerRevision{}, r.OnRevision)
+			return r, nil
+		},
+		Tend: allReady,
+	}
+}
+
+func daemonSetOf(n int) modeltest.Scenery {
+	s := modeltest.Scenery{
+		Owner: &appsv1.DaemonSet{ObjectMeta: webMeta(), Spec: appsv1.DaemonSetSpec{
+			Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyAlways), RevisionHistoryLimit: ptr.To[int32](10),
+			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType},
+		}},
+		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
+			r, err := daemonset.NewReconciler(daemonset.Sources{
+				Clock: run.Clock, DaemonSets: a.Watch(&appsv1.DaemonSet{}), Pods: a.Watch(&corev1.Pod{}),
+				Revisions: a.Watch(&appsv1.ControllerRevision{}), Nodes: a.Watch(&corev1.Node{}), Executor: executor(a),
+			})
+			if err != nil {
+				return nil, err
+			}
+			a.OnEvent(&appsv1.DaemonSet{}, r.OnDaemonSet)
+			a.OnEvent(&corev1.Pod{}, r.OnPod)
+			a.OnEvent(&appsv1.ControllerRevision{}, r.OnRevision)
+			return r, nil
+		},
+		Tend: allReady,
+	}
+	for i := range n {
+		s.Others = append(s.Others, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i)}})
+	}
+	return s
+}
+
+func jobOf(n int) modeltest.Scenery {
+	return modeltest.Scenery{
+		Owner: &batchv1.Job{ObjectMeta: webMeta(), Spec: batchv1.JobSpec{
+			Parallelism: ptr.To(int32(n)), Completions: ptr.To(int32(n)), BackoffLimit: ptr.To[int32](6), CompletionMode: ptr.To(batchv1.NonIndexedCompletion),
+			PodReplacementPolicy: ptr.To(batchv1.TerminatingOrFailed), Suspend: ptr.To(false),
+			Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyNever),
+		}},
+		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
+			r, err := job.NewReconciler(job.Sources{Clock: run.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a)})
+			if err != nil {
+				return nil, err
+			}
+			a.OnEvent(&batchv1.Job{}, r.OnJob)
+			a.OnEvent(&corev1.Pod{}, r.OnPod)
+			return r, nil
+		},
+		Tend: allReady,
+	}
+}
+
+func indexedJobOf(n int) modeltest.Scenery {
+	s := jobOf(n)
+	s.Owner.(*batchv1.Job).Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+	return s
+}
+
+// cronJobOf is a CronJob that keeps n Jobs which have ended.
+func cronJobOf(n int) modeltest.Scenery {
+	owner := &batchv1.CronJob{ObjectMeta: webMeta(), Spec: batchv1.CronJobSpec{
+		Schedule: "0 0 1 1 *", ConcurrencyPolicy: batchv1.AllowConcurrent, SuccessfulJobsHistoryLimit: ptr.To(int32(n)), FailedJobsHistoryLimit: ptr.To[int32](1),
+	}}
+	owner.UID = "web"
+	s := modeltest.Scenery{
+		Owner: owner,
+		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
+			owner.CreationTimestamp = metav1.NewTime(run.Clock.Now())
+			r, err := cronjob.NewReconciler(cronjob.Sources{
+				Clock: run.Clock, CronJobs: a.Watch(&batchv1.CronJob{}), Jobs: a.Watch(&batchv1.Job{}), Executor: executor(a),
+			})
+			if err != nil {
+				return nil, err
+			}
+			a.OnEvent(&batchv1.CronJob{}, r.OnCronJob)
+			a.OnEvent(&batchv1.Job{}, r.OnJob)
+			return r, nil
+		},
+	}
+	for i := range n {
+		at := metav1.NewTime(time.Unix(900_000+int64(i), 0))
+		s.Others = append(s.Others, &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "a", Name: fmt.Sprint("web-", i), CreationTimestamp: at,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, batchv1.SchemeGroupVersion.WithKind("CronJob"))},
+			},
+			Status: batchv1.JobStatus{StartTime: &at, CompletionTime: &at, Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}},
+		})
+	}
+	return s
+}
+
+// A look at an owner costs no more than in proportion to its children.
+func TestCostGrowsWithChildren(t *testing.T) {
+	for name, scenery := range sceneries() {
+		t.Run(name, func(t *testing.T) { modeltest.CheckGrowth(t, scenery) })
+	}
+}
+
+func BenchmarkReconcile(b *testing.B) {
+	for name, scenery := range sceneries() {
+		b.Run(name, func(b *testing.B) { modeltest.BenchmarkSteady(b, scenery) })
+	}
+}
