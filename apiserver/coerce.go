@@ -2,9 +2,7 @@ package apiserver
 
 import (
 	"fmt"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -47,22 +45,6 @@ func (rq *request) hasForm(target codec.Target) bool {
 		return false // reviews have no columns
 	}
 	return target.Media != codec.Protobuf || target.As.Kind != "" || !rq.row.Custom || rq.sub != nil && rq.kind() != rq.row.GroupVersionKind
-}
-
-// unconverted deals with a version whose objects cannot be had, for want of a
-// conversion. Their metadata is the same in all versions, and with it and deletion alone
-// the garbage collector and the end of namespaces work.
-func (rq *request) unconverted() error {
-	if rq.row.Unserved == nil {
-		return nil
-	}
-	kind := rq.server.current().custom[rq.row]
-	deletion := rq.Verb == verbDelete || rq.Verb == verbDeleteCollection
-	if kind == nil || !deletion && !strings.HasPrefix(rq.target.As.Kind, "PartialObjectMetadata") {
-		return apierrors.NewInternalError(rq.row.Unserved)
-	}
-	rq.row = kind.rows.Stored
-	return nil
 }
 
 // patchTypes are the patches that the row takes, in the order that a 415 names them.

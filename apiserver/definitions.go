@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/apiserver/crd"
+	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 	"minikcm.dev/minikcm/store"
@@ -35,22 +36,26 @@ type definitions struct {
 	mu      sync.Mutex
 	known   map[string]*customKind
 	stopped bool
+
+	webhooks *crd.Webhooks
 }
 
 // customKind is a definition, and what it makes.
 type customKind struct {
 	definition *apiextensionsv1.CustomResourceDefinition
 	// rows and objects are empty for a definition that is not established.
-	rows     crd.Kinds
-	objects  *storage.Objects
-	requests gate
-	cleaning bool
+	rows    crd.Kinds
+	objects *storage.Objects
+	// converted has the rows that a webhook converts, each with objects of its own.
+	converted map[*resources.Resource]*storage.Objects
+	requests  gate
+	cleaning  bool
 	// terminating says that the definition is being deleted.
 	terminating atomic.Bool
 }
 
 func (s *Server) newDefinitions() *definitions {
-	d := &definitions{server: s, objects: s.stored[crd.Resource], known: map[string]*customKind{}}
+	d := &definitions{server: s, objects: s.stored[crd.Resource], known: map[string]*customKind{}, webhooks: crd.NewWebhooks(serviceResolver{s})}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -171,15 +176,44 @@ func (d *definitions) replaceLocked(definition *apiextensionsv1.CustomResourceDe
 	kind := &customKind{definition: definition, cleaning: before != nil && before.cleaning && before.definition.UID == definition.UID}
 	kind.terminating.Store(crd.Terminating(definition))
 	if crd.Served(definition) {
-		kind.rows = crd.New(definition)
-		kind.objects = storage.New(storage.Config{
-			Resource: kind.rows.Stored, Store: d.server.opts.Store, Decoder: d.server.decoder, Clock: d.server.opts.Clock, Ledger: d.server.opts.Ledger,
-		})
+		d.build(kind)
 	}
 	d.known[definition.Name] = kind
 	d.retireLocked(before)
 	d.cleanLocked(kind)
 	return true
+}
+
+// build makes the rows of a kind, and what their objects are kept in.
+func (d *definitions) build(kind *customKind) {
+	opts := &d.server.opts
+	objects := func(row *resources.Resource) *storage.Objects {
+		return storage.New(storage.Config{Resource: row, Store: opts.Store, Decoder: d.server.decoder, Clock: opts.Clock, Ledger: opts.Ledger})
+	}
+	kind.rows = crd.New(kind.definition, d.webhooks)
+	kind.objects = objects(kind.rows.Stored)
+	kind.converted = map[*resources.Resource]*storage.Objects{}
+	for _, row := range kind.rows.Served {
+		if row.Stored != nil {
+			kind.converted[row] = objects(row)
+		}
+	}
+}
+
+// objectsOf is what the objects of one of the kind's rows are kept in.
+func (k *customKind) objectsOf(row *resources.Resource) *storage.Objects {
+	if own := k.converted[row]; own != nil {
+		return own
+	}
+	return k.objects
+}
+
+// close ends the watches of an established kind.
+func (k *customKind) close() {
+	for _, objects := range k.converted {
+		objects.Close()
+	}
+	k.objects.Close()
 }
 
 // sameKind reports whether two states of a definition make the same rows.
@@ -202,7 +236,7 @@ func (d *definitions) retireLocked(kind *customKind) {
 		return
 	}
 	if d.stopped {
-		kind.objects.Close()
+		kind.close()
 		return
 	}
 	d.goLocked(func() {
@@ -212,7 +246,7 @@ func (d *definitions) retireLocked(kind *customKind) {
 		kind.requests.shut()
 		d.mu.Unlock()
 		kind.requests.wait()
-		kind.objects.Close()
+		kind.close()
 	})
 }
 
@@ -339,7 +373,7 @@ func (d *definitions) stop() {
 	d.running.Wait()
 	for _, kind := range d.known {
 		if kind.objects != nil {
-			kind.objects.Close()
+			kind.close()
 		}
 	}
 }

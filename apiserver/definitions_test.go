@@ -6,11 +6,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/metadata"
 )
 
 // TestCustomDryRun defines and makes nothing.
@@ -53,47 +51,6 @@ func TestDefinitionStatus(t *testing.T) {
 	}
 	if updated.Generation != 1 {
 		t.Errorf("generation %d", updated.Generation)
-	}
-}
-
-// TestCustomWebhook has versions that a webhook would have to convert: the stored one
-// works, and of the others the metadata.
-func TestCustomWebhook(t *testing.T) {
-	h := start(t)
-	cfg := inMemory().config(h)
-	c := newCustoms(t, h, cfg)
-	definition := parseDefinition(t, widgetDefinition)
-	url := "https://example.com/convert"
-	definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
-		ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: &url}, ConversionReviewVersions: []string{"v1"},
-	}}
-	if _, err := c.definitions.ApiextensionsV1().CustomResourceDefinitions().Create(c.ctx, definition, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	c.create(widget("a", map[string]any{"size": int64(1)}))
-	other := widgets.GroupResource().WithVersion("v1alpha1")
-	_, err := c.dynamic.Resource(other).Namespace("default").Get(c.ctx, "a", metav1.GetOptions{})
-	wantStatus(t, err, 500, metav1.StatusReasonInternalError, "conversion webhook for example.com/v1, Kind=Widget failed")
-	client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), h.httpClient(cfg))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := client.Resource(other).List(c.ctx, metav1.ListOptions{})
-	if err != nil || len(list.Items) != 1 {
-		t.Fatalf("%v %v", list, err)
-	}
-	if _, err := client.Resource(other).Namespace("default").Patch(c.ctx, "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	obj, err := c.widgets().Get(c.ctx, "a", metav1.GetOptions{})
-	if size, _, _ := unstructured.NestedInt64(obj.Object, "spec", "size"); err != nil || size != 1 || obj.GetLabels()["a"] != "b" {
-		t.Fatalf("%v %v", obj, err)
-	}
-	if err := client.Resource(other).Namespace("default").DeleteCollection(c.ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if list, err := c.widgets().List(c.ctx, metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
-		t.Fatalf("%v %v", list, err)
 	}
 }
 

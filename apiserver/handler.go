@@ -158,9 +158,6 @@ func (rq *request) serve() error {
 	if rq.row.Warning != "" {
 		addWarning(rq.w, rq.row.Warning)
 	}
-	if err := rq.unconverted(); err != nil {
-		return err
-	}
 	if rq.longRunning() {
 		return verb(rq.r.Context(), rq)
 	}

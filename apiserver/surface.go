@@ -63,9 +63,9 @@ func (s *Server) find(gvr schema.GroupVersionResource, watch bool) served {
 		case kind == nil:
 			return served{row, s.objects(row), func() {}}
 		case watch:
-			return served{row, kind.objects, func() {}}
+			return served{row, kind.objectsOf(row), func() {}}
 		case kind.requests.enter():
-			return served{row, kind.objects, kind.requests.leave}
+			return served{row, kind.objectsOf(row), kind.requests.leave}
 		}
 		// Another surface has been published since.
 	}

@@ -36,12 +36,26 @@ func (v *oneVersion) coerce(obj runtime.Object, stored bool) ([]string, error) {
 		u.SetGeneration(1)
 	}
 	if was != v {
-		u.SetAPIVersion(v.gvk().GroupVersion().String())
-		if _, err := v.shape(u, true); err != nil {
+		if err := v.take(u); err != nil {
 			return nil, err
 		}
 	}
 	return nil, v.setDefaults(u)
+}
+
+// take makes an object of another version one of this.
+func (v *oneVersion) take(u *unstructured.Unstructured) error {
+	to := v.gvk().GroupVersion()
+	if v.webhook() {
+		converted, err := v.call(u, to)
+		if err != nil {
+			return err
+		}
+		u.Object = converted.Object
+	}
+	u.SetAPIVersion(to.String())
+	_, err := v.shape(u, true)
+	return err
 }
 
 // storedVersion is the version that an object was stored in: the storage version may
@@ -52,11 +66,8 @@ func (v *oneVersion) storedVersion(u *unstructured.Unstructured) (*oneVersion, e
 		return nil, fmt.Errorf("reading the version of a stored object: %w", err)
 	}
 	was := v.versions[gv.Version]
-	switch {
-	case was == nil || gv.Group != v.definition.Spec.Group:
-		return nil, fmt.Errorf("an object was stored in version %q, which %s does not have", u.GetAPIVersion(), v.definition.Name)
-	case was != v && v.webhook():
-		return nil, notYet(v.definition, "conversion by a webhook of objects stored as "+u.GetAPIVersion())
+	if was == nil || gv.Group != v.definition.Spec.Group {
+		return nil, conversionFailed(fmt.Errorf("request to convert CR from an invalid group/version: %s", u.GetAPIVersion()))
 	}
 	return was, nil
 }

@@ -1,7 +1,6 @@
 package crd
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -122,9 +121,4 @@ func definitionCells(obj runtime.Object, _ time.Time) []any {
 		d.Name, string(d.Spec.Scope), servedVersions(d), d.CreationTimestamp.UTC().Format(time.RFC3339),
 		d.Spec.Group, d.Spec.Names.Kind, joined(d.Spec.Names.ShortNames), isTrue(d, apiextensionsv1.Established),
 	}
-}
-
-// notYet is the error of what definitions may ask for and is not served.
-func notYet(d *apiextensionsv1.CustomResourceDefinition, what string) error {
-	return fmt.Errorf("%s of %s is not supported", what, d.Name)
 }

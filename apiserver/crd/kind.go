@@ -28,9 +28,15 @@ type Kinds struct {
 
 // New makes the rows of a definition whose names are accepted. It does nothing that
 // takes time: schemas are compiled at their first use. d must not change any more.
-func New(d *apiextensionsv1.CustomResourceDefinition) Kinds {
-	k := &kind{definition: d, versions: map[string]*oneVersion{}}
+// Objects of a kind whose webhook cannot be called, webhooks being nil, are only to be
+// had in the version that they are stored in.
+//
+// A row whose StoredForm is not nil is converted by a webhook when its objects are
+// read or written: it needs storage.Objects of its own, on the keys of all.
+func New(d *apiextensionsv1.CustomResourceDefinition, webhooks *Webhooks) Kinds {
+	k := &kind{definition: d, webhooks: webhooks, versions: map[string]*oneVersion{}}
 	k.converter = sync.OnceValues(k.newTypeConverter)
+	k.converts = sync.OnceValues(k.newWebhook)
 	for i := range d.Spec.Versions {
 		v := &oneVersion{kind: k, spec: &d.Spec.Versions[i]}
 		v.structural = sync.OnceValues(v.newStructural)
@@ -61,6 +67,9 @@ type kind struct {
 	versions   map[string]*oneVersion
 	stored     *oneVersion
 	converter  func() (managedfields.TypeConverter, error)
+	webhooks   *Webhooks
+	// converts calls the webhook of a kind that has one.
+	converts func() (runtime.ObjectConvertor, error)
 }
 
 // oneVersion is a version of a custom kind.
@@ -118,8 +127,9 @@ func (v *oneVersion) newRow() *resources.Resource {
 		From:     v.convert,
 	}
 	if v.webhook() {
-		row.Unserved = fmt.Errorf("conversion webhook for %v failed: webhooks are not called, so that only the stored version %s can be used",
-			v.stored.gvk(), v.stored.spec.Name)
+		same := func(obj runtime.Object) runtime.Object { return obj }
+		row.Storage.To, row.Storage.From = same, same
+		row.Stored, row.Fields = v.storedForm(), v.allFields()
 	}
 	return row
 }

@@ -18,7 +18,7 @@ func kinds(t testing.TB, text string) Kinds {
 	t.Helper()
 	d := parse(t, text)
 	Settle(d, nil, metav1.Time{})
-	return New(d)
+	return New(d, nil)
 }
 
 func object(t testing.TB, text string) *unstructured.Unstructured {
@@ -47,7 +47,7 @@ func TestCoerce(t *testing.T) {
 			name: "another version", in: `{"apiVersion":"example.com/v1beta1","kind":"Widget","metadata":{"name":"a","generation":4},"spec":{"x":1,"size":2}}`,
 			want: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","generation":4},"spec":{"size":2}}`, stored: true,
 		},
-		{name: "a version that is no more", in: `{"apiVersion":"example.com/v0","kind":"Widget"}`, err: `stored in version "example.com/v0"`, stored: true},
+		{name: "a version that is no more", in: `{"apiVersion":"example.com/v0","kind":"Widget"}`, err: `invalid group/version: example.com/v0`, stored: true},
 		{name: "metadata", in: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"a":1}}}`, err: "labels"},
 		{name: "stored metadata", in: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","generation":1,"labels":{"a":1,"b":"c"}}}`, want: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","generation":1}}`, stored: true},
 		{name: "embedded", in: `{` + head + `,"spec":{"embedded":{"apiVersion":"v1","kind":"X","metadata":{"name":"b","x":1},"spec":{"a":"b","c":1}}}}`, want: `{` + head + `,"spec":{"embedded":{"apiVersion":"v1","kind":"X","metadata":{"name":"b"},"spec":{"a":"b"}}}}`, unknown: []string{"spec.embedded.spec.c", "spec.embedded.metadata.x"}},
@@ -100,9 +100,12 @@ func TestWebhook(t *testing.T) {
 		ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: &url}, ConversionReviewVersions: []string{"v1"},
 	}}
 	Settle(d, nil, metav1.Time{})
-	k := New(d)
-	if k.Stored.Unserved != nil || k.Served[1].Unserved == nil {
-		t.Errorf("%v %v", k.Stored.Unserved, k.Served[1].Unserved)
+	k := New(d, nil)
+	if k.Stored.Stored != nil || k.Served[1].Stored == nil {
+		t.Fatalf("%v %v", k.Stored.Stored, k.Served[1].Stored)
+	}
+	if _, err := k.Served[1].Coerce(object(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}`), true); err == nil {
+		t.Error("converted without webhooks")
 	}
 }
 
@@ -159,7 +162,7 @@ func FuzzSchema(f *testing.F) {
 			return
 		}
 		Settle(d, nil, metav1.Time{})
-		kind := New(d).Stored
+		kind := New(d, nil).Stored
 		u := &unstructured.Unstructured{}
 		if kjson.UnmarshalCaseSensitivePreserveInts(body, &u.Object) != nil || u.Object == nil {
 			return

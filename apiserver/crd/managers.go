@@ -95,6 +95,9 @@ func (k versions) ConvertToVersion(in runtime.Object, target runtime.GroupVersio
 	if !ok || v == nil || to.Group != k.definition.Spec.Group {
 		return nil, runtime.NewNotRegisteredErrForKind("custom resources", to)
 	}
+	if k.webhook() {
+		return k.call(u.DeepCopy(), to.GroupVersion())
+	}
 	c := u.DeepCopy()
 	c.SetAPIVersion(to.GroupVersion().String())
 	return c, nil

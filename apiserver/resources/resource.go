@@ -65,8 +65,6 @@ type Resource struct {
 	// and refuses malformed metadata. What was stored is converted to the row's
 	// version, given its defaults, and never refused.
 	Coerce func(obj runtime.Object, stored bool) (unknown []string, err error)
-	// Unserved, if not nil, is why requests for this version cannot be answered.
-	Unserved error
 	// Warning is sent with every answer (a deprecated version); empty for none.
 	Warning string
 	// FieldManager makes what tracks the owners of fields (KEP-555) for writes through
@@ -110,7 +108,10 @@ type StorageConversion struct {
 // StoredForm turns objects into the bytes that are kept of them, and back.
 type StoredForm struct {
 	Encode func(obj runtime.Object) ([]byte, error)
+	// Decode may be nil: then stored objects are read as those of other rows.
 	Decode func(data []byte, into runtime.Object) error
+	// Lossy says that what is read back may differ from what was written.
+	Lossy bool
 }
 
 // Via names a subresource of another row.

@@ -95,6 +95,11 @@ func (o *Objects) Known(ctx context.Context, key string) (runtime.Object, error)
 	return entry.Object, nil
 }
 
+// Empty reports whether there are no objects, as far as this process has written any.
+func (o *Objects) Empty(ctx context.Context) (bool, error) {
+	return o.cache.Empty(ctx, o.written.Load())
+}
+
 // KnownIn returns the cache's copies of a namespace's objects, in the order of their
 // names: not older than anything that this process has written.
 func (o *Objects) KnownIn(ctx context.Context, namespace string) ([]runtime.Object, error) {
@@ -172,7 +177,7 @@ func (o *Objects) read(ctx context.Context, key, name string) (runtime.Object, i
 	}
 	obj, err := o.decode(*kv)
 	if err != nil {
-		return nil, 0, apierrors.NewInternalError(err)
+		return nil, 0, codingError(err)
 	}
 	return obj, kv.ModRevision, nil
 }
@@ -186,7 +191,7 @@ func (o *Objects) ListAt(ctx context.Context, prefix string, opts store.ListOpti
 	objects := make([]runtime.Object, len(page.KeyValues))
 	for i, kv := range page.KeyValues {
 		if objects[i], err = o.decode(kv); err != nil {
-			return nil, nil, apierrors.NewInternalError(err)
+			return nil, nil, codingError(err)
 		}
 	}
 	return page, objects, nil
@@ -243,9 +248,19 @@ func (o *Objects) encode(obj runtime.Object) ([]byte, error) {
 	clearRevision(obj)
 	value, err := o.toBytes(obj)
 	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+		return nil, codingError(err)
 	}
 	return value, nil
+}
+
+// codingError is what is said of an object that cannot be encoded or decoded. A
+// conversion says itself why it failed.
+func codingError(err error) error {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return status
+	}
+	return apierrors.NewInternalError(err)
 }
 
 func (o *Objects) toBytes(obj runtime.Object) ([]byte, error) {
@@ -260,20 +275,31 @@ func (o *Objects) toBytes(obj runtime.Object) ([]byte, error) {
 }
 
 func (o *Objects) fromBytes(data []byte, into runtime.Object) error {
-	if o.row.Stored != nil {
+	if o.row.Stored != nil && o.row.Stored.Decode != nil {
 		return o.row.Stored.Decode(data, into)
 	}
 	return o.decoder.DecodeStored(data, into)
 }
 
 func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj runtime.Object, expected int64) (runtime.Object, error) {
-	cancel := o.cache.Wrote(key, value, obj)
+	lossy := o.row.Stored != nil && o.row.Stored.Lossy
+	cancel := func() {}
+	if !lossy {
+		cancel = o.cache.Wrote(key, value, obj)
+	}
 	revision, err := o.store.Put(ctx, key, value, expected)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	o.committed(revision)
+	if lossy {
+		stored, err := o.decode(store.KeyValue{Key: key, Value: value, ModRevision: revision})
+		if err != nil {
+			return nil, codingError(err)
+		}
+		return stored, nil
+	}
 	return WithRevision(obj, revision), nil
 }
 

@@ -61,7 +61,7 @@ func (o *Objects) Update(ctx context.Context, key, name string, change Change, o
 				continue
 			}
 			if current, err = o.decode(*conflict.Current); err != nil {
-				return Result{}, apierrors.NewInternalError(err)
+				return Result{}, codingError(err)
 			}
 			revision, fresh = conflict.Current.ModRevision, true
 		case errors.As(err, &unavailable): // it may have been done: not twice

@@ -1,0 +1,116 @@
+package crd
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/resources"
+)
+
+// webhookTimeout is how long a conversion webhook may take for an answer.
+const webhookTimeout = 30 * time.Second
+
+// Webhooks call the webhooks that convert between the versions of kinds. Nothing is
+// set up before the first call.
+type Webhooks struct {
+	converters func() (*conversion.CRConverterFactory, error)
+}
+
+// NewWebhooks returns Webhooks that find those which are named by a Service with the
+// resolver.
+func NewWebhooks(services webhook.ServiceResolver) *Webhooks {
+	return &Webhooks{converters: sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
+		return conversion.NewCRConverterFactory(services, func(webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
+			return nobody{}
+		})
+	})}
+}
+
+// nobody is how the server presents itself to webhooks: without credentials.
+type nobody struct{}
+
+// ClientConfigFor answers for a URL.
+func (nobody) ClientConfigFor(string) (*rest.Config, error) {
+	return &rest.Config{Timeout: webhookTimeout}, nil
+}
+
+// ClientConfigForService answers for a Service.
+func (nobody) ClientConfigForService(string, string, int) (*rest.Config, error) {
+	return &rest.Config{Timeout: webhookTimeout}, nil
+}
+
+// errNoWebhooks is why a kind without Webhooks cannot be converted by one.
+var errNoWebhooks = errors.New("conversion webhooks are not called here")
+
+func (k *kind) newWebhook() (runtime.ObjectConvertor, error) {
+	if k.webhooks == nil {
+		return nil, errNoWebhooks
+	}
+	converters, err := k.webhooks.converters()
+	if err != nil {
+		return nil, fmt.Errorf("setting up conversion webhooks: %w", err)
+	}
+	safe, _, err := converters.NewConverter(k.definition)
+	if err != nil {
+		return nil, fmt.Errorf("setting up the conversion webhook of %s: %w", k.definition.Name, err)
+	}
+	return safe, nil
+}
+
+// call lets the webhook convert an object, which stays as it is.
+func (k *kind) call(u *unstructured.Unstructured, to schema.GroupVersion) (*unstructured.Unstructured, error) {
+	if u.GroupVersionKind().GroupVersion() == to {
+		return u, nil
+	}
+	converter, err := k.converts()
+	if err != nil {
+		return nil, conversionFailed(err)
+	}
+	out, err := converter.ConvertToVersion(u, to)
+	if err != nil {
+		return nil, conversionFailed(err)
+	}
+	converted, ok := out.(*unstructured.Unstructured)
+	if !ok {
+		return nil, conversionFailed(fmt.Errorf("conversion webhook for %v made a %T", u.GroupVersionKind(), out))
+	}
+	return converted, nil
+}
+
+// conversionFailed is the API's answer, with code 500 and no reason, as upstream's.
+func conversionFailed(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	}}
+}
+
+// storedForm stores objects of a version that is not the stored one, by the webhook.
+func (v *oneVersion) storedForm() *resources.StoredForm {
+	return &resources.StoredForm{Lossy: true, Encode: func(obj runtime.Object) ([]byte, error) {
+		u, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			return nil, fmt.Errorf("a %T is no custom object", obj)
+		}
+		converted, err := v.call(u, v.stored.gvk().GroupVersion())
+		if err != nil {
+			return nil, err
+		}
+		if _, err := v.stored.shape(converted, true); err != nil {
+			return nil, err
+		}
+		return codec.EncodeStored(v.stored.gvk(), converted)
+	}}
+}
