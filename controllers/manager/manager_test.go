@@ -21,6 +21,9 @@ func TestTable(t *testing.T) {
 				t.Errorf("the name %q is taken twice", name)
 			}
 			known[name] = true
+			if aliases, ok := upstreamNames()[d.Name]; !ok || !slices.Equal(aliases, d.Aliases) {
+				t.Errorf("upstream calls %s %v, not %v", d.Name, aliases, d.Aliases)
+			}
 			if name == "" || strings.ContainsAny(name, "*, ") || strings.HasPrefix(name, "-") {
 				t.Errorf("%q cannot be written in a selection", name)
 			}
@@ -63,6 +66,8 @@ func TestParseSelection(t *testing.T) {
 		"name then star": {"-namespace, *", slices.DeleteFunc(Names(), func(n string) bool { return n == "namespace-controller" }), ""},
 		"only excluded":  {"-namespace", []string{}, ""},
 		"unknown":        {"*,-nmespace", nil, `"nmespace" is not a controller; the controllers are `},
+		"absent":         {"ttl", nil, "that minikcm does not have"},
+		"absent, out":    {"*,-ttl-controller,-ttl", all, ""},
 		"both":           {"namespace,-namespace-controller", nil, "both selected and excluded"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 // ParseSelection reads what the flag --controllers takes: names or aliases
 // separated by commas, a name after "-" for one that is not to run, and "*" for
 // all that are not disabled by default ("-*": none). Names win over "*". An empty text
-// selects as "*" does. The returned names are the table's, in its order.
+// selects as "*" does. Of upstream's controllers that the table lacks, any can be left
+// out and none selected. The returned names are the table's, in its order.
 func ParseSelection(text string) ([]string, error) {
 	table := Descriptors()
 	star := strings.TrimSpace(text) == ""
@@ -25,6 +26,12 @@ func ParseSelection(text string) ([]string, error) {
 		}
 		name, excluded := strings.CutPrefix(item, "-")
 		i := slices.IndexFunc(table, func(d Descriptor) bool { return d.Name == name || slices.Contains(d.Aliases, name) })
+		if i < 0 && isAbsent(name) {
+			if excluded {
+				continue
+			}
+			return nil, fmt.Errorf("%q is a controller of kube-controller-manager that minikcm does not have", name)
+		}
 		if i < 0 {
 			return nil, fmt.Errorf("%q is not a controller; the controllers are %s", name, strings.Join(Names(), ", "))
 		}

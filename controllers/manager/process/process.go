@@ -56,7 +56,9 @@ func Run(ctx context.Context, o *Options, portGiven bool, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o.Metrics.Apply()
+	if len(o.Metrics.AllowListMapping)+len(o.Metrics.AllowListMappingManifest)+len(o.Metrics.DisabledMetrics)+len(o.Metrics.ShowHiddenMetricsForVersion) > 0 {
+		o.Metrics.Apply() // it complains about what is not given
+	}
 	p := &process{opts: o, generic: completed, selected: selected, out: out}
 	if p.cluster, err = o.clientConfig(o.Kubeconfig, completed); err != nil {
 		return err

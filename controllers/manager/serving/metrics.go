@@ -16,14 +16,18 @@ import (
 func (c *Content) metrics() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(newCollector(c.status))
-	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, registry}, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, registry}, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
+
+// retriesHelp has to be what component-base says of the same figure.
+const retriesHelp = "[BETA] Total number of retries handled by workqueue"
 
 // collector asks the controllers when it is asked. So what it tells costs nothing
 // while nobody looks.
 type collector struct {
-	status                                                                func() []manager.Status
-	up, restarts, reconciles, failures, retries, panics, running, failing *prometheus.Desc
+	status                                                       func() []manager.Status
+	up, restarts, reconciles, failures, panics, running, failing *prometheus.Desc
+	retries                                                      *prometheus.Desc
 }
 
 func newCollector(status func() []manager.Status) *collector {
@@ -36,10 +40,11 @@ func newCollector(status func() []manager.Status) *collector {
 		restarts:   desc("restarts_total", "How often the controller was made again after it had failed."),
 		reconciles: desc("reconciles_total", "Reconciles that have ended."),
 		failures:   desc("reconcile_failures_total", "Reconciles that have failed."),
-		retries:    desc("reconcile_retries_total", "Failed reconciles that are tried again."),
 		panics:     desc("panics_total", "Panics of reconciles and event handlers."),
 		running:    desc("reconciles_in_progress", "Reconciles that run."),
 		failing:    desc("failing_key", "Failures in a row of the keys that fail, for the worst of each controller.", "key"),
+		// Upstream's queues count their retries themselves; ours leave it to the loop.
+		retries: prometheus.NewDesc("workqueue_retries_total", retriesHelp, []string{"name"}, nil),
 	}
 }
 
