@@ -24,7 +24,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*auth.User, erro
 			return nil, err
 		}
 	}
-	if isResourcePath(r.URL.EscapedPath()) {
+	if isResourcePath(routedPath(r)) {
 		return user, nil
 	}
 	return user, s.authorizePath(r, user)
@@ -117,7 +117,7 @@ func pathAttributes(r *http.Request, user *auth.User) auth.Attributes {
 
 // attributesOf reads the whole of a request; the hot path does so in parts.
 func attributesOf(r *http.Request, user *auth.User) auth.Attributes {
-	gv, rest, ok := splitResourcePath(r.URL.EscapedPath())
+	gv, rest, ok := splitResourcePath(routedPath(r))
 	if !ok {
 		return pathAttributes(r, user)
 	}
@@ -126,6 +126,15 @@ func attributesOf(r *http.Request, user *auth.User) auth.Attributes {
 		return pathAttributes(r, user)
 	}
 	return resourceAttributes(user, gv, info)
+}
+
+// routedPath is the path that the router goes by, escaped as it came; where that makes
+// no difference to how it is split, as it is.
+func routedPath(r *http.Request) string {
+	if r.URL.RawPath == "" {
+		return r.URL.Path
+	}
+	return r.URL.EscapedPath()
 }
 
 // isResourcePath reports whether a path, escaped as it came, is beneath a group and

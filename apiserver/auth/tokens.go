@@ -30,7 +30,10 @@ const InvalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"
 // ErrNotAToken says that a bearer token is none of the cluster's.
 var ErrNotAToken = errors.New("invalid bearer token")
 
-var errInvalidated = errors.New("service account token has been invalidated")
+var (
+	errNoKey       = errors.New("no keys found")
+	errInvalidated = errors.New("service account token has been invalidated")
+)
 
 // Objects finds what tokens are bound to. An error says that it is not there.
 type Objects interface {
@@ -49,6 +52,8 @@ type Tokens struct {
 	Clock   clock.Clock
 	// NewID makes the ID of a token.
 	NewID func(account *corev1.ServiceAccount) string
+
+	verified verified
 }
 
 // Audiences are those of the apiserver itself.
@@ -96,9 +101,13 @@ type Verified struct {
 // Verify checks a token, of which one of audiences must be meant; none are those of the
 // apiserver itself. The error says why it is refused, in upstream's words.
 func (t *Tokens) Verify(ctx context.Context, token string, audiences []string) (*Verified, error) {
-	claims, err := t.Key.parse(token)
-	if err != nil {
-		return nil, err
+	claims := t.verified.get(token)
+	if claims == nil {
+		var err error
+		if claims, err = t.Key.parse(token); err != nil {
+			return nil, err
+		}
+		t.verified.put(token, claims)
 	}
 	meant := []string(claims.Audience)
 	if len(meant) == 0 { // those from secrets name none
@@ -127,19 +136,21 @@ func (k *TokenKey) parse(token string) (*Claims, error) {
 	if !looksLikeToken(token) {
 		return nil, ErrNotAToken
 	}
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodES256.Alg()}), jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
 	claims := &Claims{}
-	if _, _, err := parser.ParseUnverified(token, claims); err != nil || (claims.Issuer != DefaultIssuer && claims.Issuer != LegacyIssuer) {
-		return nil, ErrNotAToken
-	}
-	claims = &Claims{}
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodES256.Alg()}), jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
 	_, err := parser.ParseWithClaims(token, claims, func(parsed *jwt.Token) (any, error) {
+		if claims.Issuer != DefaultIssuer && claims.Issuer != LegacyIssuer {
+			return nil, ErrNotAToken
+		}
 		if id, named := parsed.Header["kid"]; named && id != k.id {
-			return nil, errors.New("no keys found")
+			return nil, errNoKey
 		}
 		return k.key.Public(), nil
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrNotAToken), errors.Is(err, jwt.ErrTokenMalformed):
+		return nil, ErrNotAToken
+	case err != nil:
 		return nil, fmt.Errorf("invalid signature, %w", err)
 	}
 	return claims, nil
