@@ -1,6 +1,8 @@
 package minikcm
 
 import (
+	"net/http"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -24,6 +26,22 @@ func (c containers) OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (
 		return kubelets.OpenAttach(pod, opts)
 	}
 	return nil, errNoKubelets()
+}
+
+// OpenPorts implements apiserver.Containers.
+func (c containers) OpenPorts(pod *corev1.Pod) (apiserver.PortFunc, error) {
+	if kubelets := c.kubelets.Load(); kubelets != nil {
+		return kubelets.OpenPorts(pod)
+	}
+	return nil, errNoKubelets()
+}
+
+// NodeHandler implements apiserver.Containers.
+func (c containers) NodeHandler(node string) http.Handler {
+	if kubelets := c.kubelets.Load(); kubelets != nil {
+		return kubelets.NodeHandler(node)
+	}
+	return nil
 }
 
 func errNoKubelets() error {

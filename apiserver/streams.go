@@ -28,6 +28,10 @@ type Containers interface {
 	// OpenAttach finds a running container, whose output from now on, and input, the
 	// returned func connects with the streams.
 	OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (StreamFunc, error)
+	// OpenPorts finds what listens on the ports of a pod that has a node.
+	OpenPorts(pod *corev1.Pod) (PortFunc, error)
+	// NodeHandler is what the kubelet of a node answers; nil: it is out of reach.
+	NodeHandler(node string) http.Handler
 }
 
 // StreamFunc serves the streams of one client. It ends with ctx, at the latest.

@@ -107,7 +107,7 @@ func (rq *request) checkScope() error {
 }
 
 func (rq *request) findSubresourceVerb() (verbFunc, error) {
-	if !slices.Contains(rq.sub.Verbs, rq.Verb) {
+	if !slices.Contains(rq.sub.Verbs, rq.Verb) && !rq.proxies() { // which takes any method
 		return nil, errMethodNotAllowed()
 	}
 	if rq.sub.Proxied {

@@ -99,6 +99,12 @@ func probesOf(pod *corev1.Pod, c *corev1.Container, kind containerKind) (started
 	if len(pod.Annotations) > 0 {
 		a := annotations{pod: pod, container: c.Name, own: kind == initContainer}
 		a.duration(AnnotationReadyDelay, &ready)
+		if probeFails(pod, c, kind, c.StartupProbe) {
+			started = forever
+		}
+		if probeFails(pod, c, kind, c.ReadinessProbe) {
+			ready = forever
+		}
 	}
 	return started, ready
 }
@@ -207,11 +213,13 @@ func parseExitCode(text string) (int32, error) {
 // order of the constants.
 func badAnnotations(pod *corev1.Pod) []string {
 	var bad []string
-	for _, key := range []string{AnnotationStartDelay, AnnotationReadyDelay, AnnotationExitAfter, AnnotationExitCode, AnnotationStopDelay, AnnotationLogEvery, AnnotationCPU, AnnotationMemory} {
+	for _, key := range []string{AnnotationStartDelay, AnnotationReadyDelay, AnnotationExitAfter, AnnotationExitCode, AnnotationStopDelay, AnnotationLogEvery, AnnotationCPU, AnnotationMemory, AnnotationHTTP} {
 		check := func(text string) error { _, err := parseDuration(text); return err }
 		switch key {
 		case AnnotationExitCode:
 			check = func(text string) error { _, err := parseExitCode(text); return err }
+		case AnnotationHTTP:
+			check = func(text string) error { _, err := parseHTTP(text); return err }
 		case AnnotationCPU, AnnotationMemory:
 			check = func(text string) error { _, err := ParseLoad(text); return err }
 		}

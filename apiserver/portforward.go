@@ -1,0 +1,121 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/apiserver/remote"
+	"minikcm.dev/minikcm/clock"
+)
+
+// PortFunc returns what listens on a port within a pod; nil: nothing does.
+type PortFunc = func(port int32) http.Handler
+
+// servePortForward connects the client with ports of the pod.
+func servePortForward(ctx context.Context, rq *request) error {
+	pod, listener, err := rq.openPorts(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := rq.untilServerStops(ctx)
+	defer cancel()
+	w, err := hijackable(rq.w)
+	if err != nil {
+		return err
+	}
+	ctx = klog.NewContext(ctx, rq.server.opts.Logger)
+	return remote.ServePorts(w, rq.r.WithContext(ctx), remote.PortOptions{
+		Pod: pod.Name + "_" + pod.Namespace, UID: string(pod.UID),
+		Forward: func(ctx context.Context, port uint16, conn io.ReadWriteCloser) error {
+			handler := listener(int32(port))
+			if handler == nil {
+				return fmt.Errorf("failed to connect to localhost:%d inside namespace %q, IPv4: dial tcp4 127.0.0.1:%d: connect: connection refused IPv6 dial tcp6 [::1]:%d: connect: connection refused",
+					port, pod.UID, port, port)
+			}
+			serveConn(ctx, conn, handler)
+			return nil
+		},
+	})
+}
+
+// openPorts finds the pod, and what listens on its ports.
+func (rq *request) openPorts(ctx context.Context) (*corev1.Pod, PortFunc, error) {
+	rq.server.opts.Ledger.Begin(clock.Request, 1)
+	defer rq.server.opts.Ledger.End(clock.Request, 1)
+	pod, err := rq.pod(ctx, rq.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := rq.checkHost(pod); err != nil {
+		return nil, nil, err
+	}
+	listener, err := rq.server.opts.Containers.OpenPorts(pod)
+	if err != nil {
+		return nil, nil, kubeletError(err)
+	}
+	return pod, listener, nil
+}
+
+// serveConn serves HTTP on one connection until either side closes it, or ctx ends.
+func serveConn(ctx context.Context, stream io.ReadWriteCloser, handler http.Handler) {
+	inside, outside := net.Pipe()
+	listener := &oneConn{conn: inside, closed: make(chan struct{})}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: requestTimeout,
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed || state == http.StateHijacked {
+				listener.end()
+			}
+		},
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	var copying sync.WaitGroup
+	copying.Go(func() {
+		_, _ = io.Copy(outside, stream)
+		_ = outside.Close()
+	})
+	copying.Go(func() {
+		_, _ = io.Copy(stream, outside)
+		_ = stream.Close()
+	})
+	_ = server.Serve(listener) // it ends with its connection
+	_ = inside.Close()
+	copying.Wait()
+}
+
+// oneConn is a listener that has one connection to give.
+type oneConn struct {
+	conn   net.Conn
+	given  bool
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Accept is called by one goroutine.
+func (l *oneConn) Accept() (net.Conn, error) {
+	if !l.given {
+		l.given = true
+		return l.conn, nil
+	}
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) end() { l.once.Do(func() { close(l.closed) }) }
+
+// Close ends the waiting for more.
+func (l *oneConn) Close() error {
+	l.end()
+	return nil
+}
+
+// Addr is that of the connection.
+func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }

@@ -1,0 +1,189 @@
+package kubeletsim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// AnnotationHTTP is what a container's processes answer to HTTP requests, one line an
+// answer: a port, a path (or the beginning of one and *), a status code, and a body.
+// Ports that no line names refuse connections. Probes of a container that has the
+// annotation follow from it.
+const AnnotationHTTP = "minikcm.dev/http"
+
+// httpAnswer is one line of AnnotationHTTP.
+type httpAnswer struct {
+	port   int32
+	path   string
+	prefix bool
+	status int
+	body   string
+}
+
+// maxPort is the highest port number.
+const maxPort = 1<<16 - 1
+
+func parseHTTP(text string) ([]httpAnswer, error) {
+	var answers []httpAnswer
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		port, rest, _ := strings.Cut(line, " ")
+		path, rest, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
+		status, body, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
+		number, errPort := strconv.ParseInt(port, 10, 32)
+		code, errCode := strconv.Atoi(status)
+		switch {
+		case errPort != nil || number < 1 || number > maxPort:
+			return nil, fmt.Errorf("%q does not begin with a port", line)
+		case !strings.HasPrefix(path, "/") && path != "*":
+			return nil, fmt.Errorf("%q has no path such as / or /api/*", line)
+		case errCode != nil || code < 200 || code > 599:
+			return nil, fmt.Errorf("%q has no status code from 200 to 599", line)
+		}
+		a := httpAnswer{port: int32(number), path: path, status: code, body: body}
+		if begin, ok := strings.CutSuffix(path, "*"); ok {
+			a.path, a.prefix = begin, true
+		}
+		answers = append(answers, a)
+	}
+	if len(answers) == 0 {
+		return nil, errors.New("it tells no answer")
+	}
+	return answers, nil
+}
+
+// httpOf reads the annotation for a container; ok is false if there is none.
+func httpOf(pod *corev1.Pod, container string, kind containerKind) (answers []httpAnswer, ok bool) {
+	if len(pod.Annotations) == 0 {
+		return nil, false
+	}
+	text, ok := annotations{pod: pod, container: container, own: kind != appContainer}.get(AnnotationHTTP)
+	if !ok {
+		return nil, false
+	}
+	answers, err := parseHTTP(text)
+	return answers, err == nil
+}
+
+// listens is whether any answer is for the port.
+func listens(answers []httpAnswer, port int32) bool {
+	for i := range answers {
+		if answers[i].port == port {
+			return true
+		}
+	}
+	return false
+}
+
+// answerTo is the answer to a request: the one for that very path, or else the one for
+// the longest beginning of it. Without any, it is 404.
+func answerTo(answers []httpAnswer, port int32, path string) httpAnswer {
+	best := httpAnswer{status: http.StatusNotFound, body: "404 page not found"}
+	length := -1
+	for _, a := range answers {
+		switch {
+		case a.port != port:
+		case !a.prefix && a.path == path:
+			return a
+		case a.prefix && strings.HasPrefix(path, a.path) && len(a.path) > length:
+			best, length = a, len(a.path)
+		}
+	}
+	return best
+}
+
+// OpenPorts finds what listens on the ports of a running pod, as AnnotationHTTP tells of
+// its containers that run.
+func (k *Kubelet) OpenPorts(pod *corev1.Pod) (func(port int32) http.Handler, error) {
+	n := k.nodes.get(pod.Spec.NodeName)
+	switch {
+	case n == nil:
+		return nil, apierrors.NewInternalError(fmt.Errorf("node %s is not a simulated one", pod.Spec.NodeName))
+	case !n.reachable():
+		return nil, apierrors.NewInternalError(fmt.Errorf("error dialing backend: dial tcp %s:10250: connect: no route to host", n.address))
+	}
+	e := k.pods.get(pod.UID)
+	if e == nil {
+		return nil, fmt.Errorf("pod not found (%q)", pod.Name+"_"+pod.Namespace)
+	}
+	if shown := e.see(); shown.gone || !shown.state.sandbox || shown.state.ended {
+		return nil, fmt.Errorf("pod not found (%q)", pod.Name+"_"+pod.Namespace)
+	}
+	return func(port int32) http.Handler {
+		if !e.listensOn(port) {
+			return nil
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.serveHTTP(w, r, port) })
+	}, nil
+}
+
+// answers are those of the containers that run.
+func (e *podEntry) answers() []httpAnswer {
+	shown := e.see()
+	var all []httpAnswer
+	for _, ref := range containersOf(shown.pod) {
+		if shown.runOf(ref.Name) == "" {
+			continue
+		}
+		if answers, ok := httpOf(shown.pod, ref.Name, ref.kind); ok {
+			all = append(all, answers...)
+		}
+	}
+	return all
+}
+
+func (e *podEntry) listensOn(port int32) bool { return listens(e.answers(), port) }
+
+func (e *podEntry) serveHTTP(w http.ResponseWriter, r *http.Request, port int32) {
+	a := answerTo(e.answers(), port, r.URL.Path)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(a.status)
+	if r.Method != http.MethodHead && a.body != "" {
+		_, _ = io.WriteString(w, a.body+"\n")
+	}
+}
+
+// probeFails is whether what AnnotationHTTP tells of a container makes a probe fail. It
+// says nothing about probes that are not for a port.
+func probeFails(pod *corev1.Pod, c *corev1.Container, kind containerKind, probe *corev1.Probe) bool {
+	if probe == nil || probe.HTTPGet == nil && probe.TCPSocket == nil {
+		return false
+	}
+	answers, ok := httpOf(pod, c.Name, kind)
+	if !ok {
+		return false
+	}
+	if probe.TCPSocket != nil {
+		return !listens(answers, portNumber(c, probe.TCPSocket.Port))
+	}
+	port := portNumber(c, probe.HTTPGet.Port)
+	path := probe.HTTPGet.Path
+	if path == "" {
+		path = "/"
+	}
+	return !listens(answers, port) || answerTo(answers, port, path).status >= http.StatusBadRequest
+}
+
+// portNumber is the number of a port that may be named by the container.
+func portNumber(c *corev1.Container, port intstr.IntOrString) int32 {
+	if port.Type == intstr.Int {
+		return port.IntVal
+	}
+	for i := range c.Ports {
+		if c.Ports[i].Name == port.StrVal {
+			return c.Ports[i].ContainerPort
+		}
+	}
+	return 0
+}

@@ -1,0 +1,116 @@
+package kubeletsim
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NodeHandler is what the kubelet of a node answers on its own port: /healthz, /pods,
+// /metrics, /configz and /containerLogs, as far as the simulation knows. Nil: there is no
+// such simulated node, or it is out of reach.
+func (k *Kubelet) NodeHandler(name string) http.Handler {
+	n := k.nodes.get(name)
+	if n == nil || !n.reachable() {
+		return nil
+	}
+	mux := http.NewServeMux()
+	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") }
+	mux.HandleFunc("/healthz", ok)
+	mux.HandleFunc("/healthz/", ok)
+	mux.HandleFunc("/pods", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.podsOf(n)) })
+	mux.HandleFunc("/runningpods/", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.podsOf(n)) })
+	mux.HandleFunc("/configz", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.configOf(n)) })
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) { k.writeNodeMetrics(w, n) })
+	mux.HandleFunc("/containerLogs/{namespace}/{pod}/{container}", k.serveContainerLog)
+	return mux
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(data)
+}
+
+// podsOf lists the pods that are bound to the node.
+func (k *Kubelet) podsOf(n *node) *corev1.PodList {
+	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{}}
+	for _, uid := range k.pods.on(n.name) {
+		if e := k.pods.get(uid); e != nil {
+			list.Items = append(list.Items, *e.see().pod)
+		}
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	return list
+}
+
+// configOf is the part of a kubelet's configuration that the simulation follows.
+func (k *Kubelet) configOf(n *node) any {
+	pods := n.allocatable[corev1.ResourcePods]
+	return map[string]any{"kubeletconfig": map[string]any{
+		"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
+		"maxPods": pods.Value(), "clusterDomain": "cluster.local", "podCIDR": n.cidr.String(),
+	}}
+}
+
+// writeNodeMetrics writes upstream's metrics of pods and containers, by their state.
+func (k *Kubelet) writeNodeMetrics(w http.ResponseWriter, n *node) {
+	var pods int
+	containers := map[string]int{"created": 0, "running": 0, "exited": 0}
+	for _, uid := range k.pods.on(n.name) {
+		e := k.pods.get(uid)
+		if e == nil {
+			continue
+		}
+		shown := e.see()
+		if shown.state.sandbox && !shown.state.ended {
+			pods++
+		}
+		for i := range shown.state.containers {
+			switch shown.state.containers[i].phase {
+			case created:
+				containers["created"]++
+			case running:
+				containers["running"]++
+			default:
+				containers["exited"]++
+			}
+		}
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = fmt.Fprintf(w, "# HELP kubelet_node_name The node's name. The count is always 1.\n# TYPE kubelet_node_name gauge\nkubelet_node_name{node=%q} 1\n", n.name)
+	_, _ = fmt.Fprintf(w, "# HELP kubelet_running_containers Number of containers by their state.\n# TYPE kubelet_running_containers gauge\n")
+	for _, state := range []string{"created", "exited", "running"} {
+		_, _ = fmt.Fprintf(w, "kubelet_running_containers{container_state=%q} %d\n", state, containers[state])
+	}
+	_, _ = fmt.Fprintf(w, "# HELP kubelet_running_pods Number of pods that have a running pod sandbox.\n# TYPE kubelet_running_pods gauge\nkubelet_running_pods %d\n", pods)
+}
+
+// serveContainerLog writes the present log of a container.
+func (k *Kubelet) serveContainerLog(w http.ResponseWriter, r *http.Request) {
+	pod, err := k.podLister.Pods(r.PathValue("namespace")).Get(r.PathValue("pod"))
+	if err != nil {
+		http.Error(w, fmt.Sprintf("pod %q does not exist", r.PathValue("pod")), http.StatusNotFound)
+		return
+	}
+	opts := &corev1.PodLogOptions{Container: r.PathValue("container"), Previous: r.URL.Query().Get("previous") == "true"}
+	write, err := k.OpenLog(pod, opts)
+	if err != nil {
+		http.Error(w, apierrors.NewBadRequest(err.Error()).Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	_ = write(r.Context(), w) // the answer has begun
+}

@@ -1,0 +1,230 @@
+package kubeletsim_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+)
+
+func httpPod(name string) *corev1.Pod {
+	return podNamed(name, func(pod *corev1.Pod) {
+		pod.Labels = map[string]string{"app": name}
+		pod.Annotations = map[string]string{"minikcm.dev/http": "8080 / 200 hello\n8080 /api/* 201 made\n8080 /healthz 503 not yet\n"}
+		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: 8080}}
+	})
+}
+
+// get asks a forwarded port.
+func get(t *testing.T, port uint16, path string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), nil)
+	if err != nil {
+		return "", err
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close() //nolint:errcheck // it is read
+	body, err := io.ReadAll(response.Body)
+	return fmt.Sprintf("%d %s", response.StatusCode, body), err
+}
+
+func TestPortForward(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	c.run(httpPod("web"))
+	request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("web").SubResource("portforward")
+	for name, dial := range map[string]func() (httpstream.Dialer, error){
+		"WebSocket": func() (httpstream.Dialer, error) {
+			return portforward.NewSPDYOverWebsocketDialer(request.URL(), c.config)
+		},
+		"SPDY": func() (httpstream.Dialer, error) {
+			transport, upgrader, err := spdy.RoundTripperFor(c.config)
+			return spdy.NewDialer(upgrader, &http.Client{Transport: transport}, "POST", request.URL()), err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dialer, err := dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop, ready, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			told := &screen{changed: make(chan struct{}, 1)}
+			forwarder, err := portforward.New(dialer, []string{":8080", ":9090"}, stop, ready, io.Discard, told)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { done <- forwarder.ForwardPorts() }()
+			select {
+			case <-ready:
+			case err := <-done:
+				t.Fatal(err)
+			}
+			ports, err := forwarder.GetPorts()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for path, want := range map[string]string{"/": "200 hello\n", "/api/x": "201 made\n", "/healthz": "503 not yet\n", "/other": "404 404 page not found\n"} {
+				if got, err := get(t, ports[0].Local, path); err != nil || got != want {
+					t.Errorf("%s: got %q (%v), want %q", path, got, err, want)
+				}
+			}
+			if got, err := get(t, ports[1].Local, "/"); err == nil {
+				t.Errorf("a port that nothing listens on answers %q", got)
+			}
+			told.waitFor(t, "dial tcp4 127.0.0.1:9090: connect: connection refused")
+			close(stop)
+			<-done
+		})
+	}
+}
+
+// ask sends a request to a proxy subresource.
+func ask(t *testing.T, request *rest.Request) string {
+	t.Helper()
+	body, err := request.DoRaw(t.Context())
+	if err != nil {
+		var status apierrors.APIStatus
+		if errors.As(err, &status) {
+			return fmt.Sprintf("%v %s %+v", err, body, status.Status().Details)
+		}
+		return err.Error()
+	}
+	return string(body)
+}
+
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	c.run(httpPod("web"))
+	c.run(podNamed("mute", func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": "mute"} }))
+	for _, name := range []string{"web", "mute", "none"} {
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
+		}}
+		if _, err := c.client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Eventually("the services to have endpoints", func(ctx context.Context, client kubernetes.Interface) error {
+		for _, name := range []string{"web", "mute"} {
+			endpoints, err := client.CoreV1().Endpoints("default").Get(ctx, name, metav1.GetOptions{}) //nolint:staticcheck // the proxy reads them
+			if err != nil {
+				return err
+			}
+			if len(endpoints.Subsets) == 0 || len(endpoints.Subsets[0].Addresses) == 0 {
+				return fmt.Errorf("%s has none", name)
+			}
+		}
+		_, err := client.CoreV1().Endpoints("default").Get(ctx, "none", metav1.GetOptions{}) //nolint:staticcheck // as above
+		return err
+	})
+	core := c.client.CoreV1().RESTClient()
+	refused := "connect: connection refused"
+	for _, tt := range []struct {
+		resource, name, path string
+		want                 string
+	}{
+		{"pods", "web", "/", "hello"},
+		{"pods", "web:8080", "/api/a%20b", "made"},
+		{"pods", "http:web:8080", "/", "hello"},
+		{"pods", "web:81", "/", refused},
+		{"pods", "web", "/healthz", "not yet"},
+		{"pods", "mute", "/", refused},
+		{"pods", "nope", "/", `pods "nope" not found`},
+		{"services", "web", "/api/", "made"},
+		{"services", "web:80", "/", "hello"},
+		{"services", "web:81", "/", `no service port 81 found for service "web"`},
+		{"services", "mute", "/", refused},
+		{"services", "none", "/", `no endpoints available for service "none"`},
+		{"services", "nope", "/", `services "nope" not found`},
+		{"nodes", "node-0", "/healthz", "ok"},
+		{"nodes", "node-0:10250", "/metrics", "kubelet_running_pods 2"},
+		{"nodes", "node-0", "/pods", `"name":"mute"`},
+		{"nodes", "node-0", "/nope", "404"},
+		{"nodes", "node-0:1", "/", refused},
+	} {
+		request := core.Get().Resource(tt.resource).Name(tt.name).SubResource("proxy").Suffix(tt.path)
+		if tt.resource != "nodes" {
+			request = request.Namespace("default")
+		}
+		if got := ask(t, request); !strings.Contains(got, tt.want) {
+			t.Errorf("%s %s %s: got %q, want %q", tt.resource, tt.name, tt.path, got, tt.want)
+		}
+	}
+	proxy := core.Get().Namespace("default").Resource("pods").Name("web").SubResource("proxy").URL().String()
+	for method, want := range map[string]int{"GET": 301, "HEAD": 301, "OPTIONS": 200, "DELETE": 200, "PATCH": 200, "POST": 200, "PUT": 200} {
+		if got := c.status(method, proxy+"?a=b"); got != want {
+			t.Errorf("%s: got %d, want %d", method, got, want)
+		}
+	}
+}
+
+// status is the code of an answer, without following it elsewhere.
+func (c *streamCluster) status(method, url string) int {
+	c.t.Helper()
+	transport, err := rest.TransportFor(c.config)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(c.t.Context(), method, url, bytes.NewReader(nil))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+// Probes follow what the annotation tells, also when it changes.
+func TestProbesFollowAnnotation(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	pod := httpPod("web")
+	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromString("web")}}}
+	c.run(pod)
+	ready := func(want corev1.ConditionStatus) func(ctx context.Context, client kubernetes.Interface) error {
+		return func(ctx context.Context, client kubernetes.Interface) error {
+			pod, err := client.CoreV1().Pods("default").Get(ctx, "web", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			for _, condition := range pod.Status.Conditions {
+				if condition.Type == corev1.PodReady && condition.Status == want {
+					return nil
+				}
+			}
+			return fmt.Errorf("its conditions are %+v", pod.Status.Conditions)
+		}
+	}
+	c.Eventually("the pod not to be ready", ready(corev1.ConditionFalse))
+	patch := []byte(`{"metadata":{"annotations":{"minikcm.dev/http":"8080 /* 200"}}}`)
+	if _, err := c.client.CoreV1().Pods("default").Patch(t.Context(), "web", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Eventually("the pod to be ready", ready(corev1.ConditionTrue))
+}
