@@ -29,12 +29,22 @@ type ListenOptions struct {
 	// Authority signs the serving certificate, and is who clients' certificates
 	// must come from.
 	Authority *auth.Authority
-	// Stall is for how long a client may leave unread what a watch sends, of the
-	// machine's time, before it is cut off. 0 is 30 seconds.
+	// Stall is for how long a client may leave unread what it is sent, or leave out
+	// what it has begun to send, of the machine's time, before it is cut off. 0 is 30
+	// seconds.
 	Stall time.Duration
 }
 
-const defaultStall = 30 * time.Second
+const (
+	// defaultStall, like all that follows, is the machine's time.
+	defaultStall = 30 * time.Second
+	// readHeaderTimeout and idleTimeout are upstream's: less than what a request may
+	// take, and as long as net/http's clients keep connections.
+	readHeaderTimeout = 32 * time.Second
+	idleTimeout       = 90 * time.Second
+	pingAfter         = 30 * time.Second
+	pingTimeout       = 15 * time.Second
+)
 
 // HTTPS is the apiserver's socket.
 type HTTPS struct {
@@ -74,7 +84,10 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 		done:     make(chan struct{}),
 		server: &http.Server{
 			Handler:           s.handler,
-			ReadHeaderTimeout: 30 * time.Second,
+			ReadHeaderTimeout: readHeaderTimeout,
+			IdleTimeout:       idleTimeout,
+			// They find a connection whose other end is gone without a word.
+			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 			BaseContext: func(net.Listener) context.Context {
 				return withStall(context.Background(), cmp.Or(opts.Stall, defaultStall))
 			},

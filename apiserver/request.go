@@ -84,17 +84,22 @@ func (rq *request) toStored(obj runtime.Object) runtime.Object {
 
 // body reads the whole body, up to the limit.
 func (rq *request) body() ([]byte, error) {
-	if rq.r.Body == nil {
+	if rq.r.Body == nil || rq.r.Body == http.NoBody {
 		return nil, nil
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(rq.w, rq.r.Body, maxBodyBytes))
+	limited, end := limitBody(rq.w, rq.r, http.MaxBytesReader(rq.w, rq.r.Body, maxBodyBytes))
+	data, err := io.ReadAll(limited)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBodyBytes))
 	}
+	if errors.Is(err, errSlowBody) {
+		return nil, apierrors.NewTimeoutError(err.Error(), 0)
+	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest("reading the request body: " + err.Error())
 	}
+	end()
 	return data, nil
 }
 

@@ -34,14 +34,16 @@ func writeBytes(w http.ResponseWriter, r *http.Request, code int, contentType st
 		h.Add("Vary", "Accept-Encoding")
 		w.WriteHeader(code)
 		if r.Method != http.MethodHead {
-			writeCompressed(w, data)
+			out := newBodyWriter(w, r)
+			writeCompressed(out, data)
+			out.end()
 		}
 		return
 	}
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(code)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(data)
+		sendBody(w, r, data)
 	}
 }
 

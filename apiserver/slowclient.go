@@ -1,0 +1,103 @@
+package apiserver
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// bodyChunk is how much of an answer a client must take within the time for which it
+// may stand still.
+const bodyChunk = 256 << 10
+
+// sendBody writes an answer's body. A client that stops reading is cut off, so that it
+// holds neither the body nor a place among the requests being served.
+func sendBody(w http.ResponseWriter, r *http.Request, data []byte) {
+	out := newBodyWriter(w, r)
+	// A failed write means that the client has gone.
+	_, _ = out.Write(data)
+	out.end()
+}
+
+// bodyWriter writes to a client that may have stopped reading. Unlike a streamWriter
+// it leaves it to the connection when to send.
+type bodyWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController // nil if the client is in this process
+	stall   time.Duration
+	failed  bool
+}
+
+func newBodyWriter(w http.ResponseWriter, r *http.Request) *bodyWriter {
+	b := &bodyWriter{w: w}
+	if b.stall, _ = r.Context().Value(stallKey{}).(time.Duration); b.stall > 0 {
+		b.control = http.NewResponseController(w)
+	}
+	return b
+}
+
+// Write implements io.Writer.
+func (b *bodyWriter) Write(data []byte) (int, error) {
+	if b.control == nil {
+		return b.w.Write(data)
+	}
+	written := 0
+	for written < len(data) {
+		_ = b.control.SetWriteDeadline(clock.Real().Now().Add(b.stall))
+		n, err := b.w.Write(data[written:min(len(data), written+bodyChunk)])
+		written += n
+		if err != nil {
+			b.failed = true
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// end gives the connection back as it was, unless it is broken anyway.
+func (b *bodyWriter) end() {
+	if b.control != nil && !b.failed {
+		_ = b.control.SetWriteDeadline(time.Time{})
+	}
+}
+
+// bodyReader reads from a client that may have stopped sending, or that sends so
+// slowly that it would never come to the end.
+type bodyReader struct {
+	r       io.Reader
+	control *http.ResponseController
+	stall   time.Duration
+	last    time.Time // when all must have come
+}
+
+// limitBody returns a reader of the request's body that fails with errSlowBody, and
+// what gives the connection back as it was.
+func limitBody(w http.ResponseWriter, r *http.Request, body io.Reader) (limited io.Reader, end func()) {
+	stall, _ := r.Context().Value(stallKey{}).(time.Duration)
+	if stall <= 0 {
+		return body, func() {}
+	}
+	b := &bodyReader{r: body, control: http.NewResponseController(w), stall: stall, last: clock.Real().Now().Add(requestTimeout)}
+	return b, func() { _ = b.control.SetReadDeadline(time.Time{}) }
+}
+
+// errSlowBody is the error of a client that did not send its body in time.
+var errSlowBody = errors.New("the body of the request did not come in time")
+
+// Read implements io.Reader.
+func (b *bodyReader) Read(into []byte) (int, error) {
+	until := clock.Real().Now().Add(b.stall)
+	if b.last.Before(until) {
+		until = b.last
+	}
+	_ = b.control.SetReadDeadline(until)
+	n, err := b.r.Read(into)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = errSlowBody
+	}
+	return n, err
+}
