@@ -20,6 +20,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/clock"
 )
 
 const (
@@ -32,8 +33,10 @@ const (
 )
 
 // now is the cluster's time as object metadata has it, in whole seconds.
-func (s *Server) now() metav1.Time {
-	return metav1.NewTime(s.opts.Clock.Now().Truncate(time.Second))
+func (s *Server) now() metav1.Time { return secondsOf(s.opts.Clock) }
+
+func secondsOf(c clock.Clock) metav1.Time {
+	return metav1.NewTime(c.Now().Truncate(time.Second))
 }
 
 // generateName gives obj the name that its generateName asks for. Objects that are
@@ -276,6 +279,7 @@ func (rq *request) attributes(op admission.Operation, obj, old runtime.Object, d
 	return &admission.Attributes{
 		Operation: op, Resource: rq.row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
 		User: rq.user, DryRun: dryRun, Object: obj, Old: old,
+		Warn: func(text string) { addWarning(rq.w, text) },
 	}
 }
 

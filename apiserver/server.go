@@ -10,11 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/admission/hooks"
+	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
@@ -83,6 +86,7 @@ type Server struct {
 	scheme    *runtime.Scheme
 	decoder   *codec.Decoder
 	stored    map[schema.GroupVersionResource]*storage.Objects
+	hooks     *hooks.Plugin
 	admission admission.Chain
 	log       *record.Log
 	metrics   *metrics
@@ -97,6 +101,7 @@ type Server struct {
 	compactor *compactor
 	services  *serviceip.Allocator
 	repair    *periodic
+	registrar atomic.Pointer[registrar]
 	// listening is where others are told that the server is; nil: nowhere.
 	listening atomic.Pointer[endpoint]
 	expirer   *expirer
@@ -125,7 +130,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s := &Server{
 		opts:    opts,
-		table:   withMetrics(opts.Resources, opts.Metrics).With(crd.Row(known)),
+		table:   withMetrics(opts.Resources, opts.Metrics).With(crd.Row(known), apiservices.Row(known, func() metav1.Time { return secondsOf(opts.Clock) })),
 		scheme:  known,
 		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
@@ -154,6 +159,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.fields = newFieldManagers(s.scheme)
 	s.discovery = newDiscovery(func() *resources.Table { return s.current().table })
 	s.definitions = s.newDefinitions()
+	s.hooks = s.newHooks()
 	s.admission = s.newAdmission()
 	s.expirer = s.newExpirer()
 	s.handler = s.newHandler()
@@ -172,6 +178,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.repair = startPeriodic(opts.Clock, serviceip.RepairInterval, s.repairServices)
 	s.compactor = startCompactor(opts.Store, opts.Clock, opts.CompactionInterval, opts.Logger)
 	s.ready.Store(true)
+	s.startRegistrar()
 	return s, nil
 }
 
@@ -225,7 +232,9 @@ func (s *Server) Close() {
 		s.compactor.stop()
 	}
 	s.repair.stop()
+	s.registrar.Load().stop()
 	s.expirer.stop()
+	s.hooks.Close()
 	s.inFlight.wait()
 	s.definitions.stop()
 	for _, objects := range s.stored {

@@ -51,7 +51,12 @@ func serveSubresourceCreate(ctx context.Context, rq *request) error {
 
 // changeParent applies a created subresource to its parent.
 func (rq *request) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
-	if err := rq.server.admission.Mutate(ctx, rq.attributes(admission.Create, sent, nil, dryRun)); err != nil {
+	attributes := rq.attributes(admission.Create, sent, nil, dryRun)
+	attributes.Kind = rq.kind()
+	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
+		return err
+	}
+	if err := rq.server.admission.Check(ctx, attributes); err != nil {
 		return err
 	}
 	change := func(stored runtime.Object) (runtime.Object, error) {

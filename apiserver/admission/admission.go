@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	upstream "k8s.io/apiserver/pkg/admission"
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/resources"
@@ -32,6 +34,12 @@ type Attributes struct {
 	Object runtime.Object
 	// Old is the state before an update or delete; it must not be changed.
 	Old runtime.Object
+	// Kind is what Object is; empty is the resource's kind.
+	Kind schema.GroupVersionKind
+	// Warn sends a warning to the client; nil: nobody is warned.
+	Warn func(text string)
+
+	upstream upstream.Attributes
 }
 
 // Mutator changes objects before they are validated.
@@ -64,8 +72,21 @@ func NewChain(plugins ...any) Chain {
 	return c
 }
 
-// Mutate runs all mutators; the first error ends it.
+// Mutate runs all mutators; the first error ends it. They run a second time if one of
+// them asks for it, since another changed the object after it (Kubernetes
+// documentation, "Dynamic Admission Control: Reinvocation policy").
 func (c Chain) Mutate(ctx context.Context, a *Attributes) error {
+	if err := c.mutateOnce(ctx, a); err != nil {
+		return err
+	}
+	if a.upstream == nil || !a.upstream.GetReinvocationContext().ShouldReinvoke() {
+		return nil
+	}
+	a.upstream.GetReinvocationContext().SetIsReinvoke()
+	return c.mutateOnce(ctx, a)
+}
+
+func (c Chain) mutateOnce(ctx context.Context, a *Attributes) error {
 	for _, m := range c.mutators {
 		if err := m.Mutate(ctx, a); err != nil {
 			return err

@@ -9,11 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	upstream "k8s.io/apiserver/pkg/admission"
 	plugin "k8s.io/apiserver/pkg/admission/plugin/resourcequota"
-	"k8s.io/apiserver/pkg/authentication/user"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/utils/clock"
 
@@ -53,7 +51,7 @@ func (p *ResourceQuota) Check(ctx context.Context, a *Attributes) error {
 	if evaluator == nil {
 		evaluator = quota.Count(a.Resource.GroupResource(), nil)
 	}
-	attributes := a.record()
+	attributes := a.Record()
 	if !evaluator.Handles(attributes) {
 		return nil
 	}
@@ -106,15 +104,4 @@ func uncounted(gr schema.GroupResource) bool {
 		return gr.Resource == "events" || gr.Resource == "bindings" || gr.Resource == "componentstatuses"
 	}
 	return false
-}
-
-// record is the write as upstream's libraries know it.
-func (a *Attributes) record() upstream.Attributes {
-	var info user.Info
-	if a.User != nil {
-		info = &user.DefaultInfo{Name: a.User.Name, UID: a.User.UID, Groups: a.User.Groups, Extra: a.User.Extra}
-	}
-	var options runtime.Object
-	return upstream.NewAttributesRecord(a.Object, a.Old, a.Resource.GroupVersionKind, a.Namespace, a.Name,
-		a.Resource.GVR(), a.Subresource, upstream.Operation(a.Operation), options, a.DryRun, info)
 }

@@ -71,6 +71,21 @@ func (c *Cache) Get(ctx context.Context, key string, minRev int64) (*Entry, int6
 	return c.snapshot.get(key), c.rev, nil
 }
 
+// Empty reports whether there are no entries, at a revision not before minRev.
+func (c *Cache) Empty(ctx context.Context, minRev int64) (bool, error) {
+	c.mu.RLock()
+	if c.gate != nil && !c.closed && c.gate.isOpen() && c.gate.err == nil && c.rev >= minRev {
+		defer c.mu.RUnlock()
+		return c.snapshot.tree.Len() == 0, nil
+	}
+	c.mu.RUnlock()
+	if err := c.lockAt(ctx, minRev, 0); err != nil {
+		return false, err
+	}
+	defer c.mu.Unlock()
+	return c.snapshot.tree.Len() == 0, nil
+}
+
 // List returns the entries that opts ask for. An exact revision that the cache does
 // not have is ErrNotCached; a revision that the store has not come to is a Timeout
 // error with the cause ResourceVersionTooLarge.
