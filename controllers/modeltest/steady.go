@@ -22,9 +22,10 @@ type Steady struct {
 
 // Scenery is a world to come to rest.
 type Scenery struct {
-	// Owner is what is reconciled; Others are there from the beginning.
+	// Owner is what is reconciled, and Others are there from the beginning; they are
+	// made when the owner has its UID.
 	Owner  plan.Object
-	Others []plan.Object
+	Others func(owner plan.Object) []plan.Object
 	// Setup makes the reconciler.
 	Setup func(run *Run, a *Actor) (loop.Reconciler, error)
 	// Tend does what others do for the owner's children, such as making pods ready.
@@ -38,9 +39,15 @@ const steadyRounds = 100
 func NewSteady(s Scenery) (*Steady, error) {
 	ctx := context.Background()
 	run := NewRun(func(int, string) int { return 0 })
-	for _, o := range append(s.Others, s.Owner) {
-		if _, err := run.World.Create(ctx, o); err != nil {
-			return nil, fmt.Errorf("making the world: %w", err)
+	owner, err := run.World.Create(ctx, s.Owner)
+	if err != nil {
+		return nil, fmt.Errorf("making the owner: %w", err)
+	}
+	if s.Others != nil {
+		for _, o := range s.Others(owner) {
+			if _, err := run.World.Create(ctx, o); err != nil {
+				return nil, fmt.Errorf("making the world: %w", err)
+			}
 		}
 	}
 	steady := &Steady{run: run, key: types.NamespacedName{Namespace: s.Owner.GetNamespace(), Name: s.Owner.GetName()}}

@@ -35,18 +35,24 @@ func webTemplate(policy corev1.RestartPolicy) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: webLabels}, Spec: spec}
 }
 
-func executor(a *modeltest.Actor) plan.Executor { return plan.Executor{Writer: a.Writer(), Parallel: 1} }
+func executor(a *modeltest.Actor) plan.Executor {
+	return plan.Executor{Writer: a.Writer(), Parallel: 1}
+}
 
 // allReady makes all pods ready that are not.
 func allReady(run *modeltest.Run) {
-	for _, pod := range modeltest.List[*corev1.Pod](run.World) {
+	var todo []*corev1.Pod
+	modeltest.Each(run.World, func(pod *corev1.Pod) {
 		if !owned.Ready(pod) {
-			run.World.Change(pod, func(o plan.Object) {
-				p := o.(*corev1.Pod)
-				p.Status.Phase = corev1.PodRunning
-				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(run.Clock.Now())}}
-			})
+			todo = append(todo, pod)
 		}
+	})
+	for _, pod := range todo {
+		run.World.Change(pod, func(o plan.Object) {
+			p := o.(*corev1.Pod)
+			p.Status.Phase = corev1.PodRunning
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(run.Clock.Now())}}
+		})
 	}
 }
 
@@ -85,21 +91,29 @@ func deploymentOf(n int) modeltest.Scenery {
 		RevisionHistoryLimit: ptr.To(int32(n)), ProgressDeadlineSeconds: ptr.To[int32](600),
 		Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType},
 	}}
-	d.UID = "web"
-	s := modeltest.Scenery{Owner: d, Setup: setUpDeployment}
-	for i := range n {
+	return modeltest.Scenery{Owner: d, Setup: setUpDeployment, Others: repeat(n, func(owner plan.Object, i int) plan.Object {
 		template := webTemplate(corev1.RestartPolicyAlways)
 		template.Spec.Containers[0].Image = fmt.Sprint("old-", i)
-		s.Others = append(s.Others, &appsv1.ReplicaSet{
+		return &appsv1.ReplicaSet{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: "a", Name: fmt.Sprint("web-", i), Labels: webLabels,
 				Annotations:     map[string]string{"deployment.kubernetes.io/revision": fmt.Sprint(i + 1)},
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, deployment.Kind)},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, deployment.Kind)},
 			},
 			Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](0), Selector: webSelector(), Template: template},
-		})
+		}
+	})}
+}
+
+// repeat makes n objects.
+func repeat(n int, make func(owner plan.Object, i int) plan.Object) func(plan.Object) []plan.Object {
+	return func(owner plan.Object) []plan.Object {
+		var all []plan.Object
+		for i := range n {
+			all = append(all, make(owner, i))
+		}
+		return all
 	}
-	return s
 }
 
 // recreatedOf is a Deployment whose n pods are looked at too.
@@ -168,7 +182,7 @@ func statefulSetOf(n int) modeltest.Scenery {
 }
 
 func daemonSetOf(n int) modeltest.Scenery {
-	s := modeltest.Scenery{
+	return modeltest.Scenery{
 		Owner: &appsv1.DaemonSet{ObjectMeta: webMeta(), Spec: appsv1.DaemonSetSpec{
 			Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyAlways), RevisionHistoryLimit: ptr.To[int32](10),
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType},
@@ -187,11 +201,10 @@ func daemonSetOf(n int) modeltest.Scenery {
 			return r, nil
 		},
 		Tend: allReady,
+		Others: repeat(n, func(_ plan.Object, i int) plan.Object {
+			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i)}}
+		}),
 	}
-	for i := range n {
-		s.Others = append(s.Others, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i)}})
-	}
-	return s
 }
 
 func jobOf(n int) modeltest.Scenery {
@@ -222,14 +235,12 @@ func indexedJobOf(n int) modeltest.Scenery {
 
 // cronJobOf is a CronJob that keeps n Jobs which have ended.
 func cronJobOf(n int) modeltest.Scenery {
-	owner := &batchv1.CronJob{ObjectMeta: webMeta(), Spec: batchv1.CronJobSpec{
+	cron := &batchv1.CronJob{ObjectMeta: webMeta(), Spec: batchv1.CronJobSpec{
 		Schedule: "0 0 1 1 *", ConcurrencyPolicy: batchv1.AllowConcurrent, SuccessfulJobsHistoryLimit: ptr.To(int32(n)), FailedJobsHistoryLimit: ptr.To[int32](1),
 	}}
-	owner.UID = "web"
-	s := modeltest.Scenery{
-		Owner: owner,
+	return modeltest.Scenery{
+		Owner: cron,
 		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
-			owner.CreationTimestamp = metav1.NewTime(run.Clock.Now())
 			r, err := cronjob.NewReconciler(cronjob.Sources{
 				Clock: run.Clock, CronJobs: a.Watch(&batchv1.CronJob{}), Jobs: a.Watch(&batchv1.Job{}), Executor: executor(a),
 			})
@@ -240,18 +251,17 @@ func cronJobOf(n int) modeltest.Scenery {
 			a.OnEvent(&batchv1.Job{}, r.OnJob)
 			return r, nil
 		},
+		Others: repeat(n, func(owner plan.Object, i int) plan.Object {
+			at := metav1.NewTime(time.Unix(900_000+int64(i), 0))
+			return &batchv1.Job{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "a", Name: fmt.Sprint("web-", i), CreationTimestamp: at,
+					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, batchv1.SchemeGroupVersion.WithKind("CronJob"))},
+				},
+				Status: batchv1.JobStatus{StartTime: &at, CompletionTime: &at, Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}},
+			}
+		}),
 	}
-	for i := range n {
-		at := metav1.NewTime(time.Unix(900_000+int64(i), 0))
-		s.Others = append(s.Others, &batchv1.Job{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "a", Name: fmt.Sprint("web-", i), CreationTimestamp: at,
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, batchv1.SchemeGroupVersion.WithKind("CronJob"))},
-			},
-			Status: batchv1.JobStatus{StartTime: &at, CompletionTime: &at, Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}},
-		})
-	}
-	return s
 }
 
 // A look at an owner costs no more than in proportion to its children.
