@@ -36,14 +36,22 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*auth.Use
 	if user := auth.FromContext(r.Context()); user != nil {
 		return user, nil
 	}
-	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && len(r.TLS.VerifiedChains[0]) > 0 {
-		return auth.FromCertificate(r.TLS.VerifiedChains[0][0]), nil
+	var refused error
+	if certificates := auth.ClientCertificatesFrom(r.Context()); certificates != nil {
+		var user *auth.User
+		if user, refused = certificates.User(r.TLS); user != nil {
+			return user, nil
+		}
 	}
 	token, warning := auth.Bearer(r.Header)
 	if warning != "" {
 		addWarning(w, warning)
 	}
-	if token == "" {
+	switch {
+	case token == "" && refused != nil:
+		s.opts.Logger.V(1).Info("Unable to authenticate the request", "err", refused)
+		return nil, unauthorized()
+	case token == "":
 		return auth.Anonymous(), nil
 	}
 	verified, err := s.tokens.Verify(r.Context(), token, nil)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log"
@@ -77,8 +76,7 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
-	clients := x509.NewCertPool()
-	clients.AddCert(opts.Authority.Certificate)
+	clients := auth.NewClientCertificates(opts.Authority)
 	h := &HTTPS{
 		listener: listener,
 		done:     make(chan struct{}),
@@ -89,14 +87,15 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 			// They find a connection whose other end is gone without a word.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 			BaseContext: func(net.Listener) context.Context {
-				return withStall(context.Background(), cmp.Or(opts.Stall, defaultStall))
+				return withStall(auth.WithClientCertificates(context.Background(), clients), cmp.Or(opts.Stall, defaultStall))
 			},
 			ErrorLog: log.New(httpErrors{s.opts.Logger}, "", 0),
 			TLSConfig: &tls.Config{
 				MinVersion:   tls.VersionTLS12,
 				Certificates: []tls.Certificate{pair.TLS()},
-				ClientCAs:    clients,
-				ClientAuth:   tls.VerifyClientCertIfGiven,
+				ClientCAs:    clients.Pool(),
+				// Requests with a certificate that is refused are answered, with a Status.
+				ClientAuth: tls.RequestClientCert,
 			},
 		},
 	}

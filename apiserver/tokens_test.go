@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/clock"
 )
 
 // tokenFor asks for a token of the service account default/default.
@@ -200,4 +201,20 @@ func TestTokenDiscovery(t *testing.T) {
 		t.Fatalf("%v: %s", err, r.body)
 	}
 	verifyWith(t, keys.Keys[0], h.tokenFor(authenticationv1.TokenRequestSpec{}))
+}
+
+// TestForeignCertificate shows a certificate of another authority, alone and with a
+// token beside it.
+func TestForeignCertificate(t *testing.T) {
+	h := start(t)
+	cfg := overHTTPS().config(h)
+	if self := must(h.client(cfg).AuthenticationV1().SelfSubjectReviews().Create(h.ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{}))(t); !strings.HasPrefix(self.Status.UserInfo.Extra["authentication.kubernetes.io/credential-id"][0], "X509SHA256=") {
+		t.Errorf("its own: %v", self.Status.UserInfo)
+	}
+	pair := must(must(auth.NewAuthority("other", clock.Real().Now()))(t).Client("mallory", auth.GroupMasters))(t)
+	cfg.CertData, cfg.KeyData = pair.CertPEM(), must(pair.KeyPEM())(t)
+	_, err := h.client(cfg).CoreV1().Pods("default").List(h.ctx, metav1.ListOptions{})
+	wantStatus(t, err, 401, metav1.StatusReasonUnauthorized, "Unauthorized")
+	cfg.BearerToken = h.tokenFor(authenticationv1.TokenRequestSpec{})
+	must(h.client(cfg).CoreV1().Pods("default").List(h.ctx, metav1.ListOptions{}))(t)
 }

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -53,7 +54,10 @@ type Tokens struct {
 	// NewID makes the ID of a token.
 	NewID func(account *corev1.ServiceAccount) string
 
-	verified verified
+	// verified remembers what tokens say whose signature is good, by their hashes: to
+	// check one costs more than all the rest of a small request. What may change (the
+	// time, what a token is bound to) is checked each time.
+	verified recent[[sha256.Size]byte, *Claims]
 }
 
 // Audiences are those of the apiserver itself.
@@ -101,13 +105,14 @@ type Verified struct {
 // Verify checks a token, of which one of audiences must be meant; none are those of the
 // apiserver itself. The error says why it is refused, in upstream's words.
 func (t *Tokens) Verify(ctx context.Context, token string, audiences []string) (*Verified, error) {
-	claims := t.verified.get(token)
-	if claims == nil {
+	hash := sha256.Sum256([]byte(token))
+	claims, known := t.verified.get(hash)
+	if !known {
 		var err error
 		if claims, err = t.Key.parse(token); err != nil {
 			return nil, err
 		}
-		t.verified.put(token, claims)
+		t.verified.put(hash, claims)
 	}
 	meant := []string(claims.Audience)
 	if len(meant) == 0 { // those from secrets name none

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/x509"
 	"slices"
 )
 
@@ -31,14 +30,6 @@ func Anonymous() *User {
 // IsAnonymous reports whether the user showed no credentials.
 func (u *User) IsAnonymous() bool {
 	return u.Name == UserAnonymous || slices.Contains(u.Groups, GroupUnauthenticated)
-}
-
-// FromCertificate reads a user from a verified client certificate: the common name
-// is the user's, the organisations are the groups (Kubernetes documentation,
-// "Authenticating: X509 client certificates").
-func FromCertificate(cert *x509.Certificate) *User {
-	groups := append(slices.Clone(cert.Subject.Organization), GroupAuthenticated)
-	return &User{Name: cert.Subject.CommonName, Groups: groups}
 }
 
 type contextKey struct{}

@@ -1,0 +1,104 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// ClientCertificates says whose the certificates of connections are.
+type ClientCertificates struct {
+	roots *x509.CertPool
+	// machine is the time that certificates are checked by.
+	machine clock.Clock
+	// known are the users of connections' certificates, which are each parsed once.
+	known recent[*x509.Certificate, *User]
+}
+
+// NewClientCertificates returns one that trusts an authority.
+func NewClientCertificates(authority *Authority) *ClientCertificates {
+	roots := x509.NewCertPool()
+	roots.AddCert(authority.Certificate)
+	return &ClientCertificates{roots: roots, machine: clock.Real()}
+}
+
+// Pool are the authorities that are trusted.
+func (c *ClientCertificates) Pool() *x509.CertPool { return c.roots }
+
+// User returns whose the certificate of a connection is: nil if it shows none, or one
+// without a name. The error says why one is refused.
+func (c *ClientCertificates) User(state *tls.ConnectionState) (*User, error) {
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return nil, nil
+	}
+	certificate, now := state.PeerCertificates[0], c.machine.Now()
+	if user, ok := c.known.get(certificate); ok && now.Before(certificate.NotAfter) {
+		return user, nil
+	}
+	options := x509.VerifyOptions{Roots: c.roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	if len(state.PeerCertificates) > 1 {
+		options.Intermediates = x509.NewCertPool()
+		for _, intermediate := range state.PeerCertificates[1:] {
+			options.Intermediates.AddCert(intermediate)
+		}
+	}
+	if _, err := certificate.Verify(options); err != nil {
+		return nil, fmt.Errorf("verifying the client certificate of %q: %w", certificate.Subject.CommonName, err)
+	}
+	user, err := fromCertificate(certificate)
+	if err != nil {
+		return nil, err
+	}
+	c.known.put(certificate, user)
+	return user, nil
+}
+
+// uidType is the attribute of a subject that is the user's UID, as upstream has it.
+func uidType() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2} }
+
+// fromCertificate reads a user from a verified client certificate: the common name is
+// the user's, the organisations are the groups (Kubernetes documentation,
+// "Authenticating: X509 client certificates").
+func fromCertificate(certificate *x509.Certificate) (*User, error) {
+	if certificate.Subject.CommonName == "" {
+		return nil, nil
+	}
+	sum := sha256.Sum256(certificate.Raw)
+	u := &User{
+		Name: certificate.Subject.CommonName, Groups: append(slices.Clone(certificate.Subject.Organization), GroupAuthenticated),
+		Extra: map[string][]string{user.CredentialIDKey: {"X509SHA256=" + hex.EncodeToString(sum[:])}},
+	}
+	for _, name := range certificate.Subject.Names {
+		if !name.Type.Equal(uidType()) {
+			continue
+		}
+		uid, ok := name.Value.(string)
+		if !ok || uid == "" || u.UID != "" {
+			return nil, fmt.Errorf("the client certificate of %q has no single UID that is a string", u.Name)
+		}
+		u.UID = uid
+	}
+	return u, nil
+}
+
+type certificatesKey struct{}
+
+// WithClientCertificates returns a context whose connections' certificates are checked.
+func WithClientCertificates(ctx context.Context, c *ClientCertificates) context.Context {
+	return context.WithValue(ctx, certificatesKey{}, c)
+}
+
+// ClientCertificatesFrom returns what WithClientCertificates set, or nil.
+func ClientCertificatesFrom(ctx context.Context) *ClientCertificates {
+	c, _ := ctx.Value(certificatesKey{}).(*ClientCertificates)
+	return c
+}

@@ -1,0 +1,21 @@
+package auth
+
+import "testing"
+
+// TestRecent keeps what is used, and does not grow without end.
+func TestRecent(t *testing.T) {
+	var r recent[int, string]
+	r.put(-1, "used")
+	for i := range 10 * maxRecent {
+		r.put(i, "x")
+		if got, ok := r.get(-1); !ok || got != "used" {
+			t.Fatalf("forgotten after %d others", i)
+		}
+	}
+	if _, ok := r.get(0); ok {
+		t.Error("what nobody uses is remembered")
+	}
+	if n := len(r.young) + len(r.old); n > 2*maxRecent {
+		t.Errorf("%d are remembered", n)
+	}
+}
