@@ -1,0 +1,272 @@
+package apiserver_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// smallBuffer is how much a slow client's socket takes before its server has to wait.
+const smallBuffer = 64 << 10
+
+// dialSlow opens an HTTP/1.1 connection whose receive buffer is small.
+func dialSlow(t testing.TB, h *harness) *tls.Conn {
+	t.Helper()
+	cfg := overHTTP1().config(h)
+	config, err := rest.TLSConfigFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := (&net.Dialer{}).DialContext(h.ctx, "tcp", strings.TrimPrefix(cfg.Host, "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).SetReadBuffer(smallBuffer); err != nil {
+		t.Fatal(err)
+	}
+	config.ServerName = "127.0.0.1"
+	secured := tls.Client(conn, config)
+	t.Cleanup(func() { _ = conn.Close() })
+	return secured
+}
+
+func say(t testing.TB, conn io.Writer, text string) {
+	t.Helper()
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer reads an answer's headers and returns its code and body.
+func answer(t testing.TB, conn io.Reader) *http.Response {
+	t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("reading the answer: %v", err)
+	}
+	return resp
+}
+
+// A client that does not read a long list is cut off, and does not hold up others
+// meanwhile.
+func TestStalledListIsCutOff(t *testing.T) {
+	for name, stalled := range map[string]func(t *testing.T, h *harness) io.Reader{
+		"http1": func(t *testing.T, h *harness) io.Reader {
+			conn := dialSlow(t, h)
+			say(t, conn, "GET /api/v1/configmaps HTTP/1.1\r\nHost: x\r\n\r\n")
+			return answer(t, conn).Body
+		},
+		"compressed": func(t *testing.T, h *harness) io.Reader {
+			conn := dialSlow(t, h)
+			say(t, conn, "GET /api/v1/configmaps HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")
+			return answer(t, conn).Body
+		},
+		"https": func(t *testing.T, h *harness) io.Reader {
+			return h.open(h.ctx, overHTTPS().config(h), "GET", "/api/v1/configmaps", "", "Accept-Encoding", "identity").Body
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := start(t)
+			h.stall = 100 * time.Millisecond
+			floodWith(t, h, name == "compressed")
+			body := stalled(t, h)
+			if _, err := h.client(overHTTPS().config(h)).CoreV1().ConfigMaps("default").Get(h.ctx, "big0", metav1.GetOptions{}); err != nil {
+				t.Errorf("another client: %v", err)
+			}
+			h.idle() // the request is not being served any more
+			n, err := io.Copy(io.Discard, body)
+			if err == nil {
+				t.Errorf("the list has ended as if all of it, %d bytes, had been sent", n)
+			}
+		})
+	}
+}
+
+// floodWith writes 32 MB, which no compression makes smaller if it is to be random.
+func floodWith(t *testing.T, h *harness, random bool) {
+	t.Helper()
+	if !random {
+		flood(t, h)
+		return
+	}
+	maps := h.client().CoreV1().ConfigMaps("default")
+	chance := clock.NewRandom(1)
+	for i := range 64 {
+		var text strings.Builder
+		for text.Len() < 500_000 {
+			fmt.Fprintf(&text, "%x", chance.Uint64())
+		}
+		must(maps.Create(h.ctx, configMap(fmt.Sprintf("big%d", i), "k", text.String()), metav1.CreateOptions{}))(t)
+	}
+}
+
+const slowObject = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"slow"},"data":{"a":"b"}}`
+
+func post(length int) string {
+	return fmt.Sprintf("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", length)
+}
+
+// A client that begins to send and then stops gets an answer and is cut off; one that
+// sends slowly, but sends, is waited for.
+func TestSlowBody(t *testing.T) {
+	h := start(t)
+	h.stall = 300 * time.Millisecond
+	stopped := dialSlow(t, h)
+	say(t, stopped, post(len(slowObject))+slowObject[:20])
+	resp := answer(t, stopped)
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusGatewayTimeout {
+		t.Errorf("the answer to half a body is %d, %v: %s", resp.StatusCode, err, body)
+	}
+	if n, err := stopped.Read(make([]byte, 1)); err == nil {
+		t.Errorf("the connection is open, and sends %d bytes more", n)
+	}
+	if _, err := h.client().CoreV1().ConfigMaps("default").Get(h.ctx, "slow", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("half a body has made an object: %v", err)
+	}
+
+	slow := dialSlow(t, h)
+	say(t, slow, post(len(slowObject)))
+	for i := range len(slowObject) {
+		say(t, slow, slowObject[i:i+1])
+	}
+	if resp := answer(t, slow); resp.StatusCode != http.StatusCreated {
+		t.Errorf("the answer to a body that came byte by byte is %d", resp.StatusCode)
+	}
+	// The connection is as good as before.
+	say(t, slow, "GET /api/v1/namespaces/default/configmaps/slow HTTP/1.1\r\nHost: x\r\n\r\n")
+	if resp := answer(t, slow); resp.StatusCode != http.StatusOK {
+		t.Errorf("the next answer is %d", resp.StatusCode)
+	}
+	h.idle()
+}
+
+// A body that is cut short makes nothing, even if what came is a whole object.
+func TestTruncatedBody(t *testing.T) {
+	h := start(t)
+	for name, sent := range map[string]string{
+		"half":  post(len(slowObject)) + slowObject[:20],
+		"whole": post(len(slowObject)+10) + slowObject,
+		"chunk": strings.Replace(post(0), "Content-Length: 0", "Transfer-Encoding: chunked", 1) + fmt.Sprintf("%x\r\n%s\r\n", len(slowObject), slowObject),
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := dialSlow(t, h)
+			say(t, conn, sent)
+			if err := conn.CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err == nil && resp.StatusCode != http.StatusBadRequest {
+				t.Errorf("the answer is %d", resp.StatusCode)
+			}
+			h.idle()
+			if _, err := h.client().CoreV1().ConfigMaps("default").Get(h.ctx, "slow", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the object exists: %v", err)
+			}
+		})
+	}
+}
+
+// A client that closes its half of the connection does not want its watch any more.
+func TestHalfClosedWatch(t *testing.T) {
+	h := start(t)
+	conn := dialSlow(t, h)
+	say(t, conn, "GET /api/v1/configmaps?watch=true HTTP/1.1\r\nHost: x\r\n\r\n")
+	resp := answer(t, conn)
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("the answer is %d", resp.StatusCode)
+	}
+	if err := conn.NetConn().(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := io.Copy(io.Discard, resp.Body)
+	if errors.Is(err, os.ErrDeadlineExceeded) || h.ctx.Err() != nil {
+		t.Errorf("the watch goes on: %v", err)
+	}
+}
+
+// TestManySlowWatchers has 500 clients that do not read what they watch, on sockets
+// and in the process, while 1,000 objects are written. Writers and a watcher that
+// reads are served; the others are cut off, and what they hold is bounded.
+func TestManySlowWatchers(t *testing.T) {
+	const watchers, writes, valueSize = 500, 1000, 2000
+	for name, open := range map[string]func(ctx context.Context, t *testing.T, h *harness){
+		"sockets": func(_ context.Context, t *testing.T, h *harness) {
+			conn := dialSlow(t, h)
+			say(t, conn, "GET /api/v1/configmaps?watch=true HTTP/1.1\r\nHost: x\r\n\r\n")
+			if resp := answer(t, conn); resp.StatusCode != http.StatusOK {
+				t.Fatalf("the answer to a watch is %d", resp.StatusCode)
+			}
+		},
+		"memory": func(ctx context.Context, t *testing.T, h *harness) {
+			h.open(ctx, inMemory().config(h), "GET", "/api/v1/configmaps?watch=true", "") //nolint:bodyclose // never read; ctx ends it
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := start(t)
+			h.stall = 100 * time.Millisecond
+			ctx, cancel := context.WithCancel(h.ctx)
+			defer cancel()
+			h.https()
+			var opening sync.WaitGroup
+			limit := make(chan struct{}, 16)
+			for range watchers {
+				limit <- struct{}{}
+				opening.Go(func() {
+					defer func() { <-limit }()
+					open(ctx, t, h)
+				})
+			}
+			opening.Wait()
+			before := heap()
+			good := must(h.client(overHTTPS().config(h)).CoreV1().ConfigMaps("default").Watch(h.ctx, metav1.ListOptions{}))(t)
+			defer good.Stop()
+			elapsed := clock.Stopwatch()
+			go func() {
+				maps := h.client().CoreV1().ConfigMaps("default")
+				value := strings.Repeat("x", valueSize)
+				for i := range writes {
+					if _, err := maps.Create(h.ctx, configMap(fmt.Sprintf("c%d", i), "k", value), metav1.CreateOptions{}); err != nil {
+						t.Errorf("writing: %v", err)
+						return
+					}
+				}
+				t.Logf("%d writes with %d slow watchers took %v", writes, watchers, elapsed())
+			}()
+			for range writes {
+				h.next(t, good)
+			}
+			held := heap() - before
+			t.Logf("the slow watchers hold %d MB", held>>20)
+			// Each may have what one pipe holds, or what waits for a socket.
+			if most := int64(watchers) * 2 << 20; held > most {
+				t.Errorf("%d MB are held", held>>20)
+			}
+		})
+	}
+}
+
+// heap is how much memory is in use.
+func heap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapInuse) //nolint:gosec // no machine has as much
+}
