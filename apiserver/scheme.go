@@ -6,6 +6,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"minikcm.dev/minikcm/apiserver/apiservices"
 )
 
 // newScheme knows the built-in kinds: those of k8s.io/api and the definitions of
@@ -17,6 +19,9 @@ func newScheme() (*runtime.Scheme, error) {
 	}
 	if err := apiextensionsv1.AddToScheme(s); err != nil {
 		return nil, fmt.Errorf("registering the types of apiextensions.k8s.io: %w", err)
+	}
+	if err := apiservices.AddToScheme(s); err != nil {
+		return nil, fmt.Errorf("registering the types of apiregistration.k8s.io: %w", err)
 	}
 	return s, nil
 }

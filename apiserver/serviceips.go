@@ -28,6 +28,9 @@ func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
 		s.services = s.newServiceIPs()
 		return s.reserveService
 	}
+	if flows(row) {
+		return s.reserveFlow
+	}
 	return nil
 }
 

@@ -39,6 +39,7 @@ func (s *Server) publish(kinds []*customKind) {
 		next.docs = openapi.New(next.table, s.opts.KubeVersion)
 	}
 	s.surface.Store(next)
+	s.registrar.Load().wake()
 }
 
 // served is a row that was found, and what its objects are kept in.

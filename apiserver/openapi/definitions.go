@@ -3,9 +3,11 @@ package openapi
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	apiextensionsopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	aggregatoropenapi "k8s.io/kube-aggregator/pkg/generated/openapi"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
@@ -20,10 +22,15 @@ type definitions struct {
 	v2 bool
 }
 
-// newDefinitions starts with the models of apimachinery, for which a library has
-// the generated schemas. References to a model are made by ref.
+// newDefinitions starts with the models of apimachinery, apiextensions and
+// apiregistration, for which libraries have the generated schemas. References to a model are made by ref.
 func newDefinitions(ref common.ReferenceCallback) *definitions {
 	d := &definitions{ref: ref, markers: builtinMarkers(), byName: apiextensionsopenapi.GetOpenAPIDefinitions(ref)}
+	for name, definition := range aggregatoropenapi.GetOpenAPIDefinitions(ref) {
+		if strings.HasPrefix(name, "io.k8s.kube-aggregator.") {
+			d.byName[name] = definition
+		}
+	}
 	d.byName[intstr.IntOrString{}.OpenAPIModelName()] = intOrString()
 	return d
 }

@@ -1,0 +1,108 @@
+package apiservices
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+)
+
+// ManagedLabel marks the APIServices that a server makes for what it serves itself:
+// onStart those of built-in versions, always those that follow the
+// CustomResourceDefinitions.
+const (
+	ManagedLabel = "kube-aggregator.kubernetes.io/automanaged"
+	onStart      = "onstart"
+	always       = "true"
+)
+
+// Priorities of versions that upstream's server has none for: as a metrics server's.
+const (
+	otherGroupPriority   = 100
+	otherVersionPriority = 100
+	// Those of CustomResourceDefinitions.
+	customGroupPriority   = 1000
+	customVersionPriority = 100
+)
+
+// Local returns the APIService of a version that the server serves itself. custom says
+// that the version comes from a CustomResourceDefinition.
+func Local(gv schema.GroupVersion, custom bool) *apiregistrationv1.APIService {
+	s := &apiregistrationv1.APIService{
+		ObjectMeta: metav1.ObjectMeta{Name: gv.Version + "." + gv.Group, Labels: map[string]string{ManagedLabel: onStart}},
+		Spec:       apiregistrationv1.APIServiceSpec{Group: gv.Group, Version: gv.Version},
+	}
+	if custom {
+		s.Labels[ManagedLabel] = always
+		s.Spec.GroupPriorityMinimum, s.Spec.VersionPriority = customGroupPriority, customVersionPriority
+	} else {
+		s.Spec.GroupPriorityMinimum, s.Spec.VersionPriority = priority(gv)
+	}
+	return s
+}
+
+// Managed reports whether a server made the APIService, and keeps or removes it.
+func Managed(s *apiregistrationv1.APIService) bool {
+	label := s.Labels[ManagedLabel]
+	return s.Spec.Service == nil && (label == onStart || label == always)
+}
+
+// setAvailable sets the condition that a new APIService begins with: a local one is
+// available, any other is not, as this server asks no others.
+func setAvailable(s *apiregistrationv1.APIService, now metav1.Time) {
+	condition := apiregistrationv1.APIServiceCondition{
+		Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionTrue, LastTransitionTime: now,
+		Reason: "Local", Message: "Local APIServices are always available",
+	}
+	if s.Spec.Service != nil {
+		condition.Status, condition.Reason = apiregistrationv1.ConditionFalse, "AggregationNotSupported"
+		condition.Message = "this apiserver passes no requests on to the servers of other APIs"
+	}
+	s.Status.Conditions = []apiregistrationv1.APIServiceCondition{condition}
+}
+
+// priority is upstream's of a built-in version.
+func priority(gv schema.GroupVersion) (group, version int32) {
+	if group = groupPriorities()[gv.Group]; group == 0 {
+		return otherGroupPriority, otherVersionPriority
+	}
+	switch {
+	case gv.Group == "":
+		return group, 1
+	case gv.Group == "autoscaling" && gv.Version == "v2":
+		return group, 30
+	case (gv.Group == "flowcontrol.apiserver.k8s.io" || gv.Group == "resource.k8s.io") && gv.Version == "v1":
+		return group, 21
+	case strings.Contains(gv.Version, "alpha"):
+		return group, 1
+	case strings.Contains(gv.Version, "beta"):
+		return group, 9
+	}
+	return group, 15
+}
+
+func groupPriorities() map[string]int32 {
+	return map[string]int32{
+		"":                             18000,
+		"apps":                         17800,
+		"events.k8s.io":                17750,
+		"authentication.k8s.io":        17700,
+		"authorization.k8s.io":         17600,
+		"autoscaling":                  17500,
+		"batch":                        17400,
+		"certificates.k8s.io":          17300,
+		"networking.k8s.io":            17200,
+		"policy":                       17100,
+		"rbac.authorization.k8s.io":    17000,
+		"storage.k8s.io":               16800,
+		"apiextensions.k8s.io":         16700,
+		"admissionregistration.k8s.io": 16700,
+		"scheduling.k8s.io":            16600,
+		"coordination.k8s.io":          16500,
+		"node.k8s.io":                  16300,
+		"discovery.k8s.io":             16200,
+		"resource.k8s.io":              16200,
+		"flowcontrol.apiserver.k8s.io": 16100,
+	}
+}

@@ -1,0 +1,135 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	"minikcm.dev/minikcm/apiserver/apiservices"
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/store"
+)
+
+// registrar writes, beside everything else, the objects that a server has about itself
+// and that nobody waits for: an APIService for each version that it serves, which
+// follow the CustomResourceDefinitions, and the FlowSchemas and priority levels that
+// every cluster has.
+type registrar struct {
+	server  *Server
+	ctx     context.Context //nolint:containedctx // of the goroutine, ended by stop
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	// wanted holds at most one request to look again.
+	wanted chan struct{}
+}
+
+// startRegistrar begins to write.
+func (s *Server) startRegistrar() {
+	r := &registrar{server: s, wanted: make(chan struct{}, 1)}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	s.registrar.Store(r)
+	r.wake()
+	r.running.Go(r.run)
+}
+
+// wake makes the registrar look at what is served. A nil one has not begun: it will
+// look anyway.
+func (r *registrar) wake() {
+	if r == nil {
+		return
+	}
+	// Counted before it can be seen, so that the count never passes through zero.
+	r.server.opts.Ledger.Begin(clock.Key, 1)
+	select {
+	case r.wanted <- struct{}{}:
+	default:
+		r.server.opts.Ledger.End(clock.Key, 1)
+	}
+}
+
+func (r *registrar) run() {
+	first := true
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.wanted:
+		}
+		err := errors.Join(r.server.registerServed(r.ctx), r.server.bootstrapFlows(r.ctx, first))
+		if !first {
+			err = errors.Join(err, r.server.settleDangling(r.ctx))
+		}
+		first = false
+		if err != nil && r.ctx.Err() == nil {
+			r.server.opts.Logger.Error(err, "Writing the objects that every cluster has")
+		}
+		r.server.opts.Ledger.End(clock.Key, 1)
+	}
+}
+
+// stop returns when nothing is being written any more.
+func (r *registrar) stop() {
+	if r == nil {
+		return
+	}
+	r.cancel()
+	r.running.Wait()
+	select {
+	case <-r.wanted:
+		r.server.opts.Ledger.End(clock.Key, 1)
+	default:
+	}
+}
+
+// registerServed makes the local APIServices be those of the versions that are served
+// now.
+func (s *Server) registerServed(ctx context.Context) error {
+	objects := s.stored[apiservices.Resource()]
+	page, err := s.opts.Store.List(ctx, objects.Prefix(""), store.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing the APIServices: %w", err)
+	}
+	served := s.servedVersions()
+	for _, kv := range page.KeyValues {
+		stored := &apiregistrationv1.APIService{}
+		if err := apiservices.Decode(kv.Value, stored); err != nil {
+			return fmt.Errorf("reading %s: %w", kv.Key, err)
+		}
+		gv := schema.GroupVersion{Group: stored.Spec.Group, Version: stored.Spec.Version}
+		if _, still := served[gv]; still {
+			delete(served, gv) // there is one, whoever made it
+			continue
+		}
+		if !apiservices.Managed(stored) {
+			continue
+		}
+		var conflict *store.ConflictError
+		if _, err := objects.Remove(ctx, kv.Key, kv.ModRevision); err != nil && !errors.As(err, &conflict) {
+			return fmt.Errorf("removing the APIService %s: %w", stored.Name, storage.Translate(err, apiservices.Resource().GroupResource(), stored.Name))
+		}
+	}
+	for gv, custom := range served {
+		if err := s.ensure(ctx, apiservices.Local(gv, custom)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating the APIService of %s: %w", gv, err)
+		}
+	}
+	return nil
+}
+
+// servedVersions are the versions that are served, and whether each is of custom kinds.
+func (s *Server) servedVersions() map[schema.GroupVersion]bool {
+	now := s.current()
+	served := map[schema.GroupVersion]bool{}
+	for _, row := range now.table.All() {
+		gv := row.GroupVersion()
+		custom, known := served[gv]
+		served[gv] = now.custom[row] != nil && (custom || !known)
+	}
+	return served
+}
