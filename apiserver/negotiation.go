@@ -27,7 +27,7 @@ func (rq *request) negotiate() error {
 		}
 	}
 	target, ok := codec.NegotiateFor(accept, codec.AllowTransforms, rq.hasForm)
-	if !ok {
+	if !ok && (rq.sub == nil || !rq.sub.Proxied) { // what is handed on says itself what it is
 		return notAcceptable()
 	}
 	rq.target = target

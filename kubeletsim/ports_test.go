@@ -49,6 +49,34 @@ func get(t *testing.T, port uint16, path string) (string, error) {
 	return fmt.Sprintf("%d %s", response.StatusCode, body), err
 }
 
+// portError is what the error stream of a port tells.
+func portError(t *testing.T, dialer httpstream.Dialer, port string) string {
+	t.Helper()
+	conn, _, err := dialer.Dial("portforward.k8s.io")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // the test is over
+	header := http.Header{}
+	header.Set(corev1.PortHeader, port)
+	header.Set(corev1.PortForwardRequestIDHeader, "0")
+	header.Set(corev1.StreamType, corev1.StreamTypeError)
+	told, err := conn.CreateStream(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = told.Close() // nothing is written to it
+	header.Set(corev1.StreamType, corev1.StreamTypeData)
+	if _, err := conn.CreateStream(header); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func TestPortForward(t *testing.T) {
 	t.Parallel()
 	c := newStreamCluster(t)
@@ -69,8 +97,7 @@ func TestPortForward(t *testing.T) {
 				t.Fatal(err)
 			}
 			stop, ready, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-			told := &screen{changed: make(chan struct{}, 1)}
-			forwarder, err := portforward.New(dialer, []string{":8080", ":9090"}, stop, ready, io.Discard, told)
+			forwarder, err := portforward.New(dialer, []string{":8080", ":9090"}, stop, ready, io.Discard, io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,9 +119,11 @@ func TestPortForward(t *testing.T) {
 			if got, err := get(t, ports[1].Local, "/"); err == nil {
 				t.Errorf("a port that nothing listens on answers %q", got)
 			}
-			told.waitFor(t, "dial tcp4 127.0.0.1:9090: connect: connection refused")
 			close(stop)
 			<-done
+			if got, want := portError(t, dialer, "9090"), "IPv4: dial tcp4 127.0.0.1:9090: connect: connection refused"; !strings.Contains(got, want) {
+				t.Errorf("of a closed port, got %q, want %q", got, want)
+			}
 		})
 	}
 }
@@ -152,7 +181,7 @@ func TestProxy(t *testing.T) {
 		{"pods", "web", "/healthz", "not yet"},
 		{"pods", "mute", "/", refused},
 		{"pods", "nope", "/", `pods "nope" not found`},
-		{"services", "web", "/api/", "made"},
+		{"services", "web", "/api/x", "made"},
 		{"services", "web:80", "/", "hello"},
 		{"services", "web:81", "/", `no service port 81 found for service "web"`},
 		{"services", "mute", "/", refused},
@@ -168,7 +197,7 @@ func TestProxy(t *testing.T) {
 		if tt.resource != "nodes" {
 			request = request.Namespace("default")
 		}
-		if got := ask(t, request); !strings.Contains(got, tt.want) {
+		if got := strings.ReplaceAll(ask(t, request), `\"`, `"`); !strings.Contains(got, tt.want) {
 			t.Errorf("%s %s %s: got %q, want %q", tt.resource, tt.name, tt.path, got, tt.want)
 		}
 	}
