@@ -2,9 +2,11 @@ package auth
 
 import (
 	"crypto/ecdsa"
+	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math/big"
 )
 
 // Where the documents are by which others can check tokens (Kubernetes documentation,
@@ -13,9 +15,6 @@ const (
 	ConfigurationPath = "/.well-known/openid-configuration"
 	KeySetPath        = "/openid/v1/jwks"
 )
-
-// signingAlgorithm is that of every token.
-const signingAlgorithm = "ES256"
 
 // Configuration is the OpenID provider configuration, whose keys are to be had from
 // host.
@@ -26,35 +25,41 @@ func (k *TokenKey) Configuration(host string) ([]byte, error) {
 		ResponseTypes []string `json:"response_types_supported"`
 		SubjectTypes  []string `json:"subject_types_supported"`
 		Algorithms    []string `json:"id_token_signing_alg_values_supported"`
-	}{DefaultIssuer, "https://" + host + KeySetPath, []string{"id_token"}, []string{"public"}, []string{signingAlgorithm}})
+	}{DefaultIssuer, "https://" + host + KeySetPath, []string{"id_token"}, []string{"public"}, []string{k.method.Alg()}})
 }
 
-// jsonWebKey is a public key on a curve (RFC 7517, RFC 7518 6.2.1).
+// jsonWebKey is a public key (RFC 7517; RFC 7518, 6.2 and 6.3).
 type jsonWebKey struct {
 	Use       string `json:"use"`
 	Type      string `json:"kty"`
 	ID        string `json:"kid"`
-	Curve     string `json:"crv"`
 	Algorithm string `json:"alg"`
-	X         string `json:"x"`
-	Y         string `json:"y"`
+	Curve     string `json:"crv,omitempty"`
+	X         string `json:"x,omitempty"`
+	Y         string `json:"y,omitempty"`
+	Modulus   string `json:"n,omitempty"`
+	Exponent  string `json:"e,omitempty"`
 }
 
 // KeySet is the JSON Web Key Set of the public key.
 func (k *TokenKey) KeySet() ([]byte, error) {
-	public, ok := k.key.Public().(*ecdsa.PublicKey)
-	if !ok {
-		return nil, fmt.Errorf("the public key is a %T", k.key.Public())
+	encode := base64.RawURLEncoding.EncodeToString
+	key := jsonWebKey{Use: "sig", ID: k.id, Algorithm: k.method.Alg()}
+	switch public := k.key.Public().(type) {
+	case *ecdsa.PublicKey:
+		point, err := public.Bytes() // 4, X, Y
+		if err != nil {
+			return nil, fmt.Errorf("encoding the public key of service account tokens: %w", err)
+		}
+		half := (len(point) - 1) / 2
+		key.Type, key.Curve = "EC", public.Curve.Params().Name
+		key.X, key.Y = encode(point[1:1+half]), encode(point[1+half:])
+	case *rsa.PublicKey:
+		key.Type, key.Modulus, key.Exponent = "RSA", encode(public.N.Bytes()), encode(big.NewInt(int64(public.E)).Bytes())
+	default:
+		return nil, fmt.Errorf("the public key of service account tokens is a %T", public)
 	}
-	point, err := public.Bytes() // 4, X, Y
-	if err != nil {
-		return nil, fmt.Errorf("encoding the public key of service account tokens: %w", err)
-	}
-	half := (len(point) - 1) / 2
 	return json.Marshal(struct {
 		Keys []jsonWebKey `json:"keys"`
-	}{[]jsonWebKey{{
-		Use: "sig", Type: "EC", ID: k.id, Curve: "P-256", Algorithm: signingAlgorithm,
-		X: base64.RawURLEncoding.EncodeToString(point[1 : 1+half]), Y: base64.RawURLEncoding.EncodeToString(point[1+half:]),
-	}}})
+	}{[]jsonWebKey{key}})
 }

@@ -1,20 +1,25 @@
 package auth
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"fmt"
+
+	"github.com/golang-jwt/jwt/v5"
+	"k8s.io/client-go/util/keyutil"
 )
 
 // TokenKey signs the tokens of service accounts, and checks them.
 type TokenKey struct {
-	key *ecdsa.PrivateKey
+	key    crypto.Signer
+	method jwt.SigningMethod
 	// id names the key in tokens and in the key set: the hash of the public key in
 	// DER, as upstream makes it.
 	id string
@@ -29,36 +34,55 @@ func NewTokenKey() (*TokenKey, error) {
 	return newTokenKey(key)
 }
 
-func newTokenKey(key *ecdsa.PrivateKey) (*TokenKey, error) {
-	if key.Curve != elliptic.P256() {
-		return nil, fmt.Errorf("the key of service account tokens is on the curve %s, not P-256", key.Curve.Params().Name)
+func newTokenKey(key crypto.Signer) (*TokenKey, error) {
+	method, err := methodOf(key)
+	if err != nil {
+		return nil, err
 	}
 	der, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
 		return nil, fmt.Errorf("encoding the public key of service account tokens: %w", err)
 	}
 	sum := sha256.Sum256(der)
-	return &TokenKey{key: key, id: base64.RawURLEncoding.EncodeToString(sum[:])}, nil
+	return &TokenKey{key: key, method: method, id: base64.RawURLEncoding.EncodeToString(sum[:])}, nil
 }
 
-// LoadTokenKey reads a key that PEM wrote earlier.
-func LoadTokenKey(data []byte) (*TokenKey, error) {
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return nil, errors.New("reading the key of service account tokens: there is no PEM block")
+// methodOf is how a key signs: upstream knows these.
+func methodOf(key crypto.Signer) (jwt.SigningMethod, error) {
+	switch key := key.(type) {
+	case *rsa.PrivateKey:
+		return jwt.SigningMethodRS256, nil
+	case *ecdsa.PrivateKey:
+		switch key.Curve {
+		case elliptic.P256():
+			return jwt.SigningMethodES256, nil
+		case elliptic.P384():
+			return jwt.SigningMethodES384, nil
+		case elliptic.P521():
+			return jwt.SigningMethodES512, nil
+		}
 	}
-	key, err := x509.ParseECPrivateKey(block.Bytes)
+	return nil, fmt.Errorf("the key of service account tokens is a %T: it must be of RSA, or of ECDSA on P-256, P-384 or P-521", key)
+}
+
+// LoadTokenKey reads a private key in PEM, such as PEM wrote earlier, or kubeadm.
+func LoadTokenKey(data []byte) (*TokenKey, error) {
+	read, err := keyutil.ParsePrivateKeyPEM(data)
 	if err != nil {
 		return nil, fmt.Errorf("reading the key of service account tokens: %w", err)
+	}
+	key, ok := read.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("reading the key of service account tokens: a %T cannot sign", read)
 	}
 	return newTokenKey(key)
 }
 
 // PEM is the private key in PEM.
 func (k *TokenKey) PEM() ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(k.key)
+	der, err := x509.MarshalPKCS8PrivateKey(k.key)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the key of service account tokens: %w", err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }

@@ -82,7 +82,7 @@ func (k *TokenKey) IssueLegacy(account *corev1.ServiceAccount, secret string) (s
 func (t *Tokens) sign(claims *Claims) (string, error) { return t.Key.sign(claims) }
 
 func (k *TokenKey) sign(claims *Claims) (string, error) {
-	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
+	token := jwt.NewWithClaims(k.method, claims)
 	token.Header = map[string]any{"alg": token.Method.Alg(), "kid": k.id}
 	signed, err := token.SignedString(k.key)
 	if err != nil {
@@ -142,7 +142,7 @@ func (k *TokenKey) parse(token string) (*Claims, error) {
 		return nil, ErrNotAToken
 	}
 	claims := &Claims{}
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodES256.Alg()}), jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{k.method.Alg()}), jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
 	_, err := parser.ParseWithClaims(token, claims, func(parsed *jwt.Token) (any, error) {
 		if claims.Issuer != DefaultIssuer && claims.Issuer != LegacyIssuer {
 			return nil, ErrNotAToken

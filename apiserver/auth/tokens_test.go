@@ -2,6 +2,11 @@ package auth
 
 import (
 	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -286,6 +291,45 @@ func TestTokenKey(t *testing.T) {
 		if _, err := LoadTokenKey([]byte(bad)); err == nil {
 			t.Errorf("%q was taken for a key", bad)
 		}
+	}
+}
+
+// TestKindsOfKeys signs with each kind of key that there is, and publishes it.
+func TestKindsOfKeys(t *testing.T) {
+	w := newWorld()
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, curve := range map[string]elliptic.Curve{"RS256": nil, "ES256": elliptic.P256(), "ES384": elliptic.P384(), "ES512": elliptic.P521(), "": elliptic.P224()} {
+		t.Run(want, func(t *testing.T) {
+			var key crypto.Signer = rsaKey
+			if curve != nil {
+				if key, err = ecdsa.GenerateKey(curve, rand.Reader); err != nil {
+					t.Fatal(err)
+				}
+			}
+			made, err := newTokenKey(key)
+			if want == "" {
+				if err == nil {
+					t.Error("P-224 was accepted")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens, _ := newTokens(t, w)
+			tokens.Key = made
+			token := issue(t, tokens, &Binding{Account: w.account})
+			if _, err := tokens.Verify(t.Context(), token, nil); err != nil {
+				t.Error(err)
+			}
+			set, err := made.KeySet()
+			if err != nil || !strings.Contains(string(set), `"alg":"`+want+`"`) || strings.Contains(string(set), `"n":`) != (curve == nil) {
+				t.Errorf("published as %s, %v", set, err)
+			}
+		})
 	}
 }
 

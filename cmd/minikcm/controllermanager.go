@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -14,11 +15,13 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/apiserver/auth"
 	managerprocess "minikcm.dev/minikcm/controllers/manager/process"
 )
 
 func newControllerManager() *cobra.Command {
 	opts := managerprocess.NewOptions()
+	opts.Tokens = signTokens
 	cmd := &cobra.Command{
 		Use:   "controller-manager",
 		Short: "Run the controllers against a cluster that is there already",
@@ -45,6 +48,15 @@ kube-controller-manager, as far as they have an effect here.`,
 	}
 	showSections(cmd, sets)
 	return cmd
+}
+
+// signTokens signs as the cluster's own controller does.
+func signTokens(pem []byte) (func(account *corev1.ServiceAccount, secret string) (string, error), error) {
+	key, err := auth.LoadTokenKey(pem)
+	if err != nil {
+		return nil, err
+	}
+	return key.IssueLegacy, nil
 }
 
 // showSections lets a command's help show its flags in their named sets.

@@ -66,6 +66,13 @@ func podGCOptions(s *Settings) podgc.Options {
 	return podgc.Options{TerminatedPodThreshold: int(noneIfZero(s.PodGCController.TerminatedPodGCThreshold))}
 }
 
+// tokenFlags name files, which the process reads.
+func tokenFlags(fs *pflag.FlagSet, s *Settings) {
+	c := &s.SAController
+	fs.StringVar(&c.ServiceAccountKeyFile, "service-account-private-key-file", c.ServiceAccountKeyFile, "file of the private key, in PEM, that signs the tokens of service accounts")
+	fs.StringVar(&c.RootCAFile, "root-ca-file", c.RootCAFile, "file of the certificates that go with the tokens, and that namespaces get (default the kubeconfig's)")
+}
+
 func noneIfZero[N int32 | float32 | float64 | time.Duration](n N) N {
 	if n == 0 {
 		return -1

@@ -66,7 +66,7 @@ func clusterControllers() []Descriptor {
 			Concurrency: Concurrency{Flag: "concurrent-serviceaccount-token-syncs", What: "secrets of service accounts", Default: 5, In: func(s *Settings) *int32 {
 				return &s.SAController.ConcurrentSATokenSyncs
 			}},
-			New: constructor(serviceaccounttoken.New),
+			Flags: tokenFlags, New: constructor(serviceaccounttoken.New),
 		},
 		{
 			Name: rootca.Name, Aliases: []string{"root-ca-cert-publisher"}, Account: "root-ca-cert-publisher",

@@ -52,6 +52,9 @@ func (o *Options) newEnv(cluster *rest.Config) (*env.Env, error) {
 		Clock: clock.Real(), Random: clock.NewRandom(clock.NewSeed()), Config: cluster, RootCA: cluster.CAData,
 		Informers: factory, Logger: klog.Background(), Recorder: recorder,
 	}
+	if err := o.readKeys(e); err != nil {
+		return nil, err
+	}
 	if o.OwnAccounts {
 		client, err := clientFor(cluster, "service-account-credentials")
 		if err != nil {

@@ -35,6 +35,8 @@ type Options struct {
 	Settings    *manager.Settings
 	Logs        *logsapi.LoggingConfiguration
 	Metrics     *metrics.Options
+	// Tokens signs what the serviceaccount-token-controller fills secrets with.
+	Tokens TokenSigner
 
 	sets cliflag.NamedFlagSets
 }
