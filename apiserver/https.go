@@ -105,9 +105,25 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 		defer close(h.done)
 		// It returns when the server is shut down, and never for another reason
 		// that a caller could mend.
-		_ = h.server.ServeTLS(listener, "", "")
+		_ = h.server.ServeTLS(boundedListener{listener}, "", "")
 	}()
 	return h, nil
+}
+
+// sendBuffer is what the system keeps for a client that does not read: enough for a
+// fast one, where the system's own choice can grow to megabytes for each.
+const sendBuffer = 128 << 10
+
+// boundedListener bounds the send buffers of the connections that it accepts.
+type boundedListener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l boundedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, isTCP := conn.(*net.TCPConn); isTCP && err == nil {
+		_ = tcp.SetWriteBuffer(sendBuffer) // without it, the connection works as well
+	}
+	return conn, err
 }
 
 // Address is the IP address and port that is listened on.

@@ -12,7 +12,7 @@ import (
 
 // pipeLimit is how many unread bytes a pipe holds before its writer waits. A
 // watcher whose client does not read is dropped by the watch cache in the end.
-const pipeLimit = 1 << 20
+const pipeLimit = 256 << 10
 
 // pipe carries a streamed answer to an in-process client. From the first unread
 // byte until the client has come back for more, an event is in flight: a client

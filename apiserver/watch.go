@@ -113,6 +113,10 @@ func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context
 	return ctx, func() { stop(); cancel() }
 }
 
+// streamChunk is how much of a watch is written at a time. Until a client has read it,
+// its watch holds this copy, and of all that follows no more than references.
+const streamChunk = 64 << 10
+
 // stream writes batches of events until the watch ends. A watch that is dropped for
 // a reason of the server's ends with an ERROR event.
 func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, encoder *eventEncoder, out frameWriter) {
@@ -123,15 +127,21 @@ func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, enco
 			rq.endStream(err, encoder, out)
 			return
 		}
-		buf = buf[:0]
 		for i := range events {
 			if buf, err = encoder.append(buf, &events[i]); err != nil {
 				rq.endStream(err, encoder, out)
 				return
 			}
-		}
-		if _, err := out.Write(buf); err != nil {
-			return
+			if len(buf) < streamChunk && i < len(events)-1 {
+				continue
+			}
+			if _, err := out.Write(buf); err != nil {
+				return
+			}
+			buf = buf[:0]
+			if cap(buf) > 2*streamChunk {
+				buf = nil
+			}
 		}
 		if n := len(events); n > 0 && events[n-1].InitialEventsEnd {
 			out.settle()
