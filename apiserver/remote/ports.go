@@ -36,7 +36,7 @@ type PortOptions struct {
 // client has closed it, or the request's context has ended. An error means that nothing
 // was answered yet.
 func ServePorts(w http.ResponseWriter, r *http.Request, o PortOptions) error {
-	p := &ports{PortOptions: o, pairs: map[string]*pair{}, streams: make(chan httpstream.Stream), done: make(chan struct{})}
+	p := &ports{PortOptions: o, pairs: map[string]*pair{}, streams: make(chan arrived), done: make(chan struct{})}
 	var conn httpstream.Connection
 	var err error
 	switch {
@@ -79,17 +79,17 @@ func (p *ports) tunnel(w http.ResponseWriter, r *http.Request) (httpstream.Conne
 // ports is one client's connection.
 type ports struct {
 	PortOptions
-	streams chan httpstream.Stream
+	streams chan arrived
 	done    chan struct{}
 	pairs   map[string]*pair
 	serving sync.WaitGroup
 }
 
 // pair is the two streams that make a connection to a port.
-type pair struct{ data, errors httpstream.Stream }
+type pair struct{ data, errors *arrived }
 
 // received checks a stream that the client opens.
-func (p *ports) received(stream httpstream.Stream, _ <-chan struct{}) error {
+func (p *ports) received(stream httpstream.Stream, replied <-chan struct{}) error {
 	if _, err := portOf(stream); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (p *ports) received(stream httpstream.Stream, _ <-chan struct{}) error {
 		return fmt.Errorf("invalid stream type %q", kind)
 	}
 	select {
-	case p.streams <- stream:
+	case p.streams <- arrived{stream, replied}:
 		return nil
 	case <-p.done:
 		return errors.New("the connection is closed")
@@ -141,7 +141,7 @@ func (p *ports) serve(ctx context.Context, conn httpstream.Connection) {
 			return
 		case <-expired.C():
 			for id, half := range p.pairs {
-				conn.RemoveStreams(half.data, half.errors)
+				half.remove(conn)
 				delete(p.pairs, id)
 			}
 		case stream := <-p.streams:
@@ -153,15 +153,15 @@ func (p *ports) serve(ctx context.Context, conn httpstream.Connection) {
 				expired.Reset(creationTime)
 			}
 			if stream.Headers().Get(corev1.StreamType) == corev1.StreamTypeData {
-				joined.data = stream
+				joined.data = &stream
 			} else {
-				joined.errors = stream
+				joined.errors = &stream
 			}
 			if joined.data != nil && joined.errors != nil {
 				delete(p.pairs, id)
 				p.serving.Go(func() {
 					p.forward(ctx, joined)
-					conn.RemoveStreams(joined.data, joined.errors)
+					joined.remove(conn)
 				})
 			}
 		}
@@ -181,9 +181,21 @@ func requestID(stream httpstream.Stream) string {
 	return strconv.Itoa(id)
 }
 
+// remove lets the connection forget the streams.
+func (p *pair) remove(conn httpstream.Connection) {
+	for _, half := range []*arrived{p.data, p.errors} {
+		if half != nil {
+			conn.RemoveStreams(half.Stream)
+		}
+	}
+}
+
 func (p *ports) forward(ctx context.Context, joined *pair) {
 	defer joined.data.Close()   //nolint:errcheck // the client may have gone
 	defer joined.errors.Close() //nolint:errcheck // as above
+	// What is sent before the client knows of the streams, it takes for a mistake.
+	<-joined.data.replied
+	<-joined.errors.replied
 	port, err := portOf(joined.data)
 	if err == nil {
 		err = p.Forward(ctx, port, joined.data)
