@@ -78,7 +78,7 @@ func (c *Cluster) startParts(authority *auth.Authority) error {
 // newEnv is the world of the controllers.
 func (c *Cluster) newEnv() (*env.Env, error) {
 	config := c.server.Config("system:kube-controller-manager", auth.GroupMasters)
-	factory, err := informers.NewForConfig(config, c.ledger)
+	factory, err := informers.NewForConfig(config, c.ledger, informers.WithoutManagedFields())
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,14 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/apiserver/auth"
 )
 
 // owners are the managed fields of an object: "manager operation[/subresource]".
@@ -167,4 +171,38 @@ func TestApplySubresources(t *testing.T) {
 	}
 	r = h.send("PATCH", "/apis/apps/v1/namespaces/default/deployments/none/status?fieldManager=m", strings.ReplaceAll(asJSON(t, appliedDeployment()), `"d"`, `"none"`), "Content-Type", "application/apply-patch+yaml")
 	wantReply(t, r, 404, metav1.StatusReasonNotFound, fmt.Sprintf("deployments.apps %q not found", "none"))
+}
+
+// The process's own components own what they write under the names that they have in
+// a real cluster, and an apply that is in their way is told so.
+func TestComponentsOwnTheirFields(t *testing.T) {
+	h := start(t)
+	as := func(user string) *kubernetes.Clientset {
+		cfg := h.server.Config(user, auth.GroupMasters)
+		cfg.UserAgent = "minikcm/something"
+		return h.client(cfg)
+	}
+	controllers, kubelet := as("system:kube-controller-manager"), as("system:node:n1")
+	made := must(controllers.CoreV1().Pods("default").Create(h.ctx, pod("p"), metav1.CreateOptions{}))(t)
+	made.Status.PodIPs = []corev1.PodIP{{IP: "10.244.0.2"}}
+	made.Status.PodIP = "10.244.0.2"
+	made.ManagedFields = nil // as from an informer that leaves them out
+	made = must(kubelet.CoreV1().Pods("default").UpdateStatus(h.ctx, made, metav1.UpdateOptions{}))(t)
+	if owners(made) != "kube-controller-manager Update, kubelet Update/status" {
+		t.Fatalf("owners: %s", owners(made))
+	}
+	const wanted = `{"f:status":{"f:podIP":{},"f:podIPs":{".":{},"k:{\"ip\":\"10.244.0.2\"}":{".":{},"f:ip":{}}}}}`
+	for _, e := range made.ManagedFields {
+		if e.Manager == "kubelet" && string(e.FieldsV1.GetRawBytes()) != wanted {
+			t.Errorf("the kubelet's: %s", e.FieldsV1.GetRawBytes())
+		}
+	}
+	applied := applycorev1.Pod("p", "default").WithSpec(applycorev1.PodSpec().WithContainers(applycorev1.Container().WithName("main").WithImage("example.com/app:2")))
+	_, err := h.client().CoreV1().Pods("default").Apply(h.ctx, applied, metav1.ApplyOptions{FieldManager: "me"})
+	wantStatus(t, err, 409, metav1.StatusReasonConflict, `conflict with "kube-controller-manager" using v1: .spec.containers[name="main"].image`)
+	applied.Spec.Containers[0].WithImage("example.com/app:1")
+	shared := must(h.client().CoreV1().Pods("default").Apply(h.ctx, applied, metav1.ApplyOptions{FieldManager: "me"}))(t)
+	if owners(shared) != "me Apply, kube-controller-manager Update, kubelet Update/status" {
+		t.Errorf("owners: %s", owners(shared))
+	}
 }

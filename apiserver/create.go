@@ -28,7 +28,7 @@ func serveCreate(ctx context.Context, rq *request) error {
 	if err := rq.checkNamespace(obj); err != nil {
 		return err
 	}
-	stored, err := rq.createNew(ctx, obj, fieldOwner(rq.r, opts.FieldManager), isDryRun(opts.DryRun))
+	stored, err := rq.createNew(ctx, obj, fieldOwner(rq, opts.FieldManager), isDryRun(opts.DryRun))
 	if err != nil {
 		return err
 	}

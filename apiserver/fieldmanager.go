@@ -1,8 +1,9 @@
 package apiserver
 
 import (
+	"cmp"
 	"fmt"
-	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -17,17 +18,17 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"minikcm.dev/minikcm/apiserver/ownership"
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// fieldManagers track who owns which field (KEP-555). Tracking starts with the
-// first write of an object that comes from outside the process, or with its first
-// apply; writes of in-process controllers to objects that nobody else has touched
-// are not tracked, since it costs more than all the rest of such a write
-// (docs/decisions). Everything is built on first use: the schema alone takes 70 ms.
+// fieldManagers track who owns which field (KEP-555), for every write of every kind.
+// Writes other than applies are tracked by package ownership where it can; the library
+// and its schemas, which take 70 ms to build, are for the rest, and built on first use.
 type fieldManagers struct {
 	scheme    *runtime.Scheme
 	converter func() managedfields.TypeConverter
+	tracker   *ownership.Tracker
 
 	mu       sync.Mutex
 	managers map[fieldManagerKey]*managedfields.FieldManager
@@ -42,6 +43,7 @@ func newFieldManagers(scheme *runtime.Scheme) *fieldManagers {
 	return &fieldManagers{
 		scheme:    scheme,
 		converter: sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme) }),
+		tracker:   ownership.NewTracker(),
 		managers:  map[fieldManagerKey]*managedfields.FieldManager{},
 	}
 }
@@ -57,10 +59,7 @@ func (f *fieldManagers) of(row *resources.Resource, kind schema.GroupVersionKind
 	if m := f.managers[key]; m != nil {
 		return m, nil
 	}
-	reset := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
-	if subresource == "status" {
-		reset = fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
-	}
+	reset := fieldpath.NewSet(fieldpath.MakePathOrDie(leftAlone(subresource)))
 	version := fieldpath.APIVersion(kind.GroupVersion().String())
 	converter := managedfields.NewDeducedTypeConverter()
 	if f.hasSchema(kind) {
@@ -81,28 +80,71 @@ func (f *fieldManagers) hasSchema(kind schema.GroupVersionKind) bool {
 	return kind.Kind != "Scale"
 }
 
-// trackCreate notes the owner of a new object's fields.
-func (f *fieldManagers) trackCreate(rq *request, obj runtime.Object, owner string) (runtime.Object, error) {
-	if rq.local && len(managedFieldsOf(obj)) == 0 {
-		return obj, nil
+// leftAlone is the field that a write through a subresource, or past it, cannot set.
+func leftAlone(subresource string) string {
+	if subresource == "status" {
+		return "spec"
 	}
-	m, err := f.of(rq.row, rq.row.GroupVersionKind, rq.Subresource)
-	if err != nil {
-		return nil, err
-	}
-	return f.update(rq, m, rq.row.New(), obj, owner), nil
+	return "status"
 }
 
-// trackUpdate notes who owns the fields that an update changed.
-func (f *fieldManagers) trackUpdate(rq *request, obj, old runtime.Object, owner string) (runtime.Object, error) {
-	if rq.local && len(managedFieldsOf(old)) == 0 {
+// trackCreate notes the owner of a new object's fields.
+func (f *fieldManagers) trackCreate(rq *request, obj runtime.Object, owner string) (runtime.Object, error) {
+	live := rq.row.New()
+	if f.trackFast(rq, obj, live, owner) {
 		return obj, nil
 	}
+	return f.trackByLibrary(rq, obj, live, owner)
+}
+
+// trackUpdate notes who owns the fields that an update changed. Objects that nobody
+// has begun to track stay so, as upstream's that are older than the feature.
+func (f *fieldManagers) trackUpdate(rq *request, obj, old runtime.Object, owner string) (runtime.Object, error) {
+	if f.trackFast(rq, obj, old, owner) {
+		return obj, nil
+	}
+	return f.trackByLibrary(rq, obj, old.DeepCopyObject(), owner)
+}
+
+func (f *fieldManagers) trackByLibrary(rq *request, obj, live runtime.Object, owner string) (runtime.Object, error) {
 	m, err := f.of(rq.row, rq.row.GroupVersionKind, rq.Subresource)
 	if err != nil {
 		return nil, err
 	}
-	return f.update(rq, m, old.DeepCopyObject(), obj, owner), nil
+	return f.update(rq, m, live, obj, owner), nil
+}
+
+// trackFast notes the owner without the library, if that can be done. What a client
+// sends as managed fields, unless they are the object's own, is for the library.
+func (f *fieldManagers) trackFast(rq *request, obj, live runtime.Object, owner string) bool {
+	if rq.row.FieldManager != nil || rq.row.Custom {
+		return false
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return false
+	}
+	before, sent := managedFieldsOf(live), m.GetManagedFields()
+	if rq.Subresource == "" && sent != nil && !slices.EqualFunc(sent, before, sameEntry) {
+		return false
+	}
+	if l, err := meta.Accessor(live); err == nil && len(before) == 0 && l.GetUID() != "" {
+		m.SetManagedFields(nil)
+		return true
+	}
+	managed, ok := f.tracker.Track(&ownership.Write{
+		Live: live, New: obj, Managed: before, Manager: cmp.Or(owner, "unknown"), APIVersion: rq.row.GroupVersion().String(),
+		Subresource: rq.Subresource, Time: rq.server.now(), Ignored: leftAlone(rq.Subresource),
+	})
+	if ok {
+		m.SetManagedFields(managed)
+	}
+	return ok
+}
+
+func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Subresource == b.Subresource &&
+		a.FieldsType == b.FieldsType && a.Time.Equal(b.Time) && a.FieldsV1 != nil && b.FieldsV1 != nil && a.FieldsV1.Equal(*b.FieldsV1)
 }
 
 func (f *fieldManagers) update(rq *request, m *managedfields.FieldManager, live, obj runtime.Object, owner string) runtime.Object {
@@ -172,12 +214,15 @@ func managedFieldsOf(obj runtime.Object) []metav1.ManagedFieldsEntry {
 const maxFieldManager = 128
 
 // fieldOwner names who writes: fieldManager if given, otherwise the first part of
-// the User-Agent.
-func fieldOwner(r *http.Request, fieldManager string) string {
+// the User-Agent. Upstream's components are programs of their own, whose name it is.
+func fieldOwner(rq *request, fieldManager string) string {
 	if fieldManager != "" {
 		return fieldManager
 	}
-	name, _, _ := strings.Cut(r.UserAgent(), "/")
+	name, _, _ := strings.Cut(rq.r.UserAgent(), "/")
+	if rq.local && name == ownAgent {
+		name = componentOf(rq.user.Name)
+	}
 	name = strings.Map(func(c rune) rune {
 		if unicode.IsPrint(c) {
 			return c
@@ -188,4 +233,20 @@ func fieldOwner(r *http.Request, fieldManager string) string {
 		name = name[:maxFieldManager]
 	}
 	return name
+}
+
+// ownAgent begins the User-Agents of the process's own clients.
+const ownAgent = "minikcm"
+
+// componentOf is the program that a user of the process is in a real cluster.
+func componentOf(user string) string {
+	switch {
+	case user == "system:kube-scheduler":
+		return "kube-scheduler"
+	case strings.HasPrefix(user, "system:node:"):
+		return "kubelet"
+	case user == "system:kube-controller-manager", strings.HasPrefix(user, "system:serviceaccount:kube-system:"):
+		return "kube-controller-manager"
+	}
+	return ownAgent
 }

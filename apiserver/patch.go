@@ -53,7 +53,7 @@ func servePatch(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
-	w := write{manager: fieldOwner(rq.r, opts.FieldManager), dryRun: isDryRun(opts.DryRun)}
+	w := write{manager: fieldOwner(rq, opts.FieldManager), dryRun: isDryRun(opts.DryRun)}
 	p := patcher{rq: rq, data: data, validation: opts.FieldValidation}
 	switch patchType {
 	case types.JSONPatchType:

@@ -33,7 +33,7 @@ func serveUpdate(ctx context.Context, rq *request) error {
 		return err
 	}
 	w := write{
-		manager: fieldOwner(rq.r, opts.FieldManager),
+		manager: fieldOwner(rq, opts.FieldManager),
 		dryRun:  isDryRun(opts.DryRun),
 		// A try must not see what an earlier one did to the body.
 		make: func(runtime.Object) (runtime.Object, error) { return sent.DeepCopyObject(), nil },

@@ -17,7 +17,10 @@ const maxUpdaters = 10
 
 // Tracker works out managed fields. It makes its plans on first use and is safe for
 // concurrent use.
-type Tracker struct{ plans planner }
+type Tracker struct {
+	plans  planner
+	shared shared
+}
 
 // NewTracker returns a tracker without plans.
 func NewTracker() *Tracker {
@@ -53,7 +56,7 @@ func (t *Tracker) Track(w *Write) (managed []metav1.ManagedFieldsEntry, ok bool)
 	if err != nil {
 		return nil, false
 	}
-	managed, err = w.settle(found)
+	managed, err = w.settle(found, &t.shared)
 	if err != nil || len(managed) > maxUpdaters {
 		return nil, false
 	}
@@ -66,7 +69,7 @@ func present(obj runtime.Object) operand {
 
 // settle takes from all managers what the write has changed or removed, and gives to
 // its own what it has changed.
-func (w *Write) settle(found difference) ([]metav1.ManagedFieldsEntry, error) {
+func (w *Write) settle(found difference, s *shared) ([]metav1.ManagedFieldsEntry, error) {
 	taken := found.taken.sub
 	lost := union(taken, found.removed.sub)
 	if len(lost) == 0 {
@@ -94,14 +97,14 @@ func (w *Write) settle(found difference) ([]metav1.ManagedFieldsEntry, error) {
 			continue
 		}
 		if !same {
-			e.FieldsV1 = fieldsOf(after)
+			e.FieldsV1 = s.fields(after)
 		}
 		managed = append(managed, e)
 	}
 	if len(taken) > 0 {
 		managed = append(managed, metav1.ManagedFieldsEntry{
 			Manager: w.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: w.APIVersion, Time: &w.Time,
-			FieldsType: "FieldsV1", FieldsV1: fieldsOf(union(own, taken)), Subresource: w.Subresource,
+			FieldsType: "FieldsV1", FieldsV1: s.fields(union(own, taken)), Subresource: w.Subresource,
 		})
 	}
 	slices.SortFunc(managed, compareEntries)
@@ -116,12 +119,6 @@ func mayHold(fields []byte, lost set) bool {
 
 func (w *Write) isOwn(e *metav1.ManagedFieldsEntry) bool {
 	return e.Operation == metav1.ManagedFieldsOperationUpdate && e.Manager == w.Manager && e.Subresource == w.Subresource
-}
-
-func fieldsOf(s set) *metav1.FieldsV1 {
-	fields := &metav1.FieldsV1{}
-	fields.SetRawBytes(s.appendJSON(make([]byte, 0, 512), false))
-	return fields
 }
 
 // compareEntries orders them as the library does.

@@ -1,0 +1,38 @@
+package ownership
+
+import (
+	"hash/maphash"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxShared is how many sets are remembered, of about a kilobyte each.
+const maxShared = 512
+
+// shared gives equal sets one place in memory: all pods of a ReplicaSet have the same
+// fields. It forgets everything when it is full.
+type shared struct {
+	mu   sync.Mutex
+	seed maphash.Seed
+	sets map[uint64]*metav1.FieldsV1
+	buf  []byte
+}
+
+// fields is the set as FieldsV1, which must not be changed.
+func (s *shared) fields(of set) *metav1.FieldsV1 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sets == nil || len(s.sets) == maxShared {
+		s.sets, s.seed = make(map[uint64]*metav1.FieldsV1, maxShared), maphash.MakeSeed()
+	}
+	s.buf = of.appendJSON(s.buf[:0], false)
+	key := maphash.Bytes(s.seed, s.buf)
+	if known := s.sets[key]; known != nil && string(known.GetRawBytes()) == string(s.buf) {
+		return known
+	}
+	fields := &metav1.FieldsV1{}
+	fields.SetRawBytes(append([]byte(nil), s.buf...))
+	s.sets[key] = fields
+	return fields
+}
