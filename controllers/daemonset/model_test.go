@@ -27,7 +27,10 @@ type model struct {
 	t *rapid.T
 }
 
-func newModel(t *rapid.T, nodes int) *model {
+// decision is how the controller decides; nil: as it does.
+type decision func(daemonset.Snapshot, time.Time) (daemonset.Plan, error)
+
+func newModel(t *rapid.T, nodes int, decide decision) *model {
 	run := modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) })
 	m := &model{Run: run, t: t}
 	run.World.Graceful = func(o plan.Object) bool { _, ok := o.(*corev1.Pod); return ok }
@@ -35,7 +38,7 @@ func newModel(t *rapid.T, nodes int) *model {
 		r, err := daemonset.NewReconciler(daemonset.Sources{
 			Clock: run.Clock, DaemonSets: a.Watch(&appsv1.DaemonSet{}), Pods: a.Watch(&corev1.Pod{}),
 			Revisions: a.Watch(&appsv1.ControllerRevision{}), Nodes: a.Watch(&corev1.Node{}),
-			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1},
+			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
 		})
 		if err != nil {
 			return nil, err
@@ -227,19 +230,21 @@ func (m *model) dump() string {
 // maxUnavailable allows, nor more pods there than maxSurge does, nor two of one
 // template on a node.
 func TestRolloutKeepsItsLimits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		nodes := rapid.IntRange(1, 6).Draw(t, "nodes")
-		surge, unavailable := rapid.IntRange(0, 3).Draw(t, "surge"), 0
-		if surge == 0 {
-			unavailable = rapid.IntRange(1, 4).Draw(t, "unavailable")
-		}
-		m := newModel(t, nodes)
-		m.create(surge, unavailable, 0)
-		m.World.AfterWrite = func() { m.checkLimits(nodes, surge, unavailable) }
-		m.Crashes = true
-		m.Other(m.rollOut)
-		m.history()
-	})
+	rapid.Check(t, func(t *rapid.T) { rolloutKeepsItsLimits(t, nil) })
+}
+
+func rolloutKeepsItsLimits(t *rapid.T, decide decision) {
+	nodes := rapid.IntRange(1, 6).Draw(t, "nodes")
+	surge, unavailable := rapid.IntRange(0, 3).Draw(t, "surge"), 0
+	if surge == 0 {
+		unavailable = rapid.IntRange(1, 4).Draw(t, "unavailable")
+	}
+	m := newModel(t, nodes, decide)
+	m.create(surge, unavailable, 0)
+	m.World.AfterWrite = func() { m.checkLimits(nodes, surge, unavailable) }
+	m.Crashes = true
+	m.Other(m.rollOut)
+	m.history()
 }
 
 func (m *model) checkLimits(nodes, surge, unavailable int) {
@@ -269,17 +274,19 @@ func (m *model) checkLimits(nodes, surge, unavailable int) {
 // TestConvergesAfterChaos also changes nodes, and kills, fails and orphans pods:
 // whatever happened, in the end all is as it should be.
 func TestConvergesAfterChaos(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		surge, unavailable := rapid.IntRange(0, 2).Draw(t, "surge"), 0
-		if surge == 0 {
-			unavailable = rapid.IntRange(1, 3).Draw(t, "unavailable")
-		}
-		m := newModel(t, rapid.IntRange(1, 5).Draw(t, "nodes"))
-		m.create(surge, unavailable, rapid.IntRange(0, 3).Draw(t, "minReadySeconds"))
-		m.Crashes = true
-		m.Other(m.rollOut)
-		m.Other(m.relabel)
-		m.Other(m.disturb)
-		m.history()
-	})
+	rapid.Check(t, func(t *rapid.T) { convergesAfterChaos(t, nil) })
+}
+
+func convergesAfterChaos(t *rapid.T, decide decision) {
+	surge, unavailable := rapid.IntRange(0, 2).Draw(t, "surge"), 0
+	if surge == 0 {
+		unavailable = rapid.IntRange(1, 3).Draw(t, "unavailable")
+	}
+	m := newModel(t, rapid.IntRange(1, 5).Draw(t, "nodes"), decide)
+	m.create(surge, unavailable, rapid.IntRange(0, 3).Draw(t, "minReadySeconds"))
+	m.Crashes = true
+	m.Other(m.rollOut)
+	m.Other(m.relabel)
+	m.Other(m.disturb)
+	m.history()
 }

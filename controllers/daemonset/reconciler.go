@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,8 @@ type Sources struct {
 	DaemonSets, Pods, Revisions, Nodes cache.Indexer
 	// Executor needs no Kind and no Tracker: they are the reconciler's.
 	Executor plan.Executor
+	// Decide decides; nil: the function of that name. Model checks plant mistakes here.
+	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
 
 // Reconciler is the controller without its loop: what is done about a key, and
@@ -41,6 +44,7 @@ type Reconciler struct {
 	revisions    owned.Index[*appsv1.ControllerRevision]
 	executor     plan.Executor
 	expectations *owned.Expectations
+	decide       func(in Snapshot, now time.Time) (Plan, error)
 
 	mu       sync.Mutex
 	failures map[types.UID]Failures
@@ -50,7 +54,10 @@ type Reconciler struct {
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, daemonSets: appslisters.NewDaemonSetLister(s.DaemonSets), nodes: corelisters.NewNodeLister(s.Nodes),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), failures: map[types.UID]Failures{},
+		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), decide: s.Decide, failures: map[types.UID]Failures{},
+	}
+	if r.decide == nil {
+		r.decide = Decide
 	}
 	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
 	var err error
@@ -79,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("listing the nodes for DaemonSet %s: %w", key, err)
 	}
-	p, err := Decide(Snapshot{
+	p, err := r.decide(Snapshot{
 		DaemonSet: d, Pods: r.pods.Candidates(d), Revisions: r.revisions.Candidates(d), Nodes: nodes, Failures: r.known(d.UID),
 	}, r.clock.Now())
 	if err != nil {

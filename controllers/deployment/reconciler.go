@@ -3,6 +3,7 @@ package deployment
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,8 @@ type Sources struct {
 	Deployments, ReplicaSets, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker: they are the reconciler's.
 	Executor plan.Executor
+	// Decide decides; nil: the function of that name. Model checks plant mistakes here.
+	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
 
 // Reconciler is the controller without its loop: what is done about a key, and
@@ -36,13 +39,17 @@ type Reconciler struct {
 	pods         owned.Index[*corev1.Pod]
 	executor     plan.Executor
 	expectations *owned.Expectations
+	decide       func(in Snapshot, now time.Time) (Plan, error)
 }
 
 // NewReconciler returns a reconciler. It adds to the caches the indexes that it needs.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, deployments: appslisters.NewDeploymentLister(s.Deployments), replicaSets: appslisters.NewReplicaSetLister(s.ReplicaSets),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock),
+		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), decide: s.Decide,
+	}
+	if r.decide == nil {
+		r.decide = Decide
 	}
 	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
 	var err error
@@ -67,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if met, left := r.expectations.Met(d.UID); !met {
 		return loop.Result{RequeueAfter: left}, nil
 	}
-	p, err := Decide(r.gather(d), r.clock.Now())
+	p, err := r.decide(r.gather(d), r.clock.Now())
 	if err != nil {
 		return loop.Result{}, err
 	}

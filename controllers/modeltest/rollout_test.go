@@ -30,7 +30,13 @@ type cluster struct {
 	t *rapid.T
 }
 
-func newCluster(t *rapid.T) *cluster {
+// planted are decisions in which mistakes were planted; nil: the real one.
+type planted struct {
+	deployment func(deployment.Snapshot, time.Time) (deployment.Plan, error)
+	replicaSet func(replicaset.Snapshot, time.Time) (replicaset.Plan, error)
+}
+
+func newCluster(t *rapid.T, mistakes planted) *cluster {
 	run := modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) })
 	c := &cluster{Run: run, t: t}
 	run.World.Graceful = func(o plan.Object) bool { _, ok := o.(*corev1.Pod); return ok }
@@ -38,7 +44,7 @@ func newCluster(t *rapid.T) *cluster {
 	c.must(run.Actor("deployment-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := deployment.NewReconciler(deployment.Sources{
 			Clock: run.Clock, Deployments: a.Watch(&appsv1.Deployment{}), ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}),
-			Executor: executor(a),
+			Executor: executor(a), Decide: mistakes.deployment,
 		})
 		if err != nil {
 			return nil, err
@@ -50,7 +56,7 @@ func newCluster(t *rapid.T) *cluster {
 	}))
 	c.must(run.Actor("replicaset-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := replicaset.NewReconciler(replicaset.Sources{
-			Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a),
+			Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a), Decide: mistakes.replicaSet,
 		})
 		if err != nil {
 			return nil, err
@@ -231,77 +237,83 @@ func number(n int) *intstr.IntOrString {
 // are there more pods than maxSurge allows, nor fewer ready ones than
 // maxUnavailable does.
 func TestRolloutKeepsItsLimits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := newCluster(t)
-		replicas := between(1, 8).Draw(t, "replicas")
-		surge, unavailable := between(0, 4).Draw(t, "surge"), between(0, 4).Draw(t, "unavailable")
-		if surge == 0 && unavailable == 0 {
-			surge = 1
+	rapid.Check(t, func(t *rapid.T) { rolloutKeepsItsLimits(t, planted{}) })
+}
+
+func rolloutKeepsItsLimits(t *rapid.T, mistakes planted) {
+	c := newCluster(t, mistakes)
+	replicas := between(1, 8).Draw(t, "replicas")
+	surge, unavailable := between(0, 4).Draw(t, "surge"), between(0, 4).Draw(t, "unavailable")
+	if surge == 0 && unavailable == 0 {
+		surge = 1
+	}
+	n := int32(replicas)
+	c.create(appsv1.DeploymentSpec{Replicas: &n, Strategy: appsv1.DeploymentStrategy{
+		Type:          appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: number(surge), MaxUnavailable: number(unavailable)},
+	}})
+	c.World.AfterWrite = func() {
+		c.checkOwners()
+		_, active, ready := c.pods()
+		if active > replicas+surge {
+			t.Fatalf("%d pods, at most %d+%d are allowed", active, replicas, surge)
 		}
-		n := int32(replicas)
-		c.create(appsv1.DeploymentSpec{Replicas: &n, Strategy: appsv1.DeploymentStrategy{
-			Type:          appsv1.RollingUpdateDeploymentStrategyType,
-			RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: number(surge), MaxUnavailable: number(unavailable)},
-		}})
-		c.World.AfterWrite = func() {
-			c.checkOwners()
-			_, active, ready := c.pods()
-			if active > replicas+surge {
-				t.Fatalf("%d pods, at most %d+%d are allowed", active, replicas, surge)
-			}
-			if ready < replicas-unavailable {
-				t.Fatalf("%d pods are ready, at least %d-%d are to be", ready, replicas, unavailable)
-			}
+		if ready < replicas-unavailable {
+			t.Fatalf("%d pods are ready, at least %d-%d are to be", ready, replicas, unavailable)
 		}
-		c.Crashes = true
-		c.Other(c.rollOut)
-		c.Other(c.pause)
-		c.history()
-	})
+	}
+	c.Crashes = true
+	c.Other(c.rollOut)
+	c.Other(c.pause)
+	c.history()
 }
 
 // TestRecreateNeverMixes: with the strategy Recreate, pods of two templates never
 // exist at the same time, terminating ones included.
 func TestRecreateNeverMixes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := newCluster(t)
-		n := int32(between(1, 5).Draw(t, "replicas"))
-		c.create(appsv1.DeploymentSpec{Replicas: &n, Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}})
-		c.World.AfterWrite = func() {
-			c.checkOwners()
-			images := map[string]bool{}
-			modeltest.Each(c.World, func(pod *corev1.Pod) { images[pod.Spec.Containers[0].Image] = true })
-			if len(images) > 1 {
-				t.Fatalf("pods of %d templates exist", len(images))
-			}
+	rapid.Check(t, func(t *rapid.T) { recreateNeverMixes(t, planted{}) })
+}
+
+func recreateNeverMixes(t *rapid.T, mistakes planted) {
+	c := newCluster(t, mistakes)
+	n := int32(between(1, 5).Draw(t, "replicas"))
+	c.create(appsv1.DeploymentSpec{Replicas: &n, Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}})
+	c.World.AfterWrite = func() {
+		c.checkOwners()
+		images := map[string]bool{}
+		modeltest.Each(c.World, func(pod *corev1.Pod) { images[pod.Spec.Containers[0].Image] = true })
+		if len(images) > 1 {
+			t.Fatalf("pods of %d templates exist", len(images))
 		}
-		c.Crashes = true
-		c.Other(c.rollOut)
-		c.history()
-	})
+	}
+	c.Crashes = true
+	c.Other(c.rollOut)
+	c.history()
 }
 
 // TestConvergesAfterChaos also scales, kills, fails and orphans pods and
 // ReplicaSets: whatever happened, in the end all is as it should be.
 func TestConvergesAfterChaos(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := newCluster(t)
-		n := int32(between(0, 8).Draw(t, "replicas"))
-		spec := appsv1.DeploymentSpec{Replicas: &n, MinReadySeconds: int32(between(0, 3).Draw(t, "minReadySeconds"))}
-		spec.Strategy.Type = appsv1.RollingUpdateDeploymentStrategyType
-		spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: number(between(1, 3).Draw(t, "surge")), MaxUnavailable: number(between(0, 3).Draw(t, "unavailable"))}
-		if rapid.Bool().Draw(t, "recreate") {
-			spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
-		}
-		c.create(spec)
-		c.World.AfterWrite = c.checkOwners
-		c.Crashes = true
-		c.Other(c.rollOut)
-		c.Other(c.pause)
-		c.Other(c.scale)
-		c.Other(c.disturb)
-		c.history()
-	})
+	rapid.Check(t, func(t *rapid.T) { convergesAfterChaos(t, planted{}) })
+}
+
+func convergesAfterChaos(t *rapid.T, mistakes planted) {
+	c := newCluster(t, mistakes)
+	n := int32(between(0, 8).Draw(t, "replicas"))
+	spec := appsv1.DeploymentSpec{Replicas: &n, MinReadySeconds: int32(between(0, 3).Draw(t, "minReadySeconds"))}
+	spec.Strategy.Type = appsv1.RollingUpdateDeploymentStrategyType
+	spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: number(between(1, 3).Draw(t, "surge")), MaxUnavailable: number(between(0, 3).Draw(t, "unavailable"))}
+	if rapid.Bool().Draw(t, "recreate") {
+		spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+	}
+	c.create(spec)
+	c.World.AfterWrite = c.checkOwners
+	c.Crashes = true
+	c.Other(c.rollOut)
+	c.Other(c.pause)
+	c.Other(c.scale)
+	c.Other(c.disturb)
+	c.history()
 }
 
 // disturb does something to a pod or a ReplicaSet that no controller does.

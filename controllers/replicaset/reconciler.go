@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,8 @@ type Sources struct {
 	ReplicaSets, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker: they are the reconciler's.
 	Executor plan.Executor
+	// Decide decides; nil: the function of that name. Model checks plant mistakes here.
+	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
 
 // Reconciler is the controller without its loop: what is done about a key, and
@@ -36,6 +39,7 @@ type Reconciler[T plan.Object] struct {
 	pods         owned.Index[*corev1.Pod]
 	executor     plan.Executor
 	expectations *owned.Expectations
+	decide       func(in Snapshot, now time.Time) (Plan, error)
 	wakesOwner   func(loop.Event) []types.NamespacedName
 }
 
@@ -50,7 +54,10 @@ func NewReconciler(s Sources) (*Reconciler[*appsv1.ReplicaSet], error) {
 func NewReconcilerOf[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], error) {
 	r := &Reconciler[T]{
 		clock: s.Clock, owners: owners, cache: s.ReplicaSets, executor: s.Executor,
-		expectations: owned.NewExpectations(s.Clock), wakesOwner: loop.ControllerOf(owners.Kind.GroupKind()),
+		expectations: owned.NewExpectations(s.Clock), decide: s.Decide, wakesOwner: loop.ControllerOf(owners.Kind.GroupKind()),
+	}
+	if r.decide == nil {
+		r.decide = Decide
 	}
 	r.executor.Kind, r.executor.Tracker = owners.Kind, r.expectations
 	var err error
@@ -74,7 +81,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, key types.NamespacedName)
 	}
 	now := r.clock.Now()
 	in := r.gather(owner)
-	p, err := Decide(in, now)
+	p, err := r.decide(in, now)
 	if err != nil {
 		return loop.Result{}, err
 	}

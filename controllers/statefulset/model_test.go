@@ -28,7 +28,10 @@ type model struct {
 	t *rapid.T
 }
 
-func newModel(t *rapid.T) *model {
+// decision is how the controller decides; nil: as it does.
+type decision func(statefulset.Snapshot, time.Time) (statefulset.Plan, error)
+
+func newModel(t *rapid.T, decide decision) *model {
 	run := modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) })
 	m := &model{Run: run, t: t}
 	run.World.Graceful = func(o plan.Object) bool { _, ok := o.(*corev1.Pod); return ok }
@@ -36,7 +39,7 @@ func newModel(t *rapid.T) *model {
 		r, err := statefulset.NewReconciler(statefulset.Sources{
 			Clock: run.Clock, StatefulSets: a.Watch(&appsv1.StatefulSet{}), Pods: a.Watch(&corev1.Pod{}),
 			Revisions: a.Watch(&appsv1.ControllerRevision{}), Claims: a.Watch(&corev1.PersistentVolumeClaim{}),
-			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1},
+			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
 		})
 		if err != nil {
 			return nil, err
@@ -233,39 +236,41 @@ func (m *model) checkOrdinals() {
 // TestOrderIsKept: with OrderedReady a pod comes only when all before it are ready,
 // and no more than maxUnavailable are ever replaced at a time.
 func TestOrderIsKept(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(t)
-		n, from := int32(rapid.IntRange(1, 5).Draw(t, "replicas")), int32(rapid.IntRange(0, 2).Draw(t, "start"))
-		most := intstr.FromInt(rapid.IntRange(1, 2).Draw(t, "maxUnavailable"))
-		known := map[types.UID]bool{}
-		m.World.AfterWrite = func() {
-			m.checkOrdinals()
-			ready := map[string]bool{}
-			modeltest.Each(m.World, func(pod *corev1.Pod) { ready[pod.Name] = owned.Ready(pod) && pod.DeletionTimestamp == nil })
-			modeltest.Each(m.World, func(pod *corev1.Pod) {
-				if known[pod.UID] {
-					return
+	rapid.Check(t, func(t *rapid.T) { orderIsKept(t, nil) })
+}
+
+func orderIsKept(t *rapid.T, decide decision) {
+	m := newModel(t, decide)
+	n, from := int32(rapid.IntRange(1, 5).Draw(t, "replicas")), int32(rapid.IntRange(0, 2).Draw(t, "start"))
+	most := intstr.FromInt(rapid.IntRange(1, 2).Draw(t, "maxUnavailable"))
+	known := map[types.UID]bool{}
+	m.World.AfterWrite = func() {
+		m.checkOrdinals()
+		ready := map[string]bool{}
+		modeltest.Each(m.World, func(pod *corev1.Pod) { ready[pod.Name] = owned.Ready(pod) && pod.DeletionTimestamp == nil })
+		modeltest.Each(m.World, func(pod *corev1.Pod) {
+			if known[pod.UID] {
+				return
+			}
+			known[pod.UID] = true
+			for i := from; i < from+n && fmt.Sprintf("web-%d", i) != pod.Name; i++ {
+				if !ready[fmt.Sprintf("web-%d", i)] {
+					t.Fatalf("%s came before web-%d was ready\n%s", pod.Name, i, m.dump())
 				}
-				known[pod.UID] = true
-				for i := from; i < from+n && fmt.Sprintf("web-%d", i) != pod.Name; i++ {
-					if !ready[fmt.Sprintf("web-%d", i)] {
-						t.Fatalf("%s came before web-%d was ready\n%s", pod.Name, i, m.dump())
-					}
-				}
-			})
-		}
-		m.create(appsv1.StatefulSetSpec{
-			Replicas: &n, Ordinals: &appsv1.StatefulSetOrdinals{Start: from}, PodManagementPolicy: appsv1.OrderedReadyPodManagement,
-			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
-				Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: &most},
-			},
+			}
 		})
-		m.settle()
-		m.limit(int(n) - most.IntValue())
-		m.Crashes = true
-		m.Other(m.rollOut)
-		m.history()
+	}
+	m.create(appsv1.StatefulSetSpec{
+		Replicas: &n, Ordinals: &appsv1.StatefulSetOrdinals{Start: from}, PodManagementPolicy: appsv1.OrderedReadyPodManagement,
+		UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
+			Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: &most},
+		},
 	})
+	m.settle()
+	m.limit(int(n) - most.IntValue())
+	m.Crashes = true
+	m.Other(m.rollOut)
+	m.history()
 }
 
 // limit adds the check that at least so many pods are ready.
@@ -287,84 +292,90 @@ func (m *model) limit(least int) {
 
 // TestParallelKeepsItsLimit: without order, updates keep to maxUnavailable too.
 func TestParallelKeepsItsLimit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(t)
-		n := int32(rapid.IntRange(1, 6).Draw(t, "replicas"))
-		most := intstr.FromInt(rapid.IntRange(1, 3).Draw(t, "maxUnavailable"))
-		m.World.AfterWrite = m.checkOrdinals
-		m.create(appsv1.StatefulSetSpec{
-			Replicas: &n, PodManagementPolicy: appsv1.ParallelPodManagement,
-			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
-				Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: &most},
-			},
-		})
-		m.settle()
-		m.limit(int(n) - most.IntValue())
-		m.Crashes = true
-		m.Other(m.rollOut)
-		m.history()
+	rapid.Check(t, func(t *rapid.T) { parallelKeepsItsLimit(t, nil) })
+}
+
+func parallelKeepsItsLimit(t *rapid.T, decide decision) {
+	m := newModel(t, decide)
+	n := int32(rapid.IntRange(1, 6).Draw(t, "replicas"))
+	most := intstr.FromInt(rapid.IntRange(1, 3).Draw(t, "maxUnavailable"))
+	m.World.AfterWrite = m.checkOrdinals
+	m.create(appsv1.StatefulSetSpec{
+		Replicas: &n, PodManagementPolicy: appsv1.ParallelPodManagement,
+		UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
+			Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: &most},
+		},
 	})
+	m.settle()
+	m.limit(int(n) - most.IntValue())
+	m.Crashes = true
+	m.Other(m.rollOut)
+	m.history()
 }
 
 // TestClaimsFollowTheirPods: with the policy to delete claims when scaled, those that
 // are left are those of the pods. (Of a pod that went for another reason just before,
 // as upstream, it stays.)
 func TestClaimsFollowTheirPods(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(t)
-		n := int32(rapid.IntRange(0, 5).Draw(t, "replicas"))
-		m.World.AfterWrite = m.checkOrdinals
-		policies := []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement}
-		m.create(appsv1.StatefulSetSpec{
-			Replicas: &n, PodManagementPolicy: rapid.SampledFrom(policies).Draw(t, "policy"),
-			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{}},
-		})
-		m.settle()
-		for range 4 {
-			m.scale(m.draw)
-			for range *steps / 4 {
-				m.Step()
-				m.must(m.Err())
-			}
-			m.settle()
-		}
-		m.checkConverged()
-		claims := len(modeltest.List[*corev1.PersistentVolumeClaim](m.World))
-		s := m.set()
-		if wanted := int(*s.Spec.Replicas); claims != wanted && s.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
-			t.Fatalf("%d claims, %d are wanted\n%s", claims, wanted, m.dump())
-		}
+	rapid.Check(t, func(t *rapid.T) { claimsFollowTheirPods(t, nil) })
+}
+
+func claimsFollowTheirPods(t *rapid.T, decide decision) {
+	m := newModel(t, decide)
+	n := int32(rapid.IntRange(0, 5).Draw(t, "replicas"))
+	m.World.AfterWrite = m.checkOrdinals
+	policies := []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement}
+	m.create(appsv1.StatefulSetSpec{
+		Replicas: &n, PodManagementPolicy: rapid.SampledFrom(policies).Draw(t, "policy"),
+		UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{}},
 	})
+	m.settle()
+	for range 4 {
+		m.scale(m.draw)
+		for range *steps / 4 {
+			m.Step()
+			m.must(m.Err())
+		}
+		m.settle()
+	}
+	m.checkConverged()
+	claims := len(modeltest.List[*corev1.PersistentVolumeClaim](m.World))
+	s := m.set()
+	if wanted := int(*s.Spec.Replicas); claims != wanted && s.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+		t.Fatalf("%d claims, %d are wanted\n%s", claims, wanted, m.dump())
+	}
 }
 
 // TestConvergesAfterChaos also scales, kills, fails and orphans pods: whatever
 // happened, in the end all is as it should be.
 func TestConvergesAfterChaos(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(t)
-		n := int32(rapid.IntRange(0, 5).Draw(t, "replicas"))
-		m.World.AfterWrite = m.checkOrdinals
-		policies := []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement}
-		m.create(appsv1.StatefulSetSpec{
-			Replicas: &n, PodManagementPolicy: rapid.SampledFrom(policies).Draw(t, "policy"),
-			MinReadySeconds: int32(rapid.IntRange(0, 3).Draw(t, "minReadySeconds")),
-			UpdateStrategy:  appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{}},
-		})
-		m.Crashes = true
-		m.Other(m.rollOut)
-		m.Other(m.scale)
-		m.Other(m.disturb)
-		m.steps()
-		// With OrderedReady several broken pods that are too many block each other, as
-		// upstream; nobody is too many among six.
-		final := *m.set().Spec.Replicas
-		m.scale(func(n int, _ string) int { return n })
-		m.settle()
-		m.checkConverged()
-		m.user(func(s *appsv1.StatefulSet) { s.Spec.Replicas = &final })
-		m.settle()
-		m.checkConverged()
+	rapid.Check(t, func(t *rapid.T) { convergesAfterChaos(t, nil) })
+}
+
+func convergesAfterChaos(t *rapid.T, decide decision) {
+	m := newModel(t, decide)
+	n := int32(rapid.IntRange(0, 5).Draw(t, "replicas"))
+	m.World.AfterWrite = m.checkOrdinals
+	policies := []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement}
+	m.create(appsv1.StatefulSetSpec{
+		Replicas: &n, PodManagementPolicy: rapid.SampledFrom(policies).Draw(t, "policy"),
+		MinReadySeconds: int32(rapid.IntRange(0, 3).Draw(t, "minReadySeconds")),
+		UpdateStrategy:  appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{}},
 	})
+	m.Crashes = true
+	m.Other(m.rollOut)
+	m.Other(m.scale)
+	m.Other(m.disturb)
+	m.steps()
+	// With OrderedReady several broken pods that are too many block each other, as
+	// upstream; nobody is too many among six.
+	final := *m.set().Spec.Replicas
+	m.scale(func(n int, _ string) int { return n })
+	m.settle()
+	m.checkConverged()
+	m.user(func(s *appsv1.StatefulSet) { s.Spec.Replicas = &final })
+	m.settle()
+	m.checkConverged()
 }
 
 // disturb does something to a pod that the controller does not.

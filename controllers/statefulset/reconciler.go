@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,8 @@ type Sources struct {
 	StatefulSets, Pods, Revisions, Claims cache.Indexer
 	// Executor needs no Kind and no Tracker: they are the reconciler's.
 	Executor plan.Executor
+	// Decide decides; nil: the function of that name. Model checks plant mistakes here.
+	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
 
 // Reconciler is the controller without its loop: what is done about a key, and
@@ -39,13 +42,17 @@ type Reconciler struct {
 	revisions    owned.Index[*appsv1.ControllerRevision]
 	executor     plan.Executor
 	expectations *owned.Expectations
+	decide       func(in Snapshot, now time.Time) (Plan, error)
 }
 
 // NewReconciler returns a reconciler. It adds to the caches the indexes that it needs.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, sets: appslisters.NewStatefulSetLister(s.StatefulSets), claims: corelisters.NewPersistentVolumeClaimLister(s.Claims),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock),
+		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), decide: s.Decide,
+	}
+	if r.decide == nil {
+		r.decide = Decide
 	}
 	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
 	var err error
@@ -70,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if met, left := r.expectations.Met(set.UID); !met {
 		return loop.Result{RequeueAfter: left}, nil
 	}
-	p, err := Decide(r.gather(set), r.clock.Now())
+	p, err := r.decide(r.gather(set), r.clock.Now())
 	if err != nil {
 		return loop.Result{}, err
 	}

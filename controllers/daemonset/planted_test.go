@@ -1,0 +1,72 @@
+package daemonset_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"minikcm.dev/minikcm/controllers/daemonset"
+	"minikcm.dev/minikcm/controllers/modeltest"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// misreading is a decision about another snapshot than the one there is.
+func misreading(change func(in *daemonset.Snapshot)) decision {
+	return func(in daemonset.Snapshot, now time.Time) (daemonset.Plan, error) {
+		in.DaemonSet = in.DaemonSet.DeepCopy()
+		change(&in)
+		return daemonset.Decide(in, now)
+	}
+}
+
+func oneMore(n **intstr.IntOrString) {
+	more := intstr.FromInt((*n).IntValue() + 1)
+	*n = &more
+}
+
+// twice is a decision that creates each pod twice.
+func twice(in daemonset.Snapshot, now time.Time) (daemonset.Plan, error) {
+	p, err := daemonset.Decide(in, now)
+	for i, action := range p.Actions {
+		if action.Verb == plan.Create {
+			if _, isPod := action.Objects[0].(*corev1.Pod); isPod {
+				p.Actions[i].Objects = append(action.Objects, action.Objects...)
+			}
+		}
+	}
+	return p, err
+}
+
+// TestPlantedMistakesAreSeen: the properties find what is wrong with a decision.
+func TestPlantedMistakesAreSeen(t *testing.T) {
+	for name, mistake := range map[string]struct {
+		property func(*rapid.T, decision)
+		decide   decision
+		want     string
+	}{
+		"one node too many does without a pod": {rolloutKeepsItsLimits, misreading(func(in *daemonset.Snapshot) {
+			if limits := in.DaemonSet.Spec.UpdateStrategy.RollingUpdate; limits.MaxSurge.IntValue() == 0 {
+				oneMore(&limits.MaxUnavailable)
+			}
+		}), "have a ready pod"},
+		"one pod too many surges": {rolloutKeepsItsLimits, misreading(func(in *daemonset.Snapshot) {
+			if limits := in.DaemonSet.Spec.UpdateStrategy.RollingUpdate; limits.MaxSurge.IntValue() > 0 {
+				oneMore(&limits.MaxSurge)
+			}
+		}), "are allowed"},
+		"each pod is created twice": {convergesAfterChaos, twice, "is not as it should be"},
+		"a node's labels do not matter": {convergesAfterChaos, misreading(func(in *daemonset.Snapshot) {
+			for i, node := range in.Nodes {
+				in.Nodes[i] = node.DeepCopy()
+				in.Nodes[i].Labels = map[string]string{"run": "yes"}
+			}
+		}), "is not as it should be"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			modeltest.MustBreak(t, mistake.want, func(t *rapid.T) { mistake.property(t, mistake.decide) })
+		})
+	}
+}

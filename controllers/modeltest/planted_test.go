@@ -1,0 +1,113 @@
+package modeltest_test
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"minikcm.dev/minikcm/controllers/deployment"
+	"minikcm.dev/minikcm/controllers/modeltest"
+	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/replicaset"
+)
+
+// misreading is a decision about another Deployment than the one there is.
+func misreading(change func(in *deployment.Snapshot)) planted {
+	return planted{deployment: func(in deployment.Snapshot, now time.Time) (deployment.Plan, error) {
+		in.Deployment = in.Deployment.DeepCopy()
+		change(&in)
+		return deployment.Decide(in, now)
+	}}
+}
+
+func oneMore(n **intstr.IntOrString) {
+	more := intstr.FromInt(1)
+	if *n != nil {
+		more = intstr.FromInt((*n).IntValue() + 1)
+	}
+	*n = &more
+}
+
+func limits(d *appsv1.Deployment) *appsv1.RollingUpdateDeployment {
+	return d.Spec.Strategy.RollingUpdate
+}
+
+// miscounting is a decision that aims at one pod more.
+func miscounting(in replicaset.Snapshot, now time.Time) (replicaset.Plan, error) {
+	in.ReplicaSet = in.ReplicaSet.DeepCopy()
+	if n := in.ReplicaSet.Spec.Replicas; *n > 0 {
+		*n++
+	}
+	return replicaset.Decide(in, now)
+}
+
+// choosingBadly is a decision that deletes ready pods first.
+func choosingBadly(in replicaset.Snapshot, now time.Time) (replicaset.Plan, error) {
+	p, err := replicaset.Decide(in, now)
+	for i := range p.Actions {
+		if p.Actions[i].Verb != plan.Delete {
+			continue
+		}
+		n := len(p.Actions[i].Objects)
+		p.Actions[i].Objects = nil
+		for _, wantReady := range []bool{true, false} {
+			for _, pod := range in.Pods {
+				if len(p.Actions[i].Objects) < n && owned.Active(pod) && owned.Ready(pod) == wantReady && owned.ControllerUID(pod) == in.ReplicaSet.UID {
+					p.Actions[i].Objects = append(p.Actions[i].Objects, pod)
+				}
+			}
+		}
+	}
+	return p, err
+}
+
+// forgetful is a decision that adopts nothing.
+func forgetful(in replicaset.Snapshot, now time.Time) (replicaset.Plan, error) {
+	var own []*corev1.Pod
+	for _, pod := range in.Pods {
+		if owned.ControllerUID(pod) != "" {
+			own = append(own, pod)
+		}
+	}
+	in.Pods = own
+	return replicaset.Decide(in, now)
+}
+
+// TestPlantedMistakesAreSeen: the properties find what is wrong with a decision.
+func TestPlantedMistakesAreSeen(t *testing.T) {
+	for name, mistake := range map[string]struct {
+		property func(*rapid.T, planted)
+		in       planted
+		want     string
+	}{
+		"a Deployment surges by one pod too many": {
+			rolloutKeepsItsLimits, misreading(func(in *deployment.Snapshot) { oneMore(&limits(in.Deployment).MaxSurge) }), "are allowed",
+		},
+		"a Deployment does without one pod too many": {
+			rolloutKeepsItsLimits, misreading(func(in *deployment.Snapshot) { oneMore(&limits(in.Deployment).MaxUnavailable) }), "are to be",
+		},
+		"Recreate does not wait for the old pods to end": {
+			recreateNeverMixes, misreading(func(in *deployment.Snapshot) { in.Running = nil }), "templates exist",
+		},
+		"a Deployment takes an old status for the present one": {
+			rolloutKeepsItsLimits, misreading(func(in *deployment.Snapshot) {
+				for i, rs := range in.ReplicaSets {
+					in.ReplicaSets[i] = rs.DeepCopy()
+					in.ReplicaSets[i].Status.ObservedGeneration = rs.Generation
+				}
+			}), "are",
+		},
+		"a ReplicaSet keeps one pod too many":   {convergesAfterChaos, planted{replicaSet: miscounting}, "replicas are wanted"},
+		"a ReplicaSet deletes ready pods first": {rolloutKeepsItsLimits, planted{replicaSet: choosingBadly}, "are to be"},
+		"a ReplicaSet leaves orphans alone":     {convergesAfterChaos, planted{replicaSet: forgetful}, "replicas are wanted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			modeltest.MustBreak(t, mistake.want, func(t *rapid.T) { mistake.property(t, mistake.in) })
+		})
+	}
+}
