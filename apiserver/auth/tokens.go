@@ -240,10 +240,12 @@ func (t *Tokens) verifyLegacy(ctx context.Context, token string, c *Claims, v *V
 	}
 	secret, err := t.Objects.Secret(ctx, c.LegacyNamespace, c.LegacySecret)
 	if err != nil || secret.DeletionTimestamp != nil {
-		return errors.New("Token has been invalidated") //nolint:staticcheck // clients see upstream's text
+		//lint:ignore ST1005 clients see upstream's text
+		return errors.New("Token has been invalidated")
 	}
 	if subtle.ConstantTimeCompare(secret.Data[corev1.ServiceAccountTokenKey], []byte(token)) == 0 {
-		return errors.New("Token does not match server's copy") //nolint:staticcheck // as above
+		//lint:ignore ST1005 clients see upstream's text
+		return errors.New("Token does not match server's copy")
 	}
 	account, err := t.Objects.ServiceAccount(ctx, c.LegacyNamespace, c.LegacyAccount)
 	switch {

@@ -64,7 +64,8 @@ func CheckKubeletClient(r *x509.CertificateRequest, usages []certificatesv1.KeyU
 	case len(r.DNSNames) > 0:
 		return errors.New("DNS subjectAltNames are not allowed")
 	case len(r.EmailAddresses) > 0:
-		return errors.New("Email subjectAltNames are not allowed") //nolint:staticcheck // clients see upstream's text
+		//lint:ignore ST1005 clients see upstream's text
+		return errors.New("Email subjectAltNames are not allowed")
 	case len(r.IPAddresses) > 0:
 		return errors.New("IP subjectAltNames are not allowed")
 	case len(r.URIs) > 0:
@@ -86,7 +87,8 @@ func CheckKubeletServing(r *x509.CertificateRequest, usages []certificatesv1.Key
 	case len(r.DNSNames) == 0 && len(r.IPAddresses) == 0:
 		return errors.New("DNS or IP subjectAltName is required")
 	case len(r.EmailAddresses) > 0:
-		return errors.New("Email subjectAltNames are not allowed") //nolint:staticcheck // clients see upstream's text
+		//lint:ignore ST1005 clients see upstream's text
+		return errors.New("Email subjectAltNames are not allowed")
 	case len(r.URIs) > 0:
 		return errors.New("URI subjectAltNames are not allowed")
 	}
@@ -105,6 +107,7 @@ func checkOrganization(r *x509.CertificateRequest) error {
 
 func checkCommonName(r *x509.CertificateRequest) error {
 	if !strings.HasPrefix(r.Subject.CommonName, "system:node:") {
+		//lint:ignore ST1005 clients see upstream's text
 		return errors.New("subject common name does not begin with system:node:")
 	}
 	return nil
