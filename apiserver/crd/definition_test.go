@@ -182,3 +182,16 @@ func TestDeletion(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 }
+
+// A schema that is not structural has no fields to select by.
+func TestSelectableWithoutStructure(t *testing.T) {
+	d := parse(t, base)
+	d.Spec.Versions[0].SelectableFields = []apiextensionsv1.SelectableField{{JSONPath: ".spec.a"}}
+	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Enum: []apiextensionsv1.JSON{{Raw: []byte("1")}}}
+	if errs := validateNew(d); len(errs) == 0 {
+		t.Error("accepted")
+	}
+	if errs := validateChange(d, parse(t, base)); len(errs) == 0 {
+		t.Error("accepted")
+	}
+}

@@ -31,7 +31,31 @@ func validateNew(obj runtime.Object) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	return validation.ValidateCustomResourceDefinition(context.Background(), d)
+	return schemasFirst(d, func(d *apiextensions.CustomResourceDefinition) field.ErrorList {
+		return validation.ValidateCustomResourceDefinition(context.Background(), d)
+	})
+}
+
+// schemasFirst leaves selectable fields out of account while anything else is wrong:
+// the library looks them up in a schema that it takes to be structural, and panics
+// where there is none.
+func schemasFirst(d *apiextensions.CustomResourceDefinition, validate func(*apiextensions.CustomResourceDefinition) field.ErrorList) field.ErrorList {
+	selects := len(d.Spec.SelectableFields) > 0
+	for i := range d.Spec.Versions {
+		selects = selects || len(d.Spec.Versions[i].SelectableFields) > 0
+	}
+	if !selects {
+		return validate(d)
+	}
+	without := d.DeepCopy()
+	without.Spec.SelectableFields = nil
+	for i := range without.Spec.Versions {
+		without.Spec.Versions[i].SelectableFields = nil
+	}
+	if errs := validate(without); len(errs) > 0 {
+		return errs
+	}
+	return validate(d)
 }
 
 func validateChange(obj, old runtime.Object) field.ErrorList {
@@ -50,7 +74,9 @@ func validatePair(obj, old runtime.Object, validate pairValidation) field.ErrorL
 	if errs = append(errs, oldErrs...); len(errs) > 0 {
 		return errs
 	}
-	return validate(context.Background(), d, o)
+	return schemasFirst(d, func(d *apiextensions.CustomResourceDefinition) field.ErrorList {
+		return validate(context.Background(), d, o)
+	})
 }
 
 // warnings tells of what is accepted but does not do what it looks like.
