@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+	applyautoscalingv1 "k8s.io/client-go/applyconfigurations/autoscaling/v1"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -204,5 +205,32 @@ func TestComponentsOwnTheirFields(t *testing.T) {
 	shared := must(h.client().CoreV1().Pods("default").Apply(h.ctx, applied, metav1.ApplyOptions{FieldManager: "me"}))(t)
 	if owners(shared) != "me Apply, kube-controller-manager Update, kubelet Update/status" {
 		t.Errorf("owners: %s", owners(shared))
+	}
+}
+
+// Who scales owns the number of replicas, of the scale and of its parent alike.
+func TestScaleOwnership(t *testing.T) {
+	h := start(t)
+	deployments := h.client().AppsV1().Deployments("default")
+	applied := func(replicas int32) *applyappsv1.DeploymentApplyConfiguration {
+		return applyappsv1.Deployment("d", "default").WithSpec(applyappsv1.DeploymentSpec().WithReplicas(replicas))
+	}
+	must(deployments.Create(h.ctx, deployment("d", 1), metav1.CreateOptions{FieldManager: "creator"}))(t)
+	scale := must(deployments.GetScale(h.ctx, "d", metav1.GetOptions{}))(t)
+	scale.Spec.Replicas = 3
+	must(deployments.UpdateScale(h.ctx, "d", scale, metav1.UpdateOptions{FieldManager: "autoscaler"}))(t)
+	d := must(deployments.Get(h.ctx, "d", metav1.GetOptions{}))(t)
+	if owners(d) != "autoscaler Update/scale, creator Update" && owners(d) != "creator Update, autoscaler Update/scale" {
+		t.Fatalf("owners: %s", owners(d))
+	}
+	_, err := deployments.Apply(h.ctx, applied(5), metav1.ApplyOptions{FieldManager: "me"})
+	wantStatus(t, err, 409, metav1.StatusReasonConflict, `conflict with "autoscaler" with subresource "scale" using apps/v1: .spec.replicas`)
+	must(deployments.Apply(h.ctx, applied(5), metav1.ApplyOptions{FieldManager: "me", Force: true}))(t)
+	_, err = deployments.ApplyScale(h.ctx, "d", applyautoscalingv1.Scale().WithName("d").WithNamespace("default").WithSpec(applyautoscalingv1.ScaleSpec().WithReplicas(7)), metav1.ApplyOptions{FieldManager: "autoscaler"})
+	wantStatus(t, err, 409, metav1.StatusReasonConflict, `conflict with "me": .spec.replicas`)
+	must(deployments.ApplyScale(h.ctx, "d", applyautoscalingv1.Scale().WithName("d").WithNamespace("default").WithSpec(applyautoscalingv1.ScaleSpec().WithReplicas(7)), metav1.ApplyOptions{FieldManager: "autoscaler", Force: true}))(t)
+	d = must(deployments.Get(h.ctx, "d", metav1.GetOptions{}))(t)
+	if *d.Spec.Replicas != 7 || owners(d) != "autoscaler Apply/scale, creator Update" {
+		t.Fatalf("%d replicas, owners: %s", *d.Spec.Replicas, owners(d))
 	}
 }
