@@ -57,7 +57,7 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 				oneMore(&limits.MaxSurge)
 			}
 		}), "are allowed"},
-		"each pod is created twice": {convergesAfterChaos, twice, "is not as it should be"},
+		"each pod is created twice": {rolloutKeepsItsLimits, twice, "two pods of the same template"},
 		"a node's labels do not matter": {convergesAfterChaos, misreading(func(in *daemonset.Snapshot) {
 			for i, node := range in.Nodes {
 				in.Nodes[i] = node.DeepCopy()

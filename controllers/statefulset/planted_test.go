@@ -36,11 +36,11 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 			more := intstr.FromInt(in.Set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.IntValue() + 1)
 			in.Set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &more
 		}), "are to be"},
-		"a claim is taken for one that is there": {claimsFollowTheirPods, misreading(func(in *statefulset.Snapshot) {
+		"a missing claim is taken for one that is there": {claimsFollowTheirPods, misreading(func(in *statefulset.Snapshot) {
 			in.Claim = func(name string) *corev1.PersistentVolumeClaim {
 				return &corev1.PersistentVolumeClaim{}
 			}
-		}), ""},
+		}), "has no claim"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			modeltest.MustBreak(t, mistake.want, func(t *rapid.T) { mistake.property(t, mistake.decide) })

@@ -3,6 +3,7 @@ package ttlafterfinished
 import (
 	"context"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +29,8 @@ type Controller struct {
 	clock  clock.PassiveClock
 	jobs   batchlisters.JobLister
 	client batchclient.JobsGetter
+	// due is Due, unless a test plants a mistake.
+	due func(job *batchv1.Job, now time.Time) (bool, time.Duration, error)
 }
 
 // New returns a controller that is not yet running.
@@ -37,7 +40,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		return nil, err
 	}
 	jobs := e.Informers.Batch().V1().Jobs()
-	c := &Controller{clock: e.Clock, jobs: jobs.Lister(), client: client.BatchV1()}
+	c := &Controller{clock: e.Clock, jobs: jobs.Lister(), client: client.BatchV1(), due: Due}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(jobs.Informer(), onJob)
 	return c, nil
@@ -67,7 +70,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("getting Job %s: %w", key, err)
 	}
-	if due, left, err := Due(job, c.clock.Now()); !due {
+	if due, left, err := c.due(job, c.clock.Now()); !due {
 		return loop.Result{RequeueAfter: left}, err
 	}
 	live, err := c.client.Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
@@ -77,7 +80,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("reading Job %s before it is deleted: %w", key, err)
 	}
-	if due, left, err := Due(live, c.clock.Now()); !due {
+	if due, left, err := c.due(live, c.clock.Now()); !due {
 		return loop.Result{RequeueAfter: left}, err
 	}
 	foreground := metav1.DeletePropagationForeground
