@@ -30,9 +30,10 @@ func adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) podState {
 		s.reason, s.message = status.Reason, status.Message
 	}
 	for _, ref := range containersOf(pod) {
-		c := container{name: ref.Name, kind: ref.kind, image: ref.Image}
+		c := container{name: ref.Name, kind: ref.kind, image: ref.Image, granted: ref.Resources, has: ref.Resources}
 		if old := statusOf(pod, ref); old != nil {
 			adoptContainer(&c, old, back)
+			c.adoptResources(old)
 			if c.phase == running {
 				c.plan(pod, ref.Container, behaviourOf(pod, ref.Container, ref.kind, lat))
 			}
@@ -42,6 +43,7 @@ func adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) podState {
 		}
 		s.containers = append(s.containers, c)
 	}
+	s.resize = adoptResize(pod)
 	return s
 }
 

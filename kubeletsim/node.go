@@ -44,6 +44,8 @@ type node struct {
 	// load is their sum.
 	admitted map[types.UID]corev1.ResourceList
 	load     load
+	// waiting are the pods that ask for more than the node has left.
+	waiting map[types.UID]bool
 
 	uid        types.UID
 	images     map[string]bool
@@ -138,10 +140,43 @@ func (n *node) take(pod *corev1.Pod, object *corev1.Node, unconditionally bool) 
 func (n *node) release(pod types.UID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	delete(n.waiting, pod)
 	if requests, ok := n.admitted[pod]; ok {
 		n.load.remove(requests)
 		delete(n.admitted, pod)
 	}
+}
+
+// resize reserves for a pod what it asks for by now, or says why that cannot be: then it
+// waits until somebody gives something back.
+func (n *node) resize(pod *corev1.Pod, object *corev1.Node) rejection {
+	requests := requestsOf(pod)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before, ok := n.admitted[pod.UID]
+	if !ok {
+		return rejection{}
+	}
+	n.load.remove(before)
+	if why := admit(pod, object, n.allocatable, n.load); why.reason != "" {
+		n.load.add(before)
+		if n.waiting == nil {
+			n.waiting = map[types.UID]bool{}
+		}
+		n.waiting[pod.UID] = true
+		return why
+	}
+	n.load.add(requests)
+	n.admitted[pod.UID] = requests
+	delete(n.waiting, pod.UID)
+	return rejection{}
+}
+
+// waiters are the pods that ask for more than the node had left.
+func (n *node) waiters() []types.UID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Collect(maps.Keys(n.waiting))
 }
 
 func (n *node) lend() netip.Addr {

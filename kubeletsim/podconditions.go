@@ -17,6 +17,7 @@ func podConditions(pod *corev1.Pod, s *podState, status *corev1.PodStatus, now t
 			conditions = append(conditions, c)
 		}
 	}
+	conditions = append(conditions, s.resizeConditions()...)
 	containersReady := containersReadyCondition(pod, status)
 	for _, c := range []corev1.PodCondition{
 		sandboxCondition(s),
@@ -39,7 +40,8 @@ func podConditions(pod *corev1.Pod, s *podState, status *corev1.PodStatus, now t
 
 func ownCondition(t corev1.PodConditionType) bool {
 	switch t {
-	case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled:
+	case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
+		corev1.PodResizePending, corev1.PodResizeInProgress:
 		return true
 	}
 	return false

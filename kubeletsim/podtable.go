@@ -41,8 +41,9 @@ type podEntry struct {
 	// pod until wake; empty when something is left to do.
 	settled string
 	wake    time.Time
-	// lacking is whether it misses something that it needs.
-	lacking bool
+	// lacking is whether it misses something that it needs; deferred whether it waits for
+	// resources that it asks for by now.
+	lacking, deferred bool
 	// returned is whether the pod's address and resources have been given back.
 	returned bool
 	failures int

@@ -65,6 +65,7 @@ func (s *stepper) start(i int) bool {
 	s.report(&ref, corev1.EventTypeNormal, "Started", "Container started")
 	does := behaviourOf(s.pod, ref.Container, c.kind, s.lat)
 	c.phase, c.image, c.startedAt, c.changed = running, ref.Image, s.now, false
+	c.has = c.granted
 	c.plan(s.pod, ref.Container, does)
 	return true
 }

@@ -39,6 +39,8 @@ type podState struct {
 	rejected bool
 	// reason and message say why the kubelet ended the pod.
 	reason, message string
+	// resize is how the last change of the pod's resources goes.
+	resize resizeState
 }
 
 type containerKind int
@@ -90,6 +92,9 @@ type container struct {
 	// changed is whether it is to run again whatever the restart policy: the pod's
 	// spec names another image now, or the pod begins anew.
 	changed bool
+
+	// granted is what the node has reserved for it; has is what its run was given.
+	granted, has corev1.ResourceRequirements
 
 	// delay is the back-off that its last restart brought, at raisedAt; 0 before
 	// any restart.

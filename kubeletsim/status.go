@@ -140,7 +140,7 @@ func containerStatus(pod *corev1.Pod, ref containerRef, c *container, waiting st
 		cs.Image = imageName(c.image)
 		cs.ImageID = imageID(c.image)
 		cs.ContainerID = containerID(pod.UID, c.name, c.restarts)
-		setResources(ref, &cs)
+		setResources(c, &cs)
 		cs.VolumeMounts = mountStatuses(ref.VolumeMounts)
 	}
 	if c.last != nil {
@@ -185,14 +185,13 @@ func startError(ref containerRef, c *container) *corev1.ContainerStateWaiting {
 	return nil
 }
 
-// setResources reports what the container has: a simulated node gives at once what
-// the spec asks for, after a resize too.
-func setResources(ref containerRef, cs *corev1.ContainerStatus) {
-	if ref.kind == ephemeralContainer {
+// setResources reports what the node has reserved, and what the container has.
+func setResources(c *container, cs *corev1.ContainerStatus) {
+	if c.kind == ephemeralContainer {
 		return
 	}
-	cs.AllocatedResources = ref.Resources.Requests
-	cs.Resources = &corev1.ResourceRequirements{Limits: ref.Resources.Limits, Requests: ref.Resources.Requests}
+	cs.AllocatedResources = c.granted.Requests
+	cs.Resources = &corev1.ResourceRequirements{Limits: c.has.Limits, Requests: c.has.Requests}
 }
 
 func mountStatuses(mounts []corev1.VolumeMount) []corev1.VolumeMountStatus {

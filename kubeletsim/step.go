@@ -21,10 +21,11 @@ type input struct {
 	pullError func(image string) string
 	// missing are those of the pod's needs that are not there.
 	missing []need
-	// rejected is why the node does not take the pod, if there is a reason.
-	rejected rejection
-	lat      *Latencies
-	backoff  *Backoff
+	// rejected is why the node does not take the pod, if there is a reason; unfit why it
+	// does not have what the pod asks for by now.
+	rejected, unfit rejection
+	lat             *Latencies
+	backoff         *Backoff
 }
 
 // outcome is what a step leads to.
@@ -91,8 +92,10 @@ func (s *stepper) run() {
 		}
 		st.sandbox = true
 	}
+	s.resize()
 	for s.endRuns() || s.stopNext() || s.startNext() || s.finish() {
 	}
+	s.endResize()
 	if st.ended {
 		s.wakeAt = time.Time{}
 	}
@@ -145,7 +148,7 @@ func (s *stepper) admit() {
 	}
 	for i := len(st.containers); i < len(s.refs); i++ {
 		ref := s.refs[i]
-		st.containers = append(st.containers, container{name: ref.Name, kind: ref.kind, image: ref.Image})
+		st.containers = append(st.containers, container{name: ref.Name, kind: ref.kind, image: ref.Image, granted: ref.Resources})
 	}
 }
 

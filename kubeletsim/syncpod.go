@@ -35,7 +35,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		k.due.set(key, time.Time{})
 		return
 	}
-	if e.settled != "" && e.settled == pod.ResourceVersion && len(faults) == 0 && !e.lacking && (e.wake.IsZero() || e.wake.After(k.opts.Clock.Now())) {
+	if e.settled != "" && e.settled == pod.ResourceVersion && len(faults) == 0 && !e.lacking && !e.deferred && (e.wake.IsZero() || e.wake.After(k.opts.Clock.Now())) {
 		// The echo of an own write.
 		return
 	}
@@ -57,8 +57,10 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		object, _ := k.nodeLister.Get(n.name)
 		in.rejected = n.take(pod, object, pod.DeletionTimestamp != nil)
 	}
+	in.unfit = k.resize(n, e, pod)
 	out := k.step(n, in)
 	e.state = out.state
+	e.deferred = e.state.resize.pending != ""
 	e.show()
 	e.dealt(len(faults))
 	n.addImages(out.images)
@@ -132,7 +134,7 @@ func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nod
 	}
 	if !e.returned {
 		e.returned = true
-		n.release(pod.UID)
+		k.release(n, pod.UID)
 		if e.state.address.IsValid() {
 			n.giveBack(e.state.address)
 		}
@@ -232,7 +234,7 @@ func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
 	if n == nil {
 		return
 	}
-	n.release(pod.UID)
+	k.release(n, pod.UID)
 	if e.state.address.IsValid() && !e.returned {
 		n.giveBack(e.state.address)
 	}

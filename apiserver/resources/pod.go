@@ -45,6 +45,7 @@ func podRow() *Resource {
 			podEviction(),
 			podLog(),
 			proxyTo("PodProxyOptions"),
+			podResize(),
 			statusOf(kind, newPod),
 		}, connections()...),
 	}

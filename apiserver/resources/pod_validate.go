@@ -56,13 +56,14 @@ func validatePodTemplate(p *field.Path, template *corev1.PodTemplateSpec) field.
 type podCheck struct {
 	template    bool
 	hostNetwork bool
+	restart     corev1.RestartPolicy
 	volumes     map[string]*corev1.Volume
 	// containers holds the names of the containers of all three sorts.
 	containers nameList
 }
 
 func (c *podCheck) spec(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
-	c.hostNetwork = spec.HostNetwork
+	c.hostNetwork, c.restart = spec.HostNetwork, spec.RestartPolicy
 	errs := c.checkVolumes(p.Child("volumes"), spec.Volumes)
 	errs = append(errs, c.checkContainers(p.Child("containers"), spec.Containers)...)
 	errs = append(errs, c.checkInitContainers(p.Child("initContainers"), spec.InitContainers)...)

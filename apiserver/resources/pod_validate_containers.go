@@ -111,6 +111,7 @@ func (c *podCheck) container(p *field.Path, ctr *corev1.Container) field.ErrorLi
 	errs = append(errs, checkEnvFrom(p.Child("envFrom"), ctr.EnvFrom)...)
 	errs = append(errs, c.volumeMounts(p.Child("volumeMounts"), ctr)...)
 	errs = append(errs, c.volumeDevices(p.Child("volumeDevices"), ctr)...)
+	errs = append(errs, validateResizePolicy(p.Child("resizePolicy"), ctr.ResizePolicy, c.restart)...)
 	errs = append(errs, validateResources(p.Child("resources"), &ctr.Resources)...)
 	return append(errs, validateContainerSecurity(p.Child("securityContext"), ctr.SecurityContext)...)
 }
