@@ -121,6 +121,13 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	defer s.metrics.begin(rq)()
 	elapsed := clock.Stopwatch()
 	defer func() { s.metrics.observe(rq, coded.code, elapsed()) }()
+	s.classify(rq)
+	leave, ok := s.limits.enter(rq)
+	if !ok {
+		tooManyRequests(coded)
+		return
+	}
+	defer leave()
 	if err := rq.serve(); err != nil {
 		writeError(coded, r, err)
 	}

@@ -56,6 +56,9 @@ type Options struct {
 	AdvertiseAddress netip.Addr
 	// SharedStore says that other servers use the store too.
 	SharedStore bool
+	// MaxReads and MaxWrites are how many requests of clients on the network are served
+	// at once, watches and the like not counted; 0 is 400 and 200, negative no limit.
+	MaxReads, MaxWrites int
 	// Logs knows what containers wrote; nil: nobody does.
 	Logs LogSource
 	// Containers reaches what runs in containers; nil: nobody does.
@@ -115,6 +118,7 @@ type Server struct {
 	done     chan struct{}
 	stopOnce sync.Once
 	inFlight gate
+	limits   *inFlightLimits
 }
 
 // New returns a server that is ready to handle requests: its own objects
@@ -137,6 +141,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		log:     record.NewLog(0),
 		metrics: newMetrics(),
 		done:    make(chan struct{}),
+		limits:  newInFlightLimits(opts.MaxReads, opts.MaxWrites),
 	}
 	// A store that is opened again must not see the UIDs of its past.
 	revision, err := opts.Store.Revision(ctx)

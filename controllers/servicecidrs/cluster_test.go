@@ -52,7 +52,7 @@ func TestAServiceCIDRGoesAfterItsServices(t *testing.T) {
 	must(nil, cidrs.Delete(ctx, "more", metav1.DeleteOptions{}))
 	c.Eventually("a service CIDR that waits for its addresses", is(metav1.ConditionFalse, "Terminating"))
 	must(nil, services.Delete(ctx, "web", metav1.DeleteOptions{}))
-	c.Advance(11 * time.Second)
+	c.Advance(ctx, 11*time.Second)
 	c.Eventually("it to be gone", func(ctx context.Context, _ kubernetes.Interface) error {
 		if _, err := cidrs.Get(ctx, "more", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("it is there"), err)
