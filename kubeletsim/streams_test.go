@@ -31,9 +31,9 @@ type streamCluster struct {
 	client *kubernetes.Clientset
 }
 
-func newStreamCluster(t *testing.T) *streamCluster {
+func newStreamCluster(t *testing.T, opts ...minikcmtest.Option) *streamCluster {
 	t.Helper()
-	c := minikcmtest.New(t, minikcmtest.WithHTTPS())
+	c := minikcmtest.New(t, append(opts, minikcmtest.WithHTTPS())...)
 	config, err := c.HTTPSConfig()
 	if err != nil {
 		t.Fatal(err)
