@@ -1,0 +1,191 @@
+package faulty_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/store/faulty"
+	"minikcm.dev/minikcm/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, c clock.Clock) *faulty.Store {
+	t.Helper()
+	s := faulty.New(store.NewMemory(), c, clock.NewRandom(1))
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Without a fault it is as good as any store.
+func TestSuite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, clock.Real()) })
+}
+
+func TestFaults(t *testing.T) {
+	unavailable := (*store.UnavailableError)(nil)
+	for name, test := range map[string]struct {
+		fault               faulty.Fault
+		put, remove, get    bool // is to succeed
+		otherPut, openWatch bool
+	}{
+		"unavailable": {fault: faulty.Unavailable()},
+		"no space":    {fault: faulty.NoSpace(), remove: true, get: true, openWatch: true},
+		"leader lost": {fault: faulty.LeaderLoss(0)},
+		"some keys":   {fault: faulty.Fault{Prefix: "/a", Err: errors.New("broken")}, otherPut: true},
+		"writes only": {fault: faulty.Fault{Operations: faulty.Writes, Err: errors.New("broken")}, get: true, openWatch: true},
+		"no error":    {fault: faulty.Fault{}, put: true, remove: true, get: true, otherPut: true, openWatch: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, clock.Real())
+			revision, err := s.Put(t.Context(), "/a/1", nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			remove := s.Inject(test.fault)
+			check := func(what string, err error, want bool) {
+				t.Helper()
+				if (err == nil) != want {
+					t.Errorf("%s: %v", what, err)
+				}
+				if err != nil && errors.As(test.fault.Err, &unavailable) && !errors.As(err, &unavailable) {
+					t.Errorf("%s: %v is no UnavailableError", what, err)
+				}
+			}
+			_, err = s.Get(t.Context(), "/a/1", 0)
+			check("get", err, test.get)
+			_, err = s.Put(t.Context(), "/a/2", nil, 0)
+			check("put", err, test.put)
+			_, err = s.Put(t.Context(), "/b/2", nil, 0)
+			check("put of another key", err, test.otherPut)
+			ctx, cancel := context.WithCancel(t.Context())
+			_, err = s.Watch(ctx, "/a/", 0)
+			check("watch", err, test.openWatch)
+			cancel()
+			_, err = s.Delete(t.Context(), "/a/1", revision)
+			check("delete", err, test.remove)
+			remove()
+			if _, err = s.Put(t.Context(), "/a/3", nil, 0); err != nil {
+				t.Errorf("put without the fault: %v", err)
+			}
+		})
+	}
+}
+
+// A write whose outcome is unknown has been made or not, as the seed wants it.
+func TestUnknown(t *testing.T) {
+	var runs []int
+	for range 2 {
+		s := open(t, clock.Real())
+		remove := s.Inject(faulty.LeaderLoss(0))
+		for i := range 100 {
+			if _, err := s.Put(t.Context(), fmt.Sprintf("/%d", i), nil, 0); err == nil {
+				t.Error("a write succeeds")
+			}
+		}
+		remove()
+		list, err := s.List(t.Context(), "/", store.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, int(list.Count))
+	}
+	if runs[0] != runs[1] || runs[0] < 20 || runs[0] > 80 {
+		t.Errorf("of 100 writes, %v were made", runs)
+	}
+}
+
+// A lost leader ends watches; what was told before is not lost.
+func TestEndWatches(t *testing.T) {
+	s := open(t, clock.Real())
+	w, err := s.Watch(t.Context(), "/", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), "/a", nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if batch := <-w.Batches(); len(batch.Events) != 1 {
+		t.Errorf("got %+v", batch)
+	}
+	s.Inject(faulty.LeaderLoss(0))
+	if batch, open := <-w.Batches(); open {
+		t.Errorf("the watch goes on with %+v", batch)
+	}
+	unavailable := (*store.UnavailableError)(nil)
+	if !errors.As(w.Err(), &unavailable) {
+		t.Errorf("the watch ends with %v", w.Err())
+	}
+}
+
+// Slowness is the clock's: virtual time passes while operations wait, and not while
+// they are served.
+func TestSlow(t *testing.T) {
+	ledger := clock.NewLedger()
+	v := clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ledger)
+	defer v.Close()
+	s := open(t, v)
+	begin := v.Now()
+	remove := s.InjectFor(faulty.Slow(3*time.Second), time.Minute)
+	defer remove()
+	done := make(chan struct{})
+	var err error
+	ctx := store.WithPause(t.Context(), &store.Pause{
+		Begin: func() { ledger.End(clock.Request, 1) },
+		End:   func() { ledger.Begin(clock.Request, 1) },
+	})
+	ledger.Begin(clock.Request, 1)
+	var took time.Duration
+	go func() {
+		defer close(done)
+		defer ledger.End(clock.Request, 1)
+		_, err = s.Put(ctx, "/a", nil, 0)
+		took = v.Since(begin)
+	}()
+	if err := v.Wait(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil || took != 3*time.Second {
+		t.Errorf("a slow write took %v: %v", took, err)
+	}
+	if err := v.Advance(t.Context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(ctx, "/b", nil, 0); err != nil {
+		t.Errorf("after the fault's end: %v", err)
+	}
+}
+
+// A call that waits ends with its context, and with the store.
+func TestWaitEnds(t *testing.T) {
+	s := open(t, clock.Real())
+	s.Inject(faulty.Slow(time.Hour))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Get(ctx, "/a", 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call that was given up: %v", err)
+	}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := s.Get(context.Background(), "/a", 0)
+		failed <- err
+	}()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	unavailable := (*store.UnavailableError)(nil)
+	if err := <-failed; !errors.As(err, &unavailable) {
+		t.Errorf("a call to a store that is closed: %v", err)
+	}
+}
