@@ -61,6 +61,7 @@ func (s *Server) newAdmission() admission.Chain {
 			return lookup[*nodev1.RuntimeClass](ctx, runtimeClasses, "", name)
 		}},
 		admission.CertificateRequester{},
+		admission.CertificateSigners{Authorizer: s.opts.Authorizer},
 		s.hooks,
 		s.newQuota(),
 	)
