@@ -37,10 +37,7 @@ func (t *tally) track(status *batchv1.JobStatus) (more bool) {
 	status.UncountedTerminatedPods = ends
 	var ended []int
 	var done []*corev1.Pod
-	for _, pod := range t.inOrder() {
-		if !tracked(pod) || !t.removable(pod) {
-			continue
-		}
+	for _, pod := range t.toRelease() {
 		done = append(done, pod)
 		switch {
 		case t.succeededUIDs.Has(pod.UID) || t.failedUIDs.Has(pod.UID) || !counts(t.job, pod):
@@ -68,13 +65,19 @@ func (t *tally) track(status *batchv1.JobStatus) (more bool) {
 // failing reports whether the Job is to fail, which every pod of it does then.
 func (t *tally) failing() bool { return t.verdict != nil && t.verdict.Type == batchv1.JobFailureTarget }
 
-// inOrder returns the pods in the order of their indexes, so that the text of the
-// indexes stays short.
-func (t *tally) inOrder() []*corev1.Pod {
-	if !isIndexed(t.job) {
-		return t.pods
+// toRelease returns the pods that need not be kept any longer, those of an Indexed Job in
+// the order of their indexes, so that the text of the indexes stays short. While the
+// others run they are few, and cheap to sort.
+func (t *tally) toRelease() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range t.pods {
+		if tracked(pod) && t.removable(pod) {
+			pods = append(pods, pod)
+		}
 	}
-	pods := slices.Clone(t.pods)
+	if !isIndexed(t.job) {
+		return pods
+	}
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(indexOf(a), indexOf(b)) })
 	return pods
 }

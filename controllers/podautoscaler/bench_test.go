@@ -12,8 +12,10 @@ import (
 func crowd(n int) Snapshot {
 	return world{
 		replicas: int32(n), max: int32(2 * n), readings: []Reading{each(n, 600), each(n, 12_000)},
-		metrics:  []autoscalingv2.MetricSpec{cpu(50), podsMetric("10")},
-		behavior: behavior(func(b *autoscalingv2.HorizontalPodAutoscalerBehavior) { b.ScaleUp.StabilizationWindowSeconds = ptr.To[int32](60) }),
+		metrics: []autoscalingv2.MetricSpec{cpu(50), podsMetric("10")},
+		behavior: behavior(func(b *autoscalingv2.HorizontalPodAutoscalerBehavior) {
+			b.ScaleUp.StabilizationWindowSeconds = ptr.To[int32](60)
+		}),
 	}.build()
 }
 

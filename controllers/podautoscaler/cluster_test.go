@@ -14,7 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
@@ -259,5 +262,56 @@ func TestTargetsOfOtherKinds(t *testing.T) {
 	})
 	if text := fmt.Sprint(c.autoscaler("web").Status.Conditions); !strings.Contains(text, "SucceededRescale") && !strings.Contains(text, "ReadyForNewScale") {
 		t.Error(text)
+	}
+}
+
+// TestCustomTargets: an object of a kind that is defined while the controller runs is
+// scaled too, if the kind has a scale subresource.
+func TestCustomTargets(t *testing.T) {
+	t.Parallel()
+	c := &cluster{minikcmtest.New(t, minikcmtest.WithVirtualTime()), t}
+	client, err := dynamic.NewForConfig(c.Config())
+	c.must(err)
+	// So that it has asked before what the API has.
+	c.autoscale("web", 5, cpuAt(50))
+	c.pass(time.Minute)
+	definition := map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "farms.example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"plural": "farms", "singular": "farm", "kind": "Farm", "listKind": "FarmList"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema":       map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+				"subresources": map[string]any{"scale": map[string]any{"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", "labelSelectorPath": ".status.selector"}},
+			}},
+		},
+	}
+	farm := map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Farm", "metadata": map[string]any{"name": "web", "annotations": map[string]any{"minikcm.dev/metric-hay": "700"}},
+		"spec": map[string]any{"size": int64(2)}, "status": map[string]any{"size": int64(2), "selector": "app=web"},
+	}
+	farms := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "farms"}
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	_, err = client.Resource(definitions).Create(t.Context(), &unstructured.Unstructured{Object: definition}, metav1.CreateOptions{})
+	c.must(err)
+	_, err = client.Resource(farms).Namespace("default").Create(t.Context(), &unstructured.Unstructured{Object: farm}, metav1.CreateOptions{})
+	c.must(err)
+	ref := autoscalingv2.CrossVersionObjectReference{APIVersion: "example.com/v1", Kind: "Farm", Name: "web"}
+	_, err = c.Client().AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: "farm"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: ref, MaxReplicas: 10, Metrics: []autoscalingv2.MetricSpec{{
+			Type: autoscalingv2.ObjectMetricSourceType, Object: &autoscalingv2.ObjectMetricSource{
+				DescribedObject: ref, Metric: autoscalingv2.MetricIdentifier{Name: "hay"},
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: ptr.To(resource.MustParse("100"))},
+			},
+		}}},
+	}, metav1.CreateOptions{})
+	c.must(err)
+	c.pass(2 * time.Minute)
+	got, err := client.Resource(farms).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
+	c.must(err)
+	// Nobody keeps status.size: after the first step it still says 2.
+	if size, _, _ := unstructured.NestedInt64(got.Object, "spec", "size"); size != 7 {
+		t.Errorf("the farm's size is %d, want 7: %+v", size, c.autoscaler("farm").Status.Conditions)
 	}
 }

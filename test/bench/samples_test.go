@@ -17,9 +17,11 @@ type samples struct {
 	names  []string
 	values map[string][]float64
 	unit   map[string]string
+	// base is what a figure is shown as a ratio to.
+	base map[string]string
 }
 
-var measured = samples{values: map[string][]float64{}, unit: map[string]string{}}
+var measured = samples{values: map[string][]float64{}, unit: map[string]string{}, base: map[string]string{}}
 
 func (s *samples) add(name, unit string, value float64) {
 	s.mu.Lock()
@@ -29,6 +31,13 @@ func (s *samples) add(name, unit string, value float64) {
 	}
 	s.values[name] = append(s.values[name], value)
 	s.unit[name] = unit
+}
+
+// compare has a figure shown beside its ratio to another.
+func (s *samples) compare(name, base string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.base[name] = base
 }
 
 func median(values []float64) float64 {
@@ -49,6 +58,9 @@ func (s *samples) print() {
 		values := s.values[name]
 		fmt.Printf("%-58s median %10.1f %-12s (%d runs, %.1f to %.1f)\n",
 			name, median(values), s.unit[name], len(values), slices.Min(values), slices.Max(values))
+		if base := s.values[s.base[name]]; len(base) > 0 {
+			fmt.Printf("%-58s %.2f\n", "  of "+s.base[name], median(values)/median(base))
+		}
 	}
 	raw, writes := s.values[rawPuts], s.values[deploymentWrites]
 	if len(raw) > 0 && len(writes) > 0 {

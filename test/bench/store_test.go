@@ -24,7 +24,12 @@ func BenchmarkRawPuts(b *testing.B) {
 	}
 }
 
-func put(b *testing.B) {
+func put(b *testing.B) { putBy(b, writers, rawPuts) }
+
+// rawRate is put with another number of writers, to hold the API against.
+func rawRate(b *testing.B, writers int) { putBy(b, writers, rawName(writers)) }
+
+func putBy(b *testing.B, writers int, name string) {
 	s, err := store.StartEmbedded(b.Context(), store.EmbeddedOptions{})
 	if err != nil {
 		b.Fatal(err)
@@ -49,5 +54,5 @@ func put(b *testing.B) {
 		})
 	}
 	group.Wait()
-	measured.add(rawPuts, "puts/s", puts/elapsed().Seconds())
+	measured.add(name, "puts/s", puts/elapsed().Seconds())
 }

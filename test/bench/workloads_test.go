@@ -159,6 +159,7 @@ func rollOutAll(b *testing.B) {
 	allRolledOut(ctx, b, all, 1)
 	measured.add("500 Deployments of 10 to Available on 25 nodes", "s", elapsed().Seconds())
 
+	before := len(cluster.Writes().Writes(nil))
 	elapsed = clock.Stopwatch()
 	all = watchAll(ctx, b, cluster)
 	inParallel(b, deployments, func(i int) error {
@@ -170,6 +171,7 @@ func rollOutAll(b *testing.B) {
 	took := elapsed().Seconds()
 	measured.add("500 Deployments of 10 rolled out at once", "s", took)
 	measured.add("pods replaced a second", "pods/s", deployments*eachReplicas/took)
+	measured.add("writes a replaced pod", "writes", float64(len(cluster.Writes().Writes(nil))-before)/(deployments*eachReplicas))
 }
 
 func watchAll(ctx context.Context, b *testing.B, cluster *minikcm.Cluster) watch.Interface {

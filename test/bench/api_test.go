@@ -1,0 +1,290 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+)
+
+const (
+	apiCalls     = 4_000 // of each verb and number of clients
+	apiListItems = 10    // in the namespace that is listed
+	listedPods   = 10_000
+	watchers     = 1_000
+	watchWrites  = 2_000
+	writeRate    = 1_000 // a second
+)
+
+// startAPI returns a cluster without nodes, and how to reach it.
+func startAPI(ctx context.Context, b *testing.B) (*minikcm.Cluster, map[string]*rest.Config) {
+	b.Helper()
+	cluster, err := minikcm.Start(ctx, minikcm.Options{Seed: 1, Nodes: -1, Controllers: []string{"-*"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := cluster.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	https, err := cluster.HTTPSConfig()
+	if err != nil {
+		b.Fatal(err)
+	}
+	https.QPS = -1
+	https.ContentType = "application/vnd.kubernetes.protobuf"
+	return cluster, map[string]*rest.Config{"in memory": cluster.Config(), "over HTTPS": https}
+}
+
+// BenchmarkAPI is how many creations, gets, lists of ten and updates of ConfigMaps of
+// a kilobyte the apiserver serves in a second to 1, 16 and 256 clients, each beside the raw
+// puts of as many writers into the same kind of etcd.
+func BenchmarkAPI(b *testing.B) {
+	for b.Loop() {
+		for _, clients := range []int{1, 16, 256} {
+			rawRate(b, clients)
+			ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute)
+			_, ways := startAPI(ctx, b)
+			for _, way := range []string{"in memory", "over HTTPS"} {
+				apiRates(ctx, b, ways[way], way, clients)
+			}
+			cancel()
+		}
+	}
+}
+
+func rawName(clients int) string {
+	return fmt.Sprintf("raw puts of 1.5 kB, %d writers", clients)
+}
+
+func apiRates(ctx context.Context, b *testing.B, cfg *rest.Config, way string, clients int) {
+	b.Helper()
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	namespace := strings.ReplaceAll(strings.ToLower(way), " ", "-") + "-" + strconv.Itoa(clients)
+	for _, name := range []string{namespace, namespace + "-few"} {
+		if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	maps, few := client.CoreV1().ConfigMaps(namespace), client.CoreV1().ConfigMaps(namespace+"-few")
+	for i := range apiListItems {
+		if _, err := few.Create(ctx, kilobyte(i), metav1.CreateOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, verb := range []struct {
+		name string
+		call func(i int) error
+	}{
+		{"create", func(i int) error {
+			_, err := maps.Create(ctx, kilobyte(i), metav1.CreateOptions{})
+			return err
+		}},
+		{"get", func(i int) error {
+			_, err := maps.Get(ctx, kilobyte(i).Name, metav1.GetOptions{})
+			return err
+		}},
+		{"list", func(int) error {
+			_, err := few.List(ctx, metav1.ListOptions{})
+			return err
+		}},
+		{"update", func(i int) error {
+			cm := kilobyte(i)
+			cm.Labels = map[string]string{"changed": "yes"}
+			_, err := maps.Update(ctx, cm, metav1.UpdateOptions{})
+			return err
+		}},
+	} {
+		name := fmt.Sprintf("%s %s, %d clients", verb.name, way, clients)
+		measured.add(name, "/s", rate(b, clients, apiCalls, verb.call))
+		measured.compare(name, rawName(clients))
+	}
+}
+
+func kilobyte(i int) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("map-%06d", i)}, Data: map[string]string{"data": strings.Repeat("x", 1000)}}
+}
+
+// rate is how many calls a second several callers get through.
+func rate(b *testing.B, callers, calls int, call func(i int) error) float64 {
+	b.Helper()
+	var next atomic.Int64
+	var group sync.WaitGroup
+	elapsed := clock.Stopwatch()
+	for range callers {
+		group.Go(func() {
+			for i := next.Add(1); i <= int64(calls); i = next.Add(1) {
+				if err := call(int(i)); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	return float64(calls) / elapsed().Seconds()
+}
+
+// BenchmarkList is a list of 10,000 pods in the forms that clients ask for.
+func BenchmarkList(b *testing.B) {
+	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
+	defer cancel()
+	cluster, ways := startAPI(ctx, b)
+	pods := cluster.Client().CoreV1().Pods(metav1.NamespaceDefault)
+	rate(b, 32, listedPods, func(i int) error {
+		_, err := pods.Create(ctx, benchPod(i), metav1.CreateOptions{})
+		return err
+	})
+	client, err := rest.HTTPClientFor(ways["over HTTPS"])
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		for name, accept := range map[string]string{
+			"JSON": "application/json", "protobuf": "application/vnd.kubernetes.protobuf", "Table": "application/json;as=Table;v=v1;g=meta.k8s.io",
+		} {
+			elapsed := clock.Stopwatch()
+			size := fetch(ctx, b, client, ways["over HTTPS"].Host+"/api/v1/pods", accept)
+			measured.add("list of 10,000 pods over HTTPS as "+name, "ms", elapsed().Seconds()*1000)
+			measured.add("the same, size", "MB", float64(size)/1e6)
+		}
+	}
+}
+
+func fetch(ctx context.Context, b *testing.B, client *http.Client, url, accept string) int64 {
+	b.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	req.Header.Set("Accept", accept)
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := client.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end
+	n, err := io.Copy(io.Discard, resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		b.Fatalf("%s: %d %v", url, resp.StatusCode, err)
+	}
+	return n
+}
+
+func benchPod(i int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%06d", i), Labels: map[string]string{"app": "bench"}},
+		Spec: corev1.PodSpec{
+			ServiceAccountName: "default",
+			Containers:         []corev1.Container{{Name: "main", Image: "example.com/app:1"}},
+		},
+	}
+}
+
+// BenchmarkWatchers is a thousand watchers of one resource in which a thousand writes
+// a second happen: how long an event takes to its watchers, and how much they read.
+func BenchmarkWatchers(b *testing.B) {
+	for b.Loop() {
+		ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute)
+		cluster, _ := startAPI(ctx, b)
+		fanOut(ctx, b, cluster)
+		cancel()
+	}
+}
+
+// arrivals are how long events took, by the write that made them.
+type arrivals struct {
+	begun  [watchWrites]atomic.Int64 // by the stopwatch
+	mu     sync.Mutex
+	delays []float64 // milliseconds
+	bytes  atomic.Int64
+}
+
+func fanOut(ctx context.Context, b *testing.B, cluster *minikcm.Cluster) {
+	b.Helper()
+	client := cluster.Client()
+	a := &arrivals{}
+	elapsed := clock.Stopwatch()
+	var group sync.WaitGroup
+	for range watchers {
+		w, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{LabelSelector: "bench"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		group.Go(func() {
+			defer w.Stop()
+			delays := make([]float64, 0, watchWrites)
+			for len(delays) < watchWrites {
+				event, ok := <-w.ResultChan()
+				cm, isMap := event.Object.(*corev1.ConfigMap)
+				if !ok || !isMap {
+					b.Errorf("a watch ended after %d events", len(delays))
+					return
+				}
+				i, err := strconv.Atoi(strings.TrimPrefix(cm.Name, "map-"))
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				delays = append(delays, float64(int64(elapsed())-a.begun[i].Load())/1e6)
+				a.bytes.Add(int64(cm.Size()))
+			}
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.delays = append(a.delays, delays...)
+		})
+	}
+	paced(ctx, b, client, a, elapsed)
+	group.Wait()
+	took := elapsed().Seconds()
+	if len(a.delays) == 0 {
+		return
+	}
+	slices.Sort(a.delays)
+	measured.add("1,000 watchers, 1,000 writes/s: p50 of an event's way", "ms", a.delays[len(a.delays)/2])
+	measured.add("1,000 watchers, 1,000 writes/s: p99 of an event's way", "ms", a.delays[len(a.delays)*99/100])
+	measured.add("1,000 watchers, 1,000 writes/s: delivered", "events/s", float64(len(a.delays))/took)
+	measured.add("1,000 watchers, 1,000 writes/s: read", "MB/s", float64(a.bytes.Load())/1e6/took)
+}
+
+// paced makes the writes, as close to their rate as the machine can.
+func paced(ctx context.Context, b *testing.B, client kubernetes.Interface, a *arrivals, elapsed func() time.Duration) {
+	b.Helper()
+	ticker := clock.Real().NewTicker(time.Second / writeRate)
+	defer ticker.Stop()
+	var group sync.WaitGroup
+	slots := make(chan struct{}, 64)
+	for i := range watchWrites {
+		<-ticker.C()
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			cm := kilobyte(i)
+			cm.Labels = map[string]string{"bench": "yes"}
+			a.begun[i].Store(int64(elapsed()))
+			if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, cm, metav1.CreateOptions{}); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}

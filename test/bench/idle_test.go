@@ -1,0 +1,47 @@
+package bench
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"time"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+)
+
+// BenchmarkRestingDay is what a day costs in which nothing happens: leases, resyncs and
+// bookmarks of three nodes, in virtual time.
+func BenchmarkRestingDay(b *testing.B) {
+	for b.Loop() {
+		restingDay(b)
+	}
+}
+
+func restingDay(b *testing.B) {
+	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
+	defer cancel()
+	cluster, err := minikcm.Start(ctx, minikcm.Options{Seed: 1, ClockMode: clock.ModeVirtual})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := cluster.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}()
+	before := processTime(b)
+	if err := cluster.Advance(ctx, 24*time.Hour); err != nil {
+		b.Fatal(err)
+	}
+	measured.add("an idle day of three nodes, processor time", "s", (processTime(b) - before).Seconds())
+}
+
+// processTime is what the process has had of the processors.
+func processTime(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
