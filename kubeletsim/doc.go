@@ -37,6 +37,16 @@
 // present and the last run, of each the last 10,000 lines; a script that goes on
 // changing variables is followed for two million commands.
 //
+// # Commands and ports
+//
+// OpenExec runs commands in containers, in a simulated shell on files in memory (package
+// box); OpenAttach connects with a container's output, or with a shell that a container
+// with stdin is. OpenPorts is what listens on a pod's ports, as minikcm.dev/http tells, and
+// NodeHandler what the kubelets themselves answer. A file system or a process is made when
+// somebody looks, and not before.
+//
+// # Life
+//
 // Probes succeed when their initialDelaySeconds have passed since the container's
 // start (the readiness probe's are counted from the startup probe's success).
 // A container that is told to stop exits with 0 at once, or after its stop-delay and
@@ -48,7 +58,9 @@
 // A pod waits, as it would on a real node, for the ConfigMaps and Secrets (and keys
 // of them) that its volumes and environment need; volumes of other kinds are taken
 // for mounted. A pod that was bound to a node whose labels or resources do not suit
-// it is rejected (OutOfcpu, OutOfpods, NodeAffinity).
+// it is rejected (OutOfcpu, OutOfpods, NodeAffinity). One whose resources are changed
+// gets them at once, or by a restart where its resizePolicy says so; what the node does
+// not have, the pod waits for (KEP-1287).
 //
 // Pulling an image takes no time. A node has the images that its containers were
 // started from; with imagePullPolicy Never they count as present. Container, image,

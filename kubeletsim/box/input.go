@@ -127,10 +127,7 @@ func (in *input) line(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// inputReader reads from a session's input until ctx ends.
-type inputReader struct {
-	ctx context.Context //nolint:containedctx // a Read has no other way to be told
-	in  *input
-}
+// readerFunc is a reader that is a func.
+type readerFunc func(p []byte) (int, error)
 
-func (r *inputReader) Read(p []byte) (int, error) { return r.in.read(r.ctx, p) }
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -160,7 +160,7 @@ func (p *proc) stdin(ctx context.Context) io.Reader {
 	case p.in == nil:
 		return strings.NewReader("")
 	case p.input != nil && p.in == io.Reader(p.token):
-		return &inputReader{ctx: ctx, in: p.input}
+		return readerFunc(func(into []byte) (int, error) { return p.input.read(ctx, into) })
 	}
 	return p.in
 }
