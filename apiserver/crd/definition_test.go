@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -193,5 +195,19 @@ func TestSelectableWithoutStructure(t *testing.T) {
 	}
 	if errs := validateChange(d, parse(t, base)); len(errs) == 0 {
 		t.Error("accepted")
+	}
+}
+
+// A default that the library accepts and cannot use, that of an object's items, is
+// refused.
+func TestUnusableDefault(t *testing.T) {
+	d := parse(t, base)
+	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Items = &apiextensionsv1.JSONSchemaPropsOrArray{
+		Schema: &apiextensionsv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"a"`)}},
+	}
+	for _, errs := range []field.ErrorList{validateNew(d), validateChange(d, parse(t, base))} {
+		if len(errs) == 0 {
+			t.Error("accepted")
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	schemavalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -31,9 +32,27 @@ func validateNew(obj runtime.Object) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	return schemasFirst(d, func(d *apiextensions.CustomResourceDefinition) field.ErrorList {
+	errs = schemasFirst(d, func(d *apiextensions.CustomResourceDefinition) field.ErrorList {
 		return validation.ValidateCustomResourceDefinition(context.Background(), d)
 	})
+	if len(errs) > 0 {
+		return errs
+	}
+	return unusable(obj.(*apiextensionsv1.CustomResourceDefinition))
+}
+
+// unusable are the schemas that the library accepts and cannot work with, such as
+// items with a default at the root: no request for their objects would be answered.
+func unusable(d *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
+	var errs field.ErrorList
+	kind := &kind{definition: d}
+	for i := range d.Spec.Versions {
+		v := &oneVersion{kind: kind, spec: &d.Spec.Versions[i]}
+		if _, err := v.newStructural(); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"), field.OmitValueType{}, err.Error()))
+		}
+	}
+	return errs
 }
 
 // schemasFirst leaves selectable fields out of account while anything else is wrong:
@@ -59,7 +78,12 @@ func schemasFirst(d *apiextensions.CustomResourceDefinition, validate func(*apie
 }
 
 func validateChange(obj, old runtime.Object) field.ErrorList {
-	return validatePair(obj, old, validation.ValidateCustomResourceDefinitionUpdate)
+	errs := validatePair(obj, old, validation.ValidateCustomResourceDefinitionUpdate)
+	d, was := obj.(*apiextensionsv1.CustomResourceDefinition), old.(*apiextensionsv1.CustomResourceDefinition)
+	if len(errs) > 0 || apiequality.Semantic.DeepEqual(d.Spec.Versions, was.Spec.Versions) {
+		return errs
+	}
+	return unusable(d)
 }
 
 func validateStatusChange(obj, old runtime.Object) field.ErrorList {
