@@ -32,7 +32,7 @@ import (
 func Descriptors() []Descriptor {
 	var table []Descriptor
 	table = append(table, clusterControllers()...)
-	table = append(table, workloadControllers()...)
+	table = append(table, workloadControllers(), jobControllers()...)
 	table = append(table, networkControllers()...)
 	table = append(table, certificateControllers()...)
 	return append(table, cleaningControllers()...)
@@ -132,6 +132,12 @@ func workloadControllers() []Descriptor {
 			}},
 			New: constructor(statefulset.New),
 		},
+	}
+}
+
+// jobControllers run pods to their end, or say how many there are to be.
+func jobControllers() []Descriptor {
+	return []Descriptor{
 		{
 			Name: job.Name, Aliases: []string{"job"}, Account: "job-controller",
 			About:   "runs pods to their end for Jobs",
