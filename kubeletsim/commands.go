@@ -2,8 +2,6 @@ package kubeletsim
 
 import (
 	"errors"
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -84,35 +82,6 @@ func shellScript(words []string) (script, flags string, ok bool) {
 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
-
-// parseSleep reads what the command sleep takes: a number with one of the units s,
-// m, h and d, or infinity.
-func parseSleep(word string) (time.Duration, error) {
-	if word == "infinity" || word == "inf" {
-		return forever, nil
-	}
-	unit := time.Second
-	if n := len(word); n > 0 {
-		switch word[n-1] {
-		case 's':
-			word = word[:n-1]
-		case 'm':
-			word, unit = word[:n-1], time.Minute
-		case 'h':
-			word, unit = word[:n-1], time.Hour
-		case 'd':
-			word, unit = word[:n-1], 24*time.Hour
-		}
-	}
-	n, err := strconv.ParseFloat(word, 64)
-	if err != nil || n < 0 || n != n {
-		return 0, fmt.Errorf("%q is no time to sleep", word)
-	}
-	if n*float64(unit) >= float64(forever) {
-		return forever, nil
-	}
-	return time.Duration(n * float64(unit)), nil
-}
 
 // sum adds durations of which either may be forever.
 func sum(a, b time.Duration) time.Duration {

@@ -7,6 +7,8 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/box"
 )
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }
@@ -174,7 +176,7 @@ func (s *shell) pause(args []string) error {
 		return errUnknown
 	}
 	for _, arg := range args {
-		d, err := parseSleep(arg)
+		d, err := box.ParseSleep(arg)
 		if err != nil {
 			return errUnknown
 		}

@@ -37,7 +37,8 @@ func date(_ context.Context, p *proc) int {
 			return p.fail("unrecognized option: %s", arg)
 		}
 	}
-	p.print("%s\n", FormatDate(at.UTC(), format))
+	text, _ := FormatDate(at.UTC(), format)
+	p.print("%s\n", text)
 	return 0
 }
 

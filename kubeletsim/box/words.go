@@ -88,9 +88,10 @@ func dateLayout(c byte) (layout string, ok bool) {
 	return "", false
 }
 
-// FormatDate writes a time as strftime(3) does; a conversion that it does not know it
-// leaves as it is.
-func FormatDate(t time.Time, format string) string {
+// FormatDate writes a time as strftime(3) does. Conversions that it does not know it
+// leaves as they are, and known is false.
+func FormatDate(t time.Time, format string) (text string, known bool) {
+	known = true
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' || i+1 == len(format) {
@@ -112,7 +113,8 @@ func FormatDate(t time.Time, format string) string {
 			b.WriteByte('\n')
 		default:
 			b.WriteString(format[i-1 : i+1])
+			known = false
 		}
 	}
-	return b.String()
+	return b.String(), known
 }
