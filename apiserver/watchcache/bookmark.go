@@ -1,17 +1,24 @@
 package watchcache
 
 import (
+	"context"
+	"time"
+
 	"k8s.io/apimachinery/pkg/watch"
 
 	"minikcm.dev/minikcm/clock"
 )
 
-// arm sets the timer for the next bookmarks if anybody wants any. mu is held.
+// arm sets the timer for the next bookmarks if anybody wants any. All caches send
+// theirs at the same times: the progress that the first one asks the store for is
+// reported to all of them, and the others need not ask. mu is held.
 func (c *Cache) arm() {
 	if c.bookmarking == 0 || c.bookmarkTimer != nil || c.isBookmarkDue {
 		return
 	}
-	c.bookmarkTimer = c.cfg.Clock.AfterFunc(c.cfg.BookmarkInterval, c.bookmark)
+	interval := c.cfg.BookmarkInterval
+	past := time.Duration(c.cfg.Clock.Now().UnixNano() % int64(interval))
+	c.bookmarkTimer = c.cfg.Clock.AfterFunc(interval-past, c.bookmark)
 }
 
 // disarm stops the timer when nobody wants bookmarks any more. mu is held.
@@ -22,9 +29,7 @@ func (c *Cache) disarm() {
 	}
 }
 
-// bookmark is called when bookmarks are due. They are sent with the next batch:
-// progress is requested so that there is one, and a resource in which nothing
-// happens has a recent revision to tell.
+// bookmark is called when bookmarks are due. They are sent with the next batch.
 func (c *Cache) bookmark() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,6 +43,25 @@ func (c *Cache) bookmark() {
 	case c.bookmarkDue <- struct{}{}:
 	default:
 	}
+}
+
+// askForBookmarks requests progress, so that a resource in which nothing happens has a
+// recent revision to tell; unless the cache is where the store is.
+func (c *Cache) askForBookmarks(ctx context.Context) error {
+	newest, err := c.newest(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	isThere := c.rev >= newest
+	if isThere && c.isBookmarkDue {
+		c.sendBookmarks()
+	}
+	c.mu.Unlock()
+	if isThere {
+		return nil
+	}
+	return c.cfg.Store.RequestProgress(ctx)
 }
 
 // sendBookmarks tells the watchers that want it where the cache is, unless they

@@ -197,6 +197,10 @@ func TestExactRevision(t *testing.T) {
 		switch {
 		case want && (err != nil || list.Revision != revision || len(list.Entries) != 2):
 			t.Errorf("%d: %v, %v", revision, list, err)
+		case revision > elsewhere:
+			if !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+				t.Errorf("%d: %v", revision, err)
+			}
 		case !want && !errors.Is(err, ErrNotCached):
 			t.Errorf("%d: %v", revision, err)
 		}

@@ -81,7 +81,14 @@ func (c *Cache) follow(ctx context.Context, from int64) (progressed bool, err er
 		}
 	}
 	c.openAt(newest)
+	isDue := false
 	for {
+		if isDue && len(w.Batches()) == 0 { // what has come may be progress enough
+			isDue = false
+			if err := c.askForBookmarks(ctx); err != nil {
+				return progressed, err
+			}
+		}
 		select {
 		case batch, ok := <-w.Batches():
 			if !ok {
@@ -93,9 +100,7 @@ func (c *Cache) follow(ctx context.Context, from int64) (progressed bool, err er
 			progressed = true
 			c.openAt(newest)
 		case <-c.bookmarkDue:
-			if err := c.cfg.Store.RequestProgress(ctx); err != nil {
-				return progressed, err
-			}
+			isDue = true
 		}
 	}
 }
