@@ -32,7 +32,8 @@ import (
 func Descriptors() []Descriptor {
 	var table []Descriptor
 	table = append(table, clusterControllers()...)
-	table = append(table, workloadControllers(), jobControllers()...)
+	table = append(table, workloadControllers()...)
+	table = append(table, jobControllers()...)
 	table = append(table, networkControllers()...)
 	table = append(table, certificateControllers()...)
 	return append(table, cleaningControllers()...)
