@@ -43,12 +43,25 @@ func (k Kinds) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return row.New(), nil
 }
 
-// Default implements runtime.ObjectDefaulter.
+// Default implements runtime.ObjectDefaulter. What a policy made of an object of a
+// built-in kind is unstructured, but gets the kind's defaults all the same.
 func (k Kinds) Default(obj runtime.Object) {
-	kind := obj.GetObjectKind().GroupVersionKind()
-	if row := k.Table().ByKind(kind); row != nil && row.Strategy.Default != nil {
-		row.Strategy.Default(obj)
+	row := k.Table().ByKind(obj.GetObjectKind().GroupVersionKind())
+	if row == nil || row.Strategy.Default == nil {
+		return
 	}
+	loose, unstructured := obj.(*unstructured.Unstructured)
+	if row.Custom || !unstructured {
+		row.Strategy.Default(obj)
+		return
+	}
+	typed := row.New()
+	// What does not fit its kind is refused when it is made the object to store.
+	if (converter{}).Convert(loose, typed, nil) != nil {
+		return
+	}
+	row.Strategy.Default(typed)
+	_ = converter{}.Convert(typed, loose, nil)
 }
 
 // EquivalentResourcesFor returns the other versions of the same objects that need no
