@@ -39,7 +39,7 @@ func newMetrics() *metrics {
 		}, []string{"request_kind"}),
 		watchers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "apiserver_longrunning_requests",
-			Help: "Watches being served.",
+			Help: "Watches and connections to pods being served.",
 		}, labels),
 	}
 	m.registry.MustRegister(m.requests, m.duration, m.inFlight, m.watchers,
@@ -54,10 +54,10 @@ func (m *metrics) handler() http.Handler {
 // begin counts a request in; the function that it returns counts it out.
 func (m *metrics) begin(rq *request) func() {
 	var gauge prometheus.Gauge
-	switch rq.Verb {
-	case verbWatch:
+	switch verb := rq.Verb; {
+	case verb == verbWatch || rq.streams():
 		gauge = m.watchers.WithLabelValues(rq.metricLabels()...)
-	case verbGet, verbList:
+	case verb == verbGet || verb == verbList:
 		gauge = m.inFlight.WithLabelValues("readOnly")
 	default:
 		gauge = m.inFlight.WithLabelValues("mutating")
@@ -90,7 +90,10 @@ func (rq *request) metricLabels() []string {
 		scope = "namespace"
 	}
 	verb := metricVerbs[rq.Verb]
-	if verb == "" {
+	switch {
+	case rq.streams():
+		verb = "CONNECT"
+	case verb == "":
 		verb = "other"
 	}
 	return []string{verb, rq.GVR.Group, rq.GVR.Version, rq.GVR.Resource, rq.Subresource, scope}

@@ -49,6 +49,9 @@ func servePortForward(ctx context.Context, rq *request) error {
 func (rq *request) openPorts(ctx context.Context) (*corev1.Pod, PortFunc, error) {
 	rq.server.opts.Ledger.Begin(clock.Request, 1)
 	defer rq.server.opts.Ledger.End(clock.Request, 1)
+	if err := rq.mayConnect(ctx); err != nil {
+		return nil, nil, err
+	}
 	pod, err := rq.pod(ctx, rq.Name)
 	if err != nil {
 		return nil, nil, err

@@ -100,6 +100,9 @@ func isSet(value string) bool { return value != "false" && value != "0" }
 func (rq *request) openContainer(ctx context.Context, container *string, open func(pod *corev1.Pod) (StreamFunc, error)) (StreamFunc, error) {
 	rq.server.opts.Ledger.Begin(clock.Request, 1)
 	defer rq.server.opts.Ledger.End(clock.Request, 1)
+	if err := rq.mayConnect(ctx); err != nil {
+		return nil, err
+	}
 	pod, err := rq.pod(ctx, rq.Name)
 	if err != nil {
 		return nil, err
@@ -115,6 +118,17 @@ func (rq *request) openContainer(ctx context.Context, container *string, open fu
 		return nil, kubeletError(err)
 	}
 	return run, nil
+}
+
+// mayConnect asks for the permission to create: WebSockets are opened by GET, and who may
+// read must not run commands.
+func (rq *request) mayConnect(ctx context.Context) error {
+	if rq.Verb == verbCreate {
+		return nil
+	}
+	info := rq.RequestInfo
+	info.Verb = verbCreate
+	return rq.server.decide(ctx, resourceAttributes(rq.user, rq.GVR.GroupVersion(), info))
 }
 
 // pod reads the pod that a request is about.

@@ -126,7 +126,7 @@ func (in *place) start(c *console) {
 			Tty:    in.spec.TTY,
 		})
 		if ctx.Err() == nil {
-			in.crash(exitCodeOf(err))
+			in.crash(in.spec.Name, exitCodeOf(err))
 		}
 	}
 	if !in.kubelet.crew.start(run) {
@@ -134,9 +134,12 @@ func (in *place) start(c *console) {
 	}
 }
 
-// crash ends the container's run.
-func (in *place) crash(exitCode int32) {
-	in.entry.hit(fault{container: in.spec.Name, exitCode: exitCode})
+// crash ends the run of a container of the pod.
+func (in *place) crash(container string, exitCode int32) {
+	if container == "" {
+		return // the sandbox's own process takes no notice
+	}
+	in.entry.hit(fault{container: container, exitCode: exitCode})
 	in.kubelet.queue.add(podKey(string(in.pod.UID)))
 }
 

@@ -119,7 +119,7 @@ func (in *place) machine(ctx context.Context) (m *box.Machine, release func(), e
 	}
 	return &box.Machine{
 		Files: view, Clock: in.kubelet.opts.Clock, Ledger: in.kubelet.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
-		Processes: []box.Process{{PID: 1, Command: in.title()}}, Signal: in.signal,
+		Processes: in.processes(), Signal: in.signal,
 	}, release, nil
 }
 
@@ -151,24 +151,51 @@ func subPath(mount corev1.VolumeMount, env []string) string {
 	return expanded
 }
 
-// title is what ps shows of the container's process.
-func (in *place) title() string {
-	if words := wordsOf(in.spec.Command, in.spec.Args); len(words) > 0 {
+// processes are those that the container sees: its own; with a target, the target's
+// before it; with a shared namespace, those of all containers that run.
+func (in *place) processes() []box.Process {
+	shown := in.entry.see()
+	target := ""
+	for i := range in.pod.Spec.EphemeralContainers {
+		if c := &in.pod.Spec.EphemeralContainers[i]; c.Name == in.spec.Name {
+			target = c.TargetContainerName
+		}
+	}
+	shared := in.pod.Spec.ShareProcessNamespace != nil && *in.pod.Spec.ShareProcessNamespace
+	var processes []box.Process
+	if shared {
+		processes = append(processes, box.Process{PID: 1, Command: "/pause"})
+	}
+	for _, ref := range containersOf(shown.pod) {
+		if ref.Name == in.spec.Name || (shared || ref.Name == target) && shown.runOf(ref.Name) != "" {
+			processes = append(processes, box.Process{PID: len(processes) + 1, Command: title(ref.Container), Owner: ref.Name})
+		}
+	}
+	return processes
+}
+
+// title is what ps shows of a container's process.
+func title(c *corev1.Container) string {
+	if words := wordsOf(c.Command, c.Args); len(words) > 0 {
 		return strings.Join(words, " ")
 	}
-	image, _, _ := strings.Cut(path.Base(in.spec.Image), ":")
+	image, _, _ := strings.Cut(path.Base(c.Image), ":")
 	return image
 }
 
-// signal is sent to the container's process from within. As in any PID namespace, its
+// signal is sent to the process of a container from within. As in any PID namespace, its
 // first process cannot be killed from there.
-func (in *place) signal(_ int, name string) error {
+func (in *place) signal(to box.Process, name string) error {
 	switch name {
-	case "KILL", "USR1", "USR2", "HUP":
+	case "USR1", "USR2", "HUP":
+	case "KILL":
+		if to.PID > 1 {
+			in.crash(to.Owner, exitKilled)
+		}
 	case "TERM": // it ends as when it is told to stop
-		in.crash(0)
+		in.crash(to.Owner, 0)
 	default:
-		in.crash(int32(128 + box.Signals()[name]))
+		in.crash(to.Owner, int32(128+box.Signals()[name]))
 	}
 	return nil
 }

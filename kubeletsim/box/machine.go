@@ -28,13 +28,15 @@ type Machine struct {
 	// Processes are those that run beside the command, the first with the ID 1.
 	Processes []Process
 	// Signal is called when somebody sends a signal to one of these; nil: it is lost.
-	Signal func(pid int, signal string) error
+	Signal func(to Process, signal string) error
 }
 
 // Process is what ps tells of one.
 type Process struct {
 	PID     int
 	Command string
+	// Owner is for the Machine's maker.
+	Owner string
 }
 
 // Streams are what a command reads and writes. Any may be nil. With TTY, Out is a

@@ -277,14 +277,15 @@ func kill(_ context.Context, p *proc) int {
 	code := 0
 	for _, arg := range args {
 		pid, err := strconv.Atoi(arg)
-		switch known := slices.ContainsFunc(p.machine.Processes, func(other Process) bool { return other.PID == pid }); {
+		i := slices.IndexFunc(p.machine.Processes, func(other Process) bool { return other.PID == pid })
+		switch {
 		case err != nil:
 			code = p.fail("invalid number '%s'", arg)
-		case !known:
+		case i < 0:
 			code = p.fail("can't kill pid %d: No such process", pid)
 		case signal == "0" || p.machine.Signal == nil:
 		default:
-			if err := p.machine.Signal(pid, signal); err != nil {
+			if err := p.machine.Signal(p.machine.Processes[i], signal); err != nil {
 				code = p.fail("can't kill pid %d: %v", pid, err)
 			}
 		}
