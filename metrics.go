@@ -184,6 +184,16 @@ func (u *usage) ExternalMetrics(ctx context.Context, world apiserver.MetricsWorl
 	return series, nil
 }
 
+// MetricNames implements apiserver.MetricsSource.
+func (u *usage) MetricNames(o metav1.Object) apiserver.MetricNames {
+	own, shared, external := kubeletsim.MetricNames(o)
+	names := apiserver.MetricNames{Own: own, OfPods: shared}
+	if external != "" {
+		names.External = []string{external}
+	}
+	return names
+}
+
 func without(set labels.Set, key string) map[string]string {
 	rest := make(map[string]string, len(set))
 	for k, v := range set {

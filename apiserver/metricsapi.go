@@ -35,6 +35,8 @@ type MetricsSource interface {
 	ObjectMetrics(ctx context.Context, world MetricsWorld, objects []metav1.Object, metric string) ([]*MetricSample, error)
 	// ExternalMetrics are all series of a metric in a namespace.
 	ExternalMetrics(ctx context.Context, world MetricsWorld, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error)
+	// MetricNames are the metrics that an object tells of.
+	MetricNames(o metav1.Object) MetricNames
 }
 
 // MetricSample is the value of a metric at a time.

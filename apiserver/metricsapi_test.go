@@ -83,6 +83,16 @@ func (told) ExternalMetrics(ctx context.Context, world apiserver.MetricsWorld, n
 	return all, nil
 }
 
+func (told) MetricNames(o metav1.Object) apiserver.MetricNames {
+	switch o.GetName() {
+	case "web":
+		return apiserver.MetricNames{Own: []string{"qps"}, OfPods: []string{"hits"}, External: []string{"queue"}}
+	case metav1.NamespaceDefault:
+		return apiserver.MetricNames{Own: []string{"qps"}}
+	}
+	return apiserver.MetricNames{}
+}
+
 // startMeasured is a server with metrics, two pods, a node and two ConfigMaps.
 func startMeasured(t *testing.T) *harness {
 	t.Helper()
@@ -227,6 +237,26 @@ func TestMetricsPaths(t *testing.T) {
 	h.mustSend(http.MethodGet, usage, "").into(t, &resources)
 	if len(resources.APIResources) != 2 || strings.Join(resources.APIResources[1].Verbs, " ") != "get list" {
 		t.Errorf("discovery: %+v", resources)
+	}
+}
+
+// TestMetricNames: the discovery names the metrics that there are.
+func TestMetricNames(t *testing.T) {
+	h := startMeasured(t)
+	for path, want := range map[string]string{
+		"/apis/custom.metrics.k8s.io/v1beta2":    "configmaps/qps namespaces/qps pods/hits pods/qps",
+		"/apis/custom.metrics.k8s.io/v1beta1":    "configmaps/qps namespaces/qps pods/hits pods/qps",
+		"/apis/external.metrics.k8s.io/v1beta1/": "queue",
+	} {
+		var list metav1.APIResourceList
+		h.mustSend(http.MethodGet, path, "").into(t, &list)
+		var names []string
+		for _, r := range list.APIResources {
+			names = append(names, r.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
 	}
 }
 

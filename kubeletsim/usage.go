@@ -259,3 +259,22 @@ func NodeUsage(pods [][]ContainerUsage) (cpu, memory resource.Quantity) {
 	}
 	return cpu, memory
 }
+
+// MetricNames are the metrics that an object tells of, sorted: its own, those that its
+// pods share, and the external one that it is a series of, if any.
+func MetricNames(o Object) (own, shared []string, external string) {
+	for key := range o.GetAnnotations() {
+		if name, found := strings.CutPrefix(key, AnnotationMetric); found {
+			own = append(own, name)
+		}
+		if name, found := strings.CutPrefix(key, AnnotationLoad); found && name != string(corev1.ResourceCPU) && name != string(corev1.ResourceMemory) {
+			shared = append(shared, name)
+		}
+	}
+	slices.Sort(own)
+	slices.Sort(shared)
+	if _, ok := o.(*corev1.ConfigMap); ok {
+		external = o.GetLabels()[LabelExternalMetric]
+	}
+	return own, shared, external
+}
