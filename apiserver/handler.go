@@ -29,6 +29,7 @@ func (s *Server) newHandler() http.Handler {
 	router.NotFoundHandler = http.HandlerFunc(notFound)
 	router.HandleFunc("/api/{version}/{rest:.+}", s.serveResource)
 	router.HandleFunc("/apis/{group}/{version}/{rest:.+}", s.serveResource)
+	s.routeMetricNames(router)
 	s.discovery.route(router)
 	s.routeHealth(router)
 	router.PathPrefix("/openapi/").HandlerFunc(s.serveOpenAPI)
