@@ -67,6 +67,10 @@ func start(t testing.TB, change ...func(*apiserver.Options)) *harness {
 	}
 	h.server = server
 	h.giveServiceAccount()
+	// What the server writes about itself, beside everything else, must not come between.
+	if err := opts.Ledger.WaitIdle(ctx); err != nil {
+		t.Fatal(err)
+	}
 	var listener *apiserver.HTTPS
 	h.https = sync.OnceValue(func() *apiserver.HTTPS {
 		ca, err := authority()
