@@ -3,11 +3,9 @@ package apiserver
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"net/http"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/gorilla/mux"
 	apidiscovery "k8s.io/api/apidiscovery/v2"
@@ -22,7 +20,8 @@ import (
 // discovery answers what groups, versions and resources there are, both as one
 // document a question and aggregated (KEP-3352).
 type discovery struct {
-	table func() *resources.Table
+	table      func() *resources.Table
+	aggregates aggregates
 }
 
 func newDiscovery(table func() *resources.Table) *discovery { return &discovery{table: table} }
@@ -46,7 +45,7 @@ func (d *discovery) serveCore(w http.ResponseWriter, r *http.Request) {
 			Versions:                   []string{"v1"},
 			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host}},
 		}
-	}, func(g resources.Group) bool { return g.Name == "" })
+	}, true)
 }
 
 // serveGroups answers GET /apis.
@@ -59,11 +58,11 @@ func (d *discovery) serveGroups(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		return list
-	}, func(g resources.Group) bool { return g.Name != "" })
+	}, false)
 }
 
 // serveEither answers with the plain or the aggregated form, as the client asks.
-func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain func() runtime.Object, match func(resources.Group) bool) {
+func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain func() runtime.Object, core bool) {
 	target, ok := codec.Negotiate(r.Header.Get("Accept"), func(as schema.GroupVersionKind) bool { return as == aggregatedKind })
 	if !ok {
 		writeError(w, r, notAcceptable())
@@ -74,28 +73,19 @@ func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain fu
 		serveDocument(w, r, target.Media, plain())
 		return
 	}
-	list := &apidiscovery.APIGroupDiscoveryList{}
-	for _, g := range d.table().Groups() {
-		if match(g) {
-			list.Items = append(list.Items, d.aggregate(g))
-		}
-	}
-	data, err := codec.Encode(target.Media, aggregatedKind, list)
+	document, err := d.aggregated(core, target.Media)
 	if err != nil {
 		writeError(w, r, encodeError(err))
 		return
 	}
-	// The tag is of the content alone, so that each format of it is cached.
-	sum := sha256.Sum256(data)
-	etag := `"` + strings.ToUpper(hex.EncodeToString(sum[:])) + `"`
-	w.Header().Set("ETag", etag)
+	w.Header().Set("ETag", document.etag)
 	w.Header().Set("Cache-Control", "public")
-	if r.Header.Get("If-None-Match") == etag {
+	if r.Header.Get("If-None-Match") == document.etag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	contentType := target.Media.ContentType() + ";g=" + aggregatedKind.Group + ";v=" + aggregatedKind.Version + ";as=" + aggregatedKind.Kind
-	writeBytes(w, r, http.StatusOK, contentType, data)
+	writeBytes(w, r, http.StatusOK, contentType, document.data)
 }
 
 // serveGroup answers GET /apis/GROUP.

@@ -45,6 +45,7 @@ type Controller struct {
 	logger    klog.Logger
 	api       *api
 	discovery discovery.DiscoveryInterface
+	tags      *fingerprints
 	monitors  *monitors
 	keeper    *keeper
 	events    record.EventRecorder
@@ -78,6 +79,9 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		keeper:    newKeeper(e.Ledger),
 		events:    e.Recorder.For(Name),
 		started:   make(chan struct{}),
+	}
+	if c.tags, err = newFingerprints(config); err != nil {
+		return nil, err
 	}
 	if c.monitors, err = newMonitors(metadataClient, e, c.observe); err != nil {
 		return nil, err

@@ -33,13 +33,25 @@ func (c *Controller) rediscover(cause int64) {
 
 // discover makes the informers those of the kinds that the API serves now.
 func (c *Controller) discover(ctx context.Context, _ types.NamespacedName) (loop.Result, error) {
+	if same, err := c.tags.same(ctx); err != nil || same {
+		return loop.Result{RequeueAfter: discoveryPeriod}, err
+	}
+	result, complete, err := c.readDiscovery(ctx)
+	if err != nil || !complete {
+		c.tags.forget()
+	}
+	return result, err
+}
+
+// readDiscovery reports whether all groups could be asked.
+func (c *Controller) readDiscovery(ctx context.Context) (result loop.Result, complete bool, err error) {
 	groups, failed, err := c.resources()
 	if err != nil {
-		return loop.Result{}, err
+		return loop.Result{}, false, err
 	}
 	kinds := Kinds(groups)
 	if len(kinds) == 0 {
-		return loop.Result{}, errors.New("discovering the API's resources: none can be listed, watched and deleted")
+		return loop.Result{}, false, errors.New("discovering the API's resources: none can be listed, watched and deleted")
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	c.api.mapper.Store(&mapper)
@@ -49,10 +61,10 @@ func (c *Controller) discover(ctx context.Context, _ types.NamespacedName) (loop
 		c.forget(monitor)
 	}
 	if err != nil {
-		return loop.Result{}, err
+		return loop.Result{}, false, err
 	}
 	c.startOnce.Do(func() { c.start(ctx) })
-	return loop.Result{RequeueAfter: discoveryPeriod}, nil
+	return loop.Result{RequeueAfter: discoveryPeriod}, len(failed) == 0, nil
 }
 
 // resources are what the API serves, and the groups that could not be asked: an
