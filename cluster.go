@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/store/faulty"
 )
 
 // Cluster is a running cluster. Its methods may be called from several goroutines.
@@ -29,6 +30,7 @@ type Cluster struct {
 	random     *clock.Random
 	store      store.Store
 	snapshots  store.Snapshotter
+	faults     *faulty.Store
 	server     *apiserver.Server
 	https      *apiserver.HTTPS
 	kubeconfig []byte
@@ -79,6 +81,10 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.openStore(ctx); err != nil {
 		return err
 	}
+	if c.opts.StoreFaults {
+		c.faults = faulty.New(c.store, c.clock, c.random.Fork())
+		c.store = c.faults
+	}
 	if authority == nil { // only now is it known that the data directory is good
 		if authority, err = createAuthority(c.opts.DataDir); err != nil {
 			return err
@@ -93,10 +99,10 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
-		SharedStore: len(c.opts.Etcd.Endpoints) > 0,
+		SharedStore: len(c.opts.Etcd.Endpoints) > 0, MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
-		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
+		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, StoreWaits: c.opts.StoreFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
 		Metrics: &usage{clock: c.clock, usage: kubeletsim.Usage{Seed: c.opts.Seed}},
 	})
 	if err != nil {
@@ -222,6 +228,9 @@ func (c *Cluster) Ledger() *clock.Ledger { return c.ledger }
 
 // Kubelets are the simulated nodes and pods, for faults.
 func (c *Cluster) Kubelets() *kubeletsim.Kubelet { return c.kubelets }
+
+// StoreFaults injects faults into the store; nil without Options.StoreFaults.
+func (c *Cluster) StoreFaults() *faulty.Store { return c.faults }
 
 // Writes is the record of who wrote what, and why.
 func (c *Cluster) Writes() *record.Log { return c.server.Writes() }

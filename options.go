@@ -40,6 +40,9 @@ type Options struct {
 	// DialTimeout is 5 s unless it says otherwise.
 	Etcd store.EtcdOptions
 
+	// StoreFaults puts a store between that fails on demand: Cluster.StoreFaults.
+	StoreFaults bool
+
 	// NoHTTPS leaves out the socket: only clients in the process reach the cluster.
 	NoHTTPS bool
 	// BindAddress is the IP address to listen on; empty is 127.0.0.1.
@@ -55,6 +58,10 @@ type Options struct {
 	// such as 30000-32767, the default.
 	ServiceRanges []string
 	NodePorts     string
+	// MaxRequests and MaxMutatingRequests are how many requests over HTTPS are served at
+	// once, watches and the like not counted: reads, and all others. 0 is 400 and 200,
+	// negative no limit.
+	MaxRequests, MaxMutatingRequests int
 	// KubeconfigPath is where the administrator's kubeconfig is written; empty: it
 	// is not. An existing file is replaced only if it is a kubeconfig of minikcm's.
 	// Close removes what was written.

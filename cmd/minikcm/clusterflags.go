@@ -28,6 +28,7 @@ type clusterFlags struct {
 	advertiseAddress string
 	serviceRanges    []string
 	nodePorts        string
+	reads, writes    int
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -41,6 +42,8 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.advertiseAddress, "advertise-address", "", "IP address of the endpoints of the service kubernetes (default the one listened on or, as they may not be on the loopback interface, the machine's first other one)")
 	flags.StringSliceVar(&f.serviceRanges, "service-cluster-ip-range", []string{"10.96.0.0/16"}, "network of cluster IPs, or one of each IP family, the default family first")
 	flags.StringVar(&f.nodePorts, "service-node-port-range", "30000-32767", "range of node ports")
+	flags.IntVar(&f.reads, "max-requests-inflight", 400, "how many requests that change nothing are served at once; negative is no limit")
+	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "how many requests that change something are served at once; negative is no limit")
 	flags.StringVar(&f.clock, "clock", "real", "real, or scaled=N for a cluster whose time runs N times faster")
 	flags.Uint64Var(&f.seed, "seed", 0, "what names, UIDs and all other choices of chance follow from; 0 is a new one")
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "controllers to run: '*' is all that are on by default, 'name' adds one, '-name' leaves one out")
@@ -51,6 +54,7 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
 		Controllers: f.controllers, Logger: klog.Background(),
+		MaxRequests: f.reads, MaxMutatingRequests: f.writes,
 		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
 	}
 	if f.nodes < 0 {
