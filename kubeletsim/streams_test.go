@@ -403,3 +403,44 @@ func TestAttachLog(t *testing.T) {
 		}
 	}
 }
+
+// An open shell does not hold virtual time, and what sleeps in it sleeps on the cluster's
+// clock.
+func TestExecInVirtualTime(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t, minikcmtest.WithVirtualTime())
+	c.run(podNamed("web"))
+	request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("web").SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{Command: []string{"sh"}, Stdin: true, Stdout: true, TTY: true}, scheme.ParameterCodec)
+	keys, typed := io.Pipe()
+	defer typed.Close() //nolint:errcheck // the shell has ended
+	shown := &screen{changed: make(chan struct{}, 1)}
+	done := make(chan result)
+	go func() {
+		done <- c.stream(dialers()[0], request, remotecommand.StreamOptions{Stdin: keys, Stdout: shown, Tty: true})
+	}()
+	shown.waitFor(t, "/ # ")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := c.Advance(ctx, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(typed, "a=$(date +%s); sleep 7200; echo slept $(( $(date +%s) - a ))\r"); err != nil {
+		t.Fatal(err)
+	}
+	shown.waitFor(t, "\r\n") // it has been typed, and may sleep already
+	for ended := false; !ended; {
+		if err := c.Advance(ctx, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		shown.mu.Lock()
+		ended = strings.Contains(shown.text, "slept 7200\r\n")
+		shown.mu.Unlock()
+	}
+	if _, err := io.WriteString(typed, "exit\r"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; got.failure != nil || got.code != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
