@@ -124,6 +124,9 @@ func CheckGrowth(t *testing.T, scenery func(children int) Scenery) {
 	t.Helper()
 	var counts, bytes []float64
 	sizes := Sizes()
+	if testing.Short() {
+		sizes = sizes[:len(sizes)-1]
+	}
 	for _, n := range sizes {
 		steady, err := NewSteady(scenery(n))
 		if err != nil {
