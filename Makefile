@@ -52,6 +52,10 @@ PROCS ?= 4
 conformance: build bin/e2e.test bin/ginkgo ## Run upstream's suite; FOCUS="sig-apps" (default: what passed before), PROCS=4.
 	$(GO) -C test/conformance run . -focus '$(FOCUS)' -procs $(PROCS) $(CONFORMANCEFLAGS)
 
+.PHONY: rows
+rows: build ## Compare what is refused with what upstream's registries refuse.
+	$(GO) -C test/conformance test -count=1 ./rows
+
 bin/e2e.test: test/conformance/go.mod
 	$(GO) -C test/conformance test -c -o ../../bin/e2e.test k8s.io/kubernetes/test/e2e
 
