@@ -67,7 +67,7 @@ func (t *Tokens) Audiences() []string { return []string{DefaultIssuer} }
 func (t *Tokens) Issue(b *Binding, audiences []string, lifetime, warnAfter time.Duration) (string, error) {
 	claims := b.claims(t.NewID(b.Account), audiences, t.Clock.Now(), lifetime, warnAfter)
 	claims.Issuer = DefaultIssuer
-	return t.sign(claims)
+	return t.Key.sign(claims)
 }
 
 // IssueLegacy makes the token that a secret of type kubernetes.io/service-account-token
@@ -78,8 +78,6 @@ func (k *TokenKey) IssueLegacy(account *corev1.ServiceAccount, secret string) (s
 		LegacyNamespace:  account.Namespace, LegacyAccount: account.Name, LegacyUID: string(account.UID), LegacySecret: secret,
 	})
 }
-
-func (t *Tokens) sign(claims *Claims) (string, error) { return t.Key.sign(claims) }
 
 func (k *TokenKey) sign(claims *Claims) (string, error) {
 	token := jwt.NewWithClaims(k.method, claims)
