@@ -2,6 +2,7 @@ package kubeletsim
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -65,7 +66,7 @@ func (s *stepper) start(i int) bool {
 	s.report(&ref, corev1.EventTypeNormal, "Started", "Container started")
 	does := behaviourOf(s.pod, ref.Container, c.kind, s.lat)
 	c.phase, c.image, c.startedAt, c.changed = running, ref.Image, s.now, false
-	c.has = c.granted
+	c.has, c.failing = c.granted, time.Time{}
 	c.plan(s.pod, ref.Container, does)
 	return true
 }

@@ -93,7 +93,7 @@ func (s *stepper) run() {
 		st.sandbox = true
 	}
 	s.resize()
-	for s.endRuns() || s.stopNext() || s.startNext() || s.finish() {
+	for s.endRuns() || s.stopUnhealthy() || s.stopNext() || s.startNext() || s.finish() {
 	}
 	s.endResize()
 	if st.ended {
