@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,5 +50,32 @@ func TestChooseControllers(t *testing.T) {
 	}
 	if _, err := chooseControllers(all, []string{"jbo"}); err == nil || !strings.Contains(err.Error(), `"jbo" is not a controller`) {
 		t.Errorf("an unknown name: %v", err)
+	}
+}
+
+func TestControllersOfARunningCluster(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	up, kubeconfig := launchUp(t, home, "--controllers=*,-cronjob")
+	p := launch(t, home, "run", "controllers", "deployment", "cronjob", "-o", "json", "--kubeconfig", kubeconfig)
+	code, out := p.end()
+	var all []manager.Status
+	if err := json.Unmarshal([]byte(out), &all); code != 0 || err != nil || len(all) != 2 {
+		t.Fatalf("it ends with %d, %v: %s%s", code, err, out, p.stderr.String())
+	}
+	if all[0].Name != "deployment-controller" || all[0].State != manager.Running || all[1].Name != "cronjob-controller" || all[1].State != manager.Disabled {
+		t.Errorf("the controllers are %+v", all)
+	}
+	wrong := launch(t, home, "run", "controllers", "deplyment")
+	if code, out := wrong.end(); code != 1 || out != "" || !strings.Contains(wrong.stderr.String(), `"deplyment" is not a controller`) {
+		t.Errorf("with a wrong name it ends with %d: %s%s", code, out, wrong.stderr.String())
+	}
+	up.signal(syscall.SIGTERM)
+	if code, _ := up.end(); code != 0 {
+		t.Errorf("up ends with %d", code)
+	}
+	gone := launch(t, home, "run", "controllers", "--kubeconfig", kubeconfig)
+	if code, _ := gone.end(); code != 1 || !strings.Contains(gone.stderr.String(), "reading the kubeconfig") {
+		t.Errorf("without a cluster it ends with %d: %s", code, gone.stderr.String())
 	}
 }
