@@ -177,5 +177,8 @@ func (rq *request) serve() error {
 	defer rq.server.opts.Ledger.End(clock.Request, 1)
 	ctx, cancel := context.WithTimeout(rq.r.Context(), limit)
 	defer cancel()
+	if rq.server.opts.StoreWaits {
+		ctx = rq.server.withPause(ctx)
+	}
 	return verb(ctx, rq)
 }

@@ -65,6 +65,9 @@ type Options struct {
 	Containers Containers
 	// Metrics knows what is used; nil: there are no metrics APIs.
 	Metrics MetricsSource
+	// StoreWaits says that Store may wait for the clock (store/faulty does): a request
+	// is not in flight then.
+	StoreWaits bool
 	// Snapshots writes down the store's state for GET /minikcm/v1/snapshot; nil:
 	// that is not there.
 	Snapshots store.Snapshotter

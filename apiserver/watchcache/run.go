@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -44,9 +45,11 @@ func (c *Cache) run(ctx context.Context, from int64) {
 	}
 }
 
-// sleep reports whether d went by before ctx ended.
+// sleep reports whether d went by before ctx ended. It is the machine's time: virtual
+// time stands still until informers have succeeded in watching again, for which they
+// wait for this cache.
 func (c *Cache) sleep(ctx context.Context, d time.Duration) bool {
-	timer := c.cfg.Clock.NewTimer(d)
+	timer := clock.Real().NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():

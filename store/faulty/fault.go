@@ -31,7 +31,9 @@ type Fault struct {
 	Prefix     string
 	// Share is the share of them that it happens to, in (0, 1]. 0 is all.
 	Share float64
-	// Latency is how much longer they take, of the clock's time.
+	// Latency is how much longer they take, of the clock's time. Virtual time stands
+	// still while the cluster's own parts wait for their requests, as they are at work
+	// then: on a virtual clock, a delay is for what only requests from outside do.
 	Latency time.Duration
 	// Err is what they fail with; nil: they do not fail.
 	Err error
@@ -39,6 +41,8 @@ type Fault struct {
 	// breaks before it could answer.
 	Unknown bool
 	// EndWatches ends the watches that are open at the time of the injection, with Err.
+	// On a virtual clock it must be removed by hand: time stands still until whoever
+	// watched has succeeded in doing so again.
 	EndWatches bool
 }
 
