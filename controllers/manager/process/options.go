@@ -97,6 +97,7 @@ func (o *Options) complete() ([]string, *config.GenericControllerManagerConfigur
 // external is the configuration as /configz shows it.
 func (o *Options) external(c *config.GenericControllerManagerConfiguration) (*manager.Settings, error) {
 	shown := o.Settings.DeepCopy()
+	shown.KubeCloudShared.UseServiceAccountCredentials = o.OwnAccounts
 	shown.SetGroupVersionKind(kcm.SchemeGroupVersion.WithKind("KubeControllerManagerConfiguration"))
 	if err := genericv1alpha1.Convert_config_GenericControllerManagerConfiguration_To_v1alpha1_GenericControllerManagerConfiguration(c, &shown.Generic, nil); err != nil {
 		return nil, fmt.Errorf("converting the configuration: %w", err)
