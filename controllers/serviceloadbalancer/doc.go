@@ -4,7 +4,7 @@
 // Services with a loadBalancerClass are somebody else's.
 //
 // The addresses are from ranges that are for tests and documentation, 198.18.0.0/15
-// (RFC 2544) and 2001:db8::/64 (RFC 3849), one of each of the Service's IP families, or
+// (RFC 2544) and 2001:db8::/96 (RFC 3849), one of each of the Service's IP families, or
 // the one that spec.loadBalancerIP asks for. Nothing answers there. No two Services have
 // the same address; which one a Service gets follows from its namespace and name as long
 // as that one is free.
