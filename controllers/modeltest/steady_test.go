@@ -1,6 +1,7 @@
 package modeltest_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -136,7 +137,7 @@ func recreatedOf(n int) modeltest.Scenery {
 					Namespace: "a", Name: fmt.Sprint("web-", i), Labels: rs.Spec.Template.Labels,
 					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
 				}}
-				if _, err := run.World.Create(nil, pod); err != nil { //nolint:staticcheck // the world has no use for a context
+				if _, err := run.World.Create(context.Background(), pod); err != nil {
 					panic(err)
 				}
 			}
