@@ -67,7 +67,7 @@ func DialEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: minReconnect, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxReconnect}, MinConnectTimeout: connectTimeout,
 		})},
-		Logger:             zap.New(&logCore{logger: opts.Logger}),
+		Logger: zap.New(&logCore{logger: opts.Logger}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to etcd at %s: %w", strings.Join(opts.Endpoints, ", "), err)
