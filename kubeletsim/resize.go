@@ -2,10 +2,11 @@ package kubeletsim
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -31,11 +32,19 @@ func wantsResize(pod *corev1.Pod, st *podState) bool {
 		return false
 	}
 	for i, ref := range containersOf(pod) {
-		if i < len(st.containers) && resizable(ref.kind) && !equality.Semantic.DeepEqual(ref.Resources, st.containers[i].granted) {
+		if i < len(st.containers) && resizable(ref.kind) && !sameResources(&ref.Resources, &st.containers[i].granted) {
 			return true
 		}
 	}
 	return false
+}
+
+func sameResources(a, b *corev1.ResourceRequirements) bool {
+	return sameAmounts(a.Requests, b.Requests) && sameAmounts(a.Limits, b.Limits)
+}
+
+func sameAmounts(a, b corev1.ResourceList) bool {
+	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }
 
 // resize reserves what a pod asks for by now, if that is something else, or says why not.
@@ -93,7 +102,7 @@ func (s *stepper) resize() {
 
 // give lets a running container have what is reserved for it.
 func (s *stepper) give(c *container, ref containerRef) {
-	if c.phase != running || equality.Semantic.DeepEqual(c.has, c.granted) {
+	if c.phase != running || sameResources(&c.has, &c.granted) {
 		return
 	}
 	if !needsRestart(ref.Container, &c.has, &c.granted) {
@@ -132,7 +141,7 @@ func (s *stepper) endResize() {
 	}
 	for i := range st.containers {
 		c := &st.containers[i]
-		if resizable(c.kind) && c.phase != created && !st.ended && !equality.Semantic.DeepEqual(c.has, c.granted) {
+		if resizable(c.kind) && c.phase != created && !st.ended && !sameResources(&c.has, &c.granted) {
 			return
 		}
 	}
@@ -195,7 +204,7 @@ func (c *container) adoptResources(status *corev1.ContainerStatus) {
 		return
 	}
 	c.has = corev1.ResourceRequirements{Limits: status.Resources.Limits, Requests: status.Resources.Requests, Claims: c.granted.Claims}
-	if !equality.Semantic.DeepEqual(status.AllocatedResources, c.granted.Requests) {
+	if !sameAmounts(status.AllocatedResources, c.granted.Requests) {
 		c.granted = c.has
 	}
 }

@@ -444,3 +444,79 @@ func TestExecInVirtualTime(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A debugging container is a shell that one attaches to, and that sees its target.
+func TestEphemeralContainer(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	c.run(podNamed("web"))
+	pods := c.client.CoreV1().Pods("default")
+	pod, err := pods.Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{
+		EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "busybox", Stdin: true, TTY: true}, TargetContainerName: "main",
+	}}
+	if _, err := pods.UpdateEphemeralContainers(t.Context(), "web", pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	is := func(state func(corev1.ContainerState) bool) func(ctx context.Context, client kubernetes.Interface) error {
+		return func(ctx context.Context, client kubernetes.Interface) error {
+			pod, err := client.CoreV1().Pods("default").Get(ctx, "web", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if s := pod.Status.EphemeralContainerStatuses; len(s) != 1 || !state(s[0].State) {
+				return fmt.Errorf("its status is %+v", s)
+			}
+			return nil
+		}
+	}
+	c.Eventually("the debugging container to run", is(func(s corev1.ContainerState) bool { return s.Running != nil }))
+	request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("web").SubResource("attach").
+		VersionedParams(&corev1.PodAttachOptions{Container: "debug", Stdin: true, Stdout: true, TTY: true}, scheme.ParameterCodec)
+	keys, typed := io.Pipe()
+	shown := &screen{changed: make(chan struct{}, 1)}
+	done := make(chan result)
+	go func() {
+		done <- c.stream(dialers()[0], request, remotecommand.StreamOptions{Stdin: keys, Stdout: shown, Tty: true})
+	}()
+	shown.waitFor(t, "/ # ")
+	if _, err := io.WriteString(typed, "ps; exit 2\r"); err != nil {
+		t.Fatal(err)
+	}
+	shown.waitFor(t, "1 root      0:00 nginx")
+	if got := <-done; got.failure != nil {
+		t.Errorf("got %+v", got)
+	}
+	_ = typed.Close()
+	c.Eventually("the debugging container to end", is(func(s corev1.ContainerState) bool { return s.Terminated != nil && s.Terminated.ExitCode == 2 }))
+}
+
+// The end of the cluster is the end of what is open.
+func TestStreamsEndWithCluster(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	c.run(podNamed("web", func(pod *corev1.Pod) { pod.Spec.Containers[0].Stdin, pod.Spec.Containers[0].TTY = true, true }))
+	var open sync.WaitGroup
+	for _, sub := range []string{"exec", "attach"} {
+		request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("web").SubResource(sub).
+			VersionedParams(&corev1.PodExecOptions{Command: []string{"sh"}, Stdin: true, Stdout: true, TTY: true}, scheme.ParameterCodec)
+		for _, dial := range dialers() {
+			keys, typed := io.Pipe()
+			shown := &screen{changed: make(chan struct{}, 1)}
+			open.Go(func() {
+				_ = c.stream(dial, request, remotecommand.StreamOptions{Stdin: keys, Stdout: shown, Tty: true})
+				_ = typed.Close()
+			})
+			if sub == "exec" || dial.name == "WebSocket" { // the prompt of the other is there already
+				shown.waitFor(t, "/ # ")
+			}
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	open.Wait()
+}
