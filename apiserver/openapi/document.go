@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-openapi/pkg/builder"
 	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/kube-openapi/pkg/common"
@@ -149,9 +150,11 @@ func idAndTags(r common.Route) (string, []string, error) {
 func (s *source) kinds() func(name string) (string, spec.Extensions) {
 	byName := map[string][]any{}
 	known := maps.Clone(s.scheme.AllKnownTypes())
-	extensions := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(extensions); err == nil {
-		maps.Copy(known, extensions.AllKnownTypes())
+	for _, add := range []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme, apiregistrationv1.AddToScheme} {
+		extensions := runtime.NewScheme()
+		if err := add(extensions); err == nil {
+			maps.Copy(known, extensions.AllKnownTypes())
+		}
 	}
 	for gvk, t := range known {
 		if gvk.Version == runtime.APIVersionInternal || strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/pkg/runtime") {
