@@ -10,6 +10,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilnet "k8s.io/utils/net"
 )
 
 func validateNamespace(ns *corev1.Namespace) field.ErrorList {
@@ -40,6 +41,9 @@ func validateNode(n *corev1.Node) field.ErrorList {
 	errs := validateTaints(p.Child("taints"), n.Spec.Taints)
 	for i, cidr := range n.Spec.PodCIDRs {
 		errs = append(errs, validation.IsValidCIDRForLegacyField(p.Child("podCIDRs").Index(i), cidr, false, nil)...)
+	}
+	if len(n.Spec.PodCIDRs) > 2 || len(n.Spec.PodCIDRs) == 2 && utilnet.IsIPv6CIDRString(n.Spec.PodCIDRs[0]) == utilnet.IsIPv6CIDRString(n.Spec.PodCIDRs[1]) {
+		errs = append(errs, field.Invalid(p.Child("podCIDRs"), n.Spec.PodCIDRs, "may specify no more than one CIDR for each IP family"))
 	}
 	if len(n.Spec.PodCIDRs) > 0 && n.Spec.PodCIDR != "" && n.Spec.PodCIDRs[0] != n.Spec.PodCIDR {
 		errs = append(errs, field.Invalid(p.Child("podCIDRs"), n.Spec.PodCIDRs, "first value must match `podCIDR`"))

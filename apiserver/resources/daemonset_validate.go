@@ -12,11 +12,8 @@ func validateDaemonSet(d *appsv1.DaemonSet) field.ErrorList {
 	spec, p := &d.Spec, field.NewPath("spec")
 	at := p.Child("template")
 	errs := validateSelector(p.Child("selector"), spec.Selector)
-	if spec.Selector == nil {
-		errs = append(errs, field.Required(p.Child("selector"), ""))
-	}
 	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
-	if err == nil && spec.Selector != nil && !selector.Matches(labels.Set(spec.Template.Labels)) {
+	if err == nil && !selector.Matches(labels.Set(spec.Template.Labels)) {
 		errs = append(errs, field.Invalid(at.Child("metadata", "labels"), spec.Template.Labels, "`selector` does not match template `labels`"))
 	}
 	if spec.Selector != nil && len(spec.Selector.MatchLabels)+len(spec.Selector.MatchExpressions) == 0 {

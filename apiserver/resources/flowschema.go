@@ -96,6 +96,11 @@ func anyOrSome[T ~string](p *field.Path, values []T, whenNone, what string) fiel
 }
 
 func validateFlowSubject(p *field.Path, s *flowcontrolv1.Subject) field.ErrorList {
+	switch s.Kind {
+	case flowcontrolv1.SubjectKindServiceAccount, flowcontrolv1.SubjectKindUser, flowcontrolv1.SubjectKindGroup:
+	default:
+		return oneOf(p.Child("kind"), s.Kind, flowcontrolv1.SubjectKindGroup, flowcontrolv1.SubjectKindServiceAccount, flowcontrolv1.SubjectKindUser)
+	}
 	var errs field.ErrorList
 	for _, of := range []struct {
 		kind flowcontrolv1.SubjectKind
@@ -125,15 +130,15 @@ func validateFlowSubject(p *field.Path, s *flowcontrolv1.Subject) field.ErrorLis
 		}
 		errs = append(errs, requiredOr(at.Child("namespace"), s.ServiceAccount.Namespace, func(name string) []string { return apivalidation.ValidateNamespaceName(name, false) })...)
 	}
-	switch s.Kind {
-	case flowcontrolv1.SubjectKindServiceAccount, flowcontrolv1.SubjectKindUser, flowcontrolv1.SubjectKindGroup:
-		return errs
-	}
-	return append(errs, oneOf(p.Child("kind"), s.Kind, flowcontrolv1.SubjectKindGroup, flowcontrolv1.SubjectKindServiceAccount, flowcontrolv1.SubjectKindUser)...)
+	return errs
 }
 
 func validateFlowResources(p *field.Path, r *flowcontrolv1.ResourcePolicyRule) field.ErrorList {
 	errs := anyOrSome(p.Child("verbs"), r.Verbs, "verbs must contain at least one value", "verbs")
+	known := []string{"create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"}
+	if !slices.Contains(r.Verbs, "*") && slices.ContainsFunc(r.Verbs, func(verb string) bool { return !slices.Contains(known, verb) }) {
+		errs = append(errs, field.NotSupported(p.Child("verbs"), strings.Join(r.Verbs, ","), known))
+	}
 	errs = append(errs, anyOrSome(p.Child("apiGroups"), r.APIGroups, "resource rules must supply at least one api group", "api groups")...)
 	errs = append(errs, anyOrSome(p.Child("resources"), r.Resources, "resource rules must supply at least one resource", "resources")...)
 	at := p.Child("namespaces")

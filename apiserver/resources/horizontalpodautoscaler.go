@@ -22,6 +22,8 @@ func horizontalPodAutoscalerRow() *Resource {
 			Default:              on(defaultAutoscaler),
 			Generation:           true,
 			Validate:             check(validateAutoscaler),
+			ValidateCreate:       check(validateTargetVersion),
+			ValidateUpdate:       checkUpdate(validateTargetVersionUpdate),
 			ValidateStatusUpdate: checkUpdate(validateAutoscalerStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newAutoscaler)},

@@ -53,6 +53,12 @@ func horizontalPodAutoscalerV1Row() *Resource {
 			Validate: check(func(a *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
 				return validateAutoscaler(autoscalerToV2(a))
 			}),
+			ValidateCreate: check(func(a *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
+				return validateTargetVersion(autoscalerToV2(a))
+			}),
+			ValidateUpdate: checkUpdate(func(a, old *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
+				return validateTargetVersionUpdate(autoscalerToV2(a), autoscalerToV2(old))
+			}),
 			ValidateStatusUpdate: checkUpdate(func(a, _ *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
 				return validateAutoscalerStatus(autoscalerToV2(a), nil)
 			}),

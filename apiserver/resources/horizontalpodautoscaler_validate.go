@@ -4,6 +4,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -17,6 +18,9 @@ func validateAutoscaler(a *autoscalingv2.HorizontalPodAutoscaler) field.ErrorLis
 	var errs field.ErrorList
 	if spec.MinReplicas != nil && *spec.MinReplicas < 1 {
 		errs = append(errs, field.Invalid(p.Child("minReplicas"), *spec.MinReplicas, "must be greater than or equal to 1"))
+	}
+	if spec.MaxReplicas == 0 {
+		errs = append(errs, field.Required(p.Child("maxReplicas"), ""))
 	}
 	if spec.MaxReplicas < 1 {
 		errs = append(errs, field.Invalid(p.Child("maxReplicas"), spec.MaxReplicas, notGreaterThan0))
@@ -38,6 +42,29 @@ func validateAutoscaler(a *autoscalingv2.HorizontalPodAutoscaler) field.ErrorLis
 func validateScaleTarget(p *field.Path, ref *autoscalingv2.CrossVersionObjectReference) field.ErrorList {
 	errs := requiredOr(p.Child("kind"), ref.Kind, path.IsValidPathSegmentName)
 	return append(errs, requiredOr(p.Child("name"), ref.Name, path.IsValidPathSegmentName)...)
+}
+
+// validateTargetVersion demands a group, but of ReplicationControllers, the only
+// scalable kind that has none.
+func validateTargetVersion(a *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
+	ref, p := &a.Spec.ScaleTargetRef, field.NewPath("spec", "scaleTargetRef", "apiVersion")
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	switch {
+	case err != nil:
+		return field.ErrorList{field.Invalid(p, ref.APIVersion, err.Error())}
+	case gv.Group == "" && ref.Kind != "ReplicationController":
+		return field.ErrorList{field.Invalid(p, ref.APIVersion, "apiVersion must specify API group")}
+	}
+	return nil
+}
+
+// validateTargetVersionUpdate lets a target be that was let be before.
+func validateTargetVersionUpdate(a, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
+	ref, was := a.Spec.ScaleTargetRef, old.Spec.ScaleTargetRef
+	if ref.APIVersion == was.APIVersion && ref.Kind == was.Kind {
+		return nil
+	}
+	return validateTargetVersion(a)
 }
 
 // metricSource is one of the fields of a metric, of which the type names one.

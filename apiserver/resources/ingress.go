@@ -96,6 +96,9 @@ func validateIngressRule(p *field.Path, r *networkingv1.IngressRule) field.Error
 	}
 	for i := range r.HTTP.Paths {
 		errs = append(errs, validateIngressPath(at.Index(i), &r.HTTP.Paths[i])...)
+		if r.HTTP.Paths[i].PathType == nil {
+			continue // upstream looks no further
+		}
 		errs = append(errs, validateIngressBackend(at.Index(i).Child("backend"), &r.HTTP.Paths[i].Backend)...)
 	}
 	return errs

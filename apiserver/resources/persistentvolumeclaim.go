@@ -37,6 +37,10 @@ func defaultClaim(claim *corev1.PersistentVolumeClaim) {
 
 func prepareClaim(claim *corev1.PersistentVolumeClaim) {
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+	// What the older field may not hold is dropped in silence (KEP-1495).
+	if s := claim.Spec.DataSource; s != nil && claim.Spec.DataSourceRef == nil && !knownDataSource(&corev1.TypedObjectReference{APIGroup: s.APIGroup, Kind: s.Kind}) {
+		claim.Spec.DataSource = nil
+	}
 	normalizeDataSources(&claim.Spec)
 }
 

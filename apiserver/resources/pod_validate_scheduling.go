@@ -24,7 +24,7 @@ func validateScheduling(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	for i := range spec.SchedulingGates {
 		at := p.Child("schedulingGates").Index(i)
 		name := spec.SchedulingGates[i].Name
-		errs = append(errs, invalidFor(at.Child("name"), name, isQualifiedName(name))...)
+		errs = append(errs, invalidFor(at, name, isQualifiedName(name))...)
 		errs = append(errs, gates.add(at, name)...)
 	}
 	return errs

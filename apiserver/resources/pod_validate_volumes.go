@@ -181,13 +181,14 @@ func validateProjected(p *field.Path, projected *corev1.ProjectedVolumeSource) f
 		case source.DownwardAPI != nil:
 			errs = append(errs, validateDownwardFiles(at.Child("downwardAPI"), source.DownwardAPI.Items)...)
 		case source.ServiceAccountToken != nil:
-			errs = append(errs, validateProjectedToken(at.Child("serviceAccountToken"), source.ServiceAccountToken)...)
+			errs = append(errs, validateProjectedToken(p, at.Child("serviceAccountToken"), source.ServiceAccountToken)...)
 		}
 	}
 	return errs
 }
 
-func validateProjectedToken(p *field.Path, token *corev1.ServiceAccountTokenProjection) field.ErrorList {
+// validateProjectedToken reports a missing path at the volume's, as upstream does.
+func validateProjectedToken(volume, p *field.Path, token *corev1.ServiceAccountTokenProjection) field.ErrorList {
 	var errs field.ErrorList
 	if s := token.ExpirationSeconds; s != nil {
 		switch {
@@ -197,7 +198,7 @@ func validateProjectedToken(p *field.Path, token *corev1.ServiceAccountTokenProj
 			errs = append(errs, field.Invalid(p.Child("expirationSeconds"), *s, "may not specify a duration larger than 2^32 seconds"))
 		}
 	}
-	return append(errs, requiredNonEmpty(p.Child("path"), token.Path)...)
+	return append(errs, requiredNonEmpty(volume.Child("path"), token.Path)...)
 }
 
 func validateDownwardFiles(p *field.Path, items []corev1.DownwardAPIVolumeFile) field.ErrorList {
@@ -225,10 +226,10 @@ func (c *podCheck) volumeMounts(p *field.Path, ctr *corev1.Container) field.Erro
 	places := map[string]bool{}
 	for i := range ctr.VolumeMounts {
 		mount, at := &ctr.VolumeMounts[i], p.Index(i)
-		switch {
-		case mount.Name == "":
+		if mount.Name == "" {
 			errs = append(errs, field.Required(at.Child("name"), ""))
-		case c.volumes[mount.Name] == nil:
+		}
+		if c.volumes[mount.Name] == nil {
 			errs = append(errs, field.NotFound(at.Child("name"), mount.Name))
 		}
 		if mount.MountPath == "" {

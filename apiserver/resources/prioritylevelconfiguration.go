@@ -67,7 +67,7 @@ func validatePriorityLevel(l *flowcontrolv1.PriorityLevelConfiguration) field.Er
 		}
 		errs = append(errs, validateLimited(p.Child("limited"), spec.Limited)...)
 	default:
-		errs = append(errs, oneOf(p.Child("type"), spec.Type, flowcontrolv1.PriorityLevelEnablementExempt, flowcontrolv1.PriorityLevelEnablementLimited)...)
+		errs = append(errs, requiredOneOf(p.Child("type"), spec.Type, flowcontrolv1.PriorityLevelEnablementExempt, flowcontrolv1.PriorityLevelEnablementLimited)...)
 	}
 	return errs
 }
@@ -100,7 +100,7 @@ func validateLimited(p *field.Path, l *flowcontrolv1.LimitedPriorityLevelConfigu
 		}
 		errs = append(errs, validateQueuing(at.Child("queuing"), queuing)...)
 	default:
-		errs = append(errs, oneOf(at.Child("type"), l.LimitResponse.Type, flowcontrolv1.LimitResponseTypeQueue, flowcontrolv1.LimitResponseTypeReject)...)
+		errs = append(errs, requiredOneOf(at.Child("type"), l.LimitResponse.Type, flowcontrolv1.LimitResponseTypeQueue, flowcontrolv1.LimitResponseTypeReject)...)
 	}
 	return errs
 }

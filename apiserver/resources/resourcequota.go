@@ -40,7 +40,7 @@ func validateQuota(q *corev1.ResourceQuota) field.ErrorList {
 	p := field.NewPath("spec")
 	errs := validateQuotaList(p.Child("hard"), q.Spec.Hard)
 	errs = append(errs, validateScopes(p.Child("scopes"), q.Spec.Scopes, q.Spec.Hard)...)
-	return append(errs, validateScopeSelector(p.Child("scopeSelector"), q.Spec.ScopeSelector)...)
+	return append(errs, validateScopeSelector(p.Child("scopeSelector"), q.Spec.ScopeSelector, q.Spec.Hard)...)
 }
 
 func validateQuotaList(p *field.Path, list corev1.ResourceList) field.ErrorList {
@@ -126,7 +126,7 @@ func validateScopes(p *field.Path, scopes []corev1.ResourceQuotaScope, hard core
 	return errs
 }
 
-func validateScopeSelector(p *field.Path, selector *corev1.ScopeSelector) field.ErrorList {
+func validateScopeSelector(p *field.Path, selector *corev1.ScopeSelector, hard corev1.ResourceList) field.ErrorList {
 	if selector == nil {
 		return nil
 	}
@@ -136,8 +136,13 @@ func validateScopeSelector(p *field.Path, selector *corev1.ScopeSelector) field.
 		if !slices.Contains(quotaScopes, r.ScopeName) {
 			errs = append(errs, field.Invalid(at.Child("scopeName"), r.ScopeName, "unsupported scope"))
 		}
+		for _, name := range sortedNames(hard) {
+			if slices.Contains(quotaScopes, r.ScopeName) && isStandardForQuota(name) && !scopeCovers(r.ScopeName, name) {
+				errs = append(errs, field.Invalid(at, selector, "unsupported scope applied to resource"))
+			}
+		}
 		byExistence := r.ScopeName != corev1.ResourceQuotaScopePriorityClass && r.ScopeName != corev1.ResourceQuotaScopeVolumeAttributesClass
-		if byExistence && r.Operator != corev1.ScopeSelectorOpExists {
+		if slices.Contains(quotaScopes, r.ScopeName) && byExistence && r.Operator != corev1.ScopeSelectorOpExists {
 			errs = append(errs, field.Invalid(at.Child("operator"), r.Operator, "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"))
 		}
 		switch r.Operator {

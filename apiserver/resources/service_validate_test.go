@@ -46,11 +46,15 @@ func TestValidateServiceAddresses(t *testing.T) {
 			`spec.clusterIPs: Invalid value: ["10.0.0.1","10.0.0.2"]: may specify no more than one IP for each IP family`,
 		},
 		"other family": {
-			func(s *corev1.ServiceSpec) { s.ClusterIP, s.IPFamilies = "10.0.0.1", []corev1.IPFamily{corev1.IPv6Protocol} },
+			func(s *corev1.ServiceSpec) {
+				s.ClusterIP, s.IPFamilies = "10.0.0.1", []corev1.IPFamily{corev1.IPv6Protocol}
+			},
 			"spec.clusterIPs[0]: Invalid value: \"10.0.0.1\": expected an IPv6 value as indicated by `ipFamilies[0]`",
 		},
 		"family twice": {
-			func(s *corev1.ServiceSpec) { s.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv6Protocol} },
+			func(s *corev1.ServiceSpec) {
+				s.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv6Protocol}
+			},
 			`spec.ipFamilies[1]: Duplicate value: "IPv6"`,
 		},
 		"None and more": {

@@ -74,6 +74,7 @@ var validateCases = []validateCase{
 	}},
 	{"apps/v1/Deployment", "empty", `{}`, []string{
 		"spec.selector: Required value",
+		"spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
 		"spec.template.spec.containers: Required value",
 	}},
 	{"apps/v1/Deployment", "numbers", `spec: {replicas: -1, minReadySeconds: 700, strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 0%}}, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {restartPolicy: Never, containers: [{name: web, image: nginx}]}}}`, []string{

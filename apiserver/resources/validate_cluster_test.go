@@ -41,7 +41,6 @@ var clusterCases = []validateCase{
 	{"networking.k8s.io/v1/Ingress", "wrong", `spec: {rules: [{host: 1.2.3.4, http: {paths: [{path: a}, {path: "a//b", pathType: Prefix, backend: {service: {name: a}}}]}}, {host: "*.example.com", http: {}}]}`, []string{
 		`spec.rules[0].host: Invalid value: "1.2.3.4": must be a DNS name, not an IP address`,
 		"spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified",
-		`spec.rules[0].http.paths[0].backend: Invalid value: "": resource or service backend is required`,
 		`spec.rules[0].http.paths[1].path: Invalid value: "a//b": must be an absolute path`,
 		`spec.rules[0].http.paths[1].path: Invalid value: "a//b": must not contain '//'`,
 		"spec.rules[0].http.paths[1].backend: Required value: port name or number is required",

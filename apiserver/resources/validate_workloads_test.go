@@ -6,7 +6,7 @@ const (
 	goodJob      = `template: {spec: {restartPolicy: Never, containers: [{name: web, image: nginx}]}}`
 	indexedJob   = `completionMode: Indexed, completions: 3, ` + goodJob
 	identified   = `metadata: {name: a, uid: u}, `
-	scaledTarget = `scaleTargetRef: {kind: Deployment, name: web}`
+	scaledTarget = `scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}`
 )
 
 var workloadCases = []validateCase{
@@ -30,7 +30,7 @@ var workloadCases = []validateCase{
 	}},
 	{"apps/v1/DaemonSet", "minimal", `spec: {` + selected + `}`, nil},
 	{"apps/v1/DaemonSet", "empty", `{}`, []string{
-		"spec.selector: Required value",
+		"spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
 		"spec.template.spec.containers: Required value",
 	}},
 	{"apps/v1/DaemonSet", "surge and unavailable", `spec: {updateStrategy: {rollingUpdate: {maxSurge: 1}}, ` + selected + `}`, []string{
@@ -98,6 +98,7 @@ var workloadCases = []validateCase{
 	{"autoscaling/v2/HorizontalPodAutoscaler", "minimal", `spec: {maxReplicas: 3, ` + scaledTarget + `}`, nil},
 	{"autoscaling/v2/HorizontalPodAutoscaler", "wrong", `spec: {minReplicas: 0, maxReplicas: 0, scaleTargetRef: {name: a/b}, metrics: [{type: Resource}, {type: Pods, pods: {metric: {name: q}, target: {type: AverageValue}}}, {}], behavior: {scaleUp: {policies: []}}}`, []string{
 		"spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
+		"spec.maxReplicas: Required value",
 		"spec.maxReplicas: Invalid value: 0: must be greater than 0",
 		"spec.scaleTargetRef.kind: Required value",
 		`spec.scaleTargetRef.name: Invalid value: "a/b": may not contain '/'`,
@@ -134,8 +135,6 @@ var workloadCases = []validateCase{
 		"spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes",
 		`spec.resources[storage]: Invalid value: "0": must be greater than zero`,
 		`spec.volumeMode: Unsupported value: "Round": supported values: "Block", "Filesystem"`,
-		`spec.dataSource: Invalid value: "Thing"`,
-		`spec.dataSourceRef: Invalid value: "Thing"`,
 	}},
 	{"/v1/PersistentVolume", "minimal", `spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /d}}`, nil},
 	{"/v1/PersistentVolume", "wrong", `spec: {capacity: {cpu: 1}, persistentVolumeReclaimPolicy: Burn, hostPath: {path: /d}, local: {path: /e}}`, []string{

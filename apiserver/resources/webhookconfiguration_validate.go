@@ -89,7 +89,7 @@ func validateReviewVersions(p *field.Path, versions []string) field.ErrorList {
 		}
 		known = known || slices.Contains(reviewVersions, version)
 	}
-	if len(errs) == 0 && !known {
+	if !known {
 		errs = append(errs, field.Invalid(p, versions, "must include at least one of "+strings.Join(reviewVersions, ", ")))
 	}
 	return errs
@@ -135,26 +135,22 @@ func validateRuleResources(p *field.Path, names []string) field.ErrorList {
 	var errs field.ErrorList
 	everySub, every := map[string]bool{}, map[string]bool{}
 	for i, name := range names {
-		switch {
-		case name == "":
-			errs = append(errs, field.Required(p.Index(i), ""))
-		case name == "*/*":
-			everySub["*"] = true
-		case strings.HasPrefix(name, "*/"):
-			every[strings.TrimPrefix(name, "*/")] = true
-		case strings.HasSuffix(name, "/*"):
-			everySub[strings.TrimSuffix(name, "/*")] = true
-		}
-	}
-	for i, name := range names {
 		resource, sub, has := strings.Cut(name, "/")
-		switch {
-		case !has:
-		case every[sub] && resource != "*":
-			errs = append(errs, field.Invalid(p.Index(i), name, fmt.Sprintf("if '*/%s' is present, must not specify %s", sub, name)))
-		case everySub[resource] && sub != "*":
+		if name == "" {
+			errs = append(errs, field.Required(p.Index(i), ""))
+		}
+		if !has {
+			continue
+		}
+		// Only what came before is looked at, as upstream does.
+		if everySub[resource] {
 			errs = append(errs, field.Invalid(p.Index(i), name, fmt.Sprintf("if '%s/*' is present, must not specify %s", resource, name)))
 		}
+		if every[sub] {
+			errs = append(errs, field.Invalid(p.Index(i), name, fmt.Sprintf("if '*/%s' is present, must not specify %s", sub, name)))
+		}
+		everySub[resource] = everySub[resource] || sub == "*"
+		every[sub] = every[sub] || resource == "*"
 	}
 	if len(names) > 1 && slices.Contains(names, "*/*") {
 		errs = append(errs, field.Invalid(p, names, "if '*/*' is present, must not specify other resources"))
@@ -201,7 +197,7 @@ func validateWebhookService(p *field.Path, s *admissionv1.ServiceReference) fiel
 	if len(validation.IsValidPortNum(int(deref(s.Port)))) > 0 {
 		errs = append(errs, field.Invalid(p.Child("port"), deref(s.Port), "port is not valid: must be between 1 and 65535, inclusive"))
 	}
-	if s.Path == nil || *s.Path == "/" {
+	if s.Path == nil || *s.Path == "/" || *s.Path == "" {
 		return errs
 	}
 	at, path := p.Child("path"), *s.Path

@@ -31,7 +31,7 @@ func validateOwnPods(p *field.Path, selector *metav1.LabelSelector, template *co
 		return append(errs, field.Invalid(p.Child("selector"), selector, "invalid label selector"))
 	}
 	at := p.Child("template")
-	if !s.Empty() && selector != nil && !s.Matches(labels.Set(template.Labels)) {
+	if !s.Empty() && !s.Matches(labels.Set(template.Labels)) {
 		errs = append(errs, field.Invalid(at.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`"))
 	}
 	errs = append(errs, validatePodTemplate(at, template)...)
@@ -88,7 +88,7 @@ func validateDeploymentStrategy(p *field.Path, s *appsv1.DeploymentStrategy) fie
 		}
 		return validateRollingUpdate(at, s.RollingUpdate)
 	}
-	return field.ErrorList{field.NotSupported(p.Child("type"), s.Type,
+	return field.ErrorList{field.NotSupported(p, s.Type,
 		[]appsv1.DeploymentStrategyType{appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType})}
 }
 
