@@ -1,6 +1,12 @@
 package cleaner
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"testing"
 	"time"
 
@@ -35,5 +41,27 @@ func TestDecide(t *testing.T) {
 		if ok == test.want.IsZero() || !goes.Equal(test.want) {
 			t.Errorf("%s: %v, %v", name, goes, ok)
 		}
+	}
+}
+
+// TestExpired lets a request go with its certificate, which ends by the machine's time.
+func TestExpired(t *testing.T) {
+	noon := time.Date(2026, time.January, 5, 12, 0, 0, 0, time.UTC)
+	machine := noon.Add(100 * 24 * time.Hour)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: machine.Add(10 * time.Minute)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &certificatesv1.CertificateSigningRequest{Status: certificatesv1.CertificateSigningRequestStatus{
+		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		Conditions:  []certificatesv1.CertificateSigningRequestCondition{{Type: "Approved", LastUpdateTime: metav1.NewTime(noon)}},
+	}}
+	if goes, ok := Decide(r, noon, machine); !ok || !goes.Equal(noon.Add(10*time.Minute)) {
+		t.Errorf("%v, %v", goes, ok)
 	}
 }
