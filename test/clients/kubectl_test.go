@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write what kubectl prints into the tran
 
 // TestKubectl runs the commands of testdata/kubectl/*.txt, each file on a cluster of
 // its own, and compares what they print. Lines that begin with "$ " are commands for
-// the shell, those with "#" are remarks, and the others are expected.
+// the shell, those with "## " are remarks, and the others are expected.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/kubectl/*.txt")
@@ -46,7 +46,7 @@ func transcript(t *testing.T, file string) {
 	}
 	var got strings.Builder
 	for _, line := range strings.Split(strings.TrimSuffix(string(want), "\n"), "\n") {
-		if strings.HasPrefix(line, "#") {
+		if strings.HasPrefix(line, "## ") {
 			got.WriteString(line + "\n")
 		}
 		command, ok := strings.CutPrefix(line, "$ ")
@@ -90,7 +90,9 @@ var changing = []struct {
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "SERVER"},
 	{regexp.MustCompile(`:3[0-2]\d{3}\b`), ":NODEPORT"},
 	{regexp.MustCompile(`  3[0-2]\d{3}/TCP`), "  NODEPORT/TCP"},
-	{regexp.MustCompile(`(resourceVersion: )"\d+"`), "${1}REVISION"},
+	{regexp.MustCompile(`(resourceVersion"?: ?)"\d+"`), "${1}REVISION"},
+	{regexp.MustCompile(`(Resource Version:  )\d+`), "${1}REVISION"},
+	{regexp.MustCompile(`\b198\.18\.\d+\.\d+\b`), "IP"},
 	{regexp.MustCompile(`\b[0-9a-f]{32,64}\b`), "HASH"},
 	{regexp.MustCompile(`(/tmp/|kubectl-edit-|LIVE-|MERGED-)[A-Za-z0-9.-]*\d{5,}`), "${1}N"},
 	{regexp.MustCompile(`\b(\d+m)?\d+s\b`), "AGE"},

@@ -112,7 +112,8 @@ func (c *cluster) explainAll(t *testing.T) {
 			continue
 		}
 		r = c.run("", kubectlBinary.path(t), "explain", name, "--api-version="+version)
-		if strings.Contains(r.out, "<no description>") {
+		// Upstream's type says nothing of the metadata of this one.
+		if strings.Contains(r.out, "<no description>") && name != "certificatesigningrequests" {
 			bare = append(bare, fmt.Sprintf("%s %s", version, name))
 		}
 	}
