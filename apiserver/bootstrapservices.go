@@ -124,12 +124,15 @@ func kubernetesService(network netip.Prefix) *corev1.Service {
 }
 
 // repairServices compares the addresses and node ports that are taken with the Services,
-// and brings back the endpoints of the server's own one.
+// and brings back the endpoints of the server's own one, and the default ServiceCIDR.
 func (s *Server) repairServices(ctx context.Context) {
 	if at := s.listening.Load(); at != nil {
 		if err := s.advertise(ctx, *at); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Error(err, "Advertising the server")
 		}
+	}
+	if err := s.ensureServiceCIDR(ctx); err != nil && ctx.Err() == nil {
+		s.opts.Logger.Error(err, "Bringing back the default ServiceCIDR")
 	}
 	if err := s.services.Repair(ctx); err != nil && ctx.Err() == nil {
 		s.opts.Logger.Error(err, "Comparing addresses and node ports with the services")

@@ -193,12 +193,12 @@ func (c *Controller) tellNodes(service *corev1.Service, nodes string) {
 	c.events.Event(service, corev1.EventTypeNormal, "UpdatedLoadBalancer", "Updated load balancer with new hosts")
 }
 
-// setFinalizers writes whatever the Service is by now: the finalizers are the
-// controller's business, the rest is not. It returns what was stored.
+// setFinalizers writes the Service through its status, as upstream does: the role of the
+// controller allows no more. It returns what was stored.
 func (c *Controller) setFinalizers(ctx context.Context, service *corev1.Service, finalizers []string) (*corev1.Service, error) {
 	changed := service.DeepCopy()
 	changed.Finalizers = finalizers
-	return c.client.CoreV1().Services(service.Namespace).Update(ctx, changed, metav1.UpdateOptions{})
+	return c.client.CoreV1().Services(service.Namespace).UpdateStatus(ctx, changed, metav1.UpdateOptions{})
 }
 
 func (c *Controller) setStatus(ctx context.Context, service *corev1.Service, status corev1.LoadBalancerStatus) (*corev1.Service, error) {
