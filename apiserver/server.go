@@ -115,8 +115,7 @@ type Server struct {
 	// answers says how the kinds under which nothing is stored are served.
 	answers map[schema.GroupVersionKind]answerFunc
 
-	ready     atomic.Bool
-	requestID atomic.Uint64
+	ready atomic.Bool
 	// done is closed when the server stops; every watch ends then.
 	done     chan struct{}
 	stopOnce sync.Once
