@@ -105,8 +105,10 @@ func (s *space) reclaim() {
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return
 	}
-	// With little to gain it would be done anew at every write that is refused.
-	if free := s.server.Backend().Size() - s.used(); free >= s.quota/10 {
+	// With little to gain it would be done anew at every write that is refused. What
+	// the compaction has just freed, the database does not count as free before
+	// something else is written.
+	if free := s.server.Backend().Size() - s.used(); err == nil || free >= s.quota/10 {
 		if err := s.server.Defragment(); err != nil {
 			return
 		}
