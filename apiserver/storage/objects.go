@@ -97,7 +97,8 @@ func (o *Objects) Known(ctx context.Context, key string) (runtime.Object, error)
 
 // Empty reports whether there are no objects, as far as this process has written any.
 func (o *Objects) Empty(ctx context.Context) (bool, error) {
-	return o.cache.Empty(ctx, o.written.Load())
+	empty, err := o.cache.Empty(ctx, o.written.Load())
+	return empty, o.translate(err, "")
 }
 
 // KnownIn returns the cache's copies of a namespace's objects, in the order of their
@@ -105,7 +106,7 @@ func (o *Objects) Empty(ctx context.Context) (bool, error) {
 func (o *Objects) KnownIn(ctx context.Context, namespace string) ([]runtime.Object, error) {
 	list, err := o.cache.List(ctx, watchcache.ListOptions{Prefix: o.Prefix(namespace), Match: watchcache.NotOlderThan, Revision: o.written.Load()})
 	if err != nil {
-		return nil, err
+		return nil, o.translate(err, "")
 	}
 	found := make([]runtime.Object, len(list.Entries))
 	for i, entry := range list.Entries {
