@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,13 +30,15 @@ func benchPod() *corev1.Pod {
 
 func running(p *corev1.Pod) *corev1.Pod {
 	p = p.DeepCopy()
-	now := metav1.Now()
+	now := metav1.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
 	p.UID = "abc"
 	p.Status = corev1.PodStatus{
 		Phase: "Running", QOSClass: "BestEffort", HostIP: "10.0.0.1", HostIPs: []corev1.HostIP{{IP: "10.0.0.1"}}, PodIP: "10.244.0.7", PodIPs: []corev1.PodIP{{IP: "10.244.0.7"}}, StartTime: &now,
 		Conditions: []corev1.PodCondition{
-			{Type: "PodReadyToStartContainers", Status: "True", LastTransitionTime: now}, {Type: "Initialized", Status: "True", LastTransitionTime: now},
-			{Type: "Ready", Status: "True", LastTransitionTime: now}, {Type: "ContainersReady", Status: "True", LastTransitionTime: now},
+			{Type: "PodReadyToStartContainers", Status: "True", LastTransitionTime: now},
+			{Type: "Initialized", Status: "True", LastTransitionTime: now},
+			{Type: "Ready", Status: "True", LastTransitionTime: now},
+			{Type: "ContainersReady", Status: "True", LastTransitionTime: now},
 			{Type: "PodScheduled", Status: "True", LastTransitionTime: now},
 		},
 		ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Ready: true, Image: "nginx", ImageID: "x", ContainerID: "containerd://x", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}}},
