@@ -35,7 +35,7 @@ func adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) podState {
 			adoptContainer(&c, old, back)
 			c.adoptResources(old)
 			if c.phase == running {
-				c.plan(pod, ref.Container, behaviourOf(pod, ref.Container, ref.kind, lat))
+				c.plan(pod, ref.Container, behaviourOf(pod, ref.Container, ref.kind, c.restarts, lat))
 			}
 		}
 		if c.kind == appContainer && c.phase != created {

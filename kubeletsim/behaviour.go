@@ -52,13 +52,15 @@ type behaviour struct {
 	stops time.Duration
 }
 
-// behaviourOf reads what a container does from the pod's annotations, then from its
+// behaviourOf reads what a container does in its run after so many restarts from the pod's annotations, then from its
 // command as far as that can be understood, then from the defaults.
-func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind containerKind, lat *Latencies) behaviour {
+func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind containerKind, restarts int32, lat *Latencies) behaviour {
 	b := behaviour{runs: forever, stops: lat.ContainerStop}
 	b.runs = defaultRun(pod, kind, lat)
 	if len(c.Command)+len(c.Args) > 0 {
-		if code, runs, ok := programOf(pod, c).timing(); ok {
+		program := programOf(pod, c)
+		program.id = containerID(pod.UID, c.Name, restarts)
+		if code, runs, ok := program.timing(); ok {
 			b.runs, b.exitCode = runs, code
 		}
 	}

@@ -53,6 +53,14 @@ func TestInterpret(t *testing.T) {
 		{"sh|-c|sleep $N", 0, 0, false},
 		{"sh|-c|while true; do echo hi; sleep 1; done", 0, forever, true},
 		{"sh|-c|wget -q x || exit 1", 0, 0, false},
+		{"sh|-c|if [ $(expr 7 % 2) -ne 0 ]; then exit 1; else exit 0; fi", 1, 0, true},
+		{"sh|-c|if [ $(expr 6 % 2) -ne 0 ]; then exit 1; else exit 0; fi", 0, 0, true},
+		{"sh|-c|i=0; while [ $i -lt 3 ]; do i=$(expr $i + 1); sleep 1; done; exit $i", 3, 3 * time.Second, true},
+		{"expr|1|=|2", 1, 0, true},
+		{"expr|1|+", 2, 0, true},
+		{"expr|abc|:|a", 0, 0, false},
+		{"sh|-c|while true; do echo $RANDOM; sleep 1; done", 0, forever, true},
+		{"sh|-c|exit $(( $RANDOM / 32768 ))", 0, 0, true},
 		{"sh|-c", 0, 0, false},
 		{"sh|script.sh", 0, 0, false},
 	}
@@ -67,6 +75,39 @@ func TestInterpret(t *testing.T) {
 				t.Errorf("got %d after %v, %v; want %d after %v, %v", code, runs, ok, tt.code, tt.runs, tt.ok)
 			}
 		})
+	}
+}
+
+// What is left to chance is different for every run, and the same whenever a run is worked
+// out again.
+func TestChanceOfARun(t *testing.T) {
+	pod := testPod("web", "node-0", command("sh", "-c", "exit $(( $RANDOM / 16384 ))"))
+	codes := map[int32]int{}
+	for restarts := range int32(100) {
+		does := behaviourOf(pod, &pod.Spec.Containers[0], appContainer, restarts, &Latencies{})
+		again := behaviourOf(pod, &pod.Spec.Containers[0], appContainer, restarts, &Latencies{})
+		if does != again {
+			t.Fatalf("run %d: %+v, then %+v", restarts, does, again)
+		}
+		codes[does.exitCode]++
+	}
+	if codes[0] < 25 || codes[1] < 25 || codes[0]+codes[1] != 100 {
+		t.Errorf("exit codes of 100 runs: %v", codes)
+	}
+}
+
+// The index of a Job's pod comes to its command by the downward API.
+func TestIndexInCommand(t *testing.T) {
+	for index, want := range map[string]int32{"0": 0, "1": 1, "2": 0, "3": 1} {
+		for _, path := range []string{"metadata.annotations['batch.kubernetes.io/job-completion-index']", "metadata.labels['batch.kubernetes.io/job-completion-index']"} {
+			pod := testPod("web", "node-0", command("sh", "-c", "if [ $(expr ${JOB_COMPLETION_INDEX} % 2) -ne 0 ]; then\n exit 1\nelse\n exit 0\nfi"))
+			keys := map[string]string{"batch.kubernetes.io/job-completion-index": index}
+			pod.Annotations, pod.Labels = keys, keys
+			pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "JOB_COMPLETION_INDEX", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}}
+			if got := behaviourOf(pod, &pod.Spec.Containers[0], appContainer, 0, &Latencies{}); got.exitCode != want || got.runs != 0 {
+				t.Errorf("index %s from %s: %+v, want exit code %d", index, path, got, want)
+			}
+		}
 	}
 }
 
@@ -110,7 +151,7 @@ func TestBehaviour(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			pod := testPod("web", "node-0", tt.pod...)
-			if got := behaviourOf(pod, &pod.Spec.Containers[0], tt.kind, &lat); got != tt.want {
+			if got := behaviourOf(pod, &pod.Spec.Containers[0], tt.kind, 0, &lat); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})

@@ -14,6 +14,9 @@ type program struct {
 	env       map[string]string
 	hidden    map[string]bool
 	hiddenEnv bool
+	// id names the run: what it takes for chance follows from it, and so from the
+	// cluster's seed.
+	id string
 }
 
 // The most commands that a program executes: ahead of time, to learn how it ends (one
@@ -24,7 +27,7 @@ const (
 )
 
 // interpret understands commands whose whole effect is to take time, to write, and to
-// exit: sleep, true, false, echo, printf, date, seq, and shell scripts of nothing but
+// exit: sleep, true, false, echo, printf, date, seq, expr, and shell scripts of nothing but
 // these (see shell). ok is false for all others.
 func interpret(command, args []string) (exitCode int32, runs time.Duration, ok bool) {
 	return (&program{words: wordsOf(command, args)}).timing()

@@ -48,7 +48,9 @@ func (in *place) consoleCommand() []string {
 	if _, told := in.toldLog(); told {
 		return nil
 	}
-	if _, _, understood := programOf(in.pod, in.spec).timing(); understood {
+	program := programOf(in.pod, in.spec)
+	program.id = in.id
+	if _, _, understood := program.timing(); understood {
 		return nil
 	}
 	for _, name := range box.ProgramNames() {

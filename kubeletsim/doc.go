@@ -18,9 +18,9 @@
 //     init containers listen to these only. What cannot be read is ignored, and a
 //     Warning event with the reason InvalidSimulation says so.
 //   - its command, if that does nothing but take time, write and exit: sleep 5, sleep
-//     infinity, true, false, echo, printf, date, seq, and sh -c (or bash) with these,
+//     infinity, true, false, echo, printf, date, seq, expr, and sh -c (or bash) with these,
 //     exit N, test of strings and numbers, variables, arithmetic, if, for and while.
-//     Variables are those of the pod's env; a script that uses one from a ConfigMap or
+//     RANDOM follows from the cluster's seed. Variables are those of the pod's env; a script that uses one from a ConfigMap or
 //     Secret, pipes, files, functions or any other program is not understood.
 //   - otherwise an init container takes Latencies.InitRun; a container of a pod that
 //     a Job controls, unless its restartPolicy is Always, takes Latencies.JobRun (1s)

@@ -92,6 +92,7 @@ func (l *logReader) produce(pod *corev1.Pod, p *process) error {
 			return told.run(p)
 		}
 		program := programOf(pod, ref.Container)
+		program.id = l.id
 		if _, _, ok := program.timing(); !ok {
 			return errUnknown
 		}

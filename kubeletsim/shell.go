@@ -2,7 +2,9 @@ package kubeletsim
 
 import (
 	"errors"
+	"hash/fnv"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -28,6 +30,8 @@ type shell struct {
 	changes int
 	// deciding is whether what is being expanded decides what happens next.
 	deciding bool
+	// random is where RANDOM comes from; nil: nobody has asked for it.
+	random *rand.Rand
 	// hidden is whether something was asked for that only the cluster knows.
 	hidden bool
 }
@@ -71,10 +75,25 @@ func (s *shell) Get(name string) expand.Variable {
 	if name == "?" {
 		return expand.Variable{Set: true, Kind: expand.String, Str: itoa(s.status)}
 	}
+	if name == "RANDOM" {
+		return expand.Variable{Set: true, Kind: expand.String, Str: itoa(s.chance())}
+	}
 	if name != "IFS" && (s.program.hiddenEnv || s.program.hidden[name]) {
 		s.hidden = true
 	}
 	return expand.Variable{}
+}
+
+// chance is the next of the run's random numbers, from 0 to 32767 as in bash. It is the
+// same each time that the run is worked out, and so no round of a loop is like another.
+func (s *shell) chance() int32 {
+	if s.random == nil {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(s.program.id))
+		s.random = rand.New(rand.NewPCG(h.Sum64(), 0)) //nolint:gosec // nothing to be kept secret
+	}
+	s.changes++
+	return s.random.Int32N(1 << 15)
 }
 
 // Set is what an arithmetic expression assigns.

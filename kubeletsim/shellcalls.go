@@ -1,6 +1,7 @@
 package kubeletsim
 
 import (
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -153,6 +154,8 @@ func (s *shell) execute(words []string) (err error) {
 		return s.date(args)
 	case "seq":
 		return s.seq(args)
+	case "expr":
+		return s.expr(args)
 	case "hostname":
 		if len(args) > 0 {
 			return errUnknown
@@ -168,6 +171,21 @@ func (s *shell) execute(words []string) (err error) {
 	default:
 		return errUnknown
 	}
+	return nil
+}
+
+func (s *shell) expr(args []string) error {
+	value, holds, err := box.Expr(args)
+	switch {
+	case errors.Is(err, box.ErrExprUnknown):
+		return errUnknown
+	case err != nil:
+		s.err("expr: " + err.Error() + "\n")
+		s.status = 2
+		return nil
+	}
+	s.out(value + "\n")
+	s.status = oneIf(!holds)
 	return nil
 }
 

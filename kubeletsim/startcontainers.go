@@ -64,7 +64,7 @@ func (s *stepper) start(i int) bool {
 	}
 	s.report(&ref, corev1.EventTypeNormal, "Created", "Container created")
 	s.report(&ref, corev1.EventTypeNormal, "Started", "Container started")
-	does := behaviourOf(s.pod, ref.Container, c.kind, s.lat)
+	does := behaviourOf(s.pod, ref.Container, c.kind, c.restarts, s.lat)
 	c.phase, c.image, c.startedAt, c.changed = running, ref.Image, s.now, false
 	c.has, c.failing = c.granted, time.Time{}
 	c.plan(s.pod, ref.Container, does)

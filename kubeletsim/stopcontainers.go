@@ -132,7 +132,7 @@ func (s *stepper) stop(i int) bool {
 
 // signal tells a container to end, at the latest at killAt.
 func (s *stepper) signal(c *container, ref containerRef, killAt time.Time) {
-	delay := behaviourOf(s.pod, ref.Container, c.kind, s.lat).stops
+	delay := behaviourOf(s.pod, ref.Container, c.kind, c.restarts, s.lat).stops
 	if at := after(s.now, delay); delay == 0 || !at.IsZero() && !at.After(killAt) {
 		c.stopAt, c.stopCode = at, 0
 	} else {

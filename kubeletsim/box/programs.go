@@ -17,7 +17,7 @@ func programs() map[string]program {
 		"ls": ls, "mkdir": mkdir, "rm": rm, "rmdir": rmdir, "cp": cp, "mv": mv, "touch": touch, "ln": ln, "chmod": chmod, "chown": chown,
 		"stat": stat, "find": find, "du": du, "df": df, "readlink": readlink, "realpath": realpath, "basename": basename, "dirname": dirname,
 		"mktemp": mktemp, "mount": showMounts, "tar": tar,
-		"date": date, "sleep": sleep, "usleep": sleep, "seq": seq, "hostname": hostname, "uname": uname, "id": id, "whoami": whoami, "env": env,
+		"date": date, "sleep": sleep, "usleep": sleep, "seq": seq, "expr": expr, "hostname": hostname, "uname": uname, "id": id, "whoami": whoami, "env": env,
 		"printenv": printenv, "which": which, "ps": ps, "kill": kill, "nproc": nproc, "uptime": uptime, "umask": umask, "tty": tty, "stty": stty,
 		"clear": clearScreen, "yes": yes, "timeout": timeout, "time": timed,
 	}
