@@ -72,7 +72,7 @@ func define(rs routes, refs common.ReferenceCallback, v2 bool) (*definitions, er
 	d.v2 = v2
 	for _, r := range rs {
 		for _, obj := range []any{r.body, r.reply} {
-			if obj == nil {
+			if obj == nil || obj == text {
 				continue
 			}
 			if err := d.add(obj); err != nil {

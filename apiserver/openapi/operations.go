@@ -205,6 +205,10 @@ func (o *operations) access(path, name, what string, kind schema.GroupVersionKin
 }
 
 func (o *operations) addSubresource(path string, sub *resources.Subresource, parameters []common.Parameter) {
+	if sub.Proxied {
+		o.addProxied(path, sub, parameters)
+		return
+	}
 	if sub.New == nil || !o.row.Custom && !described(sub.New()) {
 		return
 	}

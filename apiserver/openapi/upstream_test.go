@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +53,8 @@ func TestAgainstUpstream(t *testing.T) {
 			for path, theirs := range upstream.Paths.Paths {
 				if mine := ours.Paths.Paths[path]; mine != nil {
 					comparePaths(t, path, theirs, mine)
+				} else if !strings.Contains(path, "/watch/") && !strings.Contains(path, "/componentstatuses") {
+					t.Errorf("no path %s", path)
 				}
 			}
 		})
@@ -156,6 +159,8 @@ func comparePaths(t *testing.T, path string, upstream, ours *spec3.Path) {
 		{"post", upstream.Post, ours.Post},
 		{"patch", upstream.Patch, ours.Patch},
 		{"delete", upstream.Delete, ours.Delete},
+		{"head", upstream.Head, ours.Head},
+		{"options", upstream.Options, ours.Options},
 	} {
 		what := fmt.Sprintf("%s %s", verb.name, path)
 		if (verb.theirs == nil) != (verb.mine == nil) {
@@ -171,10 +176,28 @@ func comparePaths(t *testing.T, path string, upstream, ours *spec3.Path) {
 		if diff := cmp.Diff(normal(t, verb.theirs.Extensions), normal(t, verb.mine.Extensions)); diff != "" {
 			t.Errorf("%s: extensions (-upstream +ours):\n%s", what, diff)
 		}
-		for _, p := range verb.theirs.Parameters {
+		if verb.theirs.Extensions[extAction] == "connect" || strings.HasSuffix(path, "/log") {
+			compareTexts(t, what, verb.theirs, verb.mine)
+		}
+		for _, p := range slices.Concat(upstream.Parameters, verb.theirs.Parameters) {
 			if !hasParameter(verb.mine.Parameters, p.Name) && !hasParameter(ours.Parameters, p.Name) {
 				t.Errorf("%s: no parameter %s", what, p.Name)
 			}
+		}
+	}
+}
+
+// compareTexts compares the media types of answers that are texts.
+func compareTexts(t *testing.T, what string, upstream, ours *spec3.Operation) {
+	t.Helper()
+	theirs, mine := upstream.Responses.StatusCodeResponses[200], ours.Responses.StatusCodeResponses[200]
+	for media, content := range theirs.Content {
+		if mine == nil || mine.Content[media] == nil {
+			t.Errorf("%s: no %s", what, media)
+			continue
+		}
+		if diff := cmp.Diff(normal(t, content), normal(t, mine.Content[media])); diff != "" {
+			t.Errorf("%s: %s (-upstream +ours):\n%s", what, media, diff)
 		}
 	}
 }
