@@ -235,6 +235,9 @@ func fieldOwner(rq *request, fieldManager string) string {
 	return name
 }
 
+// isComponent says that a component of the process asks, not one of its users.
+func (rq *request) isComponent() bool { return rq.local && componentOf(rq.user.Name) != ownAgent }
+
 // ownAgent begins the User-Agents of the process's own clients.
 const ownAgent = "minikcm"
 

@@ -163,7 +163,7 @@ func (rq *request) serve() error {
 	if err := rq.negotiate(); err != nil {
 		return err
 	}
-	if rq.row.Warning != "" {
+	if rq.row.Warning != "" && !rq.isComponent() { // which has no other choice, and would log it
 		addWarning(rq.w, rq.row.Warning)
 	}
 	if rq.longRunning() {

@@ -90,12 +90,16 @@ func listed(ctx context.Context, row *resources.Resource, objects *storage.Objec
 }
 
 // findComputed finds what serves a kind that is not stored.
-func findComputed(verb string) (verbFunc, error) {
+func findComputed(row *resources.Resource, verb string) (verbFunc, error) {
+	get, list := serveUsageGet, serveUsageList
+	if row.Group == corev1.GroupName {
+		get, list = serveComponentGet, serveComponentList
+	}
 	switch verb {
 	case verbGet:
-		return serveUsageGet, nil
+		return get, nil
 	case verbList:
-		return serveUsageList, nil
+		return list, nil
 	}
 	return nil, errMethodNotAllowed()
 }

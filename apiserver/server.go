@@ -65,6 +65,9 @@ type Options struct {
 	Containers Containers
 	// Metrics knows what is used; nil: there are no metrics APIs.
 	Metrics MetricsSource
+	// Scheduler and Controllers tell how those are, for ComponentStatuses; nil: they do
+	// not run here.
+	Scheduler, Controllers ComponentHealth
 	// StoreWaits says that Store may wait for the clock (store/faulty does): a request
 	// is not in flight then.
 	StoreWaits bool

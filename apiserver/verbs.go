@@ -34,7 +34,7 @@ func (rq *request) findVerb() (verbFunc, error) {
 		return nil, errMethodNotAllowed()
 	}
 	if rq.row.Computed {
-		return findComputed(rq.Verb)
+		return findComputed(rq.row, rq.Verb)
 	}
 	switch rq.Verb {
 	case verbGet:

@@ -21,6 +21,7 @@ func Builtin() *Table {
 func coreRows() []*Resource {
 	return []*Resource{
 		bindingRow(),
+		componentStatusRow().shown(columns.ComponentStatus()),
 		configMapRow().shown(columns.ConfigMap()),
 		endpointsRow().shown(columns.Endpoints()),
 		eventRow().shown(columns.Event()),

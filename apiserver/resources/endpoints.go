@@ -14,6 +14,7 @@ func endpointsRow() *Resource {
 		Namespaced:       true,
 		New:              func() runtime.Object { return &corev1.Endpoints{} },
 		NewList:          func() runtime.Object { return &corev1.EndpointsList{} },
+		Warning:          "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 		Strategy: Strategy{
 			Default:             on(defaultEndpoints),
 			Validate:            check(validateEndpoints),

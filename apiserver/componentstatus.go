@@ -1,0 +1,81 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ComponentHealth says what is wrong with a component of the cluster; nil: nothing.
+type ComponentHealth func() error
+
+// errNotHere is the state of a component that nobody has told the server of.
+var errNotHere = errors.New("it does not run in this process")
+
+// component is what ComponentStatuses are made of. As upstream's, that of the store
+// has what is wrong as an error, and the others as a message.
+type component struct {
+	name    string
+	isStore bool
+	check   func(ctx context.Context) error
+}
+
+func (s *Server) components() []component {
+	of := func(health ComponentHealth) func(context.Context) error {
+		return func(context.Context) error {
+			if health == nil {
+				return errNotHere
+			}
+			return health()
+		}
+	}
+	return []component{
+		{name: "scheduler", check: of(s.opts.Scheduler)},
+		{name: "controller-manager", check: of(s.opts.Controllers)},
+		{name: "etcd-0", isStore: true, check: s.checkStore},
+	}
+}
+
+func (c *component) status(ctx context.Context) *corev1.ComponentStatus {
+	condition := corev1.ComponentCondition{Type: corev1.ComponentHealthy, Status: corev1.ConditionTrue, Message: "ok"}
+	if err := c.check(ctx); err != nil {
+		condition.Status = corev1.ConditionFalse
+		if condition.Message = err.Error(); c.isStore {
+			condition.Message, condition.Error = "", err.Error()
+		}
+	}
+	status := &corev1.ComponentStatus{Conditions: []corev1.ComponentCondition{condition}}
+	status.Name = c.name
+	return status
+}
+
+// serveComponentGet serves GET on one ComponentStatus.
+func serveComponentGet(ctx context.Context, rq *request) error {
+	for _, c := range rq.server.components() {
+		if c.name == rq.Name {
+			return rq.writeResult(http.StatusOK, c.status(ctx))
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: "componentstatus"}, rq.Name)
+}
+
+// serveComponentList serves GET on all ComponentStatuses. They are not paged.
+func serveComponentList(ctx context.Context, rq *request) error {
+	opts, err := rq.listOptions()
+	if err != nil {
+		return err
+	}
+	p := &page{}
+	for _, c := range rq.server.components() {
+		if opts.label.Matches(labels.Set{}) && opts.field.Matches(fields.Set{"metadata.name": c.name}) {
+			p.add(c.status(ctx))
+		}
+	}
+	return rq.writeList(p)
+}

@@ -1,0 +1,34 @@
+package minikcm
+
+import (
+	"errors"
+	"slices"
+
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/controllers/manager"
+)
+
+// schedulerHealth tells how the scheduler is; nil if there is none. One that fails ends
+// the cluster.
+func (c *Cluster) schedulerHealth() apiserver.ComponentHealth {
+	if c.opts.NoScheduler {
+		return nil
+	}
+	return func() error {
+		select {
+		case <-c.done:
+			return errors.New("the cluster has ended")
+		default:
+			return nil
+		}
+	}
+}
+
+// controllersHealth tells whether any controller runs.
+func (c *Cluster) controllersHealth() error {
+	running := func(s manager.Status) bool { return s.State == manager.Running }
+	if !slices.ContainsFunc(c.Controllers(), running) {
+		return errors.New("no controller runs in this process")
+	}
+	return nil
+}
