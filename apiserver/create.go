@@ -98,6 +98,7 @@ func (s *Server) ensure(ctx context.Context, obj runtime.Object) error {
 	if err := s.prepareCreate(row, obj); err != nil {
 		return err
 	}
+	s.fields.trackOwn(row, m, s.now())
 	objects := s.objects(row)
 	key := objects.Key(m.GetNamespace(), m.GetName())
 	_, err = objects.Create(ctx, key, obj, false)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode"
 
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -140,6 +141,25 @@ func (f *fieldManagers) trackFast(rq *request, obj, live runtime.Object, owner s
 		m.SetManagedFields(managed)
 	}
 	return ok
+}
+
+// trackOwn notes that the server itself made an object, by the names that upstream's
+// has for it. It never needs the library.
+func (f *fieldManagers) trackOwn(row *resources.Resource, m metav1.Object, now metav1.Time) {
+	obj, ok := m.(runtime.Object)
+	if !ok || row.Custom {
+		return
+	}
+	manager := "kube-apiserver"
+	if row.Group == flowcontrolv1.GroupName {
+		manager = "api-priority-and-fairness-config-producer-v1"
+	}
+	managed, ok := f.tracker.Track(&ownership.Write{
+		Live: row.New(), New: obj, Manager: manager, APIVersion: row.GroupVersion().String(), Time: now, Ignored: leftAlone(""),
+	})
+	if ok {
+		m.SetManagedFields(managed)
+	}
 }
 
 func sameEntry(a, b metav1.ManagedFieldsEntry) bool {

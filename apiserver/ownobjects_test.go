@@ -1,0 +1,26 @@
+package apiserver_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestOwnObjectsAreOwned says that what the server makes at its start has the field
+// managers that upstream's gives it.
+func TestOwnObjectsAreOwned(t *testing.T) {
+	h := start(t)
+	client := h.client()
+	const own = "kube-apiserver"
+	check := func(what string, m metav1.Object, manager string) {
+		t.Helper()
+		entries := m.GetManagedFields()
+		if len(entries) != 1 || entries[0].Manager != manager || entries[0].Operation != metav1.ManagedFieldsOperationUpdate {
+			t.Errorf("%s: %+v", what, entries)
+		}
+	}
+	check("namespace", must(client.CoreV1().Namespaces().Get(h.ctx, "kube-system", metav1.GetOptions{}))(t), own)
+	check("service", must(client.CoreV1().Services("default").Get(h.ctx, "kubernetes", metav1.GetOptions{}))(t), own)
+	check("priority class", must(client.SchedulingV1().PriorityClasses().Get(h.ctx, "system-node-critical", metav1.GetOptions{}))(t), own)
+	check("flow schema", must(client.FlowcontrolV1().FlowSchemas().Get(h.ctx, "exempt", metav1.GetOptions{}))(t), "api-priority-and-fairness-config-producer-v1")
+}
