@@ -83,7 +83,7 @@ func validateKnownSource(p *field.Path, v *corev1.Volume) field.ErrorList {
 	case v.PersistentVolumeClaim != nil:
 		return requiredNonEmpty(p.Child("persistentVolumeClaim", "claimName"), v.PersistentVolumeClaim.ClaimName)
 	case v.CSI != nil:
-		return requiredNonEmpty(p.Child("csi", "driver"), v.CSI.Driver)
+		return validateDriverName(p.Child("csi", "driver"), v.CSI.Driver)
 	case v.NFS != nil:
 		at := p.Child("nfs")
 		errs := requiredNonEmpty(at.Child("server"), v.NFS.Server)
@@ -96,6 +96,8 @@ func validateKnownSource(p *field.Path, v *corev1.Volume) field.ErrorList {
 		if v.Ephemeral.VolumeClaimTemplate == nil {
 			return field.ErrorList{field.Required(p.Child("ephemeral", "volumeClaimTemplate"), "")}
 		}
+	default:
+		return validateDriverSource(p, &v.VolumeSource)
 	}
 	return nil
 }

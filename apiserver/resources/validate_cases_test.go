@@ -15,6 +15,9 @@ type updateCase struct {
 
 var validateCases = []validateCase{
 	{"/v1/Pod", "minimal", `spec: ` + goodPodSpec, nil},
+	{"/v1/PersistentVolume", "empty driver sources", `spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain, volumeMode: Filesystem, fc: {targetWWNs: [a], lun: 256}}`, []string{
+		"spec.fc.lun: Invalid value: 256: must be between 0 and 255, inclusive",
+	}},
 	{"/v1/Pod", "empty", `{}`, []string{"spec.containers: Required value"}},
 	{"/v1/Pod", "container without name and image", `spec: {containers: [{}]}`, []string{
 		"spec.containers[0].name: Required value",
