@@ -102,6 +102,7 @@ func validatePersistentSource(p *field.Path, spec *corev1.PersistentVolumeSpec) 
 	case spec.CSI != nil:
 		errs = append(errs, validateDriverName(p.Child("csi", "driver"), spec.CSI.Driver)...)
 		errs = append(errs, requiredNonEmpty(p.Child("csi", "volumeHandle"), spec.CSI.VolumeHandle)...)
+		errs = append(errs, validateCSISecrets(p.Child("csi"), spec.CSI)...)
 	default:
 		errs = append(errs, validatePersistentDriverSource(p, &spec.PersistentVolumeSource)...)
 	}

@@ -44,11 +44,17 @@ func validateDriverSource(p *field.Path, s *corev1.VolumeSource) field.ErrorList
 			errs = append(errs, needs(p.Child("cinder", "secretRef"), "name", s.Cinder.SecretRef.Name)...)
 		}
 		return errs
+	case s.StorageOS != nil:
+		errs := validateStorageOS(p.Child("storageos"), s.StorageOS.VolumeName, s.StorageOS.VolumeNamespace)
+		if ref := s.StorageOS.SecretRef; ref != nil {
+			errs = append(errs, needs(p.Child("storageos", "secretRef"), "name", ref.Name)...)
+		}
+		return errs
 	}
 	return validateSharedSource(p, &corev1.PersistentVolumeSource{
 		GCEPersistentDisk: s.GCEPersistentDisk, AWSElasticBlockStore: s.AWSElasticBlockStore, Flocker: s.Flocker, Quobyte: s.Quobyte, FC: s.FC,
 		AzureDisk: s.AzureDisk, VsphereVolume: s.VsphereVolume, PhotonPersistentDisk: s.PhotonPersistentDisk, PortworxVolume: s.PortworxVolume,
-	}, "persistentDisk")
+	})
 }
 
 // validatePersistentDriverSource is validateDriverSource for PersistentVolumes.
@@ -76,16 +82,22 @@ func validatePersistentDriverSource(p *field.Path, s *corev1.PersistentVolumeSou
 			errs = append(errs, needs(p.Child("cinder", "secretRef"), "name", ref.Name, "namespace", ref.Namespace)...)
 		}
 		return errs
+	case s.StorageOS != nil:
+		errs := validateStorageOS(p.Child("storageos"), s.StorageOS.VolumeName, s.StorageOS.VolumeNamespace)
+		if ref := s.StorageOS.SecretRef; ref != nil {
+			errs = append(errs, needs(p.Child("storageos", "secretRef"), "name", ref.Name, "namespace", ref.Namespace)...)
+		}
+		return errs
 	}
-	return validateSharedSource(p, s, "gcePersistentDisk")
+	return validateSharedSource(p, s)
 }
 
-// validateSharedSource checks the sources that Pods and PersistentVolumes spell alike,
-// but for the name that Google's disks are reported under.
-func validateSharedSource(p *field.Path, s *corev1.PersistentVolumeSource, gce string) field.ErrorList {
+// validateSharedSource checks the sources that Pods and PersistentVolumes spell alike.
+// Upstream reports faults of gcePersistentDisk at persistentDisk.
+func validateSharedSource(p *field.Path, s *corev1.PersistentVolumeSource) field.ErrorList {
 	switch {
 	case s.GCEPersistentDisk != nil:
-		return append(needs(p.Child(gce), "pdName", s.GCEPersistentDisk.PDName), validatePartition(p.Child(gce), s.GCEPersistentDisk.Partition)...)
+		return append(needs(p.Child("persistentDisk"), "pdName", s.GCEPersistentDisk.PDName), validatePartition(p.Child("persistentDisk"), s.GCEPersistentDisk.Partition)...)
 	case s.AWSElasticBlockStore != nil:
 		at := p.Child("awsElasticBlockStore")
 		return append(needs(at, "volumeID", s.AWSElasticBlockStore.VolumeID), validatePartition(at, s.AWSElasticBlockStore.Partition)...)
@@ -100,7 +112,9 @@ func validateSharedSource(p *field.Path, s *corev1.PersistentVolumeSource, gce s
 	case s.PortworxVolume != nil:
 		return needs(p.Child("portworxVolume"), "volumeID", s.PortworxVolume.VolumeID)
 	case s.AzureDisk != nil:
-		return needs(p.Child("azureDisk"), "diskName", s.AzureDisk.DiskName, "diskURI", s.AzureDisk.DataDiskURI)
+		return validateAzureDisk(p.Child("azureDisk"), s.AzureDisk)
+	case s.Flocker != nil:
+		return validateFlocker(p.Child("flocker"), s.Flocker)
 	}
 	return nil
 }
