@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
@@ -223,6 +224,13 @@ func TestRecreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watcher.Stop()
+	// Time stands still for an event that nobody reads.
+	events := make(chan watch.Event, 1000)
+	go func() {
+		for ev := range watcher.ResultChan() {
+			events <- ev
+		}
+	}()
 	c.update(image("nginx:2"))
 	c.eventually("the second rollout", complete)
 	old := map[types.UID]bool{}
@@ -230,7 +238,7 @@ func TestRecreate(t *testing.T) {
 		old[p.UID] = true
 	}
 	for fresh := 0; fresh < 3; {
-		ev := <-watcher.ResultChan()
+		ev := <-events
 		p, ok := ev.Object.(*corev1.Pod)
 		if !ok {
 			t.Fatalf("watch: %+v", ev)

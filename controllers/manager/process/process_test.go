@@ -183,7 +183,7 @@ func TestServing(t *testing.T) {
 	for who, v := range map[string]*visitor{"token": known, "certificate": newVisitor(t, served, "", pair)} {
 		for path, want := range map[string]string{
 			"/configz":                  `"ConcurrentDeploymentSyncs":3`,
-			"/flagz":                    "concurrent-deployment-syncs 3",
+			"/flagz":                    "concurrent-deployment-syncs[ =:]+3",
 			"/statusz":                  "/controllers",
 			"/metrics/slis":             `kubernetes_healthcheck{name="deployment-controller",type="healthz"} 1`,
 			"/debug/pprof/cmdline":      "test",
