@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -129,16 +130,21 @@ func (p *proc) readEvalPrint(ctx context.Context, flags shellFlags, prompting bo
 	}
 	code := 0
 	var pending string
+	front, done := ctx, func() {}
+	defer func() { done() }()
 	for {
+		done()
+		front, done = p.foreground(ctx, prompting)
 		if pending == "" {
 			prompt(shortDir(r.Dir) + " # ")
 		} else {
 			prompt("> ")
 		}
-		line, interrupted, err := p.readCommand(ctx, in, prompting)
+		line, err := in(front)
 		switch {
-		case interrupted:
+		case interrupted(ctx, front):
 			pending, code = "", exitInterrupted
+			showStatus(ctx, r, code)
 			continue
 		case err != nil && len(line) == 0:
 			if pending != "" {
@@ -162,7 +168,12 @@ func (p *proc) readEvalPrint(ctx context.Context, flags shellFlags, prompting bo
 			continue
 		}
 		for _, stmt := range file.Stmts {
-			code = p.evaluate(ctx, r, stmt, prompting)
+			code = p.status(front, r.Run(front, stmt))
+			// An interrupted runner says that it has exited, too.
+			if interrupted(ctx, front) {
+				showStatus(ctx, r, code)
+				break
+			}
 			if r.Exited() || ctx.Err() != nil {
 				return code
 			}
@@ -170,27 +181,25 @@ func (p *proc) readEvalPrint(ctx context.Context, flags shellFlags, prompting bo
 	}
 }
 
-// readCommand reads a line; at a prompt, an interrupt drops it.
-func (p *proc) readCommand(ctx context.Context, in func(context.Context) ([]byte, error), prompting bool) (line []byte, interrupted bool, err error) {
+// foreground returns the context of a line and of the statements in it, which an
+// interrupt ends at whichever point they are. Without a terminal it is ctx.
+func (p *proc) foreground(ctx context.Context, prompting bool) (context.Context, func()) {
 	if !prompting {
-		line, err = in(ctx)
-		return line, false, err
+		return ctx, func() {}
 	}
-	front, done := p.interrupts.foreground(ctx)
-	defer done()
-	line, err = in(front)
-	return line, front.Err() != nil && ctx.Err() == nil, err
+	return p.interrupts.foreground(ctx)
 }
 
-// evaluate runs one statement, in front of the terminal if there is one.
-func (p *proc) evaluate(ctx context.Context, r *interp.Runner, stmt *syntax.Stmt, prompting bool) int {
-	if !prompting {
-		return p.status(ctx, r.Run(ctx, stmt))
+// showStatus makes $? what an interrupt leaves, wherever it came.
+func showStatus(ctx context.Context, r *interp.Runner, code int) {
+	file, err := newParser().Parse(strings.NewReader("(exit "+strconv.Itoa(code)+")"), "")
+	if err == nil {
+		_ = r.Run(ctx, file.Stmts[0]) // its status is the point
 	}
-	front, done := p.interrupts.foreground(ctx)
-	defer done()
-	return p.status(front, r.Run(front, stmt))
 }
+
+// interrupted says that only what is in the foreground was to end.
+func interrupted(ctx, front context.Context) bool { return front.Err() != nil && ctx.Err() == nil }
 
 func shortDir(dir string) string {
 	if dir == "/root" {

@@ -180,7 +180,12 @@ func TestServing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for who, v := range map[string]*visitor{"token": known, "certificate": newVisitor(t, served, "", pair)} {
+	certified := newVisitor(t, served, "", pair)
+	// The authority of clients is read from the cluster while the first are served.
+	for code := http.StatusForbidden; code == http.StatusForbidden; {
+		code, _ = certified.get("/configz")
+	}
+	for who, v := range map[string]*visitor{"token": known, "certificate": certified} {
 		for path, want := range map[string]string{
 			"/configz":                  `"ConcurrentDeploymentSyncs":3`,
 			"/flagz":                    "concurrent-deployment-syncs[ =:]+3",
