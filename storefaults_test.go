@@ -52,24 +52,17 @@ func TestStoreFaults(t *testing.T) {
 	for name, fault := range map[string]faulty.Fault{
 		"unavailable": faulty.Unavailable(), "no-space": faulty.NoSpace(), "no-leader": faulty.LeaderLoss(0),
 	} {
-		var remove func()
-		if fault.EndWatches { // time stands still until they are open again
-			remove = c.StoreFaults().Inject(fault)
-		} else {
-			remove = c.StoreFaults().InjectFor(fault, 10*time.Second)
-		}
+		// Not for a time: that could pass before the write begins.
+		remove := c.StoreFaults().Inject(fault)
 		var status apierrors.APIStatus
 		if err := create(name); !errors.As(err, &status) || status.Status().Code != 500 {
 			t.Errorf("%s: a write ends with %v", name, err)
 		}
-		if fault.EndWatches {
-			remove()
-		}
+		remove()
 		advance(t, c, time.Minute)
 		if err := create(name + "-after"); err != nil {
 			t.Errorf("%s: a write after it ends with %v", name, err)
 		}
-		remove()
 	}
 	advance(t, c, 10*time.Minute)
 	if pods := podsOf(t, client); len(pods) != 3 {
