@@ -11,13 +11,17 @@ import (
 	"pgregory.net/rapid"
 )
 
+// planted is how many histories a mistake has to show itself in: far more than it
+// takes, so that chance decides about no test.
+const planted = "10000"
+
 // MustBreak proves that a property sees: mistaken is the property over a decision in
 // which a mistake was planted, and the test fails unless one of its drawn histories
 // breaks it with a message that has want in it.
 func MustBreak(t *testing.T, want string, mistaken func(t *rapid.T)) {
 	t.Helper()
 	// What breaks is as it should be: it needs no smaller example, and no file.
-	defer setFlags(t, map[string]string{"rapid.shrinktime": "0s", "rapid.nofailfile": "true"})()
+	defer setFlags(t, map[string]string{"rapid.shrinktime": "0s", "rapid.nofailfile": "true", "rapid.checks": planted})()
 	w := &witness{name: t.Name()}
 	var checking sync.WaitGroup
 	checking.Go(func() { rapid.Check(w, mistaken) }) // a goroutine that it may end
