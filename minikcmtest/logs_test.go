@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -167,34 +166,6 @@ func TestLogErrors(t *testing.T) {
 			}
 		} else if !tt.is(err) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got error %v, want %s", tt.pod, err, tt.want)
-		}
-	}
-}
-
-// Who wants to be connected with a container is told why that cannot be.
-func TestConnectionsAreRefused(t *testing.T) {
-	t.Parallel()
-	c := minikcmtest.New(t)
-	if _, err := c.Client().CoreV1().Pods("default").Create(t.Context(), speaking("web", "sleep 9"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	core := c.Client().CoreV1().RESTClient()
-	for _, tt := range []struct {
-		verb, path string
-		code       int32
-	}{
-		{http.MethodPost, "/api/v1/namespaces/default/pods/web/exec", http.StatusMethodNotAllowed},
-		{http.MethodGet, "/api/v1/namespaces/default/pods/web/attach", http.StatusMethodNotAllowed},
-		{http.MethodPost, "/api/v1/namespaces/default/pods/web/portforward", http.StatusMethodNotAllowed},
-		{http.MethodPost, "/api/v1/namespaces/default/pods/none/exec", http.StatusNotFound},
-		{http.MethodGet, "/api/v1/namespaces/default/pods/web:80/proxy/a/b/c", http.StatusMethodNotAllowed},
-		{http.MethodDelete, "/api/v1/namespaces/default/services/web/proxy", http.StatusMethodNotAllowed},
-		{http.MethodGet, "/api/v1/nodes/node-0/proxy/stats/summary", http.StatusMethodNotAllowed},
-	} {
-		err := core.Verb(tt.verb).AbsPath(tt.path).Do(t.Context()).Error()
-		var status apierrors.APIStatus
-		if !errors.As(err, &status) || status.Status().Code != tt.code || !strings.Contains(err.Error(), "simulated") && tt.code != http.StatusNotFound {
-			t.Errorf("%s %s: %v", tt.verb, tt.path, err)
 		}
 	}
 }

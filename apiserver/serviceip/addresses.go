@@ -152,7 +152,7 @@ func (a *addresses) next(ctx context.Context, svc *corev1.Service, family corev1
 		return netip.Addr{}, err
 	}
 	for unknown, reloaded := 0, false; ; {
-		ip, ok := a.pick(networks, dryRun)
+		ip, ok := a.pick(networks, chanceOf(a.random, svc), dryRun)
 		switch {
 		case ok && dryRun:
 			return ip, nil
@@ -179,13 +179,13 @@ func (a *addresses) next(ctx context.Context, svc *corev1.Service, family corev1
 
 // pick returns an address that is not known to be locked, and notes it so that no
 // other pick returns it.
-func (a *addresses) pick(networks []network, dryRun bool) (netip.Addr, bool) {
+func (a *addresses) pick(networks []network, random *clock.Random, dryRun bool) (netip.Addr, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, n := range networks {
 		static := n.static()
 		for _, band := range [][2]uint64{{static, n.size}, {0, static}} {
-			if ip, ok := a.pickLocked(n, band[0], band[1]); ok {
+			if ip, ok := a.pickLocked(n, random, band[0], band[1]); ok {
 				if !dryRun {
 					a.picked[ip] = true
 				}
@@ -197,12 +197,12 @@ func (a *addresses) pick(networks []network, dryRun bool) (netip.Addr, bool) {
 }
 
 // pickLocked looks at the addresses from one index up to another, beginning anywhere.
-func (a *addresses) pickLocked(n network, from, to uint64) (netip.Addr, bool) {
+func (a *addresses) pickLocked(n network, random *clock.Random, from, to uint64) (netip.Addr, bool) {
 	size := to - from
 	if size == 0 {
 		return netip.Addr{}, false
 	}
-	start := a.random.Uint64() % size
+	start := random.Uint64() % size
 	// Of so many, one at least is not known.
 	tries := min(size, uint64(len(a.known)+len(a.picked))+1)
 	for k := range tries {
@@ -351,4 +351,9 @@ func revisionOf(lock *networkingv1.IPAddress) int64 {
 		return 0
 	}
 	return revision
+}
+
+// chanceOf is a Service's own: what it gets does not depend on who else asks meanwhile.
+func chanceOf(random *clock.Random, svc *corev1.Service) *clock.Random {
+	return random.Keyed("services/" + svc.Namespace + "/" + svc.Name)
 }

@@ -244,7 +244,7 @@ func (w *write) pickPorts(f *portFilling, set portSet) error {
 		number := shared[port.Port]
 		if number == 0 || used[use{port.Protocol, number}] {
 			var err error
-			if number, err = set.next(w.config.Random); err != nil {
+			if number, err = set.next(chanceOf(w.config.Random, w.svc)); err != nil {
 				return err
 			}
 			f.taken = append(f.taken, number)
@@ -260,7 +260,7 @@ func (w *write) pickPorts(f *portFilling, set portSet) error {
 
 func (w *write) fillHealthCheck(f *portFilling, set portSet) error {
 	if f.healthCheck == 0 {
-		number, err := set.next(w.config.Random)
+		number, err := set.next(chanceOf(w.config.Random, w.svc))
 		if err != nil {
 			return fmt.Errorf("failed to allocate a HealthCheck NodePort 0: %w", err)
 		}
