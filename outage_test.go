@@ -77,7 +77,7 @@ func TestEtcdGoneAndBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scale.Spec.Replicas = 5
+	scale.Spec.Replicas, scale.ResourceVersion = 5, "" // whatever was written meanwhile
 	if _, err := client.AppsV1().Deployments("default").UpdateScale(ctx, "web", scale, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

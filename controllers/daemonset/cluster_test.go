@@ -279,7 +279,7 @@ func TestFailedPodsAreReplacedEverSlower(t *testing.T) {
 	begin := c.Clock().Now()
 	for range 4 {
 		pod := c.pods()[0]
-		pod.Status.Phase = corev1.PodFailed
+		pod.Status.Phase, pod.ResourceVersion = corev1.PodFailed, "" // whatever was written meanwhile
 		if _, err := c.Client().CoreV1().Pods("default").UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -180,7 +180,7 @@ func TestSuspendAndResume(t *testing.T) {
 	w.checkConditions("lazy", map[batchv1.JobConditionType]string{batchv1.JobSuspended: "JobSuspended"})
 	suspend := func(yes bool) {
 		job := w.get("lazy")
-		job.Spec.Suspend = &yes
+		job.Spec.Suspend, job.ResourceVersion = &yes, "" // whatever was written meanwhile
 		if _, err := w.Client().BatchV1().Jobs("default").Update(t.Context(), job, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}

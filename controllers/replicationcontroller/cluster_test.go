@@ -87,7 +87,7 @@ func TestScaleAdoptRelease(t *testing.T) {
 	if err != nil || scale.Spec.Replicas != 3 || scale.Status.Selector != "app=web" {
 		t.Fatalf("scale %+v, %v", scale, err)
 	}
-	scale.Spec.Replicas = 5
+	scale.Spec.Replicas, scale.ResourceVersion = 5, "" // whatever was written meanwhile
 	if _, err := core.ReplicationControllers("default").UpdateScale(t.Context(), "web", scale, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func TestALoadBalancersLife(t *testing.T) {
 	if point := s.Status.LoadBalancer.Ingress[0]; point.IPMode == nil || *point.IPMode != corev1.LoadBalancerIPModeVIP {
 		t.Errorf("mode %v", point.IPMode)
 	}
-	s.Spec.Type = corev1.ServiceTypeClusterIP
+	s.Spec.Type, s.ResourceVersion = corev1.ServiceTypeClusterIP, "" // whatever was written meanwhile
 	if _, err := services.Update(ctx, s, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

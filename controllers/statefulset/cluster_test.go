@@ -314,7 +314,7 @@ func TestFailedPodIsRecreated(t *testing.T) {
 	c := newCluster(t, 2, nil)
 	c.eventually("the pods", complete)
 	before := c.pods()[0]
-	before.Status.Phase = corev1.PodFailed
+	before.Status.Phase, before.ResourceVersion = corev1.PodFailed, "" // whatever was written meanwhile
 	if _, err := c.Client().CoreV1().Pods("default").UpdateStatus(t.Context(), &before, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
