@@ -13,7 +13,6 @@ import (
 
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
@@ -134,6 +133,7 @@ func (c *Cluster) start(ctx context.Context) error {
 func (c *Cluster) startClock() {
 	switch c.opts.ClockMode {
 	case clock.ModeVirtual:
+		c.ledger.TakeTurns(c.opts.Seed, c.opts.Driven)
 		c.virtual = clock.NewVirtual(c.opts.ClockStart, c.ledger)
 		c.clock = c.virtual
 	case clock.ModeScaled:
@@ -232,9 +232,6 @@ func (c *Cluster) Kubelets() *kubeletsim.Kubelet { return c.kubelets }
 
 // StoreFaults injects faults into the store; nil without Options.StoreFaults.
 func (c *Cluster) StoreFaults() *faulty.Store { return c.faults }
-
-// Writes is the record of who wrote what, and why.
-func (c *Cluster) Writes() *record.Log { return c.server.Writes() }
 
 // Done is closed when the cluster has stopped, by Close or because a part of it
 // failed.

@@ -1,0 +1,199 @@
+package record
+
+import (
+	"time"
+
+	"minikcm.dev/minikcm"
+)
+
+// The type of a saved run. A change that a reader of an older version would
+// misunderstand gets a new version.
+const (
+	APIVersion = "minikcm.dev/v1alpha1"
+	Kind       = "ScenarioRun"
+)
+
+// Verdict is how a run ended.
+type Verdict string
+
+// The ends of a run.
+const (
+	Passed Verdict = "Passed"
+	Failed Verdict = "Failed"
+	// Interrupted: somebody ended it before it was over.
+	Interrupted Verdict = "Interrupted"
+)
+
+// Run is what happened, to be reported, saved, compared and asked why.
+type Run struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Scenario is what was run, and how.
+	Scenario Scenario `json:"scenario"`
+	Verdict  Verdict  `json:"verdict"`
+	// Message is why the run failed or was interrupted.
+	Message string `json:"message,omitempty"`
+	// Start is the cluster's time at which the record begins. All other times are
+	// offsets from it, in nanoseconds, but for those of writes.
+	Start time.Time `json:"start"`
+	// Cluster and Real are how much time passed in the cluster and on the machine,
+	// in nanoseconds.
+	Cluster time.Duration `json:"clusterDuration"`
+	Real    time.Duration `json:"realDuration"`
+	// Spans are the steps, faults and checks, in the order in which they began.
+	Spans []Span `json:"spans"`
+	// Failures are the checks that did not hold.
+	Failures []Failure `json:"failures,omitempty"`
+	// Pods are the pods by phase over time, and Controllers who did how much when.
+	Pods        Pods         `json:"pods"`
+	Controllers []Controller `json:"controllers,omitempty"`
+	// Writes and Events are the oldest and the newest, in their order.
+	Writes []minikcm.Write `json:"writes,omitempty"`
+	Events []Event         `json:"events,omitempty"`
+	// Totals count all, also those that were forgotten.
+	Totals Totals `json:"totals"`
+}
+
+// Scenario says what was run, so that it can be run again.
+type Scenario struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// File is where it was read from, and Source the document itself.
+	File   string `json:"file,omitempty"`
+	Source string `json:"source,omitempty"`
+	Seed   uint64 `json:"seed"`
+	// Clock is as --clock has it: virtual, real, scaled=N.
+	Clock string `json:"clock,omitempty"`
+	// Set are the values that were given on the command line.
+	Set map[string]string `json:"set,omitempty"`
+}
+
+// SpanKind says what a Span is.
+type SpanKind string
+
+// The kinds of spans.
+const (
+	Step  SpanKind = "step"
+	Fault SpanKind = "fault"
+	Check SpanKind = "check"
+)
+
+// Span is something that began and ended.
+type Span struct {
+	Kind SpanKind `json:"kind"`
+	// Title is what it says of itself, and Line where it stands in the file.
+	Title string `json:"title"`
+	Line  int    `json:"line,omitempty"`
+	// Parent is the index of the span that it belongs to; -1: none.
+	Parent int `json:"parent"`
+	// Begin and End are offsets from the run's start; End is -1 if it never ended.
+	Begin time.Duration `json:"begin"`
+	End   time.Duration `json:"end"`
+	// Real is how long it took on the machine.
+	Real time.Duration `json:"real"`
+	// Notes are what was done.
+	Notes []Note `json:"notes,omitempty"`
+	// Failure is why it failed.
+	Failure string `json:"failure,omitempty"`
+}
+
+// Note is something that a step or a fault did.
+type Note struct {
+	At   time.Duration `json:"at"`
+	Text string        `json:"text"`
+}
+
+// Failure is a check that did not hold.
+type Failure struct {
+	At time.Duration `json:"at"`
+	// Span is the index of what failed; -1: none, such as the run's own timeout.
+	Span int `json:"span"`
+	// Check is what was asked for, and Message what was wrong.
+	Check   string `json:"check,omitempty"`
+	Message string `json:"message"`
+	// Diff has a line for every difference, or a whole unified diff.
+	Diff []string `json:"diff,omitempty"`
+	// Objects are those that the check was about.
+	Objects []Object `json:"objects,omitempty"`
+	// Causes are, for each of them, the chain that led to its newest state, as text.
+	Causes []string `json:"causes,omitempty"`
+}
+
+// Object names an object.
+type Object struct {
+	Group     string `json:"group,omitempty"`
+	Resource  string `json:"resource,omitempty"`
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// Event is an event's newest state.
+type Event struct {
+	At        time.Duration `json:"at"`
+	Revision  int64         `json:"revision"`
+	Type      string        `json:"type"`
+	Reason    string        `json:"reason"`
+	Object    Object        `json:"object"`
+	Message   string        `json:"message"`
+	Count     int32         `json:"count"`
+	Component string        `json:"component,omitempty"`
+}
+
+// Totals count what happened.
+type Totals struct {
+	Writes int64 `json:"writes"`
+	Events int64 `json:"events"`
+	// ForgottenWrites and ForgottenEvents are those that are not in the run.
+	ForgottenWrites int64 `json:"forgottenWrites,omitempty"`
+	ForgottenEvents int64 `json:"forgottenEvents,omitempty"`
+	// ByActor, ByResource and ByReason count writes by who wrote, writes by what was
+	// written, and events by their reason.
+	ByActor    map[string]int64 `json:"byActor,omitempty"`
+	ByResource map[string]int64 `json:"byResource,omitempty"`
+	ByReason   map[string]int64 `json:"byReason,omitempty"`
+	// PodsCreated and PodsDeleted count pods that came and went.
+	PodsCreated int64 `json:"podsCreated"`
+	PodsDeleted int64 `json:"podsDeleted"`
+}
+
+// Pods are the pods by phase over time.
+type Pods struct {
+	// Width is how long each of the intervals is.
+	Width time.Duration `json:"width"`
+	// Phases has a curve for each phase that there was.
+	Phases map[Phase]Curve `json:"phases,omitempty"`
+}
+
+// Phase is a pod's phase, where Running is told apart by readiness, and pods that
+// are to be deleted are Terminating.
+type Phase string
+
+// The phases, in the order in which a pod passes through them.
+const (
+	Pending     Phase = "Pending"
+	Running     Phase = "Running"
+	Ready       Phase = "Ready"
+	Terminating Phase = "Terminating"
+	Succeeded   Phase = "Succeeded"
+	FailedPhase Phase = "Failed"
+)
+
+// Curve is a count over time: its least, greatest and last value in each interval.
+type Curve struct {
+	Min  []int `json:"min"`
+	Max  []int `json:"max"`
+	Last []int `json:"last"`
+}
+
+// Controller is what one writer did over time.
+type Controller struct {
+	Name string `json:"name"`
+	// Width is how long each of the intervals is.
+	Width time.Duration `json:"width"`
+	// Writes and Reconciles are counts in each interval.
+	Writes     []int64 `json:"writes,omitempty"`
+	Reconciles []int64 `json:"reconciles,omitempty"`
+	// Failures are reconciles that failed.
+	Failures []int64 `json:"failures,omitempty"`
+}
