@@ -16,16 +16,6 @@ import (
 // known to the clock unless the receiver tells the Ledger.
 type Clock = utilclock.WithTickerAndDelayedExecution
 
-// Mode names one of the three clocks, as the command line spells it.
-type Mode string
-
-// The three clocks.
-const (
-	ModeReal    Mode = "real"
-	ModeScaled  Mode = "scaled"
-	ModeVirtual Mode = "virtual"
-)
-
 // Real returns the machine's clock.
 func Real() Clock { return utilclock.RealClock{} }
 

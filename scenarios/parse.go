@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
 )
 
 // Defaults of a scenario's fields.
@@ -216,7 +218,8 @@ func (c *Cluster) check() error {
 	if *c.Nodes < 0 {
 		return fmt.Errorf(".nodes must not be negative: %d", *c.Nodes)
 	}
-	if _, _, err := parseClock(c.Clock); err != nil {
+	c.Clock = cmp.Or(c.Clock, string(clock.ModeVirtual))
+	if _, _, err := clock.ParseMode(c.Clock); err != nil {
 		return fmt.Errorf(".clock: %w", err)
 	}
 	options := minikcm.Options{Controllers: c.Controllers}

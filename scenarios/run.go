@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,12 +118,8 @@ func (s *Scenario) clusterOptions(opts Options) (minikcm.Options, error) {
 	if options.Seed == 0 {
 		options.Seed = 1
 	}
-	text := spec.Clock
-	if opts.Clock != "" {
-		text = opts.Clock
-	}
 	var err error
-	if options.ClockMode, options.ClockFactor, err = parseClock(text); err != nil {
+	if options.ClockMode, options.ClockFactor, err = clock.ParseMode(cmp.Or(opts.Clock, spec.Clock)); err != nil {
 		return options, fmt.Errorf("clock: %w", err)
 	}
 	return options, nil

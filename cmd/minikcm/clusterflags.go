@@ -1,10 +1,8 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -71,19 +69,14 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	return opts, err
 }
 
+// parseClock reads real or scaled=N.
 func parseClock(text string) (clock.Mode, float64, error) {
-	mode, factor, scaled := strings.Cut(text, "=")
-	switch {
-	case clock.Mode(mode) == clock.ModeReal && !scaled:
-		return clock.ModeReal, 0, nil
-	case clock.Mode(mode) == clock.ModeVirtual && !scaled:
-		return "", 0, fmt.Errorf("--clock=virtual: virtual time only moves when somebody waits on it, as scenarios and tests do; use real or scaled=N here")
-	case clock.Mode(mode) == clock.ModeScaled && scaled:
-		n, err := strconv.ParseFloat(factor, 64)
-		if err != nil || !(n > 0) || math.IsInf(n, 1) {
-			return "", 0, fmt.Errorf("--clock=%s: N in scaled=N must be a number above 0, such as scaled=60", text)
-		}
-		return clock.ModeScaled, n, nil
+	mode, factor, err := clock.ParseMode(text)
+	if err != nil {
+		return "", 0, fmt.Errorf("--clock=%s: must be real or scaled=N with a number N above 0, such as scaled=60", text)
 	}
-	return "", 0, fmt.Errorf("--clock=%s: must be real or scaled=N, such as scaled=60", text)
+	if mode == clock.ModeVirtual {
+		return "", 0, errors.New("--clock=virtual: virtual time only moves when somebody waits on it, as scenarios and tests do; use real or scaled=N here")
+	}
+	return mode, factor, nil
 }

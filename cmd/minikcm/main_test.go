@@ -168,19 +168,6 @@ func TestMistakes(t *testing.T) {
 	golden(t, "testdata/mistakes.golden", text)
 }
 
-func TestParseClock(t *testing.T) {
-	for text, want := range map[string]float64{"real": 0, "scaled=60": 60, "scaled=0.5": 0.5} {
-		if mode, factor, err := parseClock(text); err != nil || factor != want || !strings.HasPrefix(text, string(mode)) {
-			t.Errorf("%s: %s, %v, %v", text, mode, factor, err)
-		}
-	}
-	for _, text := range []string{"", "real=1", "virtual=1", "scaled=", "scaled=x", "scaled=-1", "scaled=NaN", "Real"} {
-		if mode, factor, err := parseClock(text); err == nil {
-			t.Errorf("%s: %s, %v", text, mode, factor)
-		}
-	}
-}
-
 func TestShellQuote(t *testing.T) {
 	for path, want := range map[string]string{
 		"/home/me/.minikcm/kubeconfig-1": "/home/me/.minikcm/kubeconfig-1",
