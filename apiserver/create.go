@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/storage"
 )
 
 // serveCreate serves POST on a collection.
@@ -79,7 +80,7 @@ func (rq *request) store(ctx context.Context, obj runtime.Object, dryRun bool) (
 		return nil, err
 	}
 	if !dryRun {
-		rq.recordWrite(stored)
+		rq.recordWrite(storage.Result{Object: stored, Created: true})
 	}
 	return stored, nil
 }

@@ -284,7 +284,7 @@ func (d *definitions) change(ctx context.Context, name string, alter func(*apiex
 		return definition, nil
 	}, storage.UpdateOptions{})
 	if err == nil && !result.Unchanged {
-		rq.recordWrite(result.Object)
+		rq.recordWrite(result)
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func (rq *request) delete(ctx context.Context, opts *metav1.DeleteOptions) (runt
 		return nil, false, err
 	}
 	if !isDryRun(opts.DryRun) && !result.Unchanged {
-		rq.recordWrite(result.Object)
+		rq.recordWrite(result)
 	}
 	return rq.fromStored(result.Object), result.Deleted, nil
 }

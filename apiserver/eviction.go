@@ -110,7 +110,7 @@ func (rq *request) takeDisruption(ctx context.Context, budget *policyv1.PodDisru
 		return nil // The budget has gone: nothing forbids it any more.
 	}
 	if err == nil && !dryRun && !result.Unchanged {
-		rq.recordOther(budgetsResource, "status", result.Object)
+		rq.recordOther(budgetsResource, "PodDisruptionBudget", "status", result)
 	}
 	return err
 }
@@ -192,7 +192,7 @@ func (rq *request) announceEviction(ctx context.Context) error {
 	}
 	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, storage.UpdateOptions{})
 	if err == nil && !result.Unchanged {
-		rq.recordOther(rq.GVR, "status", result.Object)
+		rq.recordOther(rq.GVR, rq.row.Kind, "status", result)
 	}
 	return err
 }

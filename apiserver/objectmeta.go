@@ -20,14 +20,14 @@ func clearTypeMeta(obj runtime.Object) {
 }
 
 // recordWrite notes who wrote a revision, and why.
-func (rq *request) recordWrite(stored runtime.Object) {
-	rq.recordOther(rq.GVR, rq.Subresource, stored)
+func (rq *request) recordWrite(result storage.Result) {
+	rq.recordOther(rq.GVR, rq.row.Kind, rq.Subresource, result)
 }
 
 // recordOther is recordWrite for what a request writes beside the object that it is
 // for.
-func (rq *request) recordOther(resource schema.GroupVersionResource, subresource string, stored runtime.Object) {
-	m, err := meta.Accessor(stored)
+func (rq *request) recordOther(resource schema.GroupVersionResource, kind, subresource string, result storage.Result) {
+	m, err := meta.Accessor(result.Object)
 	if err != nil {
 		return
 	}
@@ -42,5 +42,16 @@ func (rq *request) recordOther(resource schema.GroupVersionResource, subresource
 		Revision: revision, Time: rq.server.opts.Clock.Now(), Actor: rq.user.Name, UserAgent: rq.r.UserAgent(),
 		Verb: rq.Verb, Resource: metav1.GroupVersionResource(resource), Subresource: subresource,
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: rq.causes,
-	})
+		Kind: kind, Effect: effectOf(result),
+	}, result.Old, result.Object)
+}
+
+func effectOf(result storage.Result) record.Effect {
+	switch {
+	case result.Deleted:
+		return record.Removed
+	case result.Created, result.Old == nil:
+		return record.Created
+	}
+	return record.Changed
 }

@@ -91,8 +91,13 @@ func (s *Server) recordOwn(ctx context.Context, verb string, resource schema.Gro
 	if err != nil {
 		return
 	}
+	effect := record.Created
+	if verb == verbDelete {
+		effect = record.Removed
+	}
 	s.log.Add(record.Write{
 		Revision: revision, Time: s.opts.Clock.Now(), Actor: serverActor, Verb: verb, Resource: metav1.GroupVersionResource(resource),
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: cause.From(ctx),
-	})
+		Kind: "IPAddress", Effect: effect,
+	}, nil, obj)
 }

@@ -71,7 +71,7 @@ func (rq *request) changeParent(ctx context.Context, sent runtime.Object, dryRun
 		return err
 	}
 	if !dryRun && !result.Unchanged {
-		rq.recordWrite(result.Object)
+		rq.recordWrite(result)
 	}
 	return nil
 }

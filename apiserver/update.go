@@ -89,7 +89,7 @@ func (rq *request) update(ctx context.Context, w write) error {
 		return err
 	}
 	if !w.dryRun && !result.Unchanged {
-		rq.recordWrite(result.Object)
+		rq.recordWrite(result)
 	}
 	answer = rq.fromStored(result.Object)
 	rq.warn(answer, nil)

@@ -5,7 +5,18 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+)
+
+// Effect is what a write did to its object.
+type Effect string
+
+// The effects. An object that is marked as to be deleted is changed.
+const (
+	Created Effect = "created"
+	Changed Effect = "changed"
+	Removed Effect = "removed"
 )
 
 // Write is one revision.
@@ -19,11 +30,16 @@ type Write struct {
 	Verb        string                      `json:"verb"`
 	Resource    metav1.GroupVersionResource `json:"resource"`
 	Subresource string                      `json:"subresource,omitempty"`
-	Namespace   string                      `json:"namespace,omitempty"`
-	Name        string                      `json:"name"`
-	UID         types.UID                   `json:"uid,omitempty"`
+	// Kind is the object's, and Effect what became of it.
+	Kind      string    `json:"kind,omitempty"`
+	Effect    Effect    `json:"effect,omitempty"`
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid,omitempty"`
 	// Causes are the revisions that woke the reconcile that wrote this.
 	Causes []int64 `json:"causes,omitempty"`
+	// Changes are the fields that became different, as far as they tell something.
+	Changes []Change `json:"changes,omitempty"`
 }
 
 // Log is a bounded record of writes. It is safe for concurrent use.
@@ -33,8 +49,15 @@ type Log struct {
 	ring      []Write
 	total     int64
 	observers map[int]func(*Write)
+	objects   map[int]ObjectObserver
 	nextID    int
+	differ    differ
 }
+
+// ObjectObserver is told of a write with its object's states before and after; old is
+// nil for a new object, and obj the last state of one that was removed. Neither may be
+// changed.
+type ObjectObserver func(w *Write, old, obj runtime.Object)
 
 // DefaultCapacity is how many writes a Log keeps unless told otherwise.
 const DefaultCapacity = 100_000
@@ -48,8 +71,11 @@ func NewLog(capacity int) *Log {
 	return &Log{capacity: capacity}
 }
 
-// Add keeps one write.
-func (l *Log) Add(w Write) {
+// Add keeps one write, with what it changed from old, which may be nil, to obj.
+func (l *Log) Add(w Write, old, obj runtime.Object) {
+	if w.Changes == nil {
+		w.Changes = l.differ.changes(old, obj)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ring) < l.capacity {
@@ -60,6 +86,26 @@ func (l *Log) Add(w Write) {
 	l.total++
 	for _, observe := range l.observers {
 		observe(&w)
+	}
+	for _, observe := range l.objects {
+		observe(&w, old, obj)
+	}
+}
+
+// ObserveObjects is Observe for those who want to see the objects, too.
+func (l *Log) ObserveObjects(observe ObjectObserver) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.objects == nil {
+		l.objects = map[int]ObjectObserver{}
+	}
+	id := l.nextID
+	l.nextID++
+	l.objects[id] = observe
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.objects, id)
 	}
 }
 
@@ -99,4 +145,11 @@ func (l *Log) Writes(match func(*Write) bool) []Write {
 		}
 	}
 	return out
+}
+
+// Forgotten is how many writes the log no longer has.
+func (l *Log) Forgotten() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.total - int64(len(l.ring))
 }

@@ -18,7 +18,7 @@ func revisions(writes []record.Write) []int64 {
 func TestLogIsBounded(t *testing.T) {
 	log := record.NewLog(3)
 	for revision := int64(1); revision <= 7; revision++ {
-		log.Add(record.Write{Revision: revision})
+		log.Add(record.Write{Revision: revision}, nil, nil)
 		got := revisions(log.Writes(nil))
 		for i, r := range got {
 			if want := revision - int64(len(got)-1-i); r != want {
@@ -41,11 +41,11 @@ func TestObserve(t *testing.T) {
 	var first, second []int64
 	stopFirst := log.Observe(func(w *record.Write) { first = append(first, w.Revision) })
 	stopSecond := log.Observe(func(w *record.Write) { second = append(second, w.Revision) })
-	log.Add(record.Write{Revision: 1})
+	log.Add(record.Write{Revision: 1}, nil, nil)
 	stopFirst()
-	log.Add(record.Write{Revision: 2})
+	log.Add(record.Write{Revision: 2}, nil, nil)
 	stopSecond()
-	log.Add(record.Write{Revision: 3})
+	log.Add(record.Write{Revision: 3}, nil, nil)
 	if len(first) != 1 || len(second) != 2 || second[1] != 2 {
 		t.Fatalf("observed: %v and %v", first, second)
 	}

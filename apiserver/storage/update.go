@@ -30,7 +30,9 @@ type UpdateOptions struct {
 
 // Result is what came of a write.
 type Result struct {
-	Object   runtime.Object
+	Object runtime.Object
+	// Old is the state before, which nobody may change; nil: there was none.
+	Old      runtime.Object
 	Revision int64
 	// Created and Deleted say which way an Update ended, Unchanged that nothing
 	// had to be written.
@@ -114,6 +116,7 @@ func (o *Objects) try(ctx context.Context, key, name string, current runtime.Obj
 			return err
 		})
 	}
+	result.Old = current
 	return result, err
 }
 
