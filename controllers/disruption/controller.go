@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/scales"
 )
 
 // Name is the controller's name, as upstream has it.
@@ -30,7 +31,7 @@ type Controller struct {
 	clock    clock.Clock
 	budgets  policylisters.PodDisruptionBudgetLister
 	pods     corelisters.PodLister
-	scales   *scales
+	sizes    *sizes
 	executor plan.Executor
 	loop     *loop.Loop
 	stale    *loop.Loop
@@ -52,9 +53,11 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 			Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Writer: plan.NewWriter(client), Recorder: e.Recorder.For("controllermanager"),
 		},
 	}
-	if c.scales, err = newScales(config, apps.ReplicaSets().Lister(), apps.Deployments().Lister()); err != nil {
+	reached, err := scales.New(config)
+	if err != nil {
 		return nil, err
 	}
+	c.sizes = &sizes{replicaSets: apps.ReplicaSets().Lister(), deployments: apps.Deployments().Lister(), client: reached}
 	c.loop = loop.New(e.Loop(Name, 1), loop.Func(c.reconcile))
 	c.stale = loop.New(e.Loop(Name+"-stale-pod-disruption", 1), loop.Func(c.reconcilePod))
 	c.loop.Watch(budgets.Informer(), loop.Self)
@@ -149,11 +152,11 @@ func (c *Controller) gather(ctx context.Context, budget *policyv1.PodDisruptionB
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("listing the pods of PodDisruptionBudget %s/%s: %w", budget.Namespace, budget.Name, err)
 	}
-	sizes, err := c.scales.of(ctx, pods)
+	asked, err := c.sizes.of(ctx, pods)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return Snapshot{Budget: budget, Pods: pods, Scales: sizes}, nil
+	return Snapshot{Budget: budget, Pods: pods, Scales: asked}, nil
 }
 
 // reconcilePod withdraws an announcement that nothing followed.

@@ -10,41 +10,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
 	appslisters "k8s.io/client-go/listers/apps/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/scale"
 	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/controllers/scales"
 )
 
-// scales finds the size that a pod's controller asks for: that of a ReplicaSet's
+// sizes finds the size that a pod's controller asks for: that of a ReplicaSet's
 // Deployment, if it has one, or else what the controller's scale subresource says.
-type scales struct {
+type sizes struct {
 	replicaSets appslisters.ReplicaSetLister
 	deployments appslisters.DeploymentLister
-	mapper      meta.RESTMapper
-	getter      scale.ScalesGetter
-}
-
-func newScales(config *rest.Config, replicaSets appslisters.ReplicaSetLister, deployments appslisters.DeploymentLister) (*scales, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making the discovery client: %w", err)
-	}
-	cached := memory.NewMemCacheClient(client)
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
-	getter, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(cached))
-	if err != nil {
-		return nil, fmt.Errorf("making the scale client: %w", err)
-	}
-	return &scales{replicaSets: replicaSets, deployments: deployments, mapper: mapper, getter: getter}, nil
+	client      *scales.Client
 }
 
 // of returns the sizes of the controllers of pods, by the UID that the pods name.
-func (s *scales) of(ctx context.Context, pods []*corev1.Pod) (map[types.UID]int32, error) {
+func (s *sizes) of(ctx context.Context, pods []*corev1.Pod) (map[types.UID]int32, error) {
 	sizes := map[types.UID]int32{}
 	for _, pod := range pods {
 		ref := metav1.GetControllerOfNoCopy(pod)
@@ -73,7 +54,7 @@ func (s *scales) of(ctx context.Context, pods []*corev1.Pod) (map[types.UID]int3
 	return sizes, nil
 }
 
-func (s *scales) find(ctx context.Context, namespace string, ref *metav1.OwnerReference) (owner types.UID, size int32, found bool, err error) {
+func (s *sizes) find(ctx context.Context, namespace string, ref *metav1.OwnerReference) (owner types.UID, size int32, found bool, err error) {
 	if ref.Kind == "ReplicaSet" && ref.APIVersion == "apps/v1" {
 		return s.ofReplicaSet(namespace, ref)
 	}
@@ -81,14 +62,14 @@ func (s *scales) find(ctx context.Context, namespace string, ref *metav1.OwnerRe
 	if err != nil {
 		return "", 0, false, nil //nolint:nilerr // nobody's controller, as upstream sees it
 	}
-	mapping, err := s.mapper.RESTMapping(schema.GroupKind{Group: gv.Group, Kind: ref.Kind}, gv.Version)
+	mappings, err := s.client.Mappings(schema.GroupKind{Group: gv.Group, Kind: ref.Kind}, gv.Version)
 	if meta.IsNoMatchError(err) {
 		return "", 0, false, nil
 	}
 	if err != nil {
 		return "", 0, false, fmt.Errorf("finding the resource of %s %s: %w", ref.Kind, ref.Name, err)
 	}
-	got, err := s.getter.Scales(namespace).Get(ctx, mapping.Resource.GroupResource(), ref.Name, metav1.GetOptions{})
+	got, err := s.client.Scales(namespace).Get(ctx, mappings[0].Resource.GroupResource(), ref.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "", 0, false, nil
 	}
@@ -101,7 +82,7 @@ func (s *scales) find(ctx context.Context, namespace string, ref *metav1.OwnerRe
 	return ref.UID, got.Spec.Replicas, true, nil
 }
 
-func (s *scales) ofReplicaSet(namespace string, ref *metav1.OwnerReference) (types.UID, int32, bool, error) {
+func (s *sizes) ofReplicaSet(namespace string, ref *metav1.OwnerReference) (types.UID, int32, bool, error) {
 	rs, err := s.replicaSets.ReplicaSets(namespace).Get(ref.Name)
 	if err != nil || rs.UID != ref.UID {
 		return "", 0, false, ignoreMissing(err)

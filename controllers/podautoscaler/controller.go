@@ -9,6 +9,7 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/scales"
 )
 
 // Name is the controller's name, as upstream has it.
@@ -28,17 +29,17 @@ func NewWith(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	targets, err := newTargets(config)
+	reached, err := scales.New(config)
 	if err != nil {
 		return nil, err
 	}
-	reader, err := newReader(config, targets.mapper)
+	reader, err := newReader(config, reached.Mapper)
 	if err != nil {
 		return nil, err
 	}
 	autoscalers, pods := e.Informers.Autoscaling().V2().HorizontalPodAutoscalers(), e.Informers.Core().V1().Pods()
 	r := &reconciler{
-		opts: opts, clock: e.Clock, autoscalers: autoscalers.Lister(), pods: pods.Lister(), targets: targets, reader: reader,
+		opts: opts, clock: e.Clock, autoscalers: autoscalers.Lister(), pods: pods.Lister(), targets: targets{reached}, reader: reader,
 		executor: plan.Executor{
 			Kind:   autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
 			Writer: plan.NewWriter(client), Recorder: e.Recorder.For("horizontal-pod-autoscaler"),

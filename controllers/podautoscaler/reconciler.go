@@ -28,7 +28,7 @@ type reconciler struct {
 	clock       clock.Clock
 	autoscalers autoscalinglisters.HorizontalPodAutoscalerLister
 	pods        corelisters.PodLister
-	targets     *targets
+	targets     targets
 	reader      *reader
 	executor    plan.Executor
 

@@ -3,56 +3,33 @@ package podautoscaler
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/scale"
+
+	"minikcm.dev/minikcm/controllers/scales"
 )
 
 // targets reads and writes the scale subresource of objects of any kind that has one.
-type targets struct {
-	mapper meta.ResettableRESTMapper
-	scales scale.ScalesGetter
-}
-
-func newTargets(config *rest.Config) (*targets, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making the discovery client: %w", err)
-	}
-	cached := memory.NewMemCacheClient(client)
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
-	scales, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(cached))
-	if err != nil {
-		return nil, fmt.Errorf("making the scale client: %w", err)
-	}
-	return &targets{mapper: mapper, scales: scales}, nil
-}
+type targets struct{ *scales.Client }
 
 // get returns the target's scale, and under which resource it was found.
-func (t *targets) get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (*autoscalingv1.Scale, schema.GroupResource, error) {
+func (t targets) get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (*autoscalingv1.Scale, schema.GroupResource, error) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return nil, schema.GroupResource{}, err
 	}
-	mappings, err := t.mappings(schema.GroupKind{Group: gv.Group, Kind: ref.Kind})
+	mappings, err := t.Mappings(schema.GroupKind{Group: gv.Group, Kind: ref.Kind})
 	if err != nil {
 		return nil, schema.GroupResource{}, err
 	}
 	first := errors.New("unrecognized resource")
 	for i, mapping := range mappings {
 		resource := mapping.Resource.GroupResource()
-		got, err := t.scales.Scales(namespace).Get(ctx, resource, ref.Name, metav1.GetOptions{})
+		got, err := t.Scales(namespace).Get(ctx, resource, ref.Name, metav1.GetOptions{})
 		if err == nil {
 			return got, resource, nil
 		}
@@ -63,30 +40,19 @@ func (t *targets) get(ctx context.Context, namespace string, ref autoscalingv2.C
 	return nil, schema.GroupResource{}, first
 }
 
-// mappings finds the resources of a kind. One that is not known may have been defined
-// since the API was last asked what it has.
-func (t *targets) mappings(kind schema.GroupKind) ([]*meta.RESTMapping, error) {
-	mappings, err := t.mapper.RESTMappings(kind)
-	if meta.IsNoMatchError(err) {
-		t.mapper.Reset()
-		mappings, err = t.mapper.RESTMappings(kind)
-	}
-	return mappings, err
-}
-
 // updates is how often a size is written anew that others got in the way of.
 const updates = 5
 
 // resize writes a target's size, whatever else has changed in it meanwhile.
-func (t *targets) resize(ctx context.Context, resource schema.GroupResource, current *autoscalingv1.Scale, replicas int32) error {
+func (t targets) resize(ctx context.Context, resource schema.GroupResource, current *autoscalingv1.Scale, replicas int32) error {
 	var err error
 	for range updates {
 		wanted := current.DeepCopy()
 		wanted.Spec.Replicas = replicas
-		if _, err = t.scales.Scales(current.Namespace).Update(ctx, resource, wanted, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+		if _, err = t.Scales(current.Namespace).Update(ctx, resource, wanted, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 			return err
 		}
-		if current, err = t.scales.Scales(wanted.Namespace).Get(ctx, resource, wanted.Name, metav1.GetOptions{}); err != nil {
+		if current, err = t.Scales(wanted.Namespace).Get(ctx, resource, wanted.Name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,3 @@
+// Package scales reaches the scale subresource of objects of any kind, custom ones
+// defined while the process runs among them.
+package scales

@@ -1,0 +1,48 @@
+package scales
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/scale"
+)
+
+// Client reads and writes scales.
+type Client struct {
+	scale.ScalesGetter
+	// Mapper knows the kinds as they were when it was first asked, or last reset.
+	Mapper meta.ResettableRESTMapper
+}
+
+// New returns a client that asks the API what kinds it has when it is first used.
+func New(config *rest.Config) (*Client, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the discovery client: %w", err)
+	}
+	cached := memory.NewMemCacheClient(client)
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
+	getter, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(cached))
+	if err != nil {
+		return nil, fmt.Errorf("making the scale client: %w", err)
+	}
+	return &Client{ScalesGetter: getter, Mapper: mapper}, nil
+}
+
+// Mappings finds the resources of a kind, in one version or (none given) in all. A kind
+// that is not known may have been defined since the API was last asked what it has: it is
+// asked again, so that a NoMatch error is the API's answer of now.
+func (c *Client) Mappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	mappings, err := c.Mapper.RESTMappings(kind, versions...)
+	if meta.IsNoMatchError(err) {
+		c.Mapper.Reset()
+		mappings, err = c.Mapper.RESTMappings(kind, versions...)
+	}
+	return mappings, err
+}
