@@ -73,7 +73,8 @@ func podField(pod *corev1.Pod, label string) string {
 	return ""
 }
 
-// preparePod gives a new pod the status that it starts with.
+// preparePod gives a new pod the status that it starts with, and resolves what its spec
+// says of its own labels.
 func preparePod(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{
 		Phase:    corev1.PodPending,
@@ -87,6 +88,7 @@ func preparePod(pod *corev1.Pod) {
 			Message: "Scheduling is blocked due to non-empty scheduling gates",
 		})
 	}
+	resolveLabelKeys(pod)
 }
 
 // preparePodStatus keeps from a status update what is not the kubelet's to say.

@@ -184,6 +184,7 @@ func validatePodTerm(p *field.Path, term *corev1.PodAffinityTerm) field.ErrorLis
 	for _, name := range term.Namespaces {
 		errs = append(errs, invalidFor(p.Child("namespace"), name, isDNSLabel(name))...)
 	}
+	errs = append(errs, validateLabelKeys(p, term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys)...)
 	return append(errs, validateTopologyKey(p.Child("topologyKey"), term.TopologyKey)...)
 }
 
@@ -225,6 +226,7 @@ func validateSpreading(p *field.Path, constraints []corev1.TopologySpreadConstra
 		errs = append(errs, validateInclusion(at.Child("nodeAffinityPolicy"), c.NodeAffinityPolicy)...)
 		errs = append(errs, validateInclusion(at.Child("nodeTaintsPolicy"), c.NodeTaintsPolicy)...)
 		errs = append(errs, validateSelector(at.Child("labelSelector"), c.LabelSelector)...)
+		errs = append(errs, validateLabelKeys(at, c.LabelSelector, c.MatchLabelKeys, nil)...)
 	}
 	return errs
 }

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 )
 
 // termKind is what a pod affinity term asks for.
@@ -77,8 +76,7 @@ func newTerm(pod *corev1.Pod, kind termKind, weight int64, term *corev1.PodAffin
 		topologyKey: term.TopologyKey,
 		namespaces:  slices.Sorted(slices.Values(term.Namespaces)),
 	}
-	t.selector = withLabelKeys(selectorOf(term.LabelSelector), pod.Labels, term.MatchLabelKeys, selection.In)
-	t.selector = withLabelKeys(t.selector, pod.Labels, term.MismatchLabelKeys, selection.NotIn)
+	t.selector = selectorOf(term.LabelSelector)
 	namespaceSelector := ""
 	if term.NamespaceSelector != nil {
 		t.namespaceSelector = selectorOf(term.NamespaceSelector)

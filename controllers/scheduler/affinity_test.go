@@ -79,8 +79,6 @@ func namespacesOfTest() map[string]labels.Set {
 func TestPodAffinity(t *testing.T) {
 	const zone, host = corev1.LabelTopologyZone, corev1.LabelHostname
 	web, db := podLabel("app", "web"), podLabel("app", "db")
-	sameVersion := func(t *corev1.PodAffinityTerm) { t.MatchLabelKeys = []string{"version"} }
-	otherVersion := func(t *corev1.PodAffinityTerm) { t.MismatchLabelKeys = []string{"version"} }
 	tests := []struct {
 		name string
 		on   []*corev1.Pod
@@ -103,14 +101,6 @@ func TestPodAffinity(t *testing.T) {
 		{name: "a selected namespace", on: webOn("a1"), pod: testPod("p", inNamespace("x"), requiring(near(zone, "web", inNamespacesLabelled("a")))), want: "[a1 a2]"},
 		{name: "a namespace not selected", on: webOn("a1"), pod: testPod("p", requiring(near(zone, "web", inNamespacesLabelled("b")))), want: "[]"},
 		{name: "any namespace", on: webOn("a1"), pod: testPod("p", inNamespace("x"), requiring(near(zone, "web", inNamespacesLabelled("")))), want: "[a1 a2]"},
-		{
-			name: "label keys", pod: testPod("p", podLabel("version", "2"), requiring(near(host, "web", sameVersion))), want: "[b1]",
-			on: []*corev1.Pod{testPod("x", onNode("a1"), web, podLabel("version", "1")), testPod("y", onNode("b1"), web, podLabel("version", "2"))},
-		},
-		{
-			name: "label keys that must differ", pod: testPod("p", podLabel("version", "2"), requiring(near(host, "web", otherVersion))), want: "[a1]",
-			on: []*corev1.Pod{testPod("x", onNode("a1"), web, podLabel("version", "1")), testPod("y", onNode("b1"), web, podLabel("version", "2"))},
-		},
 		{name: "far, on another node", on: webOn("a1"), pod: testPod("p", avoiding(near(host, "web"))), want: "[a2 b1 b2 x]"},
 		{name: "far, in another zone or none", on: webOn("a1"), pod: testPod("p", avoiding(near(zone, "web"))), want: "[b1 b2 x]"},
 		{name: "far, by either term", on: append(webOn("a1"), testPod("d", onNode("b1"), db)), pod: testPod("p", avoiding(near(zone, "web"), near(host, "db"))), want: "[b2 x]"},

@@ -113,19 +113,3 @@ func selectorOf(s *metav1.LabelSelector) labels.Selector {
 	}
 	return selector
 }
-
-// withLabelKeys narrows a selector to the pods that have the values that own has
-// of those labels (operator In), or to those that have not (NotIn). Keys that own
-// lacks say nothing.
-func withLabelKeys(selector labels.Selector, own map[string]string, keys []string, operator selection.Operator) labels.Selector {
-	for _, key := range keys {
-		value, ok := own[key]
-		if !ok {
-			continue
-		}
-		if r, err := labels.NewRequirement(key, operator, []string{value}); err == nil {
-			selector = selector.Add(*r)
-		}
-	}
-	return selector
-}

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 )
 
 // spreadConstraint is a topology spread constraint.
@@ -30,7 +29,7 @@ func newSpread(pod *corev1.Pod) []spreadConstraint {
 	all := make([]spreadConstraint, len(pod.Spec.TopologySpreadConstraints))
 	for i := range pod.Spec.TopologySpreadConstraints {
 		c := &pod.Spec.TopologySpreadConstraints[i]
-		selector := withLabelKeys(selectorOf(c.LabelSelector), pod.Labels, c.MatchLabelKeys, selection.In)
+		selector := selectorOf(c.LabelSelector)
 		all[i] = spreadConstraint{
 			hard:          c.WhenUnsatisfiable == corev1.DoNotSchedule,
 			topologyKey:   c.TopologyKey,

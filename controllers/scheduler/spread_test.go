@@ -74,7 +74,6 @@ func TestHardSpread(t *testing.T) {
 	ignoreAffinity := func(c *corev1.TopologySpreadConstraint) {
 		c.NodeAffinityPolicy = ptr.To(corev1.NodeInclusionPolicyIgnore)
 	}
-	ofVersion := func(c *corev1.TopologySpreadConstraint) { c.MatchLabelKeys = []string{"version", "absent"} }
 	tests := []struct {
 		name  string
 		nodes []*corev1.Node
@@ -107,13 +106,6 @@ func TestHardSpread(t *testing.T) {
 				testPod("x", onNode("a1"), web, func(p *corev1.Pod) { p.Namespace = "other" }),
 				testPod("y", onNode("a1"), podLabel("app", "db")),
 				testPod("z", onNode("a1"), web, beingPreempted),
-			},
-		},
-		{
-			name: "label keys", nodes: zoned(1, 1), pod: testPod("p", web, podLabel("version", "2"), spreadBy(zone, 1, ofVersion)), want: "[b1]",
-			on: []*corev1.Pod{
-				testPod("x", onNode("a1"), web, podLabel("version", "2")),
-				testPod("y", onNode("b1"), web, podLabel("version", "1")), testPod("z", onNode("b1"), web, podLabel("version", "1")),
 			},
 		},
 		{
