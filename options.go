@@ -77,6 +77,12 @@ type Options struct {
 	// Seed determines names, UIDs and all other choices of chance; 0 is a new seed.
 	Seed uint64
 
+	// Driven lets a virtual cluster's controllers and nodes work only while somebody
+	// waits for it: in Advance, Wait or Until, or for its Ledger to be idle. What the one
+	// who drives it does in between is done before they take notice, so that one seed
+	// gives one course of events.
+	Driven bool
+
 	// Controllers selects them as kube-controller-manager's --controllers does: "*"
 	// is all that are on by default, "name" adds one, "-name" leaves one out. Empty
 	// is "*".

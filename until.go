@@ -49,6 +49,7 @@ type signal struct {
 
 	mu      sync.Mutex
 	up      bool
+	turn    *clock.Turn
 	looking bool
 	dropped bool
 }
@@ -60,6 +61,11 @@ func (s *signal) raise() {
 		return
 	}
 	s.up = true
+	if s.ledger.TakesTurns() {
+		// Before all others: it is seen what each of them has done.
+		s.turn = s.ledger.Join(clock.Event, clock.First, "", func() { s.raised <- struct{}{} })
+		return
+	}
 	s.ledger.Begin(clock.Event, 1)
 	s.raised <- struct{}{}
 }
@@ -89,6 +95,9 @@ func (s *signal) drop() {
 	s.dropped = true
 	if s.up {
 		s.up = false
+		if s.turn != nil {
+			s.turn.Take()
+		}
 		s.ledger.End(clock.Event, 1)
 	}
 }

@@ -44,10 +44,13 @@ type Ledger struct {
 	mu     sync.Mutex
 	counts [kinds]int64
 	total  int64
-	// turns is how much of total are timers that a virtual clock has reached and
-	// that wait for their turn behind another timer of the same instant.
-	turns   int64
-	waiting []chan struct{}
+	// turns is how much of total waits for its turn: work that has joined, and timers
+	// that a virtual clock has reached, behind another timer of the same instant.
+	turns int64
+	takes turns
+	// idle and quiet are closed when nothing is in flight, and when nothing is but
+	// what waits for its turn.
+	idle, quiet []chan struct{}
 }
 
 // NewLedger returns a ledger with nothing in flight.
@@ -85,24 +88,37 @@ func (l *Ledger) endLocked(k Kind, n int64) {
 	}
 	l.counts[k] -= n
 	l.total -= n
-	if l.total == l.turns {
-		l.wakeLocked()
+	if l.total != l.turns {
+		return
 	}
+	if l.total == 0 {
+		l.idle = wake(l.idle)
+	}
+	l.quiet = wake(l.quiet)
+	l.grantLocked()
 }
 
-// waiterLocked returns a channel that is closed when waiting may be over: nothing
-// is in flight, or nothing but timers that wait for their turn.
-func (l *Ledger) waiterLocked() <-chan struct{} {
+// whenIdleLocked returns a channel that is closed when nothing may be in flight.
+func (l *Ledger) whenIdleLocked() <-chan struct{} {
 	w := make(chan struct{})
-	l.waiting = append(l.waiting, w)
+	l.idle = append(l.idle, w)
 	return w
 }
 
-func (l *Ledger) wakeLocked() {
-	for _, w := range l.waiting {
+// whenQuietLocked returns a channel that is closed when nothing may be in flight but
+// what waits for its turn.
+func (l *Ledger) whenQuietLocked() <-chan struct{} {
+	w := make(chan struct{})
+	l.quiet = append(l.quiet, w)
+	return w
+}
+
+func wake(waiting []chan struct{}) []chan struct{} {
+	for _, w := range waiting {
 		close(w)
 	}
-	l.waiting = nil
+	clear(waiting)
+	return waiting[:0]
 }
 
 // Idle reports whether nothing is in flight.
@@ -117,16 +133,17 @@ func (l *Ledger) Idle() bool {
 
 // WaitIdle returns when nothing is in flight, or with the context's error.
 func (l *Ledger) WaitIdle(ctx context.Context) error {
+	if l == nil {
+		return ctx.Err()
+	}
+	defer l.watch(nil)()
 	for {
-		if l == nil {
-			return ctx.Err()
-		}
 		l.mu.Lock()
 		if l.total == 0 {
 			l.mu.Unlock()
 			return ctx.Err()
 		}
-		w := l.waiterLocked()
+		w := l.whenIdleLocked()
 		l.mu.Unlock()
 		select {
 		case <-w:

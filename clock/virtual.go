@@ -30,7 +30,7 @@ var ErrClosed = errors.New("the virtual clock is closed")
 //   - Functions given to AfterFunc run one after the other, in that order. Each is
 //     counted as Callback from the moment it is due until it has returned. The
 //     next one of the same instant starts when all that the one before has set
-//     going has ended; only when a timer is set for no time at all (d <= 0) do
+//     going has ended or waits for its turn (Ledger.Join); only when a timer is set for no time at all (d <= 0) do
 //     those before it no longer wait, as whoever set it may be waiting for it.
 //   - A timer's or a ticker's value is counted as Tick from the moment it is due
 //     until it is received, or given up with Stop or Reset. It stays there for as
@@ -130,6 +130,7 @@ func (v *Virtual) Wait(ctx context.Context, done <-chan struct{}) error {
 
 // move steps until done is closed or the time is at own.
 func (v *Virtual) move(ctx context.Context, done <-chan struct{}, own *stop) error {
+	defer v.ledger.watch(done)()
 	for {
 		finished, again, err := v.step(ctx, done, own)
 		if finished || err != nil {
@@ -163,7 +164,7 @@ func (v *Virtual) step(ctx context.Context, done <-chan struct{}, own *stop) (fi
 		return false, nil, ErrClosed
 	}
 	if l.total != 0 {
-		return false, l.waiterLocked(), nil
+		return false, l.whenIdleLocked(), nil
 	}
 	limit := int64(math.MaxInt64)
 	for _, s := range v.stops {
@@ -171,7 +172,7 @@ func (v *Virtual) step(ctx context.Context, done <-chan struct{}, own *stop) (fi
 	}
 	if len(v.armed) > 0 && v.armed[0].due <= limit {
 		v.fireLocked(v.armed[0].due)
-		return false, l.waiterLocked(), nil
+		return false, l.whenIdleLocked(), nil
 	}
 	if len(v.stops) == 0 {
 		return false, nil, ErrDeadlock

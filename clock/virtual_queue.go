@@ -59,7 +59,7 @@ func (v *Virtual) nextTurn() *virtualTimer {
 			l.mu.Unlock()
 			return t
 		}
-		quiet := l.waiterLocked()
+		quiet := l.whenQuietLocked()
 		l.mu.Unlock()
 		select {
 		case <-quiet:

@@ -204,6 +204,7 @@ func (h *timerHeap) Pop() any {
 // fireLocked moves the time to at and queues every timer that is due then.
 func (v *Virtual) fireLocked(at int64) {
 	v.now.Store(at)
+	v.ledger.takes.instant = uint64(at)
 	for len(v.armed) > 0 && v.armed[0].due <= at {
 		t := v.armed[0]
 		v.queueLocked(t, false)
@@ -229,7 +230,7 @@ func (v *Virtual) queueLocked(t *virtualTimer, urgent bool) {
 		v.running = true
 		v.routine.Go(v.runQueue)
 	} else if urgent {
-		l.wakeLocked()
+		l.quiet = wake(l.quiet)
 	}
 }
 

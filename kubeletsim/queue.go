@@ -17,13 +17,19 @@ func nodeKey(name string) key { return key{node: true, id: name} }
 
 // queue hands keys to workers. A key is with at most one worker at a time and
 // waits at most once; added while a worker has it, it comes again afterwards.
-// From add to done it counts as an action in the ledger.
+// From add to done it counts as an action in the ledger. Where the ledger makes work
+// wait for its turn, a key waits for that.
 type queue struct {
 	ledger *clock.Ledger
+	// granted has the key whose turn it is; nil: keys come in the order of add. There
+	// is one turn at a time, so there is room for it.
+	granted chan key
+	ended   chan struct{}
 
 	mu     sync.Mutex
 	filled *sync.Cond
 	order  []key
+	turns  map[key]*clock.Turn
 	states map[key]keyState
 	closed bool
 }
@@ -37,8 +43,11 @@ const (
 )
 
 func newQueue(ledger *clock.Ledger) *queue {
-	q := &queue{ledger: ledger, states: map[key]keyState{}}
+	q := &queue{ledger: ledger, states: map[key]keyState{}, turns: map[key]*clock.Turn{}, ended: make(chan struct{})}
 	q.filled = sync.NewCond(&q.mu)
+	if ledger.TakesTurns() {
+		q.granted = make(chan key, 1)
+	}
 	return q
 }
 
@@ -51,19 +60,31 @@ func (q *queue) add(k key) {
 	}
 	switch q.states[k] {
 	case queued, takenAgain:
-		return
 	case taken:
 		q.states[k] = takenAgain
+		q.ledger.Begin(clock.Action, 1)
 	default:
-		q.states[k] = queued
-		q.order = append(q.order, k)
-		q.filled.Signal()
+		q.enterLocked(k)
+	}
+}
+
+// enterLocked queues a key and counts it.
+func (q *queue) enterLocked(k key) {
+	q.states[k] = queued
+	if q.granted != nil {
+		q.turns[k] = q.ledger.Join(clock.Action, Component, k.id, func() { q.granted <- k })
+		return
 	}
 	q.ledger.Begin(clock.Action, 1)
+	q.order = append(q.order, k)
+	q.filled.Signal()
 }
 
 // take waits for the next key; ok is false once the queue is closed.
 func (q *queue) take() (k key, ok bool) {
+	if q.granted != nil {
+		return q.takeGranted()
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.order) == 0 && !q.closed {
@@ -77,20 +98,33 @@ func (q *queue) take() (k key, ok bool) {
 	return k, true
 }
 
+func (q *queue) takeGranted() (k key, ok bool) {
+	select {
+	case k = <-q.granted:
+	case <-q.ended:
+		return key{}, false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return key{}, false // close has ended it
+	}
+	delete(q.turns, k)
+	q.states[k] = taken
+	return k, true
+}
+
 // done gives back a key that take returned.
 func (q *queue) done(k key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case q.states[k] != takenAgain:
-		delete(q.states, k)
-	case q.closed:
-		delete(q.states, k)
+	again := q.states[k] == takenAgain
+	delete(q.states, k)
+	if again {
+		if !q.closed {
+			q.enterLocked(k)
+		}
 		q.ledger.End(clock.Action, 1)
-	default:
-		q.states[k] = queued
-		q.order = append(q.order, k)
-		q.filled.Signal()
 	}
 	q.ledger.End(clock.Action, 1)
 }
@@ -103,10 +137,16 @@ func (q *queue) close() {
 		return
 	}
 	q.closed = true
-	q.ledger.End(clock.Action, len(q.order))
+	close(q.ended)
+	for k, turn := range q.turns {
+		turn.Take()
+		delete(q.states, k)
+	}
 	for _, k := range q.order {
 		delete(q.states, k)
 	}
+	q.ledger.End(clock.Action, len(q.order)+len(q.turns))
 	q.order = nil
+	clear(q.turns)
 	q.filled.Broadcast()
 }

@@ -47,8 +47,10 @@ type sink struct {
 	seed       maphash.Seed
 	dropped    atomic.Int64
 
-	mu      sync.Mutex
-	closed  bool
+	mu     sync.Mutex
+	closed bool
+	// waiting are those that wait for their turn in the ledger, in order.
+	waiting []*pending
 	retries map[*pending]func() bool
 	timers  sync.WaitGroup
 }
@@ -59,18 +61,18 @@ type pending struct {
 	patch []byte
 	tries int
 	shard int
+	turn  *clock.Turn
 }
 
 // NewRecorder returns a recorder for the component. Events wait in its queue
 // until Run writes them.
 func NewRecorder(client corev1client.EventsGetter, clk clock.Clock, ledger *clock.Ledger, random *clock.Random, component string) *Recorder {
-	stamps := newStamps(clk, random)
 	s := &sink{
 		client:     client,
 		clock:      clk,
 		ledger:     ledger,
-		stamps:     stamps,
-		correlator: record.NewEventCorrelator(stamps),
+		stamps:     newStamps(clk, random),
+		correlator: record.NewEventCorrelator(newStamps(clk, random)),
 		seed:       maphash.MakeSeed(),
 		retries:    map[*pending]func() bool{},
 	}
@@ -134,7 +136,7 @@ func (r *Recorder) event(ref *v1.ObjectReference, annotations map[string]string,
 	}
 	return &v1.Event{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        util.GenerateEventName(ref.Name, r.stamps.Now().UnixNano()),
+			Name:        util.GenerateEventName(ref.Name, r.stamps.about(*ref).UnixNano()),
 			Namespace:   namespace,
 			Annotations: annotations,
 		},
@@ -157,9 +159,16 @@ func (s *sink) shardOf(ref *v1.ObjectReference) int {
 
 // enqueue never blocks.
 func (s *sink) enqueue(p *pending) {
-	s.ledger.Begin(clock.Key, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.closed && s.ledger.TakesTurns() {
+		// One turn is granted at a time, so there is room for it.
+		about := p.event.InvolvedObject
+		s.waiting = append(s.waiting, p)
+		p.turn = s.ledger.Join(clock.Key, "events", about.Namespace+"/"+about.Name, func() { s.queues[0] <- p })
+		return
+	}
+	s.ledger.Begin(clock.Key, 1)
 	if !s.closed {
 		select {
 		case s.queues[p.shard] <- p:

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
 	ours "minikcm.dev/minikcm/clock"
@@ -19,10 +20,13 @@ type stamps struct {
 
 	mu   sync.Mutex
 	last time.Time
+	// lastAbout has what about gave at the present instant.
+	instant   time.Time
+	lastAbout map[v1.ObjectReference]time.Time
 }
 
 func newStamps(c clock.PassiveClock, random *ours.Random) *stamps {
-	s := &stamps{clock: c}
+	s := &stamps{clock: c, lastAbout: map[v1.ObjectReference]time.Time{}}
 	if random != nil {
 		s.shift = time.Duration(random.IntN(int(time.Millisecond)))
 	}
@@ -38,6 +42,25 @@ func (s *stamps) Now() time.Time {
 		now = s.last.Add(1)
 	}
 	s.last = now
+	return now
+}
+
+// about returns the clock's time, or the next nanosecond after the last one given for
+// the object: names of events begin with the object's, and what is reported of others at
+// the same moment does not matter.
+func (s *stamps) about(ref v1.ObjectReference) time.Time {
+	ref = v1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now().Add(s.shift)
+	if !now.Equal(s.instant) {
+		s.instant = now
+		clear(s.lastAbout)
+	}
+	if last, again := s.lastAbout[ref]; again && !now.After(last) {
+		now = last.Add(1)
+	}
+	s.lastAbout[ref] = now
 	return now
 }
 

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,6 +38,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	for _, queue := range r.queues {
 		writers.Go(func() {
 			for p := range queue {
+				r.taken(p)
 				r.write(writeCtx, p)
 				r.ledger.End(clock.Key, 1)
 			}
@@ -50,6 +52,18 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
+// taken forgets an event that does not wait for its turn any more.
+func (s *sink) taken(p *pending) {
+	if p.turn == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.waiting, p); i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+	}
+}
+
 // close stops the retries and lets the writers end when the queues are empty.
 func (s *sink) close() {
 	s.mu.Lock()
@@ -59,6 +73,16 @@ func (s *sink) close() {
 			s.timers.Done()
 		}
 		delete(s.retries, p)
+	}
+	for _, p := range s.waiting {
+		if p.turn.Take() {
+			select {
+			case s.queues[p.shard] <- p:
+			default:
+				s.ledger.End(clock.Key, 1)
+				s.dropped.Add(1)
+			}
+		}
 	}
 	for _, queue := range s.queues {
 		close(queue)

@@ -70,11 +70,11 @@ type boundSlices struct {
 }
 
 func (s boundSlices) Create(ctx context.Context, slice *discoveryv1.EndpointSlice, opts metav1.CreateOptions) (*discoveryv1.EndpointSlice, error) {
-	return s.EndpointSliceInterface.Create(s.client.contextOf(ctx, slice), slice, opts)
+	return s.EndpointSliceInterface.Create(s.client.contextOf(ctx, slice), inOrder(slice), opts)
 }
 
 func (s boundSlices) Update(ctx context.Context, slice *discoveryv1.EndpointSlice, opts metav1.UpdateOptions) (*discoveryv1.EndpointSlice, error) {
-	return s.EndpointSliceInterface.Update(s.client.contextOf(ctx, slice), slice, opts)
+	return s.EndpointSliceInterface.Update(s.client.contextOf(ctx, slice), inOrder(slice), opts)
 }
 
 func (s boundSlices) Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error {

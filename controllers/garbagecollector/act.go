@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -103,7 +104,7 @@ func (c *Controller) orphan(ctx context.Context, owner Coordinates) error {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(workers)
+	group.SetLimit(clock.AtOnce(ctx, workers))
 	for _, dependent := range dependents {
 		group.Go(func() error { return c.api.dropOwners(groupCtx, dependent, owner.UID) })
 	}

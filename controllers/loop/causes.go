@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -27,16 +28,19 @@ func (c *causes) add(key types.NamespacedName, revisions []int64) {
 	}
 	all := c.byKey[key]
 	for _, r := range revisions {
-		// Neighbouring events of one object are often mapped twice.
-		if len(all) > 0 && all[len(all)-1] == r {
+		// In order of revision, as informers of several kinds deliver in any order, and
+		// each once, as an object's events are often mapped twice.
+		at, known := slices.BinarySearch(all, r)
+		if known {
 			continue
 		}
 		if len(all) == maxCauses {
-			copy(all, all[1:])
-			all[maxCauses-1] = r
-			continue
+			if at == 0 {
+				continue
+			}
+			all, at = slices.Delete(all, 0, 1), at-1
 		}
-		all = append(all, r)
+		all = slices.Insert(all, at, r)
 	}
 	c.byKey[key] = all
 }

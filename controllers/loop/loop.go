@@ -48,7 +48,8 @@ const (
 type Options struct {
 	// Name of the controller, for logs and metrics.
 	Name string
-	// Workers is how many keys are reconciled at once; 0: one.
+	// Workers is how many keys are reconciled at once; 0: one. Where the ledger makes
+	// keys wait for their turn, it is one.
 	Workers int
 	// Clock ends delays; nil: the machine's.
 	Clock clock.Clock
@@ -76,6 +77,7 @@ type Loop struct {
 	opts       Options
 	reconciler Reconciler
 	queue      *workqueue.Typed[types.NamespacedName]
+	turns      *turnQueue // nil unless the ledger gives keys their turns
 	backoff    workqueue.TypedRateLimiter[types.NamespacedName]
 	retries    workqueue.CounterMetric
 	delays     *delays
@@ -104,6 +106,12 @@ func New(opts Options, r Reconciler) *Loop {
 		reconciler: r,
 		backoff:    workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](opts.BaseDelay, opts.MaxDelay),
 	}
+	var queue workqueue.Queue[types.NamespacedName] = &countedQueue{ledger: opts.Ledger}
+	if opts.Ledger.TakesTurns() {
+		l.opts.Workers = 1
+		l.turns = newTurnQueue(opts.Name, opts.Ledger)
+		queue = l.turns
+	}
 	// The queue uses its clock for metrics only, whose histograms measure how
 	// long the machine took: a ticker on a virtual clock would also wake it
 	// twice a second for nothing.
@@ -111,7 +119,7 @@ func New(opts Options, r Reconciler) *Loop {
 		Name:            opts.Name,
 		MetricsProvider: opts.Metrics,
 		Clock:           clock.Real(),
-		Queue:           &countedQueue{ledger: opts.Ledger},
+		Queue:           queue,
 	})
 	if opts.Metrics != nil {
 		l.retries = opts.Metrics.NewRetriesMetric(opts.Name)
@@ -192,6 +200,9 @@ func (l *Loop) stop() {
 
 // next reconciles one key; false when the queue has been shut down.
 func (l *Loop) next(ctx context.Context) bool {
+	if l.turns != nil && !l.turns.grant(ctx) {
+		return false
+	}
 	key, shutdown := l.queue.Get()
 	if shutdown {
 		return false
@@ -214,6 +225,9 @@ func (l *Loop) done(key types.NamespacedName) {
 func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 	logger := klog.LoggerWithValues(l.opts.Logger, "controller", l.opts.Name, "key", key)
 	ctx = klog.NewContext(cause.With(ctx, l.causes.take(key)), logger)
+	if l.turns != nil {
+		ctx = clock.OneByOne(ctx)
+	}
 	l.stats.began(key, l.opts.Clock.Now())
 	result, err := l.reconcile(ctx, key)
 	if err == nil {

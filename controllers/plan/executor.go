@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
+
+	"minikcm.dev/minikcm/clock"
 )
 
 // defaultParallel is enough to keep a store busy that commits its writes in groups.
@@ -117,7 +119,7 @@ func (r *run) batch(ctx context.Context, action Action, objects []Object) error 
 			r.tracker.Deleting(r.owner.GetUID(), o)
 		}
 	}
-	parallel := min(len(objects), cmp.Or(r.Parallel, defaultParallel))
+	parallel := min(len(objects), clock.AtOnce(ctx, cmp.Or(r.Parallel, defaultParallel)))
 	errs := make([]error, len(objects))
 	if parallel == 1 {
 		for i, o := range objects {

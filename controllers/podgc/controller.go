@@ -226,7 +226,7 @@ func (c *Controller) removeSurplus(ctx context.Context) error {
 
 func (c *Controller) removeAll(ctx context.Context, pods []*corev1.Pod, note disruption.Note) error {
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
+	group.SetLimit(clock.AtOnce(ctx, parallel))
 	for _, pod := range pods {
 		group.Go(func() error { return c.remove(groupCtx, pod, note) })
 	}

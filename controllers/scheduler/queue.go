@@ -60,6 +60,8 @@ type queuedPod struct {
 	timer   utilclock.Timer
 	// seen is how many improvements there had been when it was popped.
 	seen int
+	// turn is the pod's in the ledger while it is active or backing off, if it takes any.
+	turn *clock.Turn
 	// ruled is set if the last decision met pods elsewhere that it must keep clear
 	// of, or near to.
 	ruled bool
@@ -74,6 +76,11 @@ type queue struct {
 	ledger *clock.Ledger
 	// helps reports whether the change may let the pod in.
 	helps func(q *queuedPod, c change) bool
+
+	// granted has the pod whose turn it is; nil: nobody has to wait for it. There is one
+	// turn at a time, so there is room for it.
+	granted chan *queuedPod
+	ended   chan struct{}
 
 	mu       sync.Mutex
 	wake     *sync.Cond
@@ -100,6 +107,10 @@ func newQueue(c clock.Clock, ledger *clock.Ledger, helps func(q *queuedPod, c ch
 		backoff: newPodHeap(readyBefore),
 	}
 	q.wake = sync.NewCond(&q.mu)
+	q.ended = make(chan struct{})
+	if ledger.TakesTurns() {
+		q.granted = make(chan *queuedPod, 1)
+	}
 	return q
 }
 
@@ -192,6 +203,9 @@ type attempt struct {
 // pop waits for the next pod to decide upon; nil when the queue is closed. Who
 // pops calls one of done, reject and fail, or decided and then done or fail.
 func (q *queue) pop() *attempt {
+	if q.granted != nil {
+		return q.popInTurn()
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
@@ -201,21 +215,29 @@ func (q *queue) pop() *attempt {
 		if q.backoff.len() > 0 {
 			q.activateReadyLocked()
 		}
-		var next *queuedPod
-		switch {
-		case q.active.len() > 0:
-			next = q.active.peek()
-		case q.backoff.len() > 0:
-			next = q.backoff.peek()
-		default:
-			q.wake.Wait()
-			continue
+		if next := q.bestLocked(); next != nil {
+			return q.takeLocked(next)
 		}
-		q.moveLocked(next, deciding)
-		next.seen = q.improved.begin()
-		next.changed = false
-		return &attempt{queuedPod: next, info: next.info, nominated: next.nominated}
+		q.wake.Wait()
 	}
+}
+
+// bestLocked is the pod to decide upon next; nil: there is none.
+func (q *queue) bestLocked() *queuedPod {
+	switch {
+	case q.active.len() > 0:
+		return q.active.peek()
+	case q.backoff.len() > 0:
+		return q.backoff.peek()
+	}
+	return nil
+}
+
+func (q *queue) takeLocked(next *queuedPod) *attempt {
+	q.moveLocked(next, deciding)
+	next.seen = q.improved.begin()
+	next.changed = false
+	return &attempt{queuedPod: next, info: next.info, nominated: next.nominated}
 }
 
 func (q *queue) activateReadyLocked() {
@@ -344,9 +366,7 @@ func (q *queue) stampLocked(p *queuedPod) {
 // moveLocked changes a pod's place, and tells the ledger.
 func (q *queue) moveLocked(p *queuedPod, to place) {
 	from := p.place
-	if to.counted() && !from.counted() {
-		q.ledger.Begin(clock.Key, 1)
-	}
+	q.countLocked(p, to)
 	switch from {
 	case active:
 		q.active.remove(p)
@@ -391,6 +411,7 @@ func (q *queue) dropLocked(p *queuedPod) {
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
+	close(q.ended)
 	q.wake.Broadcast()
 	for _, p := range q.pods {
 		if p.place != deciding && p.place != binding {

@@ -1,0 +1,200 @@
+package clock
+
+import "container/heap"
+
+// Turn is a piece of work that waits for its turn. Where turns are taken (see
+// Ledger.TakeTurns), one piece of work is done at a time: the next one begins when
+// all that the last one has set going has come to rest, its events delivered to
+// everybody who watches. Which one is next depends on what is waiting and on the
+// seed, never on which goroutine was faster.
+type Turn struct {
+	ledger  *Ledger
+	granted func()
+
+	// Guarded by the ledger's mutex.
+	generation uint64 // how many turns had been granted when it joined
+	rank       uint64 // among those of one generation
+	order      uint64 // of joining, among those of one rank
+	index      int    // in the line, -1 if not there
+}
+
+// line orders by generation, then by rank, then by the order of joining.
+type line []*Turn
+
+func (h line) Len() int { return len(h) }
+
+func (h line) Less(i, j int) bool {
+	switch a, b := h[i], h[j]; {
+	case a.generation != b.generation:
+		return a.generation < b.generation
+	case a.rank != b.rank:
+		return a.rank < b.rank
+	default:
+		return a.order < b.order
+	}
+}
+
+func (h line) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *line) Push(x any) {
+	t := x.(*Turn)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
+
+func (h *line) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	t.index = -1
+	return t
+}
+
+// turns is a ledger's line of work that waits.
+type turns struct {
+	taken   bool
+	seed    uint64
+	line    line
+	granted uint64
+	joined  uint64
+	// instant is the cluster's time, so that the order is another one each time.
+	instant uint64
+	// driven: turns are granted only while somebody is in watchers.
+	driven   bool
+	watchers map[*watcher]struct{}
+}
+
+// watcher is somebody who waits for the cluster; done is closed when that is over,
+// and nil if it is over only when nothing is in flight.
+type watcher struct{ done <-chan struct{} }
+
+func (w *watcher) waits() bool {
+	select {
+	case <-w.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// TakeTurns makes work that is queued with Join wait for its turn, in an order that
+// follows from the seed. It is called before anything else. If driven is set, turns
+// are granted only while somebody waits on the virtual clock (Advance, Wait) or in
+// WaitIdle: what the one who drives the cluster does in between happens while
+// everything stands still.
+func (l *Ledger) TakeTurns(seed uint64, driven bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.takes.taken, l.takes.seed, l.takes.driven = true, seed, driven
+	l.takes.watchers = map[*watcher]struct{}{}
+}
+
+// TakesTurns reports whether work has to wait for its turn.
+func (l *Ledger) TakesTurns() bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.takes.taken
+}
+
+// First is the name of those whose turn comes before all others'.
+const First = ""
+
+// Join counts a piece of work of kind k that waits for its turn. When that has come,
+// granted is called: under the ledger's lock, so it must hand the work to somebody
+// without blocking and without asking the ledger. From then on the work counts as any
+// other does, and is ended with End. Work that joined while nothing else was done is
+// ordered by name, key and seed; of one name and key, by the order of joining. It is
+// called only where TakesTurns.
+func (l *Ledger) Join(k Kind, name, key string, granted func()) *Turn {
+	t := &Turn{ledger: l, granted: granted, index: -1}
+	rank := hashOf([]string{name, key})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.beginLocked(k, 1)
+	if name != First {
+		t.generation = l.takes.granted + 1
+		t.rank = mix(mix(l.takes.seed, l.takes.instant), rank)
+	}
+	t.waitLocked()
+	return t
+}
+
+func (t *Turn) waitLocked() {
+	l := t.ledger
+	l.takes.joined++
+	t.order = l.takes.joined
+	l.turns++
+	heap.Push(&l.takes.line, t)
+	l.grantLocked()
+}
+
+// Take makes it the work's turn, whoever else waits, and does not call granted. It
+// reports whether the work was still waiting.
+func (t *Turn) Take() bool {
+	t.ledger.mu.Lock()
+	defer t.ledger.mu.Unlock()
+	if t.index < 0 {
+		return false
+	}
+	heap.Remove(&t.ledger.takes.line, t.index)
+	t.ledger.turns--
+	return true
+}
+
+// Return lets work whose turn it is wait once more, as long as it has not ended.
+func (t *Turn) Return() {
+	t.ledger.mu.Lock()
+	defer t.ledger.mu.Unlock()
+	if t.index < 0 {
+		t.waitLocked()
+	}
+}
+
+// grantLocked lets the next one begin if nothing goes on and no timer is due.
+func (l *Ledger) grantLocked() {
+	waiting := int64(len(l.takes.line))
+	if waiting == 0 || l.turns != waiting || l.total != waiting || !l.watchedLocked() {
+		return
+	}
+	t := heap.Pop(&l.takes.line).(*Turn)
+	l.turns--
+	l.takes.granted++
+	t.granted()
+}
+
+func (l *Ledger) watchedLocked() bool {
+	if !l.takes.driven {
+		return true
+	}
+	for w := range l.takes.watchers {
+		if w.waits() {
+			return true
+		}
+	}
+	return false
+}
+
+// watch notes that somebody waits until done is closed, or the returned function
+// is called.
+func (l *Ledger) watch(done <-chan struct{}) (end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.takes.driven {
+		return func() {}
+	}
+	w := &watcher{done}
+	l.takes.watchers[w] = struct{}{}
+	l.grantLocked()
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.takes.watchers, w)
+	}
+}
