@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
 )
@@ -27,7 +29,11 @@ type Recorder struct {
 	mu       sync.Mutex
 	run      Run
 	realtime []func() time.Duration
-	stop     []func()
+	seen     *observations
+	stopped  bool
+	timer    interface{ Stop() bool }
+	// forget ends what was begun to learn of the cluster.
+	forget []func()
 }
 
 // Start begins to record what happens on a cluster. The caller calls Stop before it
@@ -35,12 +41,46 @@ type Recorder struct {
 func Start(cluster *minikcm.Cluster, opts Options) *Recorder {
 	r := newRecorder(cluster.Clock(), opts)
 	r.cluster = cluster
+	r.forget = append(r.forget, cluster.Writes().ObserveObjects(func(w *minikcm.Write, old, obj runtime.Object) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !r.stopped {
+			r.seen.wrote(max(w.Time.Sub(r.start), 0), w, old, obj)
+		}
+	}))
+	r.sampleLater()
 	return r
+}
+
+// sampleLater looks at the controllers' figures after each of the curves' intervals,
+// which are so few that it costs nothing.
+func (r *Recorder) sampleLater() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		return
+	}
+	r.timer = r.clock.AfterFunc(r.seen.curves.width, func() {
+		r.sample()
+		r.sampleLater()
+	})
+}
+
+func (r *Recorder) sample() {
+	all := r.cluster.Controllers()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.now()
+	for i := range all {
+		if s := &all[i]; s.Reconciles > 0 {
+			r.seen.sampled(max(at-1, 0), s.Name, activity{s.Reconciles, s.Failures})
+		}
+	}
 }
 
 func newRecorder(c clock.Clock, opts Options) *Recorder {
 	return &Recorder{
-		clock: c, start: c.Now(), elapsed: clock.Stopwatch(),
+		clock: c, start: c.Now(), elapsed: clock.Stopwatch(), seen: newObservations(opts),
 		run: Run{APIVersion: APIVersion, Kind: Kind, Scenario: opts.Scenario, Start: c.Now()},
 	}
 }
@@ -62,13 +102,24 @@ func (r *Recorder) Stop(verdict Verdict, message string) *Run {
 	if r == nil {
 		return nil
 	}
-	for _, stop := range r.stop {
-		stop()
+	for _, end := range r.forget {
+		end()
+	}
+	if r.cluster != nil {
+		r.sample()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.stopped {
+		return &r.run
+	}
+	r.stopped = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
 	r.run.Verdict, r.run.Message = verdict, message
 	r.run.Cluster, r.run.Real = r.now(), r.elapsed()
+	r.seen.into(&r.run, r.run.Cluster)
 	return &r.run
 }
 
