@@ -83,6 +83,19 @@ func (i *informer) end() {
 	i.joining.Wait()
 }
 
+// GetIndexer returns the informer's content, in order where a course of events must be
+// repeatable.
+func (i *informer) GetIndexer() cache.Indexer {
+	inner := i.SharedIndexInformer.GetIndexer()
+	if i.flow.ledger.TakesTurns() {
+		return sorted{inner}
+	}
+	return inner
+}
+
+// GetStore is GetIndexer for those who need no index.
+func (i *informer) GetStore() cache.Store { return i.GetIndexer() }
+
 func (i *informer) SetTransform(transform cache.TransformFunc) error {
 	return i.SharedIndexInformer.SetTransform(func(in any) (any, error) {
 		if transform == nil {
