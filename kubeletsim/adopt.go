@@ -35,6 +35,7 @@ func adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) podState {
 			adoptContainer(&c, old, back)
 			c.adoptResources(old)
 			if c.phase == running {
+				// What a process had come to is not known any more.
 				c.plan(pod, ref.Container, behaviourOf(pod, ref.Container, ref.kind, c.restarts, lat))
 			}
 		}

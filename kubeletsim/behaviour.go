@@ -48,8 +48,11 @@ type behaviour struct {
 	// started and ready are how long after its start its startup probe, and after
 	// that its readiness probe, succeed.
 	started, ready time.Duration
-	// stops is from the signal until the end.
-	stops time.Duration
+	// stops is from the signal until the end; stopCode is what it ends with then.
+	stops    time.Duration
+	stopCode int32
+	// live is whether only running its command can tell what it does.
+	live bool
 }
 
 // behaviourOf reads what a container does in its run after so many restarts from the pod's annotations, then from its
@@ -61,7 +64,9 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind containerKind, resta
 		program := programOf(pod, c)
 		program.id = containerID(pod.UID, c.Name, restarts)
 		if code, runs, ok := program.timing(); ok {
-			b.runs, b.exitCode = runs, code
+			b.runs, b.exitCode, b.stopCode = runs, code, exitTerminated
+		} else if b.live = livesFrom(program, c); b.live {
+			b.stopCode = exitTerminated
 		}
 	}
 	b.started, b.ready = probesOf(pod, c, kind)
@@ -72,11 +77,18 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind containerKind, resta
 		return b
 	}
 	a := annotations{pod: pod, container: c.Name, own: kind == initContainer}
-	a.duration(AnnotationStopDelay, &b.stops)
-	if a.int32(AnnotationExitCode, &b.exitCode) && b.runs == forever {
-		b.runs = lat.JobRun
+	if a.duration(AnnotationStopDelay, &b.stops) {
+		b.stopCode = 0
 	}
-	a.duration(AnnotationExitAfter, &b.runs)
+	if a.int32(AnnotationExitCode, &b.exitCode) {
+		b.live, b.stopCode = false, 0
+		if b.runs == forever {
+			b.runs = lat.JobRun
+		}
+	}
+	if a.duration(AnnotationExitAfter, &b.runs) {
+		b.live, b.stopCode = false, 0
+	}
 	return b
 }
 
@@ -171,12 +183,17 @@ func (a annotations) get(key string) (string, bool) {
 
 // duration and int32 leave the value as it is when the annotation is missing or
 // cannot be read; badAnnotations tells the user.
-func (a annotations) duration(key string, value *time.Duration) {
-	if text, ok := a.get(key); ok {
-		if d, err := parseDuration(text); err == nil {
-			*value = d
-		}
+func (a annotations) duration(key string, value *time.Duration) (ok bool) {
+	text, ok := a.get(key)
+	if !ok {
+		return false
 	}
+	d, err := parseDuration(text)
+	if err != nil {
+		return false
+	}
+	*value = d
+	return true
 }
 
 func (a annotations) int32(key string, value *int32) (ok bool) {

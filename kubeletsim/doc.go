@@ -20,8 +20,11 @@
 //   - its command, if that does nothing but take time, write and exit: sleep 5, sleep
 //     infinity, true, false, echo, printf, date, seq, expr, and sh -c (or bash) with these,
 //     exit N, test of strings and numbers, variables, arithmetic, if, for and while.
-//     RANDOM follows from the cluster's seed. Variables are those of the pod's env; a script that uses one from a ConfigMap or
-//     Secret, pipes, files, functions or any other program is not understood.
+//     RANDOM follows from the cluster's seed. Variables are those of the pod's env.
+//   - its command, if its program is one of those that exec knows (package box) or comes
+//     from a volume: what looks at files, pipes, functions, or values that only the cluster
+//     knows, is run beside the cluster's clock, on the files that exec sees (liveRun). Where
+//     it starts a program that is not there, it goes on as the next line says.
 //   - otherwise an init container takes Latencies.InitRun; a container of a pod that
 //     a Job controls, unless its restartPolicy is Always, takes Latencies.JobRun (1s)
 //     and exits with 0; every other container runs until it is stopped.

@@ -12,6 +12,8 @@ type fault struct {
 	exitCode int32
 	reason   string
 	message  string
+	// run, if not empty, is the container ID of the only run that it is for.
+	run string
 }
 
 type faultKind int
@@ -22,6 +24,13 @@ const (
 	readyAgain
 	// reboot ends all containers and the pod's sandbox with them.
 	reboot
+	// lost is that nobody can tell any more what a container's process does; spinning,
+	// that it never comes to an end.
+	lost
+	spinning
+	// traps and trapsNot are that the process has handlers for signals, or none any more.
+	traps
+	trapsNot
 )
 
 func (s *stepper) applyFaults() {
@@ -32,10 +41,12 @@ func (s *stepper) applyFaults() {
 		}
 		for i := range s.state.containers {
 			c := &s.state.containers[i]
-			if f.container != "" && f.container != c.name {
+			if f.container != "" && f.container != c.name || f.run != "" && f.run != containerID(s.pod.UID, c.name, c.restarts) {
 				continue
 			}
 			switch {
+			case f.kind > reboot && c.phase == running:
+				s.heed(i, f.kind)
 			case f.kind == crash && c.phase == running:
 				s.end(c, f.exitCode, f.reason)
 			case f.kind == unready && c.unready == "" && c.phase == running:
@@ -69,4 +80,17 @@ func (s *stepper) reboot() {
 			c.changed = true
 		}
 	}
+}
+
+// heed takes note of what a container's process does.
+func (s *stepper) heed(i int, kind faultKind) {
+	c := &s.state.containers[i]
+	switch kind {
+	case traps, trapsNot:
+		c.traps = kind == traps
+		return
+	case lost:
+		c.exitAt = after(s.now, defaultRun(s.pod, c.kind, s.lat))
+	}
+	c.live, c.traps = false, false
 }

@@ -55,7 +55,7 @@ func (l *logReader) write(ctx context.Context, w io.Writer) error {
 	p := &process{began: times.began, budget: outputBudget, settled: settledAt(times, now)}
 	p.write = func(to stream, text string) { l.take(p, to, text) }
 	p.advance = func(took time.Duration) error { return l.until(ctx, after(times.began, took)) }
-	err := l.produce(shown.pod, p)
+	err := l.produce(ctx, shown.pod, p)
 	if errors.Is(err, errUnknown) || errors.Is(err, errStop) || errors.Is(err, errForever) {
 		err = nil
 	}
@@ -83,13 +83,16 @@ func settledAt(times loggedTimes, now time.Time) time.Duration {
 }
 
 // produce runs what the container runs.
-func (l *logReader) produce(pod *corev1.Pod, p *process) error {
+func (l *logReader) produce(ctx context.Context, pod *corev1.Pod, p *process) error {
 	for _, ref := range containersOf(pod) {
 		if ref.Name != l.container {
 			continue
 		}
 		if told, ok := toldOutput(pod, ref); ok {
 			return told.run(p)
+		}
+		if run := l.entry.files.run(l.container, l.id); run != nil {
+			return l.replay(ctx, run.tape)
 		}
 		program := programOf(pod, ref.Container)
 		program.id = l.id

@@ -20,8 +20,11 @@ type podFiles struct {
 	// files, by container.
 	volumes map[string]*memfs.Tree
 	roots   map[string]containerRoot
-	// consoles are the processes that somebody has attached to, by container ID.
+	// consoles are the processes that somebody has attached to, by container.
 	consoles map[string]*console
+	// runs are the processes that run by themselves, the present and the last of each
+	// container.
+	runs map[string][]*liveRun
 }
 
 type containerRoot struct {
@@ -40,6 +43,11 @@ func (f *podFiles) free() {
 		root.tree.Free()
 	}
 	f.volumes, f.roots = nil, nil
+	for _, runs := range f.runs {
+		for _, run := range runs {
+			run.cancel()
+		}
+	}
 }
 
 // volume is a tree that lives as long as the pod.
@@ -142,13 +150,18 @@ func subPath(mount corev1.VolumeMount, env []string) string {
 	if mount.SubPathExpr == "" {
 		return mount.SubPath
 	}
+	expanded, _ := programWith(env).expand(mount.SubPathExpr)
+	return expanded
+}
+
+// programWith is no program, with all of the container's variables.
+func programWith(env []string) *program {
 	g := &program{env: map[string]string{}}
 	for _, pair := range env {
 		name, value, _ := strings.Cut(pair, "=")
 		g.env[name] = value
 	}
-	expanded, _ := g.expand(mount.SubPathExpr)
-	return expanded
+	return g
 }
 
 // processes are those that the container sees: its own; with a target, the target's

@@ -66,7 +66,10 @@ func (s *stepper) start(i int) bool {
 	s.report(&ref, corev1.EventTypeNormal, "Started", "Container started")
 	does := behaviourOf(s.pod, ref.Container, c.kind, c.restarts, s.lat)
 	c.phase, c.image, c.startedAt, c.changed = running, ref.Image, s.now, false
-	c.has, c.failing = c.granted, time.Time{}
+	c.has, c.failing, c.live, c.traps = c.granted, time.Time{}, does.live, false
+	if does.live {
+		does.runs = forever
+	}
 	c.plan(s.pod, ref.Container, does)
 	return true
 }

@@ -89,6 +89,9 @@ type container struct {
 	// is made to fail, empty when it is not.
 	started, ready bool
 	unready        string
+	// live is whether its process is one of those that are run (see liveRun); traps whether
+	// that one has handlers for signals.
+	live, traps bool
 	// changed is whether it is to run again whatever the restart policy: the pod's
 	// spec names another image now, or the pod begins anew.
 	changed bool

@@ -37,6 +37,8 @@ type outcome struct {
 	wake time.Time
 	// images are those that came to the node.
 	images []string
+	// signals are the containers whose processes are told to end, and handle that.
+	signals []string
 }
 
 // event is something to be reported of a pod, in the order in which it happened.
@@ -53,15 +55,16 @@ func step(in input) outcome {
 	s := stepper{input: in, refs: containersOf(in.pod)}
 	s.state = in.state.clone()
 	s.run()
-	return outcome{state: s.state, events: s.events, wake: s.wakeAt, images: s.images}
+	return outcome{state: s.state, events: s.events, wake: s.wakeAt, images: s.images, signals: s.signals}
 }
 
 type stepper struct {
 	input
-	refs   []containerRef
-	events []event
-	images []string
-	wakeAt time.Time
+	refs    []containerRef
+	events  []event
+	images  []string
+	signals []string
+	wakeAt  time.Time
 }
 
 func (s *stepper) run() {

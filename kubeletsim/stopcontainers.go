@@ -52,6 +52,9 @@ func (s *stepper) terminate(killAt time.Time) {
 }
 
 const (
+	// exitTerminated is the exit code of a process that SIGTERM ended, which it does not
+	// handle, as shells and sleep do not.
+	exitTerminated = 128 + 15
 	// exitKilled is the exit code of a process that SIGKILL ended.
 	exitKilled = 128 + 9
 	// exitUnknown is what a runtime says of a container that it lost.
@@ -132,9 +135,14 @@ func (s *stepper) stop(i int) bool {
 
 // signal tells a container to end, at the latest at killAt.
 func (s *stepper) signal(c *container, ref containerRef, killAt time.Time) {
-	delay := behaviourOf(s.pod, ref.Container, c.kind, c.restarts, s.lat).stops
-	if at := after(s.now, delay); delay == 0 || !at.IsZero() && !at.After(killAt) {
-		c.stopAt, c.stopCode = at, 0
+	if c.traps {
+		s.signals = append(s.signals, c.name)
+		c.stopAt, c.stopCode = latest(killAt, s.now), exitKilled
+		return
+	}
+	does := behaviourOf(s.pod, ref.Container, c.kind, c.restarts, s.lat)
+	if at := after(s.now, does.stops); does.stops == 0 || !at.IsZero() && !at.After(killAt) {
+		c.stopAt, c.stopCode = at, does.stopCode
 	} else {
 		c.stopAt, c.stopCode = latest(killAt, s.now), exitKilled
 	}

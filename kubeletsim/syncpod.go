@@ -39,6 +39,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		// The echo of an own write.
 		return
 	}
+	serving := ctx
 	ctx = cause.With(ctx, revisionsOf(pod))
 	if !e.known {
 		e.known = true
@@ -60,8 +61,12 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	in.unfit = k.resize(n, e, pod)
 	out := k.step(n, in)
 	e.state = out.state
+	for _, name := range out.signals {
+		e.files.signal(name, "TERM")
+	}
 	e.deferred = e.state.resize.pending != ""
 	e.show()
+	k.tend(serving, n, e)
 	e.dealt(len(faults))
 	n.addImages(out.images)
 	settled, err := k.tell(ctx, e, pod, n)

@@ -19,7 +19,8 @@ type input struct {
 	changed sync.Cond
 	unread  []byte
 	ended   bool
-	readers int
+	// waiting are the readers that wait.
+	waiting []*absence
 	// cuts counts the ends of input that were typed: each is told once.
 	cuts int
 }
@@ -62,9 +63,10 @@ func (in *input) cut() {
 }
 
 func (in *input) wake() {
-	if in.readers > 0 {
-		in.attention.begin()
+	for _, w := range in.waiting {
+		w.back()
 	}
+	in.waiting = nil
 	in.changed.Broadcast()
 }
 
@@ -79,13 +81,13 @@ func (in *input) wait(ctx context.Context, ready func() bool) error {
 		in.wake()
 	})
 	defer stop()
-	in.readers++
-	defer func() { in.readers-- }()
 	for !ready() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		in.attention.end()
+		w := &absence{attention: in.attention}
+		w.leave()
+		in.waiting = append(in.waiting, w)
 		in.changed.Wait()
 	}
 	return nil

@@ -29,6 +29,8 @@ type Machine struct {
 	Processes []Process
 	// Signal is called when somebody sends a signal to one of these; nil: it is lost.
 	Signal func(to Process, signal string) error
+	// Main, if not nil, makes the command a container's own process.
+	Main *Main
 }
 
 // Process is what ps tells of one.
@@ -69,9 +71,11 @@ const (
 // *NotStartedError if there is no such program, or that of ctx.
 func (m *Machine) Run(ctx context.Context, argv []string, streams Streams) (code int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &session{machine: m, tty: streams.TTY, size: streams.Size, attention: attention{ledger: m.Ledger}}
+	s := &session{machine: m, tty: streams.TTY, size: streams.Size, attention: attention{ledger: m.Ledger, counted: m.Main != nil}}
 	s.attention.begin()
 	defer s.attention.finish()
+	defer func() { m.Main.ended(code, err) }()
+	m.Main.serve(s)
 	defer cancel()
 	if err := s.open(ctx, streams); err != nil {
 		return 0, err

@@ -106,6 +106,9 @@ func (s *session) start(ctx context.Context, args []string) error {
 		p.complain("%s: Permission denied", args[0])
 		return interp.ExitStatus(exitNotExecutable)
 	default:
+		if s.lost(ctx, false) {
+			return ctx.Err()
+		}
 		p.complain("%s: not found", args[0])
 		return interp.ExitStatus(exitNotFound)
 	}

@@ -26,6 +26,9 @@ func programs() map[string]program {
 // ProgramNames lists the programs that every simulated container has.
 func ProgramNames() []string { return slices.Sorted(maps.Keys(programs())) }
 
+// HasProgram is whether every simulated container has a program of that name.
+func HasProgram(name string) bool { return programs()[name] != nil }
+
 // busybox runs the program that its first argument names.
 func busybox(ctx context.Context, p *proc) int {
 	if len(p.args) < 2 || p.args[1] == "--help" || p.args[1] == "--list" {

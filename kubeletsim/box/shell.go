@@ -91,7 +91,13 @@ func (p *proc) runScript(ctx context.Context, script string, flags shellFlags) i
 		p.complain("%v", err)
 		return 2
 	}
-	return p.status(ctx, r.Run(ctx, file))
+	err = r.Run(ctx, file)
+	if trap := p.machine.Main.take(); trap != "" && !r.Exited() {
+		if file, parseErr := newParser().Parse(strings.NewReader(trap), flags.name); parseErr == nil {
+			err = r.Run(ctx, file)
+		}
+	}
+	return p.status(ctx, err)
 }
 
 func newParser() *syntax.Parser { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }
@@ -273,6 +279,9 @@ func (p *proc) runner(flags shellFlags) (*interp.Runner, error) {
 // call is told of every command before it runs. One that reads a line from the
 // session's input within the interpreter finds it there.
 func (s *session) call(ctx context.Context, args []string) ([]string, error) {
+	if s.machine.Main != nil {
+		args = s.mainCall(ctx, args)
+	}
 	switch args[0] {
 	case "kill", "umask": // the interpreter knows the names only
 		return append([]string{"/bin/" + args[0]}, args[1:]...), nil

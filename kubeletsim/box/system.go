@@ -372,8 +372,8 @@ func timeout(ctx context.Context, p *proc) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	timer := p.machine.Clock.AfterFunc(limit, func() {
-		p.attention.begin()
 		cancel()
+		p.attention.recall()
 	})
 	inner := &proc{session: p.session, args: args[1:], env: p.env, dir: p.dir, in: p.in, out: p.out, err: p.err}
 	code := p.become(ctx, inner)

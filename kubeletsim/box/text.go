@@ -121,7 +121,8 @@ func tail(ctx context.Context, p *proc) int {
 	if !ok {
 		return 1
 	}
-	return p.inputs(ctx, names, func(name string, r io.Reader) error {
+	follow := p.follows(names)
+	code := p.inputs(ctx, names, func(name string, r io.Reader) error {
 		if len(names) > 1 {
 			p.print("==> %s <==\n", name)
 		}
@@ -143,6 +144,10 @@ func tail(ctx context.Context, p *proc) int {
 		_, err = p.out.Write(bytes.Join(pieces[start:], nil))
 		return err
 	})
+	if follow == nil {
+		return code
+	}
+	return follow(ctx)
 }
 
 func wc(ctx context.Context, p *proc) int {

@@ -1,0 +1,69 @@
+package box
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// followEvery is how often tail -f looks for more, as BusyBox's.
+const followEvery = time.Second
+
+// follows is what tail does after it has written the ends of files, if it was told -f or
+// -F: it writes what is added to them. Otherwise, nil.
+func (p *proc) follows(names []string) func(ctx context.Context) int {
+	flags, _, _ := options(p.args[1:], "fFqv0123456789", "nc")
+	if !has(flags, 'f') && !has(flags, 'F') || len(names) == 0 {
+		return nil
+	}
+	written := make([]int64, len(names))
+	growing := false
+	for i, name := range names {
+		info, err := p.machine.Files.Stat(p.path(name))
+		if err == nil {
+			written[i] = info.Size()
+		}
+		growing = growing || err == nil && info.Mode()&fs.ModeDevice == 0 || err != nil && has(flags, 'F')
+	}
+	return func(ctx context.Context) int {
+		if !growing { // as for tail -f /dev/null
+			_ = p.sleep(ctx, Forever)
+			return exitInterrupted
+		}
+		for p.sleep(ctx, followEvery) == nil {
+			for i, name := range names {
+				if err := p.writeRest(name, &written[i]); err != nil {
+					return 1
+				}
+			}
+		}
+		return exitInterrupted
+	}
+}
+
+// writeRest writes a file from an offset on. A file that has become shorter is written
+// anew.
+func (p *proc) writeRest(name string, offset *int64) error {
+	info, err := p.machine.Files.Stat(p.path(name))
+	if err != nil || info.Mode()&fs.ModeDevice != 0 || info.Size() == *offset {
+		return nil //nolint:nilerr // it may come back
+	}
+	f, err := p.machine.Files.OpenFile(p.path(name), os.O_RDONLY, 0)
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	if *offset > int64(len(data)) {
+		*offset = 0
+	}
+	if _, err := p.out.Write(data[*offset:]); err != nil {
+		return err
+	}
+	*offset = int64(len(data))
+	return nil
+}

@@ -1,0 +1,229 @@
+package kubeletsim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/kubeletsim/box"
+)
+
+// liveRun is the process of a container whose command cannot be understood ahead of
+// time, since it looks at files or at what only the cluster knows. It is run (package
+// box) on the container's files, which commands of exec see too, and on the cluster's
+// clock, from the container's start until its end. Where it starts a program that is not
+// there, the container goes on as one of which nothing is known.
+type liveRun struct {
+	// id names the run.
+	id     string
+	main   *box.Main
+	tape   *tape
+	cancel context.CancelFunc
+}
+
+// livesFrom is whether a command is worth being run: its program is one of those that
+// every container has, or comes from a volume. One that reads its input waits for
+// somebody to attach (see console).
+func livesFrom(g *program, c *corev1.Container) bool {
+	words := wordsOf(c.Command, c.Args)
+	if c.Stdin || len(words) == 0 {
+		return false
+	}
+	if len(g.words) > 0 {
+		words = g.words
+	}
+	if box.HasProgram(base(words[0])) {
+		return true
+	}
+	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
+		return strings.HasPrefix(words[0], strings.TrimSuffix(m.MountPath, "/")+"/")
+	})
+}
+
+// tend begins the processes of containers that have begun, and ends those of containers
+// that have ended. They end with ctx at the latest.
+func (k *Kubelet) tend(ctx context.Context, n *node, e *podEntry) {
+	for i := range e.state.containers {
+		c := &e.state.containers[i]
+		if !c.live && e.files.runs == nil {
+			continue
+		}
+		id := ""
+		if c.live && c.phase == running {
+			id = containerID(e.pod.UID, c.name, c.restarts)
+		}
+		if e.files.keepRun(c.name, id) {
+			continue
+		}
+		for _, ref := range containersOf(e.pod) {
+			if ref.Name == c.name {
+				k.beginRun(ctx, &place{kubelet: k, node: n, entry: e, pod: e.pod, spec: ref.Container, id: id})
+			}
+		}
+	}
+}
+
+// keepRun ends the container's process unless it is that of the run with the ID. It
+// reports whether there is none to begin.
+func (f *podFiles) keepRun(name, id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	runs := f.runs[name]
+	if len(runs) > 0 {
+		last := runs[len(runs)-1]
+		if last.id == id {
+			return true
+		}
+		last.cancel()
+	}
+	return id == ""
+}
+
+// keepRuns is of how many runs of a container there is a log.
+const keepRuns = 2
+
+func (f *podFiles) addRun(name string, run *liveRun) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.runs == nil {
+		f.runs = map[string][]*liveRun{}
+	}
+	runs := append(f.runs[name], run)
+	f.runs[name] = runs[max(0, len(runs)-keepRuns):]
+}
+
+// run finds a run by its ID; nil if it had no process of its own.
+func (f *podFiles) run(name, id string) *liveRun {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, run := range f.runs[name] {
+		if run.id == id {
+			return run
+		}
+	}
+	return nil
+}
+
+// signal is sent to the container's process.
+func (f *podFiles) signal(name, signal string) {
+	f.mu.Lock()
+	runs := f.runs[name]
+	f.mu.Unlock()
+	if len(runs) > 0 {
+		runs[len(runs)-1].main.Send(signal)
+	}
+}
+
+// beginRun begins the container's process. The ledger counts it from now on.
+func (k *Kubelet) beginRun(ctx context.Context, in *place) {
+	ctx, cancel := context.WithCancel(ctx)
+	run := &liveRun{id: in.id, cancel: cancel, tape: newTape(k.opts.Clock.Now)}
+	run.main = &box.Main{
+		Ended: func(code int, err error) { in.runEnded(ctx, code, err) },
+		Lost: func(spins bool) {
+			if spins {
+				in.note(spinning)
+			} else {
+				in.note(lost)
+			}
+		},
+		Traps: func(any bool) {
+			if any {
+				in.note(traps)
+			} else {
+				in.note(trapsNot)
+			}
+		},
+	}
+	in.entry.files.addRun(in.spec.Name, run)
+	k.opts.Ledger.Begin(clock.Action, 1)
+	started := k.crew.start(func() {
+		defer cancel()
+		defer run.tape.end()
+		in.live(ctx, run)
+	})
+	if !started {
+		cancel()
+		k.opts.Ledger.End(clock.Action, 1)
+	}
+}
+
+// live runs the process to its end.
+func (in *place) live(ctx context.Context, run *liveRun) {
+	machine, release, err := in.machine(ctx)
+	for err != nil {
+		in.kubelet.opts.Logger.Error(err, "Cannot make what a container needs, will retry", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
+		if !in.kubelet.pause(ctx, lastRetry) {
+			in.kubelet.opts.Ledger.End(clock.Action, 1)
+			return
+		}
+		machine, release, err = in.machine(ctx)
+	}
+	defer release()
+	machine.Main = run.main
+	_, _ = machine.Run(ctx, in.command(machine.Env), box.Streams{
+		Out: run.tape.writer(corev1.LogStreamStdout), Err: run.tape.writer(corev1.LogStreamStderr), TTY: in.spec.TTY,
+	}) // what comes of it, main is told
+}
+
+// pause is for a process that the ledger counts: it does not, while time passes. It
+// returns false when ctx has ended.
+func (k *Kubelet) pause(ctx context.Context, d time.Duration) bool {
+	woken := make(chan struct{})
+	timer := k.opts.Clock.AfterFunc(d, func() {
+		k.opts.Ledger.Begin(clock.Action, 1)
+		close(woken)
+	})
+	k.opts.Ledger.End(clock.Action, 1)
+	select {
+	case <-woken:
+		return true
+	case <-ctx.Done():
+		if !timer.Stop() {
+			<-woken
+		} else {
+			k.opts.Ledger.Begin(clock.Action, 1)
+		}
+		return false
+	}
+}
+
+// runEnded tells the pod's worker how its process ended.
+func (in *place) runEnded(ctx context.Context, code int, err error) {
+	var notStarted *box.NotStartedError
+	switch {
+	case ctx.Err() != nil:
+	case errors.As(err, &notStarted):
+		in.note(lost)
+	case err != nil:
+		in.kubelet.opts.Logger.Error(err, "A container's command is not followed any more", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
+		in.note(lost)
+	default:
+		in.tell(fault{container: in.spec.Name, run: in.id, exitCode: int32(code & 0xff)}) //nolint:gosec // a byte
+	}
+}
+
+func (in *place) note(kind faultKind) {
+	in.tell(fault{container: in.spec.Name, run: in.id, kind: kind})
+}
+
+func (in *place) tell(f fault) {
+	in.entry.hit(f)
+	in.kubelet.queue.add(podKey(string(in.pod.UID)))
+}
+
+// command is what the container's process is started with.
+func (in *place) command(env []string) []string {
+	g := programWith(env)
+	var words []string
+	for _, word := range wordsOf(in.spec.Command, in.spec.Args) {
+		expanded, _ := g.expand(word)
+		words = append(words, expanded)
+	}
+	return words
+}
