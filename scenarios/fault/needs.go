@@ -1,0 +1,41 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+
+	"minikcm.dev/minikcm"
+)
+
+// Needs are the hooks that a cluster must have been started with.
+type Needs struct{ Store, API, Controllers bool }
+
+// Prepare makes the options those of a cluster that the faults can be done to.
+func Prepare(options *minikcm.Options, faults ...*Fault) {
+	for _, f := range faults {
+		if len(f.parts()) != 1 {
+			continue
+		}
+		needs := f.kind().needs()
+		options.StoreFaults = options.StoreFaults || needs.Store
+	}
+}
+
+// errOutside is of what only a minikcm cluster can suffer.
+var errOutside = errors.New("cannot be done to an existing cluster: it can be reached only by its API, so that pods can be killed and evicted, and nodes cordoned, drained, tainted and deleted; run the scenario on a cluster of its own for the rest")
+
+// Possible is nil if the fault can be done there.
+func (f *Fault) Possible(env *Env) error {
+	k := f.kind()
+	switch {
+	case env.Cluster == nil && !k.outside():
+		return fmt.Errorf("%s %w", k.title(), errOutside)
+	case env.Cluster == nil:
+		return nil
+	}
+	needs := k.needs()
+	if needs.Store && env.Cluster.StoreFaults() == nil {
+		return fmt.Errorf("%s: the cluster was not started with Options.StoreFaults", k.title())
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package fault
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// Share is how many of those that match are hit, chosen by the seed: Count, Percent of
+// them (rounded up), or All; default one.
+type Share struct {
+	Count   int  `yaml:"count"`
+	Percent int  `yaml:"percent"`
+	All     bool `yaml:"all"`
+}
+
+func (s *Share) check(c *checker) {
+	given := 0
+	for _, set := range []bool{s.Count != 0, s.Percent != 0, s.All} {
+		if set {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		c.problem("count", "is one of count, percent and all: leave the others out")
+	case s.Count < 0:
+		c.problem("count", "must not be negative: %d", s.Count)
+	case s.Percent < 0 || s.Percent > 100:
+		c.problem("percent", "is from 1 to 100: %d", s.Percent)
+	}
+}
+
+func (s *Share) String() string {
+	switch {
+	case s.All:
+		return "all"
+	case s.Percent > 0:
+		return fmt.Sprintf("%d%%", s.Percent)
+	case s.Count > 0:
+		return fmt.Sprint(s.Count)
+	}
+	return "1"
+}
+
+// of is how many of n.
+func (s *Share) of(n int) int {
+	switch {
+	case s.All:
+		return n
+	case s.Percent > 0:
+		return (n*s.Percent + 99) / 100
+	case s.Count > 0:
+		return s.Count
+	}
+	return 1
+}
+
+// pick chooses some of what matches. It is an error if there are too few.
+func pick[T any](candidates []T, share *Share, random *clock.Random, what string, name func(T) string) ([]T, error) {
+	want := share.of(len(candidates))
+	if len(candidates) == 0 || len(candidates) < want {
+		return nil, fmt.Errorf("%w: %s of %s %s to be hit, and there %s %d", errNobody, share, what, plural(want, "was", "were"), plural(len(candidates), "is", "are"), len(candidates))
+	}
+	rest := slices.Clone(candidates)
+	slices.SortFunc(rest, func(a, b T) int { return cmp.Compare(name(a), name(b)) })
+	if want == len(rest) {
+		return rest, nil
+	}
+	var chosen []T
+	for range want {
+		i := random.IntN(len(rest))
+		chosen = append(chosen, rest[i])
+		rest = append(rest[:i:i], rest[i+1:]...)
+	}
+	return chosen, nil
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

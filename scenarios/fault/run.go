@@ -1,0 +1,136 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// injected takes back what was done; nil: there is nothing to take back.
+type injected func(ctx context.Context) error
+
+// errNobody is why nothing was done: nothing matches. Of a fault that happens again
+// and again that is no failure.
+var errNobody = errors.New("nothing matches")
+
+// Run does the fault: it returns when it has happened for the last time and was taken
+// back, or, of one that lasts to the end of the scenario, was handed to Defer. It
+// returns the cause of ctx's end if that came first; the fault was taken back then.
+func (f *Fault) Run(ctx context.Context, env Env) error {
+	if err := f.Possible(&env); err != nil {
+		return err
+	}
+	if !f.repeats() {
+		return f.once(ctx, &env)
+	}
+	begun := env.Clock.Now()
+	over := func(at time.Time) bool { return f.During > 0 && at.Sub(begun) > time.Duration(f.During) }
+	due := begun
+	for n := 0; f.Times == 0 || n < f.Times; n++ {
+		at := due
+		if due = f.next(due, &env); f.Schedule != "" {
+			at = due
+		} else if n > 0 {
+			at = f.jittered(at, &env)
+		}
+		if over(at) {
+			return nil
+		}
+		if err := env.sleep(ctx, at.Sub(env.Clock.Now())); err != nil {
+			return err
+		}
+		switch err := f.once(ctx, &env); {
+		case errors.Is(err, errNobody):
+			env.note("%v", err)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// next is when it happens after at.
+func (f *Fault) next(at time.Time, env *Env) time.Time {
+	if f.Schedule == "" {
+		return at.Add(time.Duration(f.Every))
+	}
+	schedule, err := cron.ParseStandard(f.Schedule)
+	if err != nil {
+		return at // it was checked
+	}
+	if now := env.Clock.Now(); now.After(at) {
+		at = now // what came while it lasted is left out
+	}
+	return schedule.Next(at.UTC())
+}
+
+func (f *Fault) jittered(at time.Time, env *Env) time.Time {
+	if f.Jitter == 0 {
+		return at
+	}
+	share := (2*env.Random.Float64() - 1) * float64(f.Jitter) / 100
+	return at.Add(time.Duration(share * float64(f.Every)))
+}
+
+// once lets it happen one time.
+func (f *Fault) once(ctx context.Context, env *Env) error {
+	undo, err := f.inject(ctx, env)
+	if err != nil {
+		if undo != nil {
+			err = errors.Join(err, undo(context.WithoutCancel(ctx)))
+		}
+		return err
+	}
+	switch {
+	case undo == nil:
+		return nil
+	case f.For > 0:
+		err = env.sleep(ctx, time.Duration(f.For))
+	case env.Defer != nil:
+		env.Defer(undo)
+		return nil
+	default:
+		err = env.wait(ctx)
+	}
+	if undone := undo(context.WithoutCancel(ctx)); undone != nil {
+		return errors.Join(err, fmt.Errorf("taking back %s: %w", f.kind().title(), undone))
+	}
+	env.note("over: %s", f.kind().title())
+	return err
+}
+
+// inject does it. With an error, what it returns takes back what was done before.
+func (f *Fault) inject(ctx context.Context, env *Env) (injected, error) {
+	switch {
+	case f.Pods != nil:
+		return f.Pods.inject(ctx, env)
+	case f.Nodes != nil:
+		return f.Nodes.inject(ctx, env)
+	case f.APIServer != nil:
+		return f.APIServer.inject(ctx, env)
+	case f.Etcd != nil:
+		return f.Etcd.inject(ctx, env)
+	case f.Controllers != nil:
+		return f.Controllers.inject(ctx, env)
+	case f.Clock != nil:
+		return f.Clock.inject(ctx, env)
+	}
+	return nil, errors.New("there is nothing to break")
+}
+
+// all takes back in the reverse order.
+func all(undo []injected) injected {
+	if len(undo) == 0 {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		var errs []error
+		for i := len(undo) - 1; i >= 0; i-- {
+			errs = append(errs, undo[i](ctx))
+		}
+		return errors.Join(errs...)
+	}
+}

@@ -1,0 +1,143 @@
+package fault
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Problem is one thing that is wrong with a Fault.
+type Problem struct {
+	// Line is where, 0 if that is not known.
+	Line int
+	// Field is its path within the fault, such as pods.action.
+	Field   string
+	Message string
+}
+
+func (p Problem) Error() string {
+	text := p.Message
+	if p.Field != "" {
+		text = p.Field + ": " + text
+	}
+	if p.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", p.Line, text)
+	}
+	return text
+}
+
+// checker collects problems with one part of a fault.
+type checker struct {
+	line     int
+	prefix   string
+	fault    *Fault
+	problems []Problem
+}
+
+func (c *checker) problem(field, format string, args ...any) {
+	path := strings.Trim(c.prefix+"."+field, ".")
+	c.problems = append(c.problems, Problem{Line: c.line, Field: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Validate tells all that is wrong, and fills in defaults. Run may be called only if
+// that is nothing.
+func (f *Fault) Validate() []Problem {
+	c := &checker{line: f.Line, fault: f}
+	switch parts := f.parts(); len(parts) {
+	case 0:
+		c.problem("", "says nothing of what to break; give one of pods, nodes, apiserver, etcd, controllers, clock")
+		return c.problems
+	case 1:
+		c.prefix = parts[0].name
+		parts[0].kind.check(c)
+		c.prefix = ""
+	default:
+		var names []string
+		for _, p := range parts {
+			names = append(names, p.name)
+		}
+		c.problem("", "breaks one thing, but this has %s: make them faults of their own", strings.Join(names, " and "))
+		return c.problems
+	}
+	if len(c.problems) == 0 {
+		f.checkTimes(c)
+	}
+	return c.problems
+}
+
+func (f *Fault) checkTimes(c *checker) {
+	for name, d := range map[string]Duration{"for": f.For, "every": f.Every, "during": f.During} {
+		if d < 0 {
+			c.problem(name, "must not be negative: %v", time.Duration(d))
+		}
+	}
+	lasts := f.kind().lasts()
+	switch {
+	case f.For > 0 && !lasts:
+		c.problem("for", "has no meaning here: there is nothing that lasts")
+	case f.repeats() && lasts && f.For == 0:
+		c.problem("for", "is missing: say how long it lasts each time")
+	case f.Every > 0 && f.For > f.Every:
+		c.problem("for", "is longer than every (%v): the next time would begin before the last has ended", time.Duration(f.Every))
+	}
+	if f.Every > 0 && f.Schedule != "" {
+		c.problem("schedule", "and every cannot both be given")
+	}
+	if f.Schedule != "" {
+		if _, err := cron.ParseStandard(f.Schedule); err != nil {
+			c.problem("schedule", "%q is not a schedule such as \"*/5 * * * *\": %v", f.Schedule, err)
+		}
+	}
+	if f.Jitter < 0 || f.Jitter > 50 {
+		c.problem("jitter", "is a percentage from 0 to 50: %d", f.Jitter)
+	}
+	if f.Jitter > 0 && f.Every == 0 {
+		c.problem("jitter", "has no meaning without every")
+	}
+	if f.Times < 0 {
+		c.problem("times", "must not be negative: %d", f.Times)
+	}
+	if !f.repeats() && (f.Times > 0 || f.During > 0) {
+		c.problem("every", "is missing: say how often it happens, by every or schedule")
+	}
+}
+
+// action checks that what is to be done is known.
+func (c *checker) action(action string, known []string) {
+	switch {
+	case action == "":
+		c.problem("action", "is missing; known are %s", strings.Join(known, ", "))
+	case !slices.Contains(known, action):
+		c.problem("action", "%q is not known; known are %s", action, strings.Join(known, ", "))
+	}
+}
+
+// only refuses a field that means something for other actions only.
+func (c *checker) only(field string, set bool, action string, actions ...string) {
+	if set && !slices.Contains(actions, action) {
+		c.problem(field, "has no meaning for %s, only for %s", action, strings.Join(actions, ", "))
+	}
+}
+
+func (c *checker) selector(field, text string) {
+	if _, err := labels.Parse(text); err != nil {
+		c.problem(field, "%q is not a label selector (such as app=web): %v", text, err)
+	}
+}
+
+func (c *checker) fieldSelector(field, text string) {
+	if _, err := fields.ParseSelector(text); err != nil {
+		c.problem(field, "%q is not a field selector (such as spec.nodeName=node-0): %v", text, err)
+	}
+}
+
+func (c *checker) positive(field string, d Duration) {
+	if d <= 0 {
+		c.problem(field, "is missing: say how long, such as 5s")
+	}
+}
