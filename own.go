@@ -22,11 +22,15 @@ func (c *Cluster) Controllers() []manager.Status {
 }
 
 // serveOwn serves what the apiserver does not know of: GET /minikcm/v1/controllers is
-// a JSON array of the controllers' states, and what a controller has to show for
+// a JSON array of the controllers' states, /minikcm/v1/why explains an object, and what a controller has to show for
 // itself is at /minikcm/v1/controllers/NAME/debug.
 func (c *Cluster) serveOwn(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		http.Error(w, "only GET is served here", http.StatusMethodNotAllowed)
+		return
+	}
+	if r.URL.Path == whyPath {
+		c.serveWhy(w, r)
 		return
 	}
 	m := c.manager.Load()

@@ -35,7 +35,7 @@ const (
 
 // untold are fields whose change says nothing that another field's does not.
 var untold = []string{
-	"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink",
+	"managedFields", "deletionGracePeriodSeconds", "hostIPs", "podIPs", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink",
 	"lastTransitionTime", "lastHeartbeatTime", "lastUpdateTime", "lastProbeTime", "lastScheduleTime", "observedGeneration", "renewTime",
 	"kubectl.kubernetes.io/last-applied-configuration",
 }

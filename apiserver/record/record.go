@@ -73,7 +73,7 @@ func NewLog(capacity int) *Log {
 
 // Add keeps one write, with what it changed from old, which may be nil, to obj.
 func (l *Log) Add(w Write, old, obj runtime.Object) {
-	if w.Changes == nil {
+	if w.Changes == nil && w.Effect != Removed {
 		w.Changes = l.differ.changes(old, obj)
 	}
 	l.mu.Lock()

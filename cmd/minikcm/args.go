@@ -42,3 +42,13 @@ func someArgs(what string) cobra.PositionalArgs {
 		return fmt.Errorf("%q needs %s, such as\n%s", cmd.CommandPath(), what, strings.TrimRight(cmd.Example, "\n"))
 	}
 }
+
+// oneArg is the Args of a command that needs exactly one argument.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return fmt.Errorf("%q needs %s, but got %d arguments; an example is\n%s", cmd.CommandPath(), what, len(args), strings.TrimRight(cmd.Example, "\n"))
+	}
+}

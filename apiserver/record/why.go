@@ -1,0 +1,235 @@
+package record
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// maxDepth bounds how far back a chain of causes is followed, and maxFan how many
+	// causes of one write are.
+	maxDepth = 40
+	maxFan   = 6
+)
+
+// Explanation is why an object is as it is: the newest one of its name.
+type Explanation struct {
+	// Object is the write that tells of it last.
+	Object Write `json:"object"`
+	// Creation, Change and Deletion are its first write, the last one that changed it
+	// before it was to be deleted, and its last one if it was; nil: there was none, or
+	// the record no longer has it.
+	Creation *Link `json:"creation,omitempty"`
+	Change   *Link `json:"change,omitempty"`
+	Deletion *Link `json:"deletion,omitempty"`
+	// Writes is how often it was written, Forgotten how many writes of all objects the
+	// record no longer has, and Since the revision that it begins with.
+	Writes    int   `json:"writes"`
+	Forgotten int64 `json:"forgotten,omitempty"`
+	Since     int64 `json:"since"`
+}
+
+// Link is a write and what caused it.
+type Link struct {
+	Write
+	Because []*Link `json:"because,omitempty"`
+	// Note says why the chain ends here, where that is not plain.
+	Note string `json:"note,omitempty"`
+}
+
+// Query names an object. Group, Resource and Kind narrow it as far as they are given;
+// Resource and Kind are alternatives. Namespace is empty for objects without one.
+type Query struct {
+	Group, Resource, Kind, Namespace, Name string
+}
+
+func (q *Query) matches(w *Write) bool {
+	return w.Name == q.Name && w.Namespace == q.Namespace &&
+		(q.Group == "" || q.Group == w.Resource.Group) &&
+		(q.Resource == "" || q.Resource == w.Resource.Resource) &&
+		(q.Kind == "" || q.Kind == w.Kind)
+}
+
+// NeverWrittenError says that the record has no write of an object.
+type NeverWrittenError struct {
+	Query Query
+	// Since is the oldest revision of the record, and Forgotten how many writes it no
+	// longer has.
+	Since, Forgotten int64
+}
+
+func (e *NeverWrittenError) Error() string {
+	name := cmp.Or(e.Query.Resource, e.Query.Kind) + "/" + e.Query.Name
+	if e.Query.Namespace != "" {
+		name += " in namespace " + e.Query.Namespace
+	}
+	text := fmt.Sprintf("nobody wrote %s since the record begins (revision %d)", name, e.Since)
+	if e.Forgotten > 0 {
+		text += fmt.Sprintf("; %d older writes are forgotten", e.Forgotten)
+	}
+	return text
+}
+
+// Explain follows the causes of an object's writes back to where they began. writes
+// is a record, forgotten how many of its writes are missing. The error is a
+// *NeverWrittenError.
+func Explain(writes []Write, forgotten int64, query Query) (*Explanation, error) {
+	e := &explainer{writes: writes, byRevision: make(map[int64]int, len(writes))}
+	var own []int
+	for i := range writes {
+		e.byRevision[writes[i].Revision] = i
+		if query.matches(&writes[i]) {
+			own = append(own, i)
+		}
+	}
+	since := int64(0)
+	if len(writes) > 0 {
+		since = writes[0].Revision
+	}
+	e.since, e.forgotten = since, forgotten
+	if len(own) == 0 {
+		return nil, &NeverWrittenError{Query: query, Since: since, Forgotten: forgotten}
+	}
+	slices.SortFunc(own, func(a, b int) int { return cmp.Compare(writes[a].Revision, writes[b].Revision) })
+	own = newest(writes, own)
+	out := &Explanation{Object: writes[own[len(own)-1]], Writes: len(own), Forgotten: forgotten, Since: since}
+	creation, change, deletion := stations(writes, own)
+	out.Creation, out.Change, out.Deletion = e.chain(creation), e.chain(change), e.chain(deletion)
+	return out, nil
+}
+
+// newest leaves the writes of the last object of its name.
+func newest(writes []Write, own []int) []int {
+	uid := writes[own[len(own)-1]].UID
+	return slices.DeleteFunc(own, func(i int) bool { return writes[i].UID != uid })
+}
+
+// stations are the indices of the creation, of the last change before the deletion,
+// and of the deletion; -1: none.
+func stations(writes []Write, own []int) (creation, change, deletion int) {
+	creation, change, deletion = -1, -1, -1
+	marked := false
+	for _, i := range own {
+		w := &writes[i]
+		switch {
+		case w.Effect == Created:
+			creation = i
+		case w.Effect == Removed || w.marks():
+			deletion, marked = i, true
+		case !marked && (len(w.Changes) > 0 || change < 0):
+			change = i
+		}
+	}
+	return creation, change, deletion
+}
+
+// marks reports whether the write says that the object is to be deleted.
+func (w *Write) marks() bool {
+	return slices.ContainsFunc(w.Changes, func(c Change) bool { return c.Path == "metadata.deletionTimestamp" && c.To != "" })
+}
+
+// explainer follows causes.
+type explainer struct {
+	writes     []Write
+	byRevision map[int64]int
+	since      int64
+	forgotten  int64
+}
+
+func (e *explainer) chain(i int) *Link {
+	if i < 0 {
+		return nil
+	}
+	return e.link(i, map[int64]bool{}, maxDepth)
+}
+
+// link is a write with its causes. Each write is followed once in a tree.
+func (e *explainer) link(i int, seen map[int64]bool, depth int) *Link {
+	w := &e.writes[i]
+	seen[w.Revision] = true
+	l := &Link{Write: *w}
+	causes := e.causes(w)
+	switch {
+	case len(causes) == 0:
+		l.Note = e.ending(w)
+		return l
+	case depth == 0:
+		l.Note = "followed no further"
+		return l
+	}
+	for _, cause := range causes {
+		if len(l.Because) == maxFan {
+			l.Note = fmt.Sprintf("and %d more", len(causes)-maxFan)
+			break
+		}
+		if !seen[e.writes[cause].Revision] {
+			l.Because = append(l.Because, e.link(cause, seen, depth-1))
+		}
+	}
+	return l
+}
+
+// causes are the indices of the writes that caused one and are in the record, the
+// newest first. What a controller wrote itself about the object that it writes again
+// tells nothing if somebody else gave it a reason, too.
+func (e *explainer) causes(w *Write) []int {
+	var all []int
+	for _, revision := range w.Causes {
+		if i, ok := e.byRevision[revision]; ok && revision < w.Revision && !slices.Contains(all, i) {
+			all = append(all, i)
+		}
+	}
+	others := slices.DeleteFunc(slices.Clone(all), func(i int) bool { return e.writes[i].echoOf(w) })
+	if len(others) > 0 {
+		all = others
+	} else if w.Effect != Removed {
+		all = e.behind(all)
+	}
+	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(e.writes[b].Revision, e.writes[a].Revision) })
+	return all
+}
+
+// behind keeps the newest of a writer's own writes only.
+func (e *explainer) behind(own []int) []int {
+	if len(own) < 2 {
+		return own
+	}
+	return []int{slices.MaxFunc(own, func(a, b int) int { return cmp.Compare(e.writes[a].Revision, e.writes[b].Revision) })}
+}
+
+// echoOf reports whether w is what the writer of next itself said of its object.
+func (w *Write) echoOf(next *Write) bool {
+	return w.Writer() == next.Writer() && w.Resource == next.Resource && w.Namespace == next.Namespace && w.Name == next.Name
+}
+
+// ending says why a write has no cause.
+func (e *explainer) ending(w *Write) string {
+	if len(w.Causes) == 0 {
+		if w.own() {
+			return "no write woke it: its start, a timer, or something that is not in the API"
+		}
+		return ""
+	}
+	newest := slices.Max(w.Causes)
+	if newest < e.since {
+		if e.forgotten > 0 {
+			return fmt.Sprintf("because of revision %d, which is forgotten: the record begins with %d", newest, e.since)
+		}
+		return fmt.Sprintf("because of revision %d, from before the record began", newest)
+	}
+	return fmt.Sprintf("because of revision %d, which this server did not write or not for a client", newest)
+}
+
+// own reports whether a part of the cluster wrote.
+func (w *Write) own() bool { return len(w.UserAgent) > 8 && w.UserAgent[:8] == "minikcm/" }
+
+// textOfTime formats a time of the record for people, as an offset if the record's start
+// is known.
+func textOfTime(at, start time.Time) string {
+	if start.IsZero() {
+		return at.UTC().Format("2006-01-02 15:04:05.000")
+	}
+	return "+" + at.Sub(start).Round(time.Millisecond).String()
+}

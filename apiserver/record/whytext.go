@@ -1,0 +1,195 @@
+package record
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxTold bounds how many changed fields are printed of a write.
+const maxTold = 3
+
+// Print writes the explanation as a tree for people. With a start, times are offsets
+// from it. It returns what w does.
+func (e *Explanation) Print(w io.Writer, start time.Time) error {
+	var b strings.Builder
+	p := &printer{b: &b, namespace: e.Object.Namespace}
+	fmt.Fprintf(&b, "%s\n", e.summary())
+	for _, part := range []struct {
+		title string
+		link  *Link
+	}{{"Created", e.Creation}, {"Last changed", e.Change}, {"Deleted", e.Deletion}} {
+		if part.link == nil {
+			continue
+		}
+		title := part.title
+		if part.link == e.Deletion && part.link.Effect != Removed {
+			title = "To be deleted"
+		}
+		fmt.Fprintf(&b, "\n%s %s\n", title, textOfTime(part.link.Time, start))
+		p.print(part.link, "  ", "  ", part.link.Time)
+	}
+	if e.Creation == nil {
+		fmt.Fprintf(&b, "\nIts creation is not in the record, which begins with revision %d", e.Since)
+		if e.Forgotten > 0 {
+			fmt.Fprintf(&b, ": %d older writes are forgotten", e.Forgotten)
+		}
+		b.WriteString(".\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// summary says what has become of the object.
+func (e *Explanation) summary() string {
+	state := "exists"
+	switch {
+	case e.Object.Effect == Removed:
+		state = "is gone"
+	case e.Deletion != nil:
+		state = "is being deleted"
+	}
+	times := "once"
+	if e.Writes > 1 {
+		times = fmt.Sprintf("%d times", e.Writes)
+	}
+	name := e.Object.object(e.Object.Namespace)
+	if e.Object.Namespace != "" {
+		name += " in namespace " + e.Object.Namespace
+	}
+	return fmt.Sprintf("%s %s; it was written %s.", name, state, times)
+}
+
+// object names the object as people do who are at home in a namespace.
+func (w *Write) object(home string) string {
+	kind := w.Kind
+	if kind == "" {
+		kind = w.Resource.Resource
+	}
+	name := strings.ToLower(kind) + "/" + w.Name
+	if w.Namespace != "" && w.Namespace != home {
+		name += " in " + w.Namespace
+	}
+	return name
+}
+
+// printer prints a tree.
+type printer struct {
+	b *strings.Builder
+	// namespace is the one that is not told again.
+	namespace string
+}
+
+// print writes a link and, beneath it, its causes. The time is told where it is
+// another than the effect's.
+func (p *printer) print(l *Link, first, rest string, effect time.Time) {
+	p.b.WriteString(first + l.sentence(p.namespace))
+	if d := effect.Sub(l.Time); d >= time.Millisecond {
+		p.b.WriteString(", " + ago(d) + " before")
+	}
+	fmt.Fprintf(p.b, "  [%d]\n", l.Revision)
+	for i, because := range l.Because {
+		branch, trunk := "├─ ", "│  "
+		if i == len(l.Because)-1 && l.Note == "" {
+			branch, trunk = "└─ ", "   "
+		}
+		p.print(because, rest+branch+"because ", rest+trunk, l.Time)
+	}
+	if l.Note != "" {
+		fmt.Fprintf(p.b, "%s└─ %s\n", rest, l.Note)
+	}
+}
+
+func ago(d time.Duration) string {
+	switch {
+	case d >= time.Minute:
+		d = d.Round(time.Second)
+	case d >= time.Second:
+		d = d.Round(10 * time.Millisecond)
+	default:
+		d = d.Round(time.Millisecond)
+	}
+	return d.String()
+}
+
+// sentence says who did what to which object.
+func (l *Link) sentence(home string) string {
+	verb := "changed"
+	switch {
+	case l.Effect == Created:
+		verb = "created"
+	case l.Effect == Removed:
+		verb = "removed"
+	case l.marks():
+		verb = "told to end"
+	case l.Subresource == "binding":
+		verb = "bound"
+	case l.scaled() != nil:
+		verb = "scaled"
+	}
+	text := fmt.Sprintf("%s was %s by %s", l.object(home), verb, l.Writer())
+	if !l.own() && l.Actor != "" && l.Actor != l.Writer() {
+		text += " (" + l.Actor + ")"
+	}
+	if told := l.told(); told != "" {
+		text += ": " + told
+	}
+	return text
+}
+
+func (l *Link) scaled() *Change {
+	for i := range l.Changes {
+		if l.Changes[i].Path == "spec.replicas" {
+			return &l.Changes[i]
+		}
+	}
+	return nil
+}
+
+// told are the most telling changes.
+func (l *Link) told() string {
+	if l.Effect != Changed || l.marks() {
+		return ""
+	}
+	changes := slices.Clone(l.Changes)
+	slices.SortStableFunc(changes, func(a, b Change) int { return rank(a.Path) - rank(b.Path) })
+	var texts []string
+	for i, c := range changes {
+		if i == maxTold {
+			texts = append(texts, fmt.Sprintf("%d more", len(changes)-maxTold))
+			break
+		}
+		texts = append(texts, c.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+// rank is low for what tells most.
+func rank(path string) int {
+	switch {
+	case strings.HasPrefix(path, "spec."), path == "metadata.deletionTimestamp":
+		return 0
+	case path == "status.phase", strings.HasPrefix(path, "status.conditions[Ready]"):
+		return 1
+	case strings.HasSuffix(path, ".message"), strings.HasSuffix(path, ".reason"), strings.Contains(path, "IP"):
+		return 4
+	case strings.HasPrefix(path, "status.conditions"):
+		return 3
+	case strings.HasPrefix(path, "metadata."):
+		return 5
+	}
+	return 2
+}
+
+// String is the change as people read it.
+func (c Change) String() string {
+	switch {
+	case c.From == "":
+		return c.Path + " = " + c.To
+	case c.To == "":
+		return c.Path + " unset"
+	}
+	return c.Path + " " + c.From + " → " + c.To
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/scenarios/record"
+)
+
+func newWhy() *cobra.Command {
+	var kubeconfig, run, namespace, output string
+	cmd := &cobra.Command{
+		Use:   "why KIND/NAME",
+		Short: "Show the chain of causes behind an object's creation, last change and deletion",
+		Long: `why follows the record of writes back: from what became of an object to the write
+that woke the controller that did it, to what caused that write, and so on, to what
+somebody asked for. It asks the cluster that "minikcm up" runs, or with --run a run
+that "minikcm scenario run --save" or "--json" has saved.`,
+		Example: `  minikcm why pod/web-5d4f8c7b9-x2x5k
+  minikcm why deploy/web -n shop -o json
+  minikcm why pod/web-5d4f8c7b9-x2x5k --run ./run.json`,
+		Args: oneArg("an object as KIND/NAME, such as pod/web"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "" && output != "json" {
+				return fmt.Errorf("--output=%s: must be json, or left out", output)
+			}
+			kind, name, whole := strings.Cut(args[0], "/")
+			if !whole || kind == "" || name == "" || strings.Contains(name, "/") {
+				return fmt.Errorf("%q is not an object: write KIND/NAME, such as pod/web", args[0])
+			}
+			explanation, start, err := explain(cmd.Context(), run, kubeconfig, namespace, kind, name)
+			if err != nil {
+				return err
+			}
+			return printExplanation(cmd.OutOrStdout(), explanation, start, output)
+		},
+	}
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
+	cmd.Flags().StringVar(&run, "run", "", "a saved run: its file, or the directory that it is in")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "the object's namespace, if its kind has one")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json")
+	return cmd
+}
+
+func printExplanation(w io.Writer, explanation *minikcm.Explanation, start time.Time, output string) error {
+	if output == "json" {
+		data, err := json.MarshalIndent(explanation, "", "    ")
+		return write(w, append(data, '\n'), err)
+	}
+	return explanation.Print(w, start)
+}
+
+// explain asks a saved run, or a cluster. start is when the run began.
+func explain(ctx context.Context, run, kubeconfig, namespace, kind, name string) (explanation *minikcm.Explanation, start time.Time, err error) {
+	if run != "" {
+		saved, err := record.Load(run)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		explanation, err = saved.Why(kind, namespace, name)
+		return explanation, saved.Start, err
+	}
+	explanation, err = explainLive(ctx, kubeconfig, namespace, kind, name)
+	return explanation, time.Time{}, err
+}
+
+func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) (*minikcm.Explanation, error) {
+	config, err := managerConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	mapping, err := mappingOf(client, kind)
+	if err != nil {
+		return nil, fmt.Errorf("looking up the kind %s at %s: %w", kind, config.Host, err)
+	}
+	request := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1/why").SetHeader("Accept", "application/json").
+		Param("group", mapping.Resource.Group).Param("resource", mapping.Resource.Resource).Param("name", name)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		request = request.Param("namespace", namespace)
+	}
+	data, err := request.Do(ctx).Raw()
+	if err != nil {
+		return nil, whyError(config, err)
+	}
+	var explanation minikcm.Explanation
+	if err := json.Unmarshal(data, &explanation); err != nil {
+		return nil, fmt.Errorf("reading what the cluster at %s says: %w", config.Host, err)
+	}
+	return &explanation, nil
+}
+
+// whyError tells the record's own words from those of a cluster that has none.
+func whyError(config *rest.Config, err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonNotFound {
+		return fmt.Errorf("asking the cluster at %s: %w", config.Host, err)
+	}
+	if strings.HasPrefix(status.Status().Message, "nobody wrote ") {
+		return errors.New(status.Status().Message)
+	}
+	return fmt.Errorf("the cluster at %s is none of minikcm's: nobody there knows why", config.Host)
+}
+
+// mappingOf finds a kind as kubectl does: by its name, its plural or a short name,
+// with or without its group.
+func mappingOf(client kubernetes.Interface, kind string) (*meta.RESTMapping, error) {
+	discovery := memory.NewMemCacheClient(client.Discovery())
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(discovery), discovery, func(string) {})
+	full, groupResource := schema.ParseResourceArg(strings.ToLower(kind))
+	var gvk schema.GroupVersionKind
+	var err error
+	if full != nil {
+		gvk, err = mapper.KindFor(*full)
+	}
+	if gvk.Empty() {
+		gvk, err = mapper.KindFor(groupResource.WithVersion(""))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+}

@@ -1,0 +1,43 @@
+package record
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"minikcm.dev/minikcm"
+)
+
+// Why explains an object of the run. kind is as kubectl takes it: Pod, pods, po,
+// deployments.apps. It is an error if the run has no write of the object.
+func (r *Run) Why(kind, namespace, name string) (*minikcm.Explanation, error) {
+	query, err := r.query(kind, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return minikcm.Explain(r.Writes, r.Totals.ForgottenWrites, query)
+}
+
+// query finds the kind among those that were written in the run.
+func (r *Run) query(kind, namespace, name string) (minikcm.Query, error) {
+	wanted, group, grouped := strings.Cut(strings.ToLower(kind), ".")
+	if short, ok := minikcm.OfShortName(wanted); ok {
+		wanted, group, grouped = short.Resource, short.Group, true
+	}
+	kinds := map[string]bool{}
+	for i := range r.Writes {
+		w := &r.Writes[i]
+		kinds[w.Resource.Resource] = true
+		named := wanted == strings.ToLower(w.Kind) || wanted == w.Resource.Resource
+		if !named || grouped && group != w.Resource.Group {
+			continue
+		}
+		q := minikcm.Query{Group: w.Resource.Group, Resource: w.Resource.Resource, Name: name}
+		if w.Namespace != "" {
+			q.Namespace = namespace
+		}
+		return q, nil
+	}
+	return minikcm.Query{}, fmt.Errorf("nobody wrote an object of kind %q in this run, which has %s", kind, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+}
