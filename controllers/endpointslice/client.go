@@ -22,19 +22,35 @@ type boundClient struct {
 
 	mu       sync.Mutex
 	contexts map[types.NamespacedName]context.Context
+	// ended has the end of each reconcile that is in contexts.
+	ended map[types.NamespacedName]chan struct{}
 }
 
 // during makes ctx the context of the service's writes while f runs.
 func (c *boundClient) during(ctx context.Context, service types.NamespacedName, f func() error) error {
 	c.mu.Lock()
-	c.contexts[service] = ctx
+	ended := make(chan struct{})
+	c.contexts[service], c.ended[service] = ctx, ended
 	c.mu.Unlock()
+	defer close(ended)
 	defer func() {
 		c.mu.Lock()
 		delete(c.contexts, service)
+		delete(c.ended, service)
 		c.mu.Unlock()
 	}()
 	return f()
+}
+
+// await returns when the service is not being reconciled. Only then it is known which
+// of its slices are what the reconcile made of them.
+func (c *boundClient) await(service types.NamespacedName) {
+	c.mu.Lock()
+	ended := c.ended[service]
+	c.mu.Unlock()
+	if ended != nil {
+		<-ended
+	}
 }
 
 func (c *boundClient) contextOf(fallback context.Context, slice *discoveryv1.EndpointSlice) context.Context {

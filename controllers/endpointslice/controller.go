@@ -77,7 +77,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	metrics.RegisterMetrics()
 	c := &Controller{
 		logger:    e.Logger,
-		client:    &boundClient{Interface: client, slices: slices.Lister(), contexts: map[types.NamespacedName]context.Context{}},
+		client:    &boundClient{Interface: client, slices: slices.Lister(), contexts: map[types.NamespacedName]context.Context{}, ended: map[types.NamespacedName]chan struct{}{}},
 		services:  core.Services().Lister(),
 		nodes:     core.Nodes().Lister(),
 		slices:    slices.Informer().GetIndexer(),

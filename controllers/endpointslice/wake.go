@@ -62,6 +62,7 @@ func (c *Controller) wakeForSlice(ev loop.Event) []types.NamespacedName {
 	if !ok {
 		return nil
 	}
+	c.client.await(serviceOf(slice))
 	managed := c.reconciler.ManagedByController(slice)
 	var keys []types.NamespacedName
 	switch ev.Type {
