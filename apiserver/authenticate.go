@@ -65,6 +65,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*auth.Use
 	if verified.Warning != "" {
 		addWarning(w, verified.Warning)
 	}
+	auth.DropWebSocketToken(r.Header)
 	return verified.User, nil
 }
 

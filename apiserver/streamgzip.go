@@ -15,6 +15,8 @@ import (
 type frameWriter struct {
 	io.Writer
 	gzip *gzipStream
+	// single says that each frame is written by itself.
+	single bool
 }
 
 func newGzipFrames(out io.Writer) frameWriter {

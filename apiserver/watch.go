@@ -48,6 +48,16 @@ func serveWatch(ctx context.Context, rq *request) error {
 	if watcher != nil {
 		defer watcher.Stop()
 	}
+	send := func(ctx context.Context, frames frameWriter) {
+		if refused {
+			rq.endStream(err, encoder, frames)
+			return
+		}
+		rq.stream(ctx, watcher, encoder, frames)
+	}
+	if rq.watchesBySocket() {
+		return rq.serveSocket(ctx, cancel, send)
+	}
 	header := rq.w.Header()
 	header.Set("Content-Type", rq.target.Media.StreamContentType())
 	compressed := acceptsGzip(rq.r) && opts.AllowWatchBookmarks && opts.SendInitialEvents != nil && *opts.SendInitialEvents
@@ -63,11 +73,7 @@ func serveWatch(ctx context.Context, rq *request) error {
 	if compressed {
 		frames = newGzipFrames(out)
 	}
-	if refused {
-		rq.endStream(err, encoder, frames)
-		return nil
-	}
-	rq.stream(ctx, watcher, encoder, frames)
+	send(ctx, frames)
 	return nil
 }
 
@@ -132,7 +138,7 @@ func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, enco
 				rq.endStream(err, encoder, out)
 				return
 			}
-			if len(buf) < streamChunk && i < len(events)-1 {
+			if len(buf) < streamChunk && i < len(events)-1 && !out.single {
 				continue
 			}
 			if _, err := out.Write(buf); err != nil {

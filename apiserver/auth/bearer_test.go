@@ -21,7 +21,9 @@ func TestBearer(t *testing.T) {
 		"two spaces":         {header("Authorization", "Bearer  t"), "", spaceWarning},
 		"web socket":         {header("Upgrade", "websocket", "Sec-Websocket-Protocol", "v4.channel.k8s.io, "+socket), "t", ""},
 		"of no web socket":   {header("Sec-Websocket-Protocol", socket), "", ""},
-		"web socket, broken": {header("Upgrade", "WebSocket", "Sec-Websocket-Protocol", "base64url.bearer.authorization.k8s.io.%"), "%", ""},
+		"web socket, broken": {header("Upgrade", "WebSocket", "Sec-Websocket-Protocol", "x,base64url.bearer.authorization.k8s.io.%"), "%", ""},
+		"web socket, alone":  {header("Upgrade", "WebSocket", "Sec-Websocket-Protocol", socket), webSocketPrefix, ""},
+		"web socket, two":    {header("Upgrade", "WebSocket", "Sec-Websocket-Protocol", "x, "+socket+", "+socket), webSocketPrefix, ""},
 		"web socket without": {header("Upgrade", "websocket", "Sec-Websocket-Protocol", "v4.channel.k8s.io"), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -29,5 +31,18 @@ func TestBearer(t *testing.T) {
 				t.Errorf("got %q and %q", token, warning)
 			}
 		})
+	}
+}
+
+func TestDropWebSocketToken(t *testing.T) {
+	for given, want := range map[string]string{
+		"a, b": "a, b",
+		"a, base64url.bearer.authorization.k8s.io.x , b": "a,b",
+	} {
+		h := header("Sec-Websocket-Protocol", given)
+		DropWebSocketToken(h)
+		if got := h.Get("Sec-Websocket-Protocol"); got != want {
+			t.Errorf("%s: got %q", given, got)
+		}
 	}
 }
