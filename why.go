@@ -31,16 +31,16 @@ func (c *Cluster) serveWhy(w http.ResponseWriter, r *http.Request) {
 		Namespace: query.Get("namespace"), Name: query.Get("name"),
 	}
 	if q.Name == "" || q.Resource == "" && q.Kind == "" {
-		answerStatus(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "name, and one of resource and kind, must be given: they say what to explain")
+		answerStatus(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, q, "name, and one of resource and kind, must be given: they say what to explain")
 		return
 	}
 	explanation, err := c.Why(q)
 	var never *record.NeverWrittenError
 	switch {
 	case errors.As(err, &never):
-		answerStatus(w, http.StatusNotFound, metav1.StatusReasonNotFound, err.Error())
+		answerStatus(w, http.StatusNotFound, metav1.StatusReasonNotFound, q, err.Error())
 	case err != nil:
-		answerStatus(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
+		answerStatus(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, q, err.Error())
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(explanation) // fails only if the client is gone
@@ -48,11 +48,12 @@ func (c *Cluster) serveWhy(w http.ResponseWriter, r *http.Request) {
 }
 
 // answerStatus answers as the API does, so that every client can tell its user.
-func answerStatus(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
+func answerStatus(w http.ResponseWriter, code int, reason metav1.StatusReason, q Query, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(metav1.Status{ // fails only if the client is gone
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+		Details: &metav1.StatusDetails{Group: q.Group, Kind: q.Resource, Name: q.Name},
 	})
 }

@@ -36,8 +36,8 @@ const (
 // untold are fields whose change says nothing that another field's does not.
 var untold = []string{
 	"managedFields", "deletionGracePeriodSeconds", "hostIPs", "podIPs", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink",
-	"lastTransitionTime", "lastHeartbeatTime", "lastUpdateTime", "lastProbeTime", "lastScheduleTime", "observedGeneration", "renewTime",
-	"kubectl.kubernetes.io/last-applied-configuration",
+	"startTime", "lastTransitionTime", "lastHeartbeatTime", "lastUpdateTime", "lastProbeTime", "lastScheduleTime", "observedGeneration", "renewTime",
+	"[kubectl.kubernetes.io/last-applied-configuration]", "[deployment.kubernetes.io/desired-replicas]", "[deployment.kubernetes.io/max-replicas]",
 }
 
 // differ finds what changed between two objects of one type. The zero value is ready.

@@ -90,6 +90,9 @@ func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) 
 		return nil, fmt.Errorf("making a client of the cluster: %w", err)
 	}
 	mapping, err := mappingOf(client, kind)
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("the cluster at %s has no kind %q; \"kubectl api-resources\" lists them", config.Host, kind)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("looking up the kind %s at %s: %w", kind, config.Host, err)
 	}
@@ -98,9 +101,13 @@ func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) 
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		request = request.Param("namespace", namespace)
 	}
-	data, err := request.Do(ctx).Raw()
+	answer := request.Do(ctx)
+	if err := answer.Error(); err != nil {
+		return nil, whyError(config, name, err)
+	}
+	data, err := answer.Raw()
 	if err != nil {
-		return nil, whyError(config, err)
+		return nil, fmt.Errorf("asking the cluster at %s: %w", config.Host, err)
 	}
 	var explanation minikcm.Explanation
 	if err := json.Unmarshal(data, &explanation); err != nil {
@@ -110,12 +117,12 @@ func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) 
 }
 
 // whyError tells the record's own words from those of a cluster that has none.
-func whyError(config *rest.Config, err error) error {
+func whyError(config *rest.Config, name string, err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonNotFound {
 		return fmt.Errorf("asking the cluster at %s: %w", config.Host, err)
 	}
-	if strings.HasPrefix(status.Status().Message, "nobody wrote ") {
+	if details := status.Status().Details; details != nil && details.Name == name {
 		return errors.New(status.Status().Message)
 	}
 	return fmt.Errorf("the cluster at %s is none of minikcm's: nobody there knows why", config.Host)

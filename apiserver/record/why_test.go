@@ -1,0 +1,133 @@
+package record_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/apiserver/record"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-update writes it anew) (-want +got):\n%s", path, diff)
+	}
+}
+
+// realWrites were recorded: kubectl made a Deployment, scaled it from 1 to 2, deleted
+// one of its pods, and then the Deployment.
+func realWrites(t *testing.T) []record.Write {
+	t.Helper()
+	data, err := os.ReadFile("testdata/writes.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writes []record.Write
+	if err := json.Unmarshal(data, &writes); err != nil {
+		t.Fatal(err)
+	}
+	return writes
+}
+
+// The chains of everything that was written are told as they were.
+func TestExplainReal(t *testing.T) {
+	t.Parallel()
+	writes := realWrites(t)
+	var out strings.Builder
+	told := map[string]bool{}
+	for _, w := range writes {
+		if told[w.Kind+w.Name] {
+			continue
+		}
+		told[w.Kind+w.Name] = true
+		e, err := record.Explain(writes, 0, record.Query{Resource: w.Resource.Resource, Namespace: w.Namespace, Name: w.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Print(&out, writes[0].Time); err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("\n")
+	}
+	golden(t, "why.golden", out.String())
+}
+
+// made is a write to a pod, a second after the one of the revision before.
+func made(revision int64, name string, effect record.Effect, causes ...int64) record.Write {
+	return record.Write{
+		Revision: revision, Time: time.Unix(revision, 0), Actor: "system:kube-controller-manager", UserAgent: "minikcm/" + name + "-controller",
+		Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespace: "default", Name: name,
+		Effect: effect, UID: "1", Causes: causes,
+	}
+}
+
+func TestExplainEndings(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	explain := func(title string, forgotten int64, writes ...record.Write) {
+		fmt.Fprintf(&out, "# %s\n", title)
+		e, err := record.Explain(writes, forgotten, record.Query{Kind: "Pod", Namespace: "default", Name: "a"})
+		if err != nil {
+			fmt.Fprintf(&out, "%v\n\n", err)
+			return
+		}
+		if err := e.Print(&out, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("\n")
+	}
+	explain("no write at all", 0)
+	explain("no write of this one", 7, made(12, "b", record.Created))
+	explain("a cause that is forgotten", 5, made(10, "a", record.Changed, 3))
+	explain("a cause from before the record", 0, made(10, "a", record.Created, 3))
+	explain("a cause that is not recorded", 0, made(10, "a", record.Created), made(20, "a", record.Changed, 15))
+	explain("a cause that comes later", 0, made(10, "a", record.Created, 20), made(20, "b", record.Created, 10))
+	var many []record.Write
+	var causes []int64
+	for i := range int64(10) {
+		many = append(many, made(i+1, fmt.Sprintf("b%d", i), record.Created))
+		causes = append(causes, i+1)
+	}
+	explain("many causes", 0, append(many, made(20, "a", record.Created, causes...))...)
+	chain := []record.Write{made(1, "b", record.Created)}
+	for i := range int64(60) {
+		chain = append(chain, made(i+2, fmt.Sprintf("b%d", i), record.Changed, i+1))
+	}
+	explain("a long chain", 0, append(chain, made(100, "a", record.Created, 61))...)
+	again := made(3, "a", record.Created)
+	again.UID = "2"
+	explain("another object of the name before", 0, made(1, "a", record.Created), made(2, "a", record.Removed), again)
+	golden(t, "endings.golden", out.String())
+}
+
+func TestNeverWritten(t *testing.T) {
+	t.Parallel()
+	_, err := record.Explain(nil, 3, record.Query{Resource: "nodes", Name: "x"})
+	var never *record.NeverWrittenError
+	if !errors.As(err, &never) || never.Forgotten != 3 {
+		t.Errorf("got %v", err)
+	}
+}
