@@ -224,7 +224,8 @@ func (l *Loop) done(key types.NamespacedName) {
 
 func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 	logger := klog.LoggerWithValues(l.opts.Logger, "controller", l.opts.Name, "key", key)
-	ctx = klog.NewContext(cause.With(ctx, l.causes.take(key)), logger)
+	causes := l.causes.take(key)
+	ctx = klog.NewContext(cause.With(ctx, causes), logger)
 	if l.turns != nil {
 		ctx = clock.OneByOne(ctx)
 	}
@@ -242,6 +243,8 @@ func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 		l.stats.interrupted(key)
 		return
 	}
+	// What the next try does, it does for the same reasons.
+	l.causes.add(key, causes)
 	l.failed(logger, key, err)
 }
 

@@ -248,6 +248,29 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// A reconcile that is tried again writes for the reasons of the first try, and for
+// those that came since.
+func TestCausesOfRetries(t *testing.T) {
+	var got [][]int64
+	f := newFixture(t, loop.Options{BaseDelay: time.Second}, func(_ *fixture, ctx context.Context, _ types.NamespacedName) (loop.Result, error) {
+		if got = append(got, cause.From(ctx)); len(got) < 3 {
+			return loop.Result{}, errors.New("conflict")
+		}
+		return loop.Result{}, nil
+	})
+	f.loop.Add(key("x"), 3)
+	f.run()
+	f.idle()
+	f.advance(time.Second)
+	f.loop.Add(key("x"), 5)
+	f.idle()
+	f.loop.Add(key("x"), 7)
+	f.idle()
+	if diff := cmp.Diff([][]int64{{3}, {3}, {3, 5}, {7}}, got); diff != "" {
+		t.Errorf("causes (-want +got):\n%s", diff)
+	}
+}
+
 func TestRunDropsWhatIsQueuedAtTheEnd(t *testing.T) {
 	f := newFixture(t, loop.Options{}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
