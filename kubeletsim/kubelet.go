@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
 )
@@ -126,17 +127,25 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	}
 	k.begin()
 	var workers sync.WaitGroup
-	for range k.opts.Workers {
+	var work func()
+	work = func() {
 		workers.Go(func() {
 			for {
 				key, ok := k.queue.take()
 				if !ok {
 					return
 				}
-				k.sync(ctx, key)
+				working := ctx
+				if k.queue.granted != nil { // while one lets virtual time pass, others' turns come
+					working = clock.PausingWorker(ctx, k.opts.Ledger, clock.Action, work)
+				}
+				k.sync(working, key)
 				k.queue.done(key)
 			}
 		})
+	}
+	for range k.opts.Workers {
+		work()
 	}
 	<-ctx.Done()
 	k.queue.close()

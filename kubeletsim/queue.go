@@ -61,8 +61,7 @@ func (q *queue) add(k key) {
 	switch q.states[k] {
 	case queued, takenAgain:
 	case taken:
-		q.states[k] = takenAgain
-		q.ledger.Begin(clock.Action, 1)
+		q.states[k] = takenAgain // which is counted already, as it is taken
 	default:
 		q.enterLocked(k)
 	}
@@ -124,7 +123,6 @@ func (q *queue) done(k key) {
 		if !q.closed {
 			q.enterLocked(k)
 		}
-		q.ledger.End(clock.Action, 1)
 	}
 	q.ledger.End(clock.Action, 1)
 }

@@ -5,7 +5,11 @@ import "context"
 // Pause is what the caller of an operation, who counts it as work in flight, does when
 // the operation begins and ends to wait for time to pass. No store but a faulty one
 // (store/faulty) does.
-type Pause struct{ Begin, End func() }
+type Pause struct {
+	Begin, End func()
+	// Never says that it must not wait: time would stand still.
+	Never bool
+}
 
 type pauseKey struct{}
 

@@ -161,11 +161,15 @@ func (l *Loop) Run(ctx context.Context) error {
 		return nil
 	}
 	var workers sync.WaitGroup
-	for range l.opts.Workers {
+	var work func()
+	work = func() {
 		workers.Go(func() {
-			for l.next(ctx) {
+			for l.next(ctx, work) {
 			}
 		})
+	}
+	for range l.opts.Workers {
+		work()
 	}
 	<-ctx.Done()
 	l.queue.ShutDown()
@@ -198,8 +202,10 @@ func (l *Loop) stop() {
 	}
 }
 
-// next reconciles one key; false when the queue has been shut down.
-func (l *Loop) next(ctx context.Context) bool {
+// next reconciles one key; false when the queue has been shut down. substitute is
+// another worker for while a reconcile lets virtual time pass: the turns of other keys
+// come meanwhile.
+func (l *Loop) next(ctx context.Context, substitute func()) bool {
 	if l.turns != nil && !l.turns.grant(ctx) {
 		return false
 	}
@@ -210,6 +216,9 @@ func (l *Loop) next(ctx context.Context) bool {
 	defer l.done(key)
 	if ctx.Err() != nil {
 		return true
+	}
+	if l.turns != nil {
+		ctx = clock.PausingWorker(ctx, l.opts.Ledger, clock.Key, substitute)
 	}
 	l.process(ctx, key)
 	return true

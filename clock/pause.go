@@ -1,0 +1,90 @@
+package clock
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Pause is work that the ledger counts and that may wait for time to pass, during
+// which it is not in flight.
+type Pause struct {
+	ledger *Ledger
+	kind   Kind
+	// caller is whoever waits for this work, and pauses with it.
+	caller *Pause
+	// waits is called when it begins to wait; nil: nobody need know.
+	waits func()
+}
+
+type pauseKey struct{}
+
+// Pausing returns a context for work that is counted once as k, and does one thing at
+// a time: what it calls may let time pass with Sleep.
+func Pausing(ctx context.Context, l *Ledger, k Kind) context.Context {
+	return PausingWorker(ctx, l, k, nil)
+}
+
+// PausingWorker is Pausing for a worker, who cannot do other work while this waits:
+// waits is called then, to put another one into its place.
+func PausingWorker(ctx context.Context, l *Ledger, k Kind, waits func()) context.Context {
+	if l == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, pauseKey{}, &Pause{ledger: l, kind: k, caller: PauseOf(ctx), waits: waits})
+}
+
+// PauseOf returns what Pausing has put into a context; nil if nothing was.
+func PauseOf(ctx context.Context) *Pause {
+	p, _ := ctx.Value(pauseKey{}).(*Pause)
+	return p
+}
+
+// Begin ends the count of the work and of its callers, as they only wait.
+func (p *Pause) Begin() {
+	for ; p != nil; p = p.caller {
+		if p.waits != nil {
+			p.waits()
+		}
+		p.ledger.End(p.kind, 1)
+	}
+}
+
+// End counts them again.
+func (p *Pause) End() {
+	for ; p != nil; p = p.caller {
+		p.ledger.Begin(p.kind, 1)
+	}
+}
+
+// Sleep lets d pass on c, as far as ctx lives. The work whose context it is is not in
+// flight meanwhile, and is again before time moves on.
+func Sleep(ctx context.Context, c Clock, d time.Duration) error {
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
+	}
+	pause := PauseOf(ctx)
+	resume := sync.OnceFunc(pause.End)
+	due := make(chan struct{})
+	pause.Begin()
+	timer := c.AfterFunc(d, func() {
+		resume()
+		close(due)
+	})
+	defer resume()
+	defer timer.Stop()
+	select {
+	case <-due:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Caller is whoever waits for the work, if he can pause; nil: nobody.
+func (p *Pause) Caller() *Pause {
+	if p == nil {
+		return nil
+	}
+	return p.caller
+}

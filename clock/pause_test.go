@@ -1,0 +1,57 @@
+package clock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// Work that sleeps lets time pass, its callers' too, and no more than that.
+func TestSleep(t *testing.T) {
+	t.Parallel()
+	ledger := clock.NewLedger()
+	v := clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ledger)
+	defer v.Close()
+	ledger.Begin(clock.Key, 1)
+	ledger.Begin(clock.Request, 1)
+	ctx := clock.Pausing(clock.Pausing(t.Context(), ledger, clock.Key), ledger, clock.Request)
+	done := make(chan struct{})
+	var err error
+	go func() {
+		defer close(done)
+		err = clock.Sleep(ctx, v, time.Minute)
+		if got := ledger.String(); err == nil && got != "1 requests, 1 queued keys" && got != "1 requests, 1 queued keys, 1 timer callbacks" {
+			t.Errorf("after it, in flight: %s", got)
+		}
+		ledger.End(clock.Key, 1)
+		ledger.End(clock.Request, 1)
+	}()
+	begun := v.Now()
+	if waited := v.Wait(t.Context(), done); waited != nil || err != nil {
+		t.Fatal(waited, err)
+	}
+	if took := v.Since(begun); took != time.Minute {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestSleepEnds(t *testing.T) {
+	t.Parallel()
+	ledger := clock.NewLedger()
+	v := clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ledger)
+	defer v.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ledger.Begin(clock.Key, 1)
+	ctx = clock.Pausing(ctx, ledger, clock.Key)
+	cancel()
+	if err := clock.Sleep(ctx, v, time.Minute); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ends with %v", err)
+	}
+	ledger.End(clock.Key, 1)
+	if !ledger.Idle() {
+		t.Errorf("in flight: %s", ledger)
+	}
+}
