@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,36 +11,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/clock"
 )
 
 // writesOf runs a shipped scenario and returns what was written by whom and when,
 // each thing once, without events and heartbeats.
 func writesOf(t *testing.T, name string, seed uint64, normal func(string) string) []string {
 	t.Helper()
-	found, err := Find(name)
+	found, err := Find(name, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := found[0]
-	options, err := s.clusterOptions(Options{Seed: seed})
+	w, err := open(t.Context(), s, Options{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := minikcm.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := w.cluster
 	defer func() {
-		if err := cluster.Close(); err != nil {
+		if err := w.close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	r := &run{scenario: s, cluster: cluster, random: clock.NewRandom(seed)}
-	if err := r.connect(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.steps(t.Context(), &Result{}, silent{}); err != nil {
+	r := &run{world: w, scenario: s, begun: w.clock.Now(), remembered: map[string]any{}}
+	if err := r.drive(t.Context(), func(ctx context.Context, b *branch) error { return b.scenario(ctx, &Result{}) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := cluster.Ledger().WaitIdle(t.Context()); err != nil {

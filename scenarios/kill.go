@@ -2,72 +2,70 @@ package scenarios
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/scenarios/format"
 )
 
-func (k *Kill) check(line int) error {
-	switch {
-	case k.Pods == nil && k.Node == "":
-		return at(line, "kill needs pods or node")
-	case k.Pods != nil && k.Node != "":
-		return at(line, "kill has both pods and node: make them steps of their own")
-	case k.Pods == nil:
-		return nil
-	case k.Pods.Selector == "":
-		return at(line, "kill.pods.selector is missing: say which pods, such as app=web")
-	case k.Pods.Count < 0:
-		return at(line, "kill.pods.count must not be negative: %d", k.Pods.Count)
+func (b *branch) kill(ctx context.Context, k *format.Kill) error {
+	if k.Node == "" {
+		return b.killPods(ctx, k.Pods)
 	}
-	if err := checkSelector(k.Pods.Selector); err != nil {
-		return at(line, "kill.pods.selector: %w", err)
+	if b.run.cluster == nil {
+		return errors.New("the nodes of a cluster that is not ours cannot be stopped")
 	}
-	if k.Pods.Count == 0 {
-		k.Pods.Count = 1
+	if err := b.run.cluster.Kubelets().StopNode(k.Node); err != nil {
+		return fmt.Errorf("killing node %s: %w", k.Node, err)
 	}
-	if k.Pods.Namespace == "" {
-		k.Pods.Namespace = metav1.NamespaceDefault
-	}
+	b.note("node/%s stopped", k.Node)
 	return nil
 }
 
-func (k *Kill) title() string {
-	if k.Node != "" {
-		return "kill node/" + k.Node
-	}
-	return fmt.Sprintf("kill %d of the pods %s", k.Pods.Count, k.Pods.Selector)
-}
-
-func (k *Kill) run(ctx context.Context, r *run) error {
-	if k.Node != "" {
-		if err := r.cluster.Kubelets().StopNode(k.Node); err != nil {
-			return fmt.Errorf("killing node %s: %w", k.Node, err)
-		}
-		r.note("node/%s stopped", k.Node)
-		return nil
-	}
-	pods := r.cluster.Client().CoreV1().Pods(k.Pods.Namespace)
-	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: k.Pods.Selector})
+func (b *branch) killPods(ctx context.Context, k *format.KillPods) error {
+	list, err := b.run.client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: k.Selector})
 	if err != nil {
 		return fmt.Errorf("listing the pods to kill: %w", err)
 	}
 	candidates := list.Items
-	if len(candidates) < k.Pods.Count {
-		return fmt.Errorf("%d pods were to be killed, but in namespace %s %d match %s", k.Pods.Count, k.Pods.Namespace, len(candidates), k.Pods.Selector)
+	if len(candidates) < k.Count {
+		return fmt.Errorf("%d pods were to be killed, but in namespace %s %d match %s", k.Count, k.Namespace, len(candidates), k.Selector)
 	}
-	for range k.Pods.Count {
-		i := r.random.IntN(len(candidates))
+	for range k.Count {
+		i := b.random.IntN(len(candidates))
 		pod := candidates[i]
 		candidates = append(candidates[:i:i], candidates[i+1:]...)
-		err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{
-			GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
-		})
-		if err != nil {
+		if err := b.killPod(ctx, &pod, k.Evict); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *branch) killPod(ctx context.Context, pod *corev1.Pod, evict bool) error {
+	options := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
+	pods := b.run.client.CoreV1().Pods(pod.Namespace)
+	if !evict {
+		if err := pods.Delete(ctx, pod.Name, options); err != nil {
 			return fmt.Errorf("killing pod %s: %w", pod.Name, err)
 		}
-		r.note("pod/%s killed", pod.Name)
+		b.note("pod/%s killed", pod.Name)
+		return nil
+	}
+	err := pods.EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}, DeleteOptions: &options})
+	switch {
+	case apierrors.IsTooManyRequests(err):
+		b.note("pod/%s stays: %v", pod.Name, err)
+	case err != nil:
+		return fmt.Errorf("evicting pod %s: %w", pod.Name, err)
+	default:
+		b.note("pod/%s evicted", pod.Name)
 	}
 	return nil
 }

@@ -1,23 +1,19 @@
 package scenarios
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios/fault"
+	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/record"
 )
 
 // Options of a run.
@@ -27,199 +23,180 @@ type Options struct {
 	// Seed and Clock override the scenario's if they are set.
 	Seed  uint64
 	Clock string
+	// Config reaches a cluster that is there already: the scenario runs on that, with
+	// the machine's time, and leaves there what it made. Kubeconfig is its file, for
+	// scripts.
+	Config     *rest.Config
+	Kubeconfig string
+	// Kubectl is the command that kubectl steps run; empty: kubectl.
+	Kubectl []string
+	// Set are the values that variables were given, for the record.
+	Set map[string]string
 	// Logger gets what the cluster logs.
 	Logger klog.Logger
 }
 
-// Progress is told of a run as it goes on, by one goroutine.
-type Progress interface {
-	// Begin is told what is run, before its cluster starts.
-	Begin(s *Scenario)
-	// Step begins, and has ended. Notes are what was done in it.
-	StepBegins(title string)
-	StepEnded(step StepResult)
-	End(result *Result)
-}
-
-// Result is how a run went.
-type Result struct {
-	Scenario *Scenario
-	Seed     uint64
-	Steps    []StepResult
-	// Cluster and Real are how much time passed in the cluster and on the machine,
-	// the cluster's start included in the latter.
-	Cluster, Real time.Duration
-	// Failure is why the scenario failed; nil: it passed.
-	Failure error
-}
-
-// StepResult is how a step went.
-type StepResult struct {
-	Title string
-	Notes []string
-	// Cluster and Real are how long it took.
-	Cluster, Real time.Duration
-	Failure       error
-}
-
-// run is a scenario being run.
-type run struct {
-	scenario *Scenario
-	cluster  *minikcm.Cluster
-	dynamic  dynamic.Interface
-	mapper   meta.RESTMapper
-	random   *clock.Random
-	notes    []string
-}
+// finallyTimeout is how much of the cluster's time a scenario's last steps may take.
+const finallyTimeout = 5 * time.Minute
 
 // Run runs a scenario on a cluster of its own. What the scenario found wrong is in
-// the result; an error says that it could not be run.
+// the result, also if ctx ended before the scenario did; an error says that it could
+// not be run.
 func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	if opts.Progress == nil {
 		opts.Progress = silent{}
 	}
 	elapsed := clock.Stopwatch()
-	options, err := s.clusterOptions(opts)
-	if err != nil {
-		return nil, err
-	}
 	opts.Progress.Begin(s)
-	cluster, err := minikcm.Start(ctx, options)
+	w, err := open(ctx, s, opts)
 	if err != nil {
-		return nil, fmt.Errorf("starting the cluster of %s: %w", s.Metadata.Name, err)
-	}
-	r := &run{scenario: s, cluster: cluster, random: clock.NewRandom(cluster.Seed()).Fork()}
-	result := &Result{Scenario: s, Seed: cluster.Seed()}
-	begun := cluster.Clock().Now()
-	err = r.connect()
-	if err == nil {
-		result.Failure = r.steps(ctx, result, opts.Progress)
-	}
-	result.Cluster, result.Real = cluster.Clock().Since(begun), elapsed()
-	if err := errors.Join(err, cluster.Close()); err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%s was interrupted: %w", s.Metadata.Name, ctx.Err())
+	r := &run{world: w, scenario: s, opts: opts, begun: w.clock.Now(), remembered: map[string]any{}}
+	result := &Result{Scenario: s, Seed: w.seed}
+	r.record(ctx)
+	result.Failure = r.drive(ctx, func(ctx context.Context, b *branch) error {
+		err := b.scenario(ctx, result)
+		result.Cluster = w.clock.Since(r.begun)
+		return err
+	})
+	result.Interrupted = ctx.Err() != nil && errors.Is(result.Failure, ctx.Err())
+	if result.Interrupted {
+		result.Failure = fmt.Errorf("%s was interrupted: %w", s.Metadata.Name, result.Failure)
 	}
+	result.Run = r.recorder.Stop(result.verdict())
+	if err := w.close(); err != nil {
+		return nil, err
+	}
+	result.Real = elapsed()
 	opts.Progress.End(result)
 	return result, nil
 }
 
-func (s *Scenario) clusterOptions(opts Options) (minikcm.Options, error) {
-	spec := s.Spec.Cluster
-	options := minikcm.Options{Nodes: *spec.Nodes, NoHTTPS: true, Seed: spec.Seed, Controllers: spec.Controllers, Logger: opts.Logger}
-	if *spec.Nodes == 0 {
-		options.Nodes = -1
+func (r *Result) verdict() (record.Verdict, string) {
+	switch {
+	case r.Interrupted:
+		return record.Interrupted, r.Failure.Error()
+	case r.Failure != nil:
+		return record.Failed, r.Failure.Error()
 	}
-	if opts.Seed != 0 {
-		options.Seed = opts.Seed
-	}
-	if options.Seed == 0 {
-		options.Seed = 1
-	}
-	var err error
-	if options.ClockMode, options.ClockFactor, err = clock.ParseMode(cmp.Or(opts.Clock, spec.Clock)); err != nil {
-		return options, fmt.Errorf("clock: %w", err)
-	}
-	return options, nil
+	return record.Passed, ""
 }
 
-func (r *run) connect() error {
-	config := r.cluster.ConfigFor("minikcm:scenario", "system:masters")
-	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
-	config.UserAgent = "minikcm-scenario"
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making the scenario's client: %w", err)
+// record begins the record, of a cluster of ours.
+func (r *run) record(context.Context) {
+	if r.cluster == nil {
+		return
 	}
-	if r.dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return fmt.Errorf("making the scenario's client: %w", err)
+	text := r.opts.Clock
+	if text == "" {
+		text = r.scenario.Spec.Cluster.Clock
 	}
-	discovery := memory.NewMemCacheClient(client.Discovery())
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(discovery)
-	r.mapper = restmapper.NewShortcutExpander(mapper, discovery, func(string) {})
-	return nil
+	r.recorder = record.Start(r.cluster, record.Options{Scenario: record.Scenario{
+		Name: r.scenario.Metadata.Name, Description: r.scenario.Spec.Description, File: r.scenario.File, Seed: r.seed, Clock: text, Set: r.opts.Set,
+	}})
 }
 
-// steps runs all steps; the first failure ends the run.
-func (r *run) steps(ctx context.Context, result *Result, progress Progress) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+// drive lets time run while do does what it does, and returns when all that it has
+// begun has ended.
+func (r *run) drive(ctx context.Context, do func(ctx context.Context, b *branch) error) error {
+	own, cancel := context.WithCancelCause(ctx)
+	r.cancel = cancel
+	b := r.branch(r.random)
+	done := make(chan struct{})
+	var outcome error
+	go func() {
+		defer close(done)
+		outcome = do(own, b)
+		cancel(nil)
+		r.background.Wait()
+		b.leave()
+	}()
+	// The end of ctx ends what is being done, which ends this.
+	if err := r.world.wait(context.WithoutCancel(ctx), done); err != nil {
+		return err
+	}
+	r.follower.Wait()
+	return outcome
+}
+
+// scenario runs all of it.
+func (b *branch) scenario(ctx context.Context, result *Result) error {
+	err := errors.Join(b.main(ctx, result), b.run.takeBack(ctx))
+	if len(b.run.scenario.Spec.Finally) == 0 {
+		return err
+	}
+	last, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	limit := time.Duration(r.scenario.Spec.Timeout)
-	timer := r.cluster.Clock().AfterFunc(limit, func() {
-		cancel(fmt.Errorf("the scenario's timeout of %v is over", limit))
+	defer b.limit(finallyTimeout, "the time for the last steps", cancel)()
+	return errors.Join(err, b.top(last, b.run.scenario.Spec.Finally, result, "finally step"))
+}
+
+// main runs the steps under the invariants.
+func (b *branch) main(ctx context.Context, result *Result) error {
+	defer b.limit(time.Duration(b.run.scenario.Spec.Timeout), "the scenario's timeout", b.run.cancel)()
+	monitors := &monitors{run: b.run, gate: b.gate}
+	b.run.monitors = monitors
+	defer monitors.stop()
+	if err := monitors.begin(ctx, ""); err != nil {
+		return err
+	}
+	if err := b.top(ctx, b.run.scenario.Spec.Steps, result, "step"); err != nil {
+		return err
+	}
+	return monitors.settle(ctx)
+}
+
+// limit ends a context after so much of the cluster's time.
+func (b *branch) limit(d time.Duration, what string, cancel context.CancelCauseFunc) (stop func()) {
+	timer := b.run.clock.AfterFunc(d, func() {
+		cancel(fmt.Errorf("%s of %v is over", what, d))
+		b.run.raiseAll()
 	})
-	defer timer.Stop()
-	for i := range r.scenario.Spec.Steps {
-		step := &r.scenario.Spec.Steps[i]
-		progress.StepBegins(step.title())
-		done := r.step(ctx, step)
+	return func() { timer.Stop() }
+}
+
+// top runs the steps of the scenario itself; the first failure ends them.
+func (b *branch) top(ctx context.Context, steps []format.Step, result *Result, word string) error {
+	for i := range steps {
+		step := &steps[i]
+		b.run.tell(func(p Progress) { p.StepBegins(step.Title()) })
+		done := b.result(ctx, step)
 		result.Steps = append(result.Steps, done)
-		progress.StepEnded(done)
+		b.run.tell(func(p Progress) { p.StepEnded(done) })
 		if done.Failure != nil {
-			return fmt.Errorf("step %d (%s): %w", i+1, done.Title, done.Failure)
+			return fmt.Errorf("%s %d (%s): %w", word, i+1, done.Title, done.Failure)
 		}
 	}
 	return nil
 }
 
-func (r *run) step(ctx context.Context, step *Step) StepResult {
-	r.notes = nil
-	begun, elapsed := r.cluster.Clock().Now(), clock.Stopwatch()
-	err := step.action().run(ctx, r)
-	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
-		err = cause
+func (b *branch) result(ctx context.Context, step *format.Step) StepResult {
+	b.notes = nil
+	begun, elapsed := b.run.clock.Now(), clock.Stopwatch()
+	err := b.step(ctx, step)
+	return StepResult{Title: step.Title(), Notes: b.notes, Cluster: b.run.clock.Since(begun), Real: elapsed(), Failure: err}
+}
+
+// startCluster starts the cluster that a scenario describes.
+func startCluster(ctx context.Context, s *Scenario, opts Options, kubeconfig string) (*minikcm.Cluster, error) {
+	spec := s.Spec.Cluster
+	if opts.Clock != "" {
+		spec.Clock = opts.Clock
 	}
-	return StepResult{Title: step.title(), Notes: r.notes, Cluster: r.cluster.Clock().Since(begun), Real: elapsed(), Failure: err}
-}
-
-// note adds to what is told of the step.
-func (r *run) note(format string, args ...any) {
-	r.notes = append(r.notes, fmt.Sprintf(format, args...))
-}
-
-// action is what a step does.
-type action interface {
-	title() string
-	run(ctx context.Context, r *run) error
-}
-
-func (s *Step) action() action {
-	switch {
-	case s.Apply != nil:
-		return s.Apply
-	case s.Wait != nil:
-		return s.Wait
-	case s.Kill != nil:
-		return s.Kill
+	options, err := clusterOptions(&spec)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster of %s: %w", s.Metadata.Name, err)
 	}
-	return s.Expect
-}
-
-func (s *Step) title() string {
-	if s.Name != "" {
-		return s.Name
+	if opts.Seed != 0 {
+		options.Seed = opts.Seed
 	}
-	return s.action().title()
-}
-
-// Text is the report's last line: PASS or FAIL, with what to type to see it again.
-func (r *Result) Text() string {
-	var b strings.Builder
-	word := "PASS"
-	if r.Failure != nil {
-		word = "FAIL"
+	options.NoHTTPS, options.KubeconfigPath = kubeconfig == "", kubeconfig
+	options.Logger = opts.Logger
+	fault.Prepare(&options, faultsOf(s)...)
+	cluster, err := minikcm.Start(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("starting the cluster of %s: %w", s.Metadata.Name, err)
 	}
-	fmt.Fprintf(&b, "%s %s in %v (%v of the cluster's time, seed %s)", word, r.Scenario.Metadata.Name,
-		r.Real.Round(time.Millisecond), r.Cluster.Round(time.Millisecond), strconv.FormatUint(r.Seed, 10))
-	return b.String()
+	return cluster, nil
 }
-
-// silent is a Progress that says nothing.
-type silent struct{}
-
-func (silent) Begin(*Scenario)      {}
-func (silent) StepBegins(string)    {}
-func (silent) StepEnded(StepResult) {}
-func (silent) End(*Result)          {}

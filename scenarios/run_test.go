@@ -48,7 +48,7 @@ func (tr *transcript) End(result *Result) {
 // runScenario runs the only scenario of a text.
 func runScenario(t *testing.T, text string, opts Options) (*Result, *transcript) {
 	t.Helper()
-	found, err := Parse("scenario.yaml", []byte(text))
+	found, err := Parse("scenario.yaml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestMutations(t *testing.T) {
 		"node-loss-without-eviction":      {"node-loss", "nodes: 3", "nodes: 3\n    controllers: ['*', -taint-eviction-controller]"},
 		"node-loss-of-the-only-node":      {"node-loss", "nodes: 3", "nodes: 1"},
 		"node-loss-of-an-unknown-node":    {"node-loss", "node: node-0", "node: node-9"},
-		"node-loss-in-too-little-time":    {"node-loss", "timeout: 30m", "timeout: 1m"},
+		"node-loss-in-too-little-time":    {"node-loss", "within: 10m", "within: 1m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +161,7 @@ func TestFailures(t *testing.T) {
 		"apply-no-namespace":  `  steps: [{apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}}]}}]`,
 		"wait-unknown-kind":   `  steps: [{wait: {target: widget/a, for: delete}}]`,
 		"wait-in-vain":        `  steps: [{wait: {target: pod/a, for: create}}]`,
-		"wait-selector":       `  steps: [{wait: {target: pods, selector: app=web, for: condition=Ready, within: 90m}}]`,
+		"wait-selector":       `  steps: [{wait: {target: pods, selector: app=web, for: condition=Ready, within: 9m}}]`,
 		"wait-for-end":        `  steps: [{wait: {target: namespace/default, for: delete, within: 3s}}]`,
 		"expect-unknown-kind": `  steps: [{expect: {objects: [{apiVersion: example.com/v1, kind: Widget}]}}]`,
 		"expect-now":          `  steps: [{expect: {objects: [{apiVersion: v1, kind: Pod}]}}]`,
@@ -171,7 +171,7 @@ func TestFailures(t *testing.T) {
 		"count-unknown-kind":  `  steps: [{expect: {counts: [{target: widgets, equals: 0}]}}]`,
 		"count-bad-field":     `  steps: [{expect: {counts: [{target: pods, fieldSelector: spec.mood=good, equals: 0}]}}]`,
 		"kill-nobody":         `  steps: [{kill: {pods: {selector: app=web}}}]`,
-		"timeout":             "  timeout: 2m\n  steps: [{expect: {within: 1m, counts: [{target: nodes, equals: 3}]}}, {name: the step that is too long, wait: {target: pod/a, for: create, within: 5m}}, {kill: {node: node-0}}]",
+		"timeout":             "  timeout: 2m\n  steps: [{expect: {within: 1m, counts: [{target: nodes, equals: 3}]}}, {sleep: 30s}, {name: the step that is too long, wait: {target: pod/a, for: create, within: 2m}}, {kill: {node: node-0}}]",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -190,7 +190,7 @@ func TestOptionsOfARun(t *testing.T) {
 	if result, _ := runScenario(t, text, Options{Clock: "real", Seed: 9}); result.Seed != 9 {
 		t.Errorf("the seed is %d, want 9", result.Seed)
 	}
-	found, err := Parse("scenario.yaml", []byte(text))
+	found, err := Parse("scenario.yaml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func (c *cancelling) StepBegins(string) { c.cancel() }
 // Ctrl-C ends a run wherever it is, whatever the clock.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	found, err := Parse("scenario.yaml", []byte(header+`  steps: [{wait: {target: pod/a, for: create, within: 8760h}}]`))
+	found, err := Parse("scenario.yaml", []byte(header+"  timeout: 9000h\n  steps: [{wait: {target: pod/a, for: create, within: 8760h}}]"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,11 +218,14 @@ func TestInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		progress := &cancelling{cancel: cancel}
 		result, err := Run(ctx, found[0], Options{Progress: progress, Clock: mode})
-		if result != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "test was interrupted") {
-			t.Errorf("%s: got %v, %v", mode, result, err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if progress.ended != 0 {
-			t.Errorf("%s: an end was told", mode)
+		if !result.Interrupted || !errors.Is(result.Failure, context.Canceled) || !strings.HasPrefix(result.Text(), "INTERRUPTED test") || len(result.Steps) != 1 {
+			t.Errorf("%s: got %s: %v", mode, result.Text(), result.Failure)
+		}
+		if progress.ended != 1 {
+			t.Errorf("%s: the end was told %d times", mode, progress.ended)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

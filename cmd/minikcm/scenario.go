@@ -61,7 +61,7 @@ anything starts.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var all []*scenarios.Scenario
 			for _, arg := range args {
-				found, err := scenarios.Find(arg)
+				found, err := scenarios.Find(arg, nil)
 				if err != nil {
 					return err
 				}

@@ -1,0 +1,234 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios/check"
+	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/record"
+)
+
+// run is a scenario being run.
+type run struct {
+	*world
+	scenario *Scenario
+	opts     Options
+	begun    time.Time
+	recorder *record.Recorder
+	monitors *monitors
+	// cancel ends what is being done, with the reason.
+	cancel     context.CancelCauseFunc
+	background sync.WaitGroup
+
+	mu         sync.Mutex
+	gates      []*gate
+	remembered map[string]any
+	// deferred take back the faults that last to the end of the steps.
+	deferred []func(ctx context.Context) error
+	telling  sync.Mutex
+}
+
+// branch is one of the things that a run does side by side.
+type branch struct {
+	*gate
+	run    *run
+	random *clock.Random
+	// span is of the step that it does, and notes are what was done in it.
+	span  *record.ActiveSpan
+	notes []string
+}
+
+// branch is a new one, in flight until leave is called.
+func (r *run) branch(random *clock.Random) *branch {
+	b := &branch{gate: newGate(r.ledger), run: r, random: random}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gates = append(r.gates, b.gate)
+	return b
+}
+
+// raiseAll wakes all branches, as what they do has ended.
+func (r *run) raiseAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.gates {
+		g.raise()
+	}
+}
+
+// leave ends the branch.
+func (b *branch) leave() {
+	b.run.mu.Lock()
+	for i, g := range b.run.gates {
+		if g == b.gate {
+			b.run.gates = append(b.run.gates[:i:i], b.run.gates[i+1:]...)
+			break
+		}
+	}
+	b.run.mu.Unlock()
+	b.gate.leave()
+}
+
+func (r *run) tell(what func(Progress)) {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	if r.opts.Progress != nil {
+		what(r.opts.Progress)
+	}
+}
+
+// note adds to what is told of the step.
+func (b *branch) note(text string, args ...any) {
+	b.notes = append(b.notes, fmt.Sprintf(text, args...))
+	b.span.Note(text, args...)
+}
+
+// steps does one step after the other; the first that fails ends them.
+func (b *branch) steps(ctx context.Context, steps []format.Step) error {
+	for i := range steps {
+		if err := b.step(ctx, &steps[i]); err != nil {
+			return fmt.Errorf("%s: %w", steps[i].Title(), err)
+		}
+	}
+	return nil
+}
+
+// step does one step, and tells the record.
+func (b *branch) step(ctx context.Context, step *format.Step) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	parent := b.span
+	defer func() { b.span = parent }()
+	b.run.monitors.end(step.Name)
+	b.span = b.run.recorder.Begin(parent, kindOf(step), step.Title(), step.Line)
+	if step.Background {
+		b.behind(ctx, step)
+		return nil
+	}
+	err := b.do(ctx, step)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		err = whyEnded(cause, err)
+	}
+	b.fail(step, err)
+	b.span.End(err)
+	if err == nil {
+		err = b.run.monitors.begin(ctx, step.Name)
+	}
+	return err
+}
+
+// whyEnded is why a step was ended, with what it was waiting for if that is known.
+func whyEnded(cause, err error) error {
+	if check.IsDiffers(err) && !check.IsViolation(cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return cause
+}
+
+func kindOf(step *format.Step) record.SpanKind {
+	switch {
+	case step.Fault != nil, step.Kill != nil:
+		return record.Fault
+	case step.Expect != nil, step.Wait != nil:
+		return record.Check
+	}
+	return record.Step
+}
+
+// behind does a step while the others go on. Its failure ends the run.
+func (b *branch) behind(ctx context.Context, step *format.Step) {
+	child := b.run.branch(b.random.Fork())
+	child.span = b.span
+	b.note("goes on in the background")
+	b.run.background.Go(func() {
+		defer child.leave()
+		err := child.do(ctx, step)
+		if ctx.Err() != nil {
+			err = nil // the run has ended, and this with it
+		}
+		child.fail(step, err)
+		child.span.End(err)
+		if err != nil {
+			b.run.cancel(fmt.Errorf("in the background: %s: %w", step.Title(), err))
+			b.run.raiseAll()
+		}
+	})
+}
+
+// fail tells the record what did not hold.
+func (b *branch) fail(step *format.Step, err error) {
+	if err == nil || check.IsViolation(err) {
+		return
+	}
+	failure := record.Failure{Check: step.Title(), Message: err.Error()}
+	about(&failure, err)
+	b.run.recorder.Fail(b.span, failure)
+}
+
+// about adds what differs, and in which objects.
+func about(failure *record.Failure, err error) {
+	for _, d := range check.Differences(err) {
+		failure.Diff = append(failure.Diff, d.Diff...)
+		for _, o := range d.Objects {
+			gvk := o.GroupVersionKind()
+			failure.Objects = append(failure.Objects, record.Object{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
+		}
+	}
+}
+
+// do does what a step says.
+func (b *branch) do(ctx context.Context, s *format.Step) error {
+	switch {
+	case s.Apply != nil:
+		return b.apply(ctx, s.Apply)
+	case s.Create != nil:
+		return b.create(ctx, s.Create)
+	case s.Patch != nil:
+		return b.patch(ctx, s.Patch)
+	case s.Scale != nil:
+		return b.scale(ctx, s.Scale)
+	case s.Delete != nil:
+		return b.delete(ctx, s.Delete)
+	case s.Wait != nil:
+		return b.await(ctx, s.Wait)
+	case s.Sleep != nil:
+		return b.sleep(ctx, time.Duration(*s.Sleep))
+	case s.Advance != nil:
+		return b.sleep(ctx, time.Duration(*s.Advance))
+	case s.Script != nil:
+		return b.script(ctx, s.Script)
+	case s.Kubectl != nil:
+		return b.kubectl(ctx, s.Kubectl)
+	case s.Kill != nil:
+		return b.kill(ctx, s.Kill)
+	case s.Fault != nil:
+		return b.fault(ctx, s.Fault)
+	case s.Expect != nil:
+		return b.expect(ctx, s.Expect)
+	case s.Remember != nil:
+		return b.remember(ctx, s.Remember)
+	}
+	return b.compound(ctx, s)
+}
+
+func (b *branch) compound(ctx context.Context, s *format.Step) error {
+	switch {
+	case s.Parallel != nil:
+		return b.parallel(ctx, s.Parallel)
+	case s.Repeat != nil:
+		return b.repeat(ctx, s.Repeat)
+	case s.ForEach != nil:
+		return b.forEach(ctx, s.ForEach)
+	case s.Choose != nil:
+		return b.choose(ctx, s.Choose)
+	case s.Include != nil:
+		return b.steps(ctx, s.Include.Steps())
+	}
+	return errors.New("there is nothing to do")
+}

@@ -1,0 +1,152 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// environmentOf makes the environment of expressions once, as it costs milliseconds:
+// Kubernetes' own, with what every expression may name.
+var environmentOf = sync.OnceValues(func() (*celgo.Env, error) {
+	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.StoredExpressions)
+	if err != nil {
+		return nil, fmt.Errorf("making the environment of CEL expressions: %w", err)
+	}
+	return base.Extend(
+		celgo.Variable("now", celgo.TimestampType),
+		celgo.Variable("elapsed", celgo.DurationType),
+		celgo.Variable("vars", celgo.MapType(celgo.StringType, celgo.StringType)),
+		celgo.Variable("remembered", celgo.MapType(celgo.StringType, celgo.DynType)),
+		celgo.Variable("metrics", celgo.MapType(celgo.StringType, celgo.DynType)),
+	)
+})
+
+// Expression is a compiled CEL expression.
+type Expression struct {
+	Text    string
+	program celgo.Program
+	// Metrics says that it reads metrics, which are then to be given.
+	Metrics bool
+}
+
+// Compile compiles an expression that may name what is given, beside what all may: now
+// (the cluster's time), elapsed (since the run's start), vars, remembered, metrics.
+func Compile(text string, given []string) (*Expression, error) {
+	env, err := environmentOf()
+	if err != nil {
+		return nil, err
+	}
+	var variables []celgo.EnvOption
+	for _, name := range given {
+		variables = append(variables, celgo.Variable(name, celgo.DynType))
+	}
+	if env, err = env.Extend(variables...); err != nil {
+		return nil, fmt.Errorf("declaring %v: %w", given, err)
+	}
+	ast, issues := env.Compile(text)
+	if err := issues.Err(); err != nil {
+		return nil, fmt.Errorf("CEL: %w", err)
+	}
+	program, err := env.Program(ast, celgo.InterruptCheckFrequency(100))
+	if err != nil {
+		return nil, fmt.Errorf("CEL: %w", err)
+	}
+	e := &Expression{Text: text, program: program}
+	for _, reference := range ast.NativeRep().ReferenceMap() {
+		e.Metrics = e.Metrics || reference.Name == "metrics"
+	}
+	return e, nil
+}
+
+// CompileCheck compiles an expression that must say true or false.
+func CompileCheck(text string, given []string) error {
+	_, err := Compile(text, given)
+	return err
+}
+
+// World is what every expression may name, beside what it is given.
+type World struct {
+	Now        time.Time
+	Elapsed    time.Duration
+	Vars       map[string]string
+	Remembered map[string]any
+	// Metrics are the values of all series of a metric, by its name: a list of
+	// {labels, value}.
+	Metrics map[string]any
+}
+
+func (w *World) bindings(given map[string]any) map[string]any {
+	all := map[string]any{
+		"now": w.Now, "elapsed": w.Elapsed, "vars": orEmpty(w.Vars), "remembered": orEmpty(w.Remembered), "metrics": orEmpty(w.Metrics),
+	}
+	maps.Copy(all, given)
+	return all
+}
+
+func orEmpty[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return m
+}
+
+// Value is what the expression says.
+func (e *Expression) Value(w *World, given map[string]any) (any, error) {
+	value, _, err := e.program.Eval(w.bindings(given))
+	if err != nil {
+		return nil, &Differs{Text: fmt.Sprintf("%s: %v", e.Text, err)}
+	}
+	return native(value), nil
+}
+
+func native(value ref.Val) any {
+	switch v := value.(type) {
+	case types.Int:
+		return int64(v)
+	case types.Double:
+		return float64(v)
+	}
+	return value.Value()
+}
+
+// Holds is nil if the expression is true. One that fails, for want of a field say, is
+// one that does not hold.
+func (e *Expression) Holds(w *World, given map[string]any) error {
+	value, err := e.Value(w, given)
+	if err != nil {
+		return err
+	}
+	switch value {
+	case true:
+		return nil
+	case false:
+		return &Differs{Text: e.Text + " is false", Diff: e.parts(w, given)}
+	}
+	return errors.New(e.Text + ": an expression that must hold says true or false, not " + text(value))
+}
+
+// parts tells what the names in the expression stand for, as far as that is short.
+func (e *Expression) parts(w *World, given map[string]any) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		switch value := given[name].(type) {
+		case nil:
+			out = append(out, name+" is null: there is none")
+		case []any:
+			out = append(out, fmt.Sprintf("%s has %d items", name, len(value)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Remembered)) {
+		out = append(out, fmt.Sprintf("remembered.%s is %s", name, text(w.Remembered[name])))
+	}
+	return out
+}

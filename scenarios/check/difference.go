@@ -1,0 +1,90 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Difference lists in what got is not at least want, one line a field: every field
+// of a mapping must be there with its value; a list must hold, for each wanted
+// item, one that is at least it, in any order.
+func Difference(want, got any) []string { return appendDifference(nil, "", want, got) }
+
+func appendDifference(out []string, path string, want, got any) []string {
+	switch want := want.(type) {
+	case map[string]any:
+		have, ok := got.(map[string]any)
+		if !ok {
+			return append(out, mismatch(path, want, got))
+		}
+		for _, key := range sortedKeys(want) {
+			value, present := have[key]
+			if !present {
+				out = append(out, fmt.Sprintf("%s: expected %s, but it is not set", join(path, key), text(want[key])))
+				continue
+			}
+			out = appendDifference(out, join(path, key), want[key], value)
+		}
+		return out
+	case []any:
+		have, ok := got.([]any)
+		if !ok {
+			return append(out, mismatch(path, want, got))
+		}
+		for i, item := range want {
+			if !slices.ContainsFunc(have, func(h any) bool { return len(Difference(item, h)) == 0 }) {
+				out = append(out, fmt.Sprintf("%s[%d]: expected an item %s among %s", path, i, text(item), text(got)))
+			}
+		}
+		return out
+	}
+	if !equalScalars(want, got) {
+		return append(out, mismatch(path, want, got))
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func mismatch(path string, want, got any) string {
+	return fmt.Sprintf("%s: expected %s, found %s", path, text(want), text(got))
+}
+
+func text(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(data)
+}
+
+// equalScalars compares numbers by value, whichever type they came in.
+func equalScalars(want, got any) bool {
+	if w, ok := number(want); ok {
+		g, ok := number(got)
+		return ok && w == g
+	}
+	return want == got
+}
+
+func number(v any) (string, bool) {
+	switch v := v.(type) {
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	}
+	return "", false
+}

@@ -1,0 +1,218 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"minikcm.dev/minikcm/scenarios/format"
+)
+
+// Cluster is what checks look at.
+type Cluster struct {
+	Follower *Follower
+	Kinds    Kinds
+	// World is asked for whenever an expression is looked at; metrics says whether it
+	// needs them.
+	World func(ctx context.Context, metrics bool) (*World, error)
+}
+
+// clause is one thing that must hold, with the mutex held.
+type clause func(ctx context.Context) error
+
+// Expectation follows all that an Expect speaks of.
+type Expectation struct {
+	mu      sync.Mutex
+	clauses []clause
+}
+
+// Follow returns when it knows all there is. changed is called after every event, in
+// the order of events, with Holds not allowed: HoldsLocked is, and tells how things are
+// after that very event. changed may be nil.
+func (c *Cluster) Follow(ctx context.Context, e *format.Expect, changed func()) (*Expectation, error) {
+	x := &Expectation{}
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		view, err := c.object(ctx, o, &x.mu, changed)
+		if err != nil {
+			return nil, err
+		}
+		x.clauses = append(x.clauses, func(context.Context) error { return present(o, view) })
+	}
+	for i := range e.Absent {
+		o := &e.Absent[i]
+		view, err := c.object(ctx, o, &x.mu, changed)
+		if err != nil {
+			return nil, err
+		}
+		x.clauses = append(x.clauses, func(context.Context) error { return absent(o, view) })
+	}
+	for i := range e.Counts {
+		n := &e.Counts[i]
+		q, _, err := c.Kinds.Target(n.Target, n.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		q.Selector, q.FieldSelector = n.Selector, n.FieldSelector
+		view, err := c.Follower.Follow(ctx, q, &x.mu, changed)
+		if err != nil {
+			return nil, err
+		}
+		x.clauses = append(x.clauses, func(context.Context) error { return counted(n, view) })
+	}
+	return x, c.expressions(ctx, e, x, changed)
+}
+
+func (c *Cluster) object(ctx context.Context, o *format.Object, mu *sync.Mutex, changed func()) (*View, error) {
+	q, err := c.Kinds.Resource(o.GroupVersionKind(), o.GetNamespace())
+	if err != nil {
+		return nil, err
+	}
+	q.Name = o.GetName()
+	return c.Follower.Follow(ctx, q, mu, changed)
+}
+
+func (c *Cluster) expressions(ctx context.Context, e *format.Expect, x *Expectation, changed func()) error {
+	if len(e.CEL) == 0 {
+		return nil
+	}
+	given, names, err := c.Given(ctx, e.Given, &x.mu, changed)
+	if err != nil {
+		return err
+	}
+	for _, text := range e.CEL {
+		expression, err := Compile(text, names)
+		if err != nil {
+			return err
+		}
+		x.clauses = append(x.clauses, func(ctx context.Context) error {
+			world, err := c.World(ctx, expression.Metrics)
+			if err != nil {
+				return err
+			}
+			return expression.Holds(world, given())
+		})
+	}
+	return nil
+}
+
+// Holds is nil if all of it holds at once, and tells all that does not.
+func (x *Expectation) Holds(ctx context.Context) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.HoldsLocked(ctx)
+}
+
+// HoldsLocked is Holds for whoever is called with a change.
+func (x *Expectation) HoldsLocked(ctx context.Context) error {
+	var errs []error
+	for _, holds := range x.clauses {
+		err := holds(ctx)
+		if err != nil && !IsDiffers(err) {
+			return err
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Given follows what expressions name. The function that it returns tells the values,
+// with mu held.
+func (c *Cluster) Given(ctx context.Context, given map[string]format.Given, mu *sync.Mutex, changed func()) (values func() map[string]any, names []string, err error) {
+	views := map[string]*View{}
+	single := map[string]bool{}
+	for _, name := range sortedKeys(given) {
+		g := given[name]
+		kind, one, err := format.SplitTarget(g.Target)
+		if err != nil {
+			return nil, nil, err
+		}
+		q, _, err := c.Kinds.Target(kind, g.Namespace)
+		if err != nil {
+			return nil, nil, err
+		}
+		q.Name, q.Selector, q.FieldSelector = one, g.Selector, g.FieldSelector
+		if views[name], err = c.Follower.Follow(ctx, q, mu, changed); err != nil {
+			return nil, nil, err
+		}
+		single[name] = one != ""
+		names = append(names, name)
+	}
+	return func() map[string]any {
+		out := map[string]any{}
+		for name, view := range views {
+			list := view.List()
+			switch {
+			case !single[name]:
+				items := make([]any, len(list))
+				for i, o := range list {
+					items[i] = o.Object
+				}
+				out[name] = items
+			case len(list) > 0:
+				out[name] = list[0].Object
+			default:
+				out[name] = nil
+			}
+		}
+		return out
+	}, names, nil
+}
+
+// present checks that the object, or one of its kind, has at least these fields.
+func present(o *format.Object, view *View) error {
+	list := view.List()
+	if o.GetName() != "" {
+		if len(list) == 0 {
+			return &Differs{Text: o.Title() + " does not exist"}
+		}
+		if diff := Difference(o.Object, list[0].Object); len(diff) > 0 {
+			return &Differs{Text: TitleOf(list[0]) + " differs:", Diff: diff, Objects: list[:1]}
+		}
+		return nil
+	}
+	var nearest *unstructured.Unstructured
+	var least []string
+	for _, got := range list {
+		diff := Difference(o.Object, got.Object)
+		if len(diff) == 0 {
+			return nil
+		}
+		if nearest == nil || len(diff) < len(least) {
+			nearest, least = got, diff
+		}
+	}
+	if nearest == nil {
+		return &Differs{Text: fmt.Sprintf("no %s is as expected: there is none", o.GetKind())}
+	}
+	return &Differs{
+		Text: fmt.Sprintf("no %s is as expected; the nearest of %d is %s:", o.GetKind(), len(list), TitleOf(nearest)),
+		Diff: least, Objects: []*unstructured.Unstructured{nearest},
+	}
+}
+
+func absent(o *format.Object, view *View) error {
+	for _, got := range view.List() {
+		if len(Difference(o.Object, got.Object)) == 0 {
+			return &Differs{Text: TitleOf(got) + " should not exist", Objects: []*unstructured.Unstructured{got}}
+		}
+	}
+	return nil
+}
+
+func counted(c *format.Count, view *View) error {
+	var matching []*unstructured.Unstructured
+	for _, o := range view.List() {
+		if len(Difference(c.Where, o.Object)) == 0 {
+			matching = append(matching, o)
+		}
+	}
+	n := len(matching)
+	if (c.Equals != nil && n != *c.Equals) || (c.Min != nil && n < *c.Min) || (c.Max != nil && n > *c.Max) {
+		return &Differs{Text: fmt.Sprintf("expected %s%s, found %d", c.Title(), c.Which(), n), Objects: matching}
+	}
+	return nil
+}

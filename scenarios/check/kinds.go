@@ -1,0 +1,72 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// AllNamespaces is what a scenario writes for all of them.
+const AllNamespaces = "*"
+
+// Kinds finds resources by what people call them.
+type Kinds struct{ Mapper meta.RESTMapper }
+
+// Resource is where objects of a kind are, with the namespace that they are in: empty
+// for what has none.
+func (k Kinds) Resource(kind schema.GroupVersionKind, namespace string) (Query, error) {
+	mapping, err := k.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return Query{}, fmt.Errorf("the cluster has no kind %s in %s: if a CustomResourceDefinition defines it, apply that first", kind.Kind, kind.GroupVersion())
+	}
+	if err != nil {
+		return Query{}, fmt.Errorf("looking for the kind %s in %s: %w", kind.Kind, kind.GroupVersion(), err)
+	}
+	return query(mapping, namespace), nil
+}
+
+// Target is where the objects of a kind are that is written as kubectl takes it.
+func (k Kinds) Target(name, namespace string) (Query, schema.GroupKind, error) {
+	full, err := k.Mapper.ResourceFor(schema.ParseGroupResource(name).WithVersion(""))
+	if meta.IsNoMatchError(err) {
+		return Query{}, schema.GroupKind{}, fmt.Errorf("the cluster has no resource %q: write it as kubectl takes it, such as deployment, deployments.apps or deploy", name)
+	}
+	if err != nil {
+		return Query{}, schema.GroupKind{}, fmt.Errorf("looking for the resource %q: %w", name, err)
+	}
+	kind, err := k.Mapper.KindFor(full)
+	if err != nil {
+		return Query{}, schema.GroupKind{}, fmt.Errorf("finding the kind of %q: %w", name, err)
+	}
+	mapping, err := k.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return Query{}, schema.GroupKind{}, fmt.Errorf("finding the scope of %q: %w", name, err)
+	}
+	q := query(mapping, namespace)
+	q.Resource = full
+	return q, kind.GroupKind(), nil
+}
+
+func query(mapping *meta.RESTMapping, namespace string) Query {
+	q := Query{Resource: mapping.Resource}
+	switch {
+	case mapping.Scope.Name() == meta.RESTScopeNameRoot || namespace == AllNamespaces:
+	case namespace == "":
+		q.Namespace = metav1.NamespaceDefault
+	default:
+		q.Namespace = namespace
+	}
+	return q
+}
+
+// TitleOf is how people call an object: pod default/web.
+func TitleOf(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return strings.ToLower(o.GetKind()) + "/" + o.GetName()
+	}
+	return strings.ToLower(o.GetKind()) + " " + o.GetNamespace() + "/" + o.GetName()
+}

@@ -1,0 +1,147 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/informers"
+)
+
+// Follower follows objects of a cluster.
+type Follower struct {
+	client dynamic.Interface
+	ledger *clock.Ledger
+	ended  sync.WaitGroup
+}
+
+// NewFollower follows with a client of its own, made from a copy of config. ledger may
+// be nil.
+func NewFollower(config *rest.Config, ledger *clock.Ledger) (*Follower, error) {
+	config = rest.CopyConfig(config)
+	if ledger != nil {
+		informers.Wrap(config)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client that follows objects: %w", err)
+	}
+	return &Follower{client: client, ledger: ledger}, nil
+}
+
+// Wait returns when all views have ended, whose contexts must have.
+func (f *Follower) Wait() { f.ended.Wait() }
+
+// Query says which objects are followed.
+type Query struct {
+	Resource schema.GroupVersionResource
+	// Namespace is empty for all, and for what has none.
+	Namespace string
+	// Name is empty for all.
+	Name          string
+	Selector      string
+	FieldSelector string
+}
+
+func (q *Query) tweak(options *metav1.ListOptions) {
+	options.LabelSelector = q.Selector
+	selectors := []string{}
+	if q.FieldSelector != "" {
+		selectors = append(selectors, q.FieldSelector)
+	}
+	if q.Name != "" {
+		selectors = append(selectors, fields.OneTermEqualSelector("metadata.name", q.Name).String())
+	}
+	options.FieldSelector = strings.Join(selectors, ",")
+}
+
+// View is what there is of a query, event by event.
+type View struct {
+	mu      *sync.Mutex
+	objects map[string]*unstructured.Unstructured
+	sorted  []*unstructured.Unstructured
+}
+
+// Follow returns when the view shows at least what there was when it was called. It is
+// kept up to date until ctx ends. mu guards the view, and is held when changed is
+// called: after every event, one at a time; it may be shared by several views.
+func (f *Follower) Follow(ctx context.Context, q Query, mu *sync.Mutex, changed func()) (*View, error) {
+	v := &View{mu: mu, objects: map[string]*unstructured.Unstructured{}}
+	// A query that the server refuses would be tried for ever.
+	options := metav1.ListOptions{Limit: 1}
+	q.tweak(&options)
+	if _, err := f.client.Resource(q.Resource).Namespace(q.Namespace).List(ctx, options); err != nil {
+		return nil, err
+	}
+	inner := dynamicinformer.NewFilteredDynamicInformer(f.client, q.Resource, q.Namespace, 0, nil, q.tweak).Informer()
+	informer := informers.Counted(inner, f.ledger)
+	registration, err := informer.AddEventHandler(v.handler(changed))
+	f.ended.Go(func() { informer.RunWithContext(ctx) })
+	if err != nil {
+		return nil, fmt.Errorf("following %s: %w", q.Resource.Resource, err)
+	}
+	select {
+	case <-registration.HasSyncedChecker().Done():
+		return v, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("following %s: %w", q.Resource.Resource, context.Cause(ctx))
+	}
+}
+
+func (v *View) handler(changed func()) cache.ResourceEventHandler {
+	change := func(obj any, gone bool) {
+		if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = tombstone.Obj
+		}
+		o, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			return
+		}
+		key := o.GetNamespace() + "/" + o.GetName()
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.sorted = nil
+		if gone {
+			delete(v.objects, key)
+		} else {
+			v.objects[key] = o
+		}
+		if changed != nil {
+			changed()
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { change(obj, false) },
+		UpdateFunc: func(_, obj any) { change(obj, false) },
+		DeleteFunc: func(obj any) { change(obj, true) },
+	}
+}
+
+// List is all objects, by namespace and name. The view's mutex must be held.
+func (v *View) List() []*unstructured.Unstructured {
+	if v.sorted == nil {
+		v.sorted = make([]*unstructured.Unstructured, 0, len(v.objects))
+		for _, o := range v.objects {
+			v.sorted = append(v.sorted, o)
+		}
+		slices.SortFunc(v.sorted, func(a, b *unstructured.Unstructured) int {
+			if c := strings.Compare(a.GetNamespace(), b.GetNamespace()); c != 0 {
+				return c
+			}
+			return strings.Compare(a.GetName(), b.GetName())
+		})
+	}
+	return v.sorted
+}

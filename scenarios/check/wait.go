@@ -1,0 +1,175 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubectl/pkg/polymorphichelpers"
+
+	"minikcm.dev/minikcm/scenarios/format"
+)
+
+// FollowWait follows what a wait speaks of, as Follow does for an Expect.
+func (c *Cluster) FollowWait(ctx context.Context, w *format.Wait, changed func()) (*Expectation, error) {
+	kind, name, err := format.SplitTarget(w.Target)
+	if err != nil {
+		return nil, err
+	}
+	q, group, err := c.Kinds.Target(kind, w.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	q.Name, q.Selector = name, w.Selector
+	f, err := c.awaited(w.Parsed(), group)
+	if err != nil {
+		return nil, err
+	}
+	x := &Expectation{}
+	view, err := c.Follower.Follow(ctx, q, &x.mu, changed)
+	if err != nil {
+		return nil, err
+	}
+	x.clauses = []clause{func(ctx context.Context) error { return f.all(ctx, w, view) }}
+	return x, nil
+}
+
+// awaited is what a wait waits for.
+type awaited struct {
+	*format.For
+	cluster *Cluster
+	// expression and rollout are of those kinds.
+	expression *Expression
+	rollout    polymorphichelpers.StatusViewer
+}
+
+func (c *Cluster) awaited(f *format.For, kind schema.GroupKind) (*awaited, error) {
+	a := &awaited{For: f, cluster: c}
+	var err error
+	switch f.Kind {
+	case format.ForCEL:
+		a.expression, err = Compile(f.Name, []string{"object"})
+	case format.ForRollout:
+		a.rollout, err = polymorphichelpers.StatusViewerFor(kind)
+	}
+	return a, err
+}
+
+func (a *awaited) all(ctx context.Context, w *format.Wait, view *View) error {
+	list := view.List()
+	switch {
+	case a.Kind == format.ForCount:
+		return a.counts(len(list), w)
+	case len(list) > 0:
+	case a.Kind == format.ForDelete:
+		return nil
+	case w.Selector != "":
+		return &Differs{Text: fmt.Sprintf("no %s match %s", w.Target, w.Selector)}
+	default:
+		return &Differs{Text: w.Target + " does not exist"}
+	}
+	for _, o := range list {
+		if err := a.holds(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *awaited) counts(n int, w *format.Wait) error {
+	holds := map[string]bool{"=": n == a.Count, ">=": n >= a.Count, "<=": n <= a.Count}[a.Operator]
+	if holds {
+		return nil
+	}
+	return &Differs{Text: fmt.Sprintf("there are %d %s", n, strings.TrimSuffix(w.Target+" "+w.Selector, " "))}
+}
+
+// holds says whether an object that exists is as waited for; a *Differs if not.
+func (a *awaited) holds(ctx context.Context, o *unstructured.Unstructured) error {
+	about := []*unstructured.Unstructured{o}
+	switch a.Kind {
+	case format.ForCreate:
+		return nil
+	case format.ForDelete:
+		return &Differs{Text: TitleOf(o) + " still exists", Objects: about}
+	case format.ForCondition:
+		return a.condition(o)
+	case format.ForRollout:
+		message, done, err := a.rollout.Status(o, 0)
+		if err == nil && !done {
+			err = &Differs{Text: fmt.Sprintf("%s: %s", TitleOf(o), strings.TrimSpace(message)), Objects: about}
+		}
+		return err
+	case format.ForCEL:
+		world, err := a.cluster.World(ctx, a.expression.Metrics)
+		if err != nil {
+			return err
+		}
+		return a.expression.Holds(world, map[string]any{"object": o.Object})
+	}
+	var out bytes.Buffer
+	if err := a.Path.Execute(&out, o.Object); err != nil {
+		return fmt.Errorf("reading %s of %s: %w", a.Name, TitleOf(o), err)
+	}
+	got := out.String()
+	if (a.AnyValue && got != "") || (!a.AnyValue && got == a.Value) {
+		return nil
+	}
+	return &Differs{Text: fmt.Sprintf("%s of %s is %q", a.Name, TitleOf(o), got), Objects: about}
+}
+
+func (a *awaited) condition(o *unstructured.Unstructured) error {
+	about := []*unstructured.Unstructured{o}
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		return errors.Join(fmt.Errorf("reading the conditions of %s", TitleOf(o)), err)
+	}
+	observed, reported, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+	if reported && observed < o.GetGeneration() {
+		return &Differs{Text: fmt.Sprintf("the status of %s is of generation %d, and it is at %d", TitleOf(o), observed, o.GetGeneration()), Objects: about}
+	}
+	for _, item := range conditions {
+		condition, ok := item.(map[string]any)
+		if !ok || !strings.EqualFold(fmt.Sprint(condition["type"]), a.Name) {
+			continue
+		}
+		if strings.EqualFold(fmt.Sprint(condition["status"]), a.Value) {
+			return nil
+		}
+		return &Differs{Text: fmt.Sprintf("condition %s of %s is %v (%v: %v)", a.Name, TitleOf(o), condition["status"], condition["reason"], condition["message"]), Objects: about}
+	}
+	return &Differs{Text: fmt.Sprintf("%s has no condition %s", TitleOf(o), a.Name), Objects: about}
+}
+
+// Remember reads values once.
+func (c *Cluster) Remember(ctx context.Context, r *format.Remember) (map[string]any, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	given, names, err := c.Given(ctx, r.Given, &mu, nil)
+	if err != nil {
+		return nil, err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	out := map[string]any{}
+	for name, text := range r.Values {
+		expression, err := Compile(text, names)
+		if err != nil {
+			return nil, err
+		}
+		world, err := c.World(ctx, expression.Metrics)
+		if err != nil {
+			return nil, err
+		}
+		if out[name], err = expression.Value(world, given()); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

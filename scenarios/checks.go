@@ -1,0 +1,130 @@
+package scenarios
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"minikcm.dev/minikcm/scenarios/check"
+	"minikcm.dev/minikcm/scenarios/format"
+)
+
+// checks are what checks look at.
+func (r *run) checks() *check.Cluster {
+	return &check.Cluster{Follower: r.follower, Kinds: r.kinds, World: r.expressions}
+}
+
+// expressions is what CEL expressions may name.
+func (r *run) expressions(ctx context.Context, metrics bool) (*check.World, error) {
+	w := &check.World{Now: r.clock.Now(), Elapsed: r.clock.Since(r.begun), Vars: r.opts.Set}
+	r.mu.Lock()
+	w.Remembered = maps.Clone(r.remembered)
+	r.mu.Unlock()
+	if !metrics {
+		return w, nil
+	}
+	var err error
+	w.Metrics, err = r.metrics(ctx)
+	return w, err
+}
+
+// metrics reads the apiserver's metrics: the series of each, as {labels, value}. Of a
+// histogram these are NAME_sum and NAME_count.
+func (r *run) metrics(ctx context.Context) (map[string]any, error) {
+	data, err := r.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metrics: %w", err)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("parsing the metrics: %w", err)
+	}
+	out := map[string]any{}
+	add := func(name string, m *dto.Metric, value float64) {
+		labels := map[string]any{}
+		for _, pair := range m.GetLabel() {
+			labels[pair.GetName()] = pair.GetValue()
+		}
+		series, _ := out[name].([]any)
+		out[name] = append(series, map[string]any{"labels": labels, "value": value})
+	}
+	for name, family := range families {
+		for _, m := range family.GetMetric() {
+			switch {
+			case m.GetCounter() != nil:
+				add(name, m, m.GetCounter().GetValue())
+			case m.GetGauge() != nil:
+				add(name, m, m.GetGauge().GetValue())
+			case m.GetUntyped() != nil:
+				add(name, m, m.GetUntyped().GetValue())
+			case m.GetHistogram() != nil:
+				add(name+"_sum", m, m.GetHistogram().GetSampleSum())
+				add(name+"_count", m, float64(m.GetHistogram().GetSampleCount()))
+			}
+		}
+	}
+	return out, nil
+}
+
+func (b *branch) expect(ctx context.Context, e *format.Expect) error {
+	return b.within(ctx, time.Duration(e.Within), func(ctx context.Context) (*check.Expectation, error) {
+		return b.run.checks().Follow(ctx, e, b.raise)
+	})
+}
+
+func (b *branch) await(ctx context.Context, w *format.Wait) error {
+	return b.within(ctx, time.Duration(w.Within), func(ctx context.Context) (*check.Expectation, error) {
+		return b.run.checks().FollowWait(ctx, w, b.raise)
+	})
+}
+
+// within looks at once, and then after every event, for at most limit of the cluster's
+// time; 0 looks once. The last look is taken at the limit itself.
+func (b *branch) within(ctx context.Context, limit time.Duration, follow func(ctx context.Context) (*check.Expectation, error)) error {
+	following, cancel := context.WithCancel(ctx)
+	defer cancel()
+	x, err := follow(following)
+	if err != nil {
+		return err
+	}
+	last := x.Holds(ctx)
+	if last == nil || limit == 0 || !check.IsDiffers(last) {
+		return last
+	}
+	deadline := b.run.clock.Now().Add(limit)
+	timer := b.run.clock.AfterFunc(limit, b.raise)
+	defer timer.Stop()
+	for {
+		if err := b.wait(ctx); err != nil {
+			return fmt.Errorf("%w: %w", err, last)
+		}
+		last = x.Holds(ctx)
+		switch {
+		case last == nil || !check.IsDiffers(last):
+			return last
+		case !b.run.clock.Now().Before(deadline):
+			return fmt.Errorf("not within %v: %w", limit, last)
+		}
+	}
+}
+
+func (b *branch) remember(ctx context.Context, r *format.Remember) error {
+	values, err := b.run.checks().Remember(ctx, r)
+	if err != nil {
+		return err
+	}
+	b.run.mu.Lock()
+	maps.Copy(b.run.remembered, values)
+	b.run.mu.Unlock()
+	for _, name := range sortedKeys(values) {
+		b.note("%s is %v", name, values[name])
+	}
+	return nil
+}

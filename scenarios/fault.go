@@ -1,0 +1,50 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+
+	"minikcm.dev/minikcm/scenarios/fault"
+	"minikcm.dev/minikcm/scenarios/format"
+)
+
+func (b *branch) fault(ctx context.Context, f *fault.Fault) error {
+	return f.Run(ctx, fault.Env{
+		Cluster: b.run.cluster, Client: b.run.client, Dynamic: b.run.dynamic, Clock: b.run.clock, Ledger: b.run.ledger,
+		Random: b.random, Note: b.note, Defer: b.run.later, Exempt: []string{User},
+	})
+}
+
+// later keeps what takes back a fault that lasts to the end of the steps.
+func (r *run) later(takeBack func(ctx context.Context) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deferred = append(r.deferred, takeBack)
+}
+
+// takeBack ends the faults that still last, the newest first.
+func (r *run) takeBack(ctx context.Context) error {
+	r.mu.Lock()
+	deferred := r.deferred
+	r.deferred = nil
+	r.mu.Unlock()
+	var errs []error
+	for i := len(deferred) - 1; i >= 0; i-- {
+		errs = append(errs, deferred[i](context.WithoutCancel(ctx)))
+	}
+	return errors.Join(errs...)
+}
+
+// faultsOf are all faults of a scenario.
+func faultsOf(s *Scenario) []*fault.Fault {
+	var all []*fault.Fault
+	collect := func(step *format.Step) bool {
+		if step.Fault != nil {
+			all = append(all, step.Fault)
+		}
+		return false
+	}
+	anyStep(s.Spec.Steps, collect)
+	anyStep(s.Spec.Finally, collect)
+	return all
+}

@@ -1,0 +1,254 @@
+package format
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// LoadOptions are for reading scenarios.
+type LoadOptions struct {
+	// Set are variables' values, which go before those of the file.
+	Set map[string]string
+	// Files is where relative paths lead; nil is the machine's file system.
+	Files fs.FS
+	// Cluster and CEL check what this package knows nothing of: controllers' names,
+	// and expressions with the names that are given to them. Nil checks nothing.
+	Cluster func(c *Cluster) error
+	CEL     func(expression string, given []string) error
+}
+
+// Load reads the scenarios of a file and checks them. What is wrong with it is a
+// Problems.
+func Load(path string, opts LoadOptions) ([]*Scenario, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the scenario: %w", err)
+	}
+	return Parse(path, data, opts)
+}
+
+// Parse reads scenarios from data, whose relative paths are from file's directory. A
+// file that has steps to include and no scenario gives none.
+func Parse(file string, data []byte, opts LoadOptions) ([]*Scenario, error) {
+	var problems Problems
+	d := &decoder{file: file, problems: &problems, options: opts, including: []string{filepath.Clean(file)}}
+	documents := d.documents(data)
+	var found []*Scenario
+	others := false
+	declared := map[string]bool{}
+	for _, document := range documents {
+		if kindOf(document) == KindSteps {
+			others = true
+			d.stepsDocument(document, nil)
+			continue
+		}
+		s := d.scenario(document, declared)
+		if slices.ContainsFunc(found, func(other *Scenario) bool {
+			return other.Metadata.Name == s.Metadata.Name && s.Metadata.Name != ""
+		}) {
+			d.problem(document.Line, "metadata.name", "there are two scenarios called %s", s.Metadata.Name)
+		}
+		found = append(found, s)
+	}
+	for _, name := range slices.Sorted(maps.Keys(opts.Set)) {
+		if len(found) > 0 && !declared[name] {
+			d.problem(0, "", "--set %s: there is no such variable in spec.vars; %s", name, didYouMean(name, slices.Sorted(maps.Keys(declared))))
+		}
+	}
+	if len(found) == 0 && !others && len(problems) == 0 {
+		d.problem(0, "", "there is no scenario in it: begin with apiVersion: %s and kind: %s", APIVersion, Kind)
+	}
+	return found, problems.err()
+}
+
+// documents are the parsed documents that are not empty.
+func (d *decoder) documents(data []byte) []*yaml.Node {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var all []*yaml.Node
+	for {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			d.decodingError(&yaml.Node{}, "", err)
+			return all
+		}
+		if len(document.Content) > 0 && document.Content[0].ShortTag() != "!!null" {
+			all = append(all, document.Content[0])
+		}
+	}
+}
+
+func kindOf(document *yaml.Node) string {
+	if kind := child(document, "kind"); kind != nil {
+		return kind.Value
+	}
+	return ""
+}
+
+// child is the value of a key, or nil.
+func child(node *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		var next *yaml.Node
+		if node.Kind == yaml.MappingNode {
+			for i := 0; i+1 < len(node.Content); i += 2 {
+				if node.Content[i].Value == key {
+					next = node.Content[i+1]
+				}
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		node = next
+	}
+	return node
+}
+
+func (d *decoder) scenario(document *yaml.Node, declared map[string]bool) *Scenario {
+	s := &Scenario{File: d.file}
+	own := *d
+	own.names, own.lines = &names{}, map[string]int{}
+	own.vars = d.variables(child(document, "spec", "vars"), d.options.Set, declared)
+	own.decode(document, "", reflect.ValueOf(s).Elem())
+	s.File = d.file
+	own.after().checkScenario(s, document.Line)
+	return s
+}
+
+// variables reads vars; those that are set by others need no default.
+func (d *decoder) variables(node *yaml.Node, set map[string]string, declared map[string]bool) map[string]string {
+	vars := map[string]string{}
+	if node == nil || node.Kind != yaml.MappingNode {
+		return vars
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		field := "spec.vars." + key.Value
+		if !variableName.MatchString(key.Value) {
+			d.problem(key.Line, field, "a variable is called with letters, digits and _")
+			continue
+		}
+		if declared != nil {
+			declared[key.Value] = true
+		}
+		given, isSet := set[key.Value]
+		switch {
+		case isSet:
+			vars[key.Value] = given
+		case value.ShortTag() == "!!null":
+			d.problem(key.Line, field, "the variable is not set: give it by --set %s=VALUE, or write a default", key.Value)
+			vars[key.Value] = "0"
+		case value.Kind == yaml.ScalarNode:
+			vars[key.Value] = d.with(vars).replace(value, field).Value
+		}
+	}
+	return vars
+}
+
+// steps reads and checks a list of steps.
+func (d *decoder) steps(node *yaml.Node, field string) []Step {
+	var steps []Step
+	d.decode(node, field, reflect.ValueOf(&steps).Elem())
+	d.after().checkSteps(steps, field)
+	return steps
+}
+
+// stepsDocument reads what an include names.
+func (d *decoder) stepsDocument(document *yaml.Node, vars map[string]string) []Step {
+	var read stepsDocument
+	own := *d
+	own.names, own.lines = d.names, map[string]int{}
+	if own.names == nil {
+		own.names = &names{}
+	}
+	own.vars = d.variables(child(document, "spec", "vars"), vars, nil)
+	own.decode(document, "", reflect.ValueOf(&read).Elem())
+	own = *own.after()
+	if read.APIVersion != APIVersion {
+		own.problem(document.Line, "apiVersion", "is %q, but must be %s", read.APIVersion, APIVersion)
+	}
+	if len(read.Spec.Steps) == 0 {
+		own.problem(document.Line, "spec.steps", "is empty: say what to do")
+	}
+	own.checkSteps(read.Spec.Steps, "spec.steps")
+	return read.Spec.Steps
+}
+
+// include reads the steps of another file.
+func (d *decoder) include(step *Step, field string) {
+	include := step.Include
+	if include.File == "" {
+		d.problem(step.Line, field, "is missing: name the file with the steps")
+		return
+	}
+	path := d.path(include.File)
+	if slices.Contains(d.including, path) {
+		d.problem(step.Line, field, "%s includes itself: %s", path, chain(append(d.including, path)))
+		return
+	}
+	data, err := d.read(path)
+	if err != nil {
+		d.problem(step.Line, field, "%v", err)
+		return
+	}
+	other := *d
+	other.file, other.checking, other.lines = path, false, nil
+	other.including = append(slices.Clone(d.including), path)
+	for _, document := range other.documents(data) {
+		if kindOf(document) != KindSteps {
+			other.problem(document.Line, "kind", "is %q, but what is included must be %s", kindOf(document), KindSteps)
+			continue
+		}
+		declared := map[string]bool{}
+		if node := child(document, "spec", "vars"); node != nil {
+			for i := 0; i+1 < len(node.Content); i += 2 {
+				declared[node.Content[i].Value] = true
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(include.Vars)) {
+			if !declared[name] {
+				d.problem(step.Line, field, "%s has no variable %s; %s", path, name, didYouMean(name, slices.Sorted(maps.Keys(declared))))
+			}
+		}
+		include.steps = append(include.steps, other.stepsDocument(document, include.Vars)...)
+	}
+}
+
+func chain(files []string) string {
+	var out bytes.Buffer
+	for i, file := range files {
+		if i > 0 {
+			out.WriteString(" -> ")
+		}
+		out.WriteString(file)
+	}
+	return out.String()
+}
+
+// path is where a path of the file leads.
+func (d *decoder) path(relative string) string {
+	if filepath.IsAbs(relative) {
+		return filepath.Clean(relative)
+	}
+	return filepath.Join(filepath.Dir(d.file), relative)
+}
+
+func (d *decoder) read(path string) ([]byte, error) {
+	if d.options.Files != nil {
+		return fs.ReadFile(d.options.Files, filepath.ToSlash(path))
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,126 @@
+package format
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Object is a Kubernetes object, or a part of one.
+type Object struct {
+	unstructured.Unstructured
+	// Line is where it is written.
+	Line int
+}
+
+func (o *Object) readNode(d *decoder, node *yaml.Node, field string) {
+	o.Line = node.Line
+	if node.Kind != yaml.MappingNode {
+		d.wrong(node, field, "a mapping: a Kubernetes object")
+		return
+	}
+	var fields map[string]any
+	if err := d.replaceAll(node, field).Decode(&fields); err != nil {
+		d.decodingError(node, field, err)
+		return
+	}
+	o.Object, _ = JSONValue(fields).(map[string]any)
+}
+
+// Title is how people call it: deployment/web, or any Pod.
+func (o *Object) Title() string {
+	if o.GetName() == "" {
+		return "any " + o.GetKind()
+	}
+	return strings.ToLower(o.GetKind()) + "/" + o.GetName()
+}
+
+// whole tells what is missing for an object that can be applied.
+func (o *Object) whole() error {
+	switch {
+	case o.GetAPIVersion() == "":
+		return fmt.Errorf("an object needs apiVersion, such as v1 or apps/v1")
+	case o.GetKind() == "":
+		return fmt.Errorf("an object needs kind")
+	case o.GetName() == "":
+		return fmt.Errorf("%s needs metadata.name", o.GetKind())
+	}
+	return nil
+}
+
+// JSONValue turns what YAML decodes to into what JSON would decode to.
+func JSONValue(v any) any {
+	switch v := v.(type) {
+	case map[any]any: // some key is a number, a truth value or the like
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[fmt.Sprint(key)] = JSONValue(value)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[key] = JSONValue(value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, value := range v {
+			out[i] = JSONValue(value)
+		}
+		return out
+	case int:
+		return int64(v)
+	case uint64: // larger than an int64
+		return float64(v)
+	case time.Time:
+		return v.UTC().Format(time.RFC3339)
+	}
+	return v
+}
+
+// Duration is a span of time such as 30s or 5m.
+type Duration time.Duration
+
+func (d *Duration) readNode(dec *decoder, node *yaml.Node, field string) {
+	const wanted = "a duration such as 500ms, 30s or 5m"
+	if node.Kind != yaml.ScalarNode {
+		dec.wrong(node, field, wanted)
+		return
+	}
+	value, err := time.ParseDuration(node.Value)
+	if err != nil {
+		dec.problem(node.Line, field, "found %q, wanted %s", node.Value, wanted)
+		return
+	}
+	if value < 0 {
+		dec.problem(node.Line, field, "a duration must not be negative: %s", node.Value)
+		return
+	}
+	*d = Duration(value)
+}
+
+// Body are steps that may be done several times, with other variables each time.
+type Body struct {
+	node    *yaml.Node
+	decoder *decoder
+	field   string
+	// Steps are as they are with the variables' first values, or stand-ins.
+	Steps []Step
+}
+
+func (b *Body) readNode(d *decoder, node *yaml.Node, field string) {
+	b.node, b.decoder, b.field = node, d, field
+}
+
+// With reads the steps anew, with these variables.
+func (b *Body) With(vars map[string]string) ([]Step, error) {
+	var problems Problems
+	d := b.decoder.with(vars)
+	d.problems, d.lines = &problems, nil
+	steps := d.steps(b.node, b.field)
+	return steps, problems.err()
+}

@@ -1,0 +1,119 @@
+package format
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one thing that is wrong with a file.
+type Problem struct {
+	File string
+	// Line is 0 if the whole file is meant.
+	Line int
+	// Field is the path of what is wrong, such as spec.steps[2].wait.for.
+	Field   string
+	Message string
+
+	// follows says that it may only be there because of another one: what could not be
+	// read is missing.
+	follows bool
+}
+
+func (p Problem) Error() string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, ":%d", p.Line)
+	}
+	b.WriteString(": ")
+	if p.Field != "" {
+		b.WriteString(p.Field + ": ")
+	}
+	b.WriteString(p.Message)
+	return b.String()
+}
+
+// Problems are all that is wrong with a file, in the order of their lines.
+type Problems []Problem
+
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i := range p {
+		lines[i] = p[i].Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// err is nil if there is none. What is said twice, such as by each turn of a loop, is
+// told once.
+func (p Problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		if a.File != b.File {
+			return 0
+		}
+		return a.Line - b.Line
+	})
+	var once Problems
+	for _, problem := range p {
+		if !slices.Contains(once, problem) && !(problem.follows && slices.ContainsFunc(p, problem.becauseOf)) {
+			once = append(once, problem)
+		}
+	}
+	return once
+}
+
+// becauseOf says whether p may be there only because of other, which is about the same
+// field, one that it is part of, or a part of it.
+func (p Problem) becauseOf(other Problem) bool {
+	return !other.follows && other.File == p.File && (isPart(p.Field, other.Field) || isPart(other.Field, p.Field))
+}
+
+func isPart(field, of string) bool {
+	rest, part := strings.CutPrefix(field, of)
+	return part && (rest == "" || of == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// didYouMean is a hint at the known name that is nearest to what was written, and all
+// known ones otherwise.
+func didYouMean(written string, known []string) string {
+	best, least := "", 1+len(written)/2
+	for _, name := range known {
+		if d := distance(strings.ToLower(written), strings.ToLower(name)); d < least {
+			best, least = name, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("did you mean %s?", best)
+	}
+	return "known here: " + strings.Join(known, ", ")
+}
+
+// distance is how many letters must be added, left out, changed or swapped with their
+// neighbour to make b of a (the optimal string alignment distance).
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

@@ -1,0 +1,187 @@
+package format
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// Defaults of a scenario's fields.
+const (
+	defaultNodes   = 3
+	defaultTimeout = 10 * time.Minute
+	defaultWithin  = time.Minute
+	defaultSpeed   = 10
+)
+
+// names are what the parts of a scenario refer to.
+type names struct {
+	steps []string
+	// timeout is that of the run; 0 while it is not known.
+	timeout time.Duration
+	// remembered are the values that steps remember.
+	remembered []string
+}
+
+// check tells a problem unless err is nil.
+func (d *decoder) check(line int, field string, err error) {
+	if err != nil {
+		d.problem(line, field, "%v", err)
+	}
+}
+
+func (d *decoder) checkScenario(s *Scenario, line int) {
+	if s.APIVersion != APIVersion {
+		d.problem(line, "apiVersion", "is %q, but must be %s", s.APIVersion, APIVersion)
+	}
+	if s.Kind != Kind {
+		d.problem(line, "kind", "is %q, but must be %s", s.Kind, Kind)
+	}
+	switch wrong := validation.IsDNS1123Subdomain(s.Metadata.Name); {
+	case s.Metadata.Name == "":
+		d.problem(line, "metadata.name", "is missing")
+	case len(wrong) > 0:
+		d.problem(line, "metadata.name", "%q is not a name: write lower case letters, digits and '-', such as pod-kill", s.Metadata.Name)
+	}
+	spec := &s.Spec
+	if len(spec.Steps) == 0 {
+		d.problem(line, "spec.steps", "is empty: say what to do")
+	}
+	if spec.Timeout == 0 {
+		spec.Timeout = Duration(defaultTimeout)
+	}
+	d.names.timeout = time.Duration(spec.Timeout)
+	d.checkCluster(&spec.Cluster, line)
+	d.checkSteps(spec.Steps, "spec.steps")
+	d.checkSteps(spec.Finally, "spec.finally")
+	for i := range spec.Invariants {
+		d.checkInvariant(&spec.Invariants[i], fmt.Sprintf("spec.invariants[%d]", i))
+	}
+	if least := leastTime(spec.Steps); least > time.Duration(spec.Timeout) {
+		d.problem(line, "spec.timeout", "is %v, but the steps sleep for %v alone: it cannot pass", time.Duration(spec.Timeout), least)
+	}
+}
+
+// leastTime is how much of the cluster's time steps take at least.
+func leastTime(steps []Step) time.Duration {
+	var total time.Duration
+	for i := range steps {
+		s := &steps[i]
+		var took time.Duration
+		switch {
+		case s.Background:
+		case s.Sleep != nil:
+			took = time.Duration(*s.Sleep)
+		case s.Advance != nil:
+			took = time.Duration(*s.Advance)
+		case s.Parallel != nil:
+			for j := range s.Parallel {
+				took = max(took, leastTime(s.Parallel[j:j+1]))
+			}
+		case s.Repeat != nil && s.Repeat.Until == nil:
+			turn := leastTime(s.Repeat.Steps.Steps)
+			took = time.Duration(s.Repeat.Times-1)*max(turn, time.Duration(s.Repeat.Every)) + turn
+		case s.Include != nil:
+			took = leastTime(s.Include.steps)
+		}
+		total += took
+	}
+	return total
+}
+
+func (d *decoder) checkCluster(c *Cluster, line int) {
+	const field = "spec.cluster"
+	if c.Nodes == nil {
+		c.Nodes = ptr.To(defaultNodes)
+		if len(c.Pools) > 0 {
+			c.Nodes = ptr.To(0)
+		}
+	}
+	if *c.Nodes < 0 {
+		d.problem(line, field+".nodes", "must not be negative: %d", *c.Nodes)
+	}
+	before := len(*d.problems)
+	if _, _, err := ParseClock(c.Clock); err != nil {
+		d.problem(line, field+".clock", "%v", err)
+	}
+	if c.Start != "" {
+		if _, err := time.Parse(time.RFC3339, c.Start); err != nil {
+			d.problem(line, field+".start", "%q is not a time as RFC 3339 writes it, such as 2026-03-29T00:00:00Z", c.Start)
+		}
+	}
+	if c.Snapshot != "" {
+		if _, err := d.read(d.path(c.Snapshot)); err != nil {
+			d.problem(line, field+".snapshot", "%v", err)
+		}
+		c.Snapshot = d.path(c.Snapshot)
+	}
+	seen := []string{}
+	for i := range c.Pools {
+		p := &c.Pools[i]
+		at := fmt.Sprintf("%s.pools[%d]", field, i)
+		if slices.Contains(seen, p.Name) {
+			d.problem(line, at+".name", "there are two pools called %s", p.Name)
+		}
+		seen = append(seen, p.Name)
+		d.checkPool(p, line, at)
+	}
+	if d.options.Cluster != nil && len(*d.problems) == before {
+		d.check(line, field, d.options.Cluster(c))
+	}
+}
+
+func (d *decoder) checkPool(p *Pool, line int, at string) {
+	if wrong := validation.IsDNS1123Subdomain(p.Name); len(wrong) > 0 {
+		d.problem(line, at+".name", "%q is not a name: its nodes are called NAME-0 and so on", p.Name)
+	}
+	if p.Nodes == nil {
+		p.Nodes = ptr.To(1)
+	}
+	if *p.Nodes < 0 {
+		d.problem(line, at+".nodes", "must not be negative: %d", *p.Nodes)
+	}
+	for name, quantity := range p.Capacity {
+		if _, err := resource.ParseQuantity(quantity); err != nil {
+			d.problem(line, at+".capacity."+name, "%q is not a quantity, such as 4, 500m or 16Gi", quantity)
+		}
+	}
+	effects := []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
+	for j, taint := range p.Taints {
+		if taint.Key == "" {
+			d.problem(line, fmt.Sprintf("%s.taints[%d].key", at, j), "is missing")
+		}
+		if !slices.Contains(effects, taint.Effect) {
+			d.problem(line, fmt.Sprintf("%s.taints[%d].effect", at, j), "%q is not an effect; %s", taint.Effect, didYouMean(taint.Effect, effects))
+		}
+	}
+}
+
+// ParseClock reads virtual (which is also the empty text's meaning), real or
+// scaled=N.
+func ParseClock(text string) (mode clock.Mode, factor float64, err error) {
+	name, number, scaled := strings.Cut(text, "=")
+	switch {
+	case text == "" || text == string(clock.ModeVirtual):
+		return clock.ModeVirtual, 0, nil
+	case text == string(clock.ModeReal):
+		return clock.ModeReal, 0, nil
+	case scaled && name == string(clock.ModeScaled):
+		if factor, err = strconv.ParseFloat(number, 64); err == nil && factor > 0 && !math.IsInf(factor, 1) {
+			return clock.ModeScaled, factor, nil
+		}
+	}
+	return "", 0, fmt.Errorf("%q is not a clock; write virtual, real, or scaled=60 for a cluster whose time runs 60 times faster", text)
+}
+
+// dir is the folder of the file that is read.
+func (d *decoder) dir() string { return filepath.Dir(d.file) }

@@ -1,0 +1,96 @@
+package scenarios
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/scenarios/check"
+	"minikcm.dev/minikcm/scenarios/format"
+)
+
+// The document of a scenario, and its parts.
+type (
+	Scenario = format.Scenario
+	Metadata = format.Metadata
+	Spec     = format.Spec
+)
+
+// Load reads the scenarios of a file, with variables' values that go before its own,
+// and checks them. What is wrong with it is a format.Problems.
+func Load(path string, set map[string]string) ([]*Scenario, error) {
+	return format.Load(path, loading(set))
+}
+
+// Parse reads scenarios from data, whose relative paths are from file's directory.
+func Parse(file string, data []byte, set map[string]string) ([]*Scenario, error) {
+	return format.Parse(file, data, loading(set))
+}
+
+func loading(set map[string]string) format.LoadOptions {
+	return format.LoadOptions{Set: set, CEL: check.CompileCheck, Cluster: func(c *format.Cluster) error {
+		options, err := clusterOptions(c)
+		if err != nil {
+			return err
+		}
+		return options.Validate()
+	}}
+}
+
+// clusterOptions are those of the cluster that a scenario describes.
+func clusterOptions(c *format.Cluster) (minikcm.Options, error) {
+	options := minikcm.Options{
+		Nodes: -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
+		Latencies: kubeletsim.Latencies{ContainerStop: time.Duration(c.ContainerStop)},
+	}
+	if c.Nodes != nil && *c.Nodes > 0 {
+		options.Nodes = *c.Nodes
+	}
+	if options.Seed == 0 {
+		options.Seed = 1
+	}
+	var err error
+	if options.ClockMode, options.ClockFactor, err = format.ParseClock(c.Clock); err != nil {
+		return options, err
+	}
+	if c.Start != "" {
+		if options.ClockStart, err = time.Parse(time.RFC3339, c.Start); err != nil {
+			return options, fmt.Errorf("start: %w", err)
+		}
+	}
+	for i := range c.Pools {
+		pool, err := poolOf(&c.Pools[i])
+		if err != nil {
+			return options, err
+		}
+		options.Pools = append(options.Pools, pool)
+	}
+	return options, nil
+}
+
+func poolOf(p *format.Pool) (kubeletsim.Pool, error) {
+	pool := kubeletsim.Pool{Name: p.Name, Count: 1, Node: kubeletsim.NodeSpec{
+		Labels: p.Labels, Annotations: p.Annotations, Unschedulable: p.Unschedulable,
+	}}
+	if p.Nodes != nil {
+		pool.Count = *p.Nodes
+	}
+	for _, taint := range p.Taints {
+		pool.Node.Taints = append(pool.Node.Taints, corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: corev1.TaintEffect(taint.Effect)})
+	}
+	for name, text := range p.Capacity {
+		quantity, err := resource.ParseQuantity(text)
+		if err != nil {
+			return pool, fmt.Errorf("pool %s: capacity %s: %w", p.Name, name, err)
+		}
+		if pool.Node.Capacity == nil {
+			pool.Node.Capacity = corev1.ResourceList{}
+		}
+		pool.Node.Capacity[corev1.ResourceName(name)] = quantity
+	}
+	return pool, nil
+}

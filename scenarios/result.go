@@ -1,0 +1,66 @@
+package scenarios
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"minikcm.dev/minikcm/scenarios/record"
+)
+
+// Progress is told of a run as it goes on. No two of its methods are called at once.
+type Progress interface {
+	// Begin is told what is run, before its cluster starts.
+	Begin(s *Scenario)
+	// Step begins, and has ended. Notes are what was done in it. Only the steps of the
+	// scenario itself are told of, not those within them.
+	StepBegins(title string)
+	StepEnded(step StepResult)
+	End(result *Result)
+}
+
+// Result is how a run went.
+type Result struct {
+	Scenario *Scenario
+	Seed     uint64
+	Steps    []StepResult
+	// Cluster and Real are how much time passed in the cluster and on the machine,
+	// the cluster's start included in the latter.
+	Cluster, Real time.Duration
+	// Failure is why the scenario failed; nil: it passed.
+	Failure error
+	// Interrupted says that the run was ended before it was over; Failure says why.
+	Interrupted bool
+	// Run is what was recorded.
+	Run *record.Run
+}
+
+// StepResult is how a step went.
+type StepResult struct {
+	Title string
+	Notes []string
+	// Cluster and Real are how long it took.
+	Cluster, Real time.Duration
+	Failure       error
+}
+
+// Text is the report's last line: PASS or FAIL, with what to type to see it again.
+func (r *Result) Text() string {
+	word := "PASS"
+	switch {
+	case r.Interrupted:
+		word = "INTERRUPTED"
+	case r.Failure != nil:
+		word = "FAIL"
+	}
+	return fmt.Sprintf("%s %s in %v (%v of the cluster's time, seed %s)", word, r.Scenario.Metadata.Name,
+		r.Real.Round(time.Millisecond), r.Cluster.Round(time.Millisecond), strconv.FormatUint(r.Seed, 10))
+}
+
+// silent is a Progress that says nothing.
+type silent struct{}
+
+func (silent) Begin(*Scenario)      {}
+func (silent) StepBegins(string)    {}
+func (silent) StepEnded(StepResult) {}
+func (silent) End(*Result)          {}
