@@ -54,8 +54,10 @@ func (rq *request) delete(ctx context.Context, opts *metav1.DeleteOptions) (runt
 		if err := rq.checkPreconditions(old, opts.Preconditions); err != nil {
 			return nil, err
 		}
-		if err := rq.server.admission.Check(ctx, rq.attributes(admission.Delete, nil, old, isDryRun(opts.DryRun))); err != nil {
-			return nil, err
+		if rq.sub == nil { // the creation of a subresource that deletes has been admitted as such
+			if err := rq.server.admission.Check(ctx, rq.attributes(admission.Delete, nil, old, isDryRun(opts.DryRun))); err != nil {
+				return nil, err
+			}
 		}
 		obj, gone, err := rq.markDeleted(old, opts)
 		switch {

@@ -32,7 +32,7 @@ func (s *Server) newHooks() *hooks.Plugin {
 		},
 		Config:     func() *rest.Config { return s.Config("system:apiserver", auth.GroupMasters) },
 		Ledger:     s.opts.Ledger,
-		Kinds:      hooks.Kinds{Table: func() *resources.Table { return s.current().table }, Typer: s.scheme},
+		Kinds:      hooks.Kinds{Table: func() *resources.Table { return s.current().table }, Scheme: s.scheme},
 		Authorizer: hooks.Authorizer{Authorizer: s.opts.Authorizer},
 		Services:   serviceResolver{s},
 	})

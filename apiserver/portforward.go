@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +22,9 @@ type PortFunc = func(port int32) http.Handler
 
 // servePortForward connects the client with ports of the pod.
 func servePortForward(ctx context.Context, rq *request) error {
+	if err := rq.mayConnect(ctx, "PodPortForwardOptions", &corev1.PodPortForwardOptions{Ports: wantedPorts(rq.query["ports"])}); err != nil {
+		return err
+	}
 	pod, listener, err := rq.openPorts(ctx)
 	if err != nil {
 		return err
@@ -45,13 +50,24 @@ func servePortForward(ctx context.Context, rq *request) error {
 	})
 }
 
+// wantedPorts are those that the URL names, for admission to see. Clients name them
+// within the connection.
+func wantedPorts(values []string) []int32 {
+	var ports []int32
+	for _, value := range values {
+		for name := range strings.SplitSeq(value, ",") {
+			if port, err := strconv.ParseInt(name, 10, 32); err == nil {
+				ports = append(ports, int32(port))
+			}
+		}
+	}
+	return ports
+}
+
 // openPorts finds the pod, and what listens on its ports.
 func (rq *request) openPorts(ctx context.Context) (*corev1.Pod, PortFunc, error) {
 	rq.server.opts.Ledger.Begin(clock.Request, 1)
 	defer rq.server.opts.Ledger.End(clock.Request, 1)
-	if err := rq.mayConnect(ctx); err != nil {
-		return nil, nil, err
-	}
 	pod, err := rq.pod(ctx, rq.Name)
 	if err != nil {
 		return nil, nil, err

@@ -36,8 +36,12 @@ func serveProxy(ctx context.Context, rq *request) error {
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid %s request %q", kind, rq.Name))
 	}
+	path := rq.proxiedPath()
+	err := rq.admitProxy(ctx, path)
+	if err != nil {
+		return err
+	}
 	var to destination
-	var err error
 	switch rq.row.Plural {
 	case "pods":
 		to, err = rq.podDestination(ctx, name, port)
@@ -49,7 +53,6 @@ func serveProxy(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
-	path := rq.proxiedPath()
 	if path == "" && (rq.r.Method == http.MethodGet || rq.r.Method == http.MethodHead) {
 		// Relative links of what is there must lead to it.
 		target := url.URL{Path: rq.r.URL.Path + "/", RawQuery: rq.r.URL.RawQuery}
@@ -70,6 +73,17 @@ func serveProxy(ctx context.Context, rq *request) error {
 	inner.Header.Del("Authorization") // it is for the apiserver
 	to.handler.ServeHTTP(rq.w, inner)
 	return nil
+}
+
+// admitProxy lets webhooks and policies see where a request is to go.
+func (rq *request) admitProxy(ctx context.Context, path string) error {
+	switch rq.row.Plural {
+	case "pods":
+		return rq.admitConnect(ctx, "PodProxyOptions", &corev1.PodProxyOptions{Path: path})
+	case "services":
+		return rq.admitConnect(ctx, "ServiceProxyOptions", &corev1.ServiceProxyOptions{Path: path})
+	}
+	return rq.admitConnect(ctx, "NodeProxyOptions", &corev1.NodeProxyOptions{Path: path})
 }
 
 // proxiedPath is what follows the subresource in the URL; empty: nothing, not even a

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/klog/v2"
 
@@ -41,6 +42,9 @@ type StreamFunc = func(ctx context.Context, streams remotecommand.StreamOptions)
 func serveExec(ctx context.Context, rq *request) error {
 	opts := &corev1.PodExecOptions{Container: rq.query.Get("container"), Command: rq.query["command"]}
 	readStreamFlags(rq.query, &opts.Stdin, &opts.Stdout, &opts.Stderr, &opts.TTY)
+	if err := rq.mayConnect(ctx, "PodExecOptions", opts); err != nil {
+		return err
+	}
 	run, err := rq.openContainer(ctx, &opts.Container, func(pod *corev1.Pod) (StreamFunc, error) {
 		return rq.server.opts.Containers.OpenExec(pod, opts)
 	})
@@ -57,6 +61,9 @@ func serveExec(ctx context.Context, rq *request) error {
 func serveAttach(ctx context.Context, rq *request) error {
 	opts := &corev1.PodAttachOptions{Container: rq.query.Get("container")}
 	readStreamFlags(rq.query, &opts.Stdin, &opts.Stdout, &opts.Stderr, &opts.TTY)
+	if err := rq.mayConnect(ctx, "PodAttachOptions", opts); err != nil {
+		return err
+	}
 	run, err := rq.openContainer(ctx, &opts.Container, func(pod *corev1.Pod) (StreamFunc, error) {
 		return rq.server.opts.Containers.OpenAttach(pod, opts)
 	})
@@ -100,9 +107,6 @@ func isSet(value string) bool { return value != "false" && value != "0" }
 func (rq *request) openContainer(ctx context.Context, container *string, open func(pod *corev1.Pod) (StreamFunc, error)) (StreamFunc, error) {
 	rq.server.opts.Ledger.Begin(clock.Request, 1)
 	defer rq.server.opts.Ledger.End(clock.Request, 1)
-	if err := rq.mayConnect(ctx); err != nil {
-		return nil, err
-	}
 	pod, err := rq.pod(ctx, rq.Name)
 	if err != nil {
 		return nil, err
@@ -121,14 +125,16 @@ func (rq *request) openContainer(ctx context.Context, container *string, open fu
 }
 
 // mayConnect asks for the permission to create: WebSockets are opened by GET, and who may
-// read must not run commands.
-func (rq *request) mayConnect(ctx context.Context) error {
-	if rq.Verb == verbCreate {
-		return nil
+// read must not run commands. Then it asks webhooks and policies.
+func (rq *request) mayConnect(ctx context.Context, kind string, opts runtime.Object) error {
+	if rq.Verb != verbCreate {
+		info := rq.RequestInfo
+		info.Verb = verbCreate
+		if err := rq.server.decide(ctx, resourceAttributes(rq.user, rq.GVR.GroupVersion(), info)); err != nil {
+			return err
+		}
 	}
-	info := rq.RequestInfo
-	info.Verb = verbCreate
-	return rq.server.decide(ctx, resourceAttributes(rq.user, rq.GVR.GroupVersion(), info))
+	return rq.admitConnect(ctx, kind, opts)
 }
 
 // pod reads the pod that a request is about.

@@ -85,6 +85,14 @@ func (rq *request) deleteParent(ctx context.Context, sent runtime.Object, dryRun
 	if len(dryRun) > 0 {
 		opts.DryRun = dryRun
 	}
+	attributes := rq.attributes(admission.Create, sent, nil, isDryRun(opts.DryRun))
+	attributes.Kind = rq.kind()
+	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
+		return err
+	}
+	if err := rq.server.admission.Check(ctx, attributes); err != nil {
+		return err
+	}
 	if rq.sub.Budgeted {
 		if err := rq.evict(ctx, isDryRun(opts.DryRun)); err != nil {
 			return err

@@ -135,7 +135,7 @@ func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, er
 // object's last finalizer went, so that it is to be removed. A nil object means
 // that nothing changes.
 func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Object) (obj runtime.Object, gone bool, err error) {
-	if obj, err = rq.wanted(w, old); err != nil {
+	if obj, err = rq.wanted(ctx, w, old); err != nil {
 		return nil, false, err
 	}
 	if err := rq.checkVersion(obj, old); err != nil {
@@ -152,14 +152,21 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 		}
 	}
 	attributes := rq.attributes(admission.Update, obj, old, w.dryRun)
-	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
-		return nil, false, err
+	if !rq.speaksAnother() {
+		if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
+			return nil, false, err
+		}
 	}
 	if err := rq.server.prepareUpdate(rq.row, rq.Subresource, obj, old); err != nil {
 		return nil, false, err
 	}
 	if err := validateUpdate(rq.row, rq.Subresource, obj, old); err != nil {
 		return nil, false, err
+	}
+	if rq.speaksAnother() {
+		if attributes, err = rq.spokenAttributes(obj, old, w.dryRun); err != nil {
+			return nil, false, err
+		}
 	}
 	if err := rq.server.admission.Check(ctx, attributes); err != nil {
 		return nil, false, err
@@ -168,7 +175,7 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 }
 
 // wanted is the whole object that the client wants, whichever part it spoke of.
-func (rq *request) wanted(w write, old runtime.Object) (runtime.Object, error) {
+func (rq *request) wanted(ctx context.Context, w write, old runtime.Object) (runtime.Object, error) {
 	if rq.sub == nil || !rq.sub.Writes() {
 		return w.make(old)
 	}
@@ -188,6 +195,13 @@ func (rq *request) wanted(w write, old runtime.Object) (runtime.Object, error) {
 	spoken, err := w.make(current)
 	if err != nil {
 		return nil, err
+	}
+	if rq.speaksAnother() {
+		attributes := rq.attributes(admission.Update, spoken, current, w.dryRun)
+		attributes.Kind = rq.kind()
+		if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
+			return nil, err
+		}
 	}
 	parent := old.DeepCopyObject()
 	if err := rq.sub.WriteInto(parent, spoken, rq.server.opts.Clock.Now()); err != nil {

@@ -19,6 +19,8 @@ const (
 	Create Operation = "CREATE"
 	Update Operation = "UPDATE"
 	Delete Operation = "DELETE"
+	// Connect opens a stream to a container, or a proxy. Its object is the options.
+	Connect Operation = "CONNECT"
 )
 
 // Attributes are what a plugin may know of a write.

@@ -38,6 +38,8 @@ func (a *Attributes) options() runtime.Object {
 	switch a.Operation {
 	case Create:
 		return &metav1.CreateOptions{TypeMeta: kind("CreateOptions"), DryRun: dryRun}
+	case Connect:
+		return nil
 	case Update:
 		return &metav1.UpdateOptions{TypeMeta: kind("UpdateOptions"), DryRun: dryRun}
 	}

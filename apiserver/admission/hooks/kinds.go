@@ -1,9 +1,6 @@
 package hooks
 
 import (
-	"fmt"
-	"reflect"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,21 +12,21 @@ import (
 type Kinds struct {
 	// Table is what is served at the moment.
 	Table func() *resources.Table
-	// Typer tells the kinds of Go types.
-	Typer runtime.ObjectTyper
+	// Scheme has the Go types, of subresources too.
+	Scheme *runtime.Scheme
 }
 
 // GetObjectCreater implements upstream's ObjectInterfaces, as do all that follow.
 func (k Kinds) GetObjectCreater() runtime.ObjectCreater { return k }
 
 // GetObjectTyper tells an object's kind.
-func (k Kinds) GetObjectTyper() runtime.ObjectTyper { return k.Typer }
+func (k Kinds) GetObjectTyper() runtime.ObjectTyper { return k.Scheme }
 
 // GetObjectDefaulter fills in what is left out.
 func (k Kinds) GetObjectDefaulter() runtime.ObjectDefaulter { return k }
 
-// GetObjectConvertor copies objects.
-func (k Kinds) GetObjectConvertor() runtime.ObjectConvertor { return converter{} }
+// GetObjectConvertor copies objects, and converts between the versions of a kind.
+func (k Kinds) GetObjectConvertor() runtime.ObjectConvertor { return converter{k} }
 
 // GetEquivalentResourceMapper finds the versions of a kind.
 func (k Kinds) GetEquivalentResourceMapper() runtime.EquivalentResourceMapper { return k }
@@ -38,7 +35,7 @@ func (k Kinds) GetEquivalentResourceMapper() runtime.EquivalentResourceMapper { 
 func (k Kinds) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	row := k.Table().ByKind(kind)
 	if row == nil {
-		return nil, runtime.NewNotRegisteredErrForKind("the apiserver", kind)
+		return k.Scheme.New(kind)
 	}
 	return row.New(), nil
 }
@@ -57,30 +54,34 @@ func (k Kinds) Default(obj runtime.Object) {
 	}
 	typed := row.New()
 	// What does not fit its kind is refused when it is made the object to store.
-	if (converter{}).Convert(loose, typed, nil) != nil {
+	if (converter{k}).Convert(loose, typed, nil) != nil {
 		return
 	}
 	row.Strategy.Default(typed)
-	_ = converter{}.Convert(typed, loose, nil)
+	_ = converter{k}.Convert(typed, loose, nil)
 }
 
-// EquivalentResourcesFor returns the other versions of the same objects that need no
-// conversion: none is made for a webhook.
+// EquivalentResourcesFor returns all resources under which the same objects are served.
 func (k Kinds) EquivalentResourcesFor(gvr schema.GroupVersionResource, subresource string) []schema.GroupVersionResource {
-	var same []schema.GroupVersionResource
-	var own reflect.Type
-	if row := k.Table().Lookup(gvr); row != nil {
-		own = reflect.TypeOf(row.New())
+	own := k.Table().Lookup(gvr)
+	if own == nil {
+		return nil
 	}
+	var same []schema.GroupVersionResource
 	for _, row := range k.Table().All() {
-		if row.GVR() == gvr || row.Custom || row.GVR().GroupResource() != gvr.GroupResource() || reflect.TypeOf(row.New()) != own {
-			continue
-		}
-		if subresource == "" || row.Subresource(subresource) != nil {
+		if storedAs(row) == storedAs(own) && (subresource == "" || row.Subresource(subresource) != nil) {
 			same = append(same, row.GVR())
 		}
 	}
 	return same
+}
+
+// storedAs is the resource that keeps a row's objects.
+func storedAs(row *resources.Resource) schema.GroupVersionResource {
+	if row.Storage != nil {
+		return row.Storage.Resource
+	}
+	return row.GVR()
 }
 
 // KindFor returns what a resource or subresource speaks.
@@ -93,53 +94,4 @@ func (k Kinds) KindFor(gvr schema.GroupVersionResource, subresource string) sche
 		return sub.GroupVersionKind
 	}
 	return row.GroupVersionKind
-}
-
-// converter copies an object into another one of its type, and between Go types and
-// unstructured objects: there are no internal versions to convert from.
-type converter struct{}
-
-// Convert implements runtime.ObjectConvertor. out keeps its kind if it has one.
-func (converter) Convert(in, out, _ any) error {
-	from, ok := in.(runtime.Object)
-	into, also := out.(runtime.Object)
-	if !ok || !also {
-		return fmt.Errorf("a %T cannot be made of a %T", out, in)
-	}
-	kind := into.GetObjectKind().GroupVersionKind()
-	source, fromUnstructured := in.(*unstructured.Unstructured)
-	target, intoUnstructured := out.(*unstructured.Unstructured)
-	switch {
-	case fromUnstructured && intoUnstructured:
-		target.Object = source.DeepCopy().Object
-		return nil
-	case fromUnstructured:
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(source.Object, out); err != nil {
-			return err
-		}
-	case intoUnstructured:
-		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(in)
-		if err != nil {
-			return err
-		}
-		target.Object = object
-	case reflect.TypeOf(in) != reflect.TypeOf(out):
-		return fmt.Errorf("a %T cannot be made of a %T", out, in)
-	default:
-		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(from.DeepCopyObject()).Elem())
-	}
-	if !kind.Empty() || !intoUnstructured {
-		into.GetObjectKind().SetGroupVersionKind(kind)
-	}
-	return nil
-}
-
-// ConvertToVersion implements runtime.ObjectConvertor.
-func (converter) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
-	return in, nil
-}
-
-// ConvertFieldLabel implements runtime.ObjectConvertor.
-func (converter) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
 }

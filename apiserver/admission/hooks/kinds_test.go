@@ -14,7 +14,7 @@ import (
 
 func TestDefaultsOfUnstructuredObjects(t *testing.T) {
 	table := resources.Builtin()
-	kinds := Kinds{Table: func() *resources.Table { return table }, Typer: scheme.Scheme}
+	kinds := Kinds{Table: func() *resources.Table { return table }, Scheme: scheme.Scheme}
 	object := func() map[string]any {
 		return map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"},
