@@ -13,6 +13,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
@@ -30,6 +31,7 @@ type Cluster struct {
 	store      store.Store
 	snapshots  store.Snapshotter
 	faults     *faulty.Store
+	apiFaults  *faults.Faults
 	server     *apiserver.Server
 	https      *apiserver.HTTPS
 	kubeconfig []byte
@@ -84,6 +86,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		c.faults = faulty.New(c.store, c.clock, c.random.Fork())
 		c.store = c.faults
 	}
+	c.makeAPIFaults()
 	if authority == nil { // only now is it known that the data directory is good
 		if authority, err = createAuthority(c.opts.DataDir); err != nil {
 			return err
@@ -101,7 +104,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		SharedStore: len(c.opts.Etcd.Endpoints) > 0, MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
-		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, StoreWaits: c.opts.StoreFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
+		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, StoreWaits: c.opts.StoreFaults, Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
 		Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
 		Metrics: &usage{clock: c.clock, usage: kubeletsim.Usage{Seed: c.opts.Seed}},
 	})

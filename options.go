@@ -42,6 +42,8 @@ type Options struct {
 
 	// StoreFaults puts a store between that fails on demand: Cluster.StoreFaults.
 	StoreFaults bool
+	// APIFaults lets the API server fail on demand: Cluster.APIFaults.
+	APIFaults bool
 
 	// NoHTTPS leaves out the socket: only clients in the process reach the cluster.
 	NoHTTPS bool

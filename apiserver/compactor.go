@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -58,7 +59,8 @@ func (c *compactor) run() {
 	c.mu.Unlock()
 	defer c.running.Done()
 	if c.previous > 0 {
-		if err := c.store.Compact(c.ctx, c.previous); err != nil && c.ctx.Err() == nil {
+		var already *store.CompactedError
+		if err := c.store.Compact(c.ctx, c.previous); err != nil && !errors.As(err, &already) && c.ctx.Err() == nil {
 			c.logger.Error(err, "Compacting the store", "revision", c.previous)
 		}
 	}

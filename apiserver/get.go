@@ -38,6 +38,10 @@ func (rq *request) get(ctx context.Context) (runtime.Object, error) {
 	if err := rq.reach(ctx, revision); err != nil {
 		return nil, err
 	}
+	if at := behind(ctx); at > 0 && revision == 0 {
+		obj, err := rq.objects.GetAt(ctx, rq.key(), rq.Name, at)
+		return rq.fromStored(obj), err
+	}
 	entry, _, err := rq.objects.Cache().Get(ctx, rq.key(), revision)
 	if err != nil {
 		return nil, storage.Translate(err, rq.groupResource(), rq.Name)

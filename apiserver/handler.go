@@ -42,7 +42,7 @@ func (s *Server) newHandler() http.Handler {
 		router.PathPrefix("/minikcm/v1/").Handler(s.opts.Own)
 	}
 	s.routeIndex(router)
-	return s.filter(router)
+	return s.filter(s.faulted(router))
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {

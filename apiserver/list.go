@@ -67,6 +67,9 @@ func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
 	match := revisionMatch(opts, revision)
 	if opts.ResourceVersion == "0" {
 		opts.Limit = 0 // as upstream: what the cache has is one page
+		if at := behind(ctx); at > 0 {
+			return rq.listStore(ctx, opts, "", at)
+		}
 	}
 	list, err := rq.objects.Cache().List(ctx, watchcache.ListOptions{
 		Prefix: rq.prefix(), Revision: revision, Match: match, Label: opts.label, Field: opts.field, Limit: opts.Limit,

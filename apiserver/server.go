@@ -21,6 +21,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
+	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/serviceip"
@@ -71,6 +72,8 @@ type Options struct {
 	// StoreWaits says that Store may wait for the clock (store/faulty does): a request
 	// is not in flight then.
 	StoreWaits bool
+	// Faults are what it suffers on demand; nil: nothing.
+	Faults *faults.Faults
 	// Snapshots writes down the store's state for GET /minikcm/v1/snapshot; nil:
 	// that is not there.
 	Snapshots store.Snapshotter

@@ -55,6 +55,13 @@ func isLocal(ctx context.Context) bool { return ctx.Value(localKey{}) != nil }
 // RoundTrip serves req. A request whose answer cannot be a stream is served by the
 // caller's own goroutine.
 func (t *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t.server.opts.Faults != nil {
+		return t.reach(req)
+	}
+	return t.send(req)
+}
+
+func (t *memoryTransport) send(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close() //nolint:errcheck // a request's body has nothing to say at its end
 	}

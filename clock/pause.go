@@ -9,12 +9,9 @@ import (
 // Pause is work that the ledger counts and that may wait for time to pass, during
 // which it is not in flight.
 type Pause struct {
-	ledger *Ledger
-	kind   Kind
+	begin, end func()
 	// caller is whoever waits for this work, and pauses with it.
 	caller *Pause
-	// waits is called when it begins to wait; nil: nobody need know.
-	waits func()
 }
 
 type pauseKey struct{}
@@ -22,7 +19,7 @@ type pauseKey struct{}
 // Pausing returns a context for work that is counted once as k, and does one thing at
 // a time: what it calls may let time pass with Sleep.
 func Pausing(ctx context.Context, l *Ledger, k Kind) context.Context {
-	return PausingWorker(ctx, l, k, nil)
+	return PausingWorker(ctx, l, k, func() {})
 }
 
 // PausingWorker is Pausing for a worker, who cannot do other work while this waits:
@@ -31,7 +28,12 @@ func PausingWorker(ctx context.Context, l *Ledger, k Kind, waits func()) context
 	if l == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, pauseKey{}, &Pause{ledger: l, kind: k, caller: PauseOf(ctx), waits: waits})
+	return PausingWith(ctx, func() { waits(); l.End(k, 1) }, func() { l.Begin(k, 1) })
+}
+
+// PausingWith is Pausing for work that is counted in a way of its own.
+func PausingWith(ctx context.Context, begin, end func()) context.Context {
+	return context.WithValue(ctx, pauseKey{}, &Pause{begin: begin, end: end, caller: PauseOf(ctx)})
 }
 
 // PauseOf returns what Pausing has put into a context; nil if nothing was.
@@ -43,17 +45,14 @@ func PauseOf(ctx context.Context) *Pause {
 // Begin ends the count of the work and of its callers, as they only wait.
 func (p *Pause) Begin() {
 	for ; p != nil; p = p.caller {
-		if p.waits != nil {
-			p.waits()
-		}
-		p.ledger.End(p.kind, 1)
+		p.begin()
 	}
 }
 
 // End counts them again.
 func (p *Pause) End() {
 	for ; p != nil; p = p.caller {
-		p.ledger.Begin(p.kind, 1)
+		p.end()
 	}
 }
 
@@ -79,12 +78,4 @@ func Sleep(ctx context.Context, c Clock, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Caller is whoever waits for the work, if he can pause; nil: nobody.
-func (p *Pause) Caller() *Pause {
-	if p == nil {
-		return nil
-	}
-	return p.caller
 }

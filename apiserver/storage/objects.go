@@ -171,6 +171,23 @@ func (o *Objects) Get(ctx context.Context, key, name string) (runtime.Object, er
 	return obj, err
 }
 
+// GetAt returns the object as it was at a revision.
+func (o *Objects) GetAt(ctx context.Context, key, name string, revision int64) (runtime.Object, error) {
+	kv, err := o.store.Get(ctx, key, revision)
+	if err != nil {
+		return nil, o.translate(err, name)
+	}
+	obj, err := o.decode(*kv)
+	return obj, codingErrorOf(err)
+}
+
+func codingErrorOf(err error) error {
+	if err == nil {
+		return nil
+	}
+	return codingError(err)
+}
+
 func (o *Objects) read(ctx context.Context, key, name string) (runtime.Object, int64, error) {
 	kv, err := o.store.Get(ctx, key, 0)
 	if err != nil {

@@ -27,6 +27,8 @@ type flow struct {
 	started, stopped bool
 	// held: the informer itself is in flight, as it is not synced or has no watch.
 	held, synced, connected bool
+	// paused: its request waits for time to pass.
+	paused bool
 
 	// turn numbers the requests; what belongs to an earlier one is void.
 	turn uint64
@@ -86,7 +88,7 @@ func (f *flow) hasSynced() {
 
 // holdLocked counts the informer itself, or no longer.
 func (f *flow) holdLocked() {
-	hold := f.started && !f.stopped && !(f.synced && f.connected)
+	hold := f.started && !f.stopped && !(f.synced && f.connected) && !f.paused
 	if hold == f.held {
 		return
 	}
@@ -109,6 +111,17 @@ func (f *flow) request() (turn uint64) {
 	f.dropListedLocked()
 	f.turn++
 	return f.turn
+}
+
+// pause and resume are told when a request begins and ends to wait for time to pass.
+func (f *flow) pause()  { f.setPaused(true) }
+func (f *flow) resume() { f.setPaused(false) }
+
+func (f *flow) setPaused(paused bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.paused = paused
+	f.holdLocked()
 }
 
 // connect: the watch that was requested is established.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/clock"
 )
 
 type flowKey struct{}
@@ -32,6 +34,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(req)
 	}
 	turn := f.request()
+	req = req.WithContext(clock.PausingWith(req.Context(), f.pause, f.resume))
 	query := req.URL.Query()
 	if query.Has("timeoutSeconds") {
 		// The reflector measures it on the machine's clock, the server on the

@@ -8,7 +8,7 @@ import (
 )
 
 // Needs are the hooks that a cluster must have been started with.
-type Needs struct{ Store, API, Controllers bool }
+type Needs struct{ Store, API bool }
 
 // Prepare makes the options those of a cluster that the faults can be done to.
 func Prepare(options *minikcm.Options, faults ...*Fault) {
@@ -18,6 +18,7 @@ func Prepare(options *minikcm.Options, faults ...*Fault) {
 		}
 		needs := f.kind().needs()
 		options.StoreFaults = options.StoreFaults || needs.Store
+		options.APIFaults = options.APIFaults || needs.API
 	}
 }
 
@@ -36,6 +37,9 @@ func (f *Fault) Possible(env *Env) error {
 	needs := k.needs()
 	if needs.Store && env.Cluster.StoreFaults() == nil {
 		return fmt.Errorf("%s: the cluster was not started with Options.StoreFaults", k.title())
+	}
+	if needs.API && env.Cluster.APIFaults() == nil {
+		return fmt.Errorf("%s: the cluster was not started with Options.APIFaults", k.title())
 	}
 	return nil
 }

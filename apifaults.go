@@ -1,0 +1,23 @@
+package minikcm
+
+import (
+	"context"
+
+	"minikcm.dev/minikcm/apiserver/faults"
+)
+
+// makeAPIFaults leaves it nil unless the options ask for it, so that requests pass as
+// they are. Its chances are not drawn from the cluster's, whose course it must not
+// change before anything fails.
+func (c *Cluster) makeAPIFaults() {
+	if c.opts.APIFaults {
+		c.apiFaults = faults.New(c.clock, c.random.Keyed("faults of the API server"))
+	}
+}
+
+// APIFaults lets the API server fail; nil without Options.APIFaults.
+func (c *Cluster) APIFaults() *faults.Faults { return c.apiFaults }
+
+// ForgetHistory compacts the store at its present revision, and lets the API server
+// forget what came before: who asks for that gets 410 Gone.
+func (c *Cluster) ForgetHistory(ctx context.Context) error { return c.server.ForgetHistory(ctx) }

@@ -1,0 +1,181 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/faults"
+)
+
+// faulted lets faults meet the requests on their way to next, if there are to be any.
+func (s *Server) faulted(next http.Handler) http.Handler {
+	f := s.opts.Faults
+	if f == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user := auth.FromContext(r.Context())
+		if user != nil && !isLocal(r.Context()) && f.IsDown(user.Name) {
+			panic(http.ErrAbortHandler) // the connection ends, as with the process
+		}
+		rq, ok := faultyRequest(r, user)
+		if !ok {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx := r.Context()
+		fate := f.Meet(rq)
+		if fate.Latency > 0 && s.mayWait(ctx) {
+			if err := f.Sleep(ctx, fate.Latency); err != nil {
+				writeError(w, r, apierrors.NewTimeoutError("the request was given up", 0))
+				return
+			}
+		}
+		if fate.Refusal != nil {
+			writeError(w, r, refusal(fate.Refusal, rq))
+			return
+		}
+		if fate.Behind > 0 {
+			ctx = context.WithValue(ctx, behindKey{}, fate.Behind)
+		}
+		if rq.Verb == verbWatch {
+			watching, done := f.Watching(ctx, rq)
+			defer done()
+			ctx = watching
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// faultyRequest is what faults know of a request; ok is false if it is for no resource.
+func faultyRequest(r *http.Request, user *auth.User) (*faults.Request, bool) {
+	gv, rest, ok := splitResourcePath(routedPath(r))
+	if !ok {
+		return nil, false
+	}
+	info, ok := parseResourcePath(gv, r.Method, rest, r.URL.Query())
+	if !ok {
+		return nil, false
+	}
+	rq := &faults.Request{
+		Verb: info.Verb, Group: info.GVR.Group, Resource: info.GVR.Resource, Subresource: info.Subresource,
+		Namespace: info.Namespace, Name: info.Name, UserAgent: r.UserAgent(),
+	}
+	if user != nil {
+		rq.User = user.Name
+	}
+	return rq, true
+}
+
+// refusal is the Status that a real API server refuses such a request with.
+func refusal(rule *faults.Rule, rq *faults.Request) error {
+	resource := schema.GroupResource{Group: rq.Group, Resource: rq.Resource}
+	message := rule.Message
+	var err *apierrors.StatusError
+	switch rule.Code {
+	case http.StatusConflict:
+		if message == "" {
+			message = "the object has been modified; please apply your changes to the latest version and try again"
+		}
+		err = apierrors.NewConflict(resource, rq.Name, errorText(message))
+	case http.StatusTooManyRequests:
+		if message == "" {
+			message = "Too many requests, please try again later."
+		}
+		err = apierrors.NewTooManyRequests(message, rule.RetryAfter)
+	default:
+		err = apierrors.NewGenericServerResponse(rule.Code, rq.Verb, resource, rq.Name, message, rule.RetryAfter, false)
+		if message != "" {
+			err.ErrStatus.Message = message
+		}
+	}
+	if rule.Reason != "" {
+		err.ErrStatus.Reason = metav1.StatusReason(rule.Reason)
+	}
+	if rule.RetryAfter > 0 {
+		if err.ErrStatus.Details == nil {
+			err.ErrStatus.Details = &metav1.StatusDetails{}
+		}
+		err.ErrStatus.Details.RetryAfterSeconds = int32(rule.RetryAfter) //nolint:gosec // some seconds
+	}
+	return err
+}
+
+type errorText string
+
+func (e errorText) Error() string { return string(e) }
+
+type behindKey struct{}
+
+// behind is the revision that a request is answered at which is content with any; 0:
+// the newest that the cache has.
+func behind(ctx context.Context) int64 {
+	revision, _ := ctx.Value(behindKey{}).(int64)
+	return revision
+}
+
+// maxRetries is how often client-go tries again when it is asked to.
+const maxRetries = 10
+
+// reach sends a request of a client in the process to a server that has faults. What
+// client-go would wait for on the machine's clock is waited for on the cluster's.
+func (t *memoryTransport) reach(req *http.Request) (*http.Response, error) {
+	f := t.server.opts.Faults
+	for attempt := 0; ; attempt++ {
+		if err := f.Reach(req.Context(), t.user.Name, mayStream(req)); err != nil {
+			return nil, err
+		}
+		resp, err := t.send(req)
+		if err != nil {
+			return nil, err
+		}
+		seconds, asked := asksAgain(resp)
+		if !asked || !t.server.isVirtual() {
+			return resp, nil
+		}
+		again := rewound(req)
+		if attempt == maxRetries || again == nil || !t.server.mayWaitFor(req.Context(), t.user) {
+			resp.Header.Del("Retry-After")
+			return resp, nil
+		}
+		_ = resp.Body.Close() // it is in memory
+		if err := f.Sleep(req.Context(), time.Duration(seconds)*time.Second); err != nil {
+			return nil, err
+		}
+		req = again
+	}
+}
+
+// asksAgain is after how many seconds a client is to try again.
+func asksAgain(resp *http.Response) (seconds int, asked bool) {
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < http.StatusInternalServerError {
+		return 0, false
+	}
+	seconds, err := strconv.Atoi(strings.TrimSpace(resp.Header.Get("Retry-After")))
+	return seconds, err == nil
+}
+
+// rewound is the request once more; nil if its body cannot be had again.
+func rewound(req *http.Request) *http.Request {
+	again := req.Clone(req.Context())
+	if req.Body == nil || req.Body == http.NoBody {
+		return again
+	}
+	if req.GetBody == nil {
+		return nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil
+	}
+	again.Body = body
+	return again
+}

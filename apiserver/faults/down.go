@@ -1,0 +1,87 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// ErrRefused is what a client in the process gets from a server that is down.
+var ErrRefused = errors.New("dial tcp: connect: connection refused")
+
+// waiter is a client of the cluster's own that waits for the server to be back.
+type waiter struct {
+	resume func()
+	up     chan struct{}
+}
+
+// Down lets nobody reach the server until up is called: connections are refused, and
+// watches end. The cluster's informers wait.
+func (f *Faults) Down() (up func()) {
+	f.mu.Lock()
+	f.down++
+	f.mu.Unlock()
+	f.DropWatches(Match{}, 0)
+	return sync.OnceFunc(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.down--; f.down > 0 {
+			return
+		}
+		for w := range f.waiting {
+			w.resume()
+			close(w.up)
+			delete(f.waiting, w)
+		}
+	})
+}
+
+// IsDown reports whether the server cannot be reached by a user.
+func (f *Faults) IsDown(user string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.isDownLocked(user)
+}
+
+func (f *Faults) isDownLocked(user string) bool {
+	if f.down == 0 {
+		return false
+	}
+	for _, other := range f.exempt {
+		if other == user {
+			return false
+		}
+	}
+	return true
+}
+
+// Reach returns when the server can be reached. A watch of work that may pause waits
+// for that, as its client tries again and again; anything else fails with ErrRefused.
+func (f *Faults) Reach(ctx context.Context, user string, isWatch bool) error {
+	f.mu.Lock()
+	if !f.isDownLocked(user) {
+		f.mu.Unlock()
+		return nil
+	}
+	pause := clock.PauseOf(ctx)
+	if !isWatch || pause == nil {
+		f.mu.Unlock()
+		return ErrRefused
+	}
+	w := &waiter{resume: sync.OnceFunc(pause.End), up: make(chan struct{})}
+	f.waiting[w] = struct{}{}
+	pause.Begin()
+	f.mu.Unlock()
+	select {
+	case <-w.up:
+		return nil
+	case <-ctx.Done():
+		f.mu.Lock()
+		delete(f.waiting, w)
+		f.mu.Unlock()
+		w.resume()
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,95 @@
+package faults
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// Faults are those of one API server. All methods may be called from several
+// goroutines.
+type Faults struct {
+	clock  clock.Clock
+	random *clock.Random
+
+	mu      sync.Mutex
+	exempt  []string
+	rules   []*Rule // in the order of their injection
+	streams map[*stream]struct{}
+	// down are those who have taken the server away; up is closed when it is back.
+	down    int
+	waiting map[*waiter]struct{}
+}
+
+// New returns none.
+func New(c clock.Clock, random *clock.Random) *Faults {
+	return &Faults{clock: c, random: random, streams: map[*stream]struct{}{}, waiting: map[*waiter]struct{}{}}
+}
+
+// Exempt lets the requests of users pass from now on.
+func (f *Faults) Exempt(users ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.exempt = append(f.exempt, users...)
+}
+
+// IsExempt reports whether the requests of a user pass.
+func (f *Faults) IsExempt(user string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Contains(f.exempt, user)
+}
+
+// Inject lets a rule hold until remove is called.
+func (f *Faults) Inject(rule Rule) (remove func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rules = append(f.rules, &rule)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.rules = slices.DeleteFunc(f.rules, func(other *Rule) bool { return other == &rule })
+	}
+}
+
+// Fate is what happens to one request.
+type Fate struct {
+	Latency time.Duration
+	// Refusal is the rule by which it fails; nil: by none.
+	Refusal *Rule
+	// Behind is the revision that answers it; 0: whichever.
+	Behind int64
+}
+
+// Meet decides about a request. Of several rules, all delay it, and the oldest that
+// refuses it does.
+func (f *Faults) Meet(r *Request) Fate {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var fate Fate
+	if slices.Contains(f.exempt, r.User) {
+		return fate
+	}
+	for _, rule := range f.rules {
+		if !rule.Matches(r) || (rule.Share > 0 && f.random.Float64() >= rule.Share) {
+			continue
+		}
+		fate.Latency += rule.Latency
+		if rule.Jitter > 0 {
+			fate.Latency += time.Duration(f.random.Float64() * float64(rule.Jitter))
+		}
+		if rule.Code != 0 && fate.Refusal == nil {
+			fate.Refusal = rule
+		}
+		fate.Behind = max(fate.Behind, rule.Behind)
+	}
+	return fate
+}
+
+// Sleep lets a delay pass.
+func (f *Faults) Sleep(ctx context.Context, d time.Duration) error {
+	return clock.Sleep(ctx, f.clock, d)
+}

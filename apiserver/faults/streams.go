@@ -1,0 +1,43 @@
+package faults
+
+import "context"
+
+// stream is a watch that is open.
+type stream struct {
+	request Request
+	cancel  context.CancelFunc
+}
+
+// Watching returns a context for a watch, which DropWatches ends.
+func (f *Faults) Watching(ctx context.Context, r *Request) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &stream{request: *r, cancel: cancel}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.streams[s] = struct{}{}
+	return ctx, func() {
+		cancel()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.streams, s)
+	}
+}
+
+// DropWatches ends the open watches that match, or a share of them, and returns how
+// many.
+func (f *Faults) DropWatches(match Match, share float64) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	dropped := 0
+	for s := range f.streams {
+		exempt := false
+		for _, user := range f.exempt {
+			exempt = exempt || user == s.request.User
+		}
+		if !exempt && match.Matches(&s.request) && (share <= 0 || f.random.Keyed(s.request.UserAgent+" "+s.request.Resource).Float64() < share) {
+			s.cancel()
+			dropped++
+		}
+	}
+	return dropped
+}
