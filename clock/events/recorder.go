@@ -136,7 +136,7 @@ func (r *Recorder) event(ref *v1.ObjectReference, annotations map[string]string,
 	}
 	return &v1.Event{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        util.GenerateEventName(ref.Name, r.stamps.about(*ref).UnixNano()),
+			Name:        util.GenerateEventName(ref.Name, r.stamps.about(series{r.source.Component, ref.Namespace, ref.Name}).UnixNano()),
 			Namespace:   namespace,
 			Annotations: annotations,
 		},
@@ -165,7 +165,7 @@ func (s *sink) enqueue(p *pending) {
 		// One turn is granted at a time, so there is room for it.
 		about := p.event.InvolvedObject
 		s.waiting = append(s.waiting, p)
-		p.turn = s.ledger.Join(clock.Key, "events", about.Namespace+"/"+about.Name, func() { s.queues[0] <- p })
+		p.turn = s.ledger.Join(clock.Key, "events", about.Namespace+"/"+about.Name+"/"+p.event.Source.Component, func() { s.queues[0] <- p })
 		return
 	}
 	s.ledger.Begin(clock.Key, 1)

@@ -1,10 +1,10 @@
 package events
 
 import (
+	"hash/fnv"
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
 	ours "minikcm.dev/minikcm/clock"
@@ -22,11 +22,12 @@ type stamps struct {
 	last time.Time
 	// lastAbout has what about gave at the present instant.
 	instant   time.Time
-	lastAbout map[v1.ObjectReference]time.Time
+	shifts    map[string]time.Duration
+	lastAbout map[series]time.Time
 }
 
 func newStamps(c clock.PassiveClock, random *ours.Random) *stamps {
-	s := &stamps{clock: c, lastAbout: map[v1.ObjectReference]time.Time{}}
+	s := &stamps{clock: c, shifts: map[string]time.Duration{}, lastAbout: map[series]time.Time{}}
 	if random != nil {
 		s.shift = time.Duration(random.IntN(int(time.Millisecond)))
 	}
@@ -45,22 +46,32 @@ func (s *stamps) Now() time.Time {
 	return now
 }
 
-// about returns the clock's time, or the next nanosecond after the last one given for
-// the object: names of events begin with the object's, and what is reported of others at
-// the same moment does not matter.
-func (s *stamps) about(ref v1.ObjectReference) time.Time {
-	ref = v1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name}
+// series are the events that one component reports about one name, with which their
+// own names begin.
+type series struct{ component, namespace, name string }
+
+// about returns the clock's time, or the next nanosecond after the last one given in
+// the series. What others report at the same moment does not matter: each component's
+// times are shifted by another fraction of a millisecond.
+func (s *stamps) about(of series) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.clock.Now().Add(s.shift)
-	if !now.Equal(s.instant) {
-		s.instant = now
+	shift, known := s.shifts[of.component]
+	if !known {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(of.component)) // it cannot fail
+		shift = time.Duration(h.Sum64() % uint64(time.Millisecond))
+		s.shifts[of.component] = shift
+	}
+	now := s.clock.Now().Add(s.shift + shift)
+	if instant := now.Add(-shift); !instant.Equal(s.instant) {
+		s.instant = instant
 		clear(s.lastAbout)
 	}
-	if last, again := s.lastAbout[ref]; again && !now.After(last) {
+	if last, again := s.lastAbout[of]; again && !now.After(last) {
 		now = last.Add(1)
 	}
-	s.lastAbout[ref] = now
+	s.lastAbout[of] = now
 	return now
 }
 

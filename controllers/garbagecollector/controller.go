@@ -88,6 +88,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	}
 	c.objects = loop.New(e.Loop(Name, workers), loop.Func(c.collect))
 	c.kinds = loop.New(e.Loop(Name+"-discovery", 1), loop.Func(c.discover))
+	c.kinds.Add(discoveryKey)
 	return c, nil
 }
 
@@ -108,7 +109,6 @@ func (c *Controller) Run(ctx context.Context) error {
 		}
 		errs[1] = c.objects.Run(ctx)
 	})
-	c.kinds.Add(discoveryKey)
 	<-ctx.Done()
 	parts.Wait()
 	c.waiting.Wait()

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
 )
 
@@ -98,6 +99,14 @@ func (m *Manager) work(ctx context.Context) error {
 		controllers.Wait()
 		m.env.Informers.Shutdown()
 	}()
+	// Time must not pass, nor anybody work, before all are there: what there is to do
+	// first must not depend on who was made first.
+	m.env.Ledger.Begin(clock.Key, 1)
+	begun := sync.OnceFunc(func() { m.env.Ledger.End(clock.Key, 1) })
+	defer begun()
+	if m.opts.StartInterval > 0 {
+		begun()
+	}
 	first, rest := m.split()
 	for phase, members := range [][]*member{first, rest} {
 		for _, c := range members {
@@ -117,6 +126,7 @@ func (m *Manager) work(ctx context.Context) error {
 			m.opts.Up()
 		}
 	}
+	begun()
 	<-ctx.Done()
 	return nil
 }
