@@ -81,7 +81,7 @@ func (r *Recorder) sample() {
 func newRecorder(c clock.Clock, opts Options) *Recorder {
 	return &Recorder{
 		clock: c, start: c.Now(), elapsed: clock.Stopwatch(), seen: newObservations(opts),
-		run: Run{APIVersion: APIVersion, Kind: Kind, Scenario: opts.Scenario, Start: c.Now()},
+		run: Run{APIVersion: APIVersion, Kind: Kind, Scenario: opts.Scenario, Start: c.Now(), Began: clock.Real().Now().UTC()},
 	}
 }
 
@@ -120,6 +120,7 @@ func (r *Recorder) Stop(verdict Verdict, message string) *Run {
 	r.run.Verdict, r.run.Message = verdict, message
 	r.run.Cluster, r.run.Real = r.now(), r.elapsed()
 	r.seen.into(&r.run, r.run.Cluster)
+	r.run.explainFailures()
 	return &r.run
 }
 

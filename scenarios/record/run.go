@@ -33,6 +33,8 @@ type Run struct {
 	Verdict  Verdict  `json:"verdict"`
 	// Message is why the run failed or was interrupted.
 	Message string `json:"message,omitempty"`
+	// Began is when it was run, by the machine's clock.
+	Began time.Time `json:"began"`
 	// Start is the cluster's time at which the record begins. All other times are
 	// offsets from it, in nanoseconds, but for those of writes.
 	Start time.Time `json:"start"`

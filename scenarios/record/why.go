@@ -41,3 +41,27 @@ func (r *Run) query(kind, namespace, name string) (minikcm.Query, error) {
 	}
 	return minikcm.Query{}, fmt.Errorf("nobody wrote an object of kind %q in this run, which has %s", kind, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 }
+
+// maxExplained bounds for how many objects of one failure the causes are told.
+const maxExplained = 3
+
+// explainFailures tells of what each failed check was about why it is as it is.
+func (r *Run) explainFailures() {
+	for i := range r.Failures {
+		f := &r.Failures[i]
+		for _, o := range f.Objects {
+			if len(f.Causes) == maxExplained {
+				break
+			}
+			query := minikcm.Query{Group: o.Group, Kind: o.Kind, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name}
+			explanation, err := minikcm.Explain(r.Writes, r.Totals.ForgottenWrites, query)
+			if o.Name == "" || err != nil {
+				continue // it never was there: nobody can say why
+			}
+			var text strings.Builder
+			if explanation.Print(&text, r.Start) == nil {
+				f.Causes = append(f.Causes, text.String())
+			}
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"minikcm.dev/minikcm/scenarios/record"
+)
+
+const (
+	// maxRows bounds a text's timeline; the middle is left out.
+	maxRows = 200
+	// sparkWidth is how many characters wide the curves of a text are.
+	sparkWidth = 60
+	maxListed  = 12
+)
+
+// Text writes the run for people who read it on a terminal. The error is w's.
+func Text(w io.Writer, run *record.Run) error {
+	var b strings.Builder
+	b.WriteString(Headline(run) + "\n\nTimeline\n")
+	writeTimeline(&b, timeline(run))
+	writePods(&b, run)
+	writeControllers(&b, run)
+	writeReasons(&b, run)
+	if len(run.Failures) > 0 {
+		b.WriteString("\nWhat failed\n")
+		writeFailures(&b, run, "  ")
+	}
+	if t := run.Totals; t.ForgottenWrites+t.ForgottenEvents > 0 {
+		fmt.Fprintf(&b, "\nThe record has no room for %d writes and %d events between the oldest and the newest.\n", t.ForgottenWrites, t.ForgottenEvents)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Headline is the run in one line.
+func Headline(run *record.Run) string {
+	return fmt.Sprintf("%s %s: %s of the cluster's time in %s, seed %d", verdictWord(run.Verdict), run.Scenario.Name,
+		length(run.Cluster), length(run.Real), run.Scenario.Seed)
+}
+
+func verdictWord(v record.Verdict) string {
+	switch v {
+	case record.Passed:
+		return "PASS"
+	case record.Failed:
+		return "FAIL"
+	}
+	return "INTERRUPTED"
+}
+
+// Failures writes what failed, with its differences and causes; nothing if nothing
+// did. The error is w's.
+func Failures(w io.Writer, run *record.Run) error {
+	var b strings.Builder
+	writeFailures(&b, run, "")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeTimeline(b *strings.Builder, rows []row) {
+	for i, r := range rows {
+		if len(rows) > maxRows && i == maxRows*3/4 {
+			fmt.Fprintf(b, "  … %d lines are left out\n", len(rows)-maxRows)
+		}
+		if len(rows) > maxRows && i >= maxRows*3/4 && i < len(rows)-maxRows/4 {
+			continue
+		}
+		fmt.Fprintf(b, "  %s  %s%s %s", offset(r.at), strings.Repeat("  ", r.depth), mark(r), r.text)
+		if r.detail != "" {
+			fmt.Fprintf(b, "  %s", oneLine(r.detail))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// mark is a sign for what a row is.
+func mark(r row) string {
+	switch {
+	case r.failed:
+		return "✗"
+	case r.end:
+		return "✓"
+	}
+	switch r.kind {
+	case "fault":
+		return "⚡"
+	case "note":
+		return "·"
+	case "event":
+		return "•"
+	case "warning":
+		return "!"
+	}
+	return "▶"
+}
+
+// phases are those of the run, in the order in which a pod passes through them.
+func phases(run *record.Run) []record.Phase {
+	order := []record.Phase{record.Pending, record.Running, record.Ready, record.Terminating, record.Succeeded, record.FailedPhase}
+	found := slices.Collect(maps.Keys(run.Pods.Phases))
+	slices.SortFunc(found, func(a, b record.Phase) int {
+		return cmp.Or(cmp.Compare(position(order, a), position(order, b)), cmp.Compare(a, b))
+	})
+	return found
+}
+
+func position(order []record.Phase, p record.Phase) int {
+	if i := slices.Index(order, p); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+func writePods(b *strings.Builder, run *record.Run) {
+	if len(run.Pods.Phases) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nPods (%d came, %d went)\n", run.Totals.PodsCreated, run.Totals.PodsDeleted)
+	for _, p := range phases(run) {
+		c := run.Pods.Phases[p]
+		fmt.Fprintf(b, "  %-12s%s  %d to %d, in the end %d\n", p, spark(c), slices.Min(c.Min), slices.Max(c.Max), c.Last[len(c.Last)-1])
+	}
+}
+
+// spark draws a curve with characters: the greatest value in each part of the time,
+// but for Ready-like curves that dip, where a dip within the part is what matters.
+func spark(c record.Curve) string {
+	blocks := []rune(" ▁▂▃▄▅▆▇█")
+	top := max(slices.Max(c.Max), 1)
+	var b strings.Builder
+	width := min(sparkWidth, len(c.Max))
+	for i := range width {
+		from, to := i*len(c.Max)/width, (i+1)*len(c.Max)/width
+		value := slices.Max(c.Max[from:to])
+		if low := slices.Min(c.Min[from:to]); from > 0 && c.Last[from-1] > low && c.Last[to-1] > low {
+			value = low
+		}
+		b.WriteRune(blocks[(value*(len(blocks)-1)+top-1)/top])
+	}
+	return b.String()
+}
+
+func writeControllers(b *strings.Builder, run *record.Run) {
+	if len(run.Controllers) == 0 {
+		return
+	}
+	b.WriteString("\nWho did how much\n")
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintln(w, "  writes\treconciles\tfailures\t  ")
+	for i, c := range run.Controllers {
+		if i == maxListed {
+			_, _ = fmt.Fprintf(w, "  \t\t\t  and %d more\n", len(run.Controllers)-maxListed)
+			break
+		}
+		_, _ = fmt.Fprintf(w, "  %d\t%d\t%d\t  %s\n", total(c.Writes), total(c.Reconciles), total(c.Failures), c.Name)
+	}
+	_ = w.Flush() // a strings.Builder takes everything
+}
+
+func total(counts []int64) (sum int64) {
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
+}
+
+func writeReasons(b *strings.Builder, run *record.Run) {
+	if len(run.Totals.ByReason) == 0 {
+		return
+	}
+	reasons := slices.SortedFunc(maps.Keys(run.Totals.ByReason), func(x, y string) int {
+		return cmp.Or(cmp.Compare(run.Totals.ByReason[y], run.Totals.ByReason[x]), cmp.Compare(x, y))
+	})
+	var texts []string
+	for i, reason := range reasons {
+		if i == maxListed {
+			texts = append(texts, fmt.Sprintf("%d more", len(reasons)-maxListed))
+			break
+		}
+		texts = append(texts, fmt.Sprintf("%s %d", reason, run.Totals.ByReason[reason]))
+	}
+	fmt.Fprintf(b, "\nEvents: %s\n", strings.Join(texts, ", "))
+}
+
+func writeFailures(b *strings.Builder, run *record.Run, indent string) {
+	for _, f := range run.Failures {
+		fmt.Fprintf(b, "%s%s  %s\n", indent, offset(f.At), indented(f.Message, indent+"    "))
+		for _, line := range f.Diff {
+			fmt.Fprintf(b, "%s    %s\n", indent, indented(line, indent+"    "))
+		}
+		for _, cause := range f.Causes {
+			fmt.Fprintf(b, "%s    Why: %s\n", indent, indented(strings.TrimSpace(cause), indent+"    "))
+		}
+	}
+	if len(run.Failures) == 0 && run.Message != "" {
+		fmt.Fprintf(b, "%s%s  %s\n", indent, offset(time.Duration(run.Cluster)), indented(run.Message, indent+"    "))
+	}
+}
+
+func indented(text, by string) string { return strings.ReplaceAll(text, "\n", "\n"+by) }
