@@ -63,38 +63,48 @@ func (b *branch) parallel(ctx context.Context, steps []format.Step) error {
 	return failure
 }
 
+// repeat looks whether it is enough before each turn, and after the last.
 func (b *branch) repeat(ctx context.Context, r *format.Repeat) error {
-	steps := r.Steps.Steps
-	for turn := range r.Times {
+	var missing error
+	for turn := 0; ; turn++ {
 		begun := b.run.clock.Now()
-		if r.Var != "" {
-			var err error
-			if steps, err = r.Steps.With(map[string]string{r.Var: strconv.Itoa(turn)}); err != nil {
-				return err
+		if r.Until != nil {
+			missing = b.expect(ctx, r.Until)
+			if missing == nil {
+				b.note("it held after %d turns", turn)
+				return nil
+			}
+			if !check.IsDiffers(missing) {
+				return missing
 			}
 		}
-		if err := b.steps(ctx, steps); err != nil {
+		if turn == r.Times {
+			break
+		}
+		if err := b.turn(ctx, r, turn); err != nil {
 			return fmt.Errorf("turn %d: %w", turn+1, err)
 		}
-		if r.Until != nil {
-			err := b.expect(ctx, r.Until)
-			switch {
-			case err == nil:
-				b.note("it held after %d turns", turn+1)
-				return nil
-			case !check.IsDiffers(err):
-				return err
-			case turn+1 == r.Times:
-				return fmt.Errorf("not after %d turns: %w", r.Times, err)
-			}
-		}
-		if rest := time.Duration(r.Every) - b.run.clock.Since(begun); rest > 0 && turn+1 < r.Times {
+		if rest := time.Duration(r.Every) - b.run.clock.Since(begun); rest > 0 && (turn+1 < r.Times || r.Until != nil) {
 			if err := b.sleep(ctx, rest); err != nil {
 				return err
 			}
 		}
 	}
+	if missing != nil {
+		return fmt.Errorf("not after %d turns: %w", r.Times, missing)
+	}
 	return nil
+}
+
+func (b *branch) turn(ctx context.Context, r *format.Repeat, turn int) error {
+	steps := r.Steps.Steps
+	if r.Var != "" {
+		var err error
+		if steps, err = r.Steps.With(map[string]string{r.Var: strconv.Itoa(turn)}); err != nil {
+			return err
+		}
+	}
+	return b.steps(ctx, steps)
 }
 
 func (b *branch) forEach(ctx context.Context, f *format.ForEach) error {

@@ -29,7 +29,7 @@ func (b *branch) kill(ctx context.Context, k *format.Kill) error {
 }
 
 func (b *branch) killPods(ctx context.Context, k *format.KillPods) error {
-	list, err := b.run.client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: k.Selector})
+	list, err := b.run.client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: k.Selector, FieldSelector: k.FieldSelector})
 	if err != nil {
 		return fmt.Errorf("listing the pods to kill: %w", err)
 	}
@@ -49,9 +49,10 @@ func (b *branch) killPods(ctx context.Context, k *format.KillPods) error {
 }
 
 func (b *branch) killPod(ctx context.Context, pod *corev1.Pod, evict bool) error {
-	options := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
+	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
 	pods := b.run.client.CoreV1().Pods(pod.Namespace)
 	if !evict {
+		options.GracePeriodSeconds = ptr.To[int64](0)
 		if err := pods.Delete(ctx, pod.Name, options); err != nil {
 			return fmt.Errorf("killing pod %s: %w", pod.Name, err)
 		}

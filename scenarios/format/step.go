@@ -196,10 +196,11 @@ type Kill struct {
 	Node string `yaml:"node"`
 }
 
-// KillPods deletes pods without grace.
+// KillPods deletes pods without grace, or evicts them with theirs.
 type KillPods struct {
-	Selector  string `yaml:"selector"`
-	Namespace string `yaml:"namespace"`
+	Selector      string `yaml:"selector"`
+	FieldSelector string `yaml:"fieldSelector"`
+	Namespace     string `yaml:"namespace"`
 	// Count is how many of those that match, chosen by the seed; default 1.
 	Count int `yaml:"count"`
 	// Evict asks for an eviction instead, which a PodDisruptionBudget may refuse; that

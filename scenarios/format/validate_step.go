@@ -237,6 +237,7 @@ func (d *decoder) checkKill(k *Kill, line int, field string) {
 		d.problem(line, field+".pods.count", "must not be negative: %d", k.Pods.Count)
 	}
 	d.check(line, field+".pods.selector", labelSelector(k.Pods.Selector))
+	d.check(line, field+".pods.fieldSelector", fieldSelector(k.Pods.FieldSelector))
 	k.Pods.Count = max(k.Pods.Count, 1)
 	if k.Pods.Namespace == "" {
 		k.Pods.Namespace = "default"
@@ -252,7 +253,7 @@ func (d *decoder) checkRepeat(r *Repeat, line int, field string) {
 	}
 	if r.Until != nil {
 		if r.Until.Within != 0 {
-			d.problem(line, field+".until.within", "has no meaning here: it is looked at after each turn")
+			d.problem(line, field+".until.within", "has no meaning here: it is looked at before each turn")
 		}
 		d.checkExpect(r.Until, field+".until")
 	}
