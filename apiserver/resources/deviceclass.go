@@ -1,6 +1,7 @@
 package resources
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -22,14 +23,12 @@ func deviceClassRow() *Resource {
 func validateDeviceClass(c *resourcev1.DeviceClass) field.ErrorList {
 	p := field.NewPath("spec")
 	errs := validateDeviceSelectors(p.Child("selectors"), c.Spec.Selectors)
-	if n := len(c.Spec.Config); n > resourcev1.DeviceConfigMaxSize {
-		errs = append(errs, field.TooMany(p.Child("config"), n, resourcev1.DeviceConfigMaxSize))
-	}
-	for i := range c.Spec.Config {
-		errs = append(errs, validateDeviceConfiguration(p.Child("config").Index(i), &c.Spec.Config[i].DeviceConfiguration)...)
-	}
-	if name := c.Spec.ExtendedResourceName; name != nil {
-		errs = append(errs, requiredOr(p.Child("extendedResourceName"), *name, isQualifiedName)...)
+	errs = append(errs, listOf(p.Child("config"), c.Spec.Config, resourcev1.DeviceConfigMaxSize,
+		func(p *field.Path, c *resourcev1.DeviceClassConfiguration) field.ErrorList {
+			return validateDeviceConfiguration(p, &c.DeviceConfiguration)
+		})...)
+	if name := c.Spec.ExtendedResourceName; name != nil && (!isExtended(corev1.ResourceName(*name)) || len(isQualifiedName("requests."+*name)) > 0) {
+		errs = append(errs, field.Invalid(p.Child("extendedResourceName"), *name, "must be a valid extended resource name"))
 	}
 	return errs
 }

@@ -16,7 +16,7 @@ func resourceClaimRow() *Resource {
 		NewList:          func() runtime.Object { return &resourcev1.ResourceClaimList{} },
 		Strategy: Strategy{
 			Default:              on(func(c *resourcev1.ResourceClaim) { defaultDeviceRequests(c.Spec.Devices.Requests) }),
-			Validate:             check(validateResourceClaim),
+			ValidateCreate:       check(validateResourceClaim),
 			ValidateUpdate:       checkUpdate(validateResourceClaimUpdate),
 			ValidateStatusUpdate: checkUpdate(validateResourceClaimStatus),
 		},
@@ -33,7 +33,7 @@ func resourceClaimTemplateRow() *Resource {
 		NewList:          func() runtime.Object { return &resourcev1.ResourceClaimTemplateList{} },
 		Strategy: Strategy{
 			Default:        on(func(t *resourcev1.ResourceClaimTemplate) { defaultDeviceRequests(t.Spec.Spec.Devices.Requests) }),
-			Validate:       check(validateResourceClaimTemplate),
+			ValidateCreate: check(validateResourceClaimTemplate),
 			ValidateUpdate: checkUpdate(validateResourceClaimTemplateUpdate),
 		},
 	}

@@ -1,10 +1,13 @@
 package resources
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -23,30 +26,39 @@ func validateResourceClaimTemplate(t *resourcev1.ResourceClaimTemplate) field.Er
 }
 
 func validateDeviceClaim(p *field.Path, c *resourcev1.DeviceClaim) field.ErrorList {
-	var errs field.ErrorList
-	if n := len(c.Requests); n > resourcev1.DeviceRequestsMaxSize {
-		errs = append(errs, field.TooMany(p.Child("requests"), n, resourcev1.DeviceRequestsMaxSize))
-	}
-	var names nameList
-	for i := range c.Requests {
-		at := p.Child("requests").Index(i)
-		errs = append(errs, validateDeviceRequest(at, &c.Requests[i])...)
-		errs = append(errs, names.add(at.Child("name"), c.Requests[i].Name)...)
-	}
 	known := requestNames(c)
-	if n := len(c.Constraints); n > resourcev1.DeviceConstraintsMaxSize {
-		errs = append(errs, field.TooMany(p.Child("constraints"), n, resourcev1.DeviceConstraintsMaxSize))
+	errs := setOf(p.Child("requests"), c.Requests, resourcev1.DeviceRequestsMaxSize,
+		func(r *resourcev1.DeviceRequest) string { return r.Name }, validateDeviceRequest)
+	errs = append(errs, listOf(p.Child("constraints"), c.Constraints, resourcev1.DeviceConstraintsMaxSize,
+		func(p *field.Path, c *resourcev1.DeviceConstraint) field.ErrorList { return validateDeviceConstraint(p, c, known) })...)
+	return append(errs, listOf(p.Child("config"), c.Config, resourcev1.DeviceConfigMaxSize,
+		func(p *field.Path, c *resourcev1.DeviceClaimConfiguration) field.ErrorList {
+			errs := namesKnown(p.Child("requests"), c.Requests, known)
+			return append(errs, validateDeviceConfiguration(p, &c.DeviceConfiguration)...)
+		})...)
+}
+
+// listOf checks the entries of a list. Of one that is too long, nothing else is said.
+func listOf[T any](p *field.Path, list []T, longest int, check func(p *field.Path, entry *T) field.ErrorList) field.ErrorList {
+	if len(list) > longest {
+		return field.ErrorList{field.TooMany(p, len(list), longest)}
 	}
-	for i := range c.Constraints {
-		errs = append(errs, validateDeviceConstraint(p.Child("constraints").Index(i), &c.Constraints[i], known)...)
+	var errs field.ErrorList
+	for i := range list {
+		errs = append(errs, check(p.Index(i), &list[i])...)
 	}
-	if n := len(c.Config); n > resourcev1.DeviceConfigMaxSize {
-		errs = append(errs, field.TooMany(p.Child("config"), n, resourcev1.DeviceConfigMaxSize))
+	return errs
+}
+
+// setOf is listOf for a list of which no two entries may have the same key.
+func setOf[T any](p *field.Path, list []T, longest int, key func(entry *T) string, check func(p *field.Path, entry *T) field.ErrorList) field.ErrorList {
+	errs := listOf(p, list, longest, check)
+	if len(list) > longest {
+		return errs
 	}
-	for i := range c.Config {
-		at := p.Child("config").Index(i)
-		errs = append(errs, namesKnown(at.Child("requests"), c.Config[i].Requests, known)...)
-		errs = append(errs, validateDeviceConfiguration(at, &c.Config[i].DeviceConfiguration)...)
+	var keys nameList
+	for i := range list {
+		errs = append(errs, keys.add(p.Index(i), key(&list[i]))...)
 	}
 	return errs
 }
@@ -64,19 +76,30 @@ func requestNames(c *resourcev1.DeviceClaim) []string {
 }
 
 func namesKnown(p *field.Path, names, known []string) field.ErrorList {
+	return setOf(p, names, resourcev1.DeviceRequestsMaxSize,
+		func(name *string) string { return *name },
+		func(p *field.Path, name *string) field.ErrorList { return nameKnown(p, *name, known) })
+}
+
+// nameKnown checks the name of a request, or of a request and one of its subrequests.
+func nameKnown(p *field.Path, name string, known []string) field.ErrorList {
+	unknown := field.Invalid(p, name, "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'")
+	parts := strings.Split(name, "/")
+	if len(parts) > 2 {
+		return field.ErrorList{unknown}
+	}
 	var errs field.ErrorList
-	var seen nameList
-	for i, name := range names {
-		if !slices.Contains(known, name) {
-			errs = append(errs, field.Invalid(p.Index(i), name, "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"))
-		}
-		errs = append(errs, seen.add(p.Index(i), name)...)
+	for _, part := range parts {
+		errs = append(errs, invalidFor(p, part, isDNSLabel(part))...)
+	}
+	if !slices.Contains(known, name) {
+		errs = append(errs, unknown)
 	}
 	return errs
 }
 
 func validateDeviceRequest(p *field.Path, r *resourcev1.DeviceRequest) field.ErrorList {
-	errs := requiredOr(p.Child("name"), r.Name, isDNSLabel)
+	errs := invalidFor(p.Child("name"), r.Name, isDNSLabel(r.Name))
 	switch exactly, first := r.Exactly != nil, len(r.FirstAvailable) > 0; {
 	case exactly && first:
 		return append(errs, field.Invalid(p, nil, "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"))
@@ -86,17 +109,12 @@ func validateDeviceRequest(p *field.Path, r *resourcev1.DeviceRequest) field.Err
 	case !first:
 		return append(errs, field.Required(p, "exactly one of `exactly` or `firstAvailable` is required"))
 	}
-	if n := len(r.FirstAvailable); n > resourcev1.FirstAvailableDeviceRequestMaxSize {
-		errs = append(errs, field.TooMany(p.Child("firstAvailable"), n, resourcev1.FirstAvailableDeviceRequestMaxSize))
-	}
-	var names nameList
-	for i := range r.FirstAvailable {
-		s, at := &r.FirstAvailable[i], p.Child("firstAvailable").Index(i)
-		errs = append(errs, requiredOr(at.Child("name"), s.Name, isDNSLabel)...)
-		errs = append(errs, names.add(at.Child("name"), s.Name)...)
-		errs = append(errs, validateDeviceNeed(at, s.DeviceClassName, s.Selectors, s.AllocationMode, s.Count, s.Tolerations)...)
-	}
-	return errs
+	return append(errs, setOf(p.Child("firstAvailable"), r.FirstAvailable, resourcev1.FirstAvailableDeviceRequestMaxSize,
+		func(s *resourcev1.DeviceSubRequest) string { return s.Name },
+		func(p *field.Path, s *resourcev1.DeviceSubRequest) field.ErrorList {
+			errs := invalidFor(p.Child("name"), s.Name, isDNSLabel(s.Name))
+			return append(errs, validateDeviceNeed(p, s.DeviceClassName, s.Selectors, s.AllocationMode, s.Count, s.Tolerations)...)
+		})...)
 }
 
 // validateDeviceNeed checks what the two forms of a request have in common.
@@ -121,38 +139,15 @@ func validateDeviceNeed(p *field.Path, class string, selectors []resourcev1.Devi
 	return errs
 }
 
-// validateDeviceSelectors does not compile the expressions: what allocates does.
-func validateDeviceSelectors(p *field.Path, selectors []resourcev1.DeviceSelector) field.ErrorList {
-	var errs field.ErrorList
-	if n := len(selectors); n > resourcev1.DeviceSelectorsMaxSize {
-		errs = append(errs, field.TooMany(p, n, resourcev1.DeviceSelectorsMaxSize))
-	}
-	for i, s := range selectors {
-		at := p.Index(i).Child("cel")
-		switch {
-		case s.CEL == nil:
-			errs = append(errs, field.Required(at, ""))
-		case strings.TrimSpace(s.CEL.Expression) == "":
-			errs = append(errs, field.Required(at.Child("expression"), ""))
-		case len(s.CEL.Expression) > resourcev1.CELSelectorExpressionMaxLength:
-			errs = append(errs, field.TooLong(at.Child("expression"), "", resourcev1.CELSelectorExpressionMaxLength))
-		}
-	}
-	return errs
-}
-
 func validateDeviceToleration(p *field.Path, t *resourcev1.DeviceToleration) field.ErrorList {
 	errs := optional(p.Child("key"), t.Key, isQualifiedName)
-	errs = append(errs, oneOf(p.Child("operator"), t.Operator, resourcev1.DeviceTolerationOpEqual, resourcev1.DeviceTolerationOpExists)...)
+	errs = append(errs, requiredOneOf(p.Child("operator"), t.Operator, resourcev1.DeviceTolerationOpEqual, resourcev1.DeviceTolerationOpExists)...)
 	switch t.Operator {
 	case resourcev1.DeviceTolerationOpExists:
 		if t.Value != "" {
 			errs = append(errs, field.Invalid(p.Child("value"), t.Value, "must be empty for operator `Exists`"))
 		}
 	case resourcev1.DeviceTolerationOpEqual:
-		if t.Key == "" {
-			errs = append(errs, field.Required(p.Child("key"), ""))
-		}
 		errs = append(errs, invalidFor(p.Child("value"), t.Value, validation.IsValidLabelValue(t.Value))...)
 	}
 	if t.Effect != "" {
@@ -167,98 +162,77 @@ func validateDeviceEffect(p *field.Path, effect resourcev1.DeviceTaintEffect) fi
 
 func validateDeviceConstraint(p *field.Path, c *resourcev1.DeviceConstraint, known []string) field.ErrorList {
 	errs := namesKnown(p.Child("requests"), c.Requests, known)
-	for _, attribute := range []struct {
-		name  string
-		value *resourcev1.FullyQualifiedName
-	}{{"matchAttribute", c.MatchAttribute}, {"distinctAttribute", c.DistinctAttribute}} {
-		if attribute.value != nil {
-			errs = append(errs, validateAttributeName(p.Child(attribute.name), string(*attribute.value), true)...)
-		}
-	}
-	if c.MatchAttribute == nil && c.DistinctAttribute == nil {
-		errs = append(errs, field.Required(p, "exactly one of `matchAttribute` or `distinctAttribute` is required"))
+	switch {
+	case c.MatchAttribute != nil:
+		errs = append(errs, validateFullAttributeName(p.Child("matchAttribute"), string(*c.MatchAttribute))...)
+	case c.DistinctAttribute != nil:
+		errs = append(errs, validateFullAttributeName(p.Child("distinctAttribute"), string(*c.DistinctAttribute))...)
+	default:
+		errs = append(errs, field.Required(p, `exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set`))
 	}
 	return errs
 }
 
-// validateAttributeName checks "domain/id"; the domain may be left out of a name
-// that need not be full, and is then the driver's.
-func validateAttributeName(p *field.Path, name string, full bool) field.ErrorList {
-	if name == "" {
-		return field.ErrorList{field.Required(p, "name required")}
+func validateFullAttributeName(p *field.Path, name string) field.ErrorList {
+	errs := validateAttributeName(p, name)
+	if !strings.Contains(name, "/") {
+		errs = append(errs, field.Invalid(p, name, "a fully qualified name must be a domain and a name separated by a slash"))
 	}
+	return errs
+}
+
+// validateAttributeName checks "domain/id"; the domain may be left out, and is then
+// the driver's.
+func validateAttributeName(p *field.Path, name string) field.ErrorList {
 	domain, id, has := strings.Cut(name, "/")
 	if !has {
 		domain, id = "", name
-		if full {
-			return field.ErrorList{field.Invalid(p, name, "must include a domain")}
-		}
 	}
 	var errs field.ErrorList
-	if has {
-		errs = append(errs, requiredOr(p, domain, isDNSSubdomain)...)
-		if len(domain) > resourcev1.DeviceMaxDomainLength {
-			errs = append(errs, field.TooLong(p, domain, resourcev1.DeviceMaxDomainLength))
-		}
+	switch {
+	case strings.Contains(id, "/"):
+		return nil // upstream lets it pass
+	case has && domain == "":
+		errs = append(errs, field.Invalid(p, "", "the domain must not be empty"))
+	case has:
+		errs = append(errs, validateDriverName(p, domain)...)
 	}
-	if id == "" {
-		return append(errs, field.Required(p, "the name must not be empty"))
+	if has && id == "" {
+		return append(errs, field.Invalid(p, "", "the name must not be empty"))
 	}
 	if len(id) > resourcev1.DeviceMaxIDLength {
-		errs = append(errs, field.TooLong(p, id, resourcev1.DeviceMaxIDLength))
+		errs = append(errs, field.TooLong(p, "", resourcev1.DeviceMaxIDLength))
 	}
-	return append(errs, invalidFor(p, id, validation.IsCIdentifier(id))...)
+	return append(errs, invalidFor(p, id, content.IsCIdentifier(id))...)
 }
 
 func validateDeviceConfiguration(p *field.Path, c *resourcev1.DeviceConfiguration) field.ErrorList {
-	if c.Opaque == nil {
-		return field.ErrorList{field.Required(p, "exactly one of `opaque` is required")}
-	}
 	at := p.Child("opaque")
+	if c.Opaque == nil {
+		return field.ErrorList{field.Required(at, "")}
+	}
 	errs := validateDriverName(at.Child("driver"), c.Opaque.Driver)
-	switch raw := c.Opaque.Parameters.Raw; {
+	return append(errs, validateRawObject(at.Child("parameters"), c.Opaque.Parameters.Raw, resourcev1.OpaqueParametersMaxLength)...)
+}
+
+// validateRawObject demands a JSON object that is not too long to be read.
+func validateRawObject(p *field.Path, raw []byte, longest int) field.ErrorList {
+	const omitted = "<value omitted>"
+	switch {
 	case len(raw) == 0:
-		errs = append(errs, field.Required(at.Child("parameters"), ""))
-	case len(raw) > resourcev1.OpaqueParametersMaxLength:
-		errs = append(errs, field.TooLong(at.Child("parameters"), "", resourcev1.OpaqueParametersMaxLength))
+		return field.ErrorList{field.Required(p, "")}
+	case len(raw) > longest:
+		return field.ErrorList{field.TooLong(p, "", longest)}
 	}
-	return errs
-}
-
-func validateResourceClaimUpdate(c, old *resourcev1.ResourceClaim) field.ErrorList {
-	return immutable(field.NewPath("spec"), c.Spec, old.Spec)
-}
-
-func validateResourceClaimTemplateUpdate(t, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
-	return immutable(field.NewPath("spec"), t.Spec, old.Spec)
-}
-
-// validateResourceClaimStatus holds to what a status may become: an allocation
-// stands for as long as the claim is reserved, and only an allocated claim is.
-func validateResourceClaimStatus(c, old *resourcev1.ResourceClaim) field.ErrorList {
-	p, s := field.NewPath("status"), &c.Status
-	at := p.Child("reservedFor")
-	var errs field.ErrorList
-	if n := len(s.ReservedFor); n > resourcev1.ResourceClaimReservedForMaxSize {
-		errs = append(errs, field.TooMany(at, n, resourcev1.ResourceClaimReservedForMaxSize))
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return field.ErrorList{field.Invalid(p, omitted, fmt.Sprintf("error parsing data as JSON: %v", err))}
 	}
-	var uids nameList
-	for i, consumer := range s.ReservedFor {
-		errs = append(errs, requiredNonEmpty(at.Index(i).Child("resource"), consumer.Resource)...)
-		errs = append(errs, requiredNonEmpty(at.Index(i).Child("name"), consumer.Name)...)
-		errs = append(errs, requiredNonEmpty(at.Index(i).Child("uid"), string(consumer.UID))...)
-		errs = append(errs, uids.add(at.Index(i).Child("uid"), string(consumer.UID))...)
+	if value == nil {
+		return field.ErrorList{field.Required(p, "")}
 	}
-	if len(s.ReservedFor) > 0 {
-		if s.Allocation == nil {
-			errs = append(errs, field.Forbidden(at, "may not be specified when `allocated` is not set"))
-		}
-		if c.DeletionTimestamp != nil && len(s.ReservedFor) > len(old.Status.ReservedFor) {
-			errs = append(errs, field.Forbidden(at, "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"))
-		}
+	if _, ok := value.(map[string]any); !ok {
+		return field.ErrorList{field.Invalid(p, omitted, "must be a valid JSON object")}
 	}
-	if old.Status.Allocation != nil && s.Allocation != nil {
-		errs = append(errs, immutable(p.Child("allocation"), s.Allocation, old.Status.Allocation)...)
-	}
-	return errs
+	return nil
 }

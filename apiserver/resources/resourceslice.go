@@ -1,10 +1,9 @@
 package resources
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -40,18 +39,49 @@ func validateResourceSlice(s *resourcev1.ResourceSlice) field.ErrorList {
 	spec, p := &s.Spec, field.NewPath("spec")
 	errs := validateDriverName(p.Child("driver"), spec.Driver)
 	errs = append(errs, validatePool(p.Child("pool"), &spec.Pool)...)
-	if spec.NodeName != nil {
-		errs = append(errs, requiredOr(p.Child("nodeName"), *spec.NodeName, isDNSSubdomain)...)
-	}
 	errs = append(errs, validateSliceNodes(p, spec)...)
-	if n := len(spec.Devices); n > resourcev1.ResourceSliceMaxDevices {
-		errs = append(errs, field.TooMany(p.Child("devices"), n, resourcev1.ResourceSliceMaxDevices))
+	if spec.SharedCounters != nil && spec.Devices != nil {
+		errs = append(errs, field.Invalid(p, "", "only one of `sharedCounters` or `devices` is allowed"))
 	}
-	var names nameList
-	for i := range spec.Devices {
-		at := p.Child("devices").Index(i)
-		errs = append(errs, validateDevice(at, &spec.Devices[i])...)
-		errs = append(errs, names.add(at.Child("name"), spec.Devices[i].Name)...)
+	errs = append(errs, setOf(p.Child("devices"), spec.Devices, mostDevices(spec.Devices),
+		func(d *resourcev1.Device) string { return d.Name },
+		func(p *field.Path, d *resourcev1.Device) field.ErrorList {
+			return validateDevice(p, d, deref(spec.PerDeviceNodeSelection))
+		})...)
+	return append(errs, setOf(p.Child("sharedCounters"), spec.SharedCounters, resourcev1.ResourceSliceMaxCounterSets,
+		func(c *resourcev1.CounterSet) string { return c.Name },
+		func(p *field.Path, c *resourcev1.CounterSet) field.ErrorList {
+			errs := requiredOr(p.Child("name"), c.Name, isDNSLabel)
+			return append(errs, validateCounters(p.Child("counters"), c.Counters, resourcev1.ResourceSliceMaxCountersPerCounterSet)...)
+		})...)
+}
+
+// mostDevices is how many devices may be in one slice: fewer, if they say more.
+func mostDevices(devices []resourcev1.Device) int {
+	for i := range devices {
+		d := &devices[i]
+		if len(d.Taints) > 0 || len(d.ConsumesCounters) > 0 {
+			return resourcev1.ResourceSliceMaxDevicesWithAdvancedFeatures
+		}
+		for _, a := range d.Attributes {
+			if a.BoolValues != nil || a.IntValues != nil || a.StringValues != nil || a.VersionValues != nil {
+				return resourcev1.ResourceSliceMaxDevicesWithAdvancedFeatures
+			}
+		}
+	}
+	return resourcev1.ResourceSliceMaxDevices
+}
+
+func validateCounters(p *field.Path, counters map[string]resourcev1.Counter, most int) field.ErrorList {
+	switch n := len(counters); {
+	case n == 0:
+		return field.ErrorList{field.Required(p, "")}
+	case n > most:
+		return field.ErrorList{field.TooMany(p, n, most)}
+	}
+	var errs field.ErrorList
+	for _, name := range sortedKeys(counters) {
+		errs = append(errs, invalidFor(p, name, isDNSLabel(name))...)
 	}
 	return errs
 }
@@ -80,86 +110,49 @@ func validatePoolName(p *field.Path, name string) field.ErrorList {
 
 // validateSliceNodes demands one way to say on which nodes the devices are.
 func validateSliceNodes(p *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
-	var set []string
-	for _, way := range []struct {
-		name string
-		set  bool
-	}{
-		{"`nodeName`", spec.NodeName != nil},
-		{"`nodeSelector`", spec.NodeSelector != nil},
-		{"`allNodes`", deref(spec.AllNodes)},
-		{"`perDeviceNodeSelection`", deref(spec.PerDeviceNodeSelection)},
-	} {
-		if way.set {
-			set = append(set, way.name)
-		}
+	set, errs := placements(p, spec.NodeName, spec.NodeSelector, spec.AllNodes, "must be either unset or set to a non-empty string")
+	if s := spec.NodeSelector; s != nil && len(s.NodeSelectorTerms) != 1 {
+		errs = append(errs, field.Invalid(p.Child("nodeSelector", "nodeSelectorTerms"), s.NodeSelectorTerms, "must have exactly one node selector term"))
 	}
-	switch {
-	case len(set) == 0 && len(spec.SharedCounters) == 0:
-		return field.ErrorList{field.Required(p, "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required")}
-	case len(set) > 1:
-		return field.ErrorList{field.Invalid(p, "{"+strings.Join(set, ", ")+"}", "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required, but multiple fields are set")}
+	if each := spec.PerDeviceNodeSelection; deref(each) {
+		set = append(set, "`perDeviceNodeSelection`")
+	} else if each != nil {
+		errs = append(errs, field.Invalid(p.Child("perDeviceNodeSelection"), *each, unsetOrTrue))
 	}
-	if spec.NodeSelector == nil {
-		return nil
+	const one = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+	switch len(set) {
+	case 0:
+		return append(errs, field.Required(p, one))
+	case 1:
+		return errs
 	}
-	at := p.Child("nodeSelector", "nodeSelectorTerms")
-	if n := len(spec.NodeSelector.NodeSelectorTerms); n != 1 {
-		return field.ErrorList{field.Invalid(at, spec.NodeSelector.NodeSelectorTerms, "must have exactly one node selector term")}
-	}
-	return validateNodeTerm(at.Index(0), &spec.NodeSelector.NodeSelectorTerms[0])
+	return append(errs, field.Invalid(p, "{"+strings.Join(set, ", ")+"}", one+", but multiple fields are set"))
 }
 
-func validateDevice(p *field.Path, d *resourcev1.Device) field.ErrorList {
-	errs := requiredOr(p.Child("name"), d.Name, isDNSLabel)
-	if n := len(d.Attributes) + len(d.Capacity); n > resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice {
-		errs = append(errs, field.Invalid(p, n, "the total number of attributes and capacities must not exceed 32"))
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
-		at := p.Child("attributes").Key(string(name))
-		errs = append(errs, validateAttributeName(at, string(name), false)...)
-		a := d.Attributes[name]
-		errs = append(errs, validateAttribute(at, &a)...)
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
-		errs = append(errs, validateAttributeName(p.Child("capacity").Key(string(name)), string(name), false)...)
-	}
-	if n := len(d.Taints); n > resourcev1.DeviceTaintsMaxLength {
-		errs = append(errs, field.TooMany(p.Child("taints"), n, resourcev1.DeviceTaintsMaxLength))
-	}
-	for i := range d.Taints {
-		errs = append(errs, validateDeviceTaint(p.Child("taints").Index(i), &d.Taints[i])...)
-	}
-	return errs
-}
+const unsetOrTrue = "must be either unset or set to true"
 
-// validateAttribute demands one value or one list of values.
-func validateAttribute(p *field.Path, a *resourcev1.DeviceAttribute) field.ErrorList {
-	var errs field.ErrorList
-	values := 0
-	for _, set := range []bool{
-		a.IntValue != nil, a.BoolValue != nil, a.StringValue != nil, a.VersionValue != nil,
-		a.IntValues != nil, a.BoolValues != nil, a.StringValues != nil, a.VersionValues != nil,
-	} {
-		if set {
-			values++
-		}
+// placements are the ways in which it is said where devices are.
+func placements(p *field.Path, node *string, selector *corev1.NodeSelector, all *bool, emptyNode string) (set []string, errs field.ErrorList) {
+	switch {
+	case node == nil:
+	case *node == "":
+		errs = append(errs, field.Invalid(p.Child("nodeName"), "", emptyNode))
+	default:
+		set = append(set, "`nodeName`")
+		errs = append(errs, invalidFor(p.Child("nodeName"), *node, isDNSSubdomain(*node))...)
 	}
-	for _, text := range []struct {
-		name  string
-		value *string
-	}{{"string", a.StringValue}, {"version", a.VersionValue}} {
-		if text.value != nil && len(*text.value) > resourcev1.DeviceAttributeMaxValueLength {
-			errs = append(errs, field.TooLong(p.Child(text.name), *text.value, resourcev1.DeviceAttributeMaxValueLength))
-		}
+	if selector != nil {
+		set = append(set, "`nodeSelector`")
+		errs = append(errs, validateNodeSelector(p.Child("nodeSelector"), selector)...)
 	}
 	switch {
-	case values == 0:
-		errs = append(errs, field.Required(p, "exactly one value must be specified"))
-	case values > 1:
-		errs = append(errs, field.Invalid(p, a, "exactly one value must be specified"))
+	case all == nil:
+	case *all:
+		set = append(set, "`allNodes`")
+	default:
+		errs = append(errs, field.Invalid(p.Child("allNodes"), false, unsetOrTrue))
 	}
-	return errs
+	return set, errs
 }
 
 func validateResourceSliceUpdate(s, old *resourcev1.ResourceSlice) field.ErrorList {

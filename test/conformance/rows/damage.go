@@ -8,31 +8,45 @@ import (
 	"strings"
 )
 
-// damaged is a manifest with one thing changed.
+// damaged is a manifest with one thing changed: where, as a path and as a JSON pointer,
+// and how.
 type damaged struct {
 	what     string
+	pointer  string
+	how      string
 	manifest map[string]any
 }
 
 // damages returns many ways to spoil a manifest: each field taken out, emptied, or set
-// to what is not likely to be allowed.
-func damages(manifest map[string]any) []damaged {
+// to what is not likely to be allowed. They are of the status, or of all else.
+func damages(manifest map[string]any, status bool) []damaged {
 	var all []damaged
 	walk(manifest, nil, func(path []any, value any) {
-		if len(path) == 0 || len(path) == 1 && (path[0] == "kind" || path[0] == "apiVersion") || path[0] == "status" || dotted(path) == "metadata.namespace" {
+		if len(path) == 0 || len(path) == 1 && (path[0] == "kind" || path[0] == "apiVersion") || (path[0] == "status") != status || dotted(path) == "metadata.namespace" {
 			return
 		}
-		for what, other := range instead(value) {
+		add := func(how string, change func(spoiled map[string]any)) {
 			spoiled := clone(manifest)
-			set(spoiled, path, other)
-			all = append(all, damaged{what: fmt.Sprintf("%s %s", dotted(path), what), manifest: spoiled})
+			change(spoiled)
+			all = append(all, damaged{what: dotted(path) + " " + how, pointer: pointer(path), how: how, manifest: spoiled})
 		}
-		spoiled := clone(manifest)
-		remove(spoiled, path)
-		all = append(all, damaged{what: dotted(path) + " removed", manifest: spoiled})
+		for how, other := range instead(value) {
+			add(how, func(spoiled map[string]any) { set(spoiled, path, other) })
+		}
+		add("removed", func(spoiled map[string]any) { remove(spoiled, path) })
 	})
 	slices.SortFunc(all, func(a, b damaged) int { return strings.Compare(a.what, b.what) })
 	return all
+}
+
+// pointer is a path as a JSON pointer (RFC 6901).
+func pointer(path []any) string {
+	var b strings.Builder
+	for _, step := range path {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(fmt.Sprint(step)))
+	}
+	return b.String()
 }
 
 // instead returns other values for one, by what they are.

@@ -30,10 +30,11 @@ import (
 )
 
 var (
-	binary = flag.String("minikcm", "../../../bin/minikcm", "the minikcm that is compared")
-	corpus = flag.String("corpus", "../../../apiserver/resources/testdata/create/*.yaml", "the manifests")
-	known  = flag.String("known", "testdata/known.txt", "the differences that are known, one a line")
-	update = flag.Bool("update", false, "write the list of differences anew")
+	binary   = flag.String("minikcm", "../../../bin/minikcm", "the minikcm that is compared")
+	corpus   = flag.String("corpus", "../../../apiserver/resources/testdata/create/*.yaml", "the manifests")
+	statuses = flag.String("statuses", "../../../apiserver/resources/testdata/status/*.yaml", "the manifests with a status")
+	known    = flag.String("known", "testdata/known.txt", "the differences that are known, one a line")
+	update   = flag.Bool("update", false, "write the list of differences anew")
 )
 
 // TestRefusals fails on differences that the list does not have.
@@ -54,7 +55,7 @@ func TestRefusals(t *testing.T) {
 		if err := yaml.Unmarshal(data, &manifest); err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range append([]damaged{{what: "as it is", manifest: manifest}}, damages(manifest)...) {
+		for _, d := range append([]damaged{{what: "as it is", manifest: manifest}}, damages(manifest, false)...) {
 			differences, ok := compare(t, client, mapper, d.manifest)
 			if ok {
 				compared++

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -36,8 +38,9 @@ import (
 // errUnreadable says that a manifest is no object of its kind at all.
 var errUnreadable = errors.New("the manifest cannot be read")
 
-// refusal is what upstream says to the creation of an object: nil if it takes it.
-func refusal(strategy rest.RESTCreateStrategy, kind schema.GroupVersionKind, manifest []byte, plural string) (*apierrors.StatusError, error) {
+// read makes upstream's own form of a manifest, with its defaults.
+func read(kind schema.GroupVersionKind, manifest []byte) (runtime.Object, error) {
+	kind, manifest = asServed(kind, manifest)
 	decoded, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode(manifest, &kind, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
@@ -47,27 +50,63 @@ func refusal(strategy rest.RESTCreateStrategy, kind schema.GroupVersionKind, man
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	m, err := meta.Accessor(internal)
-	if err != nil {
-		return nil, err
+	return internal, nil
+}
+
+// asServed is the manifest of a kind that upstream's release, which is one older, serves
+// in another version.
+func asServed(kind schema.GroupVersionKind, manifest []byte) (schema.GroupVersionKind, []byte) {
+	older := map[schema.GroupKind]string{
+		{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:    "v1beta1",
+		{Group: "certificates.k8s.io", Kind: "PodCertificateRequest"}: "v1beta1",
+		{Group: "resource.k8s.io", Kind: "DeviceTaintRule"}:           "v1beta2",
+	}[kind.GroupKind()]
+	if older == "" {
+		return kind, manifest
 	}
+	manifest = bytes.Replace(manifest, []byte(`"`+kind.GroupVersion().String()+`"`), []byte(`"`+kind.Group+"/"+older+`"`), 1)
+	return kind.GroupKind().WithVersion(older), manifest
+}
+
+// requestOf is the context of a request about an object.
+func requestOf(verb string, kind schema.GroupVersionKind, plural, subresource string, m metav1.Object) context.Context {
 	ctx := genericapirequest.WithRequestInfo(context.Background(), &genericapirequest.RequestInfo{
-		IsResourceRequest: true, Verb: "create", APIGroup: kind.Group, APIVersion: kind.Version, Resource: plural, Namespace: m.GetNamespace(),
+		IsResourceRequest: true, Verb: verb, APIGroup: kind.Group, APIVersion: kind.Version,
+		Resource: plural, Subresource: subresource, Namespace: m.GetNamespace(), Name: m.GetName(),
 	})
-	if strategy.NamespaceScoped() && m.GetNamespace() == "" {
-		m.SetNamespace(metav1.NamespaceDefault)
-	}
-	ctx = genericapirequest.WithNamespace(ctx, m.GetNamespace())
-	rest.FillObjectMetaSystemFields(m)
-	if m.GetGenerateName() != "" && m.GetName() == "" {
-		m.SetName(strategy.GenerateName(m.GetGenerateName()))
-	}
-	err = beforeCreate(ctx, strategy, internal)
+	ctx = genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: "tester", Groups: []string{user.AllAuthenticated}})
+	return genericapirequest.WithNamespace(ctx, m.GetNamespace())
+}
+
+// refusal is what upstream says to the creation of an object: nil if it takes it.
+func refusal(strategy rest.RESTCreateStrategy, kind schema.GroupVersionKind, manifest []byte, plural string) (*apierrors.StatusError, error) {
+	_, err := created(strategy, kind, manifest, plural)
 	var status *apierrors.StatusError
 	if err == nil || errors.As(err, &status) {
 		return status, nil
 	}
 	return nil, err
+}
+
+// created is what upstream would store of a new object.
+func created(strategy rest.RESTCreateStrategy, kind schema.GroupVersionKind, manifest []byte, plural string) (runtime.Object, error) {
+	internal, err := read(kind, manifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.Accessor(internal)
+	if err != nil {
+		return nil, err
+	}
+	if strategy.NamespaceScoped() && m.GetNamespace() == "" {
+		m.SetNamespace(metav1.NamespaceDefault)
+	}
+	ctx := requestOf("create", kind, plural, "", m)
+	rest.FillObjectMetaSystemFields(m)
+	if m.GetGenerateName() != "" && m.GetName() == "" {
+		m.SetName(strategy.GenerateName(m.GetGenerateName()))
+	}
+	return internal, beforeCreate(ctx, strategy, internal)
 }
 
 // beforeCreate prepares and validates. Upstream's strategies are known to panic on some
@@ -79,4 +118,41 @@ func beforeCreate(ctx context.Context, strategy rest.RESTCreateStrategy, obj run
 		}
 	}()
 	return rest.BeforeCreate(strategy, ctx, obj)
+}
+
+// changed is what upstream says to the update of an object: nil if it takes it. A
+// subresource is "" or "status".
+func changed(strategy rest.RESTUpdateStrategy, kind schema.GroupVersionKind, manifest []byte, old runtime.Object, plural, subresource string) (*apierrors.StatusError, error) {
+	internal, err := read(kind, manifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.Accessor(internal)
+	if err != nil {
+		return nil, err
+	}
+	was, err := meta.Accessor(old)
+	if err != nil {
+		return nil, err
+	}
+	m.SetNamespace(was.GetNamespace())
+	m.SetUID(was.GetUID())
+	m.SetResourceVersion(was.GetResourceVersion())
+	m.SetCreationTimestamp(was.GetCreationTimestamp())
+	err = beforeUpdate(requestOf("update", kind, plural, subresource, m), strategy, internal, old)
+	var status *apierrors.StatusError
+	if err == nil || errors.As(err, &status) {
+		return status, nil
+	}
+	return nil, err
+}
+
+// beforeUpdate is beforeCreate for an update.
+func beforeUpdate(ctx context.Context, strategy rest.RESTUpdateStrategy, obj, old runtime.Object) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("%w: upstream panics: %v", errUnreadable, reason)
+		}
+	}()
+	return rest.BeforeUpdate(strategy, ctx, obj, old.DeepCopyObject())
 }

@@ -1,0 +1,70 @@
+package rows
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy"
+	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
+	"k8s.io/kubernetes/pkg/registry/apps/deployment"
+	"k8s.io/kubernetes/pkg/registry/apps/replicaset"
+	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
+	"k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler"
+	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
+	"k8s.io/kubernetes/pkg/registry/batch/job"
+	"k8s.io/kubernetes/pkg/registry/certificates/certificates"
+	"k8s.io/kubernetes/pkg/registry/certificates/podcertificaterequest"
+	"k8s.io/kubernetes/pkg/registry/core/namespace"
+	"k8s.io/kubernetes/pkg/registry/core/node"
+	"k8s.io/kubernetes/pkg/registry/core/persistentvolume"
+	"k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim"
+	"k8s.io/kubernetes/pkg/registry/core/pod"
+	"k8s.io/kubernetes/pkg/registry/core/replicationcontroller"
+	"k8s.io/kubernetes/pkg/registry/core/resourcequota"
+	"k8s.io/kubernetes/pkg/registry/core/service"
+	"k8s.io/kubernetes/pkg/registry/flowcontrol/flowschema"
+	"k8s.io/kubernetes/pkg/registry/flowcontrol/prioritylevelconfiguration"
+	"k8s.io/kubernetes/pkg/registry/networking/ingress"
+	"k8s.io/kubernetes/pkg/registry/networking/servicecidr"
+	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
+	"k8s.io/kubernetes/pkg/registry/resource/devicetaintrule"
+	"k8s.io/kubernetes/pkg/registry/resource/resourceclaim"
+	"k8s.io/kubernetes/pkg/registry/storage/volumeattachment"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// statusStrategies are upstream's for the status subresources, by kind.
+func statusStrategies() map[schema.GroupKind]rest.RESTUpdateStrategy {
+	allowed := authorizerfactory.NewAlwaysAllowAuthorizer()
+	noon := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	return map[schema.GroupKind]rest.RESTUpdateStrategy{
+		{Group: "", Kind: "Namespace"}:                                              namespace.StatusStrategy,
+		{Group: "", Kind: "Node"}:                                                   node.StatusStrategy,
+		{Group: "", Kind: "PersistentVolume"}:                                       persistentvolume.StatusStrategy,
+		{Group: "", Kind: "PersistentVolumeClaim"}:                                  persistentvolumeclaim.StatusStrategy,
+		{Group: "", Kind: "Pod"}:                                                    pod.StatusStrategy,
+		{Group: "", Kind: "ReplicationController"}:                                  replicationcontroller.StatusStrategy,
+		{Group: "", Kind: "ResourceQuota"}:                                          resourcequota.StatusStrategy,
+		{Group: "", Kind: "Service"}:                                                service.StatusStrategy,
+		{Group: "apps", Kind: "DaemonSet"}:                                          daemonset.StatusStrategy,
+		{Group: "apps", Kind: "Deployment"}:                                         deployment.StatusStrategy,
+		{Group: "apps", Kind: "ReplicaSet"}:                                         replicaset.StatusStrategy,
+		{Group: "apps", Kind: "StatefulSet"}:                                        statefulset.StatusStrategy,
+		{Group: "batch", Kind: "CronJob"}:                                           cronjob.StatusStrategy,
+		{Group: "batch", Kind: "Job"}:                                               job.StatusStrategy,
+		{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:                     horizontalpodautoscaler.StatusStrategy,
+		{Group: "policy", Kind: "PodDisruptionBudget"}:                              poddisruptionbudget.StatusStrategy,
+		{Group: "networking.k8s.io", Kind: "Ingress"}:                               ingress.StatusStrategy,
+		{Group: "networking.k8s.io", Kind: "ServiceCIDR"}:                           servicecidr.StatusStrategy,
+		{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:           certificates.StatusStrategy,
+		{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:                         volumeattachment.StatusStrategy,
+		{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                 flowschema.StatusStrategy,
+		{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: prioritylevelconfiguration.StatusStrategy,
+		{Group: "resource.k8s.io", Kind: "DeviceTaintRule"}:                         devicetaintrule.StatusStrategy,
+		{Group: "certificates.k8s.io", Kind: "PodCertificateRequest"}:               podcertificaterequest.NewStatusStrategy(podcertificaterequest.NewStrategy(), allowed, noon),
+		{Group: "resource.k8s.io", Kind: "ResourceClaim"}:                           resourceclaim.NewStatusStrategy(resourceclaim.NewStrategy(nil, allowed)),
+		{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:  validatingadmissionpolicy.NewStatusStrategy(validatingadmissionpolicy.NewStrategy(nil, nil)),
+	}
+}
