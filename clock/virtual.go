@@ -47,6 +47,7 @@ var ErrClosed = errors.New("the virtual clock is closed")
 type Virtual struct {
 	start  time.Time
 	now    atomic.Int64 // nanoseconds since start; written under ledger.mu
+	jumped atomic.Int64 // by how much more Now has moved than timers know of
 	ledger *Ledger      // never nil; its mutex guards all that follows
 
 	armed   timerHeap
@@ -89,7 +90,11 @@ func (v *Virtual) Now() time.Time { return v.at(v.now.Load()) }
 // Since returns the cluster's time that went by since t.
 func (v *Virtual) Since(t time.Time) time.Duration { return v.Now().Sub(t) }
 
-func (v *Virtual) at(offset int64) time.Time { return v.start.Add(time.Duration(offset)) }
+func (v *Virtual) at(offset int64) time.Time { return v.start.Add(time.Duration(offset + v.jumped.Load())) }
+
+// Jump sets the time forward, or back, as somebody does who sets a machine's clock:
+// timers that are set fire after as long as they would have.
+func (v *Virtual) Jump(d time.Duration) { v.jumped.Add(int64(d)) }
 
 // Advance moves time by d. It fires every timer due on the way, each at its time,
 // waits after each instant until nothing is in flight, and returns when the time

@@ -40,6 +40,7 @@ type node struct {
 	// trouble is what its kubelet complains of; changed whether that is news.
 	trouble map[corev1.NodeConditionType]bool
 	changed bool
+	suffering
 	// admitted are the requests of the pods that it has taken and that have not ended;
 	// load is their sum.
 	admitted map[types.UID]corev1.ResourceList

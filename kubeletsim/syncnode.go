@@ -202,7 +202,7 @@ func (k *Kubelet) putNodeStatus(ctx context.Context, n *node, object *corev1.Nod
 	for range statusTries {
 		update := *object
 		var events []event
-		update.Status, events = nodeStatus(object, n, &k.opts, now)
+		update.Status, events = nodeStatus(object, n, &k.opts, n.clocked(now))
 		var written *corev1.Node
 		if written, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{}); err == nil {
 			n.written = written
@@ -221,7 +221,7 @@ func (k *Kubelet) putNodeStatus(ctx context.Context, n *node, object *corev1.Nod
 // renew keeps the node's lease (KEP-589).
 func (k *Kubelet) renew(ctx context.Context, n *node, now time.Time) error {
 	client := k.opts.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	renewed := metav1.NewMicroTime(now.Truncate(time.Microsecond))
+	renewed := metav1.NewMicroTime(n.clocked(now).Truncate(time.Microsecond))
 	if n.lease == nil {
 		seconds := int32(leaseDuration / time.Second)
 		lease, err := client.Create(ctx, &coordinationv1.Lease{

@@ -32,17 +32,17 @@ func newDelays(c clock.Clock, add func(types.NamespacedName)) *delays {
 	return &delays{clock: c, fire: add, waiting: map[types.NamespacedName]*delay{}}
 }
 
-// add lets key wait for after, unless it already waits for less.
-func (d *delays) add(key types.NamespacedName, after time.Duration) {
+// add lets key wait for after, unless it already waits for less; then it returns false.
+func (d *delays) add(key types.NamespacedName, after time.Duration) bool {
 	due := d.clock.Now().Add(after)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return
+		return false
 	}
 	if known := d.waiting[key]; known != nil {
 		if !due.Before(known.due) {
-			return
+			return false
 		}
 		d.cancel(known)
 	}
@@ -61,6 +61,7 @@ func (d *delays) add(key types.NamespacedName, after time.Duration) {
 			d.fire(key)
 		}
 	})
+	return true
 }
 
 // cancel stops a timer. One that has fired ends by itself: it finds that it is

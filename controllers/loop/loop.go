@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -84,6 +85,8 @@ type Loop struct {
 	causes     causes
 	stats      stats
 	watches    []watch
+	// disturbances are nil until somebody disturbs it.
+	disturbances atomic.Pointer[disturbances]
 }
 
 // New returns a loop that calls r for each key. Options that are left out get
@@ -135,7 +138,9 @@ func (l *Loop) Add(key types.NamespacedName, causes ...int64) {
 	// Before the queue knows of the key, so that the worker that takes it finds
 	// them.
 	l.causes.add(key, causes)
-	l.queue.Add(key)
+	if !l.holds(key) {
+		l.queue.Add(key)
+	}
 }
 
 // AddAfter queues key when d of the cluster's time has passed. Of several delays
@@ -192,6 +197,7 @@ func (l *Loop) stop() {
 		_ = w.informer.RemoveEventHandler(w.registration)
 	}
 	l.delays.stop()
+	l.stopDisturbances()
 	l.queue.ShutDown()
 	for {
 		key, shutdown := l.queue.Get()

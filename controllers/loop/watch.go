@@ -45,6 +45,9 @@ type watch struct {
 func (l *Loop) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []types.NamespacedName) {
 	deliver := func(ev Event) {
 		defer l.recoverEvent(ev)
+		if l.loses(ev) {
+			return
+		}
 		keys := mapFn(ev)
 		if len(keys) == 0 {
 			return

@@ -42,6 +42,10 @@ type Manager struct {
 	table   []Descriptor
 	members []*member
 	running sync.Mutex
+
+	launching sync.Mutex
+	// launch lets one more member run; nil while the manager does not.
+	launch func(*member) (stop func(), err error)
 }
 
 // New returns a manager that has made nothing yet. It is an error if a selected
@@ -94,7 +98,9 @@ func (m *Manager) Run(ctx context.Context) error {
 func (m *Manager) work(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	var controllers sync.WaitGroup
+	m.launcher(ctx, &controllers)
 	defer func() {
+		m.noLauncher()
 		stop()
 		controllers.Wait()
 		m.env.Informers.Shutdown()

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
 )
@@ -38,6 +39,7 @@ type member struct {
 	restarts  int
 	lastError string
 	lastTime  time.Time
+	breaking
 }
 
 func newMember(d Descriptor, e *env.Env, s *Settings) *member {
@@ -75,10 +77,17 @@ func (c *member) supervise(ctx context.Context) {
 	wait := firstRestart
 	for {
 		began := c.env.Clock.Now()
-		err := c.runOnce(ctx)
+		err := c.runUntilBroken(ctx)
 		if ctx.Err() != nil {
 			c.set(Stopped)
 			return
+		}
+		if errors.Is(err, errTakenDown) {
+			if !c.stayDown(ctx) {
+				c.set(Stopped)
+				return
+			}
+			continue
 		}
 		if c.env.Clock.Since(began) >= lastRestart {
 			wait = firstRestart
@@ -90,12 +99,10 @@ func (c *member) supervise(ctx context.Context) {
 				return
 			}
 			wait = min(2*wait, lastRestart)
-			if err = c.make(ctx); err == nil {
+			if err = c.makeAgain(ctx); err == nil {
 				break
 			}
 		}
-		// What it has asked for may not run yet.
-		c.env.Informers.Start(ctx.Done())
 	}
 }
 
@@ -129,15 +136,35 @@ func (c *member) failed(err error, wait time.Duration) {
 	c.lastError, c.lastTime = err.Error(), c.since
 }
 
+// rest lets d pass; true: it counts as in flight from then on.
 func (c *member) rest(ctx context.Context, d time.Duration) bool {
-	timer := c.env.Clock.NewTimer(d)
-	defer timer.Stop()
+	due := make(chan struct{})
+	timer := c.env.Clock.AfterFunc(d, func() {
+		c.env.Ledger.Begin(clock.Action, 1)
+		close(due)
+	})
 	select {
-	case <-timer.C():
+	case <-due:
 		return true
 	case <-ctx.Done():
+		if !timer.Stop() {
+			<-due
+			c.env.Ledger.End(clock.Action, 1)
+		}
 		return false
 	}
+}
+
+// makeAgain makes it anew after rest or stayDown, and ends what those have counted:
+// what it has to see is counted by then.
+func (c *member) makeAgain(ctx context.Context) error {
+	defer c.env.Ledger.End(clock.Action, 1)
+	err := c.make(ctx)
+	if err == nil {
+		// What it has asked for may not run yet.
+		c.env.Informers.Start(ctx.Done())
+	}
+	return err
 }
 
 func (c *member) set(s State) {

@@ -1,0 +1,81 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// errOver ends a second of a controller.
+var errOver = errors.New("it is no longer wanted")
+
+// Duplicate lets a second of a controller work beside the first, as when two processes
+// both take themselves for the leader. stop ends it and returns when it has ended.
+func (m *Manager) Duplicate(name string) (stop func(), err error) {
+	c, err := m.member(name)
+	if err != nil {
+		return nil, err
+	}
+	m.launching.Lock()
+	launch := m.launch
+	m.launching.Unlock()
+	if launch == nil {
+		return nil, errors.New("duplicating the controller " + name + ": the manager does not run")
+	}
+	return launch(newMember(c.descriptor, m.env, m.opts.Settings))
+}
+
+// launcher lets more members run for as long as ctx lives.
+func (m *Manager) launcher(ctx context.Context, running *sync.WaitGroup) {
+	m.launching.Lock()
+	defer m.launching.Unlock()
+	m.launch = func(c *member) (func(), error) {
+		m.env.Ledger.Begin(clock.Action, 1)
+		if err := c.makeAgain(ctx); err != nil {
+			return nil, err
+		}
+		own, cancel := context.WithCancelCause(ctx)
+		ended := make(chan struct{})
+		running.Go(func() {
+			defer close(ended)
+			c.supervise(own)
+		})
+		return func() {
+			cancel(errOver)
+			<-ended
+		}, nil
+	}
+}
+
+// noLauncher lets no more members run.
+func (m *Manager) noLauncher() {
+	m.launching.Lock()
+	defer m.launching.Unlock()
+	m.launch = nil
+}
+
+// Skew lets a controller's clock be off by by, 0 not at all, from its restart on, which
+// happens at once.
+func (m *Manager) Skew(name string, by time.Duration) error {
+	c, err := m.member(name)
+	if err != nil {
+		return err
+	}
+	up, err := m.TakeDown(name)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	skewed := *c.env
+	skewed.Clock = m.env.Clock
+	if by != 0 {
+		skewed.Clock = clock.Skew(m.env.Clock, by)
+	}
+	c.env = &skewed
+	c.mu.Unlock()
+	up()
+	return nil
+}
