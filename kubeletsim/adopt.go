@@ -60,6 +60,7 @@ func adoptContainer(c *container, status *corev1.ContainerStatus, back *Backoff)
 		c.startedAt = status.State.Running.StartedAt.Time
 		c.started = status.Started != nil && *status.Started
 		c.ready = status.Ready
+		c.probes[startupProbe].up, c.probes[readinessProbe].up = c.started, c.ready
 	case status.State.Terminated != nil:
 		c.phase = exited
 		c.termination = status.State.Terminated

@@ -69,7 +69,6 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind containerKind, resta
 			b.stopCode = exitTerminated
 		}
 	}
-	b.started, b.ready = probesOf(pod, c, kind)
 	if hook := preStop(c); hook > 0 {
 		b.stops = sum(b.stops, hook)
 	}
@@ -104,36 +103,6 @@ func defaultRun(pod *corev1.Pod, kind containerKind, lat *Latencies) time.Durati
 		return lat.JobRun
 	}
 	return forever
-}
-
-// probesOf is how long after its start a container's startup probe, and after that its
-// readiness probe, succeed.
-func probesOf(pod *corev1.Pod, c *corev1.Container, kind containerKind) (started, ready time.Duration) {
-	started, ready = startupTime(c.StartupProbe), startupTime(c.ReadinessProbe)
-	if len(pod.Annotations) > 0 {
-		a := annotations{pod: pod, container: c.Name, own: kind == initContainer}
-		a.duration(AnnotationReadyDelay, &ready)
-		if probeFails(pod, c, kind, c.StartupProbe) {
-			started = forever
-		}
-		if probeFails(pod, c, kind, c.ReadinessProbe) {
-			ready = forever
-		}
-	}
-	return started, ready
-}
-
-// startupTime is when a probe has succeeded often enough, counted from when it
-// begins to be asked: the simulated container answers every probe well.
-func startupTime(p *corev1.Probe) time.Duration {
-	if p == nil {
-		return 0
-	}
-	seconds := int64(p.InitialDelaySeconds)
-	if p.SuccessThreshold > 1 {
-		seconds += int64(p.SuccessThreshold-1) * int64(max(p.PeriodSeconds, 1))
-	}
-	return time.Duration(seconds) * time.Second
 }
 
 // preStop is how long a container's preStop hook takes.
@@ -232,13 +201,15 @@ func parseExitCode(text string) (int32, error) {
 // order of the constants.
 func badAnnotations(pod *corev1.Pod) []string {
 	var bad []string
-	for _, key := range []string{AnnotationStartDelay, AnnotationReadyDelay, AnnotationExitAfter, AnnotationExitCode, AnnotationStopDelay, AnnotationLogEvery, AnnotationCPU, AnnotationMemory, AnnotationHTTP} {
+	for _, key := range []string{AnnotationStartDelay, AnnotationReadyDelay, AnnotationExitAfter, AnnotationExitCode, AnnotationStopDelay, AnnotationLogEvery, AnnotationCPU, AnnotationMemory, AnnotationHTTP, AnnotationGRPC} {
 		check := func(text string) error { _, err := parseDuration(text); return err }
 		switch key {
 		case AnnotationExitCode:
 			check = func(text string) error { _, err := parseExitCode(text); return err }
 		case AnnotationHTTP:
 			check = func(text string) error { _, err := parseHTTP(text); return err }
+		case AnnotationGRPC:
+			check = func(text string) error { _, err := parseGRPC(text); return err }
 		case AnnotationCPU, AnnotationMemory:
 			check = func(text string) error { _, err := ParseLoad(text); return err }
 		}

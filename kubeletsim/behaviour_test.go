@@ -143,7 +143,7 @@ func TestBehaviour(t *testing.T) {
 		{
 			"annotations win", appContainer,
 			[]func(*corev1.Pod){command("sleep", "9"), annotated("exit-after", "1m", "stop-delay", "2m", "ready-delay", "never")},
-			behaviour{runs: time.Minute, ready: forever, stops: 2 * time.Minute},
+			behaviour{runs: time.Minute, stops: 2 * time.Minute},
 		},
 		{"by name", appContainer, []func(*corev1.Pod){annotated("exit-after", "1m", "exit-after.app", "2m", "exit-after.other", "3m")}, behaviour{runs: 2 * time.Minute, stops: time.Second}},
 		{"hook", appContainer, []func(*corev1.Pod){func(pod *corev1.Pod) { pod.Spec.Containers[0].Lifecycle = hook }}, behaviour{runs: forever, stops: 5 * time.Second}},

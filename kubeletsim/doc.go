@@ -50,8 +50,10 @@
 //
 // # Life
 //
-// Probes succeed when their initialDelaySeconds have passed since the container's
-// start (the readiness probe's are counted from the startup probe's success).
+// Probes run as in upstream's prober: thresholds, periods, delays and timeouts, an
+// Unhealthy event a failure, a restart for liveness and startup. Commands run in the
+// container as those of exec do; httpGet and tcpSocket ask minikcm.dev/http, grpc asks
+// minikcm.dev/grpc. What nothing is told of, and a command that is not known, succeeds.
 // A container that is told to stop exits with 0 at once, or after its stop-delay and
 // its preStop hook, if that is a sleep; the grace period ends what takes longer,
 // with 137. A container that ended is started again by the rules of restartPolicy

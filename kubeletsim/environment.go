@@ -9,10 +9,25 @@ import (
 // programOf is what a container's command is, with its environment as far as the pod
 // tells it.
 func programOf(pod *corev1.Pod, c *corev1.Container) *program {
-	g := &program{words: wordsOf(c.Command, c.Args), env: map[string]string{}, hidden: map[string]bool{}, hiddenEnv: len(c.EnvFrom) > 0}
-	if len(g.words) == 0 {
-		return g
+	words := wordsOf(c.Command, c.Args)
+	if len(words) == 0 {
+		return &program{}
 	}
+	g := knownEnv(pod, c)
+	g.words = make([]string, len(words))
+	for i, word := range words {
+		var known bool
+		if g.words[i], known = g.expand(word); !known {
+			g.words = nil
+			break
+		}
+	}
+	return g
+}
+
+// knownEnv is no program, with a container's environment as far as the pod tells it.
+func knownEnv(pod *corev1.Pod, c *corev1.Container) *program {
+	g := &program{env: map[string]string{}, hidden: map[string]bool{}, hiddenEnv: len(c.EnvFrom) > 0}
 	g.env["HOSTNAME"] = hostname(pod)
 	for i := range c.Env {
 		v := &c.Env[i]
@@ -28,15 +43,6 @@ func programOf(pod *corev1.Pod, c *corev1.Container) *program {
 			g.env[v.Name] = value
 		}
 	}
-	words := make([]string, len(g.words))
-	for i, word := range g.words {
-		var known bool
-		if words[i], known = g.expand(word); !known {
-			words = nil
-			break
-		}
-	}
-	g.words = words
 	return g
 }
 

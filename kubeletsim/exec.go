@@ -62,12 +62,7 @@ func (k *Kubelet) findRunning(pod *corev1.Pod, name, doing string) (*place, erro
 	if id == "" {
 		return nil, nil //nolint:nilnil // it is said above
 	}
-	for _, ref := range containersOf(shown.pod) {
-		if ref.Name == name {
-			return &place{kubelet: k, node: n, entry: e, pod: shown.pod, spec: ref.Container, id: id}, nil
-		}
-	}
-	return nil, nil //nolint:nilnil // as above
+	return k.placeOf(n, e, name)
 }
 
 // runOf is the container ID of the run that is going on; empty: none is.

@@ -12,6 +12,7 @@ type fault struct {
 	exitCode int32
 	reason   string
 	message  string
+	probe    probeKind
 	// run, if not empty, is the container ID of the only run that it is for.
 	run string
 }
@@ -31,6 +32,11 @@ const (
 	// traps and trapsNot are that the process has handlers for signals, or none any more.
 	traps
 	trapsNot
+	// probed is what a container answered to a probe, message, if it failed; notProbed that
+	// it could not be asked.
+	probed
+	probeFailed
+	notProbed
 )
 
 func (s *stepper) applyFaults() {
@@ -46,7 +52,7 @@ func (s *stepper) applyFaults() {
 			}
 			switch {
 			case f.kind > reboot && c.phase == running:
-				s.heed(i, f.kind)
+				s.heed(i, f)
 			case f.kind == crash && c.phase == running:
 				s.end(c, f.exitCode, f.reason)
 			case f.kind == unready && c.unready == "" && c.phase == running:
@@ -82,15 +88,21 @@ func (s *stepper) reboot() {
 	}
 }
 
-// heed takes note of what a container's process does.
-func (s *stepper) heed(i int, kind faultKind) {
+// heed takes note of what is heard of a container's process.
+func (s *stepper) heed(i int, f fault) {
 	c := &s.state.containers[i]
-	switch kind {
+	switch f.kind {
 	case traps, trapsNot:
-		c.traps = kind == traps
-		return
+		c.traps = f.kind == traps
+	case probed, probeFailed:
+		s.answer(i, f.probe, f.kind == probeFailed, f.message)
+	case notProbed:
+		c.probes[f.probe].asking = false
+		c.probes[f.probe].due = s.now.Add(period(f.probe.of(s.refs[i].Container)))
 	case lost:
 		c.exitAt = after(s.now, defaultRun(s.pod, c.kind, s.lat))
+		c.live, c.traps = false, false
+	case spinning:
+		c.live, c.traps = false, false
 	}
-	c.live, c.traps = false, false
 }

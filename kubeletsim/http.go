@@ -1,12 +1,13 @@
 package kubeletsim
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +15,9 @@ import (
 )
 
 // AnnotationHTTP is what a container's processes answer to HTTP requests, one line an
-// answer: a port, a path (or the beginning of one and *), a status code, and a body.
+// answer: a port, a path (or the beginning of one and *), a status code, and a body, in
+// which $(NAME) is a variable of the container. In place of a status code, files and a
+// directory let it answer with the container's files.
 // Ports that no line names refuse connections. Probes of a container that has the
 // annotation follow from it.
 const AnnotationHTTP = "minikcm.dev/http"
@@ -26,6 +29,10 @@ type httpAnswer struct {
 	prefix bool
 	status int
 	body   string
+	// root is the directory of the container's files that are served; empty: none are.
+	root string
+	// container is whose answer it is, where that matters.
+	container string
 }
 
 // maxPort is the highest port number.
@@ -43,15 +50,19 @@ func parseHTTP(text string) ([]httpAnswer, error) {
 		status, body, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
 		number, errPort := strconv.ParseInt(port, 10, 32)
 		code, errCode := strconv.Atoi(status)
+		root := ""
+		if status == "files" && strings.HasPrefix(body, "/") {
+			code, errCode, root, body = http.StatusOK, nil, strings.TrimSpace(body), ""
+		}
 		switch {
 		case errPort != nil || number < 1 || number > maxPort:
 			return nil, fmt.Errorf("%q does not begin with a port", line)
 		case !strings.HasPrefix(path, "/") && path != "*":
 			return nil, fmt.Errorf("%q has no path such as / or /api/*", line)
 		case errCode != nil || code < 200 || code > 599:
-			return nil, fmt.Errorf("%q has no status code from 200 to 599", line)
+			return nil, fmt.Errorf("%q has neither a status code from 200 to 599 nor files and a directory", line)
 		}
-		a := httpAnswer{port: int32(number), path: path, status: code, body: body}
+		a := httpAnswer{port: int32(number), path: path, status: code, body: body, root: root}
 		if begin, ok := strings.CutSuffix(path, "*"); ok {
 			a.path, a.prefix = begin, true
 		}
@@ -124,7 +135,7 @@ func (k *Kubelet) OpenPorts(pod *corev1.Pod) (func(port int32) http.Handler, err
 		if !e.listensOn(port) {
 			return nil
 		}
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.serveHTTP(w, r, port) })
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { k.serveHTTP(w, r, n, e, port) })
 	}, nil
 }
 
@@ -136,43 +147,70 @@ func (e *podEntry) answers() []httpAnswer {
 		if shown.runOf(ref.Name) == "" {
 			continue
 		}
-		if answers, ok := httpOf(shown.pod, ref.Name, ref.kind); ok {
-			all = append(all, answers...)
+		answers, _ := httpOf(shown.pod, ref.Name, ref.kind)
+		for i := range answers {
+			answers[i].container = ref.Name
+			if strings.Contains(answers[i].body, "$") {
+				answers[i].body, _ = knownEnv(shown.pod, ref.Container).expand(answers[i].body)
+			}
 		}
+		all = append(all, answers...)
 	}
 	return all
 }
 
 func (e *podEntry) listensOn(port int32) bool { return listens(e.answers(), port) }
 
-func (e *podEntry) serveHTTP(w http.ResponseWriter, r *http.Request, port int32) {
+func (k *Kubelet) serveHTTP(w http.ResponseWriter, r *http.Request, n *node, e *podEntry, port int32) {
 	a := answerTo(e.answers(), port, r.URL.Path)
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	body := []byte(a.body + "\n")
+	if a.root != "" {
+		in, err := k.placeOf(n, e, a.container)
+		if err == nil {
+			a.status, body, err = in.serveFile(r.Context(), a, r.URL.Path)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+	}
+	if a.root == "" || a.status >= http.StatusBadRequest {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	}
 	w.WriteHeader(a.status)
-	if r.Method != http.MethodHead && a.body != "" {
-		_, _ = io.WriteString(w, a.body+"\n")
+	if r.Method != http.MethodHead && len(body) > 1 {
+		_, _ = w.Write(body)
 	}
 }
 
-// probeFails is whether what AnnotationHTTP tells of a container makes a probe fail. It
-// says nothing about probes that are not for a port.
-func probeFails(pod *corev1.Pod, c *corev1.Container, kind containerKind, probe *corev1.Probe) bool {
-	if probe == nil || probe.HTTPGet == nil && probe.TCPSocket == nil {
-		return false
+// placeOf is a container that runs.
+func (k *Kubelet) placeOf(n *node, e *podEntry, name string) (*place, error) {
+	shown := e.see()
+	id := shown.runOf(name)
+	for _, ref := range containersOf(shown.pod) {
+		if ref.Name == name && id != "" {
+			return &place{kubelet: k, node: n, entry: e, pod: shown.pod, spec: ref.Container, id: id}, nil
+		}
 	}
-	answers, ok := httpOf(pod, c.Name, kind)
-	if !ok {
-		return false
+	return nil, fmt.Errorf("container %s does not run any more", name)
+}
+
+// serveFile answers with one of the container's files, or a directory's index.html.
+func (in *place) serveFile(ctx context.Context, a httpAnswer, path string) (status int, body []byte, err error) {
+	machine, release, err := in.kubelet.machineFor(ctx, in)
+	if err != nil {
+		return 0, nil, err
 	}
-	if probe.TCPSocket != nil {
-		return !listens(answers, portNumber(c, probe.TCPSocket.Port))
+	defer release()
+	rest := strings.TrimPrefix(path, a.path)
+	body, err = machine.Files.ReadFile(a.root + "/" + rest)
+	if errors.Is(err, syscall.EISDIR) {
+		body, err = machine.Files.ReadFile(a.root + "/" + rest + "/index.html")
 	}
-	port := portNumber(c, probe.HTTPGet.Port)
-	path := probe.HTTPGet.Path
-	if path == "" {
-		path = "/"
+	if err != nil {
+		return http.StatusNotFound, []byte("404 page not found\n"), nil //nolint:nilerr // it is the answer
 	}
-	return !listens(answers, port) || answerTo(answers, port, path).status >= http.StatusBadRequest
+	return http.StatusOK, body, nil
 }
 
 // portNumber is the number of a port that may be named by the container.

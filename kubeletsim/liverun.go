@@ -37,8 +37,14 @@ func livesFrom(g *program, c *corev1.Container) bool {
 	if len(g.words) > 0 {
 		words = g.words
 	}
-	if box.HasProgram(base(words[0])) {
-		return true
+	return runnable(c, words)
+}
+
+// runnable is whether a command's program is one that every container has, or comes from
+// a volume.
+func runnable(c *corev1.Container, words []string) bool {
+	if len(words) == 0 || box.HasProgram(base(words[0])) {
+		return len(words) > 0
 	}
 	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
 		return strings.HasPrefix(words[0], strings.TrimSuffix(m.MountPath, "/")+"/")

@@ -25,6 +25,8 @@ type podFiles struct {
 	// runs are the processes that run by themselves, the present and the last of each
 	// container.
 	runs map[string][]*liveRun
+	// machines are what probes run on, by container.
+	machines map[string]*keptMachine
 }
 
 type containerRoot struct {
@@ -42,7 +44,10 @@ func (f *podFiles) free() {
 	for _, root := range f.roots {
 		root.tree.Free()
 	}
-	f.volumes, f.roots = nil, nil
+	for _, kept := range f.machines {
+		kept.leave()
+	}
+	f.volumes, f.roots, f.machines = nil, nil, nil
 	for _, runs := range f.runs {
 		for _, run := range runs {
 			run.cancel()

@@ -2,7 +2,6 @@ package kubeletsim
 
 import (
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -66,7 +65,7 @@ func (s *stepper) start(i int) bool {
 	s.report(&ref, corev1.EventTypeNormal, "Started", "Container started")
 	does := behaviourOf(s.pod, ref.Container, c.kind, c.restarts, s.lat)
 	c.phase, c.image, c.startedAt, c.changed = running, ref.Image, s.now, false
-	c.has, c.failing, c.live, c.traps = c.granted, time.Time{}, does.live, false
+	c.has, c.probes, c.live, c.traps = c.granted, [probeKinds]probing{}, does.live, false
 	if does.live {
 		does.runs = forever
 	}

@@ -96,8 +96,7 @@ type container struct {
 	// spec names another image now, or the pod begins anew.
 	changed bool
 
-	// failing is since when its startup or liveness probe fails; zero: it does not.
-	failing time.Time
+	probes [probeKinds]probing
 
 	// granted is what the node has reserved for it; has is what its run was given.
 	granted, has corev1.ResourceRequirements

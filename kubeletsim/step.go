@@ -37,6 +37,8 @@ type outcome struct {
 	wake time.Time
 	// images are those that came to the node.
 	images []string
+	// asks are the probes that are due.
+	asks []question
 	// signals are the containers whose processes are told to end, and handle that.
 	signals []string
 }
@@ -55,7 +57,7 @@ func step(in input) outcome {
 	s := stepper{input: in, refs: containersOf(in.pod)}
 	s.state = in.state.clone()
 	s.run()
-	return outcome{state: s.state, events: s.events, wake: s.wakeAt, images: s.images, signals: s.signals}
+	return outcome{state: s.state, events: s.events, wake: s.wakeAt, images: s.images, signals: s.signals, asks: s.asks}
 }
 
 type stepper struct {
@@ -64,6 +66,7 @@ type stepper struct {
 	events  []event
 	images  []string
 	signals []string
+	asks    []question
 	wakeAt  time.Time
 }
 
@@ -164,27 +167,6 @@ func later(t time.Time, d time.Duration) time.Time {
 		return endOfTime
 	}
 	return t.Add(d)
-}
-
-// probe asks the containers that run whether they have started and are ready.
-func (s *stepper) probe() {
-	for i := range s.state.containers {
-		if c := &s.state.containers[i]; c.phase == running {
-			s.checkStarted(i)
-		}
-	}
-}
-
-// checkStarted keeps the container's probes; true when it has started.
-func (s *stepper) checkStarted(i int) bool {
-	c, ref := &s.state.containers[i], s.refs[i]
-	if c.phase != running {
-		return false
-	}
-	started, ready := probesOf(s.pod, ref.Container, c.kind)
-	c.started = c.started || s.dueAfter(c.startedAt, started)
-	c.ready = c.started && c.unready == "" && s.dueAfter(c.startedAt, sum(started, ready))
-	return c.started
 }
 
 func (s *stepper) dueAfter(t time.Time, d time.Duration) bool {

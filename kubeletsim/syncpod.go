@@ -31,7 +31,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		k.forgetPod(e, pod, n)
 		return
 	}
-	if n == nil || !n.reachable() {
+	if n == nil || !n.active() {
 		k.due.set(key, time.Time{})
 		return
 	}
@@ -67,6 +67,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	e.deferred = e.state.resize.pending != ""
 	e.show()
 	k.tend(serving, n, e)
+	k.ask(serving, n, e, out.asks)
 	e.dealt(len(faults))
 	n.addImages(out.images)
 	settled, err := k.tell(ctx, e, pod, n)
@@ -108,7 +109,7 @@ func (k *Kubelet) step(n *node, in input) outcome {
 	}
 	in.now, in.address = k.opts.Clock.Now(), lent
 	in.present, in.pullError = n.hasImage, k.imageErrors.get
-	in.lat, in.backoff = &k.opts.Latencies, &k.opts.Backoff
+	in.lat, in.backoff = n.latencies(&k.opts.Latencies), &k.opts.Backoff
 	out := step(in)
 	switch old := in.state.address; {
 	case lent.IsValid() && out.state.address != lent:

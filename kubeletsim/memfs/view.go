@@ -472,3 +472,12 @@ func (v *View) MakeReadOnly() {
 	defer v.space.mu.Unlock()
 	v.readOnly = true
 }
+
+// ReadFile reads a file at once.
+func (v *View) ReadFile(name string) ([]byte, error) {
+	f, err := v.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
+}
