@@ -78,6 +78,10 @@ func (r *Recorder) sample() {
 	}
 }
 
+// StartElsewhere begins to record what a scenario does to a cluster that is none of
+// ours: its steps, faults and checks.
+func StartElsewhere(c clock.Clock, opts Options) *Recorder { return newRecorder(c, opts) }
+
 func newRecorder(c clock.Clock, opts Options) *Recorder {
 	return &Recorder{
 		clock: c, start: c.Now(), elapsed: clock.Stopwatch(), seen: newObservations(opts),
