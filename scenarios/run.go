@@ -32,6 +32,9 @@ type Options struct {
 	Kubectl []string
 	// Set are the values that variables were given, for the record.
 	Set map[string]string
+	// Recording is given the record when it begins, to see what is going on; nil:
+	// nobody wants to.
+	Recording func(*record.Recorder)
 	// Logger gets what the cluster logs.
 	Logger klog.Logger
 }
@@ -83,18 +86,23 @@ func (r *Result) verdict() (record.Verdict, string) {
 	return record.Passed, ""
 }
 
-// record begins the record, of a cluster of ours.
+// record begins the record.
 func (r *run) record(context.Context) {
-	if r.cluster == nil {
-		return
-	}
 	text := r.opts.Clock
 	if text == "" {
 		text = r.scenario.Spec.Cluster.Clock
 	}
-	r.recorder = record.Start(r.cluster, record.Options{Scenario: record.Scenario{
+	opts := record.Options{Scenario: record.Scenario{
 		Name: r.scenario.Metadata.Name, Description: r.scenario.Spec.Description, File: r.scenario.File, Seed: r.seed, Clock: text, Set: r.opts.Set,
-	}})
+	}}
+	if r.cluster != nil {
+		r.recorder = record.Start(r.cluster, opts)
+	} else {
+		r.recorder = record.StartElsewhere(r.clock, opts)
+	}
+	if r.opts.Recording != nil {
+		r.opts.Recording(r.recorder)
+	}
 }
 
 // drive lets time run while do does what it does, and returns when all that it has
