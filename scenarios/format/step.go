@@ -142,7 +142,7 @@ type Kubectl struct {
 type Repeat struct {
 	// Times is how often, or with Until at most.
 	Times int `yaml:"times"`
-	// Until ends the repetition as soon as it holds, looked at after each turn.
+	// Until ends the repetition as soon as it holds, looked at before each turn.
 	Until *Expect `yaml:"until"`
 	// Every is how much time lies between the beginnings of two turns.
 	Every Duration `yaml:"every"`
