@@ -81,13 +81,13 @@ func (s *Server) advertiseAt(ctx context.Context, ip netip.Addr, listening net.A
 // that serve the same port.
 func (s *Server) advertise(ctx context.Context, at endpoint) error {
 	endpoints := corev1.SchemeGroupVersion.WithKind("Endpoints")
-	if err := s.putOwn(ctx, endpoints, func(current runtime.Object) runtime.Object {
+	if err := s.putOwn(ctx, endpoints, func(current runtime.Object) ownObject {
 		was, _ := current.(*corev1.Endpoints)
 		return s.ownEndpoints(was, at)
 	}); err != nil {
 		return fmt.Errorf("writing the endpoints of the service kubernetes: %w", err)
 	}
-	if err := s.putOwn(ctx, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), func(current runtime.Object) runtime.Object {
+	if err := s.putOwn(ctx, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), func(current runtime.Object) ownObject {
 		was, _ := current.(*discoveryv1.EndpointSlice)
 		return s.ownSlice(was, at)
 	}); err != nil {
@@ -96,9 +96,15 @@ func (s *Server) advertise(ctx context.Context, at endpoint) error {
 	return nil
 }
 
+// ownObject is an object that the server makes itself.
+type ownObject interface {
+	runtime.Object
+	metav1.Object
+}
+
 // putOwn creates or updates an object called default/kubernetes. The function gets what
 // there is, or nil, and returns what there should be.
-func (s *Server) putOwn(ctx context.Context, kind schema.GroupVersionKind, change func(current runtime.Object) runtime.Object) error {
+func (s *Server) putOwn(ctx context.Context, kind schema.GroupVersionKind, change func(current runtime.Object) ownObject) error {
 	row := s.table.ByKind(kind)
 	objects := s.objects(row)
 	key := objects.Key(metav1.NamespaceDefault, kubernetesName)
@@ -106,6 +112,7 @@ func (s *Server) putOwn(ctx context.Context, kind schema.GroupVersionKind, chang
 	if err := s.prepareCreate(row, created); err != nil {
 		return err
 	}
+	s.fields.trackOwn(row, created, s.now())
 	// Tried first, so that a new cluster needs no cache for it.
 	_, err := objects.Create(ctx, key, created, false)
 	if !apierrors.IsAlreadyExists(err) {
@@ -116,6 +123,7 @@ func (s *Server) putOwn(ctx context.Context, kind schema.GroupVersionKind, chang
 		if apiequality.Semantic.DeepEqual(current, changed) {
 			return current, nil
 		}
+		s.fields.trackAs(row, changed, current, "", serverManager, s.now())
 		return changed, s.prepareUpdate(row, "", changed, current)
 	}, storage.UpdateOptions{})
 	return err

@@ -62,10 +62,13 @@ func (s *Server) ensureServiceCIDR(ctx context.Context) error {
 	if err := s.prepareCreate(row, wanted); err != nil {
 		return err
 	}
+	s.fields.trackOwn(row, wanted, s.now())
+	unready := wanted.DeepCopy()
 	wanted.Status.Conditions = []metav1.Condition{{
 		Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue,
 		Message: "Kubernetes Service CIDR is ready", LastTransitionTime: s.now(),
 	}}
+	s.fields.trackAs(row, wanted, unready, "status", "kubernetes-service-cidr-controller", s.now())
 	stored, err := objects.Get(ctx, key, defaultServiceCIDR)
 	if apierrors.IsNotFound(err) {
 		if _, err = objects.Create(ctx, key, wanted, false); !apierrors.IsAlreadyExists(err) {
@@ -87,6 +90,7 @@ func (s *Server) ensureServiceCIDR(ctx context.Context) error {
 		extended := cidr.DeepCopy()
 		extended.Spec.CIDRs = cidrs
 		extended.Generation++
+		s.fields.trackAs(row, extended, cidr, "", serverManager, s.now())
 		return extended, nil
 	}, storage.UpdateOptions{})
 	return err

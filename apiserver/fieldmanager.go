@@ -143,19 +143,29 @@ func (f *fieldManagers) trackFast(rq *request, obj, live runtime.Object, owner s
 	return ok
 }
 
+// serverManager is whom what the server itself writes belongs to, as upstream has it.
+const serverManager = "kube-apiserver"
+
 // trackOwn notes that the server itself made an object, by the names that upstream's
-// has for it. It never needs the library.
+// has for it.
 func (f *fieldManagers) trackOwn(row *resources.Resource, m metav1.Object, now metav1.Time) {
+	manager := serverManager
+	if row.Group == flowcontrolv1.GroupName {
+		manager = "api-priority-and-fairness-config-producer-v1"
+	}
+	f.trackAs(row, m, row.New(), "", manager, now)
+}
+
+// trackAs notes that the server itself made an object out of live, as that manager. It
+// never needs the library.
+func (f *fieldManagers) trackAs(row *resources.Resource, m metav1.Object, live runtime.Object, subresource, manager string, now metav1.Time) {
 	obj, ok := m.(runtime.Object)
 	if !ok || row.Custom {
 		return
 	}
-	manager := "kube-apiserver"
-	if row.Group == flowcontrolv1.GroupName {
-		manager = "api-priority-and-fairness-config-producer-v1"
-	}
 	managed, ok := f.tracker.Track(&ownership.Write{
-		Live: row.New(), New: obj, Manager: manager, APIVersion: row.GroupVersion().String(), Time: now, Ignored: leftAlone(""),
+		Live: live, New: obj, Managed: managedFieldsOf(live), Manager: manager, APIVersion: row.GroupVersion().String(),
+		Subresource: subresource, Time: now, Ignored: leftAlone(subresource),
 	})
 	if ok {
 		m.SetManagedFields(managed)

@@ -23,4 +23,12 @@ func TestOwnObjectsAreOwned(t *testing.T) {
 	check("service", must(client.CoreV1().Services("default").Get(h.ctx, "kubernetes", metav1.GetOptions{}))(t), own)
 	check("priority class", must(client.SchedulingV1().PriorityClasses().Get(h.ctx, "system-node-critical", metav1.GetOptions{}))(t), own)
 	check("flow schema", must(client.FlowcontrolV1().FlowSchemas().Get(h.ctx, "exempt", metav1.GetOptions{}))(t), "api-priority-and-fairness-config-producer-v1")
+
+	h.https()
+	check("endpoints", must(client.CoreV1().Endpoints("default").Get(h.ctx, "kubernetes", metav1.GetOptions{}))(t), own)
+	check("endpoint slice", must(client.DiscoveryV1().EndpointSlices("default").Get(h.ctx, "kubernetes", metav1.GetOptions{}))(t), own)
+	cidr := must(client.NetworkingV1().ServiceCIDRs().Get(h.ctx, "kubernetes", metav1.GetOptions{}))(t)
+	if entries := cidr.ManagedFields; len(entries) != 2 || entries[0].Manager != own || entries[1].Manager != "kubernetes-service-cidr-controller" || entries[1].Subresource != "status" {
+		t.Errorf("service CIDR: %+v", entries)
+	}
 }

@@ -110,7 +110,7 @@ type Server struct {
 	// chance makes names and UIDs.
 	chance    *clock.Keyed
 	handler   http.Handler
-	compactor *compactor
+	compactor *periodic
 	services  *serviceip.Allocator
 	repair    *periodic
 	registrar atomic.Pointer[registrar]
@@ -241,9 +241,7 @@ func (s *Server) Close() {
 		s.inFlight.shut()
 		close(s.done)
 	})
-	if s.compactor != nil {
-		s.compactor.stop()
-	}
+	s.compactor.stop()
 	s.repair.stop()
 	s.registrar.Load().stop()
 	s.expirer.stop()
