@@ -25,6 +25,9 @@ func validatePersistentVolume(v *corev1.PersistentVolume) field.ErrorList {
 		errs = append(errs, validateVolumeNodeAffinity(p.Child("nodeAffinity"), spec.NodeAffinity)...)
 	}
 	errs = append(errs, validatePersistentSource(p, spec)...)
+	if spec.ISCSI != nil {
+		errs = append(errs, validatePersistentISCSI(p.Child("iscsi"), spec.ISCSI, v.Name)...)
+	}
 	errs = append(errs, optional(p.Child("storageClassName"), spec.StorageClassName, isDNSSubdomain)...)
 	errs = append(errs, validateVolumeMode(p.Child("volumeMode"), spec.VolumeMode)...)
 	if name := spec.VolumeAttributesClassName; name != nil {
@@ -96,7 +99,7 @@ func validatePersistentSource(p *field.Path, spec *corev1.PersistentVolumeSpec) 
 	case spec.NFS != nil:
 		errs = append(errs, requiredNonEmpty(p.Child("nfs", "server"), spec.NFS.Server)...)
 		errs = append(errs, requiredNonEmpty(p.Child("nfs", "path"), spec.NFS.Path)...)
-		if spec.NFS.Path != "" && !path.IsAbs(spec.NFS.Path) {
+		if !path.IsAbs(spec.NFS.Path) {
 			errs = append(errs, field.Invalid(p.Child("nfs", "path"), spec.NFS.Path, "must be an absolute path"))
 		}
 	case spec.CSI != nil:

@@ -16,19 +16,40 @@ import (
 
 func validatePod(pod *corev1.Pod) field.ErrorList {
 	p := field.NewPath("spec")
-	errs := (&podCheck{}).spec(p, &pod.Spec)
+	errs := (&podCheck{pod: pod.Name}).spec(p, &pod.Spec)
 	for i := range pod.Spec.Containers {
 		errs = append(errs, untrimmedImage(p.Child("containers").Index(i), &pod.Spec.Containers[i])...)
 	}
 	for i := range pod.Spec.InitContainers {
 		errs = append(errs, untrimmedImage(p.Child("initContainers").Index(i), &pod.Spec.InitContainers[i])...)
 	}
+	errs = append(errs, tokensNeedAccount(p.Child("volumes"), &pod.Spec)...)
 	if len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName != "" {
 		errs = append(errs, field.Forbidden(p.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
 	}
 	// To add the first one makes it the second generation.
 	if len(pod.Spec.EphemeralContainers) > 0 && pod.Generation == 1 {
 		errs = append(errs, field.Forbidden(p.Child("ephemeralContainers"), "cannot be set on create"))
+	}
+	return errs
+}
+
+// tokensNeedAccount lets a volume have tokens only if somebody is in them. It is checked
+// for pods but not for templates.
+func tokensNeedAccount(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	if spec.ServiceAccountName != "" {
+		return nil
+	}
+	var errs field.ErrorList
+	for i := range spec.Volumes {
+		if spec.Volumes[i].Projected == nil {
+			continue
+		}
+		for j, source := range spec.Volumes[i].Projected.Sources {
+			if source.ServiceAccountToken != nil {
+				errs = append(errs, field.Forbidden(p.Index(i).Child("projected", "sources").Index(j).Child("serviceAccountToken"), "must not be specified when serviceAccountName is not set"))
+			}
+		}
 	}
 	return errs
 }
@@ -54,17 +75,27 @@ func validatePodTemplate(p *field.Path, template *corev1.PodTemplateSpec) field.
 
 // podCheck is what the checks of a pod's parts need to know of the whole.
 type podCheck struct {
-	template    bool
+	template bool
+	// pod is the name of the pod, if it is one.
+	pod         string
 	hostNetwork bool
 	restart     corev1.RestartPolicy
-	volumes     map[string]*corev1.Volume
+	// grace is how long the pod has to end, in seconds.
+	grace int64
+	// claims are the names of the pod's resource claims.
+	claims  []string
+	volumes map[string]*corev1.Volume
 	// containers holds the names of the containers of all three sorts.
 	containers nameList
 }
 
 func (c *podCheck) spec(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
-	c.hostNetwork, c.restart = spec.HostNetwork, spec.RestartPolicy
+	c.hostNetwork, c.restart, c.grace = spec.HostNetwork, spec.RestartPolicy, deref(spec.TerminationGracePeriodSeconds)
 	errs := c.checkVolumes(p.Child("volumes"), spec.Volumes)
+	errs = append(errs, c.checkResourceClaims(p.Child("resourceClaims"), spec.ResourceClaims)...)
+	errs = append(errs, validateOS(p, spec)...)
+	errs = append(errs, validateHostProcess(p, spec)...)
+	errs = append(errs, validatePodResources(p.Child("resources"), spec)...)
 	errs = append(errs, c.checkContainers(p.Child("containers"), spec.Containers)...)
 	errs = append(errs, c.checkInitContainers(p.Child("initContainers"), spec.InitContainers)...)
 	errs = append(errs, c.checkEphemeralContainers(p.Child("ephemeralContainers"), spec)...)
@@ -74,6 +105,12 @@ func (c *podCheck) spec(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 		corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone)...)
 	errs = append(errs, validateDNSConfig(p, spec)...)
 	errs = append(errs, validatePodNames(p, spec)...)
+	if policy := spec.PreemptionPolicy; policy != nil {
+		errs = append(errs, requiredOneOf(p.Child("preemptionPolicy"), *policy, corev1.PreemptLowerPriority, corev1.PreemptNever)...)
+	}
+	if spec.HostPID && deref(spec.ShareProcessNamespace) {
+		errs = append(errs, field.Invalid(p.Child("securityContext", "shareProcessNamespace"), true, "ShareProcessNamespace and HostPID cannot both be enabled"))
+	}
 	errs = append(errs, validatePodSecurity(p.Child("securityContext"), spec.SecurityContext)...)
 	errs = append(errs, validateScheduling(p, spec)...)
 	if d := spec.ActiveDeadlineSeconds; d != nil && (*d < 1 || *d > math.MaxInt32) {
@@ -105,11 +142,6 @@ func validatePodNames(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	}
 	if spec.RuntimeClassName != nil {
 		errs = append(errs, invalidFor(p.Child("runtimeClassName"), *spec.RuntimeClassName, isDNSSubdomain(*spec.RuntimeClassName))...)
-	}
-	for i := range spec.ImagePullSecrets {
-		if spec.ImagePullSecrets[i].Name == "" {
-			errs = append(errs, field.Required(p.Child("imagePullSecrets").Index(i).Child("name"), ""))
-		}
 	}
 	return errs
 }
@@ -171,8 +203,19 @@ func validatePodSecurity(p *field.Path, sc *corev1.PodSecurityContext) field.Err
 	for i := range sc.SupplementalGroups {
 		errs = append(errs, validateID(p.Child("supplementalGroups").Index(i), &sc.SupplementalGroups[i], validation.IsValidGroupID)...)
 	}
+	if policy := sc.FSGroupChangePolicy; policy != nil {
+		errs = append(errs, oneOf(p.Child("fsGroupChangePolicy"), *policy, corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch)...)
+	}
+	if policy := sc.SupplementalGroupsPolicy; policy != nil {
+		errs = append(errs, oneOf(p.Child("supplementalGroupsPolicy"), *policy, corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict)...)
+	}
+	if policy := sc.SELinuxChangePolicy; policy != nil {
+		errs = append(errs, oneOf(p.Child("seLinuxChangePolicy"), *policy, corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive)...)
+	}
 	errs = append(errs, validateSysctls(p.Child("sysctls"), sc.Sysctls)...)
-	return append(errs, validateSeccomp(p.Child("seccompProfile"), sc.SeccompProfile)...)
+	errs = append(errs, validateSeccomp(p.Child("seccompProfile"), sc.SeccompProfile)...)
+	errs = append(errs, validateAppArmor(p.Child("appArmorProfile"), sc.AppArmorProfile)...)
+	return append(errs, validateWindowsOptions(p.Child("windowsOptions"), sc.WindowsOptions)...)
 }
 
 func validateID(p *field.Path, id *int64, check func(int64) []string) field.ErrorList {
@@ -188,8 +231,6 @@ func validateSeccomp(p *field.Path, profile *corev1.SeccompProfile) field.ErrorL
 	}
 	local := profile.LocalhostProfile
 	switch profile.Type {
-	case "":
-		return field.ErrorList{field.Required(p.Child("type"), "type is required when seccompProfile is set")}
 	case corev1.SeccompProfileTypeLocalhost:
 		if local == nil {
 			return field.ErrorList{field.Required(p.Child("localhostProfile"), "must be set when seccomp type is Localhost")}
@@ -199,6 +240,9 @@ func validateSeccomp(p *field.Path, profile *corev1.SeccompProfile) field.ErrorL
 	var errs field.ErrorList
 	if local != nil {
 		errs = append(errs, field.Invalid(p.Child("localhostProfile"), profile, "can only be set when seccomp type is Localhost"))
+	}
+	if profile.Type == "" {
+		return append(errs, field.Required(p.Child("type"), "type is required when seccompProfile is set"))
 	}
 	return append(errs, oneOf(p.Child("type"), profile.Type,
 		corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined)...)

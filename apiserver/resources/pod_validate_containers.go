@@ -17,7 +17,7 @@ func (c *podCheck) checkContainers(p *field.Path, containers []corev1.Container)
 	for i := range containers {
 		ctr, at := &containers[i], p.Index(i)
 		errs = append(errs, c.container(at, ctr)...)
-		errs = append(errs, validateLifecycle(at.Child("lifecycle"), ctr.Lifecycle)...)
+		errs = append(errs, c.lifecycle(at.Child("lifecycle"), ctr.Lifecycle)...)
 		errs = append(errs, validateProbes(at, ctr)...)
 		errs = append(errs, validateRestartRules(at, ctr.RestartPolicy, ctr.RestartPolicyRules)...)
 	}
@@ -33,7 +33,7 @@ func (c *podCheck) checkInitContainers(p *field.Path, containers []corev1.Contai
 		errs = append(errs, c.container(at, ctr)...)
 		errs = append(errs, validateRestartRules(at, ctr.RestartPolicy, ctr.RestartPolicyRules)...)
 		if ctr.RestartPolicy != nil && *ctr.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			errs = append(errs, validateLifecycle(at.Child("lifecycle"), ctr.Lifecycle)...)
+			errs = append(errs, c.lifecycle(at.Child("lifecycle"), ctr.Lifecycle)...)
 			errs = append(errs, validateProbes(at, ctr)...)
 			continue
 		}
@@ -113,6 +113,7 @@ func (c *podCheck) container(p *field.Path, ctr *corev1.Container) field.ErrorLi
 	errs = append(errs, c.volumeDevices(p.Child("volumeDevices"), ctr)...)
 	errs = append(errs, validateResizePolicy(p.Child("resizePolicy"), ctr.ResizePolicy, c.restart)...)
 	errs = append(errs, validateResources(p.Child("resources"), &ctr.Resources)...)
+	errs = append(errs, c.usedClaims(p.Child("resources", "claims"), ctr.Resources.Claims)...)
 	return append(errs, validateContainerSecurity(p.Child("securityContext"), ctr.SecurityContext)...)
 }
 
@@ -140,9 +141,6 @@ func (c *podCheck) ports(p *field.Path, ports []corev1.ContainerPort) field.Erro
 			}
 		}
 		errs = append(errs, validateProtocol(at.Child("protocol"), port.Protocol)...)
-		if port.HostIP != "" {
-			errs = append(errs, validation.IsValidIPForLegacyField(at.Child("hostIP"), port.HostIP, false, nil)...)
-		}
 	}
 	return errs
 }
@@ -186,6 +184,7 @@ func validateRestartRules(p *field.Path, policy *corev1.ContainerRestartPolicy, 
 		errs = append(errs, field.TooMany(at, len(rules), maxRules))
 	}
 	for i, rule := range rules {
+		errs = append(errs, oneOf(at.Index(i).Child("action"), rule.Action, corev1.ContainerRestartRuleActionRestart)...)
 		if codes := rule.ExitCodes; codes == nil {
 			errs = append(errs, field.Required(at.Index(i).Child("exitCodes"), "must be specified"))
 		} else {
@@ -206,6 +205,8 @@ func validateContainerSecurity(p *field.Path, sc *corev1.SecurityContext) field.
 		errs = append(errs, oneOf(p.Child("procMount"), *sc.ProcMount, corev1.DefaultProcMount, corev1.UnmaskedProcMount)...)
 	}
 	errs = append(errs, validateSeccomp(p.Child("seccompProfile"), sc.SeccompProfile)...)
+	errs = append(errs, validateAppArmor(p.Child("appArmorProfile"), sc.AppArmorProfile)...)
+	errs = append(errs, validateWindowsOptions(p.Child("windowsOptions"), sc.WindowsOptions)...)
 	if sc.AllowPrivilegeEscalation == nil || *sc.AllowPrivilegeEscalation {
 		return errs
 	}

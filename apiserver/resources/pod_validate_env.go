@@ -92,10 +92,7 @@ func (c *podCheck) validateFileKeyRef(p *field.Path, ref *corev1.FileKeySelector
 }
 
 func validateKeyRef(p *field.Path, name, key string) field.ErrorList {
-	var errs field.ErrorList
-	if name == "" {
-		errs = append(errs, field.Required(p.Child("name"), ""))
-	}
+	errs := invalidFor(p.Child("name"), name, isDNSSubdomain(name))
 	return append(errs, requiredOr(p.Child("key"), key, validation.IsConfigMapKey)...)
 }
 
@@ -104,11 +101,11 @@ func checkEnvFrom(p *field.Path, sources []corev1.EnvFromSource) field.ErrorList
 	for i := range sources {
 		from, at := &sources[i], p.Index(i)
 		errs = append(errs, optional(at.Child("prefix"), from.Prefix, validation.IsRelaxedEnvVarName)...)
-		if from.ConfigMapRef != nil && from.ConfigMapRef.Name == "" {
-			errs = append(errs, field.Required(at.Child("configMapRef", "name"), ""))
+		if ref := from.ConfigMapRef; ref != nil {
+			errs = append(errs, requiredOr(at.Child("configMapRef", "name"), ref.Name, isDNSSubdomain)...)
 		}
-		if from.SecretRef != nil && from.SecretRef.Name == "" {
-			errs = append(errs, field.Required(at.Child("secretRef", "name"), ""))
+		if ref := from.SecretRef; ref != nil {
+			errs = append(errs, requiredOr(at.Child("secretRef", "name"), ref.Name, isDNSSubdomain)...)
 		}
 		switch {
 		case from.ConfigMapRef == nil && from.SecretRef == nil:
@@ -130,6 +127,9 @@ func validateFieldRef(p *field.Path, ref *corev1.ObjectFieldSelector, paths []st
 		return field.ErrorList{field.Required(p.Child("fieldPath"), "")}
 	}
 	at := p.Child("fieldPath")
+	if ref.APIVersion != "v1" {
+		return field.ErrorList{field.Invalid(at, ref.FieldPath, "error converting fieldPath: unsupported conversion of version "+ref.APIVersion)}
+	}
 	if path, key, ok := subscript(ref.FieldPath); ok {
 		switch path {
 		case "metadata.annotations":

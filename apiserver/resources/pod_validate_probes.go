@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,11 +55,20 @@ func validateProbe(p *field.Path, probe *corev1.Probe) field.ErrorList {
 	return errs
 }
 
-func validateLifecycle(p *field.Path, l *corev1.Lifecycle) field.ErrorList {
+func (c *podCheck) lifecycle(p *field.Path, l *corev1.Lifecycle) field.ErrorList {
 	if l == nil {
 		return nil
 	}
 	var errs field.ErrorList
+	for _, h := range []struct {
+		name string
+		hook *corev1.LifecycleHandler
+	}{{"postStart", l.PostStart}, {"preStop", l.PreStop}} {
+		if h.hook != nil && h.hook.Sleep != nil && (h.hook.Sleep.Seconds < 0 || h.hook.Sleep.Seconds > c.grace) {
+			errs = append(errs, field.Invalid(p.Child(h.name, "sleep"), h.hook.Sleep.Seconds,
+				fmt.Sprintf("must be non-negative and less than terminationGracePeriodSeconds (%d)", c.grace)))
+		}
+	}
 	if h := l.PostStart; h != nil {
 		errs = append(errs, validateHandler(p.Child("postStart"), h.Exec, h.HTTPGet, h.TCPSocket, nil, h.Sleep)...)
 	}
@@ -82,7 +92,7 @@ func validateHandler(p *field.Path, exec *corev1.ExecAction, http *corev1.HTTPGe
 		{"httpGet", http != nil, func(p *field.Path) field.ErrorList { return validateHTTPGet(p, http) }},
 		{"tcpSocket", tcp != nil, func(p *field.Path) field.ErrorList { return validatePortOrName(p.Child("port"), tcp.Port) }},
 		{"grpc", grpc != nil, func(p *field.Path) field.ErrorList { return validatePort(p.Child("port"), grpc.Port) }},
-		{"sleep", sleep != nil, func(p *field.Path) field.ErrorList { return nonNegative(p.Child("seconds"), sleep.Seconds) }},
+		{"sleep", sleep != nil, func(*field.Path) field.ErrorList { return nil }},
 	} {
 		if !action.set {
 			continue

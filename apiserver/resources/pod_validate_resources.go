@@ -16,6 +16,23 @@ const kubernetesDomain = "kubernetes.io/"
 
 // validateResources checks what a container asks for and is limited to.
 func validateResources(p *field.Path, r *corev1.ResourceRequirements) field.ErrorList {
+	return validateRequirements(p, r, containerResourceName)
+}
+
+func containerResourceName(p *field.Path, name corev1.ResourceName) field.ErrorList {
+	errs := validateResourceName(p, name)
+	if len(errs) == 0 && !strings.Contains(string(name), "/") && !isStandardForContainers(name) {
+		errs = append(errs, field.Invalid(p, name, "must be a standard resource for containers"))
+	}
+	return errs
+}
+
+func validateContainerResource(p *field.Path, name corev1.ResourceName, quantity resource.Quantity) field.ErrorList {
+	return append(containerResourceName(p, name), validateQuantity(p, name, quantity)...)
+}
+
+// validateRequirements is validateResources with what may be asked for as an argument.
+func validateRequirements(p *field.Path, r *corev1.ResourceRequirements, check func(p *field.Path, name corev1.ResourceName) field.ErrorList) field.ErrorList {
 	if len(r.Limits) == 0 && len(r.Requests) == 0 {
 		return nil
 	}
@@ -24,13 +41,15 @@ func validateResources(p *field.Path, r *corev1.ResourceRequirements) field.Erro
 	limits, requests := p.Child("limits"), p.Child("requests")
 	for _, name := range sortedNames(r.Limits) {
 		quantity := r.Limits[name]
-		errs = append(errs, validateContainerResource(limits.Key(string(name)), name, quantity)...)
+		errs = append(errs, check(limits.Key(string(name)), name)...)
+		errs = append(errs, validateQuantity(limits.Key(string(name)), name, quantity)...)
 		hugePages = hugePages || isHugePages(name)
 		base = base || name == corev1.ResourceCPU || name == corev1.ResourceMemory
 	}
 	for _, name := range sortedNames(r.Requests) {
 		quantity := r.Requests[name]
-		errs = append(errs, validateContainerResource(requests.Key(string(name)), name, quantity)...)
+		errs = append(errs, check(requests.Key(string(name)), name)...)
+		errs = append(errs, validateQuantity(requests.Key(string(name)), name, quantity)...)
 		errs = append(errs, validateRequestAgainstLimit(p, name, quantity, r.Limits)...)
 		hugePages = hugePages || isHugePages(name)
 		base = base || name == corev1.ResourceCPU || name == corev1.ResourceMemory
@@ -55,14 +74,6 @@ func validateRequestAgainstLimit(p *field.Path, name corev1.ResourceName, reques
 		return field.ErrorList{field.Required(p.Child("limits"), "Limit must be set for non overcommitable resources")}
 	}
 	return nil
-}
-
-func validateContainerResource(p *field.Path, name corev1.ResourceName, quantity resource.Quantity) field.ErrorList {
-	errs := validateResourceName(p, name)
-	if len(errs) == 0 && !strings.Contains(string(name), "/") && !isStandardForContainers(name) {
-		errs = append(errs, field.Invalid(p, name, "must be a standard resource for containers"))
-	}
-	return append(errs, validateQuantity(p, name, quantity)...)
 }
 
 // validateResourceName demands a name that is known or whose domain says whose it is.

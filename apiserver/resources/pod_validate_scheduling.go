@@ -121,6 +121,9 @@ func validateNodeTerm(p *field.Path, term *corev1.NodeSelectorTerm) field.ErrorL
 		at := p.Child("matchExpressions").Index(i)
 		errs = append(errs, validateNodeRequirement(at, &term.MatchExpressions[i])...)
 		errs = append(errs, metav1validation.ValidateLabelName(term.MatchExpressions[i].Key, at.Child("key"))...)
+		for j, value := range term.MatchExpressions[i].Values {
+			errs = append(errs, invalidFor(at.Child("values").Index(j), value, validation.IsValidLabelValue(value))...)
+		}
 	}
 	for i := range term.MatchFields {
 		errs = append(errs, validateNodeField(p.Child("matchFields").Index(i), &term.MatchFields[i])...)
@@ -189,15 +192,16 @@ func validatePodTerm(p *field.Path, term *corev1.PodAffinityTerm) field.ErrorLis
 }
 
 func validateTopologyKey(p *field.Path, key string) field.ErrorList {
+	var errs field.ErrorList
 	if key == "" {
-		return field.ErrorList{field.Required(p, "can not be empty")}
+		errs = append(errs, field.Required(p, "can not be empty"))
 	}
-	return metav1validation.ValidateLabelName(key, p)
+	return append(errs, metav1validation.ValidateLabelName(key, p)...)
 }
 
 func validateSpreading(p *field.Path, constraints []corev1.TopologySpreadConstraint) field.ErrorList {
 	var errs field.ErrorList
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for i := range constraints {
 		c, at := &constraints[i], p.Index(i)
 		if c.MaxSkew <= 0 {
@@ -205,15 +209,13 @@ func validateSpreading(p *field.Path, constraints []corev1.TopologySpreadConstra
 		}
 		if c.TopologyKey == "" {
 			errs = append(errs, field.Required(at.Child("topologyKey"), "can not be empty"))
-		} else {
-			errs = append(errs, metav1validation.ValidateLabelName(c.TopologyKey, at.Child("topologyKey"))...)
 		}
 		errs = append(errs, oneOf(at.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, corev1.DoNotSchedule, corev1.ScheduleAnyway)...)
 		pair := fmt.Sprintf("{%v, %v}", c.TopologyKey, c.WhenUnsatisfiable)
-		if seen[pair] {
-			errs = append(errs, field.Duplicate(at.Child("{topologyKey, whenUnsatisfiable}"), pair))
+		if earlier, doubled := seen[pair]; doubled {
+			errs = append(errs, field.Duplicate(p.Index(earlier).Child("{topologyKey, whenUnsatisfiable}"), pair))
 		}
-		seen[pair] = true
+		seen[pair] = i
 		if n := c.MinDomains; n != nil {
 			if *n <= 0 {
 				errs = append(errs, field.Invalid(at.Child("minDomains"), *n, notGreaterThanZero))

@@ -1,11 +1,14 @@
 package resources
 
 import (
+	"fmt"
 	"path"
 	"reflect"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -24,18 +27,18 @@ func (c *podCheck) checkVolumes(p *field.Path, volumes []corev1.Volume) field.Er
 		if len(nameErrs) == 0 {
 			nameErrs = names.add(at.Child("name"), v.Name)
 		}
-		if len(nameErrs) == 0 {
+		sourceErrs := append(c.volumeSource(at, v), c.longName(at.Child("name"), v)...)
+		if len(nameErrs)+len(sourceErrs) == 0 {
 			c.volumes[v.Name] = v
 		}
-		errs = append(errs, validateVolumeSource(at, v)...)
+		errs = append(errs, sourceErrs...)
 		errs = append(errs, nameErrs...)
 	}
 	return errs
 }
 
-// validateVolumeSource demands exactly one source; of those that only a storage
-// driver reads, no more than that.
-func validateVolumeSource(p *field.Path, v *corev1.Volume) field.ErrorList {
+// volumeSource demands exactly one source.
+func (c *podCheck) volumeSource(p *field.Path, v *corev1.Volume) field.ErrorList {
 	var errs field.ErrorList
 	sources := 0
 	source := reflect.ValueOf(&v.VolumeSource).Elem()
@@ -54,10 +57,10 @@ func validateVolumeSource(p *field.Path, v *corev1.Volume) field.ErrorList {
 	if sources > 1 {
 		return errs
 	}
-	return append(errs, validateKnownSource(p, v)...)
+	return append(errs, c.knownSource(p, v)...)
 }
 
-func validateKnownSource(p *field.Path, v *corev1.Volume) field.ErrorList {
+func (c *podCheck) knownSource(p *field.Path, v *corev1.Volume) field.ErrorList {
 	switch {
 	case v.EmptyDir != nil:
 		if limit := v.EmptyDir.SizeLimit; limit != nil && limit.Sign() < 0 {
@@ -83,12 +86,16 @@ func validateKnownSource(p *field.Path, v *corev1.Volume) field.ErrorList {
 	case v.PersistentVolumeClaim != nil:
 		return requiredNonEmpty(p.Child("persistentVolumeClaim", "claimName"), v.PersistentVolumeClaim.ClaimName)
 	case v.CSI != nil:
-		return validateDriverName(p.Child("csi", "driver"), v.CSI.Driver)
+		return validatePodCSI(p.Child("csi"), v.CSI)
+	case v.ISCSI != nil:
+		return validatePodISCSI(p.Child("iscsi"), v.ISCSI)
+	case v.Image != nil:
+		return c.imageVolume(p.Child("image"), v.Image)
 	case v.NFS != nil:
 		at := p.Child("nfs")
 		errs := requiredNonEmpty(at.Child("server"), v.NFS.Server)
 		errs = append(errs, requiredNonEmpty(at.Child("path"), v.NFS.Path)...)
-		if v.NFS.Path != "" && !path.IsAbs(v.NFS.Path) {
+		if !path.IsAbs(v.NFS.Path) {
 			errs = append(errs, field.Invalid(at.Child("path"), v.NFS.Path, "must be an absolute path"))
 		}
 		return errs
@@ -96,6 +103,7 @@ func validateKnownSource(p *field.Path, v *corev1.Volume) field.ErrorList {
 		if v.Ephemeral.VolumeClaimTemplate == nil {
 			return field.ErrorList{field.Required(p.Child("ephemeral", "volumeClaimTemplate"), "")}
 		}
+		return validateClaimTemplate(p.Child("ephemeral", "volumeClaimTemplate"), v.Ephemeral.VolumeClaimTemplate)
 	default:
 		return validateDriverSource(p, &v.VolumeSource)
 	}
@@ -169,40 +177,6 @@ func withoutBacksteps(p *field.Path, target string) field.ErrorList {
 	return nil
 }
 
-func validateProjected(p *field.Path, projected *corev1.ProjectedVolumeSource) field.ErrorList {
-	errs := validateMode(p.Child("defaultMode"), projected.DefaultMode)
-	for i := range projected.Sources {
-		source, at := &projected.Sources[i], p.Child("sources").Index(i)
-		switch {
-		case source.ConfigMap != nil:
-			errs = append(errs, requiredNonEmpty(at.Child("configMap", "name"), source.ConfigMap.Name)...)
-			errs = append(errs, validateKeyPaths(at.Child("configMap", "items"), source.ConfigMap.Items)...)
-		case source.Secret != nil:
-			errs = append(errs, requiredNonEmpty(at.Child("secret", "name"), source.Secret.Name)...)
-			errs = append(errs, validateKeyPaths(at.Child("secret", "items"), source.Secret.Items)...)
-		case source.DownwardAPI != nil:
-			errs = append(errs, validateDownwardFiles(at.Child("downwardAPI"), source.DownwardAPI.Items)...)
-		case source.ServiceAccountToken != nil:
-			errs = append(errs, validateProjectedToken(p, at.Child("serviceAccountToken"), source.ServiceAccountToken)...)
-		}
-	}
-	return errs
-}
-
-// validateProjectedToken reports a missing path at the volume's, as upstream does.
-func validateProjectedToken(volume, p *field.Path, token *corev1.ServiceAccountTokenProjection) field.ErrorList {
-	var errs field.ErrorList
-	if s := token.ExpirationSeconds; s != nil {
-		switch {
-		case *s < 10*60:
-			errs = append(errs, field.Invalid(p.Child("expirationSeconds"), *s, "may not specify a duration less than 10 minutes"))
-		case *s > 1<<32:
-			errs = append(errs, field.Invalid(p.Child("expirationSeconds"), *s, "may not specify a duration larger than 2^32 seconds"))
-		}
-	}
-	return append(errs, requiredNonEmpty(volume.Child("path"), token.Path)...)
-}
-
 func validateDownwardFiles(p *field.Path, items []corev1.DownwardAPIVolumeFile) field.ErrorList {
 	var errs field.ErrorList
 	for i := range items {
@@ -242,7 +216,8 @@ func (c *podCheck) volumeMounts(p *field.Path, ctr *corev1.Container) field.Erro
 		}
 		places[mount.MountPath] = true
 		errs = append(errs, validateSubPath(at, mount)...)
-		errs = append(errs, validatePropagation(at, mount, ctr)...)
+		errs = append(errs, validatePropagation(p, mount, ctr)...)
+		errs = append(errs, validateRecursive(p.Child("recursiveReadOnly"), mount)...)
 	}
 	return errs
 }
@@ -275,25 +250,94 @@ func validatePropagation(p *field.Path, mount *corev1.VolumeMount, ctr *corev1.C
 
 func (c *podCheck) volumeDevices(p *field.Path, ctr *corev1.Container) field.ErrorList {
 	var errs field.ErrorList
-	var names, places nameList
+	names, places := map[string]bool{}, map[string]bool{}
 	for i := range ctr.VolumeDevices {
 		device, at := &ctr.VolumeDevices[i], p.Index(i)
 		volume := c.volumes[device.Name]
+		errs = append(errs, requiredNonEmpty(at.Child("name"), device.Name)...)
+		if device.Name != "" && names[device.Name] {
+			errs = append(errs, field.Invalid(at.Child("name"), device.Name, "must be unique"))
+		}
+		names[device.Name] = true
 		switch {
-		case device.Name == "":
-			errs = append(errs, field.Required(at.Child("name"), ""))
 		case volume == nil:
 			errs = append(errs, field.NotFound(at.Child("name"), device.Name))
 		case volume.PersistentVolumeClaim == nil && volume.Ephemeral == nil:
 			errs = append(errs, field.Invalid(at.Child("name"), device.Name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"))
 		}
-		errs = append(errs, names.add(at.Child("name"), device.Name)...)
 		if device.DevicePath == "" {
 			errs = append(errs, field.Required(at.Child("devicePath"), ""))
 			continue
 		}
-		errs = append(errs, places.add(at.Child("devicePath"), device.DevicePath)...)
+		if places[device.DevicePath] {
+			errs = append(errs, field.Invalid(at.Child("devicePath"), device.DevicePath, "must be unique"))
+		}
+		places[device.DevicePath] = true
 		errs = append(errs, withoutBacksteps(at.Child("devicePath"), device.DevicePath)...)
+	}
+	return errs
+}
+
+func validatePodCSI(p *field.Path, s *corev1.CSIVolumeSource) field.ErrorList {
+	errs := validateDriverName(p.Child("driver"), s.Driver)
+	if ref := s.NodePublishSecretRef; ref != nil {
+		if ref.Name == "" {
+			return append(errs, field.Required(p.Child("nodePublishSecretRef", "name"), ""))
+		}
+		errs = append(errs, invalidFor(p.Child("name"), ref.Name, isDNSSubdomain(ref.Name))...)
+	}
+	return errs
+}
+
+// imageVolume lets templates leave the image to who fills it in.
+func (c *podCheck) imageVolume(p *field.Path, s *corev1.ImageVolumeSource) field.ErrorList {
+	var errs field.ErrorList
+	if !c.template {
+		errs = requiredNonEmpty(p.Child("reference"), s.Reference)
+	}
+	return append(errs, requiredOneOf(p.Child("pullPolicy"), s.PullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
+}
+
+func validateClaimTemplate(p *field.Path, t *corev1.PersistentVolumeClaimTemplate) field.ErrorList {
+	errs := metav1validation.ValidateLabels(t.Labels, p.Child("metadata", "labels"))
+	errs = append(errs, apivalidation.ValidateAnnotations(t.Annotations, p.Child("metadata", "annotations"))...)
+	return append(errs, validateClaimSpec(p.Child("spec"), &t.Spec)...)
+}
+
+// longName checks what a volume's name is a part of: the name of the claim that is made
+// for it, and of an iSCSI session.
+func (c *podCheck) longName(p *field.Path, v *corev1.Volume) field.ErrorList {
+	const longestSession = 64
+	if v.ISCSI != nil && v.ISCSI.InitiatorName != nil && len(v.Name+":"+v.ISCSI.TargetPortal) > longestSession {
+		return field.ErrorList{field.Invalid(p, v.Name, "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.")}
+	}
+	if v.Ephemeral == nil || c.pod == "" {
+		return nil
+	}
+	claim := c.pod + "-" + v.Name
+	var errs field.ErrorList
+	for _, message := range isDNSSubdomain(claim) {
+		errs = append(errs, field.Invalid(p, v.Name, fmt.Sprintf("PVC name %q: %v", claim, message)))
+	}
+	return errs
+}
+
+// validateRecursive lets only what is mounted for reading, and nowhere else, be read-only
+// all the way down (KEP-3857).
+func validateRecursive(p *field.Path, mount *corev1.VolumeMount) field.ErrorList {
+	mode := mount.RecursiveReadOnly
+	if mode == nil || *mode == corev1.RecursiveReadOnlyDisabled {
+		return nil
+	}
+	if *mode != corev1.RecursiveReadOnlyEnabled && *mode != corev1.RecursiveReadOnlyIfPossible {
+		return oneOf(p, *mode, corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyIfPossible, corev1.RecursiveReadOnlyEnabled)
+	}
+	var errs field.ErrorList
+	if !mount.ReadOnly {
+		errs = append(errs, field.Forbidden(p, "may only be specified when readOnly is true"))
+	}
+	if m := mount.MountPropagation; m != nil && *m != corev1.MountPropagationNone {
+		errs = append(errs, field.Forbidden(p, "may only be specified when mountPropagation is None or not specified"))
 	}
 	return errs
 }

@@ -1,6 +1,9 @@
 package resources
 
 import (
+	"strconv"
+	"strings"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -97,3 +100,14 @@ func validatePodCertificateStatus(r, old *certificatesv1.PodCertificateRequest) 
 	}
 	return errs
 }
+
+// mostCertificateSeconds is how long a signer's certificates may last: those of
+// Kubernetes itself for a day.
+func mostCertificateSeconds(signer string) int32 {
+	if domain, _, _ := strings.Cut(signer, "/"); domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") {
+		return defaultPodCertificateSeconds
+	}
+	return maxPodCertificateSeconds
+}
+
+func decimal(n int32) string { return strconv.Itoa(int(n)) }

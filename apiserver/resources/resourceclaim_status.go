@@ -42,7 +42,9 @@ func validateReservations(p *field.Path, c, old *resourcev1.ResourceClaim) field
 		func(p *field.Path, r *resourcev1.ResourceClaimConsumerReference) field.ErrorList {
 			return needs(p, "resource", r.Resource, "name", r.Name, "uid", string(r.UID))
 		})
-	added := func(r resourcev1.ResourceClaimConsumerReference) bool { return !slices.Contains(old.Status.ReservedFor, r) }
+	added := func(r resourcev1.ResourceClaimConsumerReference) bool {
+		return !slices.Contains(old.Status.ReservedFor, r)
+	}
 	switch {
 	case len(reserved) == 0:
 	case c.Status.Allocation == nil:
@@ -101,7 +103,9 @@ func validateDeviceStatuses(p *field.Path, s *resourcev1.ResourceClaimStatus) fi
 			allocated = append(allocated, sharedDevice(r.Driver, r.Pool, r.Device, (*string)(r.ShareID)))
 		}
 	}
-	key := func(d *resourcev1.AllocatedDeviceStatus) string { return sharedDevice(d.Driver, d.Pool, d.Device, d.ShareID) }
+	key := func(d *resourcev1.AllocatedDeviceStatus) string {
+		return sharedDevice(d.Driver, d.Pool, d.Device, d.ShareID)
+	}
 	return setOf(p, s.Devices, len(s.Devices), key, func(p *field.Path, d *resourcev1.AllocatedDeviceStatus) field.ErrorList {
 		errs := validateDriverName(p.Child("driver"), d.Driver)
 		errs = append(errs, validatePoolName(p.Child("pool"), d.Pool)...)

@@ -30,7 +30,9 @@ func validateDeviceClaim(p *field.Path, c *resourcev1.DeviceClaim) field.ErrorLi
 	errs := setOf(p.Child("requests"), c.Requests, resourcev1.DeviceRequestsMaxSize,
 		func(r *resourcev1.DeviceRequest) string { return r.Name }, validateDeviceRequest)
 	errs = append(errs, listOf(p.Child("constraints"), c.Constraints, resourcev1.DeviceConstraintsMaxSize,
-		func(p *field.Path, c *resourcev1.DeviceConstraint) field.ErrorList { return validateDeviceConstraint(p, c, known) })...)
+		func(p *field.Path, c *resourcev1.DeviceConstraint) field.ErrorList {
+			return validateDeviceConstraint(p, c, known)
+		})...)
 	return append(errs, listOf(p.Child("config"), c.Config, resourcev1.DeviceConfigMaxSize,
 		func(p *field.Path, c *resourcev1.DeviceClaimConfiguration) field.ErrorList {
 			errs := namesKnown(p.Child("requests"), c.Requests, known)

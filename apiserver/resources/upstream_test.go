@@ -84,6 +84,7 @@ func differences(t *testing.T, file string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	table := Builtin()
 	var section string
 	var all []string
 	for line := range strings.Lines(string(recorded)) {
@@ -95,7 +96,7 @@ func differences(t *testing.T, file string) []string {
 		damage, answer, _ := strings.Cut(line, " -> ")
 		cut := strings.LastIndexByte(damage, ' ')
 		for how := range strings.SplitSeq(damage[cut+1:], ",") {
-			if ours := answerTo(t, section, clean, damage[:cut], how); ours != answer {
+			if ours := answerTo(t, table, section, clean, damage[:cut], how); ours != answer {
 				all = append(all, fmt.Sprintf("%s %s %s: %s, upstream %s", section, damage[:cut], how, ours, answer))
 			}
 		}
@@ -104,7 +105,7 @@ func differences(t *testing.T, file string) []string {
 }
 
 // answerTo is what we say to one request with a damaged manifest.
-func answerTo(t *testing.T, section string, clean []byte, pointer, how string) string {
+func answerTo(t *testing.T, table *Table, section string, clean []byte, pointer, how string) string {
 	t.Helper()
 	spoiled := spoil(t, clean, pointer, how)
 	before := clean
@@ -117,8 +118,7 @@ func answerTo(t *testing.T, section string, clean []byte, pointer, how string) s
 		if err := json.Unmarshal(data, &kind); err != nil {
 			t.Fatal(err)
 		}
-		gvk := schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
-		row = rowOf(t, gvk.Group, gvk.Version, gvk.Kind)
+		row = table.ByKind(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
 		obj := row.New()
 		if err := json.Unmarshal(data, obj); err != nil {
 			t.Fatalf("%s %s: %v", pointer, how, err)
@@ -308,4 +308,3 @@ func changedValue(value any, how string) any {
 	}
 	panic("no such damage: " + how)
 }
-
