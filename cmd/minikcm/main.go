@@ -44,6 +44,10 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		return int(code)
 	}
 	_, _ = fmt.Fprintf(errOut, "minikcm: %v\n", err)
+	var bad badInput
+	if errors.As(err, &bad) {
+		return 2
+	}
 	return 1
 }
 

@@ -1,19 +1,36 @@
 package main
 
 import (
+	_ "embed" // the template of a new scenario
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
-	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/scenarios"
 )
+
+//go:embed scenario-template.yaml
+var scenarioTemplate string
+
+// badInput is an error of what the user gave, not of what was found: exit code 2.
+type badInput struct{ error }
+
+func (e badInput) Unwrap() error { return e.error }
+
+// asBadInput marks an error, if there is one.
+func asBadInput(err error) error {
+	if err == nil {
+		return nil
+	}
+	return badInput{err}
+}
 
 func newScenario() *cobra.Command {
 	cmd := &cobra.Command{
@@ -22,7 +39,7 @@ func newScenario() *cobra.Command {
 		Args:  aCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newScenarioRun(), newScenarioList())
+	cmd.AddCommand(newScenarioRun(), newScenarioReplay(), newScenarioReport(), newScenarioValidate(), newScenarioList(), newScenarioShow(), newScenarioNew(), newScenarioSchema())
 	return cmd
 }
 
@@ -46,152 +63,91 @@ func newScenarioList() *cobra.Command {
 	}
 }
 
-func newScenarioRun() *cobra.Command {
-	var opts scenarios.Options
-	var noColor bool
-	cmd := &cobra.Command{
-		Use:   "run NAME|FILE...",
-		Short: "Run scenarios, each on a cluster of its own",
-		Long: `run runs shipped scenarios by their name, and others by their file's path. It ends
-with exit code 0 if all passed and 1 if one failed. All files are checked before
-anything starts.`,
-		Example: `  minikcm scenario run pod-kill
-  minikcm scenario run ./my-scenario.yaml --seed 7 --clock real`,
-		Args: someArgs("the name of a scenario (minikcm scenario list) or its file"),
+func newScenarioShow() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Print the file of a shipped scenario, to learn from or to change",
+		Example: `  minikcm scenario show pod-kill > my-scenario.yaml`,
+		Args:    oneArg("the name of a shipped scenario (minikcm scenario list)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var all []*scenarios.Scenario
-			for _, arg := range args {
-				found, err := scenarios.Find(arg, nil)
-				if err != nil {
-					return err
-				}
-				all = append(all, found...)
+			data, err := scenarios.Source(args[0])
+			if err != nil {
+				return badInput{err}
 			}
-			out := cmd.OutOrStdout()
-			opts.Progress = &progress{out: out, color: wantsColor(noColor, isTerminal(out))}
-			opts.Logger = klog.Background()
-			return runScenarios(cmd, all, opts)
+			return write(cmd.OutOrStdout(), data, nil)
 		},
 	}
-	cmd.Flags().Uint64Var(&opts.Seed, "seed", 0, "what all choices of chance follow from; 0 is the scenario's own")
-	cmd.Flags().StringVar(&opts.Clock, "clock", "", "virtual, real or scaled=N; without it, the scenario's own")
-	cmd.Flags().BoolVar(&noColor, "no-color", false, "plain text even on a terminal, as with NO_COLOR in the environment")
+}
+
+func newScenarioValidate() *cobra.Command {
+	var set map[string]string
+	cmd := &cobra.Command{
+		Use:   "validate NAME|FILE|DIR...",
+		Short: "Check scenarios without running them",
+		Long: `validate reads scenarios as run does, tells everything that is wrong with them, each
+with file, line and field, and starts nothing. It ends with exit code 2 if something
+is wrong.`,
+		Example: `  minikcm scenario validate ./my-scenario.yaml ./scenarios`,
+		Args:    someArgs("a scenario's file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var problems error
+			for _, arg := range args {
+				found, err := scenarios.Find(arg, set)
+				problems = errors.Join(problems, err)
+				for _, s := range found {
+					_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is good: %d steps\n", s.File, s.Metadata.Name, len(s.Spec.Steps))
+				}
+			}
+			return asBadInput(problems)
+		},
+	}
+	cmd.Flags().StringToStringVar(&set, "set", nil, "give a variable a value: --set name=value")
 	return cmd
 }
 
-func runScenarios(cmd *cobra.Command, all []*scenarios.Scenario, opts scenarios.Options) error {
-	failed := false
-	for _, s := range all {
-		result, err := scenarios.Run(cmd.Context(), s, opts)
-		if err != nil {
+// validName is what a scenario may be called.
+var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+
+func newScenarioNew() *cobra.Command {
+	return &cobra.Command{
+		Use:   "new FILE",
+		Short: "Write a commented scenario that runs, to begin with",
+		Long: `new writes a scenario that applies a Deployment with a PodDisruptionBudget, kills one
+of its pods and says what must hold. It runs as it is; its comments say what to put in
+its places. An existing file is never overwritten; - writes to the standard output.`,
+		Example: `  minikcm scenario new my-scenario.yaml
+  minikcm scenario run my-scenario.yaml`,
+		Args: oneArg("the name of the file to write"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "-" {
+				return write(cmd.OutOrStdout(), []byte(scenarioTemplate), nil)
+			}
+			name := strings.ToLower(strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0])))
+			text := scenarioTemplate
+			if validName.MatchString(name) {
+				text = strings.Replace(text, "name: my-scenario\n", "name: "+name+"\n", 1)
+			}
+			file, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // as any file that a user writes
+			if errors.Is(err, fs.ErrExist) {
+				return badInput{fmt.Errorf("%s is there already; name another file, or remove it first", args[0])}
+			}
+			if err != nil {
+				return fmt.Errorf("writing the new scenario: %w", err)
+			}
+			_, err = file.WriteString(text)
+			if err := errors.Join(err, file.Close()); err != nil {
+				return fmt.Errorf("writing the new scenario: %w", err)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Wrote %s. Run it: minikcm scenario run %s\n", args[0], asPath(args[0]))
 			return err
-		}
-		failed = failed || result.Failure != nil
-	}
-	if failed {
-		return exitCode(1)
-	}
-	return nil
-}
-
-// wantsColor follows https://no-color.org.
-func wantsColor(noColor, terminal bool) bool {
-	return terminal && !noColor && os.Getenv("NO_COLOR") == ""
-}
-
-func isTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// The colours of progress, for terminals (ECMA-48, 8.3.117).
-const (
-	green = "\x1b[32m"
-	red   = "\x1b[31m"
-	faint = "\x1b[2m"
-	bold  = "\x1b[1m"
-	plain = "\x1b[0m"
-	// rewind goes back to the start of the line and clears it.
-	rewind = "\r\x1b[K"
-)
-
-// progress shows a run as it goes on.
-type progress struct {
-	out   io.Writer
-	color bool
-	// cluster is how much of the cluster's time has passed.
-	cluster time.Duration
-}
-
-func (p *progress) print(format string, args ...any) {
-	// Nothing can be told to somebody who does not listen any more.
-	_, _ = fmt.Fprintf(p.out, format, args...)
-}
-
-func (p *progress) paint(color, text string) string {
-	if !p.color {
-		return text
-	}
-	return color + text + plain
-}
-
-func (p *progress) Begin(s *scenarios.Scenario) {
-	p.cluster = 0
-	p.print("%s  %s\n", p.paint(bold, s.Metadata.Name), s.Spec.Description)
-}
-
-func (p *progress) StepBegins(title string) {
-	if p.color {
-		p.print("  … %s", title)
+		},
 	}
 }
 
-func (p *progress) StepEnded(step scenarios.StepResult) {
-	if p.color {
-		p.print(rewind)
+// asPath is how a file is named so that it is not taken for a shipped scenario.
+func asPath(file string) string {
+	if filepath.Ext(file) == "" && !strings.ContainsAny(file, `/\`) {
+		return "./" + file
 	}
-	mark := p.paint(green, "✓")
-	if step.Failure != nil {
-		mark = p.paint(red, "✗")
-	}
-	p.cluster += step.Cluster
-	p.print("  %s %s  %s\n", mark, step.Title, p.paint(faint, fmt.Sprintf("at %v (%v)", round(p.cluster), round(step.Real))))
-	for _, note := range step.Notes {
-		p.print("      %s\n", p.paint(faint, note))
-	}
-	if step.Failure != nil {
-		p.print("      %s\n", strings.ReplaceAll(step.Failure.Error(), "\n", "\n      "))
-	}
-}
-
-func (p *progress) End(result *scenarios.Result) {
-	text := result.Text()
-	color := green
-	if result.Failure != nil {
-		color = red
-	}
-	word, rest, _ := strings.Cut(text, " ")
-	p.print("%s %s\n", p.paint(color, word), rest)
-	if result.Failure != nil {
-		p.print("See it again: minikcm scenario run %s --seed %d\n", again(result.Scenario), result.Seed)
-	}
-}
-
-// again is how the user named the scenario.
-func again(s *scenarios.Scenario) string {
-	if strings.HasPrefix(s.File, "library/") {
-		return s.Metadata.Name
-	}
-	return s.File
-}
-
-// round leaves what a person reads of a duration.
-func round(d time.Duration) time.Duration {
-	switch {
-	case d >= time.Minute:
-		return d.Round(time.Second)
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond)
-	}
-	return d.Round(time.Millisecond)
+	return file
 }

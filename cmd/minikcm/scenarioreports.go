@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"minikcm.dev/minikcm/scenarios"
+	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/report"
+)
+
+// outputs are the files that runs are reported to; empty: none.
+type outputs struct{ junit, json, html, save string }
+
+func (o *outputs) add(flags *pflag.FlagSet) {
+	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML file, for CI")
+	flags.StringVar(&o.html, "html", "", "write one HTML page with plots, which needs nothing beside itself")
+	flags.StringVar(&o.json, "json", "", "save the run as JSON in this file, for why, report and replay")
+	flags.StringVar(&o.save, "save", "", "save each run in this folder, as NAME/"+record.FileName)
+}
+
+// prepare refuses what cannot be written before anything runs.
+func (o *outputs) prepare(scenarios int) error {
+	for flag, file := range map[string]string{"--junit": o.junit, "--json": o.json, "--html": o.html} {
+		if file == "" {
+			continue
+		}
+		if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s=%s cannot be written: there is no folder %s", flag, file, filepath.Dir(file))
+		}
+	}
+	if o.json != "" && scenarios > 1 {
+		return fmt.Errorf("--json has room for one run, but %d scenarios were named: use --save DIR", scenarios)
+	}
+	return nil
+}
+
+func (o *outputs) write(results []*scenarios.Result) error {
+	var runs []*record.Run
+	for _, result := range results {
+		if result.Run == nil {
+			continue
+		}
+		if !strings.HasPrefix(result.Scenario.File, "library/") {
+			// Without its text, the file is all there is to run again.
+			data, _ := os.ReadFile(result.Scenario.File)
+			result.Run.Scenario.Source = string(data)
+		}
+		runs = append(runs, result.Run)
+	}
+	return o.writeRuns(runs)
+}
+
+func (o *outputs) writeRuns(runs []*record.Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	err := errors.Join(
+		toFile(o.junit, func(w io.Writer) error { return report.JUnit(w, runs) }),
+		toFile(o.html, func(w io.Writer) error { return report.HTML(w, runs) }),
+		toFile(o.json, runs[len(runs)-1].Save),
+	)
+	if o.save == "" {
+		return err
+	}
+	taken := map[string]int{}
+	for _, run := range runs {
+		dir := filepath.Join(o.save, run.Scenario.Name)
+		if taken[dir]++; taken[dir] > 1 {
+			dir += "-" + strconv.Itoa(taken[dir])
+		}
+		if made := os.MkdirAll(dir, 0o755); made != nil { //nolint:gosec // as any folder that a user makes
+			return errors.Join(err, fmt.Errorf("saving the run: %w", made))
+		}
+		err = errors.Join(err, toFile(filepath.Join(dir, record.FileName), run.Save))
+	}
+	return err
+}
+
+// toFile writes a file anew; an empty name is none.
+func toFile(name string, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	file, err := os.Create(name) //nolint:gosec // it is the user who names it
+	if err != nil {
+		return fmt.Errorf("writing a report: %w", err)
+	}
+	return errors.Join(write(file), file.Close())
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func newScenarioReport() *cobra.Command {
+	o := &outputs{}
+	cmd := &cobra.Command{
+		Use:   "report RUN...",
+		Short: "Show saved runs: as text, or as HTML, JUnit XML",
+		Long: `report shows runs that "minikcm scenario run --save" or "--json" has saved. Without
+--html and --junit it prints the timeline.`,
+		Example: `  minikcm scenario run pod-kill --save ./runs
+  minikcm scenario report ./runs/pod-kill --html report.html`,
+		Args: someArgs("a saved run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var runs []*record.Run
+			for _, arg := range args {
+				run, err := record.Load(arg)
+				if err != nil {
+					return badInput{err}
+				}
+				runs = append(runs, run)
+			}
+			if o.html != "" || o.junit != "" {
+				return o.writeRuns(runs)
+			}
+			for _, run := range runs {
+				if err := report.Text(cmd.OutOrStdout(), run); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&o.html, "html", "", "write one HTML page with plots")
+	cmd.Flags().StringVar(&o.junit, "junit", "", "write a JUnit XML file")
+	return cmd
+}
+
+func newScenarioSchema() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of scenario files, for editors",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return write(cmd.OutOrStdout(), []byte(scenarios.Schema()), nil)
+		},
+	}
+}

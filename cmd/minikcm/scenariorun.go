@@ -1,0 +1,319 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios"
+	"minikcm.dev/minikcm/scenarios/report"
+)
+
+// interrupted is the exit code of a command that SIGINT ended, as shells have it.
+const interrupted = 130
+
+// scenarioFlags are those of "minikcm scenario run".
+type scenarioFlags struct {
+	opts         scenarios.Options
+	outputs      outputs
+	parallel     int
+	repeat       int
+	untilFailure bool
+	timeline     bool
+	noColor      bool
+}
+
+func newScenarioRun() *cobra.Command {
+	f := &scenarioFlags{}
+	cmd := &cobra.Command{
+		Use:   "run NAME|FILE|DIR...",
+		Short: "Run scenarios, each on a cluster of its own",
+		Long: `run runs shipped scenarios by their name, and others by the path of their file or
+folder. All are checked before anything starts. The exit code is 0 if all passed, 1 if
+one failed, 2 if something is wrong with what was given, and 130 after Ctrl-C, which
+still tells what was done. With --repeat, each run has the next seed; the first that
+fails ends it, and is told with the command that shows it again.`,
+		Example: `  minikcm scenario run pod-kill
+  minikcm scenario run ./my-scenario.yaml --seed 7 --html report.html
+  minikcm scenario run ./scenarios --parallel 2 --junit junit.xml
+  minikcm scenario run ./my-scenario.yaml --repeat 1000`,
+		Args: someArgs("the name of a scenario (minikcm scenario list) or its file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return badInput{err}
+			}
+			r := &scenarioRunner{flags: f, out: cmd.OutOrStdout(), args: args}
+			return r.run(cmd.Context())
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (f *scenarioFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.Uint64Var(&f.opts.Seed, "seed", 0, "what all choices of chance follow from; 0 is the scenario's own")
+	flags.StringVar(&f.opts.Clock, "clock", "", "virtual, real or scaled=N; without it, the scenario's own")
+	flags.StringToStringVar(&f.opts.Set, "set", nil, "give a variable a value: --set name=value")
+	flags.StringVar(&f.opts.Kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig, which is there already, in real time")
+	flags.IntVar(&f.parallel, "parallel", 1, "how many scenarios run at once")
+	flags.IntVar(&f.repeat, "repeat", 1, "run this often, each time with the next seed, until one fails")
+	flags.BoolVar(&f.untilFailure, "until-failure", false, "repeat, with the next seed each time, until one fails or Ctrl-C")
+	flags.BoolVar(&f.timeline, "timeline", false, "print the whole timeline of each run after it")
+	flags.BoolVar(&f.noColor, "no-color", false, "plain text even on a terminal, as with NO_COLOR in the environment")
+	f.outputs.add(flags)
+}
+
+func (f *scenarioFlags) check() error {
+	switch {
+	case f.parallel < 1:
+		return fmt.Errorf("--parallel must be at least 1, not %d", f.parallel)
+	case f.repeat < 1:
+		return fmt.Errorf("--repeat must be at least 1, not %d", f.repeat)
+	case f.opts.Kubeconfig != "" && f.opts.Clock != "" && f.opts.Clock != "real":
+		return fmt.Errorf("--clock=%s cannot be had with --kubeconfig: a cluster that is there already has its own time", f.opts.Clock)
+	case f.opts.Kubeconfig != "" && f.parallel > 1:
+		return errors.New("--parallel cannot be had with --kubeconfig: scenarios on one cluster would be in each other's way")
+	}
+	return nil
+}
+
+// scenarioRunner runs what was asked for.
+type scenarioRunner struct {
+	flags *scenarioFlags
+	out   io.Writer
+	args  []string
+}
+
+// job is one run to do. found is not used by two runs at once.
+type job struct {
+	index    int
+	scenario *scenarios.Scenario
+	seed     uint64
+}
+
+func (r *scenarioRunner) run(ctx context.Context) error {
+	all, err := r.find()
+	if err != nil {
+		return badInput{err}
+	}
+	f := r.flags
+	f.opts.Logger = klog.Background()
+	if f.opts.Kubeconfig != "" {
+		if f.opts.Config, err = managerConfig(f.opts.Kubeconfig); err != nil {
+			return badInput{err}
+		}
+	}
+	if err := f.outputs.prepare(len(all)); err != nil {
+		return badInput{err}
+	}
+	var results []*scenarios.Result
+	if f.repeat > 1 || f.untilFailure {
+		results, err = r.explore(ctx, all)
+	} else {
+		results, err = r.each(ctx, all)
+	}
+	return r.conclude(ctx, results, err)
+}
+
+func (r *scenarioRunner) find() ([]*scenarios.Scenario, error) {
+	var all []*scenarios.Scenario
+	var problems error
+	for _, arg := range r.args {
+		found, err := scenarios.Find(arg, r.flags.opts.Set)
+		problems = errors.Join(problems, err)
+		all = append(all, found...)
+	}
+	return all, problems
+}
+
+// conclude writes the reports, and says how it went by the error.
+func (r *scenarioRunner) conclude(ctx context.Context, results []*scenarios.Result, err error) error {
+	err = errors.Join(err, r.flags.outputs.write(results))
+	stopped := ctx.Err() != nil
+	failed := false
+	for _, result := range results {
+		stopped = stopped || result.Interrupted
+		failed = failed || result.Failure != nil
+	}
+	switch {
+	case stopped:
+		_, _ = fmt.Fprintf(r.out, "Interrupted: %d of the runs had begun.\n", len(results))
+		return exitCode(interrupted)
+	case err != nil:
+		return err
+	case failed:
+		return exitCode(1)
+	}
+	return nil
+}
+
+// each runs every scenario once, whether the others fail or not.
+func (r *scenarioRunner) each(ctx context.Context, all []*scenarios.Scenario) ([]*scenarios.Result, error) {
+	jobs := make(chan job)
+	go func() {
+		defer close(jobs)
+		for i, s := range all {
+			select {
+			case jobs <- job{index: i, scenario: s, seed: r.flags.opts.Seed}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	results := make([]*scenarios.Result, len(all))
+	failures := make([]error, len(all))
+	var printing sync.Mutex
+	var workers sync.WaitGroup
+	for range r.flags.parallel {
+		workers.Go(func() {
+			for j := range jobs {
+				var buffer bytes.Buffer
+				out := r.out
+				if r.flags.parallel > 1 {
+					out = &buffer
+				}
+				results[j.index], failures[j.index] = r.one(ctx, j, out)
+				printing.Lock()
+				_, _ = r.out.Write(buffer.Bytes()) // nobody listens any more
+				printing.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	return compact(results), errors.Join(failures...)
+}
+
+func compact(results []*scenarios.Result) []*scenarios.Result {
+	var all []*scenarios.Result
+	for _, result := range results {
+		if result != nil {
+			all = append(all, result)
+		}
+	}
+	return all
+}
+
+// one does one run and shows it on out.
+func (r *scenarioRunner) one(ctx context.Context, j job, out io.Writer) (*scenarios.Result, error) {
+	opts := r.flags.opts
+	opts.Seed = j.seed
+	p := newProgress(out, r.flags.noColor)
+	defer p.stop()
+	opts.Progress, opts.Recording = p, p.follow
+	result, err := scenarios.Run(ctx, j.scenario, opts)
+	if err != nil {
+		return nil, err
+	}
+	if r.flags.timeline {
+		err = report.Text(out, result.Run)
+	}
+	return result, err
+}
+
+// explore runs the scenarios with one seed after the other, until one fails.
+func (r *scenarioRunner) explore(ctx context.Context, all []*scenarios.Scenario) ([]*scenarios.Result, error) {
+	e := &exploration{runner: r, elapsed: clock.Stopwatch(), terminal: isTerminal(r.out), total: r.flags.repeat * len(all)}
+	if r.flags.untilFailure {
+		e.total = 0
+	}
+	var workers sync.WaitGroup
+	for range r.flags.parallel {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				j, ok := e.next(all)
+				if !ok {
+					return
+				}
+				e.try(ctx, j)
+			}
+		})
+	}
+	workers.Wait()
+	return e.tell(), e.err
+}
+
+// exploration is a search for a seed that makes a scenario fail.
+type exploration struct {
+	runner   *scenarioRunner
+	elapsed  stopwatch
+	terminal bool
+	// total is how many runs there are to be; 0: as many as it takes.
+	total int
+
+	mu     sync.Mutex
+	begun  int
+	passed int
+	// found is the run with the least index that failed, and shown what it printed.
+	found *scenarios.Result
+	at    int
+	shown []byte
+	last  *scenarios.Result
+	err   error
+}
+
+// next is the next run to do, unless one has failed.
+func (e *exploration) next(all []*scenarios.Scenario) (job, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.found != nil || e.err != nil || e.total > 0 && e.begun == e.total {
+		return job{}, false
+	}
+	s := all[e.begun%len(all)]
+	first := cmp.Or(e.runner.flags.opts.Seed, s.Spec.Cluster.Seed, 1)
+	j := job{index: e.begun, scenario: s, seed: first + uint64(e.begun/len(all))}
+	e.begun++
+	return j, true
+}
+
+func (e *exploration) try(ctx context.Context, j job) {
+	var buffer bytes.Buffer
+	// What a run needs of its scenario it may keep there: each has its own.
+	s, err := readAgain(j.scenario, e.runner.flags.opts.Set)
+	var result *scenarios.Result
+	if err == nil {
+		j.scenario = s
+		result, err = e.runner.one(ctx, j, &buffer)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case err != nil:
+		e.err = errors.Join(e.err, err)
+		return
+	case result.Failure == nil:
+		e.passed++
+		e.last = result
+	case e.found == nil || j.index < e.at:
+		e.found, e.at, e.shown = result, j.index, buffer.Bytes()
+	}
+	if e.terminal {
+		_, _ = fmt.Fprintf(e.runner.out, rewind+"%d passed, now at seed %d, after %v", e.passed, j.seed, round(e.elapsed()))
+	}
+}
+
+// tell says what was found, and returns the run that tells most.
+func (e *exploration) tell() []*scenarios.Result {
+	if e.terminal {
+		_, _ = fmt.Fprint(e.runner.out, rewind)
+	}
+	if e.found != nil {
+		_, _ = e.runner.out.Write(e.shown) // nobody listens any more
+	}
+	_, _ = fmt.Fprintf(e.runner.out, "%d runs passed in %v\n", e.passed, round(e.elapsed()))
+	switch {
+	case e.found != nil:
+		return []*scenarios.Result{e.found}
+	case e.last != nil:
+		return []*scenarios.Result{e.last}
+	}
+	return nil
+}
