@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/controllers/manager"
 )
 
 // makeAPIFaults leaves it nil unless the options ask for it, so that requests pass as
@@ -21,3 +22,6 @@ func (c *Cluster) APIFaults() *faults.Faults { return c.apiFaults }
 // ForgetHistory compacts the store at its present revision, and lets the API server
 // forget what came before: who asks for that gets 410 Gone.
 func (c *Cluster) ForgetHistory(ctx context.Context) error { return c.server.ForgetHistory(ctx) }
+
+// Manager runs the cluster's controllers, and can break them; nil before they were made.
+func (c *Cluster) Manager() *manager.Manager { return c.manager.Load() }

@@ -2,20 +2,128 @@ package fault
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"minikcm.dev/minikcm/controllers/manager"
 )
 
-// Controllers is a fault of that part.
+// The actions of controllers.
+const (
+	ControllerCrash      = "crash"
+	ControllerPause      = "pause"
+	ControllerSlow       = "slow"
+	ControllerDuplicate  = "duplicate"
+	ControllerLoseEvents = "loseEvents"
+)
+
+// Controllers is a fault of the cluster's controllers.
 type Controllers struct {
+	// Action is crash (and made again after a second, or after for), pause (keys wait),
+	// slow (each reconcile takes longer), duplicate (a second one works beside the first)
+	// or loseEvents.
 	Action string `yaml:"action"`
+	// Names are those of --controllers, such as deployment-controller; default all that
+	// run.
+	Names []string `yaml:"names"`
+	Share `yaml:",inline"`
+	// Delay is how much longer a slow one takes.
+	Delay Duration `yaml:"delay"`
+	// Lost is what percentage of events is lost; default 100.
+	Lost int `yaml:"lost"`
+
+	stays bool // away for as long as the fault lasts
 }
 
-func (k *Controllers) check(c *checker) { c.action(k.Action, nil) }
-func (k *Controllers) title() string    { return k.Action + " controllers" }
-func (k *Controllers) lasts() bool      { return true }
-func (k *Controllers) outside() bool    { return false }
-func (k *Controllers) needs() Needs     { return Needs{} }
+func (k *Controllers) check(c *checker) {
+	c.action(k.Action, []string{ControllerCrash, ControllerPause, ControllerSlow, ControllerDuplicate, ControllerLoseEvents})
+	known := manager.Names()
+	for i, name := range k.Names {
+		if !slices.Contains(known, name) {
+			c.problem(fmt.Sprintf("names[%d]", i), "%q is not a controller; the controllers are %s", name, strings.Join(known, ", "))
+		}
+	}
+	if k.Share == (Share{}) {
+		k.All = len(k.Names) > 0
+	}
+	k.Share.check(c)
+	c.only("delay", k.Delay != 0, k.Action, ControllerSlow)
+	c.only("lost", k.Lost != 0, k.Action, ControllerLoseEvents)
+	if k.Action == ControllerSlow {
+		c.positive("delay", k.Delay)
+	}
+	if k.Lost < 0 || k.Lost > 100 {
+		c.problem("lost", "is from 1 to 100: %d", k.Lost)
+	}
+	k.stays = c.fault.For > 0
+}
 
-func (k *Controllers) inject(context.Context, *Env) (injected, error) {
-	return nil, errors.New("is not known")
+func (k *Controllers) which() string {
+	if len(k.Names) > 0 {
+		return strings.Join(k.Names, ", ")
+	}
+	return "the controllers"
+}
+
+func (k *Controllers) title() string {
+	verb := map[string]string{
+		ControllerCrash: "crash", ControllerPause: "pause", ControllerSlow: "slow down", ControllerDuplicate: "duplicate", ControllerLoseEvents: "lose events of",
+	}[k.Action]
+	if len(k.Names) > 0 && k.All {
+		return verb + " " + k.which()
+	}
+	return fmt.Sprintf("%s %s of %s", verb, &k.Share, k.which())
+}
+
+func (k *Controllers) lasts() bool   { return k.Action != ControllerCrash || k.stays }
+func (k *Controllers) outside() bool { return false }
+func (k *Controllers) needs() Needs  { return Needs{} }
+
+func (k *Controllers) inject(_ context.Context, env *Env) (injected, error) {
+	m := env.Cluster.Manager()
+	candidates := m.Members()
+	if len(k.Names) > 0 {
+		candidates = slices.DeleteFunc(candidates, func(name string) bool { return !slices.Contains(k.Names, name) })
+	}
+	names, err := pick(candidates, &k.Share, env.Random, k.which(), func(name string) string { return name })
+	if err != nil {
+		return nil, err
+	}
+	var undo []injected
+	for _, name := range names {
+		end, err := k.hit(m, env, name)
+		if end != nil {
+			undo = append(undo, func(context.Context) error { end(); return nil })
+		}
+		if err != nil {
+			return all(undo), err
+		}
+		env.note("%s %s", k.Action, name)
+	}
+	return all(undo), nil
+}
+
+func (k *Controllers) hit(m *manager.Manager, env *Env, name string) (end func(), err error) {
+	switch k.Action {
+	case ControllerCrash:
+		if k.stays {
+			return m.TakeDown(name)
+		}
+		return nil, m.Crash(name)
+	case ControllerPause:
+		return m.Pause(name)
+	case ControllerSlow:
+		return m.Slow(name, time.Duration(k.Delay))
+	case ControllerDuplicate:
+		return m.Duplicate(name)
+	case ControllerLoseEvents:
+		share := float64(k.Lost) / 100
+		if share == 0 {
+			share = 1
+		}
+		return m.Lose(name, share, env.Random.Fork())
+	}
+	return nil, nil
 }

@@ -2,20 +2,101 @@ package fault
 
 import (
 	"context"
-	"errors"
+	"time"
+
+	"minikcm.dev/minikcm/store/faulty"
 )
 
-// Etcd is a fault of that part.
+// The actions of etcd.
+const (
+	EtcdSlow        = "slow"
+	EtcdUnavailable = "unavailable"
+	EtcdNoSpace     = "noSpace"
+	EtcdLeaderLoss  = "leaderLoss"
+)
+
+// Etcd is a fault of the API server's store.
 type Etcd struct {
+	// Action is slow, unavailable, noSpace (writes that add something fail) or leaderLoss
+	// (requests fail, some writes are made all the same, watches break).
 	Action string `yaml:"action"`
+	// Delay is how slow it is, or how long requests take that time out for want of a
+	// leader.
+	Delay Duration `yaml:"delay"`
+	// Operations are reads and writes; default both, for slow and unavailable. Prefix is
+	// of the keys, such as /registry/pods/; default all.
+	Operations []string `yaml:"operations"`
+	Prefix     string   `yaml:"prefix"`
+	// Percent is to how many operations it happens; default 100.
+	Percent int `yaml:"percent"`
 }
 
-func (e *Etcd) check(c *checker) { c.action(e.Action, nil) }
-func (e *Etcd) title() string    { return e.Action + " etcd" }
-func (e *Etcd) lasts() bool      { return true }
-func (e *Etcd) outside() bool    { return false }
-func (e *Etcd) needs() Needs     { return Needs{} }
+func (e *Etcd) check(c *checker) {
+	c.action(e.Action, []string{EtcdSlow, EtcdUnavailable, EtcdNoSpace, EtcdLeaderLoss})
+	c.only("delay", e.Delay != 0, e.Action, EtcdSlow, EtcdLeaderLoss)
+	c.only("operations", len(e.Operations) > 0, e.Action, EtcdSlow, EtcdUnavailable)
+	if e.Action == EtcdSlow {
+		c.positive("delay", e.Delay)
+	}
+	for _, operation := range e.Operations {
+		if operation != "reads" && operation != "writes" {
+			c.problem("operations", "%q is neither reads nor writes", operation)
+		}
+	}
+	if e.Percent < 0 || e.Percent > 100 {
+		c.problem("percent", "is from 1 to 100: %d", e.Percent)
+	}
+}
 
-func (e *Etcd) inject(context.Context, *Env) (injected, error) {
-	return nil, errors.New("is not known")
+func (e *Etcd) title() string {
+	return map[string]string{
+		EtcdSlow: "slow down etcd by " + e.Delay.String(), EtcdUnavailable: "take etcd away", EtcdNoSpace: "fill etcd", EtcdLeaderLoss: "take etcd's leader away",
+	}[e.Action]
+}
+
+func (e *Etcd) lasts() bool   { return true }
+func (e *Etcd) outside() bool { return false }
+func (e *Etcd) needs() Needs  { return Needs{Store: true} }
+
+func (e *Etcd) fault() faulty.Fault {
+	var f faulty.Fault
+	switch e.Action {
+	case EtcdSlow:
+		f = faulty.Slow(time.Duration(e.Delay))
+		f.Operations = faulty.Reads | faulty.Writes
+	case EtcdUnavailable:
+		f = faulty.Unavailable()
+	case EtcdNoSpace:
+		f = faulty.NoSpace()
+	case EtcdLeaderLoss:
+		f = faulty.LeaderLoss(time.Duration(e.Delay))
+		f.EndWatches = false // see inject
+	}
+	if len(e.Operations) > 0 {
+		f.Operations = 0
+		for _, operation := range e.Operations {
+			if operation == "reads" {
+				f.Operations |= faulty.Reads
+			} else {
+				f.Operations |= faulty.Writes
+			}
+		}
+	}
+	f.Prefix, f.Share = e.Prefix, float64(e.Percent)/100
+	return f
+}
+
+func (e *Etcd) inject(_ context.Context, env *Env) (injected, error) {
+	store := env.Cluster.StoreFaults()
+	remove := store.Inject(e.fault())
+	env.note("%s", e.title())
+	return func(context.Context) error {
+		remove()
+		if e.Action == EtcdLeaderLoss {
+			// Watches break when there is a leader again: who watches can go on at once. If
+			// they broke before, virtual time would stand still, as nobody could.
+			store.Inject(faulty.Fault{Operations: faulty.Compactions, Err: faulty.LeaderLoss(0).Err, EndWatches: true})()
+		}
+		return nil
+	}, nil
 }
