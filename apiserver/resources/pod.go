@@ -23,14 +23,15 @@ func podRow() *Resource {
 		},
 		Field: fieldOf(podField),
 		Strategy: Strategy{
-			Default:             on(defaultPod),
-			PrepareCreate:       on(preparePod),
-			PrepareStatusUpdate: onUpdate(preparePodStatus),
-			Generation:          true,
-			Validate:            check(validatePod),
-			ValidateUpdate:      checkUpdate(validatePodUpdate),
-			NameCheck:           apivalidation.NameIsDNSSubdomain,
-			GracePeriod:         podGracePeriod,
+			Default:              on(defaultPod),
+			PrepareCreate:        on(preparePod),
+			PrepareStatusUpdate:  onUpdate(preparePodStatus),
+			Generation:           true,
+			Validate:             check(validatePod),
+			ValidateUpdate:       checkUpdate(validatePodUpdate),
+			ValidateStatusUpdate: checkUpdate(validatePodStatus),
+			NameCheck:            apivalidation.NameIsDNSSubdomain,
+			GracePeriod:          podGracePeriod,
 		},
 		Subresources: append([]Subresource{
 			podBinding(),
@@ -96,6 +97,7 @@ func preparePodStatus(pod, old *corev1.Pod) {
 	pod.OwnerReferences = old.OwnerReferences
 	pod.DeletionTimestamp = old.DeletionTimestamp
 	setDefault(&pod.Status.QOSClass, old.Status.QOSClass)
+	singleAndPlural(&pod.Status)
 }
 
 // podGracePeriod is how long a pod may take to end: what was asked for, else what

@@ -184,7 +184,7 @@ func validateRestartRules(p *field.Path, policy *corev1.ContainerRestartPolicy, 
 		errs = append(errs, field.TooMany(at, len(rules), maxRules))
 	}
 	for i, rule := range rules {
-		errs = append(errs, oneOf(at.Index(i).Child("action"), rule.Action, corev1.ContainerRestartRuleActionRestart)...)
+		errs = append(errs, oneOf(at.Index(i).Child("action"), rule.Action, corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers)...)
 		if codes := rule.ExitCodes; codes == nil {
 			errs = append(errs, field.Required(at.Index(i).Child("exitCodes"), "must be specified"))
 		} else {

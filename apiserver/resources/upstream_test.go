@@ -145,6 +145,7 @@ func answerTo(t *testing.T, table *Table, section string, clean []byte, pointer,
 func asNew(row *Resource, obj runtime.Object) runtime.Object {
 	m := obj.(metav1.Object)
 	m.SetGeneration(0)
+	m.SetUID("22222222-2222-3333-4444-555555555555")
 	if m.GetName() == "" && m.GetGenerateName() != "" {
 		m.SetName(m.GetGenerateName() + "abcde")
 	}
