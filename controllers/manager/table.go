@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"minikcm.dev/minikcm/controllers/admissionpolicystatus"
 	"minikcm.dev/minikcm/controllers/cronjob"
 	"minikcm.dev/minikcm/controllers/daemonset"
 	"minikcm.dev/minikcm/controllers/deployment"
@@ -75,6 +76,13 @@ func clusterControllers() []Descriptor {
 			Watches: []string{"namespaces", "configmaps"}, Writes: []string{"configmaps"},
 			Docs: "reference/access-authn-authz/certificate-signing-requests/",
 			New:  constructor(rootca.New),
+		},
+		{
+			Name: admissionpolicystatus.Name, Account: "validatingadmissionpolicy-status-controller",
+			About:   "checks the expressions of ValidatingAdmissionPolicies against the schemas of the kinds that they are for",
+			Watches: []string{"validatingadmissionpolicies"}, Writes: []string{"validatingadmissionpolicies/status"},
+			Docs: "reference/access-authn-authz/validating-admission-policy/#type-checking",
+			New:  constructor(admissionpolicystatus.New),
 		},
 	}
 }
