@@ -60,17 +60,20 @@ func (e *Etcd) needs() Needs  { return Needs{Store: true} }
 
 func (e *Etcd) fault() faulty.Fault {
 	var f faulty.Fault
+	// Watches stay: if they broke, virtual time would stand still until they are back.
+	const open = faulty.Reads | faulty.Writes | faulty.Compactions
 	switch e.Action {
 	case EtcdSlow:
 		f = faulty.Slow(time.Duration(e.Delay))
 		f.Operations = faulty.Reads | faulty.Writes
 	case EtcdUnavailable:
 		f = faulty.Unavailable()
+		f.Operations = open
 	case EtcdNoSpace:
 		f = faulty.NoSpace()
 	case EtcdLeaderLoss:
 		f = faulty.LeaderLoss(time.Duration(e.Delay))
-		f.EndWatches = false // see inject
+		f.Operations, f.EndWatches = open, false // see inject
 	}
 	if len(e.Operations) > 0 {
 		f.Operations = 0

@@ -1,0 +1,208 @@
+package fault
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// call does something as somebody else, while time goes on.
+func (b *bench) call(do func() error) (err error, took time.Duration) { //nolint:revive // the order that reads well
+	b.Helper()
+	done := make(chan struct{})
+	begun := b.cluster.Clock().Now()
+	go func() {
+		defer close(done)
+		err = do()
+	}()
+	b.wait(done)
+	return err, b.cluster.Clock().Since(begun)
+}
+
+func (b *bench) create(name string) (error, time.Duration) { //nolint:revive // as above
+	b.Helper()
+	return b.call(func() error {
+		_, err := b.other.CoreV1().ConfigMaps("default").Create(b.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		return err
+	})
+}
+
+func TestAPIErrors(t *testing.T) {
+	t.Parallel()
+	for text, is := range map[string]func(error) bool{
+		"{action: error, code: 500}":                               apierrors.IsInternalError,
+		"{action: error, code: 503}":                               apierrors.IsServiceUnavailable,
+		"{action: error, code: 504}":                               apierrors.IsTimeout,
+		"{action: error, code: 403, verbs: [create]}":              apierrors.IsForbidden,
+		"{action: error, code: 410}":                               func(err error) bool { return apierrors.IsGone(err) || apierrors.IsResourceExpired(err) },
+		"{action: conflicts, verbs: [create]}":                     apierrors.IsConflict,
+		"{action: tooManyRequests, resources: [configmaps]}":       apierrors.IsTooManyRequests,
+		"{action: error, resources: [secrets]}":                    func(err error) bool { return err == nil },
+		"{action: error, users: [nobody]}":                         func(err error) bool { return err == nil },
+		"{action: error, resources: [configmaps], verbs: [patch]}": func(err error) bool { return err == nil },
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			f := read(t, "apiserver: "+text)
+			b := newBench(t, f)
+			b.run(f)
+			if err, _ := b.create("a"); !is(err) {
+				t.Errorf("meanwhile: %v", err)
+			}
+			if _, err := b.client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); err != nil {
+				t.Errorf("the scenario's own client: %v", err)
+			}
+			b.over()
+			if err, _ := b.create("b"); err != nil {
+				t.Errorf("in the end: %v", err)
+			}
+		})
+	}
+}
+
+func TestAPILatency(t *testing.T) {
+	t.Parallel()
+	f := read(t, "{apiserver: {action: latency, delay: 3s}, for: 5m}")
+	b := newBench(t, f)
+	wait := b.begin(t.Context(), f)
+	b.advance(time.Second)
+	if err, took := b.create("a"); err != nil || took < 3*time.Second {
+		t.Errorf("a write takes %v: %v", took, err)
+	}
+	b.web(2, func(*corev1.PodSpec) { b.advance(time.Minute) })
+	if err := wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err, took := b.create("b"); err != nil || took > 0 {
+		t.Errorf("in the end it takes %v: %v", took, err)
+	}
+}
+
+// 429s are waited out on the cluster's clock by those who honour Retry-After.
+func TestAPITooManyRequestsEnd(t *testing.T) {
+	t.Parallel()
+	f := read(t, "{apiserver: {action: tooManyRequests, retryAfter: 2}, for: 7s}")
+	b := newBench(t, f)
+	wait := b.begin(t.Context(), f)
+	b.advance(0)
+	if err, took := b.create("a"); err != nil || took < 6*time.Second {
+		t.Errorf("a write takes %v: %v", took, err)
+	}
+	if err := wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAPIConflictStorm(t *testing.T) {
+	t.Parallel()
+	f := read(t, "{apiserver: {action: conflicts, percent: 70}, for: 2m}")
+	b := newBench(t, f)
+	wait := b.begin(t.Context(), f)
+	b.web(3, func(*corev1.PodSpec) { b.advance(0) })
+	if err := wait(); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Minute)
+	if b.ready() != 3 {
+		t.Errorf("%d pods are ready", b.ready())
+	}
+}
+
+func TestAPIWatchesAndRestart(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"{apiserver: {action: dropWatches}, every: 5s, times: 3}", "apiserver: {action: restart}", "{apiserver: {action: compact}, every: 1m, times: 3}"} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			f := read(t, text)
+			b := newBench(t, f)
+			b.web(2)
+			b.run(f)
+			b.run(read(t, "pods: {action: kill, all: true}"))
+			b.advance(time.Minute)
+			if b.ready() != 2 {
+				t.Errorf("%d pods are ready", b.ready())
+			}
+		})
+	}
+}
+
+func TestAPIIsDown(t *testing.T) {
+	t.Parallel()
+	f := read(t, "{apiserver: {action: restart}, for: 10s}")
+	b := newBench(t, f)
+	wait := b.begin(t.Context(), f)
+	b.advance(time.Second)
+	if err, _ := b.create("a"); err == nil {
+		t.Error("a server that is down answers")
+	}
+	if err := wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err, _ := b.create("a"); err != nil {
+		t.Errorf("in the end: %v", err)
+	}
+}
+
+func TestAPIStale(t *testing.T) {
+	t.Parallel()
+	f := read(t, "apiserver: {action: stale, resources: [configmaps]}")
+	b := newBench(t, f)
+	if err, _ := b.create("before"); err != nil {
+		t.Fatal(err)
+	}
+	b.run(f)
+	if err, _ := b.create("after"); err != nil {
+		t.Fatal(err)
+	}
+	count := func(version string) int {
+		list, err := b.other.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{ResourceVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list.Items)
+	}
+	newest := count("")
+	if behind := count("0"); behind != newest-1 {
+		t.Errorf("the cache has %d, the store %d", behind, newest)
+	}
+	get := metav1.GetOptions{ResourceVersion: "0"}
+	if _, err := b.other.CoreV1().ConfigMaps("default").Get(t.Context(), "after", get); !apierrors.IsNotFound(err) {
+		t.Errorf("the cache has what is new: %v", err)
+	}
+	if _, err := b.other.CoreV1().ConfigMaps("default").Get(t.Context(), "before", get); err != nil {
+		t.Errorf("the cache lacks what is old: %v", err)
+	}
+	b.over()
+	if behind := count("0"); behind != newest {
+		t.Errorf("in the end the cache has %d, the store %d", behind, newest)
+	}
+}
+
+// History that was compacted cannot be watched any more.
+func TestAPICompact(t *testing.T) {
+	t.Parallel()
+	f := read(t, "apiserver: {action: compact}")
+	b := newBench(t, f)
+	old, err := b.other.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		if err, _ := b.create(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.run(f)
+	w, err := b.other.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{ResourceVersion: old.ResourceVersion})
+	if err == nil {
+		defer w.Stop()
+		event := <-w.ResultChan()
+		err = apierrors.FromObject(event.Object)
+	}
+	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		t.Errorf("a watch from the past: %v", err)
+	}
+}
