@@ -43,6 +43,10 @@ test: ## Run all tests, and those with goroutines of ours under the race detecto
 race: ## Run all tests under the race detector (slow to build).
 	$(GO) test -race $(TESTFLAGS) ./...
 
+.PHONY: soak
+soak: ## Compare fifty runs of one seed, write by write (half an hour).
+	$(GO) test -count=1 -timeout 60m $(TESTFLAGS) -run TestSameSeedSameWrites ./test/determinism ./scenarios -args -runs 50
+
 .PHONY: clients
 clients: ## Try real clients against a built minikcm: an operator, helm, kubectl.
 	$(GO) -C test/clients test -count=1 -timeout 30m $(TESTFLAGS) ./...

@@ -1,6 +1,9 @@
 package clock
 
-import "container/heap"
+import (
+	"container/heap"
+	"math"
+)
 
 // Turn is a piece of work that waits for its turn. Where turns are taken (see
 // Ledger.TakeTurns), one piece of work is done at a time: the next one begins when
@@ -103,8 +106,11 @@ func (l *Ledger) TakesTurns() bool {
 	return l.takes.taken
 }
 
-// First is the name of those whose turn comes before all others'.
-const First = ""
+// First and Last are the names of those whose turn comes before and after all others'.
+const (
+	First = ""
+	Last  = "\xff"
+)
 
 // Join counts a piece of work of kind k that waits for its turn. When that has come,
 // granted is called: under the ledger's lock, so it must hand the work to somebody
@@ -118,10 +124,14 @@ func (l *Ledger) Join(k Kind, name, key string, granted func()) *Turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.beginLocked(k, 1)
-	if name != First {
+	switch name {
+	case First:
+	case Last:
+		t.generation = math.MaxUint64
+	default:
 		t.generation = l.takes.granted + 1
-		t.rank = mix(mix(l.takes.seed, l.takes.instant), rank)
 	}
+	t.rank = mix(mix(l.takes.seed, l.takes.instant), rank)
 	t.waitLocked()
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type run struct {
 
 	mu         sync.Mutex
 	gates      []*gate
+	branches   int
 	remembered map[string]any
 	// deferred take back the faults that last to the end of the steps.
 	deferred []func(ctx context.Context) error
@@ -45,9 +47,10 @@ type branch struct {
 
 // branch is a new one, in flight until leave is called.
 func (r *run) branch(random *clock.Random) *branch {
-	b := &branch{gate: newGate(r.ledger), run: r, random: random}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.branches++
+	b := &branch{gate: newGate(r.ledger, strconv.Itoa(r.branches)), run: r, random: random}
 	r.gates = append(r.gates, b.gate)
 	return b
 }
@@ -148,6 +151,7 @@ func (b *branch) behind(ctx context.Context, step *format.Step) {
 	b.note("goes on in the background")
 	b.run.background.Go(func() {
 		defer child.leave()
+		child.yield()
 		err := child.do(ctx, step)
 		if ctx.Err() != nil {
 			err = nil // the run has ended, and this with it

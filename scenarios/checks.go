@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -98,8 +99,10 @@ func (b *branch) within(ctx context.Context, limit time.Duration, follow func(ct
 	if last == nil || limit == 0 || !check.IsDiffers(last) {
 		return last
 	}
-	deadline := b.run.clock.Now().Add(limit)
-	timer := b.run.clock.AfterFunc(limit, b.raise)
+	var over atomic.Bool
+	timer := b.run.clock.AfterFunc(limit, func() {
+		b.raiseLast(func() { over.Store(true) })
+	})
 	defer timer.Stop()
 	for {
 		if err := b.wait(ctx); err != nil {
@@ -109,7 +112,7 @@ func (b *branch) within(ctx context.Context, limit time.Duration, follow func(ct
 		switch {
 		case last == nil || !check.IsDiffers(last):
 			return last
-		case !b.run.clock.Now().Before(deadline):
+		case over.Load():
 			return fmt.Errorf("not within %v: %w", limit, last)
 		}
 	}

@@ -32,6 +32,7 @@ func (b *branch) parallel(ctx context.Context, steps []format.Step) error {
 	for i, child := range children {
 		all.Go(func() {
 			defer child.leave()
+			child.yield()
 			err := child.step(ctx, &steps[i])
 			mu.Lock()
 			defer mu.Unlock()

@@ -8,19 +8,45 @@ import (
 )
 
 // gate is where a branch of a run waits. While it does not wait, it is in flight, so
-// that virtual time stands still. It is made in flight, and ends with leave.
+// that virtual time stands still. It is made in flight, and ends with leave. Where work
+// takes turns, a branch that was woken goes on when it is its turn, which comes before
+// that of the cluster's parts: when all that has been done is seen everywhere.
 type gate struct {
 	ledger *clock.Ledger
+	name   string // among the gates of a run
 	wake   chan struct{}
 
 	mu      sync.Mutex
 	waiting bool
 	raised  bool
+	turn    *clock.Turn
 }
 
-func newGate(ledger *clock.Ledger) *gate {
+func newGate(ledger *clock.Ledger, name string) *gate {
 	ledger.Begin(clock.Action, 1)
-	return &gate{ledger: ledger, wake: make(chan struct{}, 1)}
+	return &gate{ledger: ledger, name: name, wake: make(chan struct{}, 1)}
+}
+
+// wakeLocked lets the branch go on, which is in flight from now on.
+func (g *gate) wakeLocked() {
+	if g.ledger.TakesTurns() {
+		g.turn = g.ledger.Join(clock.Action, clock.First, g.name, func() { g.wake <- struct{}{} })
+		return
+	}
+	g.ledger.Begin(clock.Action, 1)
+	g.wake <- struct{}{}
+}
+
+// yield lets others go first whose turn it is.
+func (g *gate) yield() {
+	if !g.ledger.TakesTurns() {
+		return
+	}
+	g.mu.Lock()
+	g.wakeLocked()
+	g.ledger.End(clock.Action, 1)
+	g.mu.Unlock()
+	<-g.wake
 }
 
 // raise wakes who waits, or lets the next wait return at once. Who calls it does so
@@ -33,8 +59,23 @@ func (g *gate) raise() {
 		return
 	}
 	g.waiting = false
-	g.ledger.Begin(clock.Action, 1)
-	g.wake <- struct{}{}
+	g.wakeLocked()
+}
+
+// raiseLast is raise at the end of what is done at this instant. expired is called before.
+func (g *gate) raiseLast(expired func()) {
+	if !g.ledger.TakesTurns() {
+		expired()
+		g.raise()
+		return
+	}
+	g.ledger.Join(clock.Action, clock.Last, g.name, func() {
+		go func() { // the ledger must not be asked here
+			defer g.ledger.End(clock.Action, 1)
+			expired()
+			g.raise()
+		}()
+	})
 }
 
 // wait returns when the gate was raised, or ctx has ended.
@@ -58,7 +99,7 @@ func (g *gate) wait(ctx context.Context) error {
 		if g.waiting {
 			g.waiting = false
 			g.ledger.Begin(clock.Action, 1)
-		} else {
+		} else if g.turn == nil || !g.turn.Take() {
 			<-g.wake
 		}
 		g.mu.Unlock()

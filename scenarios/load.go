@@ -44,7 +44,8 @@ func loading(set map[string]string) format.LoadOptions {
 // clusterOptions are those of the cluster that a scenario describes.
 func clusterOptions(c *format.Cluster) (minikcm.Options, error) {
 	options := minikcm.Options{
-		Nodes: -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
+		Driven: true, // by the steps: what they do is done before anybody takes notice
+		Nodes:  -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
 		Latencies: kubeletsim.Latencies{ContainerStop: time.Duration(c.ContainerStop)},
 	}
 	if c.Nodes != nil && *c.Nodes > 0 {

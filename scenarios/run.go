@@ -114,11 +114,12 @@ func (r *run) drive(ctx context.Context, do func(ctx context.Context, b *branch)
 	done := make(chan struct{})
 	var outcome error
 	go func() {
+		// Only now, so that nobody does anything more when it is over.
+		defer b.leave()
 		defer close(done)
 		outcome = do(own, b)
 		cancel(nil)
 		r.background.Wait()
-		b.leave()
 	}()
 	// The end of ctx ends what is being done, which ends this.
 	if err := r.world.wait(context.WithoutCancel(ctx), done); err != nil {
