@@ -98,6 +98,14 @@ func (d *decoder) objects(path string, data []byte, template bool) []Object {
 	return all
 }
 
+// Objects reads whole objects from YAML or JSON documents; file is for messages.
+func Objects(file string, data []byte) ([]Object, error) {
+	var problems Problems
+	d := &decoder{file: file, problems: &problems}
+	objects := d.objects(file, data, false)
+	return objects, problems.err()
+}
+
 // plainly decodes without replacing anything.
 func plainly(d *decoder, node *yaml.Node, into reflect.Value) {
 	literal := *d
