@@ -98,7 +98,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("by path: %v, %v", found, err)
 	}
 	_, err := Find("pod-kil", nil)
-	if want := `there is no scenario "pod-kil"; shipped are node-loss, pod-kill, and a file is named by its path, such as ./pod-kil.yaml`; err == nil || err.Error() != want {
+	if want := `there is no scenario "pod-kil"; shipped are ` + strings.Join(Names(), ", ") + `, and a file is named by its path, such as ./pod-kil.yaml`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -73,14 +73,18 @@ func libraryText(t *testing.T, name string) string {
 	return string(data)
 }
 
+// shorter are variables that make a scenario a matter of seconds.
+var shorter = map[string]map[string]string{"pod-kill-storm": {"KILLS": "200"}}
+
 // What is shipped passes, in virtual time with any seed.
 func TestLibrary(t *testing.T) {
 	t.Parallel()
-	all, err := Library()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range all {
+	for _, name := range Names() {
+		found, err := Find(name, shorter[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := found[0]
 		for _, seed := range []uint64{0, 2} {
 			t.Run(fmt.Sprintf("%s with seed %d", s.Metadata.Name, seed), func(t *testing.T) {
 				t.Parallel()
@@ -116,17 +120,32 @@ func withoutNames(text string) string {
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ scenario, old, new string }{
-		"pod-kill-without-replicasets":    {"pod-kill", "nodes: 3", "nodes: 3\n    controllers: ['*', -replicaset-controller]"},
-		"pod-kill-without-endpointslices": {"pod-kill", "nodes: 3", "nodes: 3\n    controllers: ['*', -endpointslice-controller]"},
-		"pod-kill-without-nodes":          {"pod-kill", "nodes: 3", "nodes: 0"},
-		"pod-kill-of-two":                 {"pod-kill", "replicas: 3\n              sel", "replicas: 2\n              sel"},
-		"pod-kill-of-more-than-there-are": {"pod-kill", "selector: app=web\n    - name: a new", "selector: app=web\n          count: 4\n    - name: a new"},
-		"pod-kill-of-nobody":              {"pod-kill", "- kill:\n        pods:\n          selector: app=web", "- wait: {target: deployment/web, for: condition=Available}"},
-		"node-loss-without-lifecycle":     {"node-loss", "nodes: 3", "nodes: 3\n    controllers: ['*', -node-lifecycle-controller]"},
-		"node-loss-without-eviction":      {"node-loss", "nodes: 3", "nodes: 3\n    controllers: ['*', -taint-eviction-controller]"},
-		"node-loss-of-the-only-node":      {"node-loss", "nodes: 3", "nodes: 1"},
-		"node-loss-of-an-unknown-node":    {"node-loss", "node: node-0", "node: node-9"},
-		"node-loss-in-too-little-time":    {"node-loss", "within: 10m", "within: 1m"},
+		"pod-kill-without-replicasets":       {"pod-kill", "nodes: 3", "nodes: 3\n    controllers: ['*', -replicaset-controller]"},
+		"pod-kill-without-endpointslices":    {"pod-kill", "nodes: 3", "nodes: 3\n    controllers: ['*', -endpointslice-controller]"},
+		"pod-kill-without-nodes":             {"pod-kill", "nodes: 3", "nodes: 0"},
+		"pod-kill-of-two":                    {"pod-kill", "replicas: 3\n              sel", "replicas: 2\n              sel"},
+		"pod-kill-of-more-than-there-are":    {"pod-kill", "selector: app=web\n    - name: a new", "selector: app=web\n          count: 4\n    - name: a new"},
+		"pod-kill-of-nobody":                 {"pod-kill", "- kill:\n        pods:\n          selector: app=web", "- wait: {target: deployment/web, for: condition=Available}"},
+		"node-loss-without-lifecycle":        {"node-loss", "nodes: 3", "nodes: 3\n    controllers: ['*', -node-lifecycle-controller]"},
+		"node-loss-without-eviction":         {"node-loss", "nodes: 3", "nodes: 3\n    controllers: ['*', -taint-eviction-controller]"},
+		"node-loss-of-the-only-node":         {"node-loss", "nodes: 3", "nodes: 1"},
+		"node-loss-of-an-unknown-node":       {"node-loss", "node: node-0", "node: node-9"},
+		"crashloop-that-ends-well":           {"crashloop", `minikcm.dev/exit-code: "3"`, `minikcm.dev/exit-code: "0"`},
+		"job-backoff-without-limit":          {"job-backoff", "backoffLimit: 3", "backoffLimit: 5"},
+		"cron-dst-in-utc":                    {"cron-dst", "timeZone: Europe/Berlin", "timeZone: Etc/UTC"},
+		"statefulset-in-parallel":            {"statefulset-ordered-recovery", "serviceName: db", "serviceName: db\n              podManagementPolicy: Parallel"},
+		"drain-without-budget":               {"drain-with-pdb", "minAvailable: 3", "minAvailable: 0"},
+		"hpa-without-load":                   {"hpa-surge", `minikcm.dev/load-cpu: "400m"`, `minikcm.dev/load-cpu: "40m"`},
+		"namespace-without-collector":        {"namespace-stuck", "nodes: 1", "nodes: 1, controllers: ['*', -namespace-controller]"},
+		"gc-without-collector":               {"gc-cascade", "nodes: 2", "nodes: 2, controllers: ['*', -garbage-collector-controller]"},
+		"bad-rollout-that-takes-pods":        {"bad-rollout-rollback", "maxUnavailable: 0, maxSurge: 1", "maxUnavailable: 1, maxSurge: 0"},
+		"rolling-update-of-nothing":          {"rolling-update-under-fire", `image: "${NEW}"`, `image: "nginx:1.28"`},
+		"pod-kill-storm-without-budget":      {"pod-kill-storm", "minAvailable: 3", "minAvailable: 2"},
+		"apiserver-flaky-for-good":           {"apiserver-flaky", "percent: 33}\n        for: 3m", "percent: 100}\n        for: 20m"},
+		"watch-expired-without-replicasets":  {"watch-expired", "nodes: 3", "nodes: 3, controllers: ['*', -replicaset-controller]"},
+		"etcd-outage-that-is-too-long":       {"etcd-outage", "for: 20s", "for: 2m"},
+		"leader-failover-that-never-happens": {"leader-failover", "for: 30s", "for: 20m"},
+		"node-loss-in-too-little-time":       {"node-loss", "within: 10m", "within: 1m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,6 +153,9 @@ func TestMutations(t *testing.T) {
 			mutated := strings.Replace(text, test.old, test.new, 1)
 			if mutated == text {
 				t.Fatalf("%q is not in %s", test.old, test.scenario)
+			}
+			if test.scenario == "pod-kill-storm" {
+				mutated = strings.Replace(mutated, "86400", "200", 1)
 			}
 			result, tr := runScenario(t, mutated, Options{})
 			if result.Failure == nil || !strings.HasPrefix(result.Text(), "FAIL "+test.scenario+" in ") {
