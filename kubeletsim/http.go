@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"syscall"
@@ -196,16 +197,16 @@ func (k *Kubelet) placeOf(n *node, e *podEntry, name string) (*place, error) {
 }
 
 // serveFile answers with one of the container's files, or a directory's index.html.
-func (in *place) serveFile(ctx context.Context, a httpAnswer, path string) (status int, body []byte, err error) {
+func (in *place) serveFile(ctx context.Context, a httpAnswer, name string) (status int, body []byte, err error) {
 	machine, release, err := in.kubelet.machineFor(ctx, in)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer release()
-	rest := strings.TrimPrefix(path, a.path)
-	body, err = machine.Files.ReadFile(a.root + "/" + rest)
+	file := a.root + path.Clean("/"+strings.TrimPrefix(name, a.path))
+	body, err = machine.Files.ReadFile(file)
 	if errors.Is(err, syscall.EISDIR) {
-		body, err = machine.Files.ReadFile(a.root + "/" + rest + "/index.html")
+		body, err = machine.Files.ReadFile(file + "/index.html")
 	}
 	if err != nil {
 		return http.StatusNotFound, []byte("404 page not found\n"), nil //nolint:nilerr // it is the answer

@@ -35,6 +35,8 @@ type Kubelet struct {
 	nodeLister   corev1listers.NodeLister
 	factory      kubeinformers.SharedInformerFactory
 	supplies     supplies
+	// images is what is told of images.
+	images imageBook
 	// space and shared are the files of containers and of what outlives pods.
 	space  *memfs.Space
 	shared sharedVolumes
@@ -63,7 +65,8 @@ func New(opts Options) (*Kubelet, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	k := &Kubelet{opts: opts, queue: newQueue(opts.Ledger), begun: make(chan struct{}), pods: newPodTable(), nodes: newNodeTable()}
+	k := &Kubelet{opts: opts, queue: newQueue(opts.Ledger), begun: make(chan struct{}), nodes: newNodeTable()}
+	k.pods = newPodTable(&k.images)
 	k.due = newTimers(opts.Clock, k.queue.add)
 	k.space = memfs.NewSpace(opts.Clock.Now, 0)
 	factory := opts.Informers
@@ -83,6 +86,9 @@ func New(opts Options) (*Kubelet, error) {
 	}
 	if err := k.handle(k.nodeInformer, nil, k.loseNode); err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	if err := k.handle(factory.Core().V1().ConfigMaps().Informer(), k.observeImages, k.loseImages); err != nil {
+		return nil, fmt.Errorf("watching what is told of images: %w", err)
 	}
 	return k, nil
 }

@@ -53,7 +53,7 @@ func runnable(c *corev1.Container, words []string) bool {
 
 // tend begins the processes of containers that have begun, and ends those of containers
 // that have ended. They end with ctx at the latest.
-func (k *Kubelet) tend(ctx context.Context, n *node, e *podEntry) {
+func (k *Kubelet) tend(ctx context.Context, n *node, e *podEntry, pod *corev1.Pod) {
 	for i := range e.state.containers {
 		c := &e.state.containers[i]
 		if !c.live && e.files.runs == nil {
@@ -61,14 +61,14 @@ func (k *Kubelet) tend(ctx context.Context, n *node, e *podEntry) {
 		}
 		id := ""
 		if c.live && c.phase == running {
-			id = containerID(e.pod.UID, c.name, c.restarts)
+			id = containerID(pod.UID, c.name, c.restarts)
 		}
 		if e.files.keepRun(c.name, id) {
 			continue
 		}
-		for _, ref := range containersOf(e.pod) {
+		for _, ref := range containersOf(pod) {
 			if ref.Name == c.name {
-				k.beginRun(ctx, &place{kubelet: k, node: n, entry: e, pod: e.pod, spec: ref.Container, id: id})
+				k.beginRun(ctx, &place{kubelet: k, node: n, entry: e, pod: pod, spec: ref.Container, id: id})
 			}
 		}
 	}

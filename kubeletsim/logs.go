@@ -25,7 +25,7 @@ func (k *Kubelet) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write fu
 	}
 	e := k.pods.get(pod.UID)
 	if e == nil {
-		e = &podEntry{pod: pod}
+		e = &podEntry{pod: pod, images: &k.images}
 	}
 	shown := e.see()
 	id, err := loggedRun(shown.pod, &shown.state, opts.Container, opts.Previous)

@@ -3,7 +3,9 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -69,7 +71,7 @@ func (f *podFiles) volume(space *memfs.Space, name string) *memfs.Tree {
 }
 
 // root is a container's own files, which begin anew with each run.
-func (f *podFiles) root(space *memfs.Space, name, id string) *memfs.Tree {
+func (f *podFiles) root(space *memfs.Space, name, id string, files map[string]string) *memfs.Tree {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.roots == nil {
@@ -81,6 +83,9 @@ func (f *podFiles) root(space *memfs.Space, name, id string) *memfs.Tree {
 			root.tree.Free()
 		}
 		root = containerRoot{id, box.NewImage(space)}
+		for _, path := range slices.Sorted(maps.Keys(files)) {
+			root.tree.Put(path, 0o644, []byte(files[path]))
+		}
 		f.roots[name] = root
 	}
 	return root.tree
@@ -94,7 +99,7 @@ func (in *place) machine(ctx context.Context) (m *box.Machine, release func(), e
 		return nil, nil, err
 	}
 	space := in.kubelet.space
-	root := in.entry.files.root(space, in.spec.Name, in.id)
+	root := in.entry.files.root(space, in.spec.Name, in.id, imageFiles(in.pod, containerRef{in.spec, in.kind()}))
 	name := hostname(in.pod)
 	root.Put("etc/hostname", 0o644, []byte(name+"\n"))
 	root.Put("etc/hosts", 0o644, []byte(in.hosts(name)))
@@ -277,4 +282,13 @@ func (in *place) resolvConf() string {
 		fmt.Fprintf(&b, "options %s\n", strings.Join(options, " "))
 	}
 	return b.String()
+}
+
+func (in *place) kind() containerKind {
+	for _, ref := range containersOf(in.pod) {
+		if ref.Name == in.spec.Name {
+			return ref.kind
+		}
+	}
+	return appContainer
 }

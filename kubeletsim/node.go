@@ -44,6 +44,8 @@ type node struct {
 	// admitted are the requests of the pods that it has taken and that have not ended;
 	// load is their sum.
 	admitted map[types.UID]corev1.ResourceList
+	// hostPorts are the ports that they have for themselves.
+	hostPorts map[types.UID][]hostPort
 	load     load
 	// waiting are the pods that ask for more than the node has left.
 	waiting map[types.UID]bool
@@ -132,15 +134,38 @@ func (n *node) take(pod *corev1.Pod, object *corev1.Node, unconditionally bool) 
 			return why
 		}
 	}
+	ports := hostPortsOf(pod)
+	for _, port := range ports {
+		if !unconditionally && n.hasPort(port) {
+			return rejection{"NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"}
+		}
+	}
+	if len(ports) > 0 {
+		if n.hostPorts == nil {
+			n.hostPorts = map[types.UID][]hostPort{}
+		}
+		n.hostPorts[pod.UID] = ports
+	}
 	n.admitted[pod.UID] = requests
 	n.load.add(requests)
 	return rejection{}
+}
+
+// hasPort is whether a pod has a port already. It is called with the lock held.
+func (n *node) hasPort(port hostPort) bool {
+	for _, taken := range n.hostPorts {
+		if slices.ContainsFunc(taken, port.conflicts) {
+			return true
+		}
+	}
+	return false
 }
 
 // release forgets a pod that has ended.
 func (n *node) release(pod types.UID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	delete(n.hostPorts, pod)
 	delete(n.waiting, pod)
 	if requests, ok := n.admitted[pod]; ok {
 		n.load.remove(requests)

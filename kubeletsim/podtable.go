@@ -1,8 +1,11 @@
 package kubeletsim
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,11 +15,14 @@ import (
 // podTable holds the pods that are bound to any node, ours or not: a node may be
 // added after its pods.
 type podTable struct {
-	mu    sync.Mutex
-	byUID map[types.UID]*podEntry
+	mu     sync.Mutex
+	byUID  map[types.UID]*podEntry
+	images *imageBook
 }
 
-func newPodTable() *podTable { return &podTable{byUID: map[types.UID]*podEntry{}} }
+func newPodTable(images *imageBook) *podTable {
+	return &podTable{byUID: map[types.UID]*podEntry{}, images: images}
+}
 
 // podEntry is one pod: what the API says of it, and its runtime's state.
 type podEntry struct {
@@ -31,6 +37,10 @@ type podEntry struct {
 	changed chan struct{}
 	// files are what its containers wrote.
 	files podFiles
+	// images is what is told of images; stale is whether that has changed since the pod's
+	// worker looked.
+	images *imageBook
+	stale  atomic.Bool
 
 	// What follows belongs to the worker that has the pod's key.
 
@@ -67,7 +77,7 @@ func (t *podTable) observe(pod *corev1.Pod) bool {
 	t.mu.Lock()
 	e := t.byUID[pod.UID]
 	if e == nil {
-		t.byUID[pod.UID] = &podEntry{pod: pod}
+		t.byUID[pod.UID] = &podEntry{pod: pod, images: t.images}
 		t.mu.Unlock()
 		return true
 	}
@@ -84,6 +94,13 @@ func (t *podTable) lose(pod *corev1.Pod) bool {
 	defer e.mu.Unlock()
 	e.gone = true
 	return true
+}
+
+// all lists the pods.
+func (t *podTable) all() []types.UID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.byUID))
 }
 
 // on lists the pods that are bound to a node.
@@ -150,7 +167,7 @@ func (e *podEntry) see() shownPod {
 	if e.changed == nil {
 		e.changed = make(chan struct{})
 	}
-	return shownPod{e.pod, e.shown, !e.goneAt.IsZero(), e.goneAt, e.changed}
+	return shownPod{e.images.annotate(e.pod), e.shown, !e.goneAt.IsZero(), e.goneAt, e.changed}
 }
 
 // show lets others see what the worker has come to.

@@ -85,11 +85,11 @@ func probedAnswer(pod *corev1.Pod, ref containerRef, get *corev1.HTTPGetAction) 
 }
 
 // ask asks what is due, and tells the pod's worker the answers. The ledger counts it.
-func (k *Kubelet) ask(ctx context.Context, n *node, e *podEntry, questions []question) {
+func (k *Kubelet) ask(ctx context.Context, n *node, e *podEntry, pod *corev1.Pod, questions []question) {
 	for _, q := range questions {
-		ref := containersOf(e.pod)[q.container]
+		ref := containersOf(pod)[q.container]
 		c := &e.state.containers[q.container]
-		in := &place{kubelet: k, node: n, entry: e, pod: e.pod, spec: ref.Container, id: containerID(e.pod.UID, c.name, c.restarts)}
+		in := &place{kubelet: k, node: n, entry: e, pod: pod, spec: ref.Container, id: containerID(pod.UID, c.name, c.restarts)}
 		k.opts.Ledger.Begin(clock.Action, 1)
 		started := k.crew.start(func() {
 			probe := q.kind.of(ref.Container)

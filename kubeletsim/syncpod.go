@@ -35,15 +35,16 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		k.due.set(key, time.Time{})
 		return
 	}
-	if e.settled != "" && e.settled == pod.ResourceVersion && len(faults) == 0 && !e.lacking && !e.deferred && (e.wake.IsZero() || e.wake.After(k.opts.Clock.Now())) {
+	if !e.stale.Swap(false) && e.settled != "" && e.settled == pod.ResourceVersion && len(faults) == 0 && !e.lacking && !e.deferred && (e.wake.IsZero() || e.wake.After(k.opts.Clock.Now())) {
 		// The echo of an own write.
 		return
 	}
 	serving := ctx
 	ctx = cause.With(ctx, revisionsOf(pod))
+	told := k.images.annotate(pod)
 	if !e.known {
 		e.known = true
-		e.state = adopt(pod, &k.opts.Latencies, &k.opts.Backoff)
+		e.state = adopt(told, &k.opts.Latencies, &k.opts.Backoff)
 	}
 	missing, err := k.missingFor(ctx, e, pod)
 	if err != nil {
@@ -53,7 +54,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		return
 	}
 	e.lacking = len(missing) > 0
-	in := input{pod: pod, state: e.state, faults: faults, missing: missing}
+	in := input{pod: told, state: e.state, faults: faults, missing: missing}
 	if e.state.admitted.IsZero() && !finished(pod) {
 		object, _ := k.nodeLister.Get(n.name)
 		in.rejected = n.take(pod, object, pod.DeletionTimestamp != nil)
@@ -66,8 +67,8 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	}
 	e.deferred = e.state.resize.pending != ""
 	e.show()
-	k.tend(serving, n, e)
-	k.ask(serving, n, e, out.asks)
+	k.tend(serving, n, e, told)
+	k.ask(serving, n, e, told, out.asks)
 	e.dealt(len(faults))
 	n.addImages(out.images)
 	settled, err := k.tell(ctx, e, pod, n)

@@ -28,6 +28,9 @@ func tar(ctx context.Context, p *proc) int {
 		return p.fail("one of c, x and t is needed")
 	}
 	if err != nil {
+		if errors.Is(err, errDelayed) {
+			return p.fail("%v", err)
+		}
 		return p.fail("%s", reason(err))
 	}
 	return 0
@@ -114,7 +117,13 @@ func (p *proc) pack(o tarOptions) error {
 	w := archive.NewWriter(out)
 	inner := *p
 	inner.dir = p.path(o.dir)
+	var failed error
 	for _, name := range o.names {
+		if _, err := p.machine.Files.Lstat(inner.path(name)); err != nil {
+			p.failPath(name, err)
+			failed = errDelayed
+			continue
+		}
 		err := inner.walk(name, 0, func(name string, info fs.FileInfo, _ int) error {
 			if o.verbose {
 				_, _ = io.WriteString(p.err, name+"\n")
@@ -125,8 +134,11 @@ func (p *proc) pack(o tarOptions) error {
 			return errors.Join(err, w.Close())
 		}
 	}
-	return w.Close()
+	return errors.Join(failed, w.Close())
 }
+
+// errDelayed says that something is missing in an archive, of which it was told then.
+var errDelayed = errors.New("error exit delayed from previous errors")
 
 func (p *proc) packOne(w *archive.Writer, name string, info fs.FileInfo) error {
 	target := ""

@@ -66,6 +66,7 @@ func TestPrograms(t *testing.T) {
 		{script: "echo $0 $1", out: "sh\n"},
 		{script: "sh -c 'echo $0 $1' a b", out: "a b\n"},
 		{script: "printf '#!/bin/sh\\necho script $1\\n' > s; chmod +x s; ./s 1; sh s 2", out: "script 1\nscript 2\n"},
+		{script: "echo x > f; tar cf a f /none 2>&1; echo $?; tar tf a", out: "tar: /none: No such file or directory\ntar: error exit delayed from previous errors\n1\nf\n"},
 		{script: "mkdir d; echo x > d/f; tar cf - d | tar xf - -C /tmp; cat /tmp/d/f", out: "x\n"},
 		{script: "ps", out: "PID   USER     TIME  COMMAND\n    1 root      0:00 nginx\n    2 root      0:00 ps\n"},
 		{script: "cat <(echo hi)", err: "cannot create fifo: invalid argument\n"},
