@@ -166,9 +166,20 @@ func (p *progress) causes(run *record.Run) {
 	}
 	for _, f := range run.Failures {
 		for _, cause := range f.Causes {
-			p.print("      %s\n", p.paint(faint, "Why: "+strings.ReplaceAll(strings.TrimSpace(cause), "\n", "\n      ")))
+			p.print("      %s\n", p.paint(faint, "Why: "+strings.ReplaceAll(shortCause(cause), "\n", "\n      ")))
 		}
 	}
+}
+
+// maxCauseLines bounds what is told of a chain of causes; reports tell all of it.
+const maxCauseLines = 14
+
+func shortCause(cause string) string {
+	lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(cause), "\n\n", "\n"), "\n")
+	if len(lines) <= maxCauseLines {
+		return strings.Join(lines, "\n")
+	}
+	return strings.Join(lines[:maxCauseLines], "\n") + fmt.Sprintf("\n  … %d more lines: --html, --json or --timeline show them", len(lines)-maxCauseLines)
 }
 
 // again is how the user named the scenario.

@@ -22,7 +22,7 @@ func TestNormalise(t *testing.T) {
 	run := func(writes ...minikcm.Write) *Run {
 		return &Run{
 			Scenario: Scenario{Name: "x", Seed: 7}, Verdict: Passed, Start: start, Writes: writes, Real: time.Duration(len(writes)),
-			Spans: []Span{{Kind: Step, Title: "wait", Begin: 0, End: time.Second, Notes: []Note{{time.Second, "done"}}}},
+			Spans: []Span{{Kind: Step, Title: "wait", Begin: 0, End: time.Second, Notes: []Note{{At: time.Second, Text: "done"}}}},
 		}
 	}
 	a := Normalise(run(write(0, 1, "pods", "a"), write(0, 2, "pods", "b"), write(time.Second, 3, "leases", "n"), write(2*time.Second, 4, "pods", "c")))

@@ -28,6 +28,8 @@ type observations struct {
 	totals Totals
 	// seen are the figures of the controllers at the last sample.
 	seen map[string]activity
+	// newest is the newest revision.
+	newest int64
 }
 
 type activity struct{ reconciles, failures int64 }
@@ -50,6 +52,7 @@ func newObservations(opts Options) *observations {
 // wrote is told of every write, within the request that made it.
 func (o *observations) wrote(at time.Duration, w *minikcm.Write, old, obj runtime.Object) {
 	actor := w.Writer()
+	o.newest = max(o.newest, w.Revision)
 	o.writes.add(*w)
 	o.totals.Writes++
 	count(o.totals.ByActor, actor)

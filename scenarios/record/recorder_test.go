@@ -79,7 +79,13 @@ func TestRecorder(t *testing.T) {
 		t.Errorf("got %v, %s, failures %v", run.Cluster, run.Verdict, run.Failures)
 	}
 	for i := range run.Spans {
-		run.Spans[i].Real = 0
+		if s := &run.Spans[i]; s.Kind == record.Fault && s.BeginRevision >= s.EndRevision {
+			t.Errorf("nothing was written between revisions %d and %d", s.BeginRevision, s.EndRevision)
+		}
+		run.Spans[i].Real, run.Spans[i].BeginRevision, run.Spans[i].EndRevision = 0, 0, 0
+		for n := range run.Spans[i].Notes {
+			run.Spans[i].Notes[n].Revision = 0
+		}
 	}
 	if diff := cmp.Diff([]record.Span{
 		{Kind: record.Step, Title: "three pods", Line: 7, Parent: -1, End: 20 * time.Second, Notes: []record.Note{{At: 20 * time.Second, Text: "3 pods"}}},

@@ -91,6 +91,10 @@ type Span struct {
 	// Begin and End are offsets from the run's start; End is -1 if it never ended.
 	Begin time.Duration `json:"begin"`
 	End   time.Duration `json:"end"`
+	// BeginRevision and EndRevision are the newest revisions then: they order what
+	// happened at one instant.
+	BeginRevision int64 `json:"beginRevision,omitempty"`
+	EndRevision   int64 `json:"endRevision,omitempty"`
 	// Real is how long it took on the machine.
 	Real time.Duration `json:"real"`
 	// Notes are what was done.
@@ -101,8 +105,9 @@ type Span struct {
 
 // Note is something that a step or a fault did.
 type Note struct {
-	At   time.Duration `json:"at"`
-	Text string        `json:"text"`
+	At       time.Duration `json:"at"`
+	Revision int64         `json:"revision,omitempty"`
+	Text     string        `json:"text"`
 }
 
 // Failure is a check that did not hold.

@@ -20,7 +20,7 @@ func (r *Recorder) Begin(parent *ActiveSpan, kind SpanKind, title string, line i
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.run.Spans = append(r.run.Spans, Span{Kind: kind, Title: title, Line: line, Parent: parent.index(), Begin: r.now(), End: -1})
+	r.run.Spans = append(r.run.Spans, Span{Kind: kind, Title: title, Line: line, Parent: parent.index(), Begin: r.now(), End: -1, BeginRevision: r.seen.newest})
 	r.realtime = append(r.realtime, clock.Stopwatch())
 	return &ActiveSpan{recorder: r, at: len(r.run.Spans) - 1}
 }
@@ -40,7 +40,7 @@ func (s *ActiveSpan) Note(format string, args ...any) {
 	s.recorder.mu.Lock()
 	defer s.recorder.mu.Unlock()
 	span := &s.recorder.run.Spans[s.at]
-	span.Notes = append(span.Notes, Note{At: s.recorder.now(), Text: fmt.Sprintf(format, args...)})
+	span.Notes = append(span.Notes, Note{At: s.recorder.now(), Revision: s.recorder.seen.newest, Text: fmt.Sprintf(format, args...)})
 }
 
 // End notes that it is over; a nil err is success. Only the first call counts.
@@ -55,6 +55,7 @@ func (s *ActiveSpan) End(err error) {
 		return
 	}
 	span.End, span.Real = s.recorder.now(), s.recorder.realtime[s.at]()
+	span.EndRevision = s.recorder.seen.newest
 	if err != nil {
 		span.Failure = err.Error()
 	}

@@ -67,6 +67,8 @@ type runView struct {
 	Rows     []rowView
 	LeftOut  int
 	Replay   string
+	// Ordered says that the plots show the order of writes, not time.
+	Ordered bool
 }
 
 type fact struct{ Name, Value string }
@@ -90,10 +92,12 @@ type rowView struct {
 const maxPageRows = 1500
 
 func viewOf(i int, run *record.Run) runView {
-	a := axis{run.Cluster}
+	shown, ordered := sequence(run)
+	a := axis{shown.Cluster, ordered}
 	v := runView{
-		Run: run, ID: "run-" + strconv.Itoa(i), Word: verdictWord(run.Verdict), Class: "verdict-" + strings.ToLower(string(run.Verdict)),
-		Pods: plotPods(run, a), Steps: plotSteps(run, a), Activity: plotActivity(run, a), Events: plotEvents(run, a),
+		Ordered: ordered,
+		Run:     run, ID: "run-" + strconv.Itoa(i), Word: verdictWord(run.Verdict), Class: "verdict-" + strings.ToLower(string(run.Verdict)),
+		Pods: plotPods(shown, a), Steps: plotSteps(shown, a), Activity: plotActivity(shown, a), Events: plotEvents(shown, a),
 		Replay: replayOf(run),
 	}
 	v.Facts = []fact{

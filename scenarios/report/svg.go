@@ -71,7 +71,11 @@ func titled(title, element string) string {
 }
 
 // axis maps the cluster's time to the width of the plots.
-type axis struct{ end time.Duration }
+type axis struct {
+	end time.Duration
+	// ordered says that it is the order of the writes, one nanosecond each.
+	ordered bool
+}
 
 func (a axis) x(at time.Duration) float64 {
 	at = min(max(at, 0), a.end)
@@ -81,6 +85,9 @@ func (a axis) x(at time.Duration) float64 {
 // draw draws the ticks, and lines through the plot above them.
 func (a axis) draw(s *svg, top, bottom float64) {
 	step := tick(a.end)
+	if a.ordered {
+		step = max(roundStep(a.end/8), 1)
+	}
 	for at := time.Duration(0); at <= a.end; at += step {
 		x := a.x(at)
 		s.line("grid", x, top, x, bottom)
@@ -88,7 +95,22 @@ func (a axis) draw(s *svg, top, bottom float64) {
 		if at+step > a.end && a.end-at < step/4 {
 			anchor = "end"
 		}
-		s.text("tick", anchor, x, bottom+15, tickText(at, step))
+		text := tickText(at, step)
+		if a.ordered {
+			text = fmt.Sprintf("write %d", at)
+		}
+		s.text("tick", anchor, x, bottom+15, text)
+	}
+}
+
+// roundStep is the next number that is 1, 2 or 5 times a power of ten.
+func roundStep(n time.Duration) time.Duration {
+	for power := time.Duration(1); ; power *= 10 {
+		for _, digit := range []time.Duration{1, 2, 5} {
+			if digit*power >= n {
+				return digit * power
+			}
+		}
 	}
 }
 

@@ -22,7 +22,9 @@ type row struct {
 	// detail is shown less prominently.
 	detail string
 	depth  int
-	order  int
+	// revision and order are for what happened at one instant.
+	revision int64
+	order    int
 }
 
 // timeline is everything that happened, in its order; what happened at once to several
@@ -36,19 +38,19 @@ func timeline(run *record.Run) []row {
 	for i := range run.Spans {
 		s := &run.Spans[i]
 		depth := depthOf(run, i)
-		add(row{at: s.Begin, kind: string(s.Kind), text: s.Title, depth: depth})
+		add(row{at: s.Begin, kind: string(s.Kind), text: s.Title, depth: depth, revision: s.BeginRevision})
 		for _, n := range s.Notes {
-			add(row{at: n.At, kind: "note", text: n.Text, depth: depth + 1})
+			add(row{at: n.At, kind: "note", text: n.Text, depth: depth + 1, revision: n.Revision})
 		}
 		if s.Failure != "" || s.End > s.Begin {
-			add(row{at: max(s.End, s.Begin), kind: string(s.Kind), end: true, failed: s.Failure != "", text: s.Title, detail: s.Failure, depth: depth})
+			add(row{at: max(s.End, s.Begin), kind: string(s.Kind), end: true, failed: s.Failure != "", text: s.Title, detail: s.Failure, depth: depth, revision: s.EndRevision})
 		}
 	}
 	for _, r := range eventRows(run.Events) {
 		add(r)
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order))
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.revision, b.revision), cmp.Compare(a.order, b.order))
 	})
 	return rows
 }
@@ -84,7 +86,7 @@ func eventRows(events []record.Event) []row {
 	}
 	var rows []row
 	for _, g := range groups {
-		r := row{at: g.first.At, kind: "event", text: g.first.Reason, detail: oneLine(g.first.Message), depth: 1}
+		r := row{at: g.first.At, kind: "event", text: g.first.Reason, detail: oneLine(g.first.Message), depth: 1, revision: g.first.Revision}
 		if g.first.Type == "Warning" {
 			r.kind = "warning"
 		}
