@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -28,6 +29,11 @@ type Env struct {
 	// Defer is given what takes back a fault that lasts to the end of the scenario. It
 	// may be called more than once. Nil: Run then lasts as long as the fault.
 	Defer func(takeBack func(ctx context.Context) error)
+	// Hit is told of each pod that is hit, and of its container if only one is; nil:
+	// nobody is.
+	Hit func(pod *corev1.Pod, container string)
+	// Injected is called when a fault has happened, and before it lasts; nil: nobody is.
+	Injected func()
 	// Exempt are the users whose requests the API server's faults do not meet.
 	Exempt []string
 }
@@ -35,6 +41,12 @@ type Env struct {
 func (e *Env) note(format string, args ...any) {
 	if e.Note != nil {
 		e.Note(format, args...)
+	}
+}
+
+func (e *Env) hit(pod *corev1.Pod, container string) {
+	if e.Hit != nil {
+		e.Hit(pod, container)
 	}
 }
 

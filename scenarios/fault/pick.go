@@ -14,22 +14,26 @@ type Share struct {
 	Count   int  `yaml:"count"`
 	Percent int  `yaml:"percent"`
 	All     bool `yaml:"all"`
+	// MaxPercent is that at most so many percent are hit, as the seed decides.
+	MaxPercent int `yaml:"maxPercent"`
 }
 
 func (s *Share) check(c *checker) {
 	given := 0
-	for _, set := range []bool{s.Count != 0, s.Percent != 0, s.All} {
+	for _, set := range []bool{s.Count != 0, s.Percent != 0, s.All, s.MaxPercent != 0} {
 		if set {
 			given++
 		}
 	}
 	switch {
 	case given > 1:
-		c.problem("count", "is one of count, percent and all: leave the others out")
+		c.problem("count", "is one of count, percent, maxPercent and all: leave the others out")
 	case s.Count < 0:
 		c.problem("count", "must not be negative: %d", s.Count)
 	case s.Percent < 0 || s.Percent > 100:
 		c.problem("percent", "is from 1 to 100: %d", s.Percent)
+	case s.MaxPercent < 0 || s.MaxPercent > 100:
+		c.problem("maxPercent", "is from 1 to 100: %d", s.MaxPercent)
 	}
 }
 
@@ -39,6 +43,8 @@ func (s *Share) String() string {
 		return "all"
 	case s.Percent > 0:
 		return fmt.Sprintf("%d%%", s.Percent)
+	case s.MaxPercent > 0:
+		return fmt.Sprintf("up to %d%%", s.MaxPercent)
 	case s.Count > 0:
 		return fmt.Sprint(s.Count)
 	}
@@ -61,6 +67,10 @@ func (s *Share) of(n int) int {
 // pick chooses some of what matches. It is an error if there are too few.
 func pick[T any](candidates []T, share *Share, random *clock.Random, what string, name func(T) string) ([]T, error) {
 	want := share.of(len(candidates))
+	if share.MaxPercent > 0 {
+		most := Share{Percent: 1 + random.IntN(share.MaxPercent)}
+		want = most.of(len(candidates))
+	}
 	if len(candidates) == 0 || len(candidates) < want {
 		return nil, fmt.Errorf("%w: %s of %s %s to be hit, and there %s %d", errNobody, share, what, plural(want, "was", "were"), plural(len(candidates), "is", "are"), len(candidates))
 	}

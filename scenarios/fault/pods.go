@@ -30,7 +30,17 @@ type Pods struct {
 	Selector      string   `yaml:"selector"`
 	FieldSelector string   `yaml:"fieldSelector"`
 	Names         []string `yaml:"names"`
-	Share         `yaml:",inline"`
+	// Namespaces are several, in place of Namespace; "*" is all. Names may then be written
+	// NAMESPACE/NAME.
+	Namespaces []string `yaml:"namespaces"`
+	// Annotations is a selector of annotations, written as one of labels. Phases are the
+	// phases, Nodes the names of the nodes, and NodeSelector a selector of the nodes'
+	// labels, that pods must be in or on.
+	Annotations  string   `yaml:"annotations"`
+	Phases       []string `yaml:"phases"`
+	Nodes        []string `yaml:"nodes"`
+	NodeSelector string   `yaml:"nodeSelector"`
+	Share        `yaml:",inline"`
 	// Container is which of a pod's containers crashes, is killed or is not ready;
 	// default all.
 	Container string `yaml:"container"`
@@ -45,9 +55,14 @@ type Pods struct {
 
 func (p *Pods) check(c *checker) {
 	c.action(p.Action, []string{PodKill, PodCrash, PodOOM, PodNotReady, PodImageGone, PodEvict})
-	if p.Namespace == "" {
+	if p.Namespace != "" && len(p.Namespaces) > 0 {
+		c.problem("namespaces", "and namespace cannot both be given")
+	}
+	if p.Namespace == "" && len(p.Namespaces) == 0 {
 		p.Namespace = metav1.NamespaceDefault
 	}
+	c.selector("annotations", p.Annotations)
+	c.selector("nodeSelector", p.NodeSelector)
 	c.selector("selector", p.Selector)
 	c.fieldSelector("fieldSelector", p.FieldSelector)
 	if len(p.Names) > 0 && p.Selector+p.FieldSelector != "" {
@@ -78,7 +93,7 @@ func (p *Pods) which() string {
 	case p.FieldSelector != "":
 		return "the pods with " + p.FieldSelector
 	}
-	return "the pods of " + p.Namespace
+	return "the pods of " + strings.Join(append(p.Namespaces[:len(p.Namespaces):len(p.Namespaces)], p.Namespace), " ")
 }
 
 func (p *Pods) title() string {
@@ -95,33 +110,12 @@ func (p *Pods) lasts() bool   { return p.Action == PodNotReady || p.Action == Po
 func (p *Pods) outside() bool { return p.Action == PodKill || p.Action == PodEvict }
 func (p *Pods) needs() Needs  { return Needs{} }
 
-// matching are the pods that may be hit.
-func (p *Pods) matching(ctx context.Context, env *Env) ([]corev1.Pod, error) {
-	list, err := env.Client.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: p.Selector, FieldSelector: p.FieldSelector})
-	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", p.which(), err)
-	}
-	named := map[string]bool{}
-	for _, name := range p.Names {
-		named[name] = true
-	}
-	var pods []corev1.Pod
-	for i := range list.Items {
-		pod := &list.Items[i]
-		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if pod.DeletionTimestamp == nil && !ended && (len(named) == 0 || named[pod.Name]) {
-			pods = append(pods, *pod)
-		}
-	}
-	return pods, nil
-}
-
 func (p *Pods) inject(ctx context.Context, env *Env) (injected, error) {
 	candidates, err := p.matching(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	pods, err := pick(candidates, &p.Share, env.Random, p.which(), func(pod corev1.Pod) string { return pod.Name })
+	pods, err := pick(candidates, &p.Share, env.Random, p.which(), func(pod corev1.Pod) string { return pod.Namespace + "/" + pod.Name })
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +124,7 @@ func (p *Pods) inject(ctx context.Context, env *Env) (injected, error) {
 	}
 	var undo []injected
 	for i := range pods {
+		env.hit(&pods[i], p.Container)
 		u, err := p.hit(ctx, env, &pods[i])
 		if u != nil {
 			undo = append(undo, u)

@@ -84,6 +84,9 @@ func (f *Fault) once(ctx context.Context, env *Env) error {
 		}
 		return err
 	}
+	if env.Injected != nil {
+		env.Injected()
+	}
 	switch {
 	case undo == nil:
 		return nil

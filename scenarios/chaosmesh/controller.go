@@ -1,0 +1,187 @@
+package chaosmesh
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/scenarios/fault"
+)
+
+// User is who does what the objects ask for.
+const User = "minikcm:chaos-mesh"
+
+// pauseAnnotation, if it is "true", takes back an experiment until it is gone.
+const pauseAnnotation = "experiment.chaos-mesh.org/pause"
+
+// Controller runs the objects of a cluster. Make it with New after Install, then Run it.
+type Controller struct {
+	cluster *minikcm.Cluster
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+	factory *informers.Factory
+	logger  klog.Logger
+	random  *clock.Random
+
+	mu      sync.Mutex
+	running map[types.UID]*experiment
+	works   sync.WaitGroup
+	over    bool
+}
+
+// experiment is an object being run.
+type experiment struct{ cancel context.CancelFunc }
+
+// New returns a controller for the cluster.
+func New(cluster *minikcm.Cluster, logger klog.Logger) (*Controller, error) {
+	config := jsonConfig(cluster.ConfigFor(User, "system:masters"))
+	c := &Controller{cluster: cluster, logger: logger, random: clock.NewRandom(cluster.Seed()).Keyed("chaos-mesh"), running: map[types.UID]*experiment{}}
+	var err error
+	if c.client, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("making the client of the Chaos Mesh controller: %w", err)
+	}
+	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("making the client of the Chaos Mesh controller: %w", err)
+	}
+	if c.factory, err = informers.NewForConfig(config, cluster.Ledger()); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// The informers' factory tells them apart by their types.
+type (
+	podChaosObject struct{ unstructured.Unstructured }
+	scheduleObject struct{ unstructured.Unstructured }
+	workflowObject struct{ unstructured.Unstructured }
+)
+
+// Run runs the objects that there are and those that come, until ctx ends. It returns
+// when all that it has broken is mended.
+func (c *Controller) Run(ctx context.Context) error {
+	watching := jsonConfig(c.cluster.ConfigFor(User, "system:masters"))
+	if c.cluster.Ledger() != nil {
+		informers.Wrap(watching)
+	}
+	client, err := dynamic.NewForConfig(watching)
+	if err != nil {
+		return fmt.Errorf("making the client of the Chaos Mesh controller's informers: %w", err)
+	}
+	work, stop := context.WithCancel(ctx)
+	defer func() {
+		c.mu.Lock()
+		c.over = true
+		c.mu.Unlock()
+		stop()
+		c.works.Wait()
+		c.factory.Shutdown()
+	}()
+	for kind, key := range map[string]runtime.Object{KindPodChaos: &podChaosObject{}, KindSchedule: &scheduleObject{}, KindWorkflow: &workflowObject{}} {
+		informer := c.factory.InformerFor(key, newInformer(client, kind))
+		if _, err := informer.AddEventHandler(c.handler(work, kind)); err != nil {
+			return fmt.Errorf("watching objects of kind %s: %w", kind, err)
+		}
+	}
+	c.factory.Start(work.Done())
+	<-ctx.Done()
+	return nil
+}
+
+func newInformer(client dynamic.Interface, kind string) func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+	return func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+		return dynamicinformer.NewFilteredDynamicInformer(client, resourceOf(kind), "", 0, cache.Indexers{}, nil).Informer()
+	}
+}
+
+func (c *Controller) handler(ctx context.Context, kind string) cache.ResourceEventHandler {
+	see := func(obj any) {
+		if object, ok := obj.(*unstructured.Unstructured); ok {
+			c.see(ctx, kind, object.DeepCopy())
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    see,
+		UpdateFunc: func(_, obj any) { see(obj) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			if object, ok := obj.(*unstructured.Unstructured); ok {
+				c.end(object.GetUID())
+			}
+		},
+	}
+}
+
+// see begins to run an object that is not run yet, or ends one that is to pause.
+func (c *Controller) see(ctx context.Context, kind string, object *unstructured.Unstructured) {
+	if object.GetAnnotations()[pauseAnnotation] == "true" || object.GetDeletionTimestamp() != nil {
+		c.end(object.GetUID())
+		return
+	}
+	if done(kind, object) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.running[object.GetUID()] != nil {
+		return
+	}
+	own, cancel := context.WithCancel(ctx)
+	e := &experiment{cancel: cancel}
+	c.running[object.GetUID()] = e
+	c.cluster.Ledger().Begin(clock.Action, 1)
+	c.works.Go(func() {
+		defer c.cluster.Ledger().End(clock.Action, 1)
+		defer cancel()
+		if err := c.run(own, kind, object); err != nil && own.Err() == nil {
+			c.failed(ctx, object, err)
+		}
+	})
+}
+
+func (c *Controller) run(ctx context.Context, kind string, object *unstructured.Unstructured) error {
+	switch kind {
+	case KindPodChaos:
+		return c.podChaos(ctx, object)
+	case KindSchedule:
+		return c.schedule(ctx, object)
+	default:
+		return c.workflow(ctx, object)
+	}
+}
+
+// end takes back what was done for an object.
+func (c *Controller) end(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.running[uid]; e != nil {
+		e.cancel()
+		delete(c.running, uid)
+	}
+}
+
+// sleep lets d of the cluster's time pass.
+func (c *Controller) sleep(ctx context.Context, d time.Duration) error {
+	return clock.Sleep(clock.Pausing(ctx, c.cluster.Ledger(), clock.Action), c.cluster.Clock(), d)
+}
+
+func (c *Controller) env() fault.Env {
+	return fault.Env{
+		Cluster: c.cluster, Client: c.client, Dynamic: c.dynamic, Clock: c.cluster.Clock(), Ledger: c.cluster.Ledger(),
+		Random: c.random.Fork(), Exempt: []string{User},
+	}
+}

@@ -1,0 +1,135 @@
+package chaosmesh
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"minikcm.dev/minikcm/scenarios/fault"
+)
+
+// Fault is the fault that a PodChaos in a namespace asks for, one for each container
+// that it names. It is an error if the spec is not what Chaos Mesh would take.
+func (s *PodChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
+	pods, err := s.Selector.pods(namespace)
+	if err != nil {
+		return nil, err
+	}
+	if pods.Share, err = share(s.Mode, s.Value); err != nil {
+		return nil, err
+	}
+	if s.RemoteCluster != "" {
+		return nil, fmt.Errorf("spec.remoteCluster %q: there is no other cluster", s.RemoteCluster)
+	}
+	lasts, err := duration(s.Duration)
+	if err != nil {
+		return nil, fmt.Errorf("spec.duration: %w", err)
+	}
+	containers := []string{""}
+	f := fault.Fault{}
+	switch s.Action {
+	case actionPodKill:
+		pods.Action = fault.PodKill
+		grace := fault.Duration(time.Duration(s.GracePeriod) * time.Second)
+		pods.Grace = &grace
+	case actionPodFailure:
+		pods.Action, pods.Message = fault.PodNotReady, "the pod's containers were replaced by pause containers"
+		f.For = fault.Duration(lasts)
+	case actionContainerKill:
+		if len(s.ContainerNames) == 0 {
+			return nil, fmt.Errorf("spec.containerNames is missing: say which containers to kill")
+		}
+		code := 137
+		pods.Action, pods.ExitCode, containers = fault.PodCrash, &code, s.ContainerNames
+	default:
+		return nil, fmt.Errorf("spec.action %q is none of %s, %s, %s", s.Action, actionPodKill, actionPodFailure, actionContainerKill)
+	}
+	var all []*fault.Fault
+	for _, container := range containers {
+		own, of := f, pods
+		of.Container = container
+		own.Pods = &of
+		if problems := own.Validate(); len(problems) > 0 {
+			return nil, fmt.Errorf("spec.selector: %w", problems[0])
+		}
+		all = append(all, &own)
+	}
+	return all, nil
+}
+
+func duration(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not a duration such as 30s", text)
+	}
+	return d, nil
+}
+
+func share(mode, value string) (fault.Share, error) {
+	n := 0
+	if slices.Contains([]string{modeFixed, modeFixedPercent, modeRandomMaxPercent}, mode) {
+		var err error
+		if n, err = strconv.Atoi(value); err != nil || n <= 0 || (mode != modeFixed && n > 100) {
+			return fault.Share{}, fmt.Errorf("spec.value %q is no number that mode %s can do with", value, mode)
+		}
+	}
+	switch mode {
+	case modeOne:
+		return fault.Share{Count: 1}, nil
+	case modeAll:
+		return fault.Share{All: true}, nil
+	case modeFixed:
+		return fault.Share{Count: n}, nil
+	case modeFixedPercent:
+		return fault.Share{Percent: n}, nil
+	case modeRandomMaxPercent:
+		return fault.Share{MaxPercent: n}, nil
+	}
+	return fault.Share{}, fmt.Errorf("spec.mode %q is none of %s, %s, %s, %s, %s", mode, modeOne, modeAll, modeFixed, modeFixedPercent, modeRandomMaxPercent)
+}
+
+// pods are the pods that a selector means, in the object's namespace if it names none.
+func (s *Selector) pods(namespace string) (fault.Pods, error) {
+	pods := fault.Pods{
+		Namespaces: s.Namespaces, Phases: s.PodPhaseSelectors, Nodes: s.Nodes,
+		NodeSelector: labels.SelectorFromSet(s.NodeSelectors).String(),
+		Annotations:  labels.SelectorFromSet(s.AnnotationSelectors).String(),
+	}
+	if len(pods.Namespaces) == 0 {
+		pods.Namespaces = []string{namespace}
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: s.LabelSelectors, MatchExpressions: s.ExpressionSelectors})
+	if err != nil {
+		return pods, fmt.Errorf("spec.selector.expressionSelectors: %w", err)
+	}
+	pods.Selector = selector.String()
+	if len(s.FieldSelectors) > 0 {
+		pods.FieldSelector = fields.SelectorFromSet(s.FieldSelectors).String()
+	}
+	if len(s.Pods) == 0 {
+		return pods, nil
+	}
+	// Pods that are named are those and no others.
+	named := fault.Pods{}
+	for in, names := range s.Pods {
+		named.Namespaces = append(named.Namespaces, in)
+		for _, name := range names {
+			named.Names = append(named.Names, in+"/"+name)
+		}
+	}
+	slices.Sort(named.Namespaces)
+	slices.Sort(named.Names)
+	return named, nil
+}
+
+// title is what a PodChaos does, in a few words.
+func (s *PodChaosSpec) title() string { return strings.TrimSpace(s.Action + " " + s.Mode) }

@@ -1,0 +1,103 @@
+package chaosmesh
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// resourceOf is the resource of one of the kinds.
+func resourceOf(kind string) schema.GroupVersionResource {
+	plural := map[string]string{KindPodChaos: "podchaos", KindSchedule: "schedules", KindWorkflow: "workflows"}[kind]
+	return schema.GroupVersionResource{Group: Group, Version: Version, Resource: plural}
+}
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Definition is the CustomResourceDefinition of a kind, as Chaos Mesh names it.
+func Definition(kind string) *unstructured.Unstructured {
+	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	columns := map[string][]any{
+		KindPodChaos: {column("action", ".spec.action"), column("duration", ".spec.duration")},
+		KindSchedule: {column("schedule", ".spec.schedule"), column("type", ".spec.type")},
+		KindWorkflow: {column("entry", ".spec.entry")},
+	}[kind]
+	resource := resourceOf(kind)
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": resource.GroupResource().String()},
+		"spec": map[string]any{
+			"group": Group, "scope": "Namespaced",
+			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": resource.Resource, "singular": strings.ToLower(kind)},
+			"versions": []any{map[string]any{
+				"name": Version, "served": true, "storage": true, "additionalPrinterColumns": columns,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "required": []any{"spec"}, "properties": map[string]any{"spec": open, "status": open},
+				}},
+			}},
+		},
+	}}
+}
+
+func column(name, path string) any {
+	return map[string]any{"name": name, "type": "string", "jsonPath": path}
+}
+
+// Install makes the kinds known to a cluster, and returns when they are served.
+func Install(ctx context.Context, config *rest.Config) error {
+	client, err := dynamic.NewForConfig(jsonConfig(config))
+	if err != nil {
+		return fmt.Errorf("making the client that installs Chaos Mesh's kinds: %w", err)
+	}
+	for _, kind := range []string{KindPodChaos, KindSchedule, KindWorkflow} {
+		definition := Definition(kind)
+		_, err := client.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("installing the kind %s: %w", kind, err)
+		}
+		if err := established(ctx, client, definition.GetName()); err != nil {
+			return fmt.Errorf("waiting for the kind %s to be served: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// jsonConfig is config for clients of custom resources.
+func jsonConfig(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
+	config.UserAgent = "minikcm/chaos-mesh"
+	return config
+}
+
+func established(ctx context.Context, client dynamic.Interface, name string) error {
+	w, err := client.Resource(definitions).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		if event.Type == watch.Error {
+			return apierrors.FromObject(event.Object)
+		}
+		object, ok := event.Object.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+		for _, c := range conditions {
+			if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("the watch ended: %w", context.Cause(ctx))
+}

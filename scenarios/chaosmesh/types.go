@@ -1,0 +1,81 @@
+package chaosmesh
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The identity of the kinds.
+const (
+	Group   = "chaos-mesh.org"
+	Version = "v1alpha1"
+
+	KindPodChaos = "PodChaos"
+	KindSchedule = "Schedule"
+	KindWorkflow = "Workflow"
+)
+
+// The actions and modes of a PodChaos.
+const (
+	actionPodKill       = "pod-kill"
+	actionPodFailure    = "pod-failure"
+	actionContainerKill = "container-kill"
+
+	modeOne              = "one"
+	modeAll              = "all"
+	modeFixed            = "fixed"
+	modeFixedPercent     = "fixed-percent"
+	modeRandomMaxPercent = "random-max-percent"
+)
+
+// PodChaosSpec is the spec of a PodChaos.
+type PodChaosSpec struct {
+	Action         string   `json:"action"`
+	Mode           string   `json:"mode"`
+	Value          string   `json:"value"`
+	Selector       Selector `json:"selector"`
+	ContainerNames []string `json:"containerNames"`
+	GracePeriod    int64    `json:"gracePeriod"`
+	Duration       string   `json:"duration"`
+	// RemoteCluster names another cluster, which there is none of.
+	RemoteCluster string `json:"remoteCluster"`
+}
+
+// Selector says which pods are meant.
+type Selector struct {
+	Namespaces          []string                          `json:"namespaces"`
+	LabelSelectors      map[string]string                 `json:"labelSelectors"`
+	ExpressionSelectors []metav1.LabelSelectorRequirement `json:"expressionSelectors"`
+	AnnotationSelectors map[string]string                 `json:"annotationSelectors"`
+	FieldSelectors      map[string]string                 `json:"fieldSelectors"`
+	PodPhaseSelectors   []string                          `json:"podPhaseSelectors"`
+	Nodes               []string                          `json:"nodes"`
+	NodeSelectors       map[string]string                 `json:"nodeSelectors"`
+	Pods                map[string][]string               `json:"pods"`
+}
+
+// ScheduleSpec is the spec of a Schedule.
+type ScheduleSpec struct {
+	Schedule                string        `json:"schedule"`
+	StartingDeadlineSeconds *int64        `json:"startingDeadlineSeconds"`
+	ConcurrencyPolicy       string        `json:"concurrencyPolicy"`
+	HistoryLimit            int           `json:"historyLimit"`
+	Type                    string        `json:"type"`
+	PodChaos                *PodChaosSpec `json:"podChaos"`
+	Workflow                *WorkflowSpec `json:"workflow"`
+}
+
+// WorkflowSpec is the spec of a Workflow.
+type WorkflowSpec struct {
+	Entry     string     `json:"entry"`
+	Templates []Template `json:"templates"`
+}
+
+// Template is a part of a Workflow.
+type Template struct {
+	Name         string        `json:"name"`
+	TemplateType string        `json:"templateType"`
+	Deadline     string        `json:"deadline"`
+	Children     []string      `json:"children"`
+	PodChaos     *PodChaosSpec `json:"podChaos"`
+	Schedule     *ScheduleSpec `json:"schedule"`
+}
