@@ -67,6 +67,9 @@
 // gets them at once, or by a restart where its resizePolicy says so; what the node does
 // not have, the pod waits for (KEP-1287).
 //
+// What containers of an image do can be told once, by a ConfigMap with LabelImage. A
+// port of the node that a pod asks for (hostPort) it has for itself (NodePorts).
+//
 // Pulling an image takes no time. A node has the images that its containers were
 // started from; with imagePullPolicy Never they count as present. Container, image,
 // machine and boot IDs are made from names and UIDs.
