@@ -22,6 +22,7 @@ func validatingAdmissionPolicyRow() *Resource {
 			}),
 			Generation:                true,
 			Validate:                  check(validateValidatingPolicy),
+			ValidateStatusUpdate:      checkUpdate(validateValidatingPolicyStatus),
 			ForbidUnconditionalUpdate: true,
 		},
 		Subresources: []Subresource{statusOf(kind, newPolicy)},

@@ -7,10 +7,12 @@ import (
 	celgo "github.com/google/cel-go/cel"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/client-go/util/jsonpath"
 )
 
 func validateValidatingPolicy(policy *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
@@ -203,7 +205,7 @@ func validateParamRef(p *field.Path, ref *admissionv1.ParamRef) field.ErrorList 
 	if ref.ParameterNotFoundAction == nil {
 		return append(errs, field.Required(p.Child("parameterNotFoundAction"), ""))
 	}
-	return append(errs, oneOf(p.Child("parameterNotFoundAction"), *ref.ParameterNotFoundAction, admissionv1.AllowAction, admissionv1.DenyAction)...)
+	return append(errs, requiredOneOf(p.Child("parameterNotFoundAction"), *ref.ParameterNotFoundAction, admissionv1.AllowAction, admissionv1.DenyAction)...)
 }
 
 func validateMutatingPolicy(policy *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
@@ -228,6 +230,9 @@ func validateMutation(p *field.Path, m *admissionv1.Mutation, e *expressions) fi
 	declared := e.declared
 	declared.HasPatchTypes = true
 	errs := requiredOneOf(p.Child("patchType"), m.PatchType, admissionv1.PatchTypeApplyConfiguration, admissionv1.PatchTypeJSONPatch)
+	if len(errs) > 0 {
+		return errs
+	}
 	for _, of := range []struct {
 		patch admissionv1.PatchType
 		name  string
@@ -248,6 +253,24 @@ func validateMutation(p *field.Path, m *admissionv1.Mutation, e *expressions) fi
 	}
 	if m.JSONPatch != nil {
 		errs = append(errs, requiredExpression(p.Child("jsonPatch", "expression"), m.JSONPatch.Expression, e, declared, celgo.ListType(celgo.ObjectType("JSONPatch")))...)
+	}
+	return errs
+}
+
+func validateValidatingPolicyStatus(policy, _ *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
+	p := field.NewPath("status")
+	errs := metav1validation.ValidateConditions(policy.Status.Conditions, p.Child("conditions"))
+	if policy.Status.TypeChecking == nil {
+		return errs
+	}
+	for i, w := range policy.Status.TypeChecking.ExpressionWarnings {
+		at := p.Child("typeChecking", "expressionWarnings").Index(i)
+		errs = append(errs, requiredNonEmpty(at.Child("warning"), w.Warning)...)
+		if _, err := jsonpath.Parse("check", "{."+w.FieldRef+"}"); w.FieldRef == "" {
+			errs = append(errs, field.Required(at.Child("fieldRef"), ""))
+		} else if err != nil {
+			errs = append(errs, field.Invalid(at.Child("fieldRef"), w.FieldRef, "must be a valid jsonpath: "+err.Error()))
+		}
 	}
 	return errs
 }

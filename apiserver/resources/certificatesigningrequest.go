@@ -88,21 +88,18 @@ func stampConditions(conditions, was []certificatesv1.CertificateSigningRequestC
 	}
 }
 
-// keepDecision keeps what was decided from whoever only issues certificates, for
-// whom a condition that it does not know is one that it leaves out.
+// keepDecision keeps what was decided from whoever only issues certificates. To add to
+// it or to take it away is refused.
 func keepDecision(r, old *certificatesv1.CertificateSigningRequest) {
-	for _, was := range old.Status.Conditions {
-		if (was.Type == certificatesv1.CertificateApproved || was.Type == certificatesv1.CertificateDenied) && !hasCondition(r, was.Type) {
-			r.Status.Conditions = append(r.Status.Conditions, was)
+	for _, of := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved, certificatesv1.CertificateDenied} {
+		was := conditionsOf(old, of)
+		if len(was) != len(conditionsOf(r, of)) {
+			continue
+		}
+		for i := range r.Status.Conditions {
+			if r.Status.Conditions[i].Type == of {
+				r.Status.Conditions[i], was = was[0], was[1:]
+			}
 		}
 	}
-}
-
-func hasCondition(r *certificatesv1.CertificateSigningRequest, of certificatesv1.RequestConditionType) bool {
-	for i := range r.Status.Conditions {
-		if r.Status.Conditions[i].Type == of {
-			return true
-		}
-	}
-	return false
 }

@@ -47,10 +47,11 @@ func TestApproval(t *testing.T) {
 // TestSigningRequestStatus lets who issues certificates neither approve nor replace one.
 func TestSigningRequestStatus(t *testing.T) {
 	strategy := rowOf(t, "certificates.k8s.io", "v1", "CertificateSigningRequest").Strategy
-	obj, old := requestWith(""), requestWith("", certificatesv1.CertificateApproved)
+	obj, old := requestWith("", certificatesv1.CertificateApproved), requestWith("", certificatesv1.CertificateApproved)
+	obj.Status.Conditions[0].Message = "another"
 	strategy.PrepareStatusUpdate(obj, old)
-	if !hasCondition(obj, certificatesv1.CertificateApproved) {
-		t.Error("the approval is gone")
+	if obj.Status.Conditions[0].Message != "" {
+		t.Error("the approval has changed")
 	}
 	got := texts(strategy.ValidateStatusUpdate(requestWith("b", certificatesv1.CertificateApproved), requestWith("a")))
 	want := []string{

@@ -11,7 +11,9 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -132,9 +134,16 @@ func validateDecision(r *certificatesv1.CertificateSigningRequest) field.ErrorLi
 func validateSigningRequestStatus(r, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	p := field.NewPath("status")
 	errs := validateDecision(r)
-	for _, of := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved, certificatesv1.CertificateDenied} {
-		if hasCondition(r, of) && !hasCondition(old, of) {
+	for _, of := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed} {
+		now, was := conditionsOf(r, of), conditionsOf(old, of)
+		decided := of != certificatesv1.CertificateFailed
+		switch {
+		case len(now) < len(was):
+			errs = append(errs, field.Forbidden(p.Child("conditions"), fmt.Sprintf("updates may not remove a condition of type %q", of)))
+		case decided && len(now) > len(was):
 			errs = append(errs, field.Forbidden(p.Child("conditions"), fmt.Sprintf("updates may not add a condition of type %q", of)))
+		case decided && !apiequality.Semantic.DeepEqual(now, was):
+			errs = append(errs, field.Forbidden(p.Child("conditions"), fmt.Sprintf("updates may not modify a condition of type %q\n%v", of, diff.Diff(was, now))))
 		}
 	}
 	if len(old.Status.Certificate) > 0 && !bytes.Equal(r.Status.Certificate, old.Status.Certificate) {
@@ -168,4 +177,14 @@ func validateChain(p *field.Path, chain []byte) field.ErrorList {
 			return field.ErrorList{field.Invalid(p, redacted, err.Error())}
 		}
 	}
+}
+
+func conditionsOf(r *certificatesv1.CertificateSigningRequest, of certificatesv1.RequestConditionType) []certificatesv1.CertificateSigningRequestCondition {
+	var all []certificatesv1.CertificateSigningRequestCondition
+	for _, c := range r.Status.Conditions {
+		if c.Type == of {
+			all = append(all, c)
+		}
+	}
+	return all
 }

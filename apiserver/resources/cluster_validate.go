@@ -113,6 +113,8 @@ func validateNodeUpdate(n, old *corev1.Node) field.ErrorList {
 
 func validateNodeStatus(n, _ *corev1.Node) field.ErrorList {
 	errs := validateNodeResources(n)
+	errs = append(errs, validateDeclaredFeatures(field.NewPath("status", "declaredFeatures"), n.Status.DeclaredFeatures)...)
+	errs = append(errs, validateNodeConfig(field.NewPath("status", "config"), n.Status.Config)...)
 	seen := map[corev1.NodeAddress]bool{}
 	for i, address := range n.Status.Addresses {
 		if seen[address] {

@@ -46,7 +46,7 @@ func validateTrustBundle(b *certificatesv1.ClusterTrustBundle) field.ErrorList {
 	switch {
 	case b.Spec.SignerName != "":
 		errs = append(errs, validateSignerName(p.Child("signerName"), b.Spec.SignerName)...)
-		if !strings.HasPrefix(b.Name, prefix) {
+		if b.Name != "" && !strings.HasPrefix(b.Name, prefix) {
 			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), b.Name, "ClusterTrustBundle for signerName "+b.Spec.SignerName+" must be named with prefix "+prefix))
 		}
 	case strings.Contains(b.Name, ":"):

@@ -52,7 +52,7 @@ func prepareCSIDriverUpdate(d, old *storagev1.CSIDriver) {
 
 func validateCSIDriver(d *storagev1.CSIDriver) field.ErrorList {
 	spec, p := &d.Spec, field.NewPath("spec")
-	errs := validateDriverName(field.NewPath("name"), d.Name)
+	var errs field.ErrorList
 	for _, required := range []struct {
 		name string
 		set  bool
@@ -138,8 +138,9 @@ func validateCSINode(n *storagev1.CSINode) field.ErrorList {
 		}
 		var keys nameList
 		for _, key := range d.TopologyKeys {
-			errs = append(errs, keys.add(at.Child("topologyKeys"), key)...)
-			errs = append(errs, invalidFor(at.Child("topologyKeys"), key, validation.IsQualifiedName(key))...)
+			errs = append(errs, requiredNonEmpty(at, key)...)
+			errs = append(errs, keys.add(at, key)...)
+			errs = append(errs, invalidFor(at, key, validation.IsQualifiedName(key))...)
 		}
 	}
 	return errs
@@ -156,7 +157,7 @@ func validateCSINodeUpdate(n, old *storagev1.CSINode) field.ErrorList {
 			}
 			was.Allocatable = d.Allocatable
 			if !apiequality.Semantic.DeepEqual(d, was) {
-				errs = append(errs, field.Invalid(field.NewPath("CSINodeDriver"), d, fieldImmutable))
+				errs = append(errs, field.Invalid(field.NewPath("spec", "drivers"), d, fieldImmutable))
 			}
 		}
 	}

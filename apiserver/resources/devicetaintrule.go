@@ -54,14 +54,14 @@ func validateDeviceTaintRule(r *resourcev1.DeviceTaintRule) field.ErrorList {
 			errs = append(errs, validatePoolName(at.Child("pool"), *s.Pool)...)
 		}
 		if s.Device != nil {
-			errs = append(errs, requiredOr(at.Child("device"), *s.Device, isDNSLabel)...)
+			errs = append(errs, invalidFor(at.Child("device"), *s.Device, isDNSLabel(*s.Device))...)
 		}
 	}
 	return append(errs, validateDeviceTaint(p.Child("taint"), &r.Spec.Taint)...)
 }
 
 func validateDeviceTaint(p *field.Path, t *resourcev1.DeviceTaint) field.ErrorList {
-	errs := requiredOr(p.Child("key"), t.Key, isQualifiedName)
+	errs := invalidFor(p.Child("key"), t.Key, isQualifiedName(t.Key))
 	errs = append(errs, optional(p.Child("value"), t.Value, validation.IsValidLabelValue)...)
 	return append(errs, validateDeviceEffect(p.Child("effect"), t.Effect)...)
 }

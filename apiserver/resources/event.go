@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -28,7 +29,7 @@ func eventRow() *Resource {
 		},
 		Field: fieldOf(eventField),
 		Strategy: Strategy{
-			NameCheck:           apivalidation.NameIsDNSSubdomain,
+			NameCheck:           path.ValidatePathSegmentName,
 			Validate:            check(validateCoreEvent),
 			AllowCreateOnUpdate: true,
 			TTL:                 eventTTL,

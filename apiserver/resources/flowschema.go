@@ -26,6 +26,10 @@ func flowSchemaRow() *Resource {
 			Default:    on(func(s *flowcontrolv1.FlowSchema) { setDefault(&s.Spec.MatchingPrecedence, defaultPrecedence) }),
 			Generation: true,
 			Validate:   check(validateFlowSchema),
+			ValidateStatusUpdate: checkUpdate(func(s, _ *flowcontrolv1.FlowSchema) field.ErrorList {
+				return namedConditions(field.NewPath("status", "conditions"), s.Status.Conditions,
+					func(c *flowcontrolv1.FlowSchemaCondition) string { return string(c.Type) })
+			}),
 		},
 		Subresources: []Subresource{statusOf(kind, newSchema)},
 	}

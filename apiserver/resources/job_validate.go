@@ -70,10 +70,10 @@ func validateGeneratedSelector(job *batchv1.Job) field.ErrorList {
 }
 
 func validateJobSelector(p *field.Path, spec *batchv1.JobSpec) field.ErrorList {
-	if spec.Selector == nil {
-		return field.ErrorList{field.Required(p.Child("selector"), "")}
-	}
 	errs := validateSelector(p.Child("selector"), spec.Selector)
+	if spec.Selector == nil {
+		errs = append(errs, field.Required(p.Child("selector"), ""))
+	}
 	if selector, err := metav1.LabelSelectorAsSelector(spec.Selector); err == nil && !selector.Matches(labels.Set(spec.Template.Labels)) {
 		errs = append(errs, field.Invalid(p.Child("template", "metadata", "labels"), spec.Template.Labels, "`selector` does not match template `labels`"))
 	}

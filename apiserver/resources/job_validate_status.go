@@ -172,7 +172,7 @@ func validateJobCourse(p *field.Path, job, old *batchv1.Job) field.ErrorList {
 		errs = append(errs, field.Invalid(p.Child("completionTime"), s.CompletionTime, "completionTime cannot be mutated"))
 	}
 	if was.StartTime != nil && !was.StartTime.Equal(s.StartTime) && !deref(job.Spec.Suspend) {
-		errs = append(errs, field.Required(p.Child("startTime"), "startTime cannot be removed for unsuspended job"))
+		errs = append(errs, field.Invalid(p.Child("startTime"), s.StartTime, "startTime cannot be removed for unsuspended job"))
 	}
 	succeeding, wasSucceeding := jobCondition(job, batchv1.JobSuccessCriteriaMet), jobCondition(old, batchv1.JobSuccessCriteriaMet)
 	if wasSucceeding && !succeeding {

@@ -49,6 +49,7 @@ func namespaceField(ns *corev1.Namespace, label string) string {
 }
 
 func defaultNamespace(ns *corev1.Namespace) {
+	setDefault(&ns.Status.Phase, corev1.NamespaceActive)
 	if ns.Name == "" {
 		return
 	}

@@ -129,6 +129,11 @@ func validateDriverName(p *field.Path, name string) field.ErrorList {
 func validatePersistentVolumeUpdate(v, old *corev1.PersistentVolume) field.ErrorList {
 	p := field.NewPath("spec")
 	var errs field.ErrorList
+	if now, was := v.Spec.CSI, old.Spec.CSI; now != nil && was != nil && was.ControllerExpandSecretRef == nil && now.ControllerExpandSecretRef != nil {
+		// This secret may be named later.
+		v, old = v.DeepCopy(), old.DeepCopy()
+		old.Spec.CSI.ControllerExpandSecretRef = now.ControllerExpandSecretRef
+	}
 	if !apiequality.Semantic.DeepEqual(v.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource) {
 		changed := diff.Diff(old.Spec.PersistentVolumeSource, v.Spec.PersistentVolumeSource)
 		errs = append(errs, field.Forbidden(p.Child("persistentvolumesource"), "spec.persistentvolumesource is immutable after creation\n"+changed))
@@ -136,7 +141,7 @@ func validatePersistentVolumeUpdate(v, old *corev1.PersistentVolume) field.Error
 	errs = append(errs, immutable(field.NewPath("volumeMode"), v.Spec.VolumeMode, old.Spec.VolumeMode)...)
 	// The affinity may be set once.
 	if old.Spec.NodeAffinity != nil {
-		errs = append(errs, sameNodeAffinity(p.Child("nodeAffinity"), v.Spec.NodeAffinity, old.Spec.NodeAffinity)...)
+		errs = append(errs, sameNodeAffinity(field.NewPath("nodeAffinity"), v.Spec.NodeAffinity, old.Spec.NodeAffinity)...)
 	}
 	if !samePointed(v.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName) && old.Spec.VolumeAttributesClassName != nil && v.Spec.VolumeAttributesClassName == nil {
 		errs = append(errs, field.Forbidden(p.Child("volumeAttributesClassName"), "update from non-nil value to nil is forbidden"))

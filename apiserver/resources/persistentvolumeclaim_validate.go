@@ -156,6 +156,11 @@ func validateClaimStatus(claim, _ *corev1.PersistentVolumeClaim) field.ErrorList
 	for _, name := range sortedNames(claim.Status.Capacity) {
 		errs = append(errs, validateQuantity(p.Child("capacity").Key(string(name)), name, claim.Status.Capacity[name])...)
 	}
+	for _, state := range claim.Status.AllocatedResourceStatuses {
+		errs = append(errs, oneOf(p.Child("allocatedResourceStatuses"), state,
+			corev1.PersistentVolumeClaimControllerResizeInProgress, corev1.PersistentVolumeClaimControllerResizeInfeasible,
+			corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible)...)
+	}
 	for _, name := range sortedNames(claim.Status.AllocatedResources) {
 		errs = append(errs, validateQuantity(p.Child("allocatedResources").Key(string(name)), name, claim.Status.AllocatedResources[name])...)
 	}

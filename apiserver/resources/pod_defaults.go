@@ -120,7 +120,7 @@ func defaultHTTPGet(get *corev1.HTTPGetAction) {
 
 // pullPolicy is Always for an image whose tag may come to mean another image.
 func pullPolicy(image string) corev1.PullPolicy {
-	if imageTag(image) == "latest" {
+	if imageTag(image) == "latest" && isImageReference(image) {
 		return corev1.PullAlways
 	}
 	return corev1.PullIfNotPresent
@@ -139,6 +139,18 @@ func imageTag(image string) string {
 		return ""
 	}
 	return "latest"
+}
+
+// isImageReference reports whether a name can be an image's at all: what cannot is asked
+// for only if it is not there.
+func isImageReference(image string) bool {
+	name, _, _ := strings.Cut(image, "@")
+	const longest = 255
+	last := name[strings.LastIndexByte(name, '/')+1:]
+	repository, _, _ := strings.Cut(last, ":")
+	return name != "" && len(name) <= longest && repository != "" && !strings.ContainsFunc(repository, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	}) && repository[0] != '-' && repository[0] != '.' && repository[0] != '_'
 }
 
 // hostPortsFromPorts gives the containers of a pod on the host's network the

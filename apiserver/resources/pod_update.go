@@ -31,11 +31,11 @@ func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 		return errs
 	}
 	errs = append(errs, validateDeadlineUpdate(p.Child("activeDeadlineSeconds"), spec.ActiveDeadlineSeconds, was.ActiveDeadlineSeconds)...)
-	errs = append(errs, onlyAddedTolerations(p.Child("tolerations"), spec.Tolerations, was.Tolerations)...)
-	errs = append(errs, onlyRemovedGates(p.Child("schedulingGates"), spec.SchedulingGates, was.SchedulingGates)...)
-	if len(errs) > 0 {
+	if len(errs) > 0 && spec.ActiveDeadlineSeconds != nil {
 		return errs
 	}
+	errs = append(errs, onlyAddedTolerations(p.Child("tolerations"), spec.Tolerations, was.Tolerations)...)
+	errs = append(errs, onlyRemovedGates(p.Child("schedulingGates"), spec.SchedulingGates, was.SchedulingGates)...)
 	rest := withMutableFieldsOf(spec, was)
 	if len(was.SchedulingGates) > 0 {
 		errs = append(errs, onlyNarrowedSelector(p.Child("nodeSelector"), spec.NodeSelector, was.NodeSelector)...)
@@ -71,8 +71,12 @@ func withMutableFieldsOf(spec, was *corev1.PodSpec) *corev1.PodSpec {
 	for i := range rest.InitContainers {
 		rest.InitContainers[i].Image = was.InitContainers[i].Image
 	}
-	rest.ActiveDeadlineSeconds = was.ActiveDeadlineSeconds
-	rest.Tolerations = was.Tolerations
+	if rest.ActiveDeadlineSeconds != nil || was.ActiveDeadlineSeconds == nil {
+		rest.ActiveDeadlineSeconds = was.ActiveDeadlineSeconds
+	}
+	if len(onlyAddedTolerations(nil, rest.Tolerations, was.Tolerations)) == 0 {
+		rest.Tolerations = was.Tolerations
+	}
 	rest.SchedulingGates = was.SchedulingGates
 	if g, w := rest.TerminationGracePeriodSeconds, was.TerminationGracePeriodSeconds; g != nil && w != nil && *w < 0 && *g == 1 {
 		rest.TerminationGracePeriodSeconds = w
@@ -105,9 +109,9 @@ func onlyAddedTolerations(p *field.Path, tolerations, was []corev1.Toleration) f
 
 func onlyRemovedGates(p *field.Path, gates, was []corev1.PodSchedulingGate) field.ErrorList {
 	var errs field.ErrorList
-	for _, gate := range gates {
+	for i, gate := range gates {
 		if !slices.Contains(was, gate) {
-			errs = append(errs, field.Forbidden(p, fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", gate.Name)))
+			errs = append(errs, field.Forbidden(p.Index(i).Child("name"), fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", gate.Name)))
 		}
 	}
 	return errs

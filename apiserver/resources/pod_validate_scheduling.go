@@ -154,18 +154,22 @@ func validateNodeRequirement(p *field.Path, r *corev1.NodeSelectorRequirement) f
 // validateNodeField checks a requirement on a field of the node, of which there is
 // but its name.
 func validateNodeField(p *field.Path, r *corev1.NodeSelectorRequirement) field.ErrorList {
+	var errs field.ErrorList
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
 		if len(r.Values) != 1 {
-			return field.ErrorList{field.Required(p.Child("values"), "must be only one value when `operator` is 'In' or 'NotIn' for node field selector")}
+			errs = append(errs, field.Required(p.Child("values"), "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
 		}
 	default:
-		return field.ErrorList{field.Invalid(p.Child("operator"), r.Operator, "not a valid selector operator")}
+		errs = append(errs, field.Invalid(p.Child("operator"), r.Operator, "not a valid selector operator"))
 	}
 	if r.Key != metav1.ObjectNameField {
-		return field.ErrorList{field.Invalid(p.Child("key"), r.Key, "not a valid field selector key")}
+		return append(errs, field.Invalid(p.Child("key"), r.Key, "not a valid field selector key"))
 	}
-	return invalidFor(p.Child("values").Index(0), r.Values[0], isDNSSubdomain(r.Values[0]))
+	if len(r.Values) != 1 {
+		return errs
+	}
+	return append(errs, invalidFor(p.Child("values").Index(0), r.Values[0], isDNSSubdomain(r.Values[0]))...)
 }
 
 func validatePodTerms(p *field.Path, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) field.ErrorList {

@@ -311,7 +311,7 @@ func (c *podCheck) longName(p *field.Path, v *corev1.Volume) field.ErrorList {
 	if v.ISCSI != nil && v.ISCSI.InitiatorName != nil && len(v.Name+":"+v.ISCSI.TargetPortal) > longestSession {
 		return field.ErrorList{field.Invalid(p, v.Name, "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.")}
 	}
-	if v.Ephemeral == nil || c.pod == "" {
+	if v.Ephemeral == nil || c.pod == "" || v.Name == "" {
 		return nil
 	}
 	claim := c.pod + "-" + v.Name

@@ -61,7 +61,11 @@ func validateDriverSource(p *field.Path, s *corev1.VolumeSource) field.ErrorList
 func validatePersistentDriverSource(p *field.Path, s *corev1.PersistentVolumeSource) field.ErrorList {
 	switch {
 	case s.Glusterfs != nil:
-		return needs(p.Child("glusterfs"), "endpoints", s.Glusterfs.EndpointsName, "path", s.Glusterfs.Path)
+		errs := needs(p.Child("glusterfs"), "endpoints", s.Glusterfs.EndpointsName, "path", s.Glusterfs.Path)
+		if ns := s.Glusterfs.EndpointsNamespace; ns != nil {
+			errs = append(errs, invalidFor(p.Child("glusterfs", "endpointsNamespace"), *ns, isDNSLabel(*ns))...)
+		}
+		return errs
 	case s.RBD != nil:
 		return append(needsMonitors(p.Child("rbd"), s.RBD.CephMonitors), needs(p.Child("rbd"), "image", s.RBD.RBDImage)...)
 	case s.CephFS != nil:

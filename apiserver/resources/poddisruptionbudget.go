@@ -2,6 +2,7 @@ package resources
 
 import (
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -20,6 +21,7 @@ func podDisruptionBudgetRow() *Resource {
 		NewList:          func() runtime.Object { return &policyv1.PodDisruptionBudgetList{} },
 		Strategy: Strategy{
 			Generation:                true,
+			NameCheck:                 path.ValidatePathSegmentName,
 			Validate:                  check(validateBudget),
 			ValidateStatusUpdate:      checkUpdate(validateBudgetStatus),
 			ForbidUnconditionalUpdate: true,

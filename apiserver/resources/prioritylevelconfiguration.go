@@ -20,6 +20,10 @@ func priorityLevelConfigurationRow() *Resource {
 			Default:    on(defaultPriorityLevel),
 			Generation: true,
 			Validate:   check(validatePriorityLevel),
+			ValidateStatusUpdate: checkUpdate(func(l, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
+				return namedConditions(field.NewPath("status", "conditions"), l.Status.Conditions,
+					func(c *flowcontrolv1.PriorityLevelConfigurationCondition) string { return string(c.Type) })
+			}),
 		},
 		Subresources: []Subresource{statusOf(kind, newLevel)},
 	}

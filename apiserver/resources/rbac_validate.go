@@ -4,6 +4,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -21,7 +22,11 @@ func validateClusterRole(r *rbacv1.ClusterRole) field.ErrorList {
 		errs = append(errs, field.Required(p, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
 	}
 	for i := range r.AggregationRule.ClusterRoleSelectors {
-		errs = append(errs, validateSelector(p.Index(i), &r.AggregationRule.ClusterRoleSelectors[i])...)
+		selector := &r.AggregationRule.ClusterRoleSelectors[i]
+		errs = append(errs, validateSelector(p.Index(i), selector)...)
+		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+			errs = append(errs, field.Invalid(p.Index(i), selector, "invalid label selector."))
+		}
 	}
 	return errs
 }

@@ -18,6 +18,7 @@ func resourceClaimRow() *Resource {
 			Default:              on(func(c *resourcev1.ResourceClaim) { defaultDeviceRequests(c.Spec.Devices.Requests) }),
 			ValidateCreate:       check(validateResourceClaim),
 			ValidateUpdate:       checkUpdate(validateResourceClaimUpdate),
+			PrepareStatusUpdate:  onUpdate(dropDeallocated),
 			ValidateStatusUpdate: checkUpdate(validateResourceClaimStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newClaim)},
@@ -33,7 +34,7 @@ func resourceClaimTemplateRow() *Resource {
 		NewList:          func() runtime.Object { return &resourcev1.ResourceClaimTemplateList{} },
 		Strategy: Strategy{
 			Default:        on(func(t *resourcev1.ResourceClaimTemplate) { defaultDeviceRequests(t.Spec.Spec.Devices.Requests) }),
-			ValidateCreate: check(validateResourceClaimTemplate),
+			Validate:       check(validateResourceClaimTemplate),
 			ValidateUpdate: checkUpdate(validateResourceClaimTemplateUpdate),
 		},
 	}

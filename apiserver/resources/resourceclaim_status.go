@@ -145,3 +145,18 @@ func validateNetworkData(p *field.Path, d *resourcev1.NetworkDeviceData) field.E
 		func(ip *string) string { return *ip },
 		func(p *field.Path, ip *string) field.ErrorList { return validation.IsValidInterfaceAddress(p, *ip) })...)
 }
+
+// dropDeallocated takes away what is said of devices that the claim has no more.
+func dropDeallocated(c, old *resourcev1.ResourceClaim) {
+	if old.Status.Allocation == nil {
+		return
+	}
+	has := func(a *resourcev1.AllocationResult, d *resourcev1.AllocatedDeviceStatus) bool {
+		return a != nil && slices.ContainsFunc(a.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool {
+			return sharedDevice(r.Driver, r.Pool, r.Device, (*string)(r.ShareID)) == sharedDevice(d.Driver, d.Pool, d.Device, d.ShareID)
+		})
+	}
+	c.Status.Devices = slices.DeleteFunc(c.Status.Devices, func(d resourcev1.AllocatedDeviceStatus) bool {
+		return has(old.Status.Allocation, &d) && !has(c.Status.Allocation, &d)
+	})
+}

@@ -1,7 +1,11 @@
 package resources
 
 import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -29,7 +33,7 @@ func defaultRuntimeClass(c *nodev1.RuntimeClass) {
 }
 
 func validateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
-	errs := invalidFor(field.NewPath("handler"), c.Handler, isDNSLabel(c.Handler))
+	errs := requiredOr(field.NewPath("handler"), c.Handler, isDNSLabel)
 	if c.Overhead != nil {
 		p := field.NewPath("overhead", "podFixed")
 		for _, name := range sortedNames(c.Overhead.PodFixed) {
@@ -40,6 +44,11 @@ func validateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
 		p := field.NewPath("scheduling")
 		errs = append(errs, metav1validation.ValidateLabels(s.NodeSelector, p.Child("nodeSelector"))...)
 		errs = append(errs, validateTolerations(p.Child("tolerations"), s.Tolerations)...)
+		for i := range s.Tolerations {
+			if slices.ContainsFunc(s.Tolerations[:i], func(t corev1.Toleration) bool { return apiequality.Semantic.DeepEqual(t, s.Tolerations[i]) }) {
+				errs = append(errs, field.Duplicate(p.Child("tolerations").Index(i), s.Tolerations[i]))
+			}
+		}
 	}
 	return errs
 }

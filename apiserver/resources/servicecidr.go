@@ -2,7 +2,6 @@ package resources
 
 import (
 	"net/netip"
-	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +19,7 @@ func serviceCIDRRow() *Resource {
 		NewList:          func() runtime.Object { return &networkingv1.ServiceCIDRList{} },
 		Strategy: Strategy{
 			Generation:     true,
-			Validate:       check(validateServiceCIDR),
+			ValidateCreate: check(validateServiceCIDR),
 			ValidateUpdate: checkUpdate(validateServiceCIDRUpdate),
 		},
 		Subresources: []Subresource{statusOf(kind, newCIDR)},
@@ -51,9 +50,19 @@ func validateServiceCIDR(s *networkingv1.ServiceCIDR) field.ErrorList {
 
 // validateServiceCIDRUpdate lets a range of one family get one of the other.
 func validateServiceCIDRUpdate(s, old *networkingv1.ServiceCIDR) field.ErrorList {
-	now, was := s.Spec.CIDRs, old.Spec.CIDRs
-	if len(was) == 1 && len(now) == 2 && now[0] == was[0] || slices.Equal(now, was) {
-		return nil
+	now, was, p := s.Spec.CIDRs, old.Spec.CIDRs, field.NewPath("spec", "cidrs")
+	if len(was) == 1 && len(now) == 2 {
+		if now[0] == was[0] {
+			return validateServiceCIDR(s)
+		}
+		return immutable(p.Index(0), now[0], was[0])
 	}
-	return immutable(field.NewPath("spec", "cidrs"), now, was)
+	if len(now) != len(was) {
+		return immutable(p, now, was)
+	}
+	var errs field.ErrorList
+	for i := range now {
+		errs = append(errs, immutable(p.Index(i), now[i], was[i])...)
+	}
+	return errs
 }

@@ -22,6 +22,7 @@ func statefulSetRow() *Resource {
 			Default:              on(defaultStatefulSet),
 			Generation:           true,
 			Validate:             check(validateStatefulSet),
+			ValidateCreate:       check(validateNewStatefulSet),
 			ValidateUpdate:       checkUpdate(validateStatefulSetUpdate),
 			ValidateStatusUpdate: checkUpdate(validateStatefulSetStatus),
 		},

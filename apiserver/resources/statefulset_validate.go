@@ -22,16 +22,22 @@ func validateStatefulSet(s *appsv1.StatefulSet) field.ErrorList {
 		errs = append(errs, nonNegative(p.Child("ordinals", "start"), spec.Ordinals.Start)...)
 	}
 	errs = append(errs, nonNegative(p.Child("minReadySeconds"), spec.MinReadySeconds)...)
-	errs = append(errs, optional(p.Child("serviceName"), spec.ServiceName, isDNSLabel)...)
-	for i := range spec.VolumeClaimTemplates {
-		errs = append(errs, validateClaimSpec(p.Child("volumeClaimTemplates").Index(i).Child("spec"), &spec.VolumeClaimTemplates[i].Spec)...)
-	}
 	errs = append(errs, validateWorkloadSelector(p, spec.Selector, "statefulset")...)
 	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
 	if err != nil {
 		return append(errs, field.Invalid(p.Child("selector"), spec.Selector, ""))
 	}
 	return append(errs, validateStatefulTemplate(p.Child("template"), selector, spec)...)
+}
+
+// validateNewStatefulSet checks what no update can change.
+func validateNewStatefulSet(s *appsv1.StatefulSet) field.ErrorList {
+	p := field.NewPath("spec")
+	errs := optional(p.Child("serviceName"), s.Spec.ServiceName, isDNSLabel)
+	for i := range s.Spec.VolumeClaimTemplates {
+		errs = append(errs, validateClaimSpec(p.Child("volumeClaimTemplates").Index(i).Child("spec"), &s.Spec.VolumeClaimTemplates[i].Spec)...)
+	}
+	return errs
 }
 
 // validateWorkloadSelector demands a selector that selects something; what names

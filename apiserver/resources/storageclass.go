@@ -97,12 +97,12 @@ func validateStorageClassUpdate(c, old *storagev1.StorageClass) field.ErrorList 
 	var errs field.ErrorList
 	for _, f := range []frozen{
 		{"parameters", maps.Equal(c.Parameters, old.Parameters)},
-		{"provisioner", c.Provisioner == old.Provisioner},
 		{"reclaimPolicy", samePointed(c.ReclaimPolicy, old.ReclaimPolicy)},
 	} {
 		if !f.same {
 			errs = append(errs, field.Forbidden(field.NewPath(f.name), "updates to "+f.name+" are forbidden."))
 		}
 	}
+	errs = append(errs, immutable(field.NewPath("provisioner"), c.Provisioner, old.Provisioner)...)
 	return append(errs, immutable(field.NewPath("volumeBindingMode"), c.VolumeBindingMode, old.VolumeBindingMode)...)
 }

@@ -47,6 +47,7 @@ var validateCases = []validateCase{
 		"spec.volumes[0].emptyDir: Forbidden: may not specify more than 1 volume type",
 		"spec.volumes[1].secret.secretName: Required value",
 		`spec.containers[0].volumeMounts[0].name: Not found: "z"`,
+		`spec.containers[0].volumeMounts[1].name: Not found: "v"`,
 		"spec.containers[0].volumeMounts[1].mountPath: Required value",
 	}},
 	{"/v1/Pod", "environment", `spec: {containers: [{name: a, image: x, env: [{value: x}, {name: B, value: x, valueFrom: {configMapKeyRef: {name: c, key: k}}}, {name: C, valueFrom: {fieldRef: {fieldPath: metadata.nom}}}]}]}`, []string{
@@ -66,6 +67,8 @@ var validateCases = []validateCase{
 	{"/v1/Pod", "affinity", `spec: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{}]}, nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: In}]}]}}}, containers: [{name: a, image: x}]}`, []string{
 		"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
 		"spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty",
+		`spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Invalid value: "": name part must be non-empty`,
+		`spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
 	}},
 	{"/v1/Pod", "ephemeral containers on create", `spec: {containers: [{name: a, image: x}], ephemeralContainers: [{name: d, image: x}]}`, []string{
 		"spec.ephemeralContainers: Forbidden: cannot be set on create",
@@ -199,6 +202,7 @@ var updateCases = []updateCase{
 	{"/v1/Pod", "one toleration more", `spec: ` + goodPodSpec, `spec: {tolerations: [{operator: Exists}], containers: [{name: web, image: nginx}]}`, nil},
 	{"/v1/Pod", "one toleration less", `spec: {tolerations: [{operator: Exists}], containers: [{name: web, image: nginx}]}`, `spec: ` + goodPodSpec, []string{
 		"spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds",
+		"spec: Forbidden: " + podImmutable,
 	}},
 	{"/v1/Pod", "node selector behind a gate", `spec: {schedulingGates: [{name: g}], containers: [{name: web, image: nginx}]}`, `spec: {nodeSelector: {a: b}, containers: [{name: web, image: nginx}]}`, nil},
 	{"apps/v1/Deployment", "selector", `spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b, c: d}}, spec: ` + goodPodSpec + `}}`, `spec: {selector: {matchLabels: {c: d}}, template: {metadata: {labels: {a: b, c: d}}, spec: ` + goodPodSpec + `}}`, []string{

@@ -71,8 +71,14 @@ func TestValidate(t *testing.T) {
 		version, kind, _ := strings.Cut(rest, "/")
 		t.Run(kind+"/"+test.name, func(t *testing.T) {
 			row := rowOf(t, group, version, kind)
-			got := texts(validated(row, prepared(row, decode(t, row, test.object))))
-			want := append([]string{}, test.want...)
+			obj := prepared(row, decode(t, row, test.object))
+			errs := validated(row, obj)
+			if row.Strategy.ValidateCreate != nil {
+				errs = append(errs, row.Strategy.ValidateCreate(obj)...)
+			}
+			// What is checked of new objects only comes last.
+			got := slices.Sorted(slices.Values(texts(errs)))
+			want := slices.Sorted(slices.Values(test.want))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}

@@ -102,6 +102,7 @@ var workloadCases = []validateCase{
 		"spec.maxReplicas: Invalid value: 0: must be greater than 0",
 		"spec.scaleTargetRef.kind: Required value",
 		`spec.scaleTargetRef.name: Invalid value: "a/b": may not contain '/'`,
+		`spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group`,
 		"spec.metrics[0].resource: Required value: must populate information for the given metric source",
 		"spec.metrics[1].pods.target.averageValue: Required value: must specify a positive target averageValue",
 		"spec.metrics[2].type: Required value: must specify a metric source type",

@@ -156,6 +156,7 @@ func validateReplicaSetStatus(rs, _ *appsv1.ReplicaSet) field.ErrorList {
 	errs := validateCounts(count{"replicas", s.Replicas},
 		count{"fullyLabeledReplicas", s.FullyLabeledReplicas}, count{"readyReplicas", s.ReadyReplicas}, count{"availableReplicas", s.AvailableReplicas})
 	errs = append(errs, nonNegative(p.Child("observedGeneration"), s.ObservedGeneration)...)
+	errs = append(errs, nonNegativePointer(p.Child("terminatingReplicas"), s.TerminatingReplicas)...)
 	return append(errs, availableWithinReady(p, s.AvailableReplicas, s.ReadyReplicas)...)
 }
 
@@ -165,6 +166,7 @@ func validateDeploymentStatus(d, old *appsv1.Deployment) field.ErrorList {
 	errs = append(errs, validateCounts(count{"replicas", s.Replicas},
 		count{"updatedReplicas", s.UpdatedReplicas}, count{"readyReplicas", s.ReadyReplicas}, count{"availableReplicas", s.AvailableReplicas})...)
 	errs = append(errs, nonNegative(p.Child("unavailableReplicas"), s.UnavailableReplicas)...)
+	errs = append(errs, nonNegativePointer(p.Child("terminatingReplicas"), s.TerminatingReplicas)...)
 	errs = append(errs, availableWithinReady(p, s.AvailableReplicas, s.ReadyReplicas)...)
 	if c, was := s.CollisionCount, old.Status.CollisionCount; was != nil {
 		if c == nil || *c < *was {
@@ -181,12 +183,11 @@ func availableWithinReady(p *field.Path, available, ready int32) field.ErrorList
 	return nil
 }
 
-func validateControllerRevision(r *appsv1.ControllerRevision) field.ErrorList {
-	var errs field.ErrorList
+func validateNewControllerRevision(r *appsv1.ControllerRevision) field.ErrorList {
 	if len(r.Data.Raw) == 0 && r.Data.Object == nil {
-		errs = append(errs, field.Required(field.NewPath("data"), "data is mandatory"))
+		return field.ErrorList{field.Required(field.NewPath("data"), "data is mandatory")}
 	}
-	return append(errs, nonNegative(field.NewPath("revision"), r.Revision)...)
+	return nil
 }
 
 func validateControllerRevisionUpdate(r, old *appsv1.ControllerRevision) field.ErrorList {
