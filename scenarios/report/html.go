@@ -93,7 +93,8 @@ const maxPageRows = 1500
 
 func viewOf(i int, run *record.Run) runView {
 	shown, ordered := sequence(run)
-	a := axis{shown.Cluster, ordered}
+	// A little room after the end shows what happened in its last moment.
+	a := axis{shown.Cluster + shown.Cluster/40, ordered}
 	v := runView{
 		Ordered: ordered,
 		Run:     run, ID: "run-" + strconv.Itoa(i), Word: verdictWord(run.Verdict), Class: "verdict-" + strings.ToLower(string(run.Verdict)),
@@ -138,6 +139,9 @@ func failureViews(run *record.Run) []failureView {
 	for _, f := range run.Failures {
 		v := failureView{At: offset(f.At), Check: f.Check, Message: f.Message, Causes: f.Causes}
 		for _, line := range f.Diff {
+			if strings.Contains(f.Message, line) {
+				continue // the message tells it already
+			}
 			for part := range strings.SplitSeq(line, "\n") {
 				v.Diff = append(v.Diff, diffLine{diffClass(part), part})
 			}

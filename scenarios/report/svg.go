@@ -11,7 +11,7 @@ import (
 // The size of all plots, in units of the SVG's own; the page scales them.
 const (
 	plotWidth  = 1000.0
-	plotLeft   = 150.0
+	plotLeft   = 190.0
 	plotRight  = 12.0
 	axisHeight = 22.0
 )

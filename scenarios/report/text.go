@@ -194,6 +194,9 @@ func writeFailures(b *strings.Builder, run *record.Run, indent string) {
 	for _, f := range run.Failures {
 		fmt.Fprintf(b, "%s%s  %s\n", indent, offset(f.At), indented(f.Message, indent+"    "))
 		for _, line := range f.Diff {
+			if strings.Contains(f.Message, line) {
+				continue // the message tells it already
+			}
 			fmt.Fprintf(b, "%s    %s\n", indent, indented(line, indent+"    "))
 		}
 		for _, cause := range f.Causes {
