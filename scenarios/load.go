@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios/check"
 	"minikcm.dev/minikcm/scenarios/format"
 )
@@ -46,7 +46,7 @@ func clusterOptions(c *format.Cluster) (minikcm.Options, error) {
 	options := minikcm.Options{
 		Driven: true, // by the steps: what they do is done before anybody takes notice
 		Nodes:  -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
-		Latencies: kubeletsim.Latencies{ContainerStop: time.Duration(c.ContainerStop)},
+		Latencies: minikcm.Latencies{ContainerStop: time.Duration(c.ContainerStop)},
 	}
 	if c.Nodes != nil && *c.Nodes > 0 {
 		options.Nodes = *c.Nodes
@@ -55,7 +55,7 @@ func clusterOptions(c *format.Cluster) (minikcm.Options, error) {
 		options.Seed = 1
 	}
 	var err error
-	if options.ClockMode, options.ClockFactor, err = format.ParseClock(c.Clock); err != nil {
+	if options.ClockMode, options.ClockFactor, err = clock.ParseMode(c.Clock); err != nil {
 		return options, err
 	}
 	if c.Start != "" {
@@ -73,8 +73,8 @@ func clusterOptions(c *format.Cluster) (minikcm.Options, error) {
 	return options, nil
 }
 
-func poolOf(p *format.Pool) (kubeletsim.Pool, error) {
-	pool := kubeletsim.Pool{Name: p.Name, Count: 1, Node: kubeletsim.NodeSpec{
+func poolOf(p *format.Pool) (minikcm.Pool, error) {
+	pool := minikcm.Pool{Name: p.Name, Count: 1, Node: minikcm.NodeSpec{
 		Labels: p.Labels, Annotations: p.Annotations, Unschedulable: p.Unschedulable,
 	}}
 	if p.Nodes != nil {

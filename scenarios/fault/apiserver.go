@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm"
 )
 
 // The actions of the API server.
@@ -123,8 +123,8 @@ func (a *APIServer) lasts() bool   { return a.Action != APIDropWatches && a.Acti
 func (a *APIServer) outside() bool { return false }
 func (a *APIServer) needs() Needs  { return Needs{API: a.Action != APICompact} }
 
-func (a *APIServer) match() faults.Match {
-	return faults.Match{Verbs: a.Verbs, Resources: a.Resources, Namespaces: a.Namespaces, Users: a.Users, UserAgents: a.UserAgents}
+func (a *APIServer) match() minikcm.APIFaultMatch {
+	return minikcm.APIFaultMatch{Verbs: a.Verbs, Resources: a.Resources, Namespaces: a.Namespaces, Users: a.Users, UserAgents: a.UserAgents}
 }
 
 func (a *APIServer) inject(ctx context.Context, env *Env) (injected, error) {
@@ -151,7 +151,7 @@ func (a *APIServer) inject(ctx context.Context, env *Env) (injected, error) {
 		env.note("the API server is down")
 		return func(context.Context) error { up(); return nil }, nil
 	}
-	rule := faults.Rule{
+	rule := minikcm.APIFault{
 		Match: a.match(), Share: share, Latency: time.Duration(a.Delay), Jitter: time.Duration(a.Spread),
 		Code: a.Code, Reason: a.Reason, Message: a.Message, RetryAfter: a.RetryAfter,
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm"
 )
 
 // The actions of controllers.
@@ -39,7 +39,7 @@ type Controllers struct {
 
 func (k *Controllers) check(c *checker) {
 	c.action(k.Action, []string{ControllerCrash, ControllerPause, ControllerSlow, ControllerDuplicate, ControllerLoseEvents})
-	known := manager.Names()
+	known := minikcm.ControllerNames()
 	for i, name := range k.Names {
 		if !slices.Contains(known, name) {
 			c.problem(fmt.Sprintf("names[%d]", i), "%q is not a controller; the controllers are %s", name, strings.Join(known, ", "))
@@ -105,7 +105,7 @@ func (k *Controllers) inject(_ context.Context, env *Env) (injected, error) {
 	return all(undo), nil
 }
 
-func (k *Controllers) hit(m *manager.Manager, env *Env, name string) (end func(), err error) {
+func (k *Controllers) hit(m *minikcm.Manager, env *Env, name string) (end func(), err error) {
 	switch k.Action {
 	case ControllerCrash:
 		if k.stays {

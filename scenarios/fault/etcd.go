@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"minikcm.dev/minikcm/store/faulty"
+	"minikcm.dev/minikcm"
 )
 
 // The actions of etcd.
@@ -58,34 +58,34 @@ func (e *Etcd) lasts() bool   { return true }
 func (e *Etcd) outside() bool { return false }
 func (e *Etcd) needs() Needs  { return Needs{Store: true} }
 
-func (e *Etcd) fault() faulty.Fault {
-	var f faulty.Fault
+func (e *Etcd) fault() minikcm.StoreFault {
+	var f minikcm.StoreFault
 	// Watches stay: if they broke, virtual time would stand still until they are back.
-	const open = faulty.Reads | faulty.Writes | faulty.Compactions
+	const open = minikcm.StoreReads | minikcm.StoreWrites | minikcm.StoreCompactions
 	switch e.Action {
 	case EtcdSlow:
-		f = faulty.Slow(time.Duration(e.Delay))
-		f.Operations = faulty.Reads | faulty.Writes
+		f = minikcm.SlowStore(time.Duration(e.Delay))
+		f.Operations = minikcm.StoreReads | minikcm.StoreWrites
 	case EtcdUnavailable:
-		f = faulty.Unavailable()
+		f = minikcm.StoreUnavailable()
 		f.Operations = open
 	case EtcdNoSpace:
-		f = faulty.NoSpace()
+		f = minikcm.StoreNoSpace()
 	case EtcdLeaderLoss:
-		f = faulty.LeaderLoss(time.Duration(e.Delay))
+		f = minikcm.StoreLeaderLoss(time.Duration(e.Delay))
 		f.Operations, f.EndWatches = open, false // see inject
 	}
 	if len(e.Operations) > 0 {
 		f.Operations = 0
 		for _, operation := range e.Operations {
 			if operation == "reads" {
-				f.Operations |= faulty.Reads
+				f.Operations |= minikcm.StoreReads
 			} else {
-				f.Operations |= faulty.Writes
+				f.Operations |= minikcm.StoreWrites
 			}
 		}
 	}
-	f.Prefix, f.Share = e.Prefix, float64(e.Percent)/100
+	f.Requests, f.Prefix, f.Share = true, e.Prefix, float64(e.Percent)/100
 	return f
 }
 
@@ -98,7 +98,7 @@ func (e *Etcd) inject(_ context.Context, env *Env) (injected, error) {
 		if e.Action == EtcdLeaderLoss {
 			// Watches break when there is a leader again: who watches can go on at once. If
 			// they broke before, virtual time would stand still, as nobody could.
-			store.Inject(faulty.Fault{Operations: faulty.Compactions, Err: faulty.LeaderLoss(0).Err, EndWatches: true})()
+			store.Inject(minikcm.StoreFault{Operations: minikcm.StoreCompactions, Err: minikcm.StoreLeaderLoss(0).Err, EndWatches: true})()
 		}
 		return nil
 	}, nil

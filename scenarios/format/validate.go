@@ -1,12 +1,10 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -84,6 +82,8 @@ func leastTime(steps []Step) time.Duration {
 			took = time.Duration(*s.Sleep)
 		case s.Advance != nil:
 			took = time.Duration(*s.Advance)
+		case s.Reconcile != nil:
+			took = time.Duration(s.Reconcile.For)
 		case s.Parallel != nil:
 			for j := range s.Parallel {
 				took = max(took, leastTime(s.Parallel[j:j+1]))
@@ -111,7 +111,8 @@ func (d *decoder) checkCluster(c *Cluster, line int) {
 		d.problem(line, field+".nodes", "must not be negative: %d", *c.Nodes)
 	}
 	before := len(*d.problems)
-	if _, _, err := ParseClock(c.Clock); err != nil {
+	c.Clock = cmp.Or(c.Clock, string(clock.ModeVirtual))
+	if _, _, err := clock.ParseMode(c.Clock); err != nil {
 		d.problem(line, field+".clock", "%v", err)
 	}
 	if c.Start != "" {
@@ -164,23 +165,6 @@ func (d *decoder) checkPool(p *Pool, line int, at string) {
 			d.problem(line, fmt.Sprintf("%s.taints[%d].effect", at, j), "%q is not an effect; %s", taint.Effect, didYouMean(taint.Effect, effects))
 		}
 	}
-}
-
-// ParseClock reads virtual (which is also the empty text's meaning), real or
-// scaled=N.
-func ParseClock(text string) (mode clock.Mode, factor float64, err error) {
-	name, number, scaled := strings.Cut(text, "=")
-	switch {
-	case text == "" || text == string(clock.ModeVirtual):
-		return clock.ModeVirtual, 0, nil
-	case text == string(clock.ModeReal):
-		return clock.ModeReal, 0, nil
-	case scaled && name == string(clock.ModeScaled):
-		if factor, err = strconv.ParseFloat(number, 64); err == nil && factor > 0 && !math.IsInf(factor, 1) {
-			return clock.ModeScaled, factor, nil
-		}
-	}
-	return "", 0, fmt.Errorf("%q is not a clock; write virtual, real, or scaled=60 for a cluster whose time runs 60 times faster", text)
 }
 
 // dir is the folder of the file that is read.
