@@ -29,6 +29,10 @@ type Fault struct {
 	// that start with Prefix. Operations without a key are met by an empty Prefix only.
 	Operations Operations
 	Prefix     string
+	// Requests lets it happen only to operations whose context has a store.Pause: those of
+	// an API server's requests, and not those by which it follows the store. Those cannot
+	// fail for long on a virtual clock, which stands still until they succeed.
+	Requests bool
 	// Share is the share of them that it happens to, in (0, 1]. 0 is all.
 	Share float64
 	// Latency is how much longer they take, of the clock's time. Virtual time stands

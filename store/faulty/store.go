@@ -66,13 +66,13 @@ type fate struct {
 	made    bool // although it fails
 }
 
-func (s *Store) fate(operation Operations, key string, adds bool) fate {
+func (s *Store) fate(ctx context.Context, operation Operations, key string, adds bool) fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out fate
 	for _, f := range s.faults {
 		switch {
-		case !f.meets(operation, key), f.Share > 0 && s.random.Float64() >= f.Share:
+		case !f.meets(operation, key), f.Requests && store.PauseOf(ctx) == nil, f.Share > 0 && s.random.Float64() >= f.Share:
 			continue
 		case errors.Is(f.Err, store.ErrNoSpace) && !adds:
 			continue
@@ -131,7 +131,7 @@ func (s *Store) wait(ctx context.Context, d time.Duration) error {
 
 // Get implements store.Store.
 func (s *Store) Get(ctx context.Context, key string, revision int64) (*store.KeyValue, error) {
-	if err := s.suffer(ctx, s.fate(Reads, key, false)); err != nil {
+	if err := s.suffer(ctx, s.fate(ctx, Reads, key, false)); err != nil {
 		return nil, err
 	}
 	return s.inner.Get(ctx, key, revision)
@@ -139,7 +139,7 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (*store.Key
 
 // List implements store.Store.
 func (s *Store) List(ctx context.Context, prefix string, opts store.ListOptions) (*store.ListResult, error) {
-	if err := s.suffer(ctx, s.fate(Reads, prefix, false)); err != nil {
+	if err := s.suffer(ctx, s.fate(ctx, Reads, prefix, false)); err != nil {
 		return nil, err
 	}
 	return s.inner.List(ctx, prefix, opts)
@@ -147,7 +147,7 @@ func (s *Store) List(ctx context.Context, prefix string, opts store.ListOptions)
 
 // Revision implements store.Store.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
-	if err := s.suffer(ctx, s.fate(Reads, "", false)); err != nil {
+	if err := s.suffer(ctx, s.fate(ctx, Reads, "", false)); err != nil {
 		return 0, err
 	}
 	return s.inner.Revision(ctx)
@@ -164,7 +164,7 @@ func (s *Store) Delete(ctx context.Context, key string, expected int64) (int64, 
 }
 
 func (s *Store) write(ctx context.Context, key string, adds bool, write func() (int64, error)) (int64, error) {
-	f := s.fate(Writes, key, adds)
+	f := s.fate(ctx, Writes, key, adds)
 	if f.made {
 		// That it was made is what its caller does not get to know.
 		_, _ = write()
@@ -177,7 +177,7 @@ func (s *Store) write(ctx context.Context, key string, adds bool, write func() (
 
 // RequestProgress implements store.Store.
 func (s *Store) RequestProgress(ctx context.Context) error {
-	if err := s.suffer(ctx, s.fate(Watches, "", false)); err != nil {
+	if err := s.suffer(ctx, s.fate(ctx, Watches, "", false)); err != nil {
 		return err
 	}
 	return s.inner.RequestProgress(ctx)
@@ -185,7 +185,7 @@ func (s *Store) RequestProgress(ctx context.Context) error {
 
 // Compact implements store.Store.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
-	if err := s.suffer(ctx, s.fate(Compactions, "", false)); err != nil {
+	if err := s.suffer(ctx, s.fate(ctx, Compactions, "", false)); err != nil {
 		return err
 	}
 	return s.inner.Compact(ctx, revision)

@@ -20,7 +20,7 @@ type watch struct {
 
 // Watch implements store.Store.
 func (s *Store) Watch(ctx context.Context, prefix string, from int64) (store.Watch, error) {
-	if err := s.suffer(ctx, s.fate(Watches, prefix, false)); err != nil {
+	if err := s.suffer(ctx, s.fate(ctx, Watches, prefix, false)); err != nil {
 		return nil, err
 	}
 	innerCtx, cancel := context.WithCancel(ctx)
