@@ -17,7 +17,8 @@ import (
 
 // AnnotationHTTP is what a container's processes answer to HTTP requests, one line an
 // answer: a port, a path (or the beginning of one and *), a status code, and a body, in
-// which $(NAME) is a variable of the container. In place of a status code, files and a
+// which $(NAME) is a variable of the container, and which ends without a line's end if
+// its last character is a backslash. In place of a status code, files and a
 // directory let it answer with the container's files.
 // Ports that no line names refuse connections. Probes of a container that has the
 // annotation follow from it.
@@ -164,7 +165,11 @@ func (e *podEntry) listensOn(port int32) bool { return listens(e.answers(), port
 
 func (k *Kubelet) serveHTTP(w http.ResponseWriter, r *http.Request, n *node, e *podEntry, port int32) {
 	a := answerTo(e.answers(), port, r.URL.Path)
-	body := []byte(a.body + "\n")
+	text, open := strings.CutSuffix(a.body, `\`)
+	if !open && text != "" {
+		text += "\n"
+	}
+	body := []byte(text)
 	if a.root != "" {
 		in, err := k.placeOf(n, e, a.container)
 		if err == nil {
@@ -179,7 +184,7 @@ func (k *Kubelet) serveHTTP(w http.ResponseWriter, r *http.Request, n *node, e *
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	}
 	w.WriteHeader(a.status)
-	if r.Method != http.MethodHead && len(body) > 1 {
+	if r.Method != http.MethodHead {
 		_, _ = w.Write(body)
 	}
 }

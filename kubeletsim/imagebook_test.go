@@ -31,7 +31,7 @@ func TestImages(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1},
 		aboutImage("batch", "image", "shop/batch:*\nshop/old", "exit-after", "5s", "exit-code", "3"),
 		aboutImage("gone", "image", "shop/gone", "pull-error", "not found"),
-		aboutImage("tool", "image", "shop/tool:*", "command", "serve *\nlisten", "http", "8080 / 200 I am $(HOSTNAME)"),
+		aboutImage("tool", "image", "shop/tool:*", "command", "serve *\nlisten", "http", "8080 / 200 I am $(HOSTNAME)\n8080 /open 200 here\\"),
 		aboutImage("www", "image", "shop/www:*", "http", "80 /* files /srv", "files", "/srv/index.html hello\n/etc/motd hi there"),
 		aboutImage("zz-batch", "image", "shop/*", "exit-after", "1s"),
 	)
@@ -63,6 +63,7 @@ func TestImages(t *testing.T) {
 		want      string
 	}{
 		{"tool", "/", 8080, "200 I am tool\n"},
+		{"tool", "/open", 8080, "200 here"},
 		{"www", "/", 80, "200 hello\n"},
 		{"www", "/index.html", 80, "200 hello\n"},
 		{"www", "/../etc/motd", 80, "404 404 page not found\n"},
@@ -90,29 +91,6 @@ func stateOf(pod *corev1.Pod) string {
 		return "waiting " + state.Waiting.Reason
 	}
 	return "running"
-}
-
-// An image of which something is told while a pod waits for it is looked at again.
-func TestImagesAreToldLater(t *testing.T) {
-	about := aboutImage("gone", "image", "shop/gone:*", "pull-error", "not found")
-	c := newCluster(t, Options{Nodes: 1}, about)
-	c.create(testPod("web", "node-0", func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "shop/gone:v1" }))
-	c.until("it waits", func() bool {
-		pod := c.pod("web")
-		return pod.Status.StartTime != nil && stateOf(pod) == "waiting ImagePullBackOff"
-	})
-	if err := c.client.CoreV1().ConfigMaps("default").Delete(c.ctx, about.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	c.eventually("it is forgotten", func() bool {
-		c.kubelet.images.mu.RLock()
-		defer c.kubelet.images.mu.RUnlock()
-		return len(c.kubelet.images.order) == 0
-	})
-	c.advance(time.Minute)
-	if !isReady(c.pod("web")) {
-		t.Errorf("it is %s", stateOf(c.pod("web")))
-	}
 }
 
 // A port of the node belongs to one pod, until that has ended.

@@ -46,7 +46,7 @@ type node struct {
 	admitted map[types.UID]corev1.ResourceList
 	// hostPorts are the ports that they have for themselves.
 	hostPorts map[types.UID][]hostPort
-	load     load
+	load      load
 	// waiting are the pods that ask for more than the node has left.
 	waiting map[types.UID]bool
 
