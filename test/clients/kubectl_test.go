@@ -92,7 +92,7 @@ var changing = []struct {
 	{regexp.MustCompile(`  3[0-2]\d{3}/TCP`), "  NODEPORT/TCP"},
 	{regexp.MustCompile(`(resourceVersion"?: ?)"\d+"`), "${1}REVISION"},
 	{regexp.MustCompile(`(Resource Version:  )\d+`), "${1}REVISION"},
-	{regexp.MustCompile(`\b198\.18\.\d+\.\d+\b`), "IP"},
+	{regexp.MustCompile(`\b198\.1[89]\.\d+\.\d+\b`), "IP"},
 	{regexp.MustCompile(`\b[0-9a-f]{32,64}\b`), "HASH"},
 	{regexp.MustCompile(`(/tmp/|kubectl-edit-|LIVE-|MERGED-)[A-Za-z0-9.-]*\d{5,}`), "${1}N"},
 	{regexp.MustCompile(`\b(\d+m)?\d+s\b`), "AGE"},
