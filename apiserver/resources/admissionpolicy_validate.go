@@ -266,7 +266,7 @@ func validateValidatingPolicyStatus(policy, _ *admissionv1.ValidatingAdmissionPo
 	for i, w := range policy.Status.TypeChecking.ExpressionWarnings {
 		at := p.Child("typeChecking", "expressionWarnings").Index(i)
 		errs = append(errs, requiredNonEmpty(at.Child("warning"), w.Warning)...)
-		if _, err := jsonpath.Parse("check", "{."+w.FieldRef+"}"); w.FieldRef == "" {
+		if _, err := jsonpath.Parse("check", "{"+w.FieldRef+"}"); w.FieldRef == "" {
 			errs = append(errs, field.Required(at.Child("fieldRef"), ""))
 		} else if err != nil {
 			errs = append(errs, field.Invalid(at.Child("fieldRef"), w.FieldRef, "must be a valid jsonpath: "+err.Error()))

@@ -84,7 +84,7 @@ func differences(t *testing.T, file string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := Builtin()
+	asked := newAsked(t, clean)
 	var section string
 	var all []string
 	for line := range strings.Lines(string(recorded)) {
@@ -96,7 +96,7 @@ func differences(t *testing.T, file string) []string {
 		damage, answer, _ := strings.Cut(line, " -> ")
 		cut := strings.LastIndexByte(damage, ' ')
 		for how := range strings.SplitSeq(damage[cut+1:], ",") {
-			if ours := answerTo(t, table, section, clean, damage[:cut], how); ours != answer {
+			if ours := asked.answer(section, damage[:cut], how); ours != answer {
 				all = append(all, fmt.Sprintf("%s %s %s: %s, upstream %s", section, damage[:cut], how, ours, answer))
 			}
 		}
@@ -104,41 +104,65 @@ func differences(t *testing.T, file string) []string {
 	return all
 }
 
-// answerTo is what we say to one request with a damaged manifest.
-func answerTo(t *testing.T, table *Table, section string, clean []byte, pointer, how string) string {
+// asked answers requests with one manifest and damages to it.
+type asked struct {
+	t     *testing.T
+	row   *Resource
+	clean []byte
+	// existing is the object made of the clean manifest, and the one as it was sent.
+	existing, sent runtime.Object
+}
+
+func newAsked(t *testing.T, clean []byte) *asked {
 	t.Helper()
-	spoiled := spoil(t, clean, pointer, how)
-	before := clean
-	if how == "added" {
-		before, spoiled = spoil(t, clean, pointer, "removed"), clean
+	var kind metav1.TypeMeta
+	if err := json.Unmarshal(clean, &kind); err != nil {
+		t.Fatal(err)
 	}
-	var row *Resource
-	read := func(data []byte) runtime.Object {
-		var kind metav1.TypeMeta
-		if err := json.Unmarshal(data, &kind); err != nil {
-			t.Fatal(err)
-		}
-		row = table.ByKind(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
-		obj := row.New()
-		if err := json.Unmarshal(data, obj); err != nil {
-			t.Fatalf("%s %s: %v", pointer, how, err)
-		}
-		if row.Strategy.Default != nil {
-			row.Strategy.Default(obj)
-		}
-		if m := obj.(metav1.Object); row.Namespaced && m.GetNamespace() == "" {
-			m.SetNamespace(metav1.NamespaceDefault)
-		}
-		return obj
+	gvk := schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
+	a := &asked{t: t, row: rowOf(t, gvk.Group, gvk.Version, gvk.Kind), clean: clean}
+	a.sent = a.read(clean)
+	a.existing = asStored(asNew(a.row, a.sent.DeepCopyObject()))
+	return a
+}
+
+func (a *asked) read(data []byte) runtime.Object {
+	a.t.Helper()
+	obj := a.row.New()
+	if err := json.Unmarshal(data, obj); err != nil {
+		a.t.Fatal(err)
 	}
-	obj := read(spoiled)
+	if a.row.Strategy.Default != nil {
+		a.row.Strategy.Default(obj)
+	}
+	if m := obj.(metav1.Object); a.row.Namespaced && m.GetNamespace() == "" {
+		m.SetNamespace(metav1.NamespaceDefault)
+	}
+	return obj
+}
+
+// answer is what we say to one request with a damaged manifest.
+func (a *asked) answer(section, pointer, how string) string {
+	a.t.Helper()
+	obj, before := a.sent.DeepCopyObject(), a.sent
+	switch how {
+	case "same":
+	case "added":
+		before = a.read(spoil(a.t, a.clean, pointer, "removed"))
+	default:
+		obj = a.read(spoil(a.t, a.clean, pointer, how))
+	}
 	switch section {
 	case "create":
-		return causesOf(createErrors(row, asNew(row, obj)))
+		return causesOf(createErrors(a.row, asNew(a.row, obj)))
 	case "update":
-		return causesOf(updateErrors(row, obj, asStored(asNew(row, read(before)))))
+		old := a.existing
+		if how == "added" {
+			old = asStored(asNew(a.row, before))
+		}
+		return causesOf(updateErrors(a.row, obj, old.DeepCopyObject()))
 	}
-	return causesOf(statusErrors(row, obj, asStored(read(before))))
+	return causesOf(statusErrors(a.row, obj, asStored(before.DeepCopyObject())))
 }
 
 // asNew does what the generic code does to a new object.
