@@ -49,6 +49,7 @@ func (s *Server) newServiceIPs() *serviceip.Allocator {
 		Ranges:    s.opts.ServiceRanges,
 		NodePorts: s.opts.NodePorts,
 		Logger:    s.opts.Logger,
+		Report:    s.reportService,
 	})
 }
 

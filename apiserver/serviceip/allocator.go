@@ -41,6 +41,8 @@ type Config struct {
 	// NodePorts is 30000-32767 by default.
 	NodePorts PortRange
 	Logger    klog.Logger
+	// Report is told of what a repair finds, while it goes on; nil: it is logged only.
+	Report func(ctx context.Context, r Report)
 }
 
 // DefaultRange is the network of cluster IPs when nothing is said.

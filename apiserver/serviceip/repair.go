@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +27,7 @@ const leakAfter = 2 * RepairInterval
 // without a lock, and unlocks what is nobody's: an address a minute after it was locked, a
 // port when that has been so for six minutes. Two Services that have the
 // same address or port, and Services with addresses outside all ServiceCIDRs, are
-// logged.
+// reported.
 func (a *Allocator) Repair(ctx context.Context) error {
 	a.checking.Lock()
 	defer a.checking.Unlock()
@@ -51,7 +52,7 @@ func (a *Allocator) repairLocked(ctx context.Context, free bool) error {
 		return fmt.Errorf("listing services to learn their addresses: %w", err)
 	}
 	a.ips.learn(locks, before)
-	owners := a.owners(services)
+	owners := a.owners(ctx, services)
 	byIP := map[netip.Addr]*networkingv1.IPAddress{}
 	for _, lock := range locks {
 		if ip, err := netip.ParseAddr(lock.Name); err == nil {
@@ -74,13 +75,12 @@ func (a *Allocator) repairLocked(ctx context.Context, free bool) error {
 }
 
 // owners says which Service has an address; the first of several that do.
-func (a *Allocator) owners(services []*corev1.Service) map[netip.Addr]*corev1.Service {
+func (a *Allocator) owners(ctx context.Context, services []*corev1.Service) map[netip.Addr]*corev1.Service {
 	owners := map[netip.Addr]*corev1.Service{}
 	for _, svc := range services {
 		for ip := range keysOf(svc).ips {
-			if other := owners[ip]; other != nil {
-				a.config.Logger.Info("Two services have the same cluster IP; please recreate one", "address", ip,
-					"service", nameOf(svc), "other", nameOf(other))
+			if owners[ip] != nil {
+				a.reportIP(ctx, svc, "ClusterIPAlreadyAllocated", "Cluster IP [%s]:%s was assigned to multiple services; please recreate service", familyOf(ip), ip)
 				continue
 			}
 			owners[ip] = svc
@@ -101,13 +101,16 @@ func (a *Allocator) ensureLock(ctx context.Context, svc *corev1.Service, ip neti
 	}
 	if lock == nil {
 		if err := a.ips.check(ctx, ip); err != nil {
-			a.config.Logger.Info("A service has a cluster IP that is in no service CIDR; please recreate it", "address", ip, "service", nameOf(svc), "err", err)
+			a.reportIP(ctx, svc, "ClusterIPOutOfRange", "Cluster IP %s is not within any configured Service CIDR; please recreate service", described(ip))
 			return nil
 		}
+		a.reportIP(ctx, svc, "ClusterIPNotAllocated", "Cluster IP %s is not allocated; repairing", described(ip))
 	} else if err := a.ips.remove(ctx, lock); err != nil {
 		return fmt.Errorf("replacing the IPAddress %s: %w", ip, err)
 	}
-	a.config.Logger.Info("A cluster IP is not allocated to the service that has it; repairing", "address", ip, "service", nameOf(svc))
+	if lock != nil {
+		a.reportIP(ctx, svc, "ClusterIPNotAllocated", "the ClusterIP %s for Service %s has a wrong reference; repairing", described(ip), nameOf(svc))
+	}
 	err := a.ips.lock(ctx, svc, ip)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("allocating the address %s of service %s: %w", ip, nameOf(svc), err)
@@ -121,7 +124,11 @@ func (a *Allocator) freeOrphan(ctx context.Context, lock *networkingv1.IPAddress
 	if owner != nil || lock.Labels[networkingv1.LabelManagedBy] != ManagedBy || a.config.Clock.Since(lock.CreationTimestamp.Time) <= grace {
 		return nil
 	}
-	a.config.Logger.Info("An IPAddress appears to have leaked: cleaning up", "address", lock.Name, "parent", lock.Spec.ParentRef)
+	parent := types.NamespacedName{}
+	if ref := lock.Spec.ParentRef; ref != nil {
+		parent = types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+	}
+	a.reportIP(ctx, lock, "IPAddressNotAllocated", "IPAddress: %s for Service %s appears to have leaked: cleaning up", lock.Name, parent)
 	if err := a.ips.remove(ctx, lock); err != nil {
 		return fmt.Errorf("removing the IPAddress %s that is nobody's: %w", lock.Name, err)
 	}
@@ -130,24 +137,29 @@ func (a *Allocator) freeOrphan(ctx context.Context, lock *networkingv1.IPAddress
 
 // repairPorts does for node ports what the others do for addresses.
 func (a *Allocator) repairPorts(ctx context.Context, services []*corev1.Service, free bool) error {
-	used := map[int32]bool{}
+	used := map[int32]*corev1.Service{}
 	for _, svc := range services {
 		for port := range keysOf(svc).ports {
 			switch {
 			case !a.config.NodePorts.contains(port):
-				a.config.Logger.Info("A service has a node port outside the range; please recreate it", "port", port, "service", nameOf(svc), "range", a.config.NodePorts.String())
-			case used[port]:
-				a.config.Logger.Info("A node port is used by several services; please recreate one", "port", port, "service", nameOf(svc))
+				a.reportPort(ctx, svc, "PortOutOfRange", "Port %d is not within the port range %s; please recreate service", port, a.config.NodePorts)
+			case used[port] != nil:
+				a.reportPort(ctx, svc, "PortAlreadyAllocated", "Port %d was assigned to multiple services; please recreate service", port)
 			default:
-				used[port] = true
+				used[port] = svc
 			}
 		}
 	}
 	if len(used) == 0 && !free {
 		return nil // nothing to add, so that nothing needs to be read
 	}
+	var missing []int32
 	err := a.ports.change(ctx, func(set portSet) error {
+		missing = nil
 		for port := range used {
+			if !set.has(port) {
+				missing = append(missing, port)
+			}
 			set.set(port, true)
 		}
 		if free {
@@ -158,15 +170,19 @@ func (a *Allocator) repairPorts(ctx context.Context, services []*corev1.Service,
 	if err != nil {
 		return fmt.Errorf("comparing the node ports with the services: %w", err)
 	}
+	slices.Sort(missing)
+	for _, port := range missing {
+		a.reportPort(ctx, used[port], "PortNotAllocated", "Port %d is not allocated; repairing", port)
+	}
 	return nil
 }
 
 // freeLeaks notes which ports are nobody's, and frees those that have been for long.
-func (a *Allocator) freeLeaks(set portSet, used map[int32]bool) {
+func (a *Allocator) freeLeaks(set portSet, used map[int32]*corev1.Service) {
 	for port := set.First; port <= set.Last; port++ {
 		since, leaked := a.leaks[port]
 		switch {
-		case !set.has(port) || used[port]:
+		case !set.has(port) || used[port] != nil:
 			delete(a.leaks, port)
 		case !leaked:
 			a.leaks[port] = a.config.Clock.Now()
