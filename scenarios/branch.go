@@ -43,6 +43,8 @@ type branch struct {
 	// span is of the step that it does, and notes are what was done in it.
 	span  *record.ActiveSpan
 	notes []string
+	// quiet says that nothing is told, as there is too much of the same.
+	quiet bool
 }
 
 // branch is a new one, in flight until leave is called.
@@ -87,6 +89,9 @@ func (r *run) tell(what func(Progress)) {
 
 // note adds to what is told of the step.
 func (b *branch) note(text string, args ...any) {
+	if b.quiet {
+		return
+	}
 	b.notes = append(b.notes, fmt.Sprintf(text, args...))
 	b.span.Note(text, args...)
 }
@@ -109,7 +114,9 @@ func (b *branch) step(ctx context.Context, step *format.Step) error {
 	parent := b.span
 	defer func() { b.span = parent }()
 	b.run.monitors.end(step.Name)
-	b.span = b.run.recorder.Begin(parent, kindOf(step), step.Title(), step.Line)
+	if !b.quiet {
+		b.span = b.run.recorder.Begin(parent, kindOf(step), step.Title(), step.Line)
+	}
 	if step.Background {
 		b.behind(ctx, step)
 		return nil
@@ -119,7 +126,9 @@ func (b *branch) step(ctx context.Context, step *format.Step) error {
 		err = whyEnded(cause, err)
 	}
 	b.fail(step, err)
-	b.span.End(err)
+	if !b.quiet {
+		b.span.End(err)
+	}
 	if err == nil {
 		err = b.run.monitors.begin(ctx, step.Name)
 	}
@@ -217,6 +226,8 @@ func (b *branch) do(ctx context.Context, s *format.Step) error {
 		return b.expect(ctx, s.Expect)
 	case s.Remember != nil:
 		return b.remember(ctx, s.Remember)
+	case s.Reconcile != nil:
+		return b.reconcile(ctx, s.Reconcile)
 	}
 	return b.compound(ctx, s)
 }

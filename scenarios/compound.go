@@ -25,7 +25,7 @@ func (b *branch) parallel(ctx context.Context, steps []format.Step) error {
 	children := make([]*branch, len(steps))
 	for i := range steps {
 		children[i] = b.run.branch(b.random.Fork())
-		children[i].span = b.span
+		children[i].span, children[i].quiet = b.span, b.quiet
 	}
 	var failure error
 	var all sync.WaitGroup
@@ -97,7 +97,18 @@ func (b *branch) repeat(ctx context.Context, r *format.Repeat) error {
 	return nil
 }
 
+// toldTurns are of how many turns of a repetition each step is recorded: the memory of a
+// run is bounded however long it takes.
+const toldTurns = 100
+
 func (b *branch) turn(ctx context.Context, r *format.Repeat, turn int) error {
+	if turn >= toldTurns && !b.quiet {
+		if turn == toldTurns {
+			b.note("what the turns after the first %d do is not told", toldTurns)
+		}
+		b.quiet = true
+		defer func() { b.quiet = false }()
+	}
 	steps := r.Steps.Steps
 	if r.Var != "" {
 		var err error

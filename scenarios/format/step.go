@@ -11,25 +11,26 @@ type Step struct {
 	// with the run.
 	Background bool `yaml:"background"`
 
-	Apply    *Apply       `yaml:"apply"`
-	Create   *Apply       `yaml:"create"`
-	Patch    *Patch       `yaml:"patch"`
-	Scale    *Scale       `yaml:"scale"`
-	Delete   *Delete      `yaml:"delete"`
-	Wait     *Wait        `yaml:"wait"`
-	Sleep    *Duration    `yaml:"sleep"`
-	Advance  *Duration    `yaml:"advance"`
-	Script   *Script      `yaml:"script"`
-	Kubectl  *Kubectl     `yaml:"kubectl"`
-	Parallel []Step       `yaml:"parallel"`
-	Repeat   *Repeat      `yaml:"repeat"`
-	ForEach  *ForEach     `yaml:"forEach"`
-	Choose   *Choose      `yaml:"choose"`
-	Include  *Include     `yaml:"include"`
-	Kill     *Kill        `yaml:"kill"`
-	Fault    *fault.Fault `yaml:"fault"`
-	Expect   *Expect      `yaml:"expect"`
-	Remember *Remember    `yaml:"remember"`
+	Apply     *Apply       `yaml:"apply"`
+	Create    *Apply       `yaml:"create"`
+	Patch     *Patch       `yaml:"patch"`
+	Scale     *Scale       `yaml:"scale"`
+	Delete    *Delete      `yaml:"delete"`
+	Wait      *Wait        `yaml:"wait"`
+	Sleep     *Duration    `yaml:"sleep"`
+	Advance   *Duration    `yaml:"advance"`
+	Script    *Script      `yaml:"script"`
+	Kubectl   *Kubectl     `yaml:"kubectl"`
+	Parallel  []Step       `yaml:"parallel"`
+	Repeat    *Repeat      `yaml:"repeat"`
+	ForEach   *ForEach     `yaml:"forEach"`
+	Choose    *Choose      `yaml:"choose"`
+	Include   *Include     `yaml:"include"`
+	Kill      *Kill        `yaml:"kill"`
+	Fault     *fault.Fault `yaml:"fault"`
+	Expect    *Expect      `yaml:"expect"`
+	Remember  *Remember    `yaml:"remember"`
+	Reconcile *Reconcile   `yaml:"reconcile"`
 
 	// Line is where the step is written.
 	Line int `yaml:"-"`
@@ -206,4 +207,12 @@ type KillPods struct {
 	// Evict asks for an eviction instead, which a PodDisruptionBudget may refuse; that
 	// is noted, and no failure.
 	Evict bool `yaml:"evict"`
+}
+
+// Reconcile runs one of the reconcilers that the scenario evolution compares.
+type Reconcile struct {
+	// By is polling, informer, shared or custom.
+	By string `yaml:"by"`
+	// For is how long.
+	For Duration `yaml:"for"`
 }

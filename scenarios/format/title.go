@@ -63,6 +63,8 @@ func (s *Step) ownTitle() string {
 		return "expect " + s.Expect.Title()
 	case s.Remember != nil:
 		return "remember"
+	case s.Reconcile != nil:
+		return fmt.Sprintf("reconcile by %s for %v", s.Reconcile.By, time.Duration(s.Reconcile.For))
 	}
 	return s.compoundTitle()
 }

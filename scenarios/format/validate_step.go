@@ -44,6 +44,7 @@ func (s *Step) actions() []string {
 		{"fault", s.Fault != nil},
 		{"expect", s.Expect != nil},
 		{"remember", s.Remember != nil},
+		{"reconcile", s.Reconcile != nil},
 	} {
 		if a.set {
 			set = append(set, a.name)
@@ -99,6 +100,11 @@ func (d *decoder) checkStep(s *Step, field string) {
 		d.checkRemember(s.Remember, s.Line, field)
 	case s.Fault != nil:
 		d.checkFault(s, field)
+	case s.Reconcile != nil:
+		ways := []string{"polling", "informer", "shared", "custom"}
+		if !slices.Contains(ways, s.Reconcile.By) {
+			d.problem(s.Line, field+".by", "%q is not a way to reconcile; %s", s.Reconcile.By, didYouMean(s.Reconcile.By, ways))
+		}
 	default:
 		d.checkCompound(s, field)
 	}

@@ -1,0 +1,165 @@
+package evolution
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/clock/informers"
+)
+
+// pollInterval is how long a poller leaves things as they are.
+const pollInterval = time.Second
+
+// Mirrors is the custom resource whose controller is the last way: one object says what
+// all copies are to hold.
+var Mirrors = schema.GroupVersionResource{Group: "evolution.minikcm.dev", Version: "v1", Resource: "mirrors"}
+
+// poll asks for everything, again and again, whether there is something to do or not.
+func (s *stage) poll(ctx context.Context, d time.Duration) error {
+	for passed := time.Duration(0); passed < d; passed += pollInterval {
+		for consumer := range Consumers {
+			sources, err := s.client.CoreV1().ConfigMaps(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: Selector})
+			if err != nil {
+				return fmt.Errorf("listing the sources: %w", err)
+			}
+			c := &copier{client: s.client, consumer: consumer, read: asking(s.client)}
+			for i := range sources.Items {
+				if err := c.reconcile(ctx, &sources.Items[i]); err != nil {
+					return err
+				}
+			}
+		}
+		if err := s.Sleep(ctx, pollInterval); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// own gives every consumer an informer of its own: it hears of changes, and asks for the
+// copy when there is one.
+func (s *stage) own(ctx context.Context) error {
+	for consumer := range Consumers {
+		factory, err := s.factory(Selector)
+		if err != nil {
+			return err
+		}
+		c := &copier{client: s.client, consumer: consumer, read: asking(s.client)}
+		if err := s.follow(ctx, factory, c); err != nil {
+			return err
+		}
+		s.start(ctx, factory)
+	}
+	return nil
+}
+
+// shared lets all consumers hear from one informer, which knows the copies too: nothing
+// is asked, and only what must be is written.
+func (s *stage) shared(ctx context.Context) error {
+	factory, err := s.factory("evolution in (source, copy)")
+	if err != nil {
+		return err
+	}
+	lister := factory.Core().V1().ConfigMaps().Lister()
+	for consumer := range Consumers {
+		if err := s.follow(ctx, factory, &copier{client: s.client, consumer: consumer, read: knowing(lister)}); err != nil {
+			return err
+		}
+	}
+	s.start(ctx, factory)
+	return nil
+}
+
+// knowing reads from an informer's cache.
+func knowing(lister corelisters.ConfigMapLister) reader {
+	return func(_ context.Context, namespace, name string) (*corev1.ConfigMap, error) {
+		found, err := lister.ConfigMaps(namespace).Get(name)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return found, err
+	}
+}
+
+func (s *stage) factory(selector string) (*informers.Factory, error) {
+	return informers.NewForConfig(s.Config, s.Ledger, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
+}
+
+func (s *stage) start(ctx context.Context, factory *informers.Factory) {
+	factory.StartWithContext(ctx)
+	s.ending.Go(func() {
+		<-ctx.Done()
+		factory.Shutdown()
+	})
+}
+
+// follow reconciles whatever changes.
+func (s *stage) follow(ctx context.Context, factory *informers.Factory, c *copier) error {
+	changed := func(obj any) {
+		if source, ok := obj.(*corev1.ConfigMap); ok && source.Labels["evolution"] == "source" {
+			s.failed(ctx, c.reconcile(ctx, source))
+		}
+	}
+	_, err := factory.Core().V1().ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) },
+	})
+	return err
+}
+
+// custom is the controller of the custom resource: each Mirror is one wish for all the
+// copies, and is applied without reading anything.
+func (s *stage) custom(ctx context.Context) error {
+	config := rest.CopyConfig(s.Config)
+	if s.Ledger != nil {
+		informers.Wrap(config)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making the client of the controller of mirrors: %w", err)
+	}
+	informer := informers.Counted(dynamicinformer.NewFilteredDynamicInformer(client, Mirrors, metav1.NamespaceAll, 0, nil, nil).Informer(), s.Ledger)
+	changed := func(obj any) {
+		if mirror, ok := obj.(*unstructured.Unstructured); ok {
+			s.failed(ctx, s.mirror(ctx, mirror))
+		}
+	}
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }})
+	s.ending.Go(func() { informer.RunWithContext(ctx) })
+	return err
+}
+
+func (s *stage) mirror(ctx context.Context, mirror *unstructured.Unstructured) error {
+	data, _, err := unstructured.NestedStringMap(mirror.Object, "spec", "data")
+	if err != nil {
+		return fmt.Errorf("reading the mirror %s: %w", mirror.GetName(), err)
+	}
+	for consumer := range Consumers {
+		name := fmt.Sprintf("%s-copy-%d", mirror.GetName(), consumer)
+		wish := copyOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mirror.GetNamespace()}, Data: data}, name)
+		wish.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
+		patch, err := json.Marshal(wish)
+		if err != nil {
+			return fmt.Errorf("encoding the copy %s: %w", name, err)
+		}
+		_, err = s.client.CoreV1().ConfigMaps(mirror.GetNamespace()).Patch(ctx, name, types.ApplyPatchType, patch, metav1.PatchOptions{FieldManager: "mirrors", Force: ptr.To(true)})
+		if err != nil {
+			return fmt.Errorf("applying the copy %s: %w", name, err)
+		}
+	}
+	return nil
+}
