@@ -20,6 +20,10 @@ type Kinds struct{ Mapper meta.RESTMapper }
 // for what has none.
 func (k Kinds) Resource(kind schema.GroupVersionKind, namespace string) (Query, error) {
 	mapping, err := k.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) { // it may have been defined since the mapper asked
+		meta.MaybeResetRESTMapper(k.Mapper)
+		mapping, err = k.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
 	if meta.IsNoMatchError(err) {
 		return Query{}, fmt.Errorf("the cluster has no kind %s in %s: if a CustomResourceDefinition defines it, apply that first", kind.Kind, kind.GroupVersion())
 	}
@@ -31,7 +35,12 @@ func (k Kinds) Resource(kind schema.GroupVersionKind, namespace string) (Query, 
 
 // Target is where the objects of a kind are that is written as kubectl takes it.
 func (k Kinds) Target(name, namespace string) (Query, schema.GroupKind, error) {
-	full, err := k.Mapper.ResourceFor(schema.ParseGroupResource(name).WithVersion(""))
+	written := schema.ParseGroupResource(name).WithVersion("")
+	full, err := k.Mapper.ResourceFor(written)
+	if meta.IsNoMatchError(err) {
+		meta.MaybeResetRESTMapper(k.Mapper)
+		full, err = k.Mapper.ResourceFor(written)
+	}
 	if meta.IsNoMatchError(err) {
 		return Query{}, schema.GroupKind{}, fmt.Errorf("the cluster has no resource %q: write it as kubectl takes it, such as deployment, deployments.apps or deploy", name)
 	}
