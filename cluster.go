@@ -105,7 +105,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
 		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, StoreWaits: c.opts.StoreFaults, Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
-		Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
+		Gatherer: c.opts.Gatherer, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
 		Metrics: &usage{clock: c.clock, usage: kubeletsim.Usage{Seed: c.opts.Seed}},
 	})
 	if err != nil {

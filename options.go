@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
@@ -78,6 +79,10 @@ type Options struct {
 	ClockStart time.Time
 	// Seed determines names, UIDs and all other choices of chance; 0 is a new seed.
 	Seed uint64
+
+	// Gatherer has figures of the process, which /metrics serves besides the API
+	// server's; nil: there are none.
+	Gatherer prometheus.Gatherer
 
 	// Driven lets a virtual cluster's controllers and nodes work only while somebody
 	// waits for it: in Advance, Wait or Until, or for its Ledger to be idle. What the one

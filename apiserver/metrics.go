@@ -14,13 +14,15 @@ import (
 // documentation, "Kubernetes Metrics Reference").
 type metrics struct {
 	registry *prometheus.Registry
+	all      prometheus.Gatherers // the registry, and others' figures
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight *prometheus.GaugeVec
 	watchers *prometheus.GaugeVec
 }
 
-func newMetrics() *metrics {
+// With a gatherer of others' figures, those tell of the process.
+func newMetrics(others prometheus.Gatherer) *metrics {
 	labels := []string{"verb", "group", "version", "resource", "subresource", "scope"}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
@@ -42,13 +44,18 @@ func newMetrics() *metrics {
 			Help: "Watches and connections to pods being served.",
 		}, labels),
 	}
-	m.registry.MustRegister(m.requests, m.duration, m.inFlight, m.watchers,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.duration, m.inFlight, m.watchers)
+	m.all = prometheus.Gatherers{m.registry}
+	if others != nil {
+		m.all = append(m.all, others)
+	} else {
+		m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
 	return m
 }
 
 func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
 // begin counts a request in; the function that it returns counts it out.

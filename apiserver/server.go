@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,6 +80,9 @@ type Options struct {
 	Snapshots store.Snapshotter
 	// Own serves what else is asked for below /minikcm/v1/; nil: nothing is there.
 	Own http.Handler
+	// Gatherer has figures of others in the process, which /metrics serves besides the
+	// server's own; nil: there are none.
+	Gatherer prometheus.Gatherer
 	// KubeVersion is what /version says; empty is DefaultVersion.
 	KubeVersion string
 	// TokenKey signs the tokens of service accounts; nil is a new key, so that no
@@ -147,7 +151,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
 		log:     record.NewLog(0),
-		metrics: newMetrics(),
+		metrics: newMetrics(opts.Gatherer),
 		done:    make(chan struct{}),
 		limits:  newInFlightLimits(opts.MaxReads, opts.MaxWrites),
 	}

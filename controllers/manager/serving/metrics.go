@@ -14,9 +14,15 @@ import (
 // metrics serves what the libraries count, under upstream's names, and what the
 // controllers tell of themselves.
 func (c *Content) metrics() http.Handler {
+	return promhttp.HandlerFor(Gatherer(c.status), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+}
+
+// Gatherer has what the libraries of the process count (work queues, requests of
+// clients, leader election, the process itself), and what status tells of controllers.
+func Gatherer(status func() []manager.Status) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(c.status))
-	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, registry}, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	registry.MustRegister(newCollector(status))
+	return prometheus.Gatherers{legacyregistry.DefaultGatherer, registry}
 }
 
 // retriesHelp has to be what component-base says of the same figure.
