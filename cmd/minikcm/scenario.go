@@ -40,6 +40,13 @@ func newScenario() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newScenarioRun(), newScenarioReplay(), newScenarioReport(), newScenarioValidate(), newScenarioList(), newScenarioShow(), newScenarioNew(), newScenarioSchema())
+	for _, sub := range cmd.Commands() {
+		check := sub.Args
+		sub.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+			return badInput{fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")}
+		})
+		sub.Args = func(cmd *cobra.Command, args []string) error { return asBadInput(check(cmd, args)) }
+	}
 	return cmd
 }
 

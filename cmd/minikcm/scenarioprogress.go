@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,6 +49,8 @@ type progress struct {
 	color bool
 	// cluster is how much of the cluster's time has passed.
 	cluster time.Duration
+	// told says that a step's failure was.
+	told bool
 
 	recorder atomic.Pointer[record.Recorder]
 	ending   chan struct{}
@@ -76,7 +77,7 @@ func (p *progress) paint(color, text string) string {
 }
 
 func (p *progress) Begin(s *scenarios.Scenario) {
-	p.cluster = 0
+	p.cluster, p.told = 0, false
 	p.print("%s  %s\n", p.paint(bold, s.Metadata.Name), s.Spec.Description)
 }
 
@@ -129,7 +130,7 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 	}
 	mark := p.paint(green, "✓")
 	if step.Failure != nil {
-		mark = p.paint(red, "✗")
+		mark, p.told = p.paint(red, "✗"), true
 	}
 	p.cluster += step.Cluster
 	p.print("  %s %s  %s\n", mark, step.Title, p.paint(faint, fmt.Sprintf("at %v (%v)", round(p.cluster), round(step.Real))))
@@ -143,8 +144,7 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 
 func (p *progress) End(result *scenarios.Result) {
 	p.stop()
-	told := slices.ContainsFunc(result.Steps, func(s scenarios.StepResult) bool { return s.Failure != nil })
-	if result.Failure != nil && !told {
+	if result.Failure != nil && !p.told {
 		p.print("  %s %s\n", p.paint(red, "✗"), strings.ReplaceAll(result.Failure.Error(), "\n", "\n      "))
 	}
 	p.causes(result.Run)

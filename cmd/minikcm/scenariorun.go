@@ -73,6 +73,9 @@ func (f *scenarioFlags) add(cmd *cobra.Command) {
 }
 
 func (f *scenarioFlags) check() error {
+	if _, _, err := clock.ParseMode(f.opts.Clock); f.opts.Clock != "" && err != nil {
+		return fmt.Errorf("--clock: %w", err)
+	}
 	switch {
 	case f.parallel < 1:
 		return fmt.Errorf("--parallel must be at least 1, not %d", f.parallel)
