@@ -107,3 +107,18 @@ func (n *node) latencies(common *Latencies) *Latencies {
 	own.PodStart += n.slow
 	return &own
 }
+
+// ClockWasSet makes the kubelets that can be heard of look at their clock anew: what they
+// were to do at a time that has become far is due now.
+func (k *Kubelet) ClockWasSet() {
+	for _, name := range k.nodes.names() {
+		n := k.nodes.get(name)
+		if n == nil || !n.reachable() {
+			continue
+		}
+		n.mu.Lock()
+		n.resumed = true
+		n.mu.Unlock()
+		k.wakeNode(name)
+	}
+}

@@ -1,22 +1,29 @@
 package fault
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/clock"
 )
 
 // call does something as somebody else, while time goes on.
-func (b *bench) call(do func() error) (err error, took time.Duration) { //nolint:revive // the order that reads well
+func (b *bench) call(do func(context.Context) error) (err error, took time.Duration) { //nolint:revive // the order that reads well
 	b.Helper()
 	done := make(chan struct{})
 	begun := b.cluster.Clock().Now()
+	ledger := b.cluster.Ledger()
+	ctx := clock.Pausing(b.Context(), ledger, clock.Action) // time passes only while it waits for that
+	ledger.Begin(clock.Action, 1)
 	go func() {
 		defer close(done)
-		err = do()
+		defer ledger.End(clock.Action, 1)
+		err = do(ctx)
 	}()
 	b.wait(done)
 	return err, b.cluster.Clock().Since(begun)
@@ -24,8 +31,8 @@ func (b *bench) call(do func() error) (err error, took time.Duration) { //nolint
 
 func (b *bench) create(name string) (error, time.Duration) { //nolint:revive // as above
 	b.Helper()
-	return b.call(func() error {
-		_, err := b.other.CoreV1().ConfigMaps("default").Create(b.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	return b.call(func(ctx context.Context) error {
+		_, err := b.other.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		return err
 	})
 }
@@ -72,7 +79,7 @@ func TestAPILatency(t *testing.T) {
 	if err, took := b.create("a"); err != nil || took < 3*time.Second {
 		t.Errorf("a write takes %v: %v", took, err)
 	}
-	b.web(2, func(*corev1.PodSpec) { b.advance(time.Minute) })
+	b.web(2)
 	if err := wait(); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +108,7 @@ func TestAPIConflictStorm(t *testing.T) {
 	f := read(t, "{apiserver: {action: conflicts, percent: 70}, for: 2m}")
 	b := newBench(t, f)
 	wait := b.begin(t.Context(), f)
-	b.web(3, func(*corev1.PodSpec) { b.advance(0) })
+	b.web(3)
 	if err := wait(); err != nil {
 		t.Fatal(err)
 	}

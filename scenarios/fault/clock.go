@@ -63,12 +63,14 @@ func (k *Clock) inject(_ context.Context, env *Env) (injected, error) {
 		return nil, errors.New("only a virtual clock can be set")
 	}
 	virtual.Jump(time.Duration(k.By))
+	env.Cluster.Kubelets().ClockWasSet()
 	env.note("the clock was set by %v", time.Duration(k.By))
 	if !k.returns {
 		return nil, nil
 	}
 	return func(context.Context) error {
 		virtual.Jump(-time.Duration(k.By))
+		env.Cluster.Kubelets().ClockWasSet()
 		return nil
 	}, nil
 }

@@ -18,7 +18,7 @@ const (
 // Etcd is a fault of the API server's store.
 type Etcd struct {
 	// Action is slow, unavailable, noSpace (writes that add something fail) or leaderLoss
-	// (requests fail, some writes are made all the same, watches break).
+	// (requests fail, some writes are made all the same).
 	Action string `yaml:"action"`
 	// Delay is how slow it is, or how long requests take that time out for want of a
 	// leader.
@@ -73,7 +73,7 @@ func (e *Etcd) fault() minikcm.StoreFault {
 		f = minikcm.StoreNoSpace()
 	case EtcdLeaderLoss:
 		f = minikcm.StoreLeaderLoss(time.Duration(e.Delay))
-		f.Operations, f.EndWatches = open, false // see inject
+		f.Operations, f.EndWatches = open, false
 	}
 	if len(e.Operations) > 0 {
 		f.Operations = 0
@@ -93,13 +93,5 @@ func (e *Etcd) inject(_ context.Context, env *Env) (injected, error) {
 	store := env.Cluster.StoreFaults()
 	remove := store.Inject(e.fault())
 	env.note("%s", e.title())
-	return func(context.Context) error {
-		remove()
-		if e.Action == EtcdLeaderLoss {
-			// Watches break when there is a leader again: who watches can go on at once. If
-			// they broke before, virtual time would stand still, as nobody could.
-			store.Inject(minikcm.StoreFault{Operations: minikcm.StoreCompactions, Err: minikcm.StoreLeaderLoss(0).Err, EndWatches: true})()
-		}
-		return nil
-	}, nil
+	return func(context.Context) error { remove(); return nil }, nil
 }

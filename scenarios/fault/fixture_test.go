@@ -146,25 +146,36 @@ func (b *bench) web(replicas int32, change ...func(*corev1.PodSpec)) {
 	for _, c := range change {
 		c(&spec)
 	}
-	_, err := b.client.AppsV1().Deployments("default").Create(b.Context(), &appsv1.Deployment{
+	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
 		},
-	}, metav1.CreateOptions{})
+	}
+	err, _ := b.call(func(ctx context.Context) error {
+		_, err := b.client.AppsV1().Deployments("default").Create(ctx, deployment, metav1.CreateOptions{})
+		return err
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.advance(10 * time.Second)
-	if ready := b.ready(); ready != int(replicas) {
-		b.Fatalf("%d of %d pods are ready", ready, replicas)
+	for range 12 {
+		b.advance(10 * time.Second)
+		if b.ready() == int(replicas) {
+			return
+		}
 	}
+	b.Fatalf("%d of %d pods are ready", b.ready(), replicas)
 }
 
 func (b *bench) pods() []corev1.Pod {
 	b.Helper()
-	list, err := b.client.CoreV1().Pods("default").List(b.Context(), metav1.ListOptions{})
+	var list *corev1.PodList
+	err, _ := b.call(func(ctx context.Context) (err error) {
+		list, err = b.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+		return err
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
