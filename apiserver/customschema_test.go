@@ -164,7 +164,10 @@ func drawFuzzy(t *rapid.T) map[string]any {
 // can be read, listed, printed and described.
 func FuzzCustomSchemas(f *testing.F) {
 	h := start(f)
-	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { tryDefinition(t, h) }))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		inner := &harness{t: t, store: h.store, ledger: h.ledger, server: h.server} // f must not be used within
+		rapid.MakeFuzz(func(rt *rapid.T) { tryDefinition(rt, inner) })(t, input)
+	})
 }
 
 // TestCustomSchemas is the fuzz test with a few random inputs.
