@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers/manager/serving"
 )
 
 func newUp() *cobra.Command {
@@ -47,10 +50,18 @@ func up(cmd *cobra.Command, opts minikcm.Options) (err error) {
 		return err
 	}
 	elapsed := clock.Stopwatch()
+	var started atomic.Pointer[minikcm.Cluster]
+	opts.Gatherer = serving.Gatherer(func() []manager.Status {
+		if cluster := started.Load(); cluster != nil {
+			return cluster.Controllers()
+		}
+		return nil
+	})
 	cluster, err := minikcm.Start(cmd.Context(), opts)
 	if err != nil {
 		return startError(cmd.Context(), err)
 	}
+	started.Store(cluster)
 	defer func() {
 		if closeErr := cluster.Close(); err == nil {
 			err = closeErr
