@@ -143,7 +143,7 @@ func TestMutations(t *testing.T) {
 		"pod-kill-storm-without-budget":      {"pod-kill-storm", "evict: true}", "count: 2}"},
 		"apiserver-flaky-for-good":           {"apiserver-flaky", "percent: 33}\n        for: 3m", "percent: 100}\n        for: 20m"},
 		"watch-expired-without-replicasets":  {"watch-expired", "nodes: 3", "nodes: 3, controllers: ['*', -replicaset-controller]"},
-		"etcd-outage-that-is-too-long":       {"etcd-outage", "for: 20s", "for: 2m"},
+		"etcd-outage-without-a-kill":         {"etcd-outage", "- kill: {pods: {selector: app=web}}", "- sleep: 1s"},
 		"leader-failover-that-never-happens": {"leader-failover", "for: 30s", "for: 20m"},
 		"node-loss-in-too-little-time":       {"node-loss", "within: 10m", "within: 1m"},
 	} {
