@@ -45,9 +45,6 @@ type behaviour struct {
 	// runs is how long a run takes; exitCode is what it ends with.
 	runs     time.Duration
 	exitCode int32
-	// started and ready are how long after its start its startup probe, and after
-	// that its readiness probe, succeed.
-	started, ready time.Duration
 	// stops is from the signal until the end; stopCode is what it ends with then.
 	stops    time.Duration
 	stopCode int32
