@@ -130,6 +130,6 @@ func firstDifference(a, b []string) int {
 }
 
 func around(lines []string, at int) []string {
-	const context = 5
+	const context = 16
 	return lines[min(len(lines), max(0, at-context)):min(len(lines), at+context, math.MaxInt)]
 }
