@@ -53,6 +53,7 @@ func jobField(job *batchv1.Job, label string) string {
 
 func defaultJob(job *batchv1.Job) {
 	spec := &job.Spec
+	pointDefault(&spec.ManualSelector, false)
 	// A job whose completions are not given, but its parallelism is, works off a
 	// queue; that of neither has one pod.
 	if spec.Completions == nil && spec.Parallelism == nil {
