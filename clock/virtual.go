@@ -90,7 +90,9 @@ func (v *Virtual) Now() time.Time { return v.at(v.now.Load()) }
 // Since returns the cluster's time that went by since t.
 func (v *Virtual) Since(t time.Time) time.Duration { return v.Now().Sub(t) }
 
-func (v *Virtual) at(offset int64) time.Time { return v.start.Add(time.Duration(offset + v.jumped.Load())) }
+func (v *Virtual) at(offset int64) time.Time {
+	return v.start.Add(time.Duration(offset + v.jumped.Load()))
+}
 
 // Jump sets the time forward, or back, as somebody does who sets a machine's clock:
 // timers that are set fire after as long as they would have.
