@@ -106,12 +106,13 @@ func TestLibrary(t *testing.T) {
 
 var (
 	generatedName = regexp.MustCompile(`web-[0-9a-f]+(-[0-9a-z]{5})?`)
+	uid           = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	nearestEvent  = regexp.MustCompile(`the nearest of \d+ is event \S+:`)
 )
 
 // withoutNames leaves out what depends on how much was drawn and told before.
 func withoutNames(text string) string {
-	text = generatedName.ReplaceAllString(text, "web-XXX")
+	text = generatedName.ReplaceAllString(uid.ReplaceAllString(text, "UID"), "web-XXX")
 	return nearestEvent.ReplaceAllString(text, "the nearest is an event:")
 }
 
