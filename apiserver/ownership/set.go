@@ -152,6 +152,11 @@ func (p *parser) object(depth int) (e entry, err error) {
 		if p.skip('}') {
 			if !sorted {
 				slices.SortStableFunc(e.sub, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+				for i := 1; i < len(e.sub); i++ {
+					if e.sub[i].name == e.sub[i-1].name {
+						return e, errForm // a name twice is for the library to judge
+					}
+				}
 			}
 			return e, nil
 		}
