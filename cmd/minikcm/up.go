@@ -18,6 +18,7 @@ import (
 func newUp() *cobra.Command {
 	var flags clusterFlags
 	var kubeconfig string
+	var chaosMesh bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run a cluster until it is interrupted",
@@ -37,15 +38,16 @@ it, and stays in the foreground until it gets SIGINT (Ctrl-C) or SIGTERM.`,
 					return err
 				}
 			}
-			return up(cmd, opts)
+			return up(cmd, opts, chaosMesh)
 		},
 	}
 	flags.register(cmd)
+	cmd.Flags().BoolVar(&chaosMesh, "chaos-mesh", false, "make Chaos Mesh's PodChaos, Schedule and Workflow known, and do what they ask for")
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "where to write the kubeconfig (default $HOME/.minikcm/kubeconfig, or DATA-DIR/kubeconfig)")
 	return cmd
 }
 
-func up(cmd *cobra.Command, opts minikcm.Options) (err error) {
+func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
 	if opts.KubeconfigPath, err = filepath.Abs(opts.KubeconfigPath); err != nil {
 		return err
 	}
@@ -67,6 +69,13 @@ func up(cmd *cobra.Command, opts minikcm.Options) (err error) {
 			err = closeErr
 		}
 	}()
+	if chaosMesh {
+		stop, err := runChaosMesh(cmd.Context(), cluster, opts.Logger)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	out, errOut := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if _, err := fmt.Fprintf(out, "export KUBECONFIG=%s\n", shellQuote(opts.KubeconfigPath)); err != nil {
 		return err
