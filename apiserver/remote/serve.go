@@ -161,6 +161,8 @@ func (s *sizes) read(r io.Reader) {
 	for {
 		var size remotecommand.TerminalSize
 		if decoder.Decode(&size) != nil {
+			// What nobody reads would hold up the whole connection.
+			_, _ = io.Copy(io.Discard, r)
 			return
 		}
 		select {
