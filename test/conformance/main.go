@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -101,12 +100,8 @@ func runSuite(ctx context.Context, opts options, focus string) error {
 	}
 	defer log.Close()
 	fmt.Printf("running; the log is %s\n", log.Name())
-	start, err := writeStart(kubectl, out)
-	if err != nil {
-		return err
-	}
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "minikcm"), "exec", "--nodes", strconv.Itoa(opts.nodes), "--",
-		start, filepath.Join(bin, "ginkgo"), "run", "--procs", strconv.Itoa(opts.procs), "--focus", focus, "--no-color", "--keep-going",
+		filepath.Join(bin, "ginkgo"), "run", "--procs", strconv.Itoa(opts.procs), "--focus", focus, "--no-color", "--keep-going",
 		"--timeout", opts.timeout, "--output-dir", out, "--json-report", reportFile, "--junit-report", "junit.xml",
 		filepath.Join(bin, "e2e.test"), "--",
 		"--provider", "skeleton", "--kubectl-path", kubectl, "--e2e-output-dir", out)
@@ -125,24 +120,6 @@ func writeKubectl(bin, out string) (string, error) {
 	text := fmt.Sprintf("#!/bin/sh\nexec %q kubectl \"$@\"\n", filepath.Join(bin, "minikcm"))
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil { //nolint:gosec // it is a program
 		return "", fmt.Errorf("writing the kubectl script: %w", err)
-	}
-	return script, nil
-}
-
-// images tells the simulated nodes what the suite's images are, which no code knows.
-//
-//go:embed images.yaml
-var images []byte
-
-// writeStart writes a script that runs a command once the cluster knows the images.
-func writeStart(kubectl, out string) (string, error) {
-	manifest, script := filepath.Join(out, "images.yaml"), filepath.Join(out, "start")
-	text := fmt.Sprintf("#!/bin/sh\n%q apply -f %q && exec \"$@\"\n", kubectl, manifest)
-	if err := os.WriteFile(manifest, images, 0o644); err != nil { //nolint:gosec // nothing secret
-		return "", fmt.Errorf("writing what is told of images: %w", err)
-	}
-	if err := os.WriteFile(script, []byte(text), 0o755); err != nil { //nolint:gosec // it is a program
-		return "", fmt.Errorf("writing the start script: %w", err)
 	}
 	return script, nil
 }
