@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,6 +129,3 @@ func (s *Selector) pods(namespace string) (fault.Pods, error) {
 	slices.Sort(named.Names)
 	return named, nil
 }
-
-// title is what a PodChaos does, in a few words.
-func (s *PodChaosSpec) title() string { return strings.TrimSpace(s.Action + " " + s.Mode) }

@@ -13,7 +13,7 @@ import (
 )
 
 // call does something as somebody else, while time goes on.
-func (b *bench) call(do func(context.Context) error) (err error, took time.Duration) { //nolint:revive // the order that reads well
+func (b *bench) call(do func(context.Context) error) (took time.Duration, err error) {
 	b.Helper()
 	done := make(chan struct{})
 	begun := b.cluster.Clock().Now()
@@ -26,10 +26,10 @@ func (b *bench) call(do func(context.Context) error) (err error, took time.Durat
 		err = do(ctx)
 	}()
 	b.wait(done)
-	return err, b.cluster.Clock().Since(begun)
+	return b.cluster.Clock().Since(begun), err
 }
 
-func (b *bench) create(name string) (error, time.Duration) { //nolint:revive // as above
+func (b *bench) create(name string) (time.Duration, error) {
 	b.Helper()
 	return b.call(func(ctx context.Context) error {
 		_, err := b.other.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -56,14 +56,14 @@ func TestAPIErrors(t *testing.T) {
 			f := read(t, "apiserver: "+text)
 			b := newBench(t, f)
 			b.run(f)
-			if err, _ := b.create("a"); !is(err) {
+			if _, err := b.create("a"); !is(err) {
 				t.Errorf("meanwhile: %v", err)
 			}
 			if _, err := b.client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); err != nil {
 				t.Errorf("the scenario's own client: %v", err)
 			}
 			b.over()
-			if err, _ := b.create("b"); err != nil {
+			if _, err := b.create("b"); err != nil {
 				t.Errorf("in the end: %v", err)
 			}
 		})
@@ -76,14 +76,14 @@ func TestAPILatency(t *testing.T) {
 	b := newBench(t, f)
 	wait := b.begin(t.Context(), f)
 	b.advance(time.Second)
-	if err, took := b.create("a"); err != nil || took < 3*time.Second {
+	if took, err := b.create("a"); err != nil || took < 3*time.Second {
 		t.Errorf("a write takes %v: %v", took, err)
 	}
 	b.web(2)
 	if err := wait(); err != nil {
 		t.Fatal(err)
 	}
-	if err, took := b.create("b"); err != nil || took > 0 {
+	if took, err := b.create("b"); err != nil || took > 0 {
 		t.Errorf("in the end it takes %v: %v", took, err)
 	}
 }
@@ -95,7 +95,7 @@ func TestAPITooManyRequestsEnd(t *testing.T) {
 	b := newBench(t, f)
 	wait := b.begin(t.Context(), f)
 	b.advance(0)
-	if err, took := b.create("a"); err != nil || took < 6*time.Second {
+	if took, err := b.create("a"); err != nil || took < 6*time.Second {
 		t.Errorf("a write takes %v: %v", took, err)
 	}
 	if err := wait(); err != nil {
@@ -142,13 +142,13 @@ func TestAPIIsDown(t *testing.T) {
 	b := newBench(t, f)
 	wait := b.begin(t.Context(), f)
 	b.advance(time.Second)
-	if err, _ := b.create("a"); err == nil {
+	if _, err := b.create("a"); err == nil {
 		t.Error("a server that is down answers")
 	}
 	if err := wait(); err != nil {
 		t.Fatal(err)
 	}
-	if err, _ := b.create("a"); err != nil {
+	if _, err := b.create("a"); err != nil {
 		t.Errorf("in the end: %v", err)
 	}
 }
@@ -157,11 +157,11 @@ func TestAPIStale(t *testing.T) {
 	t.Parallel()
 	f := read(t, "apiserver: {action: stale, resources: [configmaps]}")
 	b := newBench(t, f)
-	if err, _ := b.create("before"); err != nil {
+	if _, err := b.create("before"); err != nil {
 		t.Fatal(err)
 	}
 	b.run(f)
-	if err, _ := b.create("after"); err != nil {
+	if _, err := b.create("after"); err != nil {
 		t.Fatal(err)
 	}
 	count := func(version string) int {
@@ -198,7 +198,7 @@ func TestAPICompact(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		if err, _ := b.create(name); err != nil {
+		if _, err := b.create(name); err != nil {
 			t.Fatal(err)
 		}
 	}

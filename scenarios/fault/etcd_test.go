@@ -8,7 +8,7 @@ import (
 func TestEtcd(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"{action: unavailable}", "{action: noSpace}", "{action: unavailable, operations: [writes], prefix: /registry/configmaps/}",
+		"{action: unavailable}", "{action: noSpace}", "{action: leaderLoss, delay: 5s}", "{action: leaderLoss}", "{action: unavailable, operations: [writes], prefix: /registry/configmaps/}",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -17,7 +17,7 @@ func TestEtcd(t *testing.T) {
 			b.web(2)
 			wait := b.begin(t.Context(), f)
 			b.advance(time.Second)
-			if err, _ := b.create("a"); err == nil {
+			if _, err := b.create("a"); err == nil {
 				t.Error("a write succeeds")
 			}
 			if err := wait(); err != nil {
@@ -25,7 +25,7 @@ func TestEtcd(t *testing.T) {
 			}
 			b.run(read(t, "pods: {action: kill, all: true}"))
 			b.advance(5 * time.Minute)
-			if err, _ := b.create("b"); err != nil || b.ready() != 2 {
+			if _, err := b.create("b"); err != nil || b.ready() != 2 {
 				t.Errorf("in the end: %v, and %d pods are ready", err, b.ready())
 			}
 		})
@@ -38,14 +38,14 @@ func TestSlowEtcd(t *testing.T) {
 	b := newBench(t, f)
 	wait := b.begin(t.Context(), f)
 	b.advance(time.Second)
-	if err, took := b.create("a"); err != nil || took < time.Second {
+	if took, err := b.create("a"); err != nil || took < time.Second {
 		t.Errorf("a write takes %v: %v", took, err)
 	}
 	b.web(2)
 	if err := wait(); err != nil {
 		t.Fatal(err)
 	}
-	if err, took := b.create("b"); err != nil || took > 0 {
+	if took, err := b.create("b"); err != nil || took > 0 {
 		t.Errorf("in the end it takes %v: %v", took, err)
 	}
 }

@@ -153,7 +153,7 @@ func (b *bench) web(replicas int32, change ...func(*corev1.PodSpec)) {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
 		},
 	}
-	err, _ := b.call(func(ctx context.Context) error {
+	_, err := b.call(func(ctx context.Context) error {
 		_, err := b.client.AppsV1().Deployments("default").Create(ctx, deployment, metav1.CreateOptions{})
 		return err
 	})
@@ -172,7 +172,7 @@ func (b *bench) web(replicas int32, change ...func(*corev1.PodSpec)) {
 func (b *bench) pods() []corev1.Pod {
 	b.Helper()
 	var list *corev1.PodList
-	err, _ := b.call(func(ctx context.Context) (err error) {
+	_, err := b.call(func(ctx context.Context) (err error) {
 		list, err = b.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 		return err
 	})

@@ -27,8 +27,6 @@ type names struct {
 	steps []string
 	// timeout is that of the run; 0 while it is not known.
 	timeout time.Duration
-	// remembered are the values that steps remember.
-	remembered []string
 }
 
 // check tells a problem unless err is nil.
