@@ -51,6 +51,9 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("reading the selector of DaemonSet %s/%s: %w", d.Namespace, d.Name, err)
 	}
+	if selector.Empty() {
+		return selectsAll(), nil
+	}
 	pods, records := owned.Claim(d, selector, in.Pods), owned.Claim(d, selector, in.Revisions)
 	revs, err := revise(d, records.Owned)
 	if err != nil {
@@ -62,6 +65,7 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	p.Actions = append(p.Actions, each(plan.Release, records.Release)...)
 	p.Actions = append(p.Actions, each(plan.Adopt, records.Adopt)...)
 	p.Actions = append(p.Actions, revs.actions...)
+	p.Actions = append(p.Actions, revs.merge(pods.Owned)...)
 	s := newStep(in, pods.Owned, revs, now)
 	s.failures = &p.Failures
 	s.manage()
@@ -74,6 +78,17 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	p.Status = s.count()
 	p.RequeueAfter = s.soonest
 	return p, nil
+}
+
+// selectsAll leaves a DaemonSet alone that would take every pod for its own. The API
+// accepts none; one that was stored otherwise is told of.
+func selectsAll() Plan {
+	var p Plan
+	p.Events = []plan.Event{{
+		Type: corev1.EventTypeWarning, Reason: "SelectingAll",
+		Message: "This daemon set is selecting all pods. A non-empty selector is required.",
+	}}
+	return p
 }
 
 func each[T plan.Object](verb plan.Verb, objects []T) []plan.Action {

@@ -324,6 +324,37 @@ func TestHistoryKeepsWhatIsInUse(t *testing.T) {
 	}
 }
 
+func TestTwinsBecomeOneRevision(t *testing.T) {
+	w := newWorld(t, []string{"n1", "n2"}).pods("a n1 ready", "b n2 old ready")
+	newest := w.new.DeepCopy()
+	newest.Name, newest.UID, newest.Revision, newest.Labels = "newest", "newest", 9, map[string]string{"app": "agent"}
+	w.Revisions = append(w.Revisions, newest)
+	p, err := Decide(w.Snapshot, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"update a", "delete revision-new", "delete b"}, did(w, p)); diff != "" {
+		t.Fatalf("actions (-want +got):\n%s", diff)
+	}
+	if hash := p.Actions[0].Objects[0].GetLabels()[appsv1.DefaultDaemonSetUniqueLabelKey]; hash != "newest" {
+		t.Errorf("the pod's label is %q", hash)
+	}
+	if hash := w.Pods[0].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]; hash == "newest" {
+		t.Error("the cache has been changed")
+	}
+}
+
+func TestSelectingAllIsRefused(t *testing.T) {
+	w := newWorld(t, []string{"n1"}, func(d *appsv1.DaemonSet) { d.Spec.Selector = &metav1.LabelSelector{} }).pods("a n1 orphan")
+	p, err := Decide(w.Snapshot, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Actions) > 0 || p.Status != nil || len(p.Events) != 1 || p.Events[0].Reason != "SelectingAll" {
+		t.Errorf("plan %+v", p)
+	}
+}
+
 func TestNodesWakeOnlyThoseThatCare(t *testing.T) {
 	w := newWorld(t, []string{"n1", "n2 other", "n3 NoSchedule"})
 	for _, tc := range []struct {
