@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	discoveryclient "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	discoverylisters "k8s.io/client-go/listers/discovery/v1"
+
+	"minikcm.dev/minikcm/controllers/loop"
 )
 
 // boundClient gives the writes of upstream's reconciler the context of the
@@ -20,37 +22,41 @@ type boundClient struct {
 	kubernetes.Interface
 	slices discoverylisters.EndpointSliceLister
 
-	mu       sync.Mutex
-	contexts map[types.NamespacedName]context.Context
-	// ended has the end of each reconcile that is in contexts.
-	ended map[types.NamespacedName]chan struct{}
+	mu      sync.Mutex
+	current map[types.NamespacedName]*reconcile
 }
 
-// during makes ctx the context of the service's writes while f runs.
-func (c *boundClient) during(ctx context.Context, service types.NamespacedName, f func() error) error {
-	c.mu.Lock()
-	ended := make(chan struct{})
-	c.contexts[service], c.ended[service] = ctx, ended
-	c.mu.Unlock()
-	defer close(ended)
-	defer func() {
-		c.mu.Lock()
-		delete(c.contexts, service)
-		delete(c.ended, service)
-		c.mu.Unlock()
-	}()
-	return f()
+// reconcile is one that runs.
+type reconcile struct {
+	ctx context.Context
+	// late are the events of the service's slices that came meanwhile.
+	late []loop.Event
 }
 
-// await returns when the service is not being reconciled. Only then it is known which
-// of its slices are what the reconcile made of them.
-func (c *boundClient) await(service types.NamespacedName) {
+// during makes ctx the context of the service's writes while f runs. It returns the
+// events that postpone kept.
+func (c *boundClient) during(ctx context.Context, service types.NamespacedName, f func() error) ([]loop.Event, error) {
+	r := &reconcile{ctx: ctx}
 	c.mu.Lock()
-	ended := c.ended[service]
+	c.current[service] = r
 	c.mu.Unlock()
-	if ended != nil {
-		<-ended
+	err := f()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.current, service)
+	return r.late, err
+}
+
+// postpone keeps the event of a slice while its service is being reconciled: only then
+// it is known which of its slices are what the reconcile made of them.
+func (c *boundClient) postpone(service types.NamespacedName, ev loop.Event) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.current[service]
+	if r != nil {
+		r.late = append(r.late, ev)
 	}
+	return r != nil
 }
 
 func (c *boundClient) contextOf(fallback context.Context, slice *discoveryv1.EndpointSlice) context.Context {
@@ -59,8 +65,8 @@ func (c *boundClient) contextOf(fallback context.Context, slice *discoveryv1.End
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if ctx, ok := c.contexts[serviceOf(slice)]; ok {
-		return ctx
+	if r := c.current[serviceOf(slice)]; r != nil {
+		return r.ctx
 	}
 	return fallback
 }

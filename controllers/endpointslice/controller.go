@@ -77,7 +77,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	metrics.RegisterMetrics()
 	c := &Controller{
 		logger:    e.Logger,
-		client:    &boundClient{Interface: client, slices: slices.Lister(), contexts: map[types.NamespacedName]context.Context{}, ended: map[types.NamespacedName]chan struct{}{}},
+		client:    &boundClient{Interface: client, slices: slices.Lister(), current: map[types.NamespacedName]*reconcile{}},
 		services:  core.Services().Lister(),
 		nodes:     core.Nodes().Lister(),
 		slices:    slices.Informer().GetIndexer(),
@@ -130,9 +130,14 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, fmt.Errorf("reconciling service %s: %w", key, errBehind)
 	}
 	trigger := c.triggers.ComputeEndpointLastChangeTriggerTime(key.Namespace, service, pods)
-	err = c.client.during(ctx, key, func() error {
+	late, err := c.client.during(ctx, key, func() error {
 		return c.reconciler.Reconcile(klog.FromContext(ctx), service, pods, slices, trigger)
 	})
+	for _, ev := range late {
+		for _, key := range c.changedByOthers(ev) {
+			c.loop.Add(key, revisionOf(ev)...)
+		}
+	}
 	if err != nil && ctx.Err() == nil {
 		c.events.Eventf(service, corev1.EventTypeWarning, "FailedToUpdateEndpointSlices",
 			"Error updating Endpoint Slices for Service %s/%s: %v", key.Namespace, key.Name, err)

@@ -46,23 +46,34 @@ func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 			now = append(now, key)
 			continue
 		}
-		var causes []int64
-		if revision, err := strconv.ParseInt(ev.Object.GetResourceVersion(), 10, 64); err == nil {
-			causes = append(causes, revision)
-		}
-		c.loop.AddAfter(key, delay, causes...)
+		c.loop.AddAfter(key, delay, revisionOf(ev)...)
 	}
 	return now
 }
 
-// wakeForSlice wakes the service of a slice that somebody else has changed. What
-// the controller wrote itself is known to the tracker and needs no second look.
-func (c *Controller) wakeForSlice(ev loop.Event) []types.NamespacedName {
-	slice, ok := ev.Object.(*discoveryv1.EndpointSlice)
-	if !ok {
+// revisionOf is the cause that an event is.
+func revisionOf(ev loop.Event) []int64 {
+	revision, err := strconv.ParseInt(ev.Object.GetResourceVersion(), 10, 64)
+	if err != nil {
 		return nil
 	}
-	c.client.await(serviceOf(slice))
+	return []int64{revision}
+}
+
+// wakeForSlice wakes the service of a slice that somebody else has changed: at once, or
+// when the reconcile that is under way has ended.
+func (c *Controller) wakeForSlice(ev loop.Event) []types.NamespacedName {
+	slice, ok := ev.Object.(*discoveryv1.EndpointSlice)
+	if !ok || c.client.postpone(serviceOf(slice), ev) {
+		return nil
+	}
+	return c.changedByOthers(ev)
+}
+
+// changedByOthers are the services of a slice that somebody else has changed. What
+// the controller wrote itself is known to the tracker and needs no second look.
+func (c *Controller) changedByOthers(ev loop.Event) []types.NamespacedName {
+	slice := ev.Object.(*discoveryv1.EndpointSlice)
 	managed := c.reconciler.ManagedByController(slice)
 	var keys []types.NamespacedName
 	switch ev.Type {

@@ -41,7 +41,7 @@ func TestWakeForSlice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracker := endpointsliceutil.NewEndpointSliceTracker()
-			c := &Controller{tracker: tracker, reconciler: upstream.NewReconciler(nil, nil, 100, tracker, nil, nil, ManagedBy)}
+			c := &Controller{client: &boundClient{}, tracker: tracker, reconciler: upstream.NewReconciler(nil, nil, 100, tracker, nil, nil, ManagedBy)}
 			if tt.tracked != nil {
 				tracker.Update(tt.tracked)
 			}
