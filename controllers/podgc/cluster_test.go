@@ -3,12 +3,14 @@ package podgc_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
@@ -36,6 +38,14 @@ func TestPodsOfAGoneNodeGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watcher.Stop()
+	gone := make(chan runtime.Object, 1)
+	go func() { // all that is sent is read, or time would stand still
+		for ev := range watcher.ResultChan() {
+			if ev.Type == watch.Deleted {
+				gone <- ev.Object
+			}
+		}
+	}()
 	start := c.Clock().Now()
 	c.Eventually("the pod to go", func(ctx context.Context, client kubernetes.Interface) error {
 		_, err := client.CoreV1().Pods("default").Get(ctx, "p", metav1.GetOptions{})
@@ -47,22 +57,15 @@ func TestPodsOfAGoneNodeGo(t *testing.T) {
 	if took := c.Clock().Since(start); took < 40*time.Second || took > 60*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	for ev := range watcher.ResultChan() {
-		if ev.Type != watch.Deleted {
-			continue
-		}
-		last, ok := ev.Object.(*corev1.Pod)
-		if !ok || last.Status.Phase != corev1.PodFailed {
-			t.Fatalf("the last of it: %+v", ev.Object)
-		}
-		for _, condition := range last.Status.Conditions {
-			if condition.Type == corev1.DisruptionTarget {
-				if condition.Reason != "DeletionByPodGC" || condition.Message != "PodGC: node no longer exists" {
-					t.Errorf("condition: %+v", condition)
-				}
-				return
-			}
-		}
+	last, ok := (<-gone).(*corev1.Pod)
+	if !ok || last.Status.Phase != corev1.PodFailed {
+		t.Fatalf("the last of it: %+v", last)
+	}
+	at := slices.IndexFunc(last.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
+	if at < 0 {
 		t.Fatalf("conditions: %+v", last.Status.Conditions)
+	}
+	if c := last.Status.Conditions[at]; c.Reason != "DeletionByPodGC" || c.Message != "PodGC: node no longer exists" {
+		t.Errorf("condition: %+v", c)
 	}
 }
