@@ -91,6 +91,9 @@ func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 // wakeForPod wakes the budgets that select the pod, or did before.
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	keys := c.budgetsOf(ev.Object)
+	if pod, ok := ev.Object.(*corev1.Pod); ok && len(keys) > 1 && ev.Type != loop.Deleted {
+		c.executor.Tell(pod, []plan.Event{ambiguousEvent(pod, keys)})
+	}
 	if ev.Old != nil && !reflect.DeepEqual(ev.Old.GetLabels(), ev.Object.GetLabels()) {
 		keys = append(keys, c.budgetsOf(ev.Old)...)
 	}
@@ -134,6 +137,9 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	p, decideErr := Decide(in, c.clock.Now())
 	c.executor.Tell(budget, p.Events)
+	for _, pod := range p.Overdue {
+		c.executor.Tell(pod, []plan.Event{overdueEvent(budget)})
+	}
 	if p.Status != nil {
 		update := *budget
 		update.Status = *p.Status
@@ -152,11 +158,9 @@ func (c *Controller) gather(ctx context.Context, budget *policyv1.PodDisruptionB
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("listing the pods of PodDisruptionBudget %s/%s: %w", budget.Namespace, budget.Name, err)
 	}
-	asked, err := c.sizes.of(ctx, pods)
-	if err != nil {
-		return Snapshot{}, err
-	}
-	return Snapshot{Budget: budget, Pods: pods, Scales: asked}, nil
+	in := Snapshot{Budget: budget, Pods: pods}
+	in.Scales, in.Sizeless, err = c.sizes.of(ctx, pods)
+	return in, err
 }
 
 // reconcilePod withdraws an announcement that nothing followed.

@@ -1,7 +1,9 @@
 package disruption
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,10 +29,16 @@ type Snapshot struct {
 	// Scales are the sizes that the pods' controllers ask for, by the controller's
 	// UID; a pod whose controller is not among them cannot be reckoned with.
 	Scales map[types.UID]int32
+	// Sizeless says of controllers that have no size at all, by UID, why.
+	Sizeless map[types.UID]error
 }
 
 // Plan is a decision about a budget.
-type Plan = plan.Plan[policyv1.PodDisruptionBudgetStatus]
+type Plan struct {
+	plan.Plan[policyv1.PodDisruptionBudgetStatus]
+	// Overdue are the pods that should have gone since they were evicted.
+	Overdue []*corev1.Pod
+}
 
 // Decide works out a budget's status. The error says why it cannot be: the status then
 // allows nothing.
@@ -51,8 +59,9 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	if need.unmanaged {
 		p.Events = append(p.Events, unmanagedEvent(in.Budget))
 	}
-	disrupted, recheck, overdue := disruptedPods(in, now)
-	p.Events = append(p.Events, overdue...)
+	var disrupted map[string]metav1.Time
+	var recheck time.Time
+	disrupted, recheck, p.Overdue = disruptedPods(in, now)
 	if !recheck.IsZero() {
 		p.RequeueAfter = recheck.Sub(now)
 	}
@@ -106,6 +115,9 @@ func expectedScale(in Snapshot) (expected int32, unmanaged bool, err error) {
 		case counted[ref.UID]:
 			continue
 		}
+		if err := in.Sizeless[ref.UID]; err != nil {
+			return 0, false, err
+		}
 		size, known := in.Scales[ref.UID]
 		if !known {
 			return 0, false, fmt.Errorf("found no controllers for pod %q", pod.Name)
@@ -125,12 +137,31 @@ func unmanagedEvent(budget *policyv1.PodDisruptionBudget) plan.Event {
 	}
 }
 
+// overdueEvent is told of a pod, not of the budget.
+func overdueEvent(budget *policyv1.PodDisruptionBudget) plan.Event {
+	return plan.Event{
+		Type: corev1.EventTypeWarning, Reason: "NotDeleted",
+		Message: fmt.Sprintf("Pod was expected by PDB %s/%s to be deleted but it wasn't", budget.Namespace, budget.Name),
+	}
+}
+
+// ambiguousEvent is told of a pod that several budgets select, which can never be
+// evicted. Unlike upstream's controller, which counts it for one of them, this one
+// counts it for each.
+func ambiguousEvent(pod metav1.Object, budgets []types.NamespacedName) plan.Event {
+	first := slices.MinFunc(budgets, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
+	return plan.Event{
+		Type: corev1.EventTypeWarning, Reason: "MultiplePodDisruptionBudgets",
+		Message: fmt.Sprintf("Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.GetNamespace(), pod.GetName(), first.Name),
+	}
+}
+
 // disruptedPods keeps those evicted pods that are still expected to go, and says when
-// the first of them is overdue.
-func disruptedPods(in Snapshot, now time.Time) (map[string]metav1.Time, time.Time, []plan.Event) {
+// the first of them is overdue, and which are.
+func disruptedPods(in Snapshot, now time.Time) (map[string]metav1.Time, time.Time, []*corev1.Pod) {
 	var kept map[string]metav1.Time
 	var recheck time.Time
-	var events []plan.Event
+	var overdue []*corev1.Pod
 	for _, pod := range in.Pods {
 		since, evicted := in.Budget.Status.DisruptedPods[pod.Name]
 		if !evicted || pod.DeletionTimestamp != nil {
@@ -138,10 +169,7 @@ func disruptedPods(in Snapshot, now time.Time) (map[string]metav1.Time, time.Tim
 		}
 		expires := since.Add(deletionTimeout)
 		if expires.Before(now) {
-			events = append(events, plan.Event{
-				Type: corev1.EventTypeWarning, Reason: "NotDeleted",
-				Message: fmt.Sprintf("Pod was expected by PDB %s/%s to be deleted but it wasn't", in.Budget.Namespace, in.Budget.Name),
-			})
+			overdue = append(overdue, pod)
 			continue
 		}
 		if kept == nil {
@@ -152,7 +180,7 @@ func disruptedPods(in Snapshot, now time.Time) (map[string]metav1.Time, time.Tim
 			recheck = expires
 		}
 	}
-	return kept, recheck, events
+	return kept, recheck, overdue
 }
 
 func healthy(in Snapshot, disrupted map[string]metav1.Time) int32 {

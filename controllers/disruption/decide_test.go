@@ -126,8 +126,8 @@ func TestDisruptedPods(t *testing.T) {
 	if len(p.Status.DisruptedPods) != 1 || p.Status.CurrentHealthy != 1 {
 		t.Errorf("disrupted %v, %d healthy: want the one that may still go, and the one that should have", p.Status.DisruptedPods, p.Status.CurrentHealthy)
 	}
-	if reasons(p) != "NotDeleted" || p.RequeueAfter != time.Minute {
-		t.Errorf("events %q, again after %v", reasons(p), p.RequeueAfter)
+	if len(p.Overdue) != 1 || p.Overdue[0] != in.Pods[1] || p.RequeueAfter != time.Minute {
+		t.Errorf("overdue %v, again after %v", p.Overdue, p.RequeueAfter)
 	}
 }
 

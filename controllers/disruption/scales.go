@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,20 +25,25 @@ type sizes struct {
 	client      *scales.Client
 }
 
-// of returns the sizes of the controllers of pods, by the UID that the pods name.
-func (s *sizes) of(ctx context.Context, pods []*corev1.Pod) (map[types.UID]int32, error) {
-	sizes := map[types.UID]int32{}
+// of returns the sizes of the controllers of pods, by the UID that the pods name, and
+// why others have none.
+func (s *sizes) of(ctx context.Context, pods []*corev1.Pod) (sizes map[types.UID]int32, sizeless map[types.UID]error, err error) {
+	sizes, sizeless = map[types.UID]int32{}, map[types.UID]error{}
 	for _, pod := range pods {
 		ref := metav1.GetControllerOfNoCopy(pod)
 		if ref == nil {
 			continue
 		}
-		if _, known := sizes[ref.UID]; known {
+		if _, known := sizes[ref.UID]; known || sizeless[ref.UID] != nil {
 			continue
 		}
 		owner, size, found, err := s.find(ctx, pod.Namespace, ref)
+		if none := (*sizelessError)(nil); errors.As(err, &none) {
+			sizeless[ref.UID] = none
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !found {
 			continue
@@ -51,7 +57,14 @@ func (s *sizes) of(ctx context.Context, pods []*corev1.Pod) (map[types.UID]int32
 		}
 		sizes[ref.UID] = size
 	}
-	return sizes, nil
+	return sizes, sizeless, nil
+}
+
+// sizelessError says that no object of a resource has a size.
+type sizelessError struct{ resource schema.GroupResource }
+
+func (e *sizelessError) Error() string {
+	return e.resource.String() + " does not implement the scale subresource"
 }
 
 func (s *sizes) find(ctx context.Context, namespace string, ref *metav1.OwnerReference) (owner types.UID, size int32, found bool, err error) {
@@ -71,7 +84,11 @@ func (s *sizes) find(ctx context.Context, namespace string, ref *metav1.OwnerRef
 	}
 	got, err := s.client.Scales(namespace).Get(ctx, mappings[0].Resource.GroupResource(), ref.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return "", 0, false, nil
+		has, err := s.client.Has(mappings[0].Resource)
+		if err == nil && !has {
+			err = &sizelessError{mappings[0].Resource.GroupResource()}
+		}
+		return "", 0, false, err
 	}
 	if err != nil {
 		return "", 0, false, fmt.Errorf("getting the scale of %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)

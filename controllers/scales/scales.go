@@ -2,8 +2,10 @@ package scales
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -18,6 +20,7 @@ type Client struct {
 	scale.ScalesGetter
 	// Mapper knows the kinds as they were when it was first asked, or last reset.
 	Mapper meta.ResettableRESTMapper
+	known  discovery.DiscoveryInterface
 }
 
 // New returns a client that asks the API what kinds it has when it is first used.
@@ -32,7 +35,18 @@ func New(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the scale client: %w", err)
 	}
-	return &Client{ScalesGetter: getter, Mapper: mapper}, nil
+	return &Client{ScalesGetter: getter, Mapper: mapper, known: cached}, nil
+}
+
+// Has reports whether the objects of a resource have a scale.
+func (c *Client) Has(resource schema.GroupVersionResource) (bool, error) {
+	list, err := c.known.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if err != nil {
+		return false, fmt.Errorf("asking what there is in %s: %w", resource.GroupVersion(), err)
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+		return r.Name == resource.Resource+"/scale" && r.Kind == "Scale"
+	}), nil
 }
 
 // Mappings finds the resources of a kind, in one version or (none given) in all. A kind
