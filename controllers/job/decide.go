@@ -139,7 +139,7 @@ func (t *tally) finish(status *batchv1.JobStatus) {
 	setCondition(status, condition(batchv1.JobComplete, corev1.ConditionTrue, t.verdict.Reason, t.verdict.Message, t.now))
 	status.CompletionTime = &metav1.Time{Time: t.now}
 	if t.job.Spec.Completions != nil && int(status.Succeeded) > completions(t.job) {
-		t.tell(corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods recorded")
+		t.tell(corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached")
 	}
 	t.tell(corev1.EventTypeNormal, "Completed", "Job completed")
 }
