@@ -142,6 +142,10 @@ func (r *rollout) step() {
 		return
 	}
 	r.notePause()
+	if revision, asked := rollbackTo(r.d); asked && !r.d.Spec.Paused {
+		r.rollBack(revision)
+		return
+	}
 	if r.new != nil {
 		r.syncNew()
 	}
