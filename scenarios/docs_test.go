@@ -31,6 +31,9 @@ func TestDocumentedExample(t *testing.T) {
 			t.Errorf("it fails:\n%s", tr)
 		}
 		mistake := strings.Replace(block[1], "minAvailable: 3", "minAvailable: 2", 1)
+		if mistake == block[1] {
+			continue
+		}
 		if result, _ := runScenario(t, mistake, Options{}); result.Failure == nil || !strings.Contains(result.Failure.Error(), "three pods serve") {
 			t.Errorf("with the mistake: %v", result.Failure)
 		}

@@ -14,12 +14,14 @@ import (
 	"minikcm.dev/minikcm/scenarios/format"
 )
 
+var errNoMachines = errors.New("the nodes of a cluster that is not ours cannot be stopped")
+
 func (b *branch) kill(ctx context.Context, k *format.Kill) error {
 	if k.Node == "" {
 		return b.killPods(ctx, k.Pods)
 	}
 	if b.run.cluster == nil {
-		return errors.New("the nodes of a cluster that is not ours cannot be stopped")
+		return errNoMachines
 	}
 	if err := b.run.cluster.Kubelets().StopNode(k.Node); err != nil {
 		return fmt.Errorf("killing node %s: %w", k.Node, err)

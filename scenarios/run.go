@@ -49,6 +49,9 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	if opts.Progress == nil {
 		opts.Progress = silent{}
 	}
+	if err := Possible(s, opts.Config != nil); err != nil {
+		return nil, err
+	}
 	elapsed := clock.Stopwatch()
 	opts.Progress.Begin(s)
 	w, err := open(ctx, s, opts)

@@ -68,6 +68,11 @@ func open(ctx context.Context, s *Scenario, opts Options) (*world, error) {
 	if err := w.use(cluster); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
+	if hasChaos(s) {
+		if err := w.runChaos(ctx, opts.Logger); err != nil {
+			return nil, errors.Join(err, w.close())
+		}
+	}
 	return w, nil
 }
 

@@ -102,6 +102,10 @@ is wrong.`,
 				found, err := scenarios.Find(arg, set)
 				problems = errors.Join(problems, err)
 				for _, s := range found {
+					if err := scenarios.Possible(s, false); err != nil {
+						problems = errors.Join(problems, err)
+						continue
+					}
 					_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is good: %d steps\n", s.File, s.Metadata.Name, len(s.Spec.Steps))
 				}
 			}

@@ -133,6 +133,9 @@ func (r *scenarioRunner) find() ([]*scenarios.Scenario, error) {
 	for _, arg := range r.args {
 		found, err := scenarios.Find(arg, r.flags.opts.Set)
 		problems = errors.Join(problems, err)
+		for _, s := range found {
+			problems = errors.Join(problems, scenarios.Possible(s, r.flags.opts.Kubeconfig != ""))
+		}
 		all = append(all, found...)
 	}
 	return all, problems

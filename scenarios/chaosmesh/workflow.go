@@ -20,10 +20,7 @@ func (c *Controller) workflow(ctx context.Context, object *unstructured.Unstruct
 	if err := specOf(object, &spec); err != nil {
 		return err
 	}
-	w := &flow{controller: c, object: object, templates: map[string]*Template{}}
-	for i := range spec.Templates {
-		w.templates[spec.Templates[i].Name] = &spec.Templates[i]
-	}
+	w := newFlow(c, object, &spec)
 	if err := w.check(spec.Entry, nil); err != nil {
 		return err
 	}
@@ -40,6 +37,14 @@ type flow struct {
 	controller *Controller
 	object     *unstructured.Unstructured
 	templates  map[string]*Template
+}
+
+func newFlow(c *Controller, object *unstructured.Unstructured, spec *WorkflowSpec) *flow {
+	w := &flow{controller: c, object: object, templates: map[string]*Template{}}
+	for i := range spec.Templates {
+		w.templates[spec.Templates[i].Name] = &spec.Templates[i]
+	}
+	return w
 }
 
 // check refuses what cannot be run, before anything is.

@@ -44,12 +44,17 @@ func Parse(file string, data []byte, opts LoadOptions) ([]*Scenario, error) {
 	d := &decoder{file: file, problems: &problems, options: opts, including: []string{filepath.Clean(file)}}
 	documents := d.documents(data)
 	var found []*Scenario
+	var manifests []Step
 	others := false
 	declared := map[string]bool{}
 	for _, document := range documents {
 		if kindOf(document) == KindSteps {
 			others = true
 			d.stepsDocument(document, nil)
+			continue
+		}
+		if isChaos(document) {
+			manifests = append(manifests, d.beside(document))
 			continue
 		}
 		s := d.scenario(document, declared)
@@ -60,10 +65,16 @@ func Parse(file string, data []byte, opts LoadOptions) ([]*Scenario, error) {
 		}
 		found = append(found, s)
 	}
+	for _, s := range found {
+		d.applyBeside(s, manifests)
+	}
 	for _, name := range slices.Sorted(maps.Keys(opts.Set)) {
 		if len(found) > 0 && !declared[name] {
 			d.problem(0, "", "--set %s: there is no such variable in spec.vars; %s", name, didYouMean(name, slices.Sorted(maps.Keys(declared))))
 		}
+	}
+	if len(found) == 0 && len(manifests) > 0 {
+		d.problem(manifests[0].Line, "", "a manifest of Chaos Mesh needs a scenario that makes the pods: write one beside it in the file, or name the file in an apply step")
 	}
 	if len(found) == 0 && !others && len(problems) == 0 {
 		d.problem(0, "", "there is no scenario in it: begin with apiVersion: %s and kind: %s", APIVersion, Kind)

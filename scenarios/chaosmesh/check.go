@@ -1,0 +1,80 @@
+package chaosmesh
+
+import (
+	"fmt"
+
+	"github.com/robfig/cron/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Check tells what of an object could not be run, as its status would tell later; objects
+// of other groups can.
+func Check(object *unstructured.Unstructured) error {
+	kind := object.GroupVersionKind()
+	if kind.Group != Group {
+		return nil
+	}
+	if kind.Version != Version {
+		return fmt.Errorf("apiVersion %q: of Chaos Mesh there is only %s/%s", object.GetAPIVersion(), Group, Version)
+	}
+	switch kind.Kind {
+	case KindPodChaos:
+		var spec PodChaosSpec
+		if err := specOf(object, &spec); err != nil {
+			return err
+		}
+		return spec.check()
+	case KindSchedule:
+		var spec ScheduleSpec
+		if err := specOf(object, &spec); err != nil {
+			return err
+		}
+		return spec.check()
+	case KindWorkflow:
+		var spec WorkflowSpec
+		if err := specOf(object, &spec); err != nil {
+			return err
+		}
+		return spec.check()
+	}
+	return fmt.Errorf("of Chaos Mesh's kinds only %s, %s and %s are run", KindPodChaos, KindSchedule, KindWorkflow)
+}
+
+func (s *PodChaosSpec) check() error {
+	_, err := s.Fault("default")
+	return err
+}
+
+func (s *ScheduleSpec) check() error {
+	if _, err := cron.ParseStandard(s.Schedule); err != nil {
+		return fmt.Errorf("spec.schedule %q: %w", s.Schedule, err)
+	}
+	switch {
+	case s.Type == KindPodChaos && s.PodChaos != nil:
+		return s.PodChaos.check()
+	case s.Type == KindWorkflow && s.Workflow != nil:
+		return s.Workflow.check()
+	}
+	return fmt.Errorf("spec.type %q: only %s and %s can be scheduled, and their spec must be there", s.Type, KindPodChaos, KindWorkflow)
+}
+
+func (s *WorkflowSpec) check() error {
+	w := newFlow(nil, nil, s)
+	if err := w.check(s.Entry, nil); err != nil {
+		return err
+	}
+	for i := range s.Templates {
+		t := &s.Templates[i]
+		var err error
+		switch {
+		case t.PodChaos != nil:
+			err = t.PodChaos.check()
+		case t.Schedule != nil:
+			err = t.Schedule.check()
+		}
+		if err != nil {
+			return fmt.Errorf("template %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
