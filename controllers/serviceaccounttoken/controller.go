@@ -25,24 +25,25 @@ const Name = "serviceaccount-token-controller"
 // workers is upstream's --concurrent-serviceaccount-token-syncs.
 const workers = 5
 
+const noKey = "There is no key to sign tokens with: no secrets of service accounts are filled"
+
 // Controller keeps the secrets. Its keys are secrets, whose name is followed by a slash
 // and the account's, which a secret that has gone no longer tells.
 type Controller struct {
+	loop.Runner
 	client   kubernetes.Interface
 	secrets  corelisters.SecretLister
 	accounts corelisters.ServiceAccountLister
 	mint     func(account *corev1.ServiceAccount, secret string) (string, error)
 	ca       []byte
-	// loop is nil if there is nothing to sign with.
-	loop   *loop.Loop
-	logger klog.Logger
+	logger   klog.Logger
 }
 
 // New returns a controller that is not yet running. It signs tokens by the
 // environment's MintToken.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if e.MintToken == nil {
-		return &Controller{logger: e.Logger}, nil
+		return &Controller{Runner: loop.Idles(e.Logger, Name, noKey)}, nil
 	}
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
@@ -59,28 +60,11 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		client: client, secrets: secrets.Lister(), accounts: accounts.Lister(),
 		mint: e.MintToken, ca: config.CAData, logger: e.Logger,
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(secrets.Informer(), wakeSecret)
-	c.loop.Watch(accounts.Informer(), c.wakeSecretsOfAccount)
+	l := loop.New(e.Loop(Name, workers), c)
+	l.Watch(secrets.Informer(), wakeSecret)
+	l.Watch(accounts.Informer(), c.wakeSecretsOfAccount)
+	c.Runner = loop.Runs(l)
 	return c, nil
-}
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	if c.loop == nil {
-		c.logger.Info("There is no key to sign tokens with: no secrets of service accounts are filled", "controller", Name)
-		<-ctx.Done()
-		return nil
-	}
-	return c.loop.Run(ctx)
-}
-
-// Stats returns what the controller's loop has done so far.
-func (c *Controller) Stats() loop.Stats {
-	if c.loop == nil {
-		return loop.Stats{}
-	}
-	return c.loop.Stats()
 }
 
 func keyOf(secret *corev1.Secret) types.NamespacedName {

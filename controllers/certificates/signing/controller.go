@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	certificateslisters "k8s.io/client-go/listers/certificates/v1"
-	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/certificates"
@@ -31,6 +30,8 @@ const Name = "certificatesigningrequest-signing-controller"
 
 const workers = 5
 
+const noKey = "There is no authority's key to sign certificates with: no certificate signing requests are answered"
+
 // Options say whose certificates are given.
 type Options struct {
 	// CertFile and KeyFile are the authority's, in PEM; empty: the environment's.
@@ -41,6 +42,7 @@ type Options struct {
 
 // Controller signs requests. Its keys are their names.
 type Controller struct {
+	loop.Runner
 	client    kubernetes.Interface
 	requests  certificateslisters.CertificateSigningRequestLister
 	authority *tls.Certificate
@@ -49,9 +51,6 @@ type Controller struct {
 	clock     clock.Clock
 	// machine is the time that certificates are checked by.
 	machine clock.Clock
-	// loop is nil if there is nothing to sign with.
-	loop   *loop.Loop
-	logger klog.Logger
 }
 
 // New returns a controller that is not yet running. It is an error if files are named
@@ -66,7 +65,7 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 		authority = &read
 	}
 	if authority == nil {
-		return &Controller{logger: e.Logger}, nil
+		return &Controller{Runner: loop.Idles(e.Logger, Name, noKey)}, nil
 	}
 	issuer, err := x509.ParseCertificate(authority.Certificate[0])
 	if err != nil {
@@ -79,29 +78,12 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	requests := e.Informers.Certificates().V1().CertificateSigningRequests()
 	c := &Controller{
 		client: client, requests: requests.Lister(), authority: authority, issuer: issuer,
-		longest: cmp.Or(opts.Longest, DefaultLifetime), clock: e.Clock, machine: clock.Real(), logger: e.Logger,
+		longest: cmp.Or(opts.Longest, DefaultLifetime), clock: e.Clock, machine: clock.Real(),
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(requests.Informer(), certificates.Wake)
+	l := loop.New(e.Loop(Name, workers), c)
+	l.Watch(requests.Informer(), certificates.Wake)
+	c.Runner = loop.Runs(l)
 	return c, nil
-}
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	if c.loop == nil {
-		c.logger.Info("There is no authority's key to sign certificates with: no certificate signing requests are answered", "controller", Name)
-		<-ctx.Done()
-		return nil
-	}
-	return c.loop.Run(ctx)
-}
-
-// Stats returns what the controller's loop has done so far.
-func (c *Controller) Stats() loop.Stats {
-	if c.loop == nil {
-		return loop.Stats{}
-	}
-	return c.loop.Stats()
 }
 
 // Reconcile gives the request its certificate, or says why it gets none.
