@@ -57,6 +57,7 @@ type podEntry struct {
 	// returned is whether the pod's address and resources have been given back.
 	returned bool
 	failures int
+	restoring
 }
 
 func (t *podTable) get(uid types.UID) *podEntry {

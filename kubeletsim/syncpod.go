@@ -85,6 +85,9 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	} else {
 		e.failures = 0
 	}
+	if !e.due.IsZero() && (e.wake.IsZero() || e.due.Before(e.wake)) {
+		e.wake = e.due
+	}
 	k.due.set(key, e.wake)
 }
 
@@ -180,6 +183,10 @@ func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 	for range statusTries {
 		status := podStatus(pod, &e.state, n.address, k.opts.Clock.Now())
 		if equality.Semantic.DeepEqual(&pod.Status, &status) {
+			e.due = time.Time{}
+			return pod, nil
+		}
+		if e.mustWait(&status, k.opts.Clock.Now()) {
 			return pod, nil
 		}
 		update := *pod
@@ -187,6 +194,7 @@ func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 		var written *corev1.Pod
 		written, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{})
 		if err == nil {
+			e.told(&status)
 			e.observe(written)
 			return written, nil
 		}

@@ -1,0 +1,40 @@
+package kubeletsim
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What somebody else has changed is told again at once, and then every ten seconds; what
+// is new is told at once.
+func TestRestoring(t *testing.T) {
+	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	status := func(ready corev1.ConditionStatus, since time.Time) *corev1.PodStatus {
+		return &corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(since)}}}
+	}
+	r := &restoring{}
+	for i, step := range []struct {
+		after time.Duration
+		ready corev1.ConditionStatus
+		waits bool
+	}{
+		{0, corev1.ConditionTrue, false},
+		{time.Second, corev1.ConditionTrue, false}, // told again
+		{2 * time.Second, corev1.ConditionTrue, true},
+		{3 * time.Second, corev1.ConditionFalse, false}, // new
+		{4 * time.Second, corev1.ConditionFalse, true},
+		{11 * time.Second, corev1.ConditionFalse, false},
+	} {
+		now := start.Add(step.after)
+		s := status(step.ready, now)
+		if got := r.mustWait(s, now); got != step.waits || got == r.due.IsZero() {
+			t.Errorf("%d: it waits: %v, until %v", i, got, r.due)
+		}
+		if !step.waits {
+			r.told(s)
+		}
+	}
+}
