@@ -52,6 +52,25 @@ func owners(set *appsv1.StatefulSet, ordinal int) (wantsSet, wantsPod bool) {
 	return policy.WhenDeleted == remove && !wantsPod, wantsPod
 }
 
+// contested reports whether the retention policy has to leave the claim alone,
+// because somebody else controls it, or one that had the set's or the pod's name.
+func contested(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	policy := set.Spec.PersistentVolumeClaimRetentionPolicy
+	const remove = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	if policy == nil || policy.WhenScaled != remove && policy.WhenDeleted != remove {
+		return false
+	}
+	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
+		switch {
+		case ref.UID == set.UID, ref.UID == pod.UID:
+			return false
+		case ref.Kind == Kind.Kind && ref.Name == set.Name, ref.Kind == podKind.Kind && ref.Name == pod.Name:
+			return true
+		}
+		return ref.Controller != nil && *ref.Controller
+	})
+}
+
 // retained returns the claim with the owners that the policy demands, or nil if it
 // has them, or if somebody else has taken the matter in hand.
 func retained(set *appsv1.StatefulSet, pod *corev1.Pod, ordinal int, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {

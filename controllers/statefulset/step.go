@@ -142,6 +142,14 @@ func (s *step) retain(pod *corev1.Pod, ordinal int) {
 		if claim == nil || claim.DeletionTimestamp != nil {
 			continue
 		}
+		if contested(s.set, pod, claim) {
+			s.events = append(s.events, plan.Event{
+				Type: corev1.EventTypeWarning, Reason: "ConflictingController",
+				Message: fmt.Sprintf("PersistentVolumeClaim %s has a conflicting OwnerReference that acts as a manging controller, "+
+					"the retention policy is ignored for this claim", claim.Name),
+			})
+			continue
+		}
 		if updated := retained(s.set, pod, ordinal, claim); updated != nil {
 			s.retained = append(s.retained, updated)
 		}
