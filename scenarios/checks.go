@@ -23,7 +23,7 @@ func (r *run) checks() *check.Cluster {
 
 // expressions is what CEL expressions may name.
 func (r *run) expressions(ctx context.Context, metrics bool) (*check.World, error) {
-	w := &check.World{Now: r.clock.Now(), Elapsed: r.clock.Since(r.begun), Vars: r.opts.Set}
+	w := &check.World{Now: r.clock.Now(), Elapsed: r.clock.Since(r.begun), Vars: r.variables()}
 	r.mu.Lock()
 	w.Remembered = maps.Clone(r.remembered)
 	r.mu.Unlock()
@@ -33,6 +33,18 @@ func (r *run) expressions(ctx context.Context, metrics bool) (*check.World, erro
 	var err error
 	w.Metrics, err = r.metrics(ctx)
 	return w, err
+}
+
+// variables are the file's with their defaults, and those that were set.
+func (r *run) variables() map[string]string {
+	vars := map[string]string{}
+	for name, value := range r.scenario.Spec.Vars {
+		if value != nil {
+			vars[name] = *value
+		}
+	}
+	maps.Copy(vars, r.opts.Set)
+	return vars
 }
 
 // metrics reads the apiserver's metrics: the series of each, as {labels, value}. Of a
