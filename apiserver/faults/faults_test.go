@@ -1,0 +1,80 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	status := Request{Verb: "update", Group: "apps", Resource: "deployments", Subresource: "status", Namespace: "a", User: "u", UserAgent: "kubectl/v1"}
+	for _, test := range []struct {
+		match Match
+		want  bool
+	}{
+		{Match{}, true},
+		{Match{Verbs: []string{"get", "update"}}, true},
+		{Match{Verbs: []string{"get"}}, false},
+		{Match{Resources: []string{"deployments"}}, false},
+		{Match{Resources: []string{"deployments/status"}}, true},
+		{Match{Resources: []string{"deployments.apps/*"}}, true},
+		{Match{Resources: []string{"deployments.extensions/*"}}, false},
+		{Match{Resources: []string{"*"}}, true},
+		{Match{Namespaces: []string{"b"}}, false},
+		{Match{Users: []string{"u"}, UserAgents: []string{"ctl"}}, true},
+		{Match{UserAgents: []string{"curl"}}, false},
+	} {
+		if got := test.match.Matches(&status); got != test.want {
+			t.Errorf("%+v: %v", test.match, got)
+		}
+	}
+}
+
+// All rules delay a request, and the oldest that refuses it does; a rule that was removed
+// and one for somebody else do nothing.
+func TestMeet(t *testing.T) {
+	t.Parallel()
+	f := New(clock.Real(), clock.NewRandom(1))
+	f.Inject(Rule{Latency: time.Second})
+	remove := f.Inject(Rule{Latency: time.Minute, Code: 500, Behind: 7})
+	f.Inject(Rule{Code: 429, Match: Match{Verbs: []string{"get"}}})
+	f.Exempt("boss")
+	get := &Request{Verb: "get", User: "u"}
+	if fate := f.Meet(get); fate.Latency != 61*time.Second || fate.Refusal.Code != 500 || fate.Behind != 7 {
+		t.Errorf("%+v", fate)
+	}
+	remove()
+	if fate := f.Meet(get); fate.Latency != time.Second || fate.Refusal.Code != 429 || fate.Behind != 0 {
+		t.Errorf("after the removal: %+v", fate)
+	}
+	if fate := f.Meet(&Request{Verb: "get", User: "boss"}); fate != (Fate{}) {
+		t.Errorf("of the exempt: %+v", fate)
+	}
+}
+
+func TestDown(t *testing.T) {
+	t.Parallel()
+	f := New(clock.Real(), clock.NewRandom(1))
+	f.Exempt("boss")
+	watching, ended := f.Watching(context.Background(), &Request{Verb: "watch", User: "u"})
+	defer ended()
+	kept, over := f.Watching(context.Background(), &Request{Verb: "watch", User: "boss"})
+	defer over()
+	first, second := f.Down(), f.Down()
+	if watching.Err() == nil || kept.Err() != nil {
+		t.Errorf("the watch: %v, that of the exempt: %v", watching.Err(), kept.Err())
+	}
+	first()
+	first()
+	if err := f.Reach(t.Context(), "u", true); !errors.Is(err, ErrRefused) || f.IsDown("boss") {
+		t.Errorf("while it is down: %v", err)
+	}
+	second()
+	if err := f.Reach(t.Context(), "u", false); err != nil || f.IsDown("u") {
+		t.Errorf("up again: %v", err)
+	}
+}
