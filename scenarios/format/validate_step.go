@@ -339,7 +339,7 @@ func (d *decoder) checkChoose(c *Choose, line int, field string) {
 
 func (d *decoder) checkFault(s *Step, field string) {
 	for _, problem := range s.Fault.Validate() {
-		d.problem(max(problem.Line, s.Line), join(field, problem.Field), "%s", problem.Message)
+		d.problem(max(problem.Line, s.Line), strings.TrimSuffix(join(field, problem.Field), "."), "%s", problem.Message)
 	}
 	if s.Fault.Endless() && !s.Background {
 		d.problem(s.Line, field, "happens again and again to the end of the scenario: give it times or during, or the step background: true")
