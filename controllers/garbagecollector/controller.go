@@ -87,7 +87,9 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		return nil, err
 	}
 	c.objects = loop.New(e.Loop(Name, workers), loop.Func(c.collect))
-	c.kinds = loop.New(e.Loop(Name+"-discovery", 1), loop.Func(c.discover))
+	discovery := e.Loop(Name+"-discovery", 1)
+	discovery.Ahead = true // informers of kinds that have gone are in flight until it ends them
+	c.kinds = loop.New(discovery, loop.Func(c.discover))
 	c.kinds.Add(discoveryKey)
 	return c, nil
 }

@@ -52,6 +52,9 @@ type Options struct {
 	// Workers is how many keys are reconciled at once; 0: one. Where the ledger makes
 	// keys wait for their turn, it is one.
 	Workers int
+	// Ahead has keys worked on at once where those of others wait for their turn: for a
+	// loop whose work something in flight waits for. Its order must not show in what it writes.
+	Ahead bool
 	// Clock ends delays; nil: the machine's.
 	Clock clock.Clock
 	// Ledger is told of queued keys; nil: nobody is.
@@ -110,7 +113,7 @@ func New(opts Options, r Reconciler) *Loop {
 		backoff:    workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](opts.BaseDelay, opts.MaxDelay),
 	}
 	var queue workqueue.Queue[types.NamespacedName] = &countedQueue{ledger: opts.Ledger}
-	if opts.Ledger.TakesTurns() {
+	if opts.Ledger.TakesTurns() && !opts.Ahead {
 		l.opts.Workers = 1
 		l.turns = newTurnQueue(opts.Name, opts.Ledger)
 		queue = l.turns
