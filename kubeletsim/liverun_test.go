@@ -39,9 +39,12 @@ func restartPolicy(policy corev1.RestartPolicy) func(*corev1.Pod) {
 // exitOf is how a pod that is not started again ended.
 func (c *cluster) exitOf(name string) *corev1.ContainerStateTerminated {
 	c.t.Helper()
-	c.until(name+" has ended", func() bool {
-		pod := c.pod(name)
-		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	c.eventually(name+" has ended", func() bool {
+		if pod := c.pod(name); pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			return true
+		}
+		c.advance(time.Second) // its script may have begun to sleep meanwhile
+		return false
 	})
 	return c.pod(name).Status.ContainerStatuses[0].State.Terminated
 }
