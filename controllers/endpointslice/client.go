@@ -22,29 +22,26 @@ type boundClient struct {
 	kubernetes.Interface
 	slices discoverylisters.EndpointSliceLister
 
-	mu      sync.Mutex
-	current map[types.NamespacedName]*reconcile
-}
-
-// reconcile is one that runs.
-type reconcile struct {
-	ctx context.Context
-	// late are the events of the service's slices that came meanwhile.
-	late []loop.Event
+	mu sync.Mutex
+	// contexts has that of each reconcile that runs, and late the events of its slices
+	// that have come meanwhile.
+	contexts map[types.NamespacedName]context.Context
+	late     map[types.NamespacedName][]loop.Event
 }
 
 // during makes ctx the context of the service's writes while f runs. It returns the
 // events that postpone kept.
 func (c *boundClient) during(ctx context.Context, service types.NamespacedName, f func() error) ([]loop.Event, error) {
-	r := &reconcile{ctx: ctx}
 	c.mu.Lock()
-	c.current[service] = r
+	c.contexts[service] = ctx
 	c.mu.Unlock()
 	err := f()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.current, service)
-	return r.late, err
+	late := c.late[service]
+	delete(c.contexts, service)
+	delete(c.late, service)
+	return late, err
 }
 
 // postpone keeps the event of a slice while its service is being reconciled: only then
@@ -52,11 +49,11 @@ func (c *boundClient) during(ctx context.Context, service types.NamespacedName, 
 func (c *boundClient) postpone(service types.NamespacedName, ev loop.Event) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := c.current[service]
-	if r != nil {
-		r.late = append(r.late, ev)
+	_, runs := c.contexts[service]
+	if runs {
+		c.late[service] = append(c.late[service], ev)
 	}
-	return r != nil
+	return runs
 }
 
 func (c *boundClient) contextOf(fallback context.Context, slice *discoveryv1.EndpointSlice) context.Context {
@@ -65,8 +62,8 @@ func (c *boundClient) contextOf(fallback context.Context, slice *discoveryv1.End
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r := c.current[serviceOf(slice)]; r != nil {
-		return r.ctx
+	if ctx, ok := c.contexts[serviceOf(slice)]; ok {
+		return ctx
 	}
 	return fallback
 }

@@ -77,7 +77,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	metrics.RegisterMetrics()
 	c := &Controller{
 		logger:    e.Logger,
-		client:    &boundClient{Interface: client, slices: slices.Lister(), current: map[types.NamespacedName]*reconcile{}},
+		client:    &boundClient{Interface: client, slices: slices.Lister(), contexts: map[types.NamespacedName]context.Context{}, late: map[types.NamespacedName][]loop.Event{}},
 		services:  core.Services().Lister(),
 		nodes:     core.Nodes().Lister(),
 		slices:    slices.Informer().GetIndexer(),
