@@ -148,7 +148,6 @@ func TestMutations(t *testing.T) {
 		"watch-expired-without-replicasets":  {"watch-expired", "nodes: 3", "nodes: 3, controllers: ['*', -replicaset-controller]"},
 		"etcd-outage-without-a-kill":         {"etcd-outage", "- kill: {pods: {selector: app=web}}", "- sleep: 1s"},
 		"leader-failover-that-never-happens": {"leader-failover", "for: 30s", "for: 20m"},
-		"evolution-by-polling-alone":         {"evolution", `by: "${WAY}"`, "by: polling"},
 		"node-loss-in-too-little-time":       {"node-loss", "within: 10m", "within: 1m"},
 	} {
 		t.Run(name, func(t *testing.T) {
