@@ -41,6 +41,8 @@ func newSpace(server *etcdserver.EtcdServer, f *failure) *space {
 func (s *space) compact(ctx context.Context, revision int64) error {
 	s.mending.Lock()
 	defer s.mending.Unlock()
+	// The sizes are those of the last commit, which writes in a burst leave behind.
+	s.server.KV().Commit()
 	// The pages are free only when the compaction has been done physically.
 	_, err := s.server.Compact(ctx, &pb.CompactionRequest{Revision: revision, Physical: s.near()})
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {

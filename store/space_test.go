@@ -86,10 +86,12 @@ func TestSpaceAfterCompaction(t *testing.T) {
 	}
 }
 
-// Objects that fill the quota stay. Whoever deletes some makes room for others.
-func TestSpaceOfObjects(t *testing.T) {
-	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
+// fillWithObjects writes objects until there is no space and deletes all but keep of
+// them, which fill half of the quota. How many are written before etcd sees that it is
+// over its quota depends on when it commits.
+func fillWithObjects(ctx context.Context, t *testing.T, s store.Store) (keep int) {
+	t.Helper()
+	keep = smallQuota / largeValue / 2
 	value := bytes.Repeat([]byte("x"), largeValue)
 	refused := 0
 	for i := 0; refused < 5; i++ {
@@ -107,16 +109,39 @@ func TestSpaceOfObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kv := range list.KeyValues[:len(list.KeyValues)/2] {
+	for _, kv := range list.KeyValues[keep:] {
 		if _, err := s.Delete(ctx, kv.Key, kv.ModRevision); err != nil {
 			t.Errorf("deleting while there is no space: %v", err)
 		}
 	}
+	return keep
+}
+
+// Objects that fill the quota stay. Whoever deletes some makes room for others.
+func TestSpaceOfObjects(t *testing.T) {
+	ctx := testContext(t)
+	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
+	keep := fillWithObjects(ctx, t, s)
 	putUntil(ctx, t, s, "/new", isNil)
 	after, err := s.List(ctx, "/", store.ListOptions{KeysOnly: true})
-	if err != nil || int(after.Count) != len(list.KeyValues)-len(list.KeyValues)/2+1 {
-		t.Errorf("there are %d keys of %d, %v", after.Count, len(list.KeyValues), err)
+	if err != nil || int(after.Count) != keep+1 {
+		t.Errorf("there are %d keys and not %d: %v", after.Count, keep+1, err)
 	}
+}
+
+// A compaction between the deletes and the next write does not hide that there is room.
+func TestSpaceOfObjectsAfterCompaction(t *testing.T) {
+	ctx := testContext(t)
+	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
+	fillWithObjects(ctx, t, s)
+	list, err := s.List(ctx, "/", store.ListOptions{KeysOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Compact(ctx, list.Revision); err != nil {
+		t.Fatal(err)
+	}
+	putUntil(ctx, t, s, "/new", isNil)
 }
 
 // A store that was closed without space makes some when it is opened again.
