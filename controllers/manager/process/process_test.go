@@ -168,6 +168,11 @@ func TestServing(t *testing.T) {
 	if code, body := stranger.get("/livez/garbage-collector-controller"); code != http.StatusOK || body != "ok" {
 		t.Errorf("/livez of a controller: %d\n%s", code, body)
 	}
+	for _, path := range []string{"/metrics", "/metrics/slis", "/configz", "/controllers", "/flagz", "/debug/controllers/garbage-collector-controller", "/debug/pprof/heap"} {
+		if code, _ := stranger.get(path); code != http.StatusForbidden {
+			t.Errorf("%s for everybody: %d, want 403", path, code)
+		}
+	}
 	if code, _ := newVisitor(t, served, "nonsense").get("/metrics"); code != http.StatusUnauthorized {
 		t.Errorf("/metrics with a wrong token: %d, want 401", code)
 	}
@@ -191,6 +196,7 @@ func TestServing(t *testing.T) {
 			"/flagz":                    "concurrent-deployment-syncs[ =:]+3",
 			"/statusz":                  "/controllers",
 			"/metrics/slis":             `kubernetes_healthcheck{name="deployment-controller",type="healthz"} 1`,
+			"/readyz?verbose":           `\[\+\]leaderElection ok`,
 			"/debug/pprof/cmdline":      "test",
 			"/debug/pprof/goroutine":    "",
 			"/controllers":              `"state":"Running"`,
@@ -210,12 +216,18 @@ func TestServing(t *testing.T) {
 	for _, want := range []string{
 		`workqueue_adds_total{name="deployment-controller"} `, `workqueue_depth{name="replicaset-controller"} 0`,
 		`workqueue_queue_duration_seconds_count{name="deployment-controller"} `, `workqueue_retries_total{name="deployment-controller"} `,
+		`workqueue_work_duration_seconds_count{name="deployment-controller"} `, `workqueue_unfinished_work_seconds{name="deployment-controller"} `,
+		`workqueue_longest_running_processor_seconds{name="deployment-controller"} `, `rest_client_request_duration_seconds_count{`,
+		`running_managed_controllers{manager="kube-controller-manager",name="deployment-controller"} 1`,
 		`rest_client_requests_total{code="201"`, `leader_election_master_status{name="kube-controller-manager"} 1`,
 		`minikcm_controller_running{controller="deployment-controller"} 1`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("/metrics has no %s", want)
 		}
+	}
+	if _, figures := known.get("/metrics/slis"); !strings.Contains(figures, `kubernetes_healthchecks_total{name="deployment-controller",status="success",type="readyz"} `) {
+		t.Errorf("/metrics/slis does not count health checks:\n%s", figures)
 	}
 	if _, dot := known.get("/debug/controllers/garbage-collector-controller"); !regexp.MustCompile(`(?s)^strict digraph full \{.*"[-0-9a-f]+" \[label=.* kind="ReplicaSet" .*"[-0-9a-f]+" -> "[-0-9a-f]+";.*\}\n$`).MatchString(dot) {
 		t.Errorf("the garbage collector's graph is\n%s", dot)

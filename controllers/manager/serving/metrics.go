@@ -28,12 +28,15 @@ func Gatherer(status func() []manager.Status) prometheus.Gatherer {
 // retriesHelp has to be what component-base says of the same figure.
 const retriesHelp = "[BETA] Total number of retries handled by workqueue"
 
+// managedHelp is what component-base says of the figure that its users have to set.
+const managedHelp = "[BETA] Indicates where instances of a controller are currently running"
+
 // collector asks the controllers when it is asked. So what it tells costs nothing
 // while nobody looks.
 type collector struct {
 	status                                                       func() []manager.Status
 	up, restarts, reconciles, failures, panics, running, failing *prometheus.Desc
-	retries                                                      *prometheus.Desc
+	retries, managed                                             *prometheus.Desc
 }
 
 func newCollector(status func() []manager.Status) *collector {
@@ -51,11 +54,12 @@ func newCollector(status func() []manager.Status) *collector {
 		failing:    desc("failing_key", "Failures in a row of the keys that fail, for the worst of each controller.", "key"),
 		// Upstream's queues count their retries themselves; ours leave it to the loop.
 		retries: prometheus.NewDesc("workqueue_retries_total", retriesHelp, []string{"name"}, nil),
+		managed: prometheus.NewDesc("running_managed_controllers", managedHelp, []string{"name"}, prometheus.Labels{"manager": component}),
 	}
 }
 
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.up, c.restarts, c.reconciles, c.failures, c.retries, c.panics, c.running, c.failing} {
+	for _, d := range []*prometheus.Desc{c.up, c.managed, c.restarts, c.reconciles, c.failures, c.retries, c.panics, c.running, c.failing} {
 		descs <- d
 	}
 }
@@ -73,6 +77,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 			up = 1
 		}
 		send(c.up, prometheus.GaugeValue, up)
+		send(c.managed, prometheus.GaugeValue, up)
 		send(c.restarts, prometheus.CounterValue, float64(s.Restarts))
 		send(c.reconciles, prometheus.CounterValue, float64(s.Reconciles))
 		send(c.failures, prometheus.CounterValue, float64(s.Failures))

@@ -33,12 +33,16 @@ minikcm_controller_panics_total{controller="job-controller"} 1
 # TYPE minikcm_controller_running gauge
 minikcm_controller_running{controller="ill"} 0
 minikcm_controller_running{controller="job-controller"} 1
+# HELP running_managed_controllers [BETA] Indicates where instances of a controller are currently running
+# TYPE running_managed_controllers gauge
+running_managed_controllers{manager="kube-controller-manager",name="ill"} 0
+running_managed_controllers{manager="kube-controller-manager",name="job-controller"} 1
 # HELP workqueue_retries_total [BETA] Total number of retries handled by workqueue
 # TYPE workqueue_retries_total counter
 workqueue_retries_total{name="ill"} 0
 workqueue_retries_total{name="job-controller"} 3
 `
-	names := []string{"minikcm_controller_failing_key", "minikcm_controller_panics_total", "minikcm_controller_running", "workqueue_retries_total"}
+	names := []string{"minikcm_controller_failing_key", "minikcm_controller_panics_total", "minikcm_controller_running", "running_managed_controllers", "workqueue_retries_total"}
 	if err := testutil.CollectAndCompare(c, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}
