@@ -149,6 +149,8 @@ func TestMutations(t *testing.T) {
 		"etcd-outage-without-a-kill":         {"etcd-outage", "- kill: {pods: {selector: app=web}}", "- sleep: 1s"},
 		"leader-failover-that-never-happens": {"leader-failover", "for: 30s", "for: 20m"},
 		"node-loss-in-too-little-time":       {"node-loss", "within: 10m", "within: 1m"},
+		"evolution-with-a-poller-left":       {"evolution", "- reconcile: {by: custom, for: 10m}", "- reconcile: {by: custom, for: 10m}\n        - reconcile: {by: polling, for: 10m}"},
+		"evolution-of-nothing":               {"evolution", "by: custom", "by: shared"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,8 +159,11 @@ func TestMutations(t *testing.T) {
 			if mutated == text {
 				t.Fatalf("%q is not in %s", test.old, test.scenario)
 			}
-			if test.scenario == "pod-kill-storm" {
+			switch test.scenario {
+			case "pod-kill-storm":
 				mutated = strings.Replace(mutated, "86400", "200", 1)
+			case "evolution":
+				mutated = strings.NewReplacer("for: 10m", "for: 2m", "times: 19", "times: 3", "-18", "-2").Replace(mutated)
 			}
 			result, tr := runScenario(t, mutated, Options{})
 			if result.Failure == nil || !strings.HasPrefix(result.Text(), "FAIL "+test.scenario+" in ") {
