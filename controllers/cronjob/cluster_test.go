@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/controllers/job"
@@ -192,5 +193,26 @@ func TestTimeZone(t *testing.T) {
 		if text := j.Annotations[batchv1.CronJobScheduledTimestampAnnotation]; !strings.HasSuffix(text, "T00:00:00+05:30") {
 			t.Errorf("%s was for %s", j.Name, text)
 		}
+	}
+}
+
+// TestAnotherSchedule: a schedule is not heeded for times before it was asked for.
+func TestAnotherSchedule(t *testing.T) {
+	w := newWorld(t, minikcmtest.WithNodes(0), minikcmtest.WithControllers("serviceaccount-controller", "cronjob-controller"))
+	w.toThe(time.Hour)
+	w.create("0 0 1 * *", nil, "true")
+	w.advance(30 * time.Minute)
+	patch := []byte(`{"spec":{"schedule":"20 * * * *"}}`)
+	if _, err := w.Client().BatchV1().CronJobs("default").Patch(t.Context(), "tick", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.advance(20 * time.Minute)
+	if jobs := w.jobs(); len(jobs) != 0 {
+		t.Fatalf("%s was started at once", jobs[0].Name)
+	}
+	w.advance(time.Hour)
+	jobs := w.jobs()
+	if len(jobs) != 1 || jobs[0].CreationTimestamp.Minute() != 20 {
+		t.Errorf("an hour later there are %d Jobs, want the one of the 20th minute", len(jobs))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "time/tzdata" // time zones do not depend on the machine's
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -33,9 +35,29 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{loop: loop.New(e.Loop(Name, workers), r)}
-	c.loop.Watch(cronJobs, r.OnCronJob)
+	c.loop.Watch(cronJobs, func(ev loop.Event) []types.NamespacedName { return c.onCronJob(r, ev) })
 	c.loop.Watch(jobs, r.OnJob)
 	return c, nil
+}
+
+// onCronJob wakes the CronJob itself: at once, or when the first time of another
+// schedule has come.
+func (c *Controller) onCronJob(r *Reconciler, ev loop.Event) []types.NamespacedName {
+	keys := r.OnCronJob(ev)
+	cj, ok := rescheduled(ev)
+	if !ok {
+		return keys
+	}
+	wait, err := untilNext(cj, r.clock.Now())
+	if err != nil {
+		r.executor.Tell(cj, []plan.Event{unreadable(cj)})
+		return nil
+	}
+	if wait == 0 {
+		return keys
+	}
+	c.loop.AddAfter(loop.KeyOf(cj), wait)
+	return nil
 }
 
 // Run works until ctx ends.

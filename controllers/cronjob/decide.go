@@ -44,7 +44,7 @@ type Plan struct {
 func Decide(in Snapshot, now time.Time) Plan {
 	d := &decision{cj: in.CronJob, jobs: in.Jobs, now: now, status: in.CronJob.Status.DeepCopy()}
 	d.observe()
-	if in.CronJob.DeletionTimestamp == nil && !suspended(in.CronJob) {
+	if in.CronJob.DeletionTimestamp == nil {
 		d.schedule()
 	}
 	d.tidy()
@@ -140,12 +140,16 @@ func activate(status *batchv1.CronJobStatus, j *batchv1.Job) {
 }
 
 // schedule starts the Job whose time has come, unless something forbids it, and
-// sets the timer for the next.
+// sets the timer for the next. A suspended CronJob has none, but its time zone is
+// looked at.
 func (d *decision) schedule() {
 	cj := d.cj
 	zone, err := location(cj)
 	if err != nil {
 		d.tell(corev1.EventTypeWarning, "UnknownTimeZone", "invalid timeZone: %q: %s", *cj.Spec.TimeZone, err)
+		return
+	}
+	if suspended(cj) {
 		return
 	}
 	if hasZone(cj.Spec.Schedule) {

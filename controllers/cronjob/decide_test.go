@@ -212,6 +212,19 @@ func TestDecide(t *testing.T) {
 			"an unknown zone", newCronJob(spec(func(s *batchv1.CronJobSpec) { s.TimeZone = ptr.To("Mars/Olympus") })), nil, 5,
 			[]string{"active [] last 10:00", "event Warning UnknownTimeZone: invalid timeZone: \"Mars/Olympus\": unknown time zone Mars/Olympus"},
 		},
+		{
+			"an unknown zone while it is suspended",
+			newCronJob(spec(func(s *batchv1.CronJobSpec) { s.TimeZone, s.Suspend = ptr.To("Mars/Olympus"), ptr.To(true) })), nil, 10,
+			[]string{"active [] last 10:00", "event Warning UnknownTimeZone: invalid timeZone: \"Mars/Olympus\": unknown time zone Mars/Olympus"},
+		},
+		{
+			"a zone in the schedule", newCronJob(spec(func(s *batchv1.CronJobSpec) { s.Schedule = "TZ=UTC */10 * * * *" })), nil, 9,
+			[]string{
+				"active [] last 10:00",
+				"event Warning UnsupportedSchedule: CRON_TZ or TZ used in schedule \"TZ=UTC */10 * * * *\" is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
+				"again after 1m0s",
+			},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, summary(Decide(Snapshot{CronJob: tc.cj, Jobs: tc.jobs}, minute(tc.now)))); diff != "" {

@@ -1,0 +1,44 @@
+package cronjob
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/plan"
+)
+
+// rescheduled is whether an event gives a CronJob another schedule. It is looked at
+// then only when the next time of that has come, so that no Job starts for a time that
+// it had before anybody asked for it.
+func rescheduled(ev loop.Event) (*batchv1.CronJob, bool) {
+	old, _ := ev.Old.(*batchv1.CronJob)
+	cj, ok := ev.Object.(*batchv1.CronJob)
+	if !ok || old == nil || old.UID != cj.UID {
+		return nil, false
+	}
+	return cj, old.Spec.Schedule != cj.Spec.Schedule || !ptr.Equal(old.Spec.TimeZone, cj.Spec.TimeZone)
+}
+
+// untilNext is how long it is until the next time of a CronJob's schedule; 0 if it has
+// none. It is an error if the schedule cannot be read.
+func untilNext(cj *batchv1.CronJob, now time.Time) (time.Duration, error) {
+	schedule, err := parse(cj)
+	if err != nil {
+		return 0, err
+	}
+	if next := schedule.Next(now.UTC()); !next.IsZero() {
+		return next.Sub(now), nil
+	}
+	return 0, nil
+}
+
+// unreadable tells of a CronJob that was given a schedule that nobody can read.
+func unreadable(cj *batchv1.CronJob) plan.Event {
+	return plan.Event{
+		Type: corev1.EventTypeWarning, Reason: "UnParseableCronJobSchedule", Message: "unparseable schedule for cronjob: " + cj.Spec.Schedule,
+	}
+}
