@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/auth"
@@ -117,17 +118,19 @@ func (d *definitions) find(name string) *customKind {
 
 // empty deletes all objects of a kind, and returns when none is left.
 func (d *definitions) empty(kind *customKind) error {
-	revision, left, err := d.deleteAll(kind)
+	left, err := d.deleteAll(kind)
 	if err != nil || left == 0 {
 		return err
 	}
-	watcher, err := kind.objects.Cache().Watch(d.ctx, watchcache.WatchOptions{Prefix: kind.objects.Prefix(""), Revision: revision})
+	watcher, err := kind.objects.Cache().Watch(d.ctx, watchcache.WatchOptions{
+		Prefix: kind.objects.Prefix(""), SendInitialEvents: ptr.To(false),
+	})
 	if err != nil {
 		return err
 	}
 	defer watcher.Stop()
-	for {
-		if _, left, err = d.deleteAll(kind); err != nil || left == 0 {
+	for { // What went before the watch began is not seen by it.
+		if left, err = d.deleteAll(kind); err != nil || left == 0 {
 			return err
 		}
 		if err := d.awaitDeletion(watcher); err != nil {
@@ -155,15 +158,15 @@ func (d *definitions) awaitDeletion(watcher *watchcache.Watcher) error {
 
 // deleteAll asks for the deletion of every object, and returns how many there were
 // that wait for their finalizers.
-func (d *definitions) deleteAll(kind *customKind) (revision int64, waiting int, err error) {
-	page, all, err := kind.objects.ListAt(d.ctx, kind.objects.Prefix(""), store.ListOptions{})
+func (d *definitions) deleteAll(kind *customKind) (waiting int, err error) {
+	_, all, err := kind.objects.ListAt(d.ctx, kind.objects.Prefix(""), store.ListOptions{})
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	for _, obj := range all {
 		m, err := meta.Accessor(obj)
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		if m.GetDeletionTimestamp() != nil {
 			waiting++
@@ -172,11 +175,11 @@ func (d *definitions) deleteAll(kind *customKind) (revision int64, waiting int, 
 		rq := d.server.ownRequest(d.ctx, kind.rows.Stored, kind.objects, verbDelete, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
 		_, gone, err := rq.delete(d.ctx, &metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return 0, 0, err
+			return 0, err
 		}
 		if err == nil && !gone {
 			waiting++
 		}
 	}
-	return page.Revision, waiting, nil
+	return waiting, nil
 }
