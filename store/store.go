@@ -163,3 +163,13 @@ var ErrNoSpace = errors.New("etcdserver: mvcc: database space exceeded")
 
 // ErrClosed is inside the UnavailableError of every operation after Close.
 var ErrClosed = errors.New("the store is closed")
+
+// Detached returns ctx without its cancellation, but with its values and its deadline:
+// a write that goes on when its client has gone, so that whoever makes it learns how it
+// ended. cancel frees what the deadline takes.
+func Detached(ctx context.Context) (detached context.Context, cancel context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	}
+	return context.WithoutCancel(ctx), func() {}
+}

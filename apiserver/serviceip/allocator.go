@@ -103,7 +103,7 @@ const (
 // A value that is out of range or taken is an Invalid error; that no value is left
 // is an InternalError, as upstream's.
 func (a *Allocator) Allocate(ctx context.Context, svc, old *corev1.Service, dryRun bool) (done func(Outcome), err error) {
-	ctx, cancel := detached(ctx)
+	ctx, cancel := store.Detached(ctx) // what is half locked would stay so
 	w := &write{Allocator: a, svc: svc, old: old, before: keysOf(old), dryRun: dryRun}
 	end := func(outcome Outcome) {
 		w.done(ctx, outcome)
@@ -122,15 +122,6 @@ func (a *Allocator) Allocate(ctx context.Context, svc, old *corev1.Service, dryR
 	}
 	w.after = keysOf(svc)
 	return end, nil
-}
-
-// detached goes on when the client has gone: what is half locked would stay so. It ends
-// when the request would have.
-func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	if deadline, ok := ctx.Deadline(); ok {
-		return context.WithDeadline(context.WithoutCancel(ctx), deadline)
-	}
-	return context.WithoutCancel(ctx), func() {}
 }
 
 // check compares the locks with the Services before the first allocation: a store that

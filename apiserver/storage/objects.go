@@ -301,13 +301,15 @@ func (o *Objects) fromBytes(data []byte, into runtime.Object) error {
 
 func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj runtime.Object, expected int64) (runtime.Object, error) {
 	lossy := o.row.Stored != nil && o.row.Stored.Lossy
-	cancel := func() {}
+	forget := func() {}
 	if !lossy {
-		cancel = o.cache.Wrote(key, value, obj)
+		forget = o.cache.Wrote(key, value, obj)
 	}
+	ctx, cancel := store.Detached(ctx)
+	defer cancel()
 	revision, err := o.store.Put(ctx, key, value, expected)
 	if err != nil {
-		cancel()
+		forget()
 		return nil, err
 	}
 	o.committed(revision)

@@ -159,11 +159,10 @@ func (o *Objects) remove(ctx context.Context, key string, last runtime.Object, r
 	if dryRun {
 		return Result{Object: last, Revision: revision, Deleted: true}, nil
 	}
-	deleted, err := o.store.Delete(ctx, key, revision)
+	deleted, err := o.Remove(ctx, key, revision)
 	if err != nil {
 		return Result{}, err
 	}
-	o.committed(deleted)
 	return Result{Object: WithRevision(last, deleted), Revision: deleted, Deleted: true}, nil
 }
 
@@ -179,6 +178,8 @@ func revisionOf(obj runtime.Object) int64 {
 // Remove deletes a key that is at the given revision, whatever its object says. It
 // returns the revision of the deletion, or a *store.ConflictError.
 func (o *Objects) Remove(ctx context.Context, key string, revision int64) (int64, error) {
+	ctx, cancel := store.Detached(ctx)
+	defer cancel()
 	deleted, err := o.store.Delete(ctx, key, revision)
 	if err == nil {
 		o.committed(deleted)
