@@ -35,7 +35,11 @@ func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, o
 // stale reports whether the claim is that of an earlier pod of the name, with which
 // it goes: a new pod must wait for a new one.
 func stale(claim *corev1.PersistentVolumeClaim, podName string) bool {
-	return claim.DeletionTimestamp != nil || slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
+	return claim.DeletionTimestamp != nil || ofPod(claim, podName)
+}
+
+func ofPod(claim *corev1.PersistentVolumeClaim, podName string) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
 		return ref.Kind == podKind.Kind && ref.Name == podName
 	})
 }
@@ -71,27 +75,37 @@ func contested(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.Persisten
 	})
 }
 
+// former reports whether the claim is that of a set or a pod that had the name
+// before, whose end decides about it.
+func former(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
+		return ref.Kind == Kind.Kind && ref.Name == set.Name && ref.UID != set.UID ||
+			ref.Kind == podKind.Kind && ref.Name == pod.Name && ref.UID != pod.UID
+	})
+}
+
 // retained returns the claim with the owners that the policy demands, or nil if it
-// has them, or if somebody else has taken the matter in hand.
+// has them. One that somebody else controls has neither the set nor the pod.
 func retained(set *appsv1.StatefulSet, pod *corev1.Pod, ordinal int, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	if former(set, pod, claim) {
+		return nil
+	}
 	wantsSet, wantsPod := owners(set, ordinal)
+	if contested(set, pod, claim) {
+		wantsSet, wantsPod = false, false
+	}
 	var refs []metav1.OwnerReference
 	var hasSet, hasPod bool
+	control := true // what is ours controls
 	for _, ref := range claim.OwnerReferences {
-		ours := ref.UID == set.UID || ref.UID == pod.UID
-		controls := ref.Controller != nil && *ref.Controller
-		switch {
-		case ours != controls:
-			return nil
-		case !ours:
+		if ref.UID != set.UID && ref.UID != pod.UID {
 			refs = append(refs, ref)
-		case ref.UID == set.UID:
-			hasSet = true
-		default:
-			hasPod = true
+			continue
 		}
+		hasSet, hasPod = hasSet || ref.UID == set.UID, hasPod || ref.UID == pod.UID
+		control = control && ref.Controller != nil && *ref.Controller
 	}
-	if hasSet == wantsSet && hasPod == wantsPod {
+	if hasSet == wantsSet && hasPod == wantsPod && control {
 		return nil
 	}
 	if wantsSet {

@@ -165,8 +165,8 @@ func TestPodsHaveIdentities(t *testing.T) {
 			t.Errorf("%s: hostname %q, subdomain %q, volumes %v", name, pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.Volumes)
 		}
 	}
-	c.wantEvent("Normal SuccessfulCreate create Pod web-4 in StatefulSet web successful")
-	c.wantEvent("Normal SuccessfulCreate create Claim data-web-6 Pod web-6 in StatefulSet web success")
+	c.wantEvent("Normal SuccessfulCreate Create Pod web-4 in StatefulSet web successful")
+	c.wantEvent("Normal SuccessfulCreate Create Claim data-web-6 Pod web-6 in StatefulSet web success")
 }
 
 func claim(name string) corev1.PersistentVolumeClaim {
@@ -326,7 +326,7 @@ func TestFailedPodIsRecreated(t *testing.T) {
 		return err
 	})
 	c.eventually("the pods again", complete)
-	c.wantEvent("Warning RecreatingFailedPod StatefulSet default/web is recreating failed Pod web-0")
+	c.wantEvent("Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful")
 }
 
 func TestMinReadySeconds(t *testing.T) {

@@ -182,6 +182,7 @@ func TestDecide(t *testing.T) {
 		"not while one is not ready":         {1, nil, []string{"0", "1 ready"}, nil},
 		"nor while another is not":           {1, nil, []string{"0 ready", "1", "2"}, nil},
 		"but the one itself":                 {1, nil, []string{"0 ready", "1 ready", "2"}, []string{"delete web-2"}},
+		"even if it has just become ready":   {1, []change{settling}, []string{"0 ready", "1 justready"}, []string{"delete web-1"}},
 		"too many at once":                   {1, []change{parallel}, []string{"0", "1 ready", "2"}, []string{"delete web-2", "delete web-1"}},
 		"below the start":                    {1, []change{from(2)}, []string{"0 ready", "1 ready", "2 ready"}, []string{"delete web-1"}},
 		"updates from the top":               {3, nil, []string{"0 ready old", "1 ready old", "2 ready old"}, []string{"delete web-2"}},
@@ -223,7 +224,7 @@ func TestClaims(t *testing.T) {
 		ref.Controller = &yes
 		return []metav1.OwnerReference{ref}
 	}
-	stranger := set
+	stranger, other := set, metav1.OwnerReference{Kind: "Backup", Name: "nightly", UID: "backup"}
 	stranger.UID = "another"
 	for name, tc := range map[string]struct {
 		deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType
@@ -233,19 +234,24 @@ func TestClaims(t *testing.T) {
 		going           bool
 		want            []string
 	}{
-		"made before the pod":           {retain, retain, 1, "", nil, false, []string{"create data-web-0", "create web-0 new"}},
-		"made of the set":               {remove, retain, 1, "", nil, false, []string{"create data-web-0 of web", "create web-0 new"}},
-		"used again":                    {retain, retain, 1, "", []metav1.OwnerReference{}, false, []string{"create web-0 new"}},
-		"waited for, if it is going":    {retain, retain, 1, "", []metav1.OwnerReference{}, true, nil},
-		"waited for, if it is the last": {retain, remove, 1, "", control(pod), false, nil},
-		"made anew for a pending pod":   {retain, retain, 1, "0 pending", nil, false, []string{"create data-web-0"}},
-		"given to the set":              {remove, remove, 1, "0 ready", []metav1.OwnerReference{}, false, []string{"update data-web-0 of web"}},
-		"taken from the set":            {retain, retain, 1, "0 ready", control(set), false, []string{"update data-web-0"}},
-		"given to the pod":              {retain, remove, 0, "0 ready", []metav1.OwnerReference{}, false, []string{"update data-web-0 of web-0", "delete web-0"}},
-		"handed from set to pod":        {remove, remove, 0, "0 ready", control(set), false, []string{"update data-web-0 of web-0", "delete web-0"}},
-		"taken from the pod":            {retain, remove, 1, "0 ready", control(pod), false, []string{"update data-web-0"}},
-		"left to a stranger":            {remove, remove, 1, "0 ready", control(stranger), false, nil},
-		"left to a user's reference":    {retain, retain, 1, "0 ready", []metav1.OwnerReference{set}, false, nil},
+		"made before the pod":             {retain, retain, 1, "", nil, false, []string{"create data-web-0", "create web-0 new"}},
+		"made of the set":                 {remove, retain, 1, "", nil, false, []string{"create data-web-0 of web", "create web-0 new"}},
+		"used again":                      {retain, retain, 1, "", []metav1.OwnerReference{}, false, []string{"create web-0 new"}},
+		"waited for, if it is going":      {retain, retain, 1, "", []metav1.OwnerReference{}, true, nil},
+		"waited for, if it is the last":   {retain, remove, 1, "", control(pod), false, nil},
+		"made anew for a pending pod":     {retain, retain, 1, "0 pending", nil, false, []string{"create data-web-0"}},
+		"given to the set":                {remove, remove, 1, "0 ready", []metav1.OwnerReference{}, false, []string{"update data-web-0 of web"}},
+		"taken from the set":              {retain, retain, 1, "0 ready", control(set), false, []string{"update data-web-0"}},
+		"given to the pod":                {retain, remove, 0, "0 ready", []metav1.OwnerReference{}, false, []string{"update data-web-0 of web-0", "delete web-0"}},
+		"handed from set to pod":          {remove, remove, 0, "0 ready", control(set), false, []string{"update data-web-0 of web-0", "delete web-0"}},
+		"taken from the pod":              {retain, remove, 1, "0 ready", control(pod), false, []string{"update data-web-0"}},
+		"left to a stranger":              {remove, remove, 1, "0 ready", control(stranger), false, nil},
+		"not left to a user's reference":  {retain, retain, 1, "0 ready", []metav1.OwnerReference{set}, false, []string{"update data-web-0"}},
+		"nor as one that rules nothing":   {remove, retain, 1, "0 ready", []metav1.OwnerReference{set}, false, []string{"update data-web-0 of web"}},
+		"given to the set with a new pod": {remove, retain, 1, "", []metav1.OwnerReference{}, false, []string{"update data-web-0 of web", "create web-0 new"}},
+		"and with a pending one":          {remove, retain, 1, "0 pending", []metav1.OwnerReference{}, false, []string{"update data-web-0 of web"}},
+		"left to another controller":      {remove, retain, 1, "0 ready", control(other), false, nil},
+		"even by the set":                 {remove, retain, 1, "0 ready", append(control(other), control(set)...), false, []string{"update data-web-0 of nightly"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.replicas, func(s *appsv1.StatefulSet) {

@@ -1,7 +1,6 @@
 package statefulset
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -27,8 +26,9 @@ type step struct {
 	// taken are the names of all pods, owned or not.
 	taken map[string]bool
 
-	claims, retained, births, marked, deaths []plan.Object
-	events                                   []plan.Event
+	claims, births, marked, deaths []plan.Object
+	retained                       []retention
+	events                         []plan.Event
 }
 
 func newStep(in Snapshot, pods []*corev1.Pod, revs *revisions, now time.Time) *step {
@@ -69,8 +69,7 @@ func (s *step) take() {
 		}
 	}
 	for _, pod := range s.condemned {
-		ordinal, _ := member(s.set, pod)
-		s.retain(pod, ordinal)
+		s.retain(pod, retention{})
 	}
 	if !proceed {
 		return
@@ -90,16 +89,20 @@ func (s *step) keep(ordinal int, pod *corev1.Pod) bool {
 	case pod == nil:
 		return s.create(ordinal) && !s.ordered
 	case owned.Ended(pod) && pod.DeletionTimestamp == nil:
-		s.recreate(pod)
+		s.deaths = append(s.deaths, pod) // when it has gone, its ordinal lacks one
 		return false
 	}
-	if pod.Status.Phase == corev1.PodPending {
+	pending := pod.Status.Phase == corev1.PodPending
+	if pending {
 		s.claim(ordinal)
+		s.retain(pod, retention{fresh: true, failure: true})
 	}
 	if s.ordered && !s.available(pod) {
 		return false
 	}
-	s.retain(pod, ordinal)
+	if !pending {
+		s.retain(pod, retention{success: identified(pod), failure: true})
+	}
 	if !identified(pod) {
 		marked := pod.DeepCopy()
 		identify(marked, ordinal)
@@ -111,10 +114,16 @@ func (s *step) keep(ordinal int, pod *corev1.Pod) bool {
 // create makes the ordinal's pod, unless it has to wait for a claim to go, or for an
 // orphan that has its name and cannot be adopted.
 func (s *step) create(ordinal int) bool {
-	if !s.claim(ordinal) || s.taken[podName(s.set, ordinal)] {
+	if !s.claim(ordinal) {
+		s.tellOfClaims(ordinal)
 		return false
 	}
-	s.births = append(s.births, newPod(s.revs, ordinal))
+	if s.taken[podName(s.set, ordinal)] {
+		return false
+	}
+	pod := newPod(s.revs, ordinal)
+	s.births = append(s.births, pod)
+	s.retain(pod, retention{fresh: true, failure: true})
 	return true
 }
 
@@ -135,39 +144,6 @@ func (s *step) claim(ordinal int) bool {
 	return usable
 }
 
-// retain lets the pod's claims have the owners that the retention policy demands.
-func (s *step) retain(pod *corev1.Pod, ordinal int) {
-	for i := range s.set.Spec.VolumeClaimTemplates {
-		claim := s.in.Claim(claimName(s.set, &s.set.Spec.VolumeClaimTemplates[i], ordinal))
-		if claim == nil || claim.DeletionTimestamp != nil {
-			continue
-		}
-		if contested(s.set, pod, claim) {
-			s.events = append(s.events, plan.Event{
-				Type: corev1.EventTypeWarning, Reason: "ConflictingController",
-				Message: fmt.Sprintf("PersistentVolumeClaim %s has a conflicting OwnerReference that acts as a manging controller, "+
-					"the retention policy is ignored for this claim", claim.Name),
-			})
-			continue
-		}
-		if updated := retained(s.set, pod, ordinal, claim); updated != nil {
-			s.retained = append(s.retained, updated)
-		}
-	}
-}
-
-// recreate deletes a pod that has ended; when it has gone, its ordinal lacks one.
-func (s *step) recreate(pod *corev1.Pod) {
-	e := plan.Event{Type: corev1.EventTypeWarning, Reason: "RecreatingFailedPod"}
-	how := "failed"
-	if pod.Status.Phase == corev1.PodSucceeded {
-		e.Type, e.Reason, how = corev1.EventTypeNormal, "RecreatingTerminatedPod", "terminated"
-	}
-	e.Message = fmt.Sprintf("StatefulSet %s/%s is recreating %s Pod %s", s.set.Namespace, s.set.Name, how, pod.Name)
-	s.events = append(s.events, e)
-	s.deaths = append(s.deaths, pod)
-}
-
 // condemn deletes a pod that is too many. With ordered pods it is one at a time,
 // and none while another one is not available, but for the first of those itself.
 func (s *step) condemn(pod *corev1.Pod) bool {
@@ -181,11 +157,11 @@ func (s *step) condemn(pod *corev1.Pod) bool {
 	return !s.ordered
 }
 
-// firstUnhealthy is the condemned pod of the lowest ordinal that is not ready: all
-// others are ready when it is asked for.
+// firstUnhealthy is the condemned pod of the lowest ordinal that is not available: all
+// others are available when it is asked for.
 func (s *step) firstUnhealthy() *corev1.Pod {
 	for _, pod := range slices.Backward(s.condemned) {
-		if pod.DeletionTimestamp != nil || !running(pod) {
+		if !s.available(pod) {
 			return pod
 		}
 	}
@@ -215,33 +191,20 @@ func (s *step) actions() []plan.Action {
 		succeeded, failed := s.claimEvents(o.GetName())
 		add(plan.Create, []plan.Object{o}, false, succeeded, failed)
 	}
-	add(plan.Update, s.retained, false, nil, nil)
-	succeeded, failed := s.podEvents("create", "Create")
+	for _, r := range s.retained {
+		for i, claim := range r.claims {
+			succeeded, failed := s.retentionEvents(r, claim)
+			if i < len(r.claims)-1 {
+				succeeded = nil // one for all claims of a pod
+			}
+			add(plan.Update, []plan.Object{claim}, false, succeeded, failed)
+		}
+	}
+	succeeded, failed := s.podEvents("Create")
 	add(plan.Create, s.births, true, succeeded, failed)
-	succeeded, failed = s.podEvents("update", "Update")
+	succeeded, failed = s.podEvents("Update")
 	add(plan.Update, s.marked, false, succeeded, failed)
-	succeeded, failed = s.podEvents("delete", "Delete")
+	succeeded, failed = s.podEvents("Delete")
 	add(plan.Delete, s.deaths, false, succeeded, failed)
 	return all
-}
-
-func (s *step) podEvents(verb, reason string) (succeeded, failed *plan.Event) {
-	what := verb + " Pod %s in StatefulSet " + s.set.Name
-	return &plan.Event{Type: corev1.EventTypeNormal, Reason: "Successful" + reason, Message: what + " successful", Named: true},
-		&plan.Event{Type: corev1.EventTypeWarning, Reason: "Failed" + reason, Message: what + " failed error: ", Named: true, Detail: true}
-}
-
-// claimEvents tell of the claim and of the pod that it is for, whose name it ends in.
-func (s *step) claimEvents(claim string) (succeeded, failed *plan.Event) {
-	_, ordinal, _ := splitOrdinal(claim)
-	pod := podName(s.set, ordinal)
-	succeeded = &plan.Event{
-		Type: corev1.EventTypeNormal, Reason: "SuccessfulCreate",
-		Message: fmt.Sprintf("create Claim %s Pod %s in StatefulSet %s success", claim, pod, s.set.Name),
-	}
-	failed = &plan.Event{
-		Type: corev1.EventTypeWarning, Reason: "FailedCreate", Detail: true,
-		Message: fmt.Sprintf("create Claim %s for Pod %s in StatefulSet %s failed error: ", claim, pod, s.set.Name),
-	}
-	return succeeded, failed
 }
