@@ -144,6 +144,14 @@ func share(percent string) func(d *appsv1.DaemonSet) {
 	}
 }
 
+func shareOfSurge(percent string) func(d *appsv1.DaemonSet) {
+	return func(d *appsv1.DaemonSet) {
+		rolling(0, 0)(d)
+		v := intstr.FromString(percent)
+		d.Spec.UpdateStrategy.RollingUpdate.MaxSurge = &v
+	}
+}
+
 func onDelete(d *appsv1.DaemonSet) {
 	d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
 }
@@ -198,6 +206,8 @@ func TestDecide(t *testing.T) {
 		"no third one":                        {[]string{"n1"}, []change{rolling(0, 1)}, []string{"a n1 old ready", "b n1", "c n1"}, []string{"delete c"}},
 		"old ones stay where they may":        {[]string{"n1 NoSchedule", "n2"}, []change{rolling(0, 1)}, []string{"a n1 old ready", "b n2"}, nil},
 		"until the others are available":      {[]string{"n1 NoSchedule", "n2"}, []change{rolling(0, 1)}, []string{"a n1 old ready", "b n2 ready"}, []string{"delete a"}},
+		"a share of surge is rounded up":      {three, []change{shareOfSurge("40%")}, []string{"a n1 old ready", "b n2 old ready", "c n3 old ready"}, []string{"create on n1", "create on n2"}},
+		"and surges where none is to run":     {[]string{"n1 NoSchedule"}, []change{shareOfSurge("40%")}, []string{"a n1 old ready", "b n1"}, nil},
 		"broken ones where they may not stay": {[]string{"n1 NoSchedule"}, []change{rolling(0, 1)}, []string{"a n1 old"}, []string{"delete a"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func (s *step) manage() {
 func (s *step) tend(at *site) {
 	alive := s.clear(at)
 	switch {
-	case s.surge() == 0:
+	case !s.surges():
 		if len(alive) > 1 {
 			s.remove = append(s.remove, alive[1:]...)
 		}

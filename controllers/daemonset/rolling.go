@@ -116,6 +116,12 @@ func (s *step) surge() int {
 	return 0
 }
 
+// surges reports whether a node may have two pods, however many nodes there are.
+func (s *step) surges() bool {
+	rolling := s.rolling()
+	return rolling != nil && resolve(rolling.MaxSurge, 1) > 0
+}
+
 // unavailable resolves maxUnavailable likewise. It is not zero, which would be a
 // standstill.
 func (s *step) unavailable() int {

@@ -47,13 +47,12 @@ func matchRule(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) string {
 		}
 		return ""
 	}
-	for i := range rule.OnPodConditions {
-		pattern := &rule.OnPodConditions[i]
-		for j := range pod.Status.Conditions {
-			c := &pod.Status.Conditions[j]
-			if c.Type == pattern.Type && c.Status == pattern.Status {
-				return fmt.Sprintf("Pod %s/%s has condition %s", pod.Namespace, pod.Name, c.Type)
-			}
+	// The pod's first condition that any pattern fits is told of, as upstream does.
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		fits := func(p batchv1.PodFailurePolicyOnPodConditionsPattern) bool { return p.Type == c.Type && p.Status == c.Status }
+		if slices.ContainsFunc(rule.OnPodConditions, fits) {
+			return fmt.Sprintf("Pod %s/%s has condition %s", pod.Namespace, pod.Name, c.Type)
 		}
 	}
 	return ""
