@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,25 +19,8 @@ import (
 
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares with a file beneath testdata.
-func golden(t testing.TB, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want := must(os.ReadFile(path))(t)
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-update writes it anew):\n%s", name, diff)
-	}
-}
 
 func pretty(t testing.TB, data []byte) []byte {
 	t.Helper()
@@ -70,9 +50,9 @@ func TestDiscoveryGolden(t *testing.T) {
 		o.Resources = resources.NewTable(few...)
 	})
 	for name, path := range map[string]string{"api-v1.json": "/api/v1", "apps-v1.json": "/apis/apps/v1", "apis.json": "/apis", "events-group.json": "/apis/events.k8s.io"} {
-		golden(t, name, pretty(t, h.mustSend("GET", path, "").body))
+		golden.Compare(t, "testdata/"+name, pretty(t, h.mustSend("GET", path, "").body))
 	}
-	golden(t, "api-aggregated.json", pretty(t, h.mustSend("GET", "/api", "", "Accept", aggregatedType).body))
+	golden.Compare(t, "testdata/api-aggregated.json", pretty(t, h.mustSend("GET", "/api", "", "Accept", aggregatedType).body))
 }
 
 // Both forms tell the same, and the clients that read them work.

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	k8stesting "k8s.io/client-go/testing"
+
+	"minikcm.dev/minikcm/test/golden"
 )
 
 func TestManyPodsGetDifferentAddresses(t *testing.T) {
@@ -83,7 +85,7 @@ func TestEvents(t *testing.T) {
 		fmt.Fprintf(&got, "%s %s %s %s %s/%s %s: %s\n", e.Namespace, e.InvolvedObject.Kind, e.InvolvedObject.UID, e.InvolvedObject.FieldPath,
 			e.Source.Component, e.Source.Host, e.Reason, e.Message)
 	}
-	golden(t, "events", got.String())
+	golden.Compare(t, "testdata/events.txt", got.String())
 }
 
 func TestStoppedNode(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
+
+	"minikcm.dev/minikcm/test/golden"
 )
 
 func goldenYAML(t *testing.T, name string, object any) {
@@ -16,7 +18,7 @@ func goldenYAML(t *testing.T, name string, object any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, name, string(data))
+	golden.Compare(t, goldenFile(name), string(data))
 }
 
 // The whole of what kubelets write, to be compared with a real one's by eye.

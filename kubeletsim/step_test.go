@@ -1,10 +1,8 @@
 package kubeletsim
 
 import (
-	"flag"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"minikcm.dev/minikcm/test/golden"
+)
 
 // world is one pod in its simulated runtime, without engine or API.
 type world struct {
@@ -279,7 +277,7 @@ func TestLives(t *testing.T) {
 			w := newWorld(testPod("web", "node-0", tt.pod...))
 			w.step()
 			tt.play(w)
-			golden(t, tt.name, w.log.String())
+			golden.Compare(t, goldenFile(tt.name), w.log.String())
 		})
 	}
 }
@@ -328,7 +326,7 @@ func TestNeedy(t *testing.T) {
 	w.printf("        the key comes")
 	w.lacking = nil
 	w.step()
-	golden(t, "needy", w.log.String())
+	golden.Compare(t, "testdata/needy.txt", w.log.String())
 }
 
 func TestNeedsOf(t *testing.T) {
@@ -367,22 +365,7 @@ func TestNeedsOf(t *testing.T) {
 	}
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".txt")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("differs from %s (-want +got):\n%s", path, diff)
-	}
+// goldenFile is where the output of the test case of that name is kept.
+func goldenFile(name string) string {
+	return filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".txt")
 }

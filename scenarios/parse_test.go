@@ -3,7 +3,6 @@ package scenarios
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,29 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"minikcm.dev/minikcm/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares with a file of testdata, or writes it.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", file)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-update writes it anew) (-want +got):\n%s", path, diff)
-	}
-}
 
 // Every kind of bad input gets an error that says where it is and what to do.
 func TestBadScenarios(t *testing.T) {
@@ -58,7 +36,7 @@ func TestBadScenarios(t *testing.T) {
 		text = strings.ReplaceAll(text, file, "")
 		fmt.Fprintf(&out, "%s\n  %s\n", strings.TrimSuffix(filepath.Base(file), ".yaml"), strings.ReplaceAll(text, "\n", "\n  "))
 	}
-	golden(t, "bad.golden", out.String())
+	golden.Compare(t, "testdata/bad.golden", out.String())
 }
 
 func TestGoodScenarios(t *testing.T) {
@@ -81,7 +59,7 @@ func TestGoodScenarios(t *testing.T) {
 		}
 		fmt.Fprint(&out, string(data))
 	}
-	golden(t, "good.golden", out.String())
+	golden.Compare(t, "testdata/good.golden", out.String())
 }
 
 func TestLoadMissing(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/test/golden"
 )
 
 // transcript is a Progress that keeps what it is told, but for the machine's times.
@@ -169,7 +170,7 @@ func TestMutations(t *testing.T) {
 			if result.Failure == nil || !strings.HasPrefix(result.Text(), "FAIL "+test.scenario+" in ") {
 				t.Errorf("it passes: %s", result.Text())
 			}
-			golden(t, name+".golden", withoutNames(tr.String()))
+			golden.Compare(t, "testdata/"+name+".golden", withoutNames(tr.String()))
 		})
 	}
 }
@@ -209,7 +210,7 @@ func TestFailures(t *testing.T) {
 			if result.Failure == nil {
 				t.Error("it passes")
 			}
-			golden(t, "failure-"+name+".golden", tr.String())
+			golden.Compare(t, "testdata/failure-"+name+".golden", tr.String())
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/test/golden"
 )
 
 // comments are what the sources say of types and their fields: Type or Type.Field.
@@ -84,16 +85,7 @@ func generatedSchema(t *testing.T) string {
 
 // The schema is that of the types.
 func TestSchemaIsFresh(t *testing.T) {
-	text := generatedSchema(t)
-	if *update {
-		if err := os.WriteFile("schema.json", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if text != Schema() {
-		t.Error("schema.json is not what the types say: go test ./scenarios -run TestSchemaIsFresh -update")
-	}
+	golden.Compare(t, "schema.json", generatedSchema(t))
 }
 
 // inlined puts the definitions in place of references, as the validator knows none, to
@@ -196,5 +188,5 @@ func TestSchemaValidates(t *testing.T) {
 		}
 	}
 	// What no schema can say: references, selectors and the like.
-	golden(t, "schema-accepts.golden", strings.Join(accepted, "\n")+"\n")
+	golden.Compare(t, "testdata/schema-accepts.golden", strings.Join(accepted, "\n")+"\n")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/test/golden"
 )
 
 // runFiles runs the scenario of a.yaml in a folder of these files.
@@ -99,5 +100,5 @@ func TestBadFaults(t *testing.T) {
 		}
 		out.WriteString(text + "\n  " + controllerNames.ReplaceAllString(strings.ReplaceAll(problems.Error(), "\n", "\n  "), "the controllers are ...") + "\n")
 	}
-	golden(t, "bad-faults.golden", out.String())
+	golden.Compare(t, "testdata/bad-faults.golden", out.String())
 }

@@ -3,39 +3,17 @@ package record_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", file)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-update writes it anew) (-want +got):\n%s", path, diff)
-	}
-}
 
 // realWrites were recorded: kubectl made a Deployment, scaled it from 1 to 2, deleted
 // one of its pods, and then the Deployment.
@@ -72,7 +50,7 @@ func TestExplainReal(t *testing.T) {
 		}
 		out.WriteString("\n")
 	}
-	golden(t, "why.golden", out.String())
+	golden.Compare(t, "testdata/why.golden", out.String())
 }
 
 // made is a write to a pod, a second after the one of the revision before.
@@ -120,7 +98,7 @@ func TestExplainEndings(t *testing.T) {
 	again := made(3, "a", record.Created)
 	again.UID = "2"
 	explain("another object of the name before", 0, made(1, "a", record.Created), made(2, "a", record.Removed), again)
-	golden(t, "endings.golden", out.String())
+	golden.Compare(t, "testdata/endings.golden", out.String())
 }
 
 func TestNeverWritten(t *testing.T) {

@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"minikcm.dev/minikcm/test/golden"
+)
 
 // TestCreateGolden makes of each testdata/create/*.yaml what a create does, defaults
 // and preparation, and compares with the .golden beside it.
@@ -23,20 +22,7 @@ func TestCreateGolden(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			got := createdFrom(t, file)
-			golden := strings.TrimSuffix(file, ".yaml") + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, got, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", golden, diff)
-			}
+			golden.Compare(t, strings.TrimSuffix(file, ".yaml")+".golden", createdFrom(t, file))
 		})
 	}
 }

@@ -2,15 +2,11 @@ package storage_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,9 +20,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // written returns under which key an object of the row is kept, and as what.
 func written(t *testing.T, row *resources.Resource) (key string, value []byte) {
@@ -97,21 +92,7 @@ func TestLayout(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%-75s %s %s", key, form, kind.GroupVersion().String()+" "+kind.Kind))
 	}
 	slices.Sort(lines)
-	got := strings.Join(lines, "\n") + "\n"
-	path := filepath.Join("testdata", "layout.golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	golden.Compare(t, "testdata/layout.golden", strings.Join(lines, "\n")+"\n")
 }
 
 // before is the minor version of the release that must be able to read what this one

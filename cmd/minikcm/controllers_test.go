@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/test/golden"
 )
 
 func TestPrintControllers(t *testing.T) {
@@ -40,7 +41,7 @@ func TestPrintControllers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "testdata/controllers.golden", out.String())
+	golden.Compare(t, "testdata/controllers.golden", out.String())
 }
 
 func TestChooseControllers(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"minikcm.dev/minikcm/store/storetest"
+	"minikcm.dev/minikcm/test/golden"
 )
 
 func clientOf(t *testing.T, kubeconfig string) kubernetes.Interface {
@@ -135,7 +136,7 @@ func TestEtcdSnapshot(t *testing.T) {
 		[]string{"up", "--from-snapshot", file("two.db")},
 		[]string{"up", "--from-snapshot", file("one.db"), "--data-dir", file("data")},
 	)
-	golden(t, "testdata/etcd-snapshot.golden", said)
+	golden.Compare(t, "testdata/etcd-snapshot.golden", said)
 
 	for _, test := range []struct {
 		args []string

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,12 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"minikcm.dev/minikcm/test/golden"
+)
 
 // asCommand in the environment turns the test's binary into the command: "run" into
 // minikcm, "stubborn" into one that does not end when it is asked to.
@@ -35,24 +33,6 @@ func TestMain(m *testing.M) {
 		select {}
 	}
 	goleak.VerifyTestMain(m)
-}
-
-// golden compares with a file, or writes it.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-update writes it anew) (-want +got):\n%s", path, diff)
-	}
 }
 
 // call runs the command in this process.
@@ -81,7 +61,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	add(newRoot())
-	golden(t, "../../docs/cli.md", out.String())
+	golden.Compare(t, "../../docs/cli.md", out.String())
 }
 
 func TestNoArguments(t *testing.T) {
@@ -165,7 +145,7 @@ func TestMistakes(t *testing.T) {
 	}
 	text := strings.NewReplacer(scenario, "bad.yaml", directory, "directory").Replace(out.String())
 	text = regexp.MustCompile("the controllers are .*").ReplaceAllString(text, "the controllers are ...")
-	golden(t, "testdata/mistakes.golden", text)
+	golden.Compare(t, "testdata/mistakes.golden", text)
 }
 
 func TestShellQuote(t *testing.T) {

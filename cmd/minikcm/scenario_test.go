@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/scenarios"
+	"minikcm.dev/minikcm/test/golden"
 )
 
 func TestScenarioList(t *testing.T) {
@@ -17,7 +18,7 @@ func TestScenarioList(t *testing.T) {
 	if code != 0 || errOut != "" {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
-	golden(t, "testdata/scenario-list.golden", out)
+	golden.Compare(t, "testdata/scenario-list.golden", out)
 }
 
 // varying are times of the machine's, and generated names.
@@ -28,7 +29,7 @@ func TestScenarioRun(t *testing.T) {
 	if code != 0 || errOut != "" {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
-	golden(t, "testdata/pod-kill.golden", varying.ReplaceAllString(out, "…"))
+	golden.Compare(t, "testdata/pod-kill.golden", varying.ReplaceAllString(out, "…"))
 }
 
 // One that fails does not keep the others from being run.
@@ -56,7 +57,7 @@ spec:
 	if code != 1 || errOut != "" {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
-	golden(t, "testdata/two.golden", varying.ReplaceAllString(strings.ReplaceAll(out, file, "two.yaml"), "…"))
+	golden.Compare(t, "testdata/two.golden", varying.ReplaceAllString(strings.ReplaceAll(out, file, "two.yaml"), "…"))
 }
 
 // show lets progress be told of two runs.
@@ -77,8 +78,8 @@ func show(color bool) string {
 }
 
 func TestProgress(t *testing.T) {
-	golden(t, "testdata/progress.golden", show(false))
-	golden(t, "testdata/progress-color.golden", strings.ReplaceAll(show(true), "\x1b", "ESC"))
+	golden.Compare(t, "testdata/progress.golden", show(false))
+	golden.Compare(t, "testdata/progress-color.golden", strings.ReplaceAll(show(true), "\x1b", "ESC"))
 }
 
 func TestWantsColor(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"minikcm.dev/minikcm/test/golden"
 )
 
 const savedRun = "../../scenarios/report/testdata/failed.json"
@@ -30,7 +32,7 @@ func TestWhyOfRun(t *testing.T) {
 		}
 		fmt.Fprintf(&out, "$ minikcm why %s\n%s%s\n", strings.Join(args, " "), stdout, stderr)
 	}
-	golden(t, "testdata/why.golden", out.String())
+	golden.Compare(t, "testdata/why.golden", out.String())
 	if code, _, stderr := call("why", "pod/a", "--run", "testdata"); code != 1 || !strings.Contains(stderr, "has no run in it") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}

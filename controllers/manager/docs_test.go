@@ -2,35 +2,18 @@ package manager
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
-)
 
-var update = flag.Bool("update", false, "write docs/controllers.md anew")
+	"minikcm.dev/minikcm/test/golden"
+)
 
 // TestDocs holds docs/controllers.md to the table.
 func TestDocs(t *testing.T) {
-	const path = "../../docs/controllers.md"
-	got := docs()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-update writes it anew) (-want +got):\n%s", path, diff)
-	}
+	golden.Compare(t, "../../docs/controllers.md", docs())
 }
 
 func docs() string {

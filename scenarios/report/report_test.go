@@ -3,39 +3,15 @@ package report_test
 import (
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"minikcm.dev/minikcm/scenarios/record"
 	"minikcm.dev/minikcm/scenarios/report"
+	"minikcm.dev/minikcm/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", file)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-update writes it anew) (-want +got):\n%s", path, diff)
-	}
-}
 
 // saved runs were recorded: one that failed, and one that passed.
 func saved(t *testing.T) []*record.Run {
@@ -60,7 +36,7 @@ func TestText(t *testing.T) {
 		}
 		out.WriteString("\n")
 	}
-	golden(t, "text.golden", out.String())
+	golden.Compare(t, "testdata/text.golden", out.String())
 }
 
 func TestJUnit(t *testing.T) {
@@ -69,7 +45,7 @@ func TestJUnit(t *testing.T) {
 	if err := report.JUnit(&out, saved(t)); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "junit.golden.xml", out.String())
+	golden.Compare(t, "testdata/junit.golden.xml", out.String())
 }
 
 // allowed are the elements of JUnit XML, with what they may hold, in its order, and

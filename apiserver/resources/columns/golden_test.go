@@ -2,22 +2,20 @@ package columns
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/kubernetes/scheme"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"minikcm.dev/minikcm/test/golden"
+)
 
 var tables = map[schema.GroupVersionKind]Table{
 	{Version: "v1", Kind: "ConfigMap"}:                                                               ConfigMap(),
@@ -92,19 +90,7 @@ func TestGolden(t *testing.T) {
 			gvk, table := readTable(t, file)
 			seen[gvk] = true
 			got := printTable(t, table, false) + "\n" + printTable(t, table, true)
-			golden := strings.TrimSuffix(file, ".yaml") + ".txt"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", golden, diff)
-			}
+			golden.Compare(t, strings.TrimSuffix(file, ".yaml")+".txt", got)
 		})
 	}
 	for gvk := range tables {
