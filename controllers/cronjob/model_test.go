@@ -17,6 +17,9 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
+// decider is how it is decided whether a Job's time has come.
+type decider func(in Snapshot, now time.Time) Plan
+
 // model is a world with one CronJob, its controller, and somebody who runs Jobs.
 type model struct {
 	*modeltest.Run
@@ -28,7 +31,7 @@ type model struct {
 	shown map[types.UID]bool
 }
 
-func newModel(t *rapid.T) *model {
+func newModel(t *rapid.T, decide decider) *model {
 	draw := func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) }
 	m := &model{Run: modeltest.NewRun(draw), t: t, started: map[string]types.UID{}, shown: map[types.UID]bool{}}
 	m.policy = rapid.SampledFrom([]batchv1.ConcurrencyPolicy{batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent}).Draw(t, "policy")
@@ -36,7 +39,7 @@ func newModel(t *rapid.T) *model {
 	m.must(m.Actor(Name, func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := NewReconciler(Sources{
 			Clock: m.Clock, CronJobs: a.Watch(&batchv1.CronJob{}), Jobs: a.Watch(&batchv1.Job{}),
-			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1},
+			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
 		})
 		if err != nil {
 			return nil, err
@@ -142,26 +145,89 @@ func (m *model) aloneUnlessAllowed(running int) {
 	}
 }
 
+// goesOn: the last times of the schedule were heeded, and what has ended is no longer
+// taken to run.
+func (m *model) goesOn(since time.Time) {
+	cj := modeltest.List[*batchv1.CronJob](m.World)[0]
+	if s := cj.Status; s.LastScheduleTime == nil || s.LastScheduleTime.Sub(since) < 8*time.Minute || len(s.Active) != 0 {
+		m.t.Fatalf("ten minutes after %v: %+v", since, s)
+	}
+}
+
+// historyIsBounded: of the Jobs that have ended either way only the last is kept.
+func (m *model) historyIsBounded() {
+	kept := map[batchv1.JobConditionType]int{}
+	modeltest.Each(m.World, func(j *batchv1.Job) {
+		if c := job.Finished(j); c != nil {
+			kept[c.Type]++
+		}
+	})
+	for kind, n := range kept {
+		if n > 1 {
+			m.t.Fatalf("%d Jobs are kept that are %s, one is to be", n, kind)
+		}
+	}
+}
+
 // TestEachTimeOnce crashes the controller between the creation of a Job and the
 // status, shows it the world late, and lets Jobs end in between.
 func TestEachTimeOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(t)
-		m.Crashes = true
-		for range 150 {
-			m.Step()
-			m.must(m.Err())
+	rapid.Check(t, func(t *rapid.T) { eachTimeOnce(t, Decide) })
+}
+
+func eachTimeOnce(t *rapid.T, decide decider) {
+	m := newModel(t, decide)
+	m.Crashes = true
+	for range 150 {
+		m.Step()
+		m.must(m.Err())
+	}
+	m.Crashes = false
+	for _, cj := range modeltest.List[*batchv1.CronJob](m.World) {
+		m.World.Change(cj, func(o plan.Object) { o.(*batchv1.CronJob).Spec.Suspend = ptr.To(false) })
+	}
+	before := m.Clock.Now()
+	last := func(int, string) int { return 0 }
+	m.must(m.Settle(5_000, 10*time.Minute, func() bool { return m.finish(last) }))
+	m.goesOn(before)
+	m.historyIsBounded()
+}
+
+// TestPlantedMistakesAreSeen: the invariants find what is wrong with a decision.
+func TestPlantedMistakesAreSeen(t *testing.T) {
+	changing := func(change func(p *Plan)) decider {
+		return func(in Snapshot, now time.Time) Plan {
+			p := Decide(in, now)
+			change(&p)
+			return p
 		}
-		m.Crashes = false
-		for _, cj := range modeltest.List[*batchv1.CronJob](m.World) {
-			m.World.Change(cj, func(o plan.Object) { o.(*batchv1.CronJob).Spec.Suspend = ptr.To(false) })
+	}
+	misreading := func(change func(in *Snapshot)) decider {
+		return func(in Snapshot, now time.Time) Plan {
+			in.CronJob = in.CronJob.DeepCopy()
+			change(&in)
+			return Decide(in, now)
 		}
-		before := m.Clock.Now()
-		last := func(int, string) int { return 0 }
-		m.must(m.Settle(5_000, 10*time.Minute, func() bool { return m.finish(last) }))
-		cj := modeltest.List[*batchv1.CronJob](m.World)[0]
-		if s := cj.Status; s.LastScheduleTime == nil || s.LastScheduleTime.Sub(before) < 8*time.Minute || len(s.Active) != 0 {
-			t.Fatalf("ten minutes after %v: %+v", before, s)
-		}
-	})
+	}
+	for name, mistake := range map[string]struct {
+		decide decider
+		want   string
+	}{
+		"a Job's name does not follow from its time": {func(in Snapshot, now time.Time) Plan {
+			p := Decide(in, now)
+			if p.Start != nil {
+				p.Start.Name += "-" + in.CronJob.ResourceVersion
+			}
+			return p
+		}, "which had one before"},
+		"a minute too early":             {func(in Snapshot, now time.Time) Plan { return Decide(in, now.Add(time.Minute)) }, "is there at"},
+		"what runs is not known":         {misreading(func(in *Snapshot) { in.CronJob.Status.Active, in.Jobs = nil, nil }), "Jobs run, with the policy"},
+		"every policy is taken to allow": {misreading(func(in *Snapshot) { in.CronJob.Spec.ConcurrencyPolicy = batchv1.AllowConcurrent }), "Jobs run, with the policy"},
+		"it is not looked at again":      {changing(func(p *Plan) { p.RequeueAfter = 0 }), "ten minutes after"},
+		"finished Jobs stay":             {changing(func(p *Plan) { p.Tidy = nil }), "are kept"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			modeltest.MustBreak(t, mistake.want, func(t *rapid.T) { eachTimeOnce(t, mistake.decide) })
+		})
+	}
 }

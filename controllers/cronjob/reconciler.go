@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,8 @@ type Sources struct {
 	CronJobs, Jobs cache.Indexer
 	// Executor needs no Kind and no Tracker: they are the reconciler's.
 	Executor plan.Executor
+	// Decide decides; nil: the function of that name. Model checks plant mistakes here.
+	Decide func(in Snapshot, now time.Time) Plan
 }
 
 // Reconciler is the controller without its loop: what is done about a key, and
@@ -37,6 +40,7 @@ type Reconciler struct {
 	jobs         owned.Index[*batchv1.Job]
 	executor     plan.Executor
 	expectations *owned.Expectations
+	decide       func(in Snapshot, now time.Time) Plan
 }
 
 // NewReconciler returns a reconciler. It adds to the cache of Jobs the index that
@@ -44,7 +48,10 @@ type Reconciler struct {
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, cronJobs: batchlisters.NewCronJobLister(s.CronJobs),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock),
+		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), decide: s.Decide,
+	}
+	if r.decide == nil {
+		r.decide = Decide
 	}
 	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
 	var err error
@@ -70,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, err
 	}
-	p := Decide(in, r.clock.Now())
+	p := r.decide(in, r.clock.Now())
 	return loop.Result{RequeueAfter: p.RequeueAfter}, plan.Settle(r.execute(ctx, cj, p))
 }
 
