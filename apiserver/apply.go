@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +41,9 @@ func (p patcher) appliedObject() (*unstructured.Unstructured, error) {
 	content := map[string]any{}
 	// Whole numbers are to stay such.
 	data, err := yaml.YAMLToJSON(p.data)
-	if err == nil {
+	if err != nil {
+		err = fmt.Errorf("error converting YAML to JSON: %w", err)
+	} else {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &content)
 	}
 	if err != nil {
@@ -66,8 +69,21 @@ func (p patcher) strictYAML() error {
 	case p.validation == metav1.FieldValidationStrict:
 		return apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
 	}
-	p.rq.warnOf(runtime.NewStrictDecodingError([]error{err}))
+	for _, text := range yamlWarnings(err) {
+		addWarning(p.rq.w, text)
+	}
 	return nil
+}
+
+// yamlWarnings are the lines of an error that lists what a strict reading of YAML
+// objects to.
+func yamlWarnings(err error) []string {
+	list := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: unmarshal errors:\n")
+	lines := strings.Split(list, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return lines
 }
 
 // applyError keeps an API error (a conflict lists its fields). That the others,

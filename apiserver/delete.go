@@ -115,11 +115,13 @@ func (rq *request) markDeleted(old runtime.Object, opts *metav1.DeleteOptions) (
 	}
 	pending := hasFinalizers(strategy.Finalizing, obj, m)
 	if grace == 0 && !pending {
-		m.SetDeletionGracePeriodSeconds(&grace)
+		if strategy.GracePeriod != nil {
+			rq.endGrace(m)
+		}
 		return obj, true, nil
 	}
 	if m.GetDeletionTimestamp() != nil {
-		return rq.shorten(obj, m, grace, pending)
+		return rq.shorten(obj, m, grace)
 	}
 	deletion := metav1.NewTime(rq.server.now().Add(time.Duration(grace) * time.Second))
 	m.SetDeletionTimestamp(&deletion)
@@ -133,18 +135,31 @@ func (rq *request) markDeleted(old runtime.Object, opts *metav1.DeleteOptions) (
 	return obj, false, nil
 }
 
+// endGrace makes an object that could have been given time what it is when it goes at
+// once: deleted now, or when an earlier delete began.
+func (rq *request) endGrace(m metav1.Object) {
+	deletion, none := rq.server.now(), int64(0)
+	if begun := m.GetDeletionTimestamp(); begun != nil {
+		deletion = *begun
+		if seconds := m.GetDeletionGracePeriodSeconds(); seconds != nil {
+			deletion = metav1.NewTime(begun.Add(-time.Duration(*seconds) * time.Second))
+		}
+	} else if m.GetGeneration() > 0 {
+		m.SetGeneration(m.GetGeneration() + 1)
+	}
+	m.SetDeletionTimestamp(&deletion)
+	m.SetDeletionGracePeriodSeconds(&none)
+}
+
 // shorten applies a further delete to an object that is already being deleted: the
 // grace period can only become shorter.
-func (rq *request) shorten(obj runtime.Object, m metav1.Object, grace int64, pending bool) (runtime.Object, bool, error) {
+func (rq *request) shorten(obj runtime.Object, m metav1.Object, grace int64) (runtime.Object, bool, error) {
 	current := int64(0)
 	if seconds := m.GetDeletionGracePeriodSeconds(); seconds != nil {
 		current = *seconds
 	}
 	if grace >= current {
 		return obj, false, nil
-	}
-	if grace == 0 && !pending {
-		return obj, true, nil
 	}
 	// The deletion timestamp is when the grace period ends, so it moves with it.
 	begun := m.GetDeletionTimestamp().Add(-time.Duration(current) * time.Second)
@@ -200,6 +215,10 @@ func serveDeleteCollection(ctx context.Context, rq *request) error {
 	listOpts, err := rq.listOptions()
 	if err != nil {
 		return err
+	}
+	if version := listOpts.ResourceVersion; version != "" && version != "0" && listOpts.ResourceVersionMatch == "" {
+		// Upstream reads the collection page by page, and so the version that is named.
+		listOpts.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 	}
 	page, err := rq.list(ctx, listOpts)
 	if err != nil {

@@ -30,11 +30,22 @@ var aggregatedKind = apidiscovery.SchemeGroupVersion.WithKind("APIGroupDiscovery
 
 func (d *discovery) route(router *mux.Router) {
 	for _, slash := range []string{"", "/"} {
-		router.HandleFunc("/api"+slash, d.serveCore)
+		router.HandleFunc("/api"+slash, getOnly(d.serveCore))
 		router.HandleFunc("/apis"+slash, d.serveGroups)
-		router.HandleFunc("/api/{version}"+slash, d.serveVersion)
-		router.HandleFunc("/apis/{group}"+slash, d.serveGroup)
-		router.HandleFunc("/apis/{group}/{version}"+slash, d.serveVersion)
+		router.HandleFunc("/api/{version}"+slash, getOnly(d.serveVersion))
+		router.HandleFunc("/apis/{group}"+slash, getOnly(d.serveGroup))
+		router.HandleFunc("/apis/{group}/{version}"+slash, getOnly(d.serveVersion))
+	}
+}
+
+// getOnly refuses every other method, HEAD too.
+func getOnly(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			writeError(w, r, errMethodNotAllowed())
+			return
+		}
+		serve(w, r)
 	}
 }
 
@@ -107,6 +118,10 @@ func (d *discovery) serveVersion(w http.ResponseWriter, r *http.Request) {
 	gv := schema.GroupVersion{Group: vars["group"], Version: vars["version"]}
 	rows := d.table().InVersion(gv)
 	if len(rows) == 0 {
+		if slices.ContainsFunc(d.table().Groups(), func(g resources.Group) bool { return g.Name == gv.Group }) {
+			writeError(w, r, errNotFoundPath())
+			return
+		}
 		notFound(w, r)
 		return
 	}
@@ -129,18 +144,22 @@ func (d *discovery) servePlain(w http.ResponseWriter, r *http.Request, obj runti
 
 // serveDocument sends an object of meta/v1.
 func serveDocument(w http.ResponseWriter, r *http.Request, media codec.Media, obj runtime.Object) {
-	var kind string
-	switch obj.(type) {
+	// Upstream gives the core group's documents, which are older, no version.
+	version, kind := "v1", ""
+	switch obj := obj.(type) {
 	case *metav1.APIVersions:
-		kind = "APIVersions"
+		version, kind = "", "APIVersions"
 	case *metav1.APIGroupList:
 		kind = "APIGroupList"
 	case *metav1.APIGroup:
 		kind = "APIGroup"
 	case *metav1.APIResourceList:
 		kind = "APIResourceList"
+		if obj.GroupVersion == "v1" {
+			version = ""
+		}
 	}
-	data, err := codec.Encode(media, schema.GroupVersionKind{Version: "v1", Kind: kind}, obj)
+	data, err := codec.Encode(media, schema.GroupVersionKind{Version: version, Kind: kind}, obj)
 	if err != nil {
 		writeError(w, r, encodeError(err))
 		return

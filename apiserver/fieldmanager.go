@@ -225,7 +225,8 @@ func stampManagedFields(obj runtime.Object, before []metav1.ManagedFieldsEntry, 
 	}
 	entries := m.GetManagedFields()
 	for i := range entries {
-		if known := times[of(&entries[i])]; known == nil || !known.Equal(entries[i].Time) {
+		// An apply that changes nothing has no time.
+		if taken := entries[i].Time; taken != nil && !taken.Equal(times[of(&entries[i])]) {
 			entries[i].Time = &now
 		}
 	}

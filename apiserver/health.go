@@ -48,7 +48,7 @@ func (s *Server) routeHealth(router *mux.Router) {
 		}
 	}
 	for _, slash := range []string{"", "/"} {
-		router.HandleFunc("/version"+slash, s.serveVersion)
+		router.HandleFunc("/version"+slash, getOnly(s.serveVersion))
 	}
 }
 

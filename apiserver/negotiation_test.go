@@ -59,12 +59,12 @@ func TestAccept(t *testing.T) {
 		{one, json + ";as=Poem;v=v1;g=meta.k8s.io," + yaml, yaml},
 		{one, json + partial, json},
 		{one, proto + partial, proto},
-		{one, json + partials, "you requested PartialObjectMetadataList, but the requested object is not a list (*v1.ConfigMap)"},
+		{one, json + partials, "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"},
 		{all, json, json},
 		{all, yaml + table, yaml},
 		{all, json + partials, json},
 		{all, proto + partials, proto},
-		{all, json + partial, "you requested PartialObjectMetadata, but the requested object is a list (*v1.ConfigMapList)"},
+		{all, json + partial, "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)"},
 		{all, "text/html", routes + ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"},
 	} {
 		r := h.send("GET", c.path, "", "Accept", c.accept)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 
+	batchv1 "k8s.io/api/batch/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	internalvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
@@ -114,7 +116,7 @@ func (rq *request) listOptions() (*listOptions, error) {
 	}
 	for _, requirement := range opts.field.Requirements() {
 		if !rq.selectable(requirement.Field) {
-			return nil, apierrors.NewBadRequest("field label not supported: " + requirement.Field)
+			return nil, apierrors.NewBadRequest(rq.unknownField(requirement.Field))
 		}
 	}
 	opts.Limit = max(opts.Limit, 0)
@@ -154,8 +156,11 @@ func (rq *request) storedLabels(selector fields.Selector) (fields.Selector, erro
 }
 
 func (rq *request) selectable(label string) bool {
-	if label == "metadata.name" || (label == "metadata.namespace" && rq.row.Namespaced) {
+	switch label {
+	case "metadata.name":
 		return true
+	case "metadata.namespace": // of kinds without namespace, those that have no fields of their own take it
+		return rq.row.Namespaced || len(rq.row.SelectableFields) == 0 && !rq.row.Custom
 	}
 	for _, f := range rq.row.SelectableFields {
 		if f == label {
@@ -163,6 +168,20 @@ func (rq *request) selectable(label string) bool {
 		}
 	}
 	return false
+}
+
+// unknownField is what is said of a field selector by a field that the kind does not
+// have: kinds that have selectable fields of their own speak for themselves.
+func (rq *request) unknownField(label string) string {
+	switch {
+	case rq.row.Group == batchv1.GroupName && rq.row.Kind == "Job":
+		return fmt.Sprintf("field label %q not supported for Job", label)
+	case rq.row.Group == resourcev1.GroupName && len(rq.row.SelectableFields) > 0:
+		return fmt.Sprintf("field label not supported for %s: %s", rq.row.GroupVersionKind, label)
+	case rq.row.Custom, len(rq.row.SelectableFields) > 0:
+		return "field label not supported: " + label
+	}
+	return fmt.Sprintf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
 }
 
 // everything reports whether no selector narrows the request.

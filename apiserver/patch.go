@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,7 +54,7 @@ func servePatch(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
-	w := write{manager: fieldOwner(rq, opts.FieldManager), dryRun: isDryRun(opts.DryRun)}
+	w := write{manager: fieldOwner(rq, opts.FieldManager), dryRun: isDryRun(opts.DryRun), patch: true}
 	p := patcher{rq: rq, data: data, validation: opts.FieldValidation}
 	switch patchType {
 	case types.JSONPatchType:
@@ -112,7 +113,8 @@ func (p patcher) jsonPatch() (func(runtime.Object) (runtime.Object, error), erro
 	var operations []jsonOperation
 	strict, err := p.read(&operations)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		text := strings.ReplaceAll(err.Error(), "apiserver.jsonOperation", "handlers.jsonPatchOp") // upstream's type
+		return nil, apierrors.NewBadRequest("error decoding patch: " + text)
 	}
 	for i, objection := range strict {
 		strict[i] = fmt.Errorf("json patch %w", objection)
@@ -247,5 +249,6 @@ func strategicError(err error) error {
 	if errors.Is(err, mergepatch.ErrNoListOfLists) || mergepatch.IsPreconditionFailed(err) {
 		return unprocessable(err)
 	}
-	return apierrors.NewBadRequest(err.Error())
+	// That the rest, which is the client's fault too, is 500 is the API's.
+	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

@@ -140,14 +140,12 @@ func (s *Server) prepareUpdate(row *resources.Resource, subresource string, obj,
 func keepSystemMetadata(m, o metav1.Object) {
 	m.SetGeneration(o.GetGeneration())
 	m.SetSelfLink("")
-	// What a client leaves out of the metadata that it may not change is kept; what
-	// it changes is refused by validation.
+	// What a client leaves out of the metadata that it may not change is kept, and the
+	// time of creation in any case; what else it changes is refused by validation.
 	if m.GetUID() == "" {
 		m.SetUID(o.GetUID())
 	}
-	if created := m.GetCreationTimestamp(); created.IsZero() {
-		m.SetCreationTimestamp(o.GetCreationTimestamp())
-	}
+	m.SetCreationTimestamp(o.GetCreationTimestamp())
 	if m.GetDeletionTimestamp() == nil {
 		m.SetDeletionTimestamp(o.GetDeletionTimestamp())
 	}

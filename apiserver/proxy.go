@@ -162,6 +162,9 @@ func (rq *request) serviceDestination(ctx context.Context, name, port string) (d
 	}
 	all := rq.server.stored[corev1.SchemeGroupVersion.WithResource("endpoints")]
 	obj, err = all.Get(ctx, all.Key(rq.Namespace, name), name)
+	if apierrors.IsNotFound(err) {
+		return destination{}, apierrors.NewNotFound(rq.groupResource(), name)
+	}
 	if err != nil {
 		return destination{}, err
 	}

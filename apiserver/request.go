@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -122,7 +123,11 @@ func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtim
 	if strict != nil && validation == metav1.FieldValidationStrict {
 		return nil, decodeError(strict, kind, got, data)
 	}
-	if got.GroupVersion() != kind.GroupVersion() {
+	if got.Kind != kind.Kind && rq.server.scheme.Recognizes(got) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s): unknown conversion",
+			got.Kind, got.Version, kind.Kind, got.Version, got.Kind, internalName(kind)))
+	}
+	if got.GroupVersion() != kind.GroupVersion() && !(rq.sub != nil && slices.Contains(rq.sub.AlsoVersions, got.GroupVersion())) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), kind.GroupVersion()))
 	}
 	if got.Kind != kind.Kind {
@@ -206,9 +211,6 @@ func (rq *request) checkIdentity(obj runtime.Object) error {
 	default:
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), rq.Name))
 	}
-	if ns := m.GetNamespace(); rq.Namespace != "" && ns != "" && ns != rq.Namespace {
-		return apierrors.NewBadRequest(fmt.Sprintf("the namespace of the object (%s) does not match the namespace on the request (%s)", ns, rq.Namespace))
-	}
 	return rq.checkNamespace(obj)
 }
 
@@ -222,7 +224,11 @@ func (rq *request) checkParent(obj runtime.Object) error {
 	switch m.GetName() {
 	case rq.Name:
 	case "":
-		m.SetName(rq.Name)
+		if !rq.sub.NamesParent {
+			m.SetName(rq.Name)
+			break
+		}
+		fallthrough
 	default:
 		return apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in %s object", rq.kind().Kind))
 	}

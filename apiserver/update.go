@@ -3,11 +3,13 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -54,6 +56,9 @@ func (rq *request) newBody() runtime.Object {
 type write struct {
 	manager string
 	dryRun  bool
+	// patch says that the object's UID is one more field that a client may try to change,
+	// where a PUT names by it the object that it is to replace.
+	patch bool
 	// apply says that managed fields are dealt with by make (server-side apply).
 	apply           bool
 	createIfMissing bool
@@ -138,7 +143,7 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 	if obj, err = rq.wanted(ctx, w, old); err != nil {
 		return nil, false, err
 	}
-	if err := rq.checkVersion(obj, old); err != nil {
+	if err := rq.checkVersion(obj, old, w.patch); err != nil {
 		return nil, false, err
 	}
 	if m, err := meta.Accessor(obj); err == nil {
@@ -225,7 +230,7 @@ func (rq *request) wanted(ctx context.Context, w write, old runtime.Object) (run
 
 // checkVersion is optimistic concurrency: an update that names a resourceVersion or
 // UID is made against that one or not at all.
-func (rq *request) checkVersion(obj, old runtime.Object) error {
+func (rq *request) checkVersion(obj, old runtime.Object, patch bool) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -234,7 +239,7 @@ func (rq *request) checkVersion(obj, old runtime.Object) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if m.GetUID() != "" && m.GetUID() != o.GetUID() {
+	if !patch && m.GetUID() != "" && m.GetUID() != o.GetUID() {
 		return rq.uidMismatch(m.GetUID(), o.GetUID())
 	}
 	switch m.GetResourceVersion() {
@@ -246,10 +251,12 @@ func (rq *request) checkVersion(obj, old runtime.Object) error {
 			m.SetResourceVersion(o.GetResourceVersion())
 			return nil
 		}
-		return invalid(rq.row, rq.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), m.GetResourceVersion(), "must be specified for an update")})
+		// Upstream names the resource here where it names the kind elsewhere.
+		resource := schema.GroupKind{Group: rq.row.Group, Kind: rq.row.Plural}
+		return apierrors.NewInvalid(resource, rq.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	}
-	if _, err := storage.ParseRevision(m.GetResourceVersion()); err != nil {
-		return apierrors.NewBadRequest(err.Error())
+	if _, err := strconv.ParseUint(m.GetResourceVersion(), 10, 64); err != nil {
+		return unreadableVersion(err)
 	}
 	return storage.Conflict(rq.groupResource(), rq.Name)
 }

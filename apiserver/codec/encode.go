@@ -54,14 +54,16 @@ func encodeJSON(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error)
 	return withTypeMeta(gvk, data), nil
 }
 
-// withTypeMeta puts kind and apiVersion at the front of a JSON object.
+// withTypeMeta puts kind and apiVersion, if there is one, at the front of a JSON object.
 func withTypeMeta(gvk schema.GroupVersionKind, object []byte) []byte {
 	apiVersion := gvk.GroupVersion().String()
 	out := make([]byte, 0, len(object)+len(gvk.Kind)+len(apiVersion)+32)
 	out = append(out, `{"kind":"`...)
 	out = append(out, gvk.Kind...)
-	out = append(out, `","apiVersion":"`...)
-	out = append(out, apiVersion...)
+	if apiVersion != "" {
+		out = append(out, `","apiVersion":"`...)
+		out = append(out, apiVersion...)
+	}
 	out = append(out, '"')
 	if len(object) > 2 {
 		out = append(out, ',')

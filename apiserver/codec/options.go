@@ -2,7 +2,6 @@ package codec
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,12 +19,15 @@ func DecodeDeleteOptions(m Media, data []byte) (*metav1.DeleteOptions, error) {
 	if m == YAML {
 		var err error
 		if data, err = yaml.YAMLToJSON(data); err != nil {
-			return nil, fmt.Errorf("reading DeleteOptions: %w", err)
+			return nil, fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
 		}
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &metav1.TypeMeta{}); err != nil {
+		return nil, fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
 	}
 	opts := &metav1.DeleteOptions{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, opts); err != nil {
-		return nil, fmt.Errorf("reading DeleteOptions: %w", err)
+		return nil, err // upstream adds nothing to it
 	}
 	kind := opts.Kind
 	opts.TypeMeta = metav1.TypeMeta{}
@@ -35,7 +37,7 @@ func DecodeDeleteOptions(m Media, data []byte) (*metav1.DeleteOptions, error) {
 func decodeDeleteOptionsProtobuf(data []byte) (*metav1.DeleteOptions, error) {
 	message, ok := bytes.CutPrefix(data, protoMagic)
 	if !ok {
-		return nil, errors.New("reading DeleteOptions: the body is not protobuf in its envelope")
+		return nil, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", protoMagic)
 	}
 	envelope := &runtime.Unknown{}
 	if err := envelope.Unmarshal(message); err != nil {

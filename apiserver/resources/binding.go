@@ -29,6 +29,7 @@ func podBinding() Subresource {
 		Name:             "binding",
 		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Binding"),
 		Verbs:            []string{"create"},
+		NamesParent:      true,
 		New:              func() runtime.Object { return &corev1.Binding{} },
 		UpdateAt:         writeIntoAt(bindPod),
 	}
@@ -37,7 +38,7 @@ func podBinding() Subresource {
 // bindPod assigns a pod to the binding's node.
 func bindPod(pod *corev1.Pod, binding *corev1.Binding, now time.Time) error {
 	if errs := validateBinding(binding); len(errs) > 0 {
-		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Binding").GroupKind(), binding.Name, errs)
+		return unclassified(errs)
 	}
 	if err := bindable(pod, binding); err != nil {
 		return apierrors.NewConflict(corev1.Resource("pods/binding"), pod.Name, err)

@@ -2,8 +2,12 @@ package resources
 
 import (
 	"fmt"
+	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // preconditionError is the reason of a Conflict with an object that is not in the
@@ -20,4 +24,12 @@ func (e preconditionError) Error() string {
 // uidMismatch is for an object of the same name that is not the same object.
 func uidMismatch(wanted, actual types.UID) error {
 	return preconditionError{field: "UID", wanted: wanted, actual: actual}
+}
+
+// unclassified is what upstream makes of refused fields where it does not say of which
+// object they are: 500 without a reason, though it is the client's fault.
+func unclassified(errs field.ErrorList) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: errs.ToAggregate().Error(),
+	}}
 }

@@ -4,6 +4,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // podEviction deletes a pod with the options that the eviction carries, unless a disruption
@@ -13,6 +14,8 @@ func podEviction() Subresource {
 		Name:             "eviction",
 		GroupVersionKind: policyv1.SchemeGroupVersion.WithKind("Eviction"),
 		Verbs:            []string{"create"},
+		AlsoVersions:     []schema.GroupVersion{{Group: policyv1.GroupName, Version: "v1beta1"}},
+		NamesParent:      true,
 		Budgeted:         true,
 		New:              func() runtime.Object { return &policyv1.Eviction{} },
 		Delete: func(sub runtime.Object) *metav1.DeleteOptions {

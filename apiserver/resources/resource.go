@@ -182,6 +182,8 @@ type Subresource struct {
 	schema.GroupVersionKind
 	Verbs []string
 	New   func() runtime.Object
+	// AlsoVersions are older versions of the kind, of the same form, that are taken too.
+	AlsoVersions []schema.GroupVersion
 	// Get makes the subresource's object from its parent.
 	Get func(parent runtime.Object) (runtime.Object, error)
 	// Update writes the subresource's object into its parent (a copy that may be
@@ -193,6 +195,8 @@ type Subresource struct {
 	UpdateAt func(parent, sub runtime.Object, now time.Time) error
 	// Replicas is the path of what a scale sets in its parent; nil is spec.replicas.
 	Replicas []string
+	// NamesParent says that what is created beneath an object has to name it.
+	NamesParent bool
 	// Delete says that to create this subresource is to delete its parent, with the
 	// options that what is sent carries (eviction).
 	Delete func(sub runtime.Object) *metav1.DeleteOptions
