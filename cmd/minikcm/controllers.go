@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"minikcm.dev/minikcm/clock"
@@ -51,15 +52,24 @@ restarted, and their last error. Names and aliases narrow the list.`,
 	return cmd
 }
 
-// controllersOf asks the cluster of a kubeconfig.
-func controllersOf(ctx context.Context, kubeconfig string) ([]manager.Status, error) {
+// clusterOf is the cluster of a kubeconfig, and a client of it.
+func clusterOf(kubeconfig string) (*rest.Config, *kubernetes.Clientset, error) {
 	config, err := managerConfig(kubeconfig)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+		return nil, nil, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	return config, client, nil
+}
+
+// controllersOf asks the cluster of a kubeconfig.
+func controllersOf(ctx context.Context, kubeconfig string) ([]manager.Status, error) {
+	config, client, err := clusterOf(kubeconfig)
+	if err != nil {
+		return nil, err
 	}
 	data, err := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1/controllers").SetHeader("Accept", "application/json").DoRaw(ctx)
 	if apierrors.IsNotFound(err) {

@@ -11,7 +11,6 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
@@ -119,13 +118,9 @@ func snapshotDataDir(ctx context.Context, dir string, w io.Writer) error {
 
 // snapshotRunning asks the cluster of a kubeconfig.
 func snapshotRunning(ctx context.Context, kubeconfig string, w io.Writer) (err error) {
-	config, err := managerConfig(kubeconfig)
+	config, client, err := clusterOf(kubeconfig)
 	if err != nil {
 		return err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making a client of the cluster: %w", err)
 	}
 	body, err := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1/snapshot").Stream(ctx)
 	if apierrors.IsNotFound(err) {

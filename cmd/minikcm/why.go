@@ -81,13 +81,9 @@ func explain(ctx context.Context, run, kubeconfig, namespace, kind, name string)
 }
 
 func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) (*minikcm.Explanation, error) {
-	config, err := managerConfig(kubeconfig)
+	config, client, err := clusterOf(kubeconfig)
 	if err != nil {
 		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client of the cluster: %w", err)
 	}
 	mapping, err := mappingOf(client, kind)
 	if meta.IsNoMatchError(err) {

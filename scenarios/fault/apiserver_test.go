@@ -113,9 +113,7 @@ func TestAPIConflictStorm(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.advance(time.Minute)
-	if b.ready() != 3 {
-		t.Errorf("%d pods are ready", b.ready())
-	}
+	b.wantReady(3)
 }
 
 func TestAPIWatchesAndRestart(t *testing.T) {
@@ -129,9 +127,7 @@ func TestAPIWatchesAndRestart(t *testing.T) {
 			b.run(f)
 			b.run(read(t, "pods: {action: kill, all: true}"))
 			b.advance(time.Minute)
-			if b.ready() != 2 {
-				t.Errorf("%d pods are ready", b.ready())
-			}
+			b.wantReady(2)
 		})
 	}
 }

@@ -20,16 +20,12 @@ func TestControllersDown(t *testing.T) {
 			b.advance(time.Second)
 			b.run(read(t, "pods: {action: kill}"))
 			b.advance(50 * time.Second)
-			if b.ready() != 1 {
-				t.Errorf("meanwhile %d pods are ready", b.ready())
-			}
+			b.wantReady(1)
 			if err := wait(); err != nil {
 				t.Fatal(err)
 			}
 			b.advance(10 * time.Second)
-			if b.ready() != 2 {
-				t.Errorf("in the end %d pods are ready", b.ready())
-			}
+			b.wantReady(2)
 		})
 	}
 }
@@ -41,9 +37,7 @@ func TestControllerCrash(t *testing.T) {
 	b.run(read(t, "controllers: {action: crash, all: true}"))
 	b.run(read(t, "pods: {action: kill}"))
 	b.advance(time.Minute)
-	if b.ready() != 2 {
-		t.Errorf("%d pods are ready", b.ready())
-	}
+	b.wantReady(2)
 	for _, status := range b.cluster.Controllers() {
 		if status.State != "Disabled" && (status.State != "Running" || status.Restarts != 1) {
 			t.Errorf("%s is %s after %d restarts", status.Name, status.State, status.Restarts)
@@ -58,13 +52,9 @@ func TestSlowController(t *testing.T) {
 	b.run(read(t, "controllers: {action: slow, names: [replicaset-controller], delay: 30s}"))
 	b.run(read(t, "pods: {action: kill}"))
 	b.advance(20 * time.Second)
-	if b.ready() != 1 {
-		t.Errorf("at once %d pods are ready", b.ready())
-	}
+	b.wantReady(1)
 	b.advance(time.Minute)
-	if b.ready() != 2 {
-		t.Errorf("then %d pods are ready", b.ready())
-	}
+	b.wantReady(2)
 	b.over()
 }
 
@@ -75,9 +65,7 @@ func TestDuplicateController(t *testing.T) {
 	b.run(read(t, "controllers: {action: duplicate, names: [replicaset-controller, deployment-controller]}"))
 	b.run(read(t, "pods: {action: kill, count: 2}"))
 	b.advance(time.Minute)
-	if b.ready() != 3 {
-		t.Errorf("%d pods are ready", b.ready())
-	}
+	b.wantReady(3)
 	b.over()
 }
 
@@ -88,15 +76,11 @@ func TestLostEvents(t *testing.T) {
 	b.run(read(t, "controllers: {action: loseEvents, names: [replicaset-controller]}"))
 	b.run(read(t, "pods: {action: kill}"))
 	b.advance(time.Minute)
-	if b.ready() != 1 {
-		t.Errorf("meanwhile %d pods are ready", b.ready())
-	}
+	b.wantReady(1)
 	b.over()
 	b.run(read(t, "pods: {action: kill}"))
 	b.advance(10 * time.Minute)
-	if b.ready() != 2 {
-		t.Errorf("in the end %d pods are ready", b.ready())
-	}
+	b.wantReady(2)
 }
 
 func TestClocks(t *testing.T) {

@@ -211,6 +211,13 @@ func (b *bench) ready() int {
 	return n
 }
 
+func (b *bench) wantReady(want int) {
+	b.Helper()
+	if got := b.ready(); got != want {
+		b.Errorf("%d pods are ready, want %d", got, want)
+	}
+}
+
 func (b *bench) nodeCondition(name string, condition corev1.NodeConditionType) corev1.ConditionStatus {
 	b.Helper()
 	node, err := b.client.CoreV1().Nodes().Get(b.Context(), name, metav1.GetOptions{})

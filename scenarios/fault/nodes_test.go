@@ -57,13 +57,9 @@ func TestSlowNode(t *testing.T) {
 	b.run(read(t, "nodes: {action: slow, delay: 1m, all: true}"))
 	b.run(read(t, "pods: {action: kill}"))
 	b.advance(50 * time.Second)
-	if b.ready() != 0 {
-		t.Error("its successor is ready at once")
-	}
+	b.wantReady(0)
 	b.advance(20 * time.Second)
-	if b.ready() != 1 {
-		t.Error("its successor never gets ready")
-	}
+	b.wantReady(1)
 	b.over()
 }
 

@@ -77,17 +77,13 @@ func TestInterrupted(t *testing.T) {
 	why := errors.New("enough")
 	wait := b.begin(ctx, read(t, "{pods: {action: notReady, all: true}, for: 1h}"))
 	b.advance(time.Minute)
-	if b.ready() != 0 {
-		t.Errorf("%d pods are ready", b.ready())
-	}
+	b.wantReady(0)
 	cancel(why)
 	if err := wait(); !errors.Is(err, why) {
 		t.Errorf("it ends with %v", err)
 	}
 	b.advance(time.Minute)
-	if b.ready() != 2 {
-		t.Errorf("%d pods are ready in the end", b.ready())
-	}
+	b.wantReady(2)
 }
 
 func TestCrashAndOOM(t *testing.T) {
@@ -104,9 +100,7 @@ func TestCrashAndOOM(t *testing.T) {
 	if last := b.pods()[0].Status.ContainerStatuses[0].LastTerminationState.Terminated; last == nil || last.Reason != "OOMKilled" {
 		t.Errorf("it ended with %+v", last)
 	}
-	if b.ready() != 1 {
-		t.Error("it is not ready again")
-	}
+	b.wantReady(1)
 }
 
 func TestImageGone(t *testing.T) {
@@ -121,9 +115,7 @@ func TestImageGone(t *testing.T) {
 	}
 	b.over()
 	b.advance(10 * time.Minute)
-	if b.ready() != 1 {
-		t.Error("it is not ready again")
-	}
+	b.wantReady(1)
 }
 
 // An eviction that a budget refuses is told, and no failure.
