@@ -58,6 +58,16 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 			}
 		}), "are allowed"},
 		"each pod is created twice": {rolloutKeepsItsLimits, twice, "two pods of the same template"},
+		"failed pods stay": {convergesAfterChaos, misreading(func(in *daemonset.Snapshot) {
+			for i, pod := range in.Pods {
+				in.Pods[i] = pod.DeepCopy()
+				in.Pods[i].Status.Phase = corev1.PodRunning
+			}
+		}), "is not as it should be"},
+		"old revisions stay": {convergesAfterChaos, misreading(func(in *daemonset.Snapshot) {
+			many := int32(1000)
+			in.DaemonSet.Spec.RevisionHistoryLimit = &many
+		}), "are to be kept"},
 		"a node's labels do not matter": {convergesAfterChaos, misreading(func(in *daemonset.Snapshot) {
 			for i, node := range in.Nodes {
 				in.Nodes[i] = node.DeepCopy()

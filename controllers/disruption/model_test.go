@@ -167,10 +167,22 @@ func (m *model) evict(draw modeltest.Draw) bool {
 		s.DisruptedPods[pod.Name] = metav1.NewTime(m.Clock.Now())
 	})
 	m.must(m.World.Delete(m.t.Context(), pod))
+	m.neverViolated(b)
+	return true
+}
+
+// neverViolated: an eviction leaves as many healthy pods as the budget asks for.
+func (m *model) neverViolated(b *policyv1.PodDisruptionBudget) {
 	if left, least := m.healthy(), m.least(b); left < least {
 		m.t.Fatalf("an eviction leaves %d healthy pods, at least %d are to be\n%s", left, least, m.dump())
 	}
-	return true
+}
+
+// allowsAllThatMayGo: when all is at rest, no healthy pod that may go is kept back.
+func (m *model) allowsAllThatMayGo() {
+	if b := m.budget(); int(b.Status.DisruptionsAllowed) != m.replicas-m.least(b) || len(b.Status.DisruptedPods) > 0 {
+		m.t.Fatalf("%d of %d healthy pods may go\n%s", b.Status.DisruptionsAllowed, m.healthy(), m.dump())
+	}
 }
 
 // least is what the budget asks for, by the model's own reckoning.
@@ -230,9 +242,7 @@ func evictionsKeepTheBudget(t *rapid.T, decide decision) {
 	m.Crashes = false
 	first := func(int, string) int { return 0 }
 	m.must(m.Settle(20_000, time.Hour, func() bool { return m.replace(first) }, func() bool { return m.kubelet(first) }))
-	if b := m.budget(); int(b.Status.DisruptionsAllowed) != m.replicas-m.least(b) || len(b.Status.DisruptedPods) > 0 {
-		t.Fatalf("%d of %d healthy pods may go\n%s", b.Status.DisruptionsAllowed, m.healthy(), m.dump())
-	}
+	m.allowsAllThatMayGo()
 }
 
 // TestPlantedMistakesAreSeen: the property finds what is wrong with a decision.

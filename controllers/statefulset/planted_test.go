@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/controllers/modeltest"
+	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/statefulset"
 )
 
@@ -20,6 +21,21 @@ func misreading(change func(in *statefulset.Snapshot)) decision {
 		change(&in)
 		return statefulset.Decide(in, now)
 	}
+}
+
+// again is a decision that makes each pod twice, under another name.
+func again(in statefulset.Snapshot, now time.Time) (statefulset.Plan, error) {
+	p, err := statefulset.Decide(in, now)
+	for i, action := range p.Actions {
+		for _, o := range action.Objects {
+			if pod, ok := o.(*corev1.Pod); ok && action.Verb == plan.Create {
+				twin := pod.DeepCopy()
+				twin.Name = "twin-" + pod.Name
+				p.Actions[i].Objects = append(p.Actions[i].Objects, twin)
+			}
+		}
+	}
+	return p, err
 }
 
 // TestPlantedMistakesAreSeen: the properties find what is wrong with a decision.
@@ -36,6 +52,21 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 			more := intstr.FromInt(in.Set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.IntValue() + 1)
 			in.Set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &more
 		}), "are to be"},
+		"a pod that there is is made again": {orderIsKept, again, "have the ordinal"},
+		"the partition does not matter": {partitionIsKept, misreading(func(in *statefulset.Snapshot) {
+			in.Set.Spec.UpdateStrategy.RollingUpdate.Partition = nil
+		}), "is below the partition"},
+		"old revisions stay": {convergesAfterChaos, misreading(func(in *statefulset.Snapshot) {
+			many := int32(1000)
+			in.Set.Spec.RevisionHistoryLimit = &many
+		}), "are to be kept"},
+		"failed pods stay": {convergesAfterChaos, misreading(func(in *statefulset.Snapshot) {
+			for i, pod := range in.Pods {
+				in.Pods[i] = pod.DeepCopy()
+				in.Pods[i].Status.Phase = corev1.PodRunning
+			}
+		}), "is not as it should be"},
+		"the first ordinal is taken for 0": {orderIsKept, misreading(func(in *statefulset.Snapshot) { in.Set.Spec.Ordinals = nil }), "came before"},
 		"a missing claim is taken for one that is there": {claimsFollowTheirPods, misreading(func(in *statefulset.Snapshot) {
 			in.Claim = func(name string) *corev1.PersistentVolumeClaim {
 				return &corev1.PersistentVolumeClaim{}

@@ -61,10 +61,24 @@ func (a api) Delete(ctx context.Context, name string, opts metav1.DeleteOptions)
 	if live.UID != *opts.Preconditions.UID || live.ResourceVersion != *opts.Preconditions.ResourceVersion {
 		return apierrors.NewConflict(batchv1.Resource("jobs"), name, errors.New("it has changed"))
 	}
-	if end, mortal := endOf(live); !mortal || a.m.Clock.Now().Before(end) {
-		a.m.t.Fatalf("%s was deleted early: at %s, its time is over at %s (%v)", name, a.m.Clock.Now(), end, mortal)
-	}
+	a.m.neverEarly(live)
 	return a.writer.Delete(ctx, live)
+}
+
+// neverEarly: no Job is deleted that has time left, or no end at all.
+func (m *model) neverEarly(job *batchv1.Job) {
+	if end, mortal := endOf(job); !mortal || m.Clock.Now().Before(end) {
+		m.t.Fatalf("%s was deleted early: at %s, its time is over at %s (%v)", job.Name, m.Clock.Now(), end, mortal)
+	}
+}
+
+// allInTheEnd: no Job is left whose time is over.
+func (m *model) allInTheEnd() {
+	for _, job := range modeltest.List[*batchv1.Job](m.World) {
+		if end, mortal := endOf(job); mortal {
+			m.t.Fatalf("%s is still there; its time was over at %s, now it is %s", job.Name, end, m.Clock.Now())
+		}
+	}
 }
 
 // endOf is when a Job's time is over, by the model's own reckoning.
@@ -143,11 +157,7 @@ func jobsGoInTime(t *rapid.T, due decision) {
 	}
 	m.Crashes = false
 	m.must(m.Settle(10_000, time.Hour))
-	for _, job := range modeltest.List[*batchv1.Job](m.World) {
-		if end, mortal := endOf(job); mortal {
-			t.Fatalf("%s is still there; its time was over at %s, now it is %s", job.Name, end, m.Clock.Now())
-		}
-	}
+	m.allInTheEnd()
 }
 
 // TestPlantedMistakesAreSeen: the property finds what is wrong with a decision.
