@@ -57,6 +57,12 @@ func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager st
 	if err := rq.admitCreate(ctx, obj, dryRun); err != nil {
 		return nil, err
 	}
+	if rq.Name == "" { // preparation has given it one
+		if m, err = meta.Accessor(obj); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		rq.Name = m.GetName()
+	}
 	for try := 1; ; try++ {
 		stored, err := rq.store(ctx, obj, dryRun)
 		if err == nil {

@@ -60,7 +60,7 @@ func (f *fieldManagers) of(row *resources.Resource, kind schema.GroupVersionKind
 	if m := f.managers[key]; m != nil {
 		return m, nil
 	}
-	reset := fieldpath.NewSet(fieldpath.MakePathOrDie(leftAlone(subresource)))
+	reset := notOwned(row, subresource)
 	version := fieldpath.APIVersion(kind.GroupVersion().String())
 	converter := managedfields.NewDeducedTypeConverter()
 	if f.hasSchema(kind) {
@@ -87,6 +87,22 @@ func leftAlone(subresource string) string {
 		return "spec"
 	}
 	return "status"
+}
+
+// notOwned are the fields that nobody comes to own by such a write.
+func notOwned(row *resources.Resource, subresource string) *fieldpath.Set {
+	set := fieldpath.NewSet()
+	for _, path := range row.Strategy.NotOwned[subresource] {
+		var parts []any
+		for name := range strings.SplitSeq(path, ".") {
+			parts = append(parts, name)
+		}
+		set.Insert(fieldpath.MakePathOrDie(parts...))
+	}
+	if set.Empty() {
+		set.Insert(fieldpath.MakePathOrDie(leftAlone(subresource)))
+	}
+	return set
 }
 
 // trackCreate notes the owner of a new object's fields.
@@ -118,7 +134,7 @@ func (f *fieldManagers) trackByLibrary(rq *request, obj, live runtime.Object, ow
 // trackFast notes the owner without the library, if that can be done. What a client
 // sends as managed fields, unless they are the object's own, is for the library.
 func (f *fieldManagers) trackFast(rq *request, obj, live runtime.Object, owner string) bool {
-	if rq.row.FieldManager != nil || rq.row.Custom {
+	if rq.row.FieldManager != nil || rq.row.Custom || rq.row.Strategy.NotOwned != nil {
 		return false
 	}
 	m, err := meta.Accessor(obj)

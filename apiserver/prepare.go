@@ -226,7 +226,7 @@ func nameCheck(row *resources.Resource) apivalidation.ValidateNameFunc {
 }
 
 // validateUpdate checks what an update makes of an object.
-func validateUpdate(row *resources.Resource, subresource string, obj, old runtime.Object) error {
+func (s *Server) validateUpdate(row *resources.Resource, subresource string, obj, old runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -241,6 +241,9 @@ func validateUpdate(row *resources.Resource, subresource string, obj, old runtim
 	if subresource == "status" {
 		if strategy.ValidateStatusUpdate != nil {
 			errs = append(errs, strategy.ValidateStatusUpdate(obj, old)...)
+		}
+		if strategy.ValidateStatusUpdateAt != nil && len(errs) == 0 {
+			errs = strategy.ValidateStatusUpdateAt(obj, old, s.opts.Clock.Now())
 		}
 		return invalid(row, m.GetName(), errs)
 	}

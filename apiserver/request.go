@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"net/url"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -123,11 +123,14 @@ func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtim
 	if strict != nil && validation == metav1.FieldValidationStrict {
 		return nil, decodeError(strict, kind, got, data)
 	}
+	if rq.sub != nil && got.Kind == kind.Kind && slices.Contains(rq.sub.AlsoVersions, got.GroupVersion()) {
+		return ofVersion(obj, rq.sub.New())
+	}
 	if got.Kind != kind.Kind && rq.server.scheme.Recognizes(got) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s): unknown conversion",
 			got.Kind, got.Version, kind.Kind, got.Version, got.Kind, internalName(kind)))
 	}
-	if got.GroupVersion() != kind.GroupVersion() && !(rq.sub != nil && slices.Contains(rq.sub.AlsoVersions, got.GroupVersion())) {
+	if got.GroupVersion() != kind.GroupVersion() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), kind.GroupVersion()))
 	}
 	if got.Kind != kind.Kind {
@@ -137,6 +140,19 @@ func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtim
 		rq.warnOf(strict)
 	}
 	return obj, nil
+}
+
+// ofVersion makes an object of another version that has the same form.
+func ofVersion(obj, into runtime.Object) (runtime.Object, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(content, into)
+	}
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("converting to %T: %w", into, err))
+	}
+	clearTypeMeta(into)
+	return into, nil
 }
 
 // decodeError is the answer to a body that cannot be read as the kind wanted. Of a

@@ -165,7 +165,7 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 	if err := rq.server.prepareUpdate(rq.row, rq.Subresource, obj, old); err != nil {
 		return nil, false, err
 	}
-	if err := validateUpdate(rq.row, rq.Subresource, obj, old); err != nil {
+	if err := rq.server.validateUpdate(rq.row, rq.Subresource, obj, old); err != nil {
 		return nil, false, err
 	}
 	if rq.speaksAnother() {

@@ -27,6 +27,9 @@ func certificateSigningRequestRow() *Resource {
 			PrepareStatusUpdate:  onUpdate(keepDecision),
 			Validate:             check(validateSigningRequest),
 			ValidateStatusUpdate: checkUpdate(validateSigningRequestStatus),
+			NotOwned: map[string][]string{
+				"": {"spec", "status"}, "status": {"spec", "status.conditions"}, "approval": {"spec", "status.certificate"},
+			},
 		},
 		Subresources: []Subresource{
 			{

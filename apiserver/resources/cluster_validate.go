@@ -134,6 +134,9 @@ func defaultNode(n *corev1.Node) {
 	case cidr == "" && len(cidrs) > 0:
 		n.Spec.PodCIDR = cidrs[0]
 	}
+	if n.Status.Allocatable == nil && n.Status.Capacity != nil {
+		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
+	}
 }
 
 const systemPrefix = "system-"

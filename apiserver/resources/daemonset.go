@@ -44,6 +44,8 @@ func defaultDaemonSet(d *appsv1.DaemonSet) {
 		pointDefault(&d.Spec.UpdateStrategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
 	}
 	defaultPodSpec(&d.Spec.Template.Spec)
+	// Whoever leaves it out has set it to nothing, and owns it.
+	setTemplateGeneration(d, templateGeneration(d))
 }
 
 // The template's generation was a field of the API's betas; it lives on in an

@@ -19,7 +19,6 @@ func ipAddressRow() *Resource {
 		Field:            fieldOf(ipAddressField),
 		Strategy: Strategy{
 			NameCheck:      isAddressName,
-			Generation:     true,
 			Validate:       check(validateIPAddress),
 			ValidateUpdate: checkUpdate(validateIPAddressUpdate),
 		},

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // The labels of a job's pods from before they had the API group's prefix.
@@ -68,7 +69,8 @@ func defaultJob(job *batchv1.Job) {
 		}
 	}
 	if len(job.Labels) == 0 {
-		job.Labels = copyOf(spec.Template.Labels)
+		// They are the template's, to which generateSelector adds.
+		job.Labels = spec.Template.Labels
 	}
 	pointDefault(&spec.CompletionMode, batchv1.NonIndexedCompletion)
 	pointDefault(&spec.Suspend, false)
@@ -106,6 +108,10 @@ func prepareJob(job *batchv1.Job) {
 	if !deref(job.Spec.ManualSelector) {
 		generateSelector(job)
 	}
+	if len(job.Labels) == 0 && len(validation.IsValidLabelValue(job.Name)) == 0 {
+		// Upstream gives it them once it is stored, and so accepted.
+		job.Labels = copyOf(job.Spec.Template.Labels)
+	}
 }
 
 // keepAlphaOfJob clears what is an alpha feature of the API, unless it was there.
@@ -116,7 +122,7 @@ func keepAlphaOfJob(spec, was *batchv1.JobSpec) {
 }
 
 func generateSelector(job *batchv1.Job) {
-	labels := copyOf(job.Spec.Template.Labels)
+	labels := job.Spec.Template.Labels
 	if labels == nil {
 		labels = map[string]string{}
 	}

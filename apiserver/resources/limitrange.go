@@ -20,6 +20,7 @@ func limitRangeRow() *Resource {
 		NewList:          func() runtime.Object { return &corev1.LimitRangeList{} },
 		Strategy: Strategy{
 			Default:             on(defaultLimitRange),
+			PrepareCreate:       on(nameLimitRange),
 			Validate:            check(validateLimitRange),
 			AllowCreateOnUpdate: true,
 		},
@@ -38,6 +39,13 @@ func defaultLimitRange(l *corev1.LimitRange) {
 			fillFrom(&item.DefaultRequest, item.Default)
 			fillFrom(&item.DefaultRequest, item.Min)
 		}
+	}
+}
+
+// nameLimitRange gives one that has no name one that nothing else has: its UID will do.
+func nameLimitRange(l *corev1.LimitRange) {
+	if l.Name == "" {
+		l.Name = string(l.UID)
 	}
 }
 

@@ -38,6 +38,7 @@ func podCertificateRequestRow() *Resource {
 			ValidateCreate:            check(validatePodCertificate),
 			ValidateUpdate:            checkUpdate(validatePodCertificateUpdate),
 			ValidateStatusUpdate:      checkUpdate(validatePodCertificateStatus),
+			ValidateStatusUpdateAt:    validatePodCertificateTime,
 			ForbidUnconditionalUpdate: true,
 		},
 		Subresources: []Subresource{statusOf(kind, newRequest)},
@@ -233,6 +234,21 @@ func validateIssued(p *field.Path, r *certificatesv1.PodCertificateRequest) fiel
 		return errs
 	}
 	return validateIssuedTimes(p, r, leaf)
+}
+
+// maxPodCertificateSkew is how far from now a certificate may begin to be valid.
+const maxPodCertificateSkew = 5 * time.Minute
+
+// validatePodCertificateTime refuses a certificate that was not made just now.
+func validatePodCertificateTime(obj, old runtime.Object, now time.Time) field.ErrorList {
+	r, before := obj.(*certificatesv1.PodCertificateRequest), old.(*certificatesv1.PodCertificateRequest)
+	if outcome(before) != "" || outcome(r) != certificatesv1.PodCertificateRequestConditionTypeIssued {
+		return nil
+	}
+	if from := r.Status.NotBefore; from.Sub(now).Abs() > maxPodCertificateSkew {
+		return field.ErrorList{field.Invalid(field.NewPath("status", "notBefore"), from.Time, "must be set to within 5 minutes of kube-apiserver's current time")}
+	}
+	return nil
 }
 
 func validateIssuedTimes(p *field.Path, r *certificatesv1.PodCertificateRequest, leaf *x509.Certificate) field.ErrorList {

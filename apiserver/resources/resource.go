@@ -150,7 +150,13 @@ type Strategy struct {
 	ValidateCreate       func(obj runtime.Object) field.ErrorList
 	ValidateUpdate       func(obj, old runtime.Object) field.ErrorList
 	ValidateStatusUpdate func(obj, old runtime.Object) field.ErrorList
-	NameCheck            func(name string, prefix bool) []string
+	// ValidateStatusUpdateAt checks what has to do with the time, if nothing else is wrong.
+	ValidateStatusUpdateAt func(obj, old runtime.Object, now time.Time) field.ErrorList
+	NameCheck              func(name string, prefix bool) []string
+	// NotOwned are the fields, as paths with dots, that nobody comes to own by a write
+	// through a subresource ("": by one of the object itself), because it cannot set
+	// them. Where it says nothing, that is the status, or the spec for the status's writes.
+	NotOwned map[string][]string
 	// Warnings are sent to the client beside a successful answer.
 	Warnings func(obj, old runtime.Object) []string
 

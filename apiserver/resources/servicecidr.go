@@ -18,7 +18,6 @@ func serviceCIDRRow() *Resource {
 		New:              newCIDR,
 		NewList:          func() runtime.Object { return &networkingv1.ServiceCIDRList{} },
 		Strategy: Strategy{
-			Generation:     true,
 			ValidateCreate: check(validateServiceCIDR),
 			ValidateUpdate: checkUpdate(validateServiceCIDRUpdate),
 		},

@@ -61,8 +61,7 @@ func defaultStatefulSet(s *appsv1.StatefulSet) {
 	setDefault(&spec.PersistentVolumeClaimRetentionPolicy.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
 	for i := range spec.VolumeClaimTemplates {
 		claim := &spec.VolumeClaimTemplates[i]
-		// It is not in the stored form, and must not seem to have changed.
-		claim.TypeMeta = metav1.TypeMeta{}
+		claim.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}
 		defaultClaim(claim)
 	}
 	defaultPodSpec(&spec.Template.Spec)

@@ -161,6 +161,10 @@ func (o *Objects) decode(kv store.KeyValue) (runtime.Object, error) {
 			return nil, fmt.Errorf("reading %s at revision %d: %w", kv.Key, kv.ModRevision, err)
 		}
 	}
+	if o.row.Strategy.Default != nil {
+		// What an older release stored, and what the stored form has no place for.
+		o.row.Strategy.Default(obj)
+	}
 	setRevision(obj, kv.ModRevision)
 	return obj, nil
 }
