@@ -131,24 +131,6 @@ func image(name string) func(d *appsv1.DaemonSet) {
 	return func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.Containers[0].Image = name }
 }
 
-func (c *cluster) wantEvent(want string) {
-	c.t.Helper()
-	c.Eventually("the event", func(ctx context.Context, client kubernetes.Interface) error {
-		list, err := client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=DaemonSet"})
-		if err != nil {
-			return err
-		}
-		var got []string
-		for _, e := range list.Items {
-			got = append(got, e.Type+" "+e.Reason+" "+e.Message)
-		}
-		if !slices.Contains(got, want) {
-			return fmt.Errorf("%q is not among %q", want, got)
-		}
-		return nil
-	})
-}
-
 func TestOnePodOnEachNode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, nil)
@@ -163,7 +145,7 @@ func TestOnePodOnEachNode(t *testing.T) {
 		if pod.Labels["pod-template-generation"] != "1" || pod.Labels["controller-revision-hash"] == "" {
 			t.Errorf("%s has the labels %v", pod.Name, pod.Labels)
 		}
-		c.wantEvent("Normal SuccessfulCreate Created pod: " + pod.Name)
+		c.EventuallyEvent("default", "DaemonSet", "Normal SuccessfulCreate Created pod: "+pod.Name)
 	}
 	if len(nodes) != 3 {
 		t.Errorf("pods are on the nodes %v", nodes)
@@ -283,7 +265,7 @@ func TestFailedPodsAreReplacedEverSlower(t *testing.T) {
 		if _, err := c.Client().CoreV1().Pods("default").UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		c.wantEvent(fmt.Sprintf("Warning FailedDaemonPod Found failed daemon pod default/%s on node %s, will try to kill it", pod.Name, pod.Spec.NodeName))
+		c.EventuallyEvent("default", "DaemonSet", fmt.Sprintf("Warning FailedDaemonPod Found failed daemon pod default/%s on node %s, will try to kill it", pod.Name, pod.Spec.NodeName))
 		c.Eventually("another pod", func(ctx context.Context, client kubernetes.Interface) error {
 			pods := c.pods()
 			if len(pods) != 1 || pods[0].UID == pod.UID || pods[0].Status.Phase != corev1.PodRunning {

@@ -15,129 +15,127 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-
-	"minikcm.dev/minikcm/minikcmtest"
 )
 
-func template() corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "nginx"}}},
-	}
-}
-
-func create(t *testing.T, c *minikcmtest.Cluster, replicas int32, change func(rs *appsv1.ReplicaSet)) *appsv1.ReplicaSet {
-	t.Helper()
-	rs := &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, Template: template()},
-	}
-	if change != nil {
-		change(rs)
-	}
-	made, err := c.Client().AppsV1().ReplicaSets("default").Create(t.Context(), rs, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
-
-// ready waits until the ReplicaSet has so many available pods and no others, and
-// returns those that it controls.
-func ready(c *minikcmtest.Cluster, replicas int32) []corev1.Pod {
-	var controlled []corev1.Pod
-	c.Eventually(fmt.Sprintf("%d pods", replicas), func(ctx context.Context, client kubernetes.Interface) error {
-		rs, err := client.AppsV1().ReplicaSets("default").Get(ctx, "web", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		controlled = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, rs) })
-		s := rs.Status
-		if s.ObservedGeneration < rs.Generation || s.Replicas != replicas || s.AvailableReplicas != replicas || len(controlled) != int(replicas) {
-			return fmt.Errorf("it controls %d pods; status %+v", len(controlled), s)
-		}
-		return nil
-	})
-	return controlled
-}
-
 func TestPodsAreReplacedAdoptedAndReleased(t *testing.T) {
-	t.Parallel()
-	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
-	pods := c.Client().CoreV1().Pods("default")
-	orphan := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: map[string]string{"app": "web"}}, Spec: template().Spec}
-	if _, err := pods.Create(t.Context(), orphan, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	create(t, c, 3, nil)
-	controlled := ready(c, 3)
-	if !slices.ContainsFunc(controlled, func(p corev1.Pod) bool { return p.Name == "orphan" }) {
-		t.Error("the orphan was not adopted")
-	}
-	other := controlled[0].Name
-	if other == "orphan" {
-		other = controlled[1].Name
-	}
-	if err := pods.Delete(t.Context(), other, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	c.Eventually("the pod to go", func(ctx context.Context, client kubernetes.Interface) error {
-		_, err := client.CoreV1().Pods("default").Get(ctx, other, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
+	eachKind(t, func(t *testing.T, c *cluster) {
+		pods := c.Client().CoreV1().Pods("default")
+		orphan := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: map[string]string{"app": "web"}}, Spec: template().Spec}
+		_, err := pods.Create(t.Context(), orphan, metav1.CreateOptions{})
+		c.must(err)
+		c.make(3, nil)
+		controlled := c.ready(3)
+		if !slices.ContainsFunc(controlled, func(p corev1.Pod) bool { return p.Name == "orphan" }) {
+			t.Error("the orphan was not adopted")
 		}
-		return errors.New("it is there")
-	})
-	ready(c, 3)
-	if _, err := pods.Patch(t.Context(), "orphan", types.MergePatchType, []byte(`{"metadata":{"labels":{"app":"debug"}}}`), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	c.Eventually("the pod to be released", func(ctx context.Context, client kubernetes.Interface) error {
-		p, err := client.CoreV1().Pods("default").Get(ctx, "orphan", metav1.GetOptions{})
-		if err == nil && len(p.OwnerReferences) > 0 {
-			err = fmt.Errorf("owners %+v", p.OwnerReferences)
+		other := controlled[0].Name
+		if other == "orphan" {
+			other = controlled[1].Name
 		}
-		return err
+		c.must(pods.Delete(t.Context(), other, metav1.DeleteOptions{}))
+		c.Eventually("the pod to go", func(ctx context.Context, client kubernetes.Interface) error {
+			_, err := client.CoreV1().Pods("default").Get(ctx, other, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return errors.New("it is there")
+		})
+		c.ready(3)
+		_, err = pods.Patch(t.Context(), "orphan", types.MergePatchType, []byte(`{"metadata":{"labels":{"app":"debug"}}}`), metav1.PatchOptions{})
+		c.must(err)
+		c.Eventually("the pod to be released", func(ctx context.Context, client kubernetes.Interface) error {
+			p, err := client.CoreV1().Pods("default").Get(ctx, "orphan", metav1.GetOptions{})
+			if err == nil && len(p.OwnerReferences) > 0 {
+				err = fmt.Errorf("owners %+v", p.OwnerReferences)
+			}
+			return err
+		})
+		c.ready(3)
 	})
-	ready(c, 3)
+}
+
+func TestScaleSubresource(t *testing.T) {
+	eachKind(t, func(t *testing.T, c *cluster) {
+		c.make(3, nil)
+		c.ready(3)
+		scale, err := c.scale(t.Context(), c.Client())
+		if err != nil || scale.Spec.Replicas != 3 || scale.Status.Selector != "app=web" {
+			t.Fatalf("scale %+v, %v", scale, err)
+		}
+		scale.Spec.Replicas, scale.ResourceVersion = 5, "" // whatever was written meanwhile
+		c.must(c.rescale(t.Context(), c.Client(), scale))
+		c.ready(5)
+	})
 }
 
 func TestTheCheapestPodGoes(t *testing.T) {
-	t.Parallel()
-	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
-	create(t, c, 4, nil)
-	cheap := ready(c, 4)[2].Name
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"-1"}}}`, corev1.PodDeletionCost)
-	if _, err := c.Client().CoreV1().Pods("default").Patch(t.Context(), cheap, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Client().AppsV1().ReplicaSets("default").Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if slices.ContainsFunc(ready(c, 3), func(p corev1.Pod) bool { return p.Name == cheap }) {
-		t.Errorf("%s stays though its deletion costs least", cheap)
+	eachKind(t, func(t *testing.T, c *cluster) {
+		c.make(4, nil)
+		cheap := c.ready(4)[2].Name
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"-1"}}}`, corev1.PodDeletionCost)
+		_, err := c.Client().CoreV1().Pods("default").Patch(t.Context(), cheap, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		c.must(err)
+		c.must(c.patch(t.Context(), c.Client(), `{"spec":{"replicas":3}}`))
+		if slices.ContainsFunc(c.ready(3), func(p corev1.Pod) bool { return p.Name == cheap }) {
+			t.Errorf("%s stays though its deletion costs least", cheap)
+		}
+	})
+}
+
+// TestPropagation deletes with each policy.
+func TestPropagation(t *testing.T) {
+	for name, policy := range map[string]*metav1.DeletionPropagation{
+		"none":       nil,
+		"orphan":     new(metav1.DeletePropagationOrphan),
+		"background": new(metav1.DeletePropagationBackground),
+		"foreground": new(metav1.DeletePropagationForeground),
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachKind(t, func(t *testing.T, c *cluster) {
+				c.make(3, nil)
+				c.ready(3)
+				c.must(c.remove(t.Context(), c.Client(), metav1.DeleteOptions{PropagationPolicy: policy}))
+				left := 0
+				if policy == nil && c.orphans || policy != nil && *policy == metav1.DeletePropagationOrphan {
+					left = 3
+				}
+				c.Eventually("it and its pods to go", func(ctx context.Context, client kubernetes.Interface) error { return c.gone(ctx, client, left) })
+			})
+		})
 	}
 }
 
-func TestRefusedPods(t *testing.T) {
-	t.Parallel()
-	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
-	create(t, c, 50, func(rs *appsv1.ReplicaSet) { rs.Spec.Template.Spec.PriorityClassName = "late" })
+// gone: the object is not there, and so many pods are left, of nobody.
+func (c *cluster) gone(ctx context.Context, client kubernetes.Interface, left int) error {
+	if _, err := c.get(ctx, client); !apierrors.IsNotFound(err) {
+		return fmt.Errorf("it is there: %w", err)
+	}
+	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if len(pods.Items) != left || slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return len(p.OwnerReferences) > 0 }) {
+		return fmt.Errorf("%d pods are left", len(pods.Items))
+	}
+	return nil
+}
+
+// refused makes an object whose pods name a PriorityClass that there is not, and waits
+// until it is told.
+func (c *cluster) refused(replicas int32) {
+	c.t.Helper()
+	c.make(replicas, func(template *corev1.PodTemplateSpec) { template.Spec.PriorityClassName = "late" })
 	c.Eventually("the failure to be told", func(ctx context.Context, client kubernetes.Interface) error {
-		rs, err := client.AppsV1().ReplicaSets("default").Get(ctx, "web", metav1.GetOptions{})
+		owner, err := c.get(ctx, client)
 		if err != nil {
 			return err
 		}
-		if len(rs.Status.Conditions) != 1 {
-			return fmt.Errorf("conditions %+v", rs.Status.Conditions)
+		if len(owner.Status.Conditions) != 1 {
+			return fmt.Errorf("conditions %+v", owner.Status.Conditions)
 		}
-		condition := rs.Status.Conditions[0]
+		condition := owner.Status.Conditions[0]
 		if condition.Type != appsv1.ReplicaSetReplicaFailure || condition.Reason != "FailedCreate" || !strings.Contains(condition.Message, "late") {
-			t.Errorf("condition %+v", condition)
+			c.t.Errorf("condition %+v", condition)
 		}
 		list, err := client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "reason=FailedCreate"})
 		if err != nil {
@@ -146,18 +144,42 @@ func TestRefusedPods(t *testing.T) {
 		if len(list.Items) == 0 {
 			return errors.New("no event says so")
 		}
-		if e := list.Items[0]; e.Message != "Error creating: "+condition.Message || e.InvolvedObject.Name != "web" {
-			t.Errorf("event %+v", e)
+		if e := list.Items[0]; e.Message != "Error creating: "+condition.Message || e.InvolvedObject.Name != "web" ||
+			e.InvolvedObject.Kind != c.name || e.Source.Component != c.component {
+			c.t.Errorf("event %+v", e)
 		}
 		return nil
 	})
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Value: 7}
-	if _, err := c.Client().SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	ready(c, 50)
-	rs, err := c.Client().AppsV1().ReplicaSets("default").Get(t.Context(), "web", metav1.GetOptions{})
-	if err != nil || len(rs.Status.Conditions) != 0 {
-		t.Errorf("after the failure is over: %+v, %v", rs.Status.Conditions, err)
-	}
+}
+
+// unblamed waits until the failure is told of no more.
+func (c *cluster) unblamed() {
+	c.t.Helper()
+	c.Eventually("the condition to go", func(ctx context.Context, client kubernetes.Interface) error {
+		owner, err := c.get(ctx, client)
+		if err == nil && len(owner.Status.Conditions) > 0 {
+			err = fmt.Errorf("conditions %+v", owner.Status.Conditions)
+		}
+		return err
+	})
+}
+
+func TestRefusedPods(t *testing.T) {
+	eachKind(t, func(t *testing.T, c *cluster) {
+		c.refused(50)
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Value: 7}
+		_, err := c.Client().SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{})
+		c.must(err)
+		c.ready(50)
+		c.unblamed()
+	})
+}
+
+func TestRefusedPodsThatNobodyWants(t *testing.T) {
+	eachKind(t, func(t *testing.T, c *cluster) {
+		c.refused(2)
+		c.must(c.patch(t.Context(), c.Client(), `{"spec":{"replicas":0}}`))
+		c.ready(0)
+		c.unblamed()
+	})
 }

@@ -3,7 +3,6 @@ package statefulset_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -121,26 +120,6 @@ func (c *cluster) pods() []corev1.Pod {
 	return list.Items
 }
 
-// wantEvent waits for an event about the StatefulSet; they are written behind its
-// back.
-func (c *cluster) wantEvent(want string) {
-	c.t.Helper()
-	c.Eventually("the event", func(ctx context.Context, client kubernetes.Interface) error {
-		list, err := client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=StatefulSet"})
-		if err != nil {
-			return err
-		}
-		var got []string
-		for _, e := range list.Items {
-			got = append(got, e.Type+" "+e.Reason+" "+e.Message)
-		}
-		if !slices.Contains(got, want) {
-			return fmt.Errorf("%q is not among %q", want, got)
-		}
-		return nil
-	})
-}
-
 func TestPodsHaveIdentities(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, func(s *appsv1.StatefulSet) {
@@ -165,8 +144,8 @@ func TestPodsHaveIdentities(t *testing.T) {
 			t.Errorf("%s: hostname %q, subdomain %q, volumes %v", name, pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.Volumes)
 		}
 	}
-	c.wantEvent("Normal SuccessfulCreate Create Pod web-4 in StatefulSet web successful")
-	c.wantEvent("Normal SuccessfulCreate Create Claim data-web-6 Pod web-6 in StatefulSet web success")
+	c.EventuallyEvent("default", "StatefulSet", "Normal SuccessfulCreate Create Pod web-4 in StatefulSet web successful")
+	c.EventuallyEvent("default", "StatefulSet", "Normal SuccessfulCreate Create Claim data-web-6 Pod web-6 in StatefulSet web success")
 }
 
 func claim(name string) corev1.PersistentVolumeClaim {
@@ -326,7 +305,7 @@ func TestFailedPodIsRecreated(t *testing.T) {
 		return err
 	})
 	c.eventually("the pods again", complete)
-	c.wantEvent("Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful")
+	c.EventuallyEvent("default", "StatefulSet", "Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful")
 }
 
 func TestMinReadySeconds(t *testing.T) {

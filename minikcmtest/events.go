@@ -1,0 +1,31 @@
+package minikcmtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// EventuallyEvent returns when there is an event in the namespace about an object of
+// that kind which says want: its type, its reason and its message, with a space between
+// them. It waits as Eventually does: events are written behind the objects' backs.
+func (c *Cluster) EventuallyEvent(namespace, kind, want string) {
+	c.t.Helper()
+	c.Eventually("the event", func(ctx context.Context, client kubernetes.Interface) error {
+		list, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + kind})
+		if err != nil {
+			return err
+		}
+		var got []string
+		for _, e := range list.Items {
+			got = append(got, e.Type+" "+e.Reason+" "+e.Message)
+		}
+		if !slices.Contains(got, want) {
+			return fmt.Errorf("%q is not among %q", want, got)
+		}
+		return nil
+	})
+}
