@@ -53,7 +53,8 @@ func serveWatch(ctx context.Context, rq *request) error {
 			rq.endStream(err, encoder, frames)
 			return
 		}
-		rq.stream(ctx, watcher, encoder, frames)
+		quietSince := rq.stream(ctx, watcher, revision, encoder, frames)
+		rq.lastWord(ctx, opts, quietSince, encoder, frames)
 	}
 	if rq.watchesBySocket() {
 		return rq.serveSocket(ctx, cancel, send)
@@ -124,33 +125,38 @@ func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context
 const streamChunk = 64 << 10
 
 // stream writes batches of events until the watch ends. A watch that is dropped for
-// a reason of the server's ends with an ERROR event.
-func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, encoder *eventEncoder, out frameWriter) {
+// a reason of the server's ends with an ERROR event. It returns the revision that
+// the watch began at, or its initial events, if it has told nothing since; else 0.
+func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, from int64, encoder *eventEncoder, out frameWriter) (quietSince int64) {
 	var buf []byte
 	for {
 		events, err := watcher.Next(ctx)
 		if err != nil {
 			rq.endStream(err, encoder, out)
-			return
+			return from
 		}
 		for i := range events {
 			if buf, err = encoder.append(buf, &events[i]); err != nil {
 				rq.endStream(err, encoder, out)
-				return
+				return 0
 			}
 			if len(buf) < streamChunk && i < len(events)-1 && !out.single {
 				continue
 			}
 			if _, err := out.Write(buf); err != nil {
-				return
+				return 0
 			}
 			buf = buf[:0]
 			if cap(buf) > 2*streamChunk {
 				buf = nil
 			}
 		}
-		if n := len(events); n > 0 && events[n-1].InitialEventsEnd {
-			out.settle()
+		if n := len(events); n > 0 {
+			from = 0
+			if last := &events[n-1]; last.InitialEventsEnd {
+				from = last.Entry.Revision
+				out.settle()
+			}
 		}
 	}
 }

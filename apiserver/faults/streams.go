@@ -1,22 +1,28 @@
 package faults
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrDropped is the cause of the end of a context that DropWatches has ended.
+var ErrDropped = errors.New("the watch was dropped")
 
 // stream is a watch that is open.
 type stream struct {
 	request Request
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
 }
 
 // Watching returns a context for a watch, which DropWatches ends.
 func (f *Faults) Watching(ctx context.Context, r *Request) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	s := &stream{request: *r, cancel: cancel}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.streams[s] = struct{}{}
 	return ctx, func() {
-		cancel()
+		cancel(nil)
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		delete(f.streams, s)
@@ -35,7 +41,7 @@ func (f *Faults) DropWatches(match Match, share float64) int {
 			exempt = exempt || user == s.request.User
 		}
 		if !exempt && match.Matches(&s.request) && (share <= 0 || f.random.Keyed(s.request.UserAgent+" "+s.request.Resource).Float64() < share) {
-			s.cancel()
+			s.cancel(ErrDropped)
 			dropped++
 		}
 	}

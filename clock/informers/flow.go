@@ -113,6 +113,15 @@ func (f *flow) request() (turn uint64) {
 	return f.turn
 }
 
+// mayPause is whether time may pass while a request waits. While the informer has not
+// synced it may not: whoever waits for several informers is handed what others of them
+// have, and counts that as work which it begins only when all have synced.
+func (f *flow) mayPause() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.synced
+}
+
 // pause and resume are told when a request begins and ends to wait for time to pass.
 func (f *flow) pause()  { f.setPaused(true) }
 func (f *flow) resume() { f.setPaused(false) }

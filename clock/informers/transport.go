@@ -34,7 +34,9 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(req)
 	}
 	turn := f.request()
-	req = req.WithContext(clock.PausingWith(req.Context(), f.pause, f.resume))
+	if f.mayPause() {
+		req = req.WithContext(clock.PausingWith(req.Context(), f.pause, f.resume))
+	}
 	query := req.URL.Query()
 	if query.Has("timeoutSeconds") {
 		// The reflector measures it on the machine's clock, the server on the

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"minikcm.dev/minikcm/clock"
 )
@@ -129,6 +130,52 @@ func TestAPIWatchesAndRestart(t *testing.T) {
 			b.advance(time.Minute)
 			b.wantReady(2)
 		})
+	}
+}
+
+// A watch that is dropped in virtual time says where it was, or else client-go would wait
+// for the machine's time.
+func TestDroppedWatchSaysWhereItWas(t *testing.T) {
+	t.Parallel()
+	f := read(t, "apiserver: {action: dropWatches, resources: [configmaps]}")
+	b := newBench(t, f)
+	b.advance(time.Second)
+	maps := b.other.CoreV1().ConfigMaps("default")
+	list, err := maps.List(b.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watching, err := maps.Watch(b.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion, AllowWatchBookmarks: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watching.Stop()
+	b.run(f)
+	last, open := <-watching.ResultChan()
+	if cm, ok := last.Object.(*corev1.ConfigMap); !ok || last.Type != watch.Bookmark || cm.ResourceVersion != list.ResourceVersion {
+		t.Errorf("the last word is %s %v, want a bookmark of %s", last.Type, last.Object, list.ResourceVersion)
+	}
+	if _, open = <-watching.ResultChan(); open {
+		t.Error("the watch goes on")
+	}
+}
+
+// Controllers that begin while the API server is slow come to work: those of their
+// informers that are there first do not keep time from passing for the others.
+func TestControllersBeginThoughTheAPIServerIsSlow(t *testing.T) {
+	t.Parallel()
+	slow := read(t, "{apiserver: {action: latency, delay: 1s, spread: 2s, percent: 50}, for: 5m}")
+	b := newBench(t, slow)
+	b.web(2)
+	wait := b.begin(t.Context(), slow)
+	b.advance(0)
+	b.run(read(t, "controllers: {action: crash, all: true}"))
+	b.advance(time.Minute)
+	b.run(read(t, "pods: {action: kill, all: true}"))
+	b.advance(4 * time.Minute)
+	b.wantReady(2)
+	if err := wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 
