@@ -3,6 +3,8 @@ package fault
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,7 +114,7 @@ func (p *Pods) removeImages(env *Env, pods []corev1.Pod) (injected, error) {
 		}
 	}
 	message := p.Message
-	for image := range images {
+	for _, image := range slices.Sorted(maps.Keys(images)) {
 		text := message
 		if text == "" {
 			text = fmt.Sprintf("rpc error: code = NotFound desc = failed to pull and unpack image %q: %s: not found", image, image)

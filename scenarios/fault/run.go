@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // injected takes back what was done; nil: there is nothing to take back.
@@ -43,13 +44,20 @@ func (f *Fault) Run(ctx context.Context, env Env) error {
 			return err
 		}
 		switch err := f.once(ctx, &env); {
-		case errors.Is(err, errNobody):
+		case errors.Is(err, errNobody), unanswered(err):
 			env.note("%v", err)
 		case err != nil:
 			return err
 		}
 	}
 	return nil
+}
+
+// unanswered is whether the API server could not do what it was asked, as something else
+// is broken at the same time.
+func unanswered(err error) bool {
+	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err)
 }
 
 // next is when it happens after at.
