@@ -11,7 +11,8 @@ import (
 )
 
 // Memory is a store of nothing but maps: the model that the others are compared
-// with, and the quickest store for a test. It forgets everything at Close.
+// with, and the quickest store for what need not outlive the process and is asked
+// for no snapshot. It forgets everything at Close.
 type Memory struct {
 	stop  chan struct{} // closed by Close
 	ended sync.WaitGroup
@@ -194,7 +195,7 @@ func (s *Memory) write(ctx context.Context, kind EventType, key string, value []
 	k.states = append(k.states, event.KeyValue)
 	s.log = append(s.log, event)
 	for w := range s.watches {
-		w.poke()
+		w.offer(&event)
 	}
 	return s.revision, nil
 }

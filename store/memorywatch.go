@@ -6,16 +6,18 @@ import (
 	"strings"
 )
 
-// memoryWatch reads the log of a Memory at its consumer's pace.
+// memoryWatch keeps what its consumer has not read yet, so that a write costs nothing
+// to watches of other prefixes.
 type memoryWatch struct {
 	store   *Memory
 	prefix  string
+	from    int64 // the first revision to deliver
 	batches chan Batch
 	wake    chan struct{}
 	err     error // set before batches is closed
 
 	// Guarded by store.mu.
-	next     int64 // the first revision not yet delivered
+	events   []Event
 	progress int64 // revision of the progress asked for; 0: none
 }
 
@@ -39,10 +41,14 @@ func (s *Memory) Watch(ctx context.Context, prefix string, from int64) (Watch, e
 	if from <= 0 {
 		from = s.revision + 1
 	}
-	w := &memoryWatch{store: s, prefix: prefix, next: from, batches: make(chan Batch, 1), wake: make(chan struct{}, 1)}
+	w := &memoryWatch{store: s, prefix: prefix, from: from, batches: make(chan Batch, 1), wake: make(chan struct{}, 1)}
+	if from <= s.revision {
+		for i := range s.log[from-s.firstLogged():] {
+			w.offer(&s.log[from-s.firstLogged()+int64(i)])
+		}
+	}
 	s.watches[w] = struct{}{}
 	s.ended.Add(1)
-	w.poke()
 	go w.run(ctx)
 	return w, nil
 }
@@ -55,10 +61,21 @@ func (s *Memory) RequestProgress(ctx context.Context) error {
 		return fmt.Errorf("requesting progress: %w", err)
 	}
 	for w := range s.watches {
-		w.progress = max(w.progress, s.revision, w.next-1)
+		w.progress = max(w.progress, s.revision, w.from-1)
 		w.poke()
 	}
 	return nil
+}
+
+// offer takes the event if it is wanted, or may be progress that is.
+func (w *memoryWatch) offer(event *Event) {
+	switch wanted := strings.HasPrefix(event.KeyValue.Key, w.prefix) && event.KeyValue.ModRevision >= w.from; {
+	case wanted:
+		w.events = append(w.events, *event)
+	case w.progress == 0:
+		return
+	}
+	w.poke()
 }
 
 // poke has run look for what to deliver.
@@ -81,10 +98,7 @@ func (w *memoryWatch) run(ctx context.Context) {
 
 func (w *memoryWatch) deliver(ctx context.Context) error {
 	for {
-		batch, err := w.take()
-		if err != nil {
-			return err
-		}
+		batch := w.take()
 		deliver, wake := w.batches, (<-chan struct{})(nil)
 		if batch.Revision == 0 {
 			deliver, wake = nil, w.wake
@@ -101,25 +115,18 @@ func (w *memoryWatch) deliver(ctx context.Context) error {
 }
 
 // take returns the next batch, or an empty one when there is none.
-func (w *memoryWatch) take() (Batch, error) {
+func (w *memoryWatch) take() Batch {
 	s := w.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.next <= s.compacted {
-		return Batch{}, &CompactedError{Compacted: s.compacted}
+	if n := len(w.events); n > 0 {
+		batch := Batch{Events: w.events, Revision: w.events[n-1].KeyValue.ModRevision}
+		w.events = nil
+		return batch
 	}
-	var batch Batch
-	if w.next <= s.revision {
-		for _, event := range s.log[w.next-s.firstLogged():] {
-			if strings.HasPrefix(event.KeyValue.Key, w.prefix) {
-				batch.Events = append(batch.Events, event)
-				batch.Revision = event.KeyValue.ModRevision
-			}
-		}
-		w.next = s.revision + 1
+	if w.progress == 0 || s.revision < w.progress {
+		return Batch{}
 	}
-	if len(batch.Events) == 0 && w.progress > 0 && s.revision >= w.progress {
-		batch.Revision, w.progress = s.revision, 0
-	}
-	return batch, nil
+	w.progress = 0
+	return Batch{Revision: s.revision}
 }
