@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -85,7 +86,7 @@ func (w *world) use(cluster *minikcm.Cluster) error {
 
 func (w *world) connect(config *rest.Config) error {
 	config = rest.CopyConfig(config)
-	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	config.UserAgent = "minikcm-scenario"
 	config.QPS = -1
 	var err error

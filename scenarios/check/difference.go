@@ -35,7 +35,7 @@ func appendDifference(out []string, path string, want, got any) []string {
 			return append(out, mismatch(path, want, got))
 		}
 		for i, item := range want {
-			if !slices.ContainsFunc(have, func(h any) bool { return len(Difference(item, h)) == 0 }) {
+			if !slices.ContainsFunc(have, func(h any) bool { return Covers(item, h) }) {
 				out = append(out, fmt.Sprintf("%s[%d]: expected an item %s among %s", path, i, text(item), text(got)))
 			}
 		}
@@ -45,6 +45,35 @@ func appendDifference(out []string, path string, want, got any) []string {
 		return append(out, mismatch(path, want, got))
 	}
 	return out
+}
+
+// Covers reports whether Difference has nothing to say, and says nothing.
+func Covers(want, got any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		have, ok := got.(map[string]any)
+		if !ok {
+			return false
+		}
+		for key, value := range want {
+			if found, present := have[key]; !present || !Covers(value, found) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		have, ok := got.([]any)
+		if !ok {
+			return false
+		}
+		for _, item := range want {
+			if !slices.ContainsFunc(have, func(h any) bool { return Covers(item, h) }) {
+				return false
+			}
+		}
+		return true
+	}
+	return equalScalars(want, got)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

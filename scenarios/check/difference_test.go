@@ -51,6 +51,9 @@ func TestDifference(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if covers := Covers(value(t, test.want), value(t, test.got)); covers != (len(test.lines) == 0) {
+				t.Errorf("Covers is %t", covers)
+			}
 			if diff := cmp.Diff(test.lines, Difference(value(t, test.want), value(t, test.got))); diff != "" {
 				t.Error(diff)
 			}

@@ -196,7 +196,7 @@ func present(o *format.Object, view *View) error {
 
 func absent(o *format.Object, view *View) error {
 	for _, got := range view.List() {
-		if len(Difference(o.Object, got.Object)) == 0 {
+		if Covers(o.Object, got.Object) {
 			return &Differs{Text: TitleOf(got) + " should not exist", Objects: []*unstructured.Unstructured{got}}
 		}
 	}
@@ -206,7 +206,7 @@ func absent(o *format.Object, view *View) error {
 func counted(c *format.Count, view *View) error {
 	var matching []*unstructured.Unstructured
 	for _, o := range view.List() {
-		if len(Difference(c.Where, o.Object)) == 0 {
+		if Covers(c.Where, o.Object) {
 			matching = append(matching, o)
 		}
 	}
