@@ -1,0 +1,129 @@
+package soak
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	hours = flag.Int("hours", 1, "how many simulated hours of random faults")
+	seed  = flag.Uint64("seed", 1, "what follows what")
+)
+
+// A simulated time of random faults, a week of 168 hours if it is asked for, ends with
+// every invariant kept, and leaves nothing behind: neither objects, which the scenario
+// counts after each hour, nor goroutines, memory and files, which are counted here.
+func TestRandomFaults(t *testing.T) {
+	text, err := os.ReadFile("testdata/week.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	all.Write(text)
+	for hour := range *hours {
+		fmt.Fprintf(&all, "    - include: {file: hour.yaml, vars: {HOUR: %q}}\n", fmt.Sprint(hour))
+	}
+	found, err := scenarios.Parse("testdata/week.yaml", []byte(all.String()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watcher{t: t, elapsed: clock.Stopwatch()}
+	before := filesOpen(t)
+	result, err := scenarios.Run(t.Context(), found[0], scenarios.Options{Seed: *seed, Progress: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Failure != nil {
+		t.Fatalf("%s\n%v", result.Text(), result.Failure)
+	}
+	if len(w.samples) != *hours {
+		t.Fatalf("%d hours were looked at", len(w.samples))
+	}
+	if after := filesOpen(t); after > before {
+		t.Errorf("%d files are open, %d were before", after, before)
+	}
+	w.compare()
+}
+
+// sample is what there is after an hour.
+type sample struct {
+	goroutines, files int
+	heap              uint64 // bytes that are in use
+}
+
+// watcher takes a sample after each hour.
+type watcher struct {
+	t       *testing.T
+	elapsed func() time.Duration
+	samples []sample
+}
+
+func (w *watcher) Begin(*scenarios.Scenario) {}
+func (w *watcher) StepBegins(string)         {}
+func (w *watcher) End(*scenarios.Result)     {}
+
+func (w *watcher) StepEnded(step scenarios.StepResult) {
+	if !strings.HasPrefix(step.Title, "include") {
+		return
+	}
+	if step.Failure != nil {
+		w.t.Log(strings.Join(step.Notes, "\n"))
+	}
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	s := sample{runtime.NumGoroutine(), filesOpen(w.t), memory.HeapAlloc}
+	w.samples = append(w.samples, s)
+	w.t.Logf("hour %d: %d goroutines, %d files, %d MiB, after %v", len(w.samples), s.goroutines, s.files, s.heap>>20, w.elapsed())
+}
+
+// settled is after how many hours there is all that there will ever be: the histories
+// that are kept are full.
+const settled = 24
+
+// compare says what has grown since the first day.
+func (w *watcher) compare() {
+	if len(w.samples) <= 2*settled {
+		return
+	}
+	first, last := most(w.samples[:settled]), most(w.samples[len(w.samples)-settled:])
+	if last.goroutines > first.goroutines*5/4 {
+		w.t.Errorf("%d goroutines on the first day, %d on the last", first.goroutines, last.goroutines)
+	}
+	if last.files > first.files+8 {
+		w.t.Errorf("%d files on the first day, %d on the last", first.files, last.files)
+	}
+	if last.heap > first.heap*3/2 {
+		w.t.Errorf("%d MiB on the first day, %d on the last", first.heap>>20, last.heap>>20)
+	}
+}
+
+// most is the most of each.
+func most(samples []sample) (m sample) {
+	for _, s := range samples {
+		m = sample{max(m.goroutines, s.goroutines), max(m.files, s.files), max(m.heap, s.heap)}
+	}
+	return m
+}
+
+// filesOpen is how many files the process has open; 0 where that cannot be known.
+func filesOpen(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil && !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	return len(open)
+}
