@@ -23,11 +23,19 @@ func serveDelete(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
+	rq.warnOfOrphans(opts)
 	obj, gone, err := rq.delete(ctx, opts)
 	if err != nil {
 		return err
 	}
 	return rq.answerDelete(obj, gone)
+}
+
+// warnOfOrphans tells of dependents that a deletion leaves behind without saying so.
+func (rq *request) warnOfOrphans(opts *metav1.DeleteOptions) {
+	if rq.row.Strategy.DeleteWarning != "" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { //nolint:staticcheck // old clients send it
+		addWarning(rq.w, rq.row.Strategy.DeleteWarning)
+	}
 }
 
 // answerDelete sends the object while it waits for its finalizers or grace period,
@@ -224,6 +232,7 @@ func serveDeleteCollection(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
+	rq.warnOfOrphans(deleteOpts)
 	deleted := make([]runtime.Object, 0, len(page.objects))
 	for _, obj := range page.objects {
 		m, err := meta.Accessor(obj)

@@ -284,9 +284,10 @@ func (rq *request) attributes(op admission.Operation, obj, old runtime.Object, d
 	}
 }
 
-// warn sends the kind's warnings.
+// warn sends the kind's warnings about a new object, or one that has been changed. The
+// process's own components have nobody to read them.
 func (rq *request) warn(obj, old runtime.Object) {
-	if rq.row.Strategy.Warnings == nil {
+	if rq.row.Strategy.Warnings == nil || rq.isComponent() || rq.sub != nil {
 		return
 	}
 	for _, text := range rq.row.Strategy.Warnings(obj, old) {

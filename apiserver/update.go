@@ -71,13 +71,15 @@ type write struct {
 // update carries a write through admission, preparation, validation and the store,
 // against the newest object.
 func (rq *request) update(ctx context.Context, w write) error {
-	var answer runtime.Object
+	var answer, before runtime.Object
 	change := func(stored runtime.Object) (runtime.Object, error) {
+		before = nil
 		if stored == nil {
 			obj, err := rq.changeToNew(ctx, w)
 			return obj, err
 		}
-		obj, gone, err := rq.changeExisting(ctx, w, rq.fromStored(stored))
+		before = rq.fromStored(stored)
+		obj, gone, err := rq.changeExisting(ctx, w, before)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +99,7 @@ func (rq *request) update(ctx context.Context, w write) error {
 		rq.recordWrite(result)
 	}
 	answer = rq.fromStored(result.Object)
-	rq.warn(answer, nil)
+	rq.warn(answer, before)
 	if rq.sub != nil && rq.sub.Get != nil {
 		if answer, err = rq.sub.Get(answer); err != nil {
 			return err

@@ -27,6 +27,7 @@ func cronJobRow() *Resource {
 			PrepareCreate:  on(func(c *batchv1.CronJob) { keepAlphaOfJob(&c.Spec.JobTemplate.Spec, nil) }),
 			PrepareUpdate:  onUpdate(func(c, old *batchv1.CronJob) { keepAlphaOfJob(&c.Spec.JobTemplate.Spec, &old.Spec.JobTemplate.Spec) }),
 			Generation:     true,
+			Warnings:       warn(cronJobWarnings),
 			Validate:       check(validateCronJob),
 			ValidateUpdate: checkUpdate(validateCronJobUpdate),
 		},

@@ -23,6 +23,7 @@ func csiDriverRow() *Resource {
 		Strategy: Strategy{
 			Default:                   on(defaultCSIDriver),
 			PrepareUpdate:             onUpdate(prepareCSIDriverUpdate),
+			Warnings:                  warn(csiDriverWarnings),
 			Validate:                  check(validateCSIDriver),
 			ValidateUpdate:            checkUpdate(validateCSIDriverUpdate),
 			ForbidUnconditionalUpdate: true,

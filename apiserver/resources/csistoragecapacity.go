@@ -15,6 +15,7 @@ func csiStorageCapacityRow() *Resource {
 		New:              func() runtime.Object { return &storagev1.CSIStorageCapacity{} },
 		NewList:          func() runtime.Object { return &storagev1.CSIStorageCapacityList{} },
 		Strategy: Strategy{
+			Warnings:                  always(storageCapacityWarnings),
 			Validate:                  check(validateStorageCapacity),
 			ValidateUpdate:            checkUpdate(validateStorageCapacityUpdate),
 			ForbidUnconditionalUpdate: true,

@@ -25,6 +25,7 @@ func daemonSetRow() *Resource {
 			PrepareCreate:        on(prepareDaemonSet),
 			PrepareUpdate:        onUpdate(prepareDaemonSetUpdate),
 			Generation:           true,
+			Warnings:             warn(daemonSetWarnings),
 			Validate:             check(validateDaemonSet),
 			ValidateUpdate:       checkUpdate(validateDaemonSetUpdate),
 			ValidateStatusUpdate: checkUpdate(validateDaemonSetStatus),

@@ -20,6 +20,7 @@ func deploymentRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultDeployment),
 			Generation:           true,
+			Warnings:             warn(deploymentWarnings),
 			Validate:             check(validateDeployment),
 			ValidateUpdate:       checkUpdate(validateDeploymentUpdate),
 			ValidateStatusUpdate: checkUpdate(validateDeploymentStatus),

@@ -17,6 +17,7 @@ func endpointsRow() *Resource {
 		Warning:          "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 		Strategy: Strategy{
 			Default:             on(defaultEndpoints),
+			Warnings:            always(endpointsWarnings),
 			Validate:            check(validateEndpoints),
 			AllowCreateOnUpdate: true,
 		},

@@ -17,6 +17,7 @@ func endpointSliceRow() *Resource {
 		Strategy: Strategy{
 			Default:        on(defaultEndpointSlice),
 			Generation:     true,
+			Warnings:       warn(endpointSliceWarnings),
 			Validate:       check(validateEndpointSlice),
 			ValidateUpdate: checkUpdate(validateEndpointSliceUpdate),
 			NameCheck:      apivalidation.NameIsDNSSubdomain,

@@ -30,17 +30,17 @@ func ingressRow() *Resource {
 			Generation:           true,
 			Validate:             check(validateIngress),
 			ValidateStatusUpdate: checkUpdate(validateIngressStatus),
-			Warnings:             ingressWarnings,
+			Warnings:             warn(ingressWarnings),
 		},
 		Subresources: []Subresource{statusOf(kind, newIngress)},
 	}
 }
 
-func ingressWarnings(obj, _ runtime.Object) []string {
-	if _, old := obj.(*networkingv1.Ingress).Annotations[ingressClassAnnotation]; old {
-		return []string{fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", ingressClassAnnotation)}
+func ingressWarnings(i, old *networkingv1.Ingress) []string {
+	if _, set := i.Annotations[ingressClassAnnotation]; !set || old != nil || i.Spec.IngressClassName != nil {
+		return nil
 	}
-	return nil
+	return []string{fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", ingressClassAnnotation)}
 }
 
 func validateIngress(i *networkingv1.Ingress) field.ErrorList {

@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 
@@ -38,7 +37,8 @@ func jobRow() *Resource {
 			Validate:             check(validateJob),
 			ValidateUpdate:       checkUpdate(validateJobUpdate),
 			ValidateStatusUpdate: checkUpdate(validateJobStatusUpdate),
-			Warnings:             jobWarnings,
+			Warnings:             warn(jobWarnings),
+			DeleteWarning:        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
 			OrphanByDefault:      true,
 		},
 		Subresources: []Subresource{statusOf(kind, newJob)},
@@ -147,16 +147,4 @@ func generateSelector(job *batchv1.Job) {
 	if _, set := job.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel]; !set {
 		job.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = string(job.UID)
 	}
-}
-
-func jobWarnings(obj, _ runtime.Object) []string {
-	job := obj.(*batchv1.Job)
-	var warnings []string
-	if problems := isDNSLabel(job.Name); len(problems) > 0 {
-		warnings = append(warnings, fmt.Sprintf("metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", problems))
-	}
-	if deref(job.Spec.CompletionMode) == batchv1.IndexedCompletion && deref(job.Spec.Completions) > manyCompletions && deref(job.Spec.Parallelism) > parallelismOfMany {
-		warnings = append(warnings, "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail")
-	}
-	return warnings
 }

@@ -23,6 +23,7 @@ func networkPolicyRow() *Resource {
 		Strategy: Strategy{
 			Default:    on(defaultNetworkPolicy),
 			Generation: true,
+			Warnings:   always(networkPolicyWarnings),
 			Validate:   check(validateNetworkPolicy),
 		},
 	}

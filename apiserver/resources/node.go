@@ -23,6 +23,7 @@ func nodeRow() *Resource {
 			NameCheck: apivalidation.NameIsDNSSubdomain,
 			// A kubelet registers with the status that it has.
 			KeepStatusOnCreate:   true,
+			Warnings:             always(nodeWarnings),
 			Validate:             check(validateNode),
 			ValidateUpdate:       checkUpdate(validateNodeUpdate),
 			ValidateStatusUpdate: checkUpdate(validateNodeStatus),

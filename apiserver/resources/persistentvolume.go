@@ -18,6 +18,7 @@ func persistentVolumeRow() *Resource {
 			Default:             on(defaultPersistentVolume),
 			PrepareCreate:       on(preparePersistentVolume),
 			PrepareStatusUpdate: onUpdate(preparePersistentVolumeStatus),
+			Warnings:            always(persistentVolumeWarnings),
 			Validate:            check(validatePersistentVolume),
 			ValidateUpdate:      checkUpdate(validatePersistentVolumeUpdate),
 		},

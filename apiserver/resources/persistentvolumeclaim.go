@@ -19,6 +19,7 @@ func persistentVolumeClaimRow() *Resource {
 			Default:              on(defaultClaim),
 			PrepareCreate:        on(prepareClaim),
 			PrepareUpdate:        onUpdate(func(claim, _ *corev1.PersistentVolumeClaim) { normalizeDataSources(&claim.Spec) }),
+			Warnings:             always(claimWarnings),
 			Validate:             check(validateClaim),
 			ValidateUpdate:       checkUpdate(validateClaimUpdate),
 			ValidateStatusUpdate: checkUpdate(validateClaimStatus),

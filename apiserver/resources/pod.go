@@ -27,6 +27,7 @@ func podRow() *Resource {
 			PrepareCreate:        on(preparePod),
 			PrepareStatusUpdate:  onUpdate(preparePodStatus),
 			Generation:           true,
+			Warnings:             warn(podWarnings),
 			Validate:             check(validatePod),
 			ValidateUpdate:       checkUpdate(validatePodUpdate),
 			ValidateStatusUpdate: checkUpdate(validatePodStatus),

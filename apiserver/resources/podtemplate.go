@@ -16,6 +16,7 @@ func podTemplateRow() *Resource {
 		Strategy: Strategy{
 			Default:    on(func(t *corev1.PodTemplate) { defaultPodSpec(&t.Template.Spec) }),
 			Generation: true,
+			Warnings:   warn(podTemplateWarnings),
 			Validate: check(func(t *corev1.PodTemplate) field.ErrorList {
 				return validatePodTemplate(field.NewPath("template"), &t.Template)
 			}),

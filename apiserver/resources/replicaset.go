@@ -23,6 +23,7 @@ func replicaSetRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultReplicaSet),
 			Generation:           true,
+			Warnings:             warn(replicaSetWarnings),
 			Validate:             check(validateReplicaSet),
 			ValidateUpdate:       checkUpdate(validateReplicaSetUpdate),
 			ValidateStatusUpdate: checkUpdate(validateReplicaSetStatus),

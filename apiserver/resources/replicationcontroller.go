@@ -27,6 +27,7 @@ func replicationControllerRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultReplicationController),
 			Generation:           true,
+			Warnings:             warn(replicationControllerWarnings),
 			Validate:             check(validateReplicationController),
 			ValidateStatusUpdate: checkUpdate(validateReplicationControllerStatus),
 			OrphanByDefault:      true,

@@ -158,7 +158,11 @@ type Strategy struct {
 	// them. Where it says nothing, that is the status, or the spec for the status's writes.
 	NotOwned map[string][]string
 	// Warnings are sent to the client beside a successful answer.
+	// old is nil of an object that is new.
 	Warnings func(obj, old runtime.Object) []string
+	// DeleteWarning is sent with a deletion that does not say what is to become of the
+	// object's dependents.
+	DeleteWarning string
 
 	// AllowCreateOnUpdate lets a PUT create the object (Lease, Endpoints, ...).
 	AllowCreateOnUpdate bool

@@ -22,6 +22,7 @@ func resourceQuotaRow() *Resource {
 		NewList:          func() runtime.Object { return &corev1.ResourceQuotaList{} },
 		Strategy: Strategy{
 			Default:              on(defaultQuota),
+			Warnings:             warn(resourceQuotaWarnings),
 			Validate:             check(validateQuota),
 			ValidateUpdate:       checkUpdate(validateQuotaUpdate),
 			ValidateStatusUpdate: checkUpdate(validateQuotaStatus),

@@ -19,6 +19,7 @@ func resourceSliceRow() *Resource {
 		Field:            fieldOf(resourceSliceField),
 		Strategy: Strategy{
 			Generation:     true,
+			Warnings:       always(resourceSliceWarnings),
 			Validate:       check(validateResourceSlice),
 			ValidateUpdate: checkUpdate(validateResourceSliceUpdate),
 		},

@@ -19,6 +19,7 @@ func runtimeClassRow() *Resource {
 		NewList:          func() runtime.Object { return &nodev1.RuntimeClassList{} },
 		Strategy: Strategy{
 			Default:                   on(defaultRuntimeClass),
+			Warnings:                  always(runtimeClassWarnings),
 			Validate:                  check(validateRuntimeClass),
 			ValidateUpdate:            checkUpdate(validateRuntimeClassUpdate),
 			ForbidUnconditionalUpdate: true,

@@ -23,6 +23,7 @@ func secretRow() *Resource {
 			Default:        on(defaultSecret),
 			PrepareCreate:  on(mergeStringData),
 			PrepareUpdate:  onUpdate(prepareSecretUpdate),
+			Warnings:       always(secretWarnings),
 			Validate:       check(validateSecret),
 			ValidateUpdate: checkUpdate(validateSecretUpdate),
 		},

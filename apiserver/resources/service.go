@@ -24,6 +24,7 @@ func serviceRow() *Resource {
 			Default:              on(defaultService),
 			PrepareCreate:        on(prepareService),
 			PrepareUpdate:        onUpdate(prepareServiceUpdate),
+			Warnings:             always(serviceWarnings),
 			Validate:             check(validateService),
 			ValidateUpdate:       checkUpdate(validateServiceUpdate),
 			ValidateStatusUpdate: checkUpdate(validateServiceStatusUpdate),

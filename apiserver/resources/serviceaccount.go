@@ -15,7 +15,7 @@ func serviceAccountRow() *Resource {
 		Namespaced:       true,
 		New:              func() runtime.Object { return &corev1.ServiceAccount{} },
 		NewList:          func() runtime.Object { return &corev1.ServiceAccountList{} },
-		Strategy:         Strategy{NameCheck: validation.ValidateServiceAccountName},
+		Strategy:         Strategy{NameCheck: validation.ValidateServiceAccountName, Warnings: warn(serviceAccountWarnings)},
 		Subresources: []Subresource{{
 			Name:             "token",
 			GroupVersionKind: authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"),

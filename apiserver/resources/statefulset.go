@@ -21,6 +21,7 @@ func statefulSetRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultStatefulSet),
 			Generation:           true,
+			Warnings:             warn(statefulSetWarnings),
 			Validate:             check(validateStatefulSet),
 			ValidateCreate:       check(validateNewStatefulSet),
 			ValidateUpdate:       checkUpdate(validateStatefulSetUpdate),

@@ -24,6 +24,7 @@ func storageClassRow() *Resource {
 		NewList:          func() runtime.Object { return &storagev1.StorageClassList{} },
 		Strategy: Strategy{
 			Default:        on(defaultStorageClass),
+			Warnings:       always(storageClassWarnings),
 			Validate:       check(validateStorageClass),
 			ValidateUpdate: checkUpdate(validateStorageClassUpdate),
 		},

@@ -1,0 +1,100 @@
+package resources
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Warnings are what upstream adds to a successful answer: of what is deprecated or
+// without effect, and of what hardly can be meant. Their texts are the API's.
+
+// warn lets a strategy's warnings be written over its own type; old is nil of an object
+// that is new.
+func warn[T runtime.Object](f func(obj, old T) []string) func(obj, old runtime.Object) []string {
+	return func(obj, old runtime.Object) []string {
+		var before T
+		if old != nil {
+			before = old.(T)
+		}
+		return f(obj.(T), before)
+	}
+}
+
+// always is for warnings that do not depend on what was there before.
+func always[T runtime.Object](f func(obj T) []string) func(obj, old runtime.Object) []string {
+	return func(obj, _ runtime.Object) []string { return f(obj.(T)) }
+}
+
+// deprecatedNodeLabels gives for labels of nodes what to use in their place.
+var deprecatedNodeLabels = map[string]string{
+	"beta.kubernetes.io/arch":                       `deprecated since v1.14; use "kubernetes.io/arch" instead`,
+	"beta.kubernetes.io/os":                         `deprecated since v1.14; use "kubernetes.io/os" instead`,
+	"failure-domain.beta.kubernetes.io/region":      `deprecated since v1.17; use "topology.kubernetes.io/region" instead`,
+	"failure-domain.beta.kubernetes.io/zone":        `deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
+	"beta.kubernetes.io/instance-type":              `deprecated since v1.17; use "node.kubernetes.io/instance-type" instead`,
+	"app.kubernetes.io/created-by":                  "deprecated since v1.9",
+	"scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
+	"node-role.kubernetes.io/master":                `use "node-role.kubernetes.io/control-plane" instead`,
+}
+
+// warnNodeLabels tells of deprecated keys of a selector by labels.
+func warnNodeLabels(selector map[string]string, at func(key string) *field.Path) []string {
+	var all []string
+	for _, key := range sortedKeys(selector) {
+		if text, deprecated := deprecatedNodeLabels[key]; deprecated {
+			all = append(all, fmt.Sprintf("%s: %s", at(key), text))
+		}
+	}
+	return all
+}
+
+func warnNodeTerm(p *field.Path, term *corev1.NodeSelectorTerm, checkValues bool) []string {
+	var all []string
+	for i := range term.MatchExpressions {
+		expression, at := &term.MatchExpressions[i], p.Child("matchExpressions").Index(i)
+		if text, deprecated := deprecatedNodeLabels[expression.Key]; deprecated {
+			all = append(all, fmt.Sprintf("%s: %s is %s", at.Child("key"), expression.Key, text))
+		}
+		if !checkValues {
+			continue
+		}
+		for j, value := range expression.Values {
+			for _, problem := range validation.IsValidLabelValue(value) {
+				all = append(all, fmt.Sprintf("%s: %s is invalid, %s", at.Child("values").Index(j), value, problem))
+			}
+		}
+	}
+	return all
+}
+
+// warnPodName tells of a name that the hostnames of pods are made of.
+func warnPodName(m metav1.Object) []string {
+	return warnHostname(m, "this is used in Pod names and hostnames")
+}
+
+func warnHostname(m metav1.Object, use string) []string {
+	problems := isDNSLabel(m.GetName())
+	if len(problems) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("metadata.name: %s, which can result in surprising behavior; a DNS label is recommended: %v", use, problems)}
+}
+
+// warnFraction tells of a part of a byte.
+func warnFraction(p *field.Path, list corev1.ResourceList, names ...corev1.ResourceName) []string {
+	var all []string
+	for _, name := range names {
+		if quantity, ok := list[name]; ok && isFraction(quantity) {
+			all = append(all, fmt.Sprintf("%s: fractional byte value %q is invalid, must be an integer", p.Key(string(name)), quantity.String()))
+		}
+	}
+	return all
+}
+
+func isFraction(quantity resource.Quantity) bool { return quantity.MilliValue()%1000 != 0 }

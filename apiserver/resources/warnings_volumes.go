@@ -1,0 +1,149 @@
+package resources
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// warnVolumes tells of volumes of kinds that are gone, and of files in one volume that
+// hide each other.
+func warnVolumes(p *field.Path, volumes []corev1.Volume) []string {
+	var all []string
+	for i := range volumes {
+		v, at := &volumes[i], p.Index(i)
+		for _, kind := range []struct {
+			used       bool
+			name, text string
+		}{
+			{v.PhotonPersistentDisk != nil, "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"},
+			{v.GitRepo != nil, "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"},
+			{v.ScaleIO != nil, "scaleIO", "deprecated in v1.16, non-functional in v1.22+"},
+			{v.Flocker != nil, "flocker", "deprecated in v1.22, non-functional in v1.25+"},
+			{v.StorageOS != nil, "storageOS", "deprecated in v1.22, non-functional in v1.25+"},
+			{v.Quobyte != nil, "quobyte", "deprecated in v1.22, non-functional in v1.25+"},
+			{v.Glusterfs != nil, "glusterfs", "deprecated in v1.25, non-functional in v1.26+"},
+		} {
+			if kind.used {
+				all = append(all, fmt.Sprintf("%s: %s", at.Child(kind.name), kind.text))
+			}
+		}
+		if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
+			all = append(all, warnClaimSpec(at.Child("ephemeral", "volumeClaimTemplate", "spec"), &v.Ephemeral.VolumeClaimTemplate.Spec)...)
+		}
+		if v.CephFS != nil {
+			all = append(all, fmt.Sprintf("%s: deprecated in v1.28, non-functional in v1.31+", at.Child("cephfs")))
+		}
+		if v.RBD != nil {
+			all = append(all, fmt.Sprintf("%s: deprecated in v1.28, non-functional in v1.31+", at.Child("rbd")))
+		}
+	}
+	for i := range volumes {
+		all = append(all, warnOverlaps(&volumes[i])...)
+	}
+	return all
+}
+
+func warnClaimSpec(p *field.Path, spec *corev1.PersistentVolumeClaimSpec) []string {
+	all := warnFraction(p.Child("resources", "requests"), spec.Resources.Requests, corev1.ResourceStorage)
+	return append(all, warnFraction(p.Child("resources", "limits"), spec.Resources.Limits, corev1.ResourceStorage)...)
+}
+
+// placedFile is a file in a volume, and of a projected one what puts it there.
+type placedFile struct{ path, source string }
+
+func (f placedFile) String() string {
+	if f.source == "" {
+		return fmt.Sprintf("%q", f.path)
+	}
+	return fmt.Sprintf("%q (%s)", f.path, f.source)
+}
+
+// overlaps says that one of the files is the other, or in a directory of its name.
+func (f placedFile) overlaps(other placedFile) bool {
+	if f.path == "" || other.path == "" {
+		return false
+	}
+	return strings.HasPrefix(f.path+"/", other.path+"/") || strings.HasPrefix(other.path+"/", f.path+"/")
+}
+
+// warnOverlaps tells of the files in one volume of which one hides another.
+func warnOverlaps(v *corev1.Volume) []string {
+	switch {
+	case v.ConfigMap != nil:
+		return overlapsIn(v.Name, fmt.Sprintf("ConfigMap %q", v.ConfigMap.Name), keyFiles(v.ConfigMap.Items, ""))
+	case v.Secret != nil:
+		return overlapsIn(v.Name, fmt.Sprintf("Secret %q", v.Secret.SecretName), keyFiles(v.Secret.Items, ""))
+	case v.DownwardAPI != nil:
+		return overlapsIn(v.Name, "DownwardAPI", downwardFiles(v.DownwardAPI.Items, ""))
+	case v.Projected != nil:
+		var all []string
+		var files []placedFile
+		for i := range v.Projected.Sources {
+			if v.Projected.Sources[i] == (corev1.VolumeProjection{}) {
+				all = append(all, fmt.Sprintf("volume %q (Projected) has no sources provided", v.Name))
+				continue
+			}
+			files = append(files, projectedFiles(&v.Projected.Sources[i])...)
+		}
+		return append(all, overlapsIn(v.Name, "Projected", files)...)
+	}
+	return nil
+}
+
+func overlapsIn(volume, description string, files []placedFile) []string {
+	var all []string
+	for i := range files {
+		files[i].path = strings.TrimRight(files[i].path, "/")
+		for _, earlier := range files[:i] {
+			if files[i].overlaps(earlier) {
+				all = append(all, fmt.Sprintf("volume %q (%s): overlapping paths: %s with %s", volume, description, files[i], earlier))
+			}
+		}
+	}
+	return all
+}
+
+func keyFiles(items []corev1.KeyToPath, source string) []placedFile {
+	files := make([]placedFile, len(items))
+	for i := range items {
+		files[i] = placedFile{items[i].Path, source}
+	}
+	return files
+}
+
+func downwardFiles(items []corev1.DownwardAPIVolumeFile, source string) []placedFile {
+	files := make([]placedFile, len(items))
+	for i := range items {
+		files[i] = placedFile{items[i].Path, source}
+	}
+	return files
+}
+
+func projectedFiles(source *corev1.VolumeProjection) []placedFile {
+	switch {
+	case source.ConfigMap != nil:
+		return keyFiles(source.ConfigMap.Items, fmt.Sprintf("ConfigMap %q", source.ConfigMap.Name))
+	case source.Secret != nil:
+		return keyFiles(source.Secret.Items, fmt.Sprintf("Secret %q", source.Secret.Name))
+	case source.DownwardAPI != nil:
+		return downwardFiles(source.DownwardAPI.Items, "DownwardAPI")
+	case source.ServiceAccountToken != nil:
+		return []placedFile{{source.ServiceAccountToken.Path, "ServiceAccountToken"}}
+	case source.ClusterTrustBundle != nil:
+		name := deref(source.ClusterTrustBundle.Name)
+		if source.ClusterTrustBundle.Name == nil {
+			name = deref(source.ClusterTrustBundle.SignerName)
+		}
+		return []placedFile{{source.ClusterTrustBundle.Path, fmt.Sprintf("ClusterTrustBundle %q", name)}}
+	case source.PodCertificate != nil:
+		return []placedFile{
+			{source.PodCertificate.CertificateChainPath, "PodCertificate chain"},
+			{source.PodCertificate.KeyPath, "PodCertificate key"},
+			{source.PodCertificate.CredentialBundlePath, "PodCertificate credential bundle"},
+		}
+	}
+	return nil
+}
