@@ -40,7 +40,7 @@ func validateNode(n *corev1.Node) field.ErrorList {
 	p := field.NewPath("spec")
 	errs := validateTaints(p.Child("taints"), n.Spec.Taints)
 	for i, cidr := range n.Spec.PodCIDRs {
-		errs = append(errs, validation.IsValidCIDRForLegacyField(p.Child("podCIDRs").Index(i), cidr, false, nil)...)
+		errs = append(errs, validation.IsValidCIDRForLegacyField(p.Child("podCIDRs").Index(i), cidr, true, nil)...)
 	}
 	if len(n.Spec.PodCIDRs) > 2 || len(n.Spec.PodCIDRs) == 2 && utilnet.IsIPv6CIDRString(n.Spec.PodCIDRs[0]) == utilnet.IsIPv6CIDRString(n.Spec.PodCIDRs[1]) {
 		errs = append(errs, field.Invalid(p.Child("podCIDRs"), n.Spec.PodCIDRs, "may specify no more than one CIDR for each IP family"))

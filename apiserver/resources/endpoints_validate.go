@@ -47,7 +47,7 @@ func validateEndpointAddresses(p *field.Path, addresses []corev1.EndpointAddress
 	var errs field.ErrorList
 	for i := range addresses {
 		a, at := &addresses[i], p.Index(i)
-		errs = append(errs, validateReachableIP(at.Child("ip"), a.IP)...)
+		errs = append(errs, validateReachableIP(at.Child("ip"), a.IP, true)...)
 		errs = append(errs, optional(at.Child("hostname"), a.Hostname, isDNSLabel)...)
 		if a.NodeName != nil {
 			errs = append(errs, invalidFor(at.Child("nodeName"), *a.NodeName, isDNSSubdomain(*a.NodeName))...)
@@ -111,12 +111,15 @@ func validateSliceAddress(p *field.Path, address string, addressType discoveryv1
 		if err != nil || !ip.Is4() {
 			return field.ErrorList{field.Invalid(p, address, "must be a valid IPv4 address")}
 		}
-		return validateReachableIP(p, address)
+		return validateReachableIP(p, address, true)
 	case discoveryv1.AddressTypeIPv6:
 		if err != nil || !ip.Is6() {
 			return field.ErrorList{field.Invalid(p, address, "must be a valid IPv6 address")}
 		}
-		return validateReachableIP(p, address)
+		if errs := validation.IsValidIP(p, address); len(errs) > 0 {
+			return errs
+		}
+		return validateReachableIP(p, address, true)
 	case discoveryv1.AddressTypeFQDN:
 		return validation.IsFullyQualifiedDomainName(p, address)
 	}

@@ -170,12 +170,16 @@ func validateTypedReference(p *field.Path, kind, name string, group *string) fie
 	return append(errs, requiredOr(p.Child("name"), name, isPathSegment)...)
 }
 
-func validateIngressStatus(i, _ *networkingv1.Ingress) field.ErrorList {
+func validateIngressStatus(i, old *networkingv1.Ingress) field.ErrorList {
+	var known []string
+	for _, ingress := range old.Status.LoadBalancer.Ingress {
+		known = append(known, ingress.IP)
+	}
 	p := field.NewPath("status", "loadBalancer", "ingress")
 	var errs field.ErrorList
 	for j, ingress := range i.Status.LoadBalancer.Ingress {
 		if ingress.IP != "" {
-			errs = append(errs, validation.IsValidIPForLegacyField(p.Index(j).Child("ip"), ingress.IP, false, nil)...)
+			errs = append(errs, validation.IsValidIPForLegacyField(p.Index(j).Child("ip"), ingress.IP, true, known)...)
 		}
 		if ingress.Hostname != "" {
 			at := p.Index(j).Child("hostname")

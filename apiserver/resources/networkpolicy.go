@@ -25,6 +25,10 @@ func networkPolicyRow() *Resource {
 			Generation: true,
 			Warnings:   always(networkPolicyWarnings),
 			Validate:   check(validateNetworkPolicy),
+			ValidateCreate: check(func(n *networkingv1.NetworkPolicy) field.ErrorList {
+				return strictNetworkPolicy(n, &networkingv1.NetworkPolicy{})
+			}),
+			ValidateUpdate: checkUpdate(strictNetworkPolicy),
 		},
 	}
 }

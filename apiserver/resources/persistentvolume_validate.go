@@ -62,7 +62,7 @@ func validateVolumeNodeAffinity(p *field.Path, a *corev1.VolumeNodeAffinity) fie
 	}
 	var errs field.ErrorList
 	for i := range a.Required.NodeSelectorTerms {
-		errs = append(errs, validateNodeTerm(p.Child("required", "nodeSelectorTerms").Index(i), &a.Required.NodeSelectorTerms[i])...)
+		errs = append(errs, validateNodeTerm(p.Child("required", "nodeSelectorTerms").Index(i), &a.Required.NodeSelectorTerms[i], false)...)
 	}
 	return errs
 }

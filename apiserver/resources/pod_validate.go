@@ -117,7 +117,7 @@ func (c *podCheck) spec(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 		errs = append(errs, field.Invalid(p.Child("activeDeadlineSeconds"), *d, validation.InclusiveRangeError(1, math.MaxInt32)))
 	}
 	for i, alias := range spec.HostAliases {
-		errs = append(errs, validation.IsValidIPForLegacyField(p.Child("hostAliases").Index(i).Child("ip"), alias.IP, false, nil)...)
+		errs = append(errs, validation.IsValidIPForLegacyField(p.Child("hostAliases").Index(i).Child("ip"), alias.IP, true, nil)...)
 		for j, name := range alias.Hostnames {
 			errs = append(errs, invalidFor(p.Child("hostAliases").Index(i).Child("hostnames").Index(j), name, isDNSSubdomain(name))...)
 		}
@@ -170,7 +170,7 @@ func validateDNSConfig(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 		errs = append(errs, field.TooMany(p.Child("nameservers"), n, maxNameservers))
 	}
 	for i, ip := range config.Nameservers {
-		errs = append(errs, validation.IsValidIPForLegacyField(p.Child("nameservers").Index(i), ip, false, nil)...)
+		errs = append(errs, validation.IsValidIPForLegacyField(p.Child("nameservers").Index(i), ip, true, nil)...)
 	}
 	if n := len(config.Searches); n > maxSearchPaths {
 		errs = append(errs, field.TooMany(p.Child("searches"), n, maxSearchPaths))

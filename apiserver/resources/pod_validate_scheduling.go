@@ -97,13 +97,13 @@ func validateNodeAffinity(p *field.Path, a *corev1.NodeAffinity) field.ErrorList
 			errs = append(errs, field.Required(at, "must have at least one node selector term"))
 		}
 		for i := range required.NodeSelectorTerms {
-			errs = append(errs, validateNodeTerm(at.Index(i), &required.NodeSelectorTerms[i])...)
+			errs = append(errs, validateNodeTerm(at.Index(i), &required.NodeSelectorTerms[i], false)...)
 		}
 	}
 	for i := range a.PreferredDuringSchedulingIgnoredDuringExecution {
 		term, at := &a.PreferredDuringSchedulingIgnoredDuringExecution[i], p.Child(preferredTerms).Index(i)
 		errs = append(errs, validateWeight(at.Child("weight"), term.Weight)...)
-		errs = append(errs, validateNodeTerm(at.Child("preference"), &term.Preference)...)
+		errs = append(errs, validateNodeTerm(at.Child("preference"), &term.Preference, true)...)
 	}
 	return errs
 }
@@ -115,13 +115,18 @@ func validateWeight(p *field.Path, weight int32) field.ErrorList {
 	return nil
 }
 
-func validateNodeTerm(p *field.Path, term *corev1.NodeSelectorTerm) field.ErrorList {
+// validateNodeTerm checks a term. That a node has anyValue for a label may be preferred,
+// even if none can have it.
+func validateNodeTerm(p *field.Path, term *corev1.NodeSelectorTerm, anyValue bool) field.ErrorList {
 	var errs field.ErrorList
 	for i := range term.MatchExpressions {
 		at := p.Child("matchExpressions").Index(i)
 		errs = append(errs, validateNodeRequirement(at, &term.MatchExpressions[i])...)
 		errs = append(errs, metav1validation.ValidateLabelName(term.MatchExpressions[i].Key, at.Child("key"))...)
 		for j, value := range term.MatchExpressions[i].Values {
+			if anyValue {
+				break
+			}
 			errs = append(errs, invalidFor(at.Child("values").Index(j), value, validation.IsValidLabelValue(value))...)
 		}
 	}

@@ -256,7 +256,7 @@ func validateStatusIPs(p *field.Path, s, was *corev1.PodStatus) field.ErrorList 
 func oneOfEachFamily(p *field.Path, ips, stored []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, ip := range ips {
-		errs = append(errs, validation.IsValidIPForLegacyField(p.Index(i), ip, false, stored)...)
+		errs = append(errs, validation.IsValidIPForLegacyField(p.Index(i), ip, true, stored)...)
 	}
 	if len(ips) < 2 {
 		return errs

@@ -241,7 +241,7 @@ func validateNodeSelector(p *field.Path, s *corev1.NodeSelector) field.ErrorList
 	}
 	var errs field.ErrorList
 	for i := range s.NodeSelectorTerms {
-		errs = append(errs, validateNodeTerm(at.Index(i), &s.NodeSelectorTerms[i])...)
+		errs = append(errs, validateNodeTerm(at.Index(i), &s.NodeSelectorTerms[i], false)...)
 	}
 	return errs
 }

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func serviceRow() *Resource {
@@ -21,12 +22,15 @@ func serviceRow() *Resource {
 		SelectableFields: []string{"spec.clusterIP", "spec.type"},
 		Field:            fieldOf(serviceField),
 		Strategy: Strategy{
-			Default:              on(defaultService),
-			PrepareCreate:        on(prepareService),
-			PrepareUpdate:        onUpdate(prepareServiceUpdate),
-			Warnings:             always(serviceWarnings),
-			Validate:             check(validateService),
-			ValidateUpdate:       checkUpdate(validateServiceUpdate),
+			Default:        on(defaultService),
+			PrepareCreate:  on(prepareService),
+			PrepareUpdate:  onUpdate(prepareServiceUpdate),
+			Warnings:       always(serviceWarnings),
+			Validate:       check(validateService),
+			ValidateCreate: check(func(s *corev1.Service) field.ErrorList { return strictService(s, &corev1.Service{}) }),
+			ValidateUpdate: checkUpdate(func(s, old *corev1.Service) field.ErrorList {
+				return append(validateServiceUpdate(s, old), strictService(s, old)...)
+			}),
 			ValidateStatusUpdate: checkUpdate(validateServiceStatusUpdate),
 			NameCheck:            apivalidation.NameIsDNSLabel,
 			AllowCreateOnUpdate:  true,

@@ -27,7 +27,7 @@ func defaultService(s *corev1.Service) {
 		}
 	}
 	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer
-	if external {
+	if external || spec.Type == corev1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0 {
 		setDefault(&spec.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
 	}
 	if external || spec.Type == corev1.ServiceTypeClusterIP {

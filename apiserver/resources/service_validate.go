@@ -30,7 +30,7 @@ func validateService(s *corev1.Service) field.ErrorList {
 		errs = append(errs, validateClusterIPs(p, spec)...)
 	}
 	for i, ip := range spec.ExternalIPs {
-		errs = append(errs, validateReachableIP(p.Child("externalIPs").Index(i), ip)...)
+		errs = append(errs, validateReachableIP(p.Child("externalIPs").Index(i), ip, false)...)
 	}
 	return append(errs, validateTrafficPolicies(p, spec)...)
 }
@@ -156,7 +156,7 @@ func validateTrafficPolicies(p *field.Path, spec *corev1.ServiceSpec) field.Erro
 		errs = append(errs, field.Forbidden(at, "may only be used when `type` is 'LoadBalancer'"))
 	}
 	if len(spec.LoadBalancerSourceRanges) > 0 {
-		at := p.Child("loadBalancerSourceRanges")
+		at := p.Child("LoadBalancerSourceRanges") // as upstream has it
 		if !balanced {
 			errs = append(errs, field.Forbidden(at, "may only be used when `type` is 'LoadBalancer'"))
 		}
@@ -168,8 +168,8 @@ func validateTrafficPolicies(p *field.Path, spec *corev1.ServiceSpec) field.Erro
 }
 
 // validateReachableIP checks an address that packets are to be sent to.
-func validateReachableIP(p *field.Path, value string) field.ErrorList {
-	if errs := validation.IsValidIPForLegacyField(p, value, false, nil); len(errs) > 0 {
+func validateReachableIP(p *field.Path, value string, strict bool) field.ErrorList {
+	if errs := validation.IsValidIPForLegacyField(p, value, strict, nil); len(errs) > 0 {
 		return errs
 	}
 	ip, err := netip.ParseAddr(value)

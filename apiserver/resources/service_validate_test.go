@@ -148,7 +148,7 @@ func TestValidateServiceStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := validService(func(spec *corev1.ServiceSpec) { spec.Type = tt.kind })
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{tt.point}
-			if got := sum(validateServiceStatusUpdate(s, nil)); got != tt.want {
+			if got := sum(validateServiceStatusUpdate(s, &corev1.Service{})); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})

@@ -83,7 +83,11 @@ func validateKeptFamilies(p *field.Path, spec, was *corev1.ServiceSpec) field.Er
 }
 
 // validateServiceStatusUpdate checks what a load balancer says.
-func validateServiceStatusUpdate(s, _ *corev1.Service) field.ErrorList {
+func validateServiceStatusUpdate(s, old *corev1.Service) field.ErrorList {
+	var known []string
+	for i := range old.Status.LoadBalancer.Ingress {
+		known = append(known, old.Status.LoadBalancer.Ingress[i].IP)
+	}
 	p := field.NewPath("status", "loadBalancer", "ingress")
 	ingress := s.Status.LoadBalancer.Ingress
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer && len(ingress) > 0 {
@@ -91,15 +95,15 @@ func validateServiceStatusUpdate(s, _ *corev1.Service) field.ErrorList {
 	}
 	var errs field.ErrorList
 	for i := range ingress {
-		errs = append(errs, validateIngressPoint(p.Index(i), &ingress[i])...)
+		errs = append(errs, validateIngressPoint(p.Index(i), &ingress[i], known)...)
 	}
 	return errs
 }
 
-func validateIngressPoint(p *field.Path, point *corev1.LoadBalancerIngress) field.ErrorList {
+func validateIngressPoint(p *field.Path, point *corev1.LoadBalancerIngress, known []string) field.ErrorList {
 	var errs field.ErrorList
 	if point.IP != "" {
-		errs = append(errs, validation.IsValidIPForLegacyField(p.Child("ip"), point.IP, false, nil)...)
+		errs = append(errs, validation.IsValidIPForLegacyField(p.Child("ip"), point.IP, true, known)...)
 	}
 	switch mode := point.IPMode; {
 	case mode == nil && point.IP != "":

@@ -2,6 +2,7 @@ package resources
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -20,6 +21,7 @@ func statefulSetRow() *Resource {
 		NewList:          func() runtime.Object { return &appsv1.StatefulSetList{} },
 		Strategy: Strategy{
 			Default:              on(defaultStatefulSet),
+			NameCheck:            apivalidation.NameIsDNSLabel,
 			Generation:           true,
 			Warnings:             warn(statefulSetWarnings),
 			Validate:             check(validateStatefulSet),

@@ -15,15 +15,17 @@ func podWarnings(pod, old *corev1.Pod) []string {
 	if old != nil {
 		return nil
 	}
-	all := warnHostname(pod, "this is used in the Pod's hostname")
-	all = append(all, warnPodSpec(nil, &pod.ObjectMeta, &pod.Spec)...)
-	return append(all, warnAppArmor(field.NewPath("metadata", "annotations"), &pod.ObjectMeta, &pod.Spec)...)
+	var all []string
+	visitContainers(nil, &pod.Spec, func(c *corev1.Container, _ *field.Path) {
+		all = append(all, warnAppArmor(field.NewPath("metadata", "annotations"), &pod.ObjectMeta, c)...)
+	})
+	all = append(all, warnHostname(pod, "this is used in the Pod's hostname")...)
+	return append(all, warnPodSpec(nil, &pod.ObjectMeta, &pod.Spec)...)
 }
 
 // warnTemplate tells of a pod template.
 func warnTemplate(p *field.Path, template *corev1.PodTemplateSpec) []string {
-	all := warnPodSpec(p, &template.ObjectMeta, &template.Spec)
-	return append(all, warnAppArmor(p.Child("metadata", "annotations"), &template.ObjectMeta, &template.Spec)...)
+	return warnPodSpec(p, &template.ObjectMeta, &template.Spec)
 }
 
 // deprecatedPodAnnotations gives for annotations that have no effect any more what has.
@@ -51,7 +53,7 @@ func warnPodSpec(p *field.Path, m *metav1.ObjectMeta, spec *corev1.PodSpec) []st
 		all = append(all, fmt.Sprintf(`%s: non-functional in v1.27+; use the "seccompProfile" field instead`, annotations.Key(corev1.SeccompPodAnnotationKey)))
 	}
 	visitContainers(at, spec, func(c *corev1.Container, path *field.Path) {
-		all = append(all, warnContainer(path, annotations, m, c)...)
+		all = append(all, warnContainer(path, annotations, m, c, p != nil)...)
 	})
 	all = append(all, warnPorts(at, spec)...)
 	if seconds := spec.TerminationGracePeriodSeconds; seconds != nil && *seconds < 0 {
@@ -169,13 +171,16 @@ func warnRepeated(p *field.Path, spec *corev1.PodSpec) []string {
 	return all
 }
 
-func warnContainer(p, annotations *field.Path, m *metav1.ObjectMeta, c *corev1.Container) []string {
+func warnContainer(p, annotations *field.Path, m *metav1.ObjectMeta, c *corev1.Container, isTemplate bool) []string {
 	var all []string
 	if c.SecurityContext == nil || c.SecurityContext.SeccompProfile == nil {
 		key := corev1.SeccompContainerAnnotationKeyPrefix + c.Name
 		if _, exists := m.Annotations[key]; exists {
 			all = append(all, fmt.Sprintf(`%s: non-functional in v1.27+; use the "seccompProfile" field instead`, annotations.Key(key)))
 		}
+	}
+	if isTemplate {
+		all = append(all, warnAppArmor(annotations, m, c)...)
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 		all = append(all, warnFraction(p.Child("resources", "limits"), c.Resources.Limits, name)...)
@@ -194,18 +199,11 @@ func warnContainer(p, annotations *field.Path, m *metav1.ObjectMeta, c *corev1.C
 	return all
 }
 
-// warnAppArmor tells of profiles that are given by annotations only.
-func warnAppArmor(annotations *field.Path, m *metav1.ObjectMeta, spec *corev1.PodSpec) []string {
-	var all []string
-	visitContainers(nil, spec, func(c *corev1.Container, _ *field.Path) {
-		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name //nolint:staticcheck // it is what is warned of
-		if _, exists := m.Annotations[key]; !exists {
-			return
-		}
-		if c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
-			return
-		}
-		all = append(all, fmt.Sprintf(`%s: deprecated since v1.30; use the "appArmorProfile" field instead`, annotations.Key(key)))
-	})
-	return all
+// warnAppArmor tells of a profile that is given by an annotation only.
+func warnAppArmor(annotations *field.Path, m *metav1.ObjectMeta, c *corev1.Container) []string {
+	key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name //nolint:staticcheck // it is what is warned of
+	if _, exists := m.Annotations[key]; !exists || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
+		return nil
+	}
+	return []string{fmt.Sprintf(`%s: deprecated since v1.30; use the "appArmorProfile" field instead`, annotations.Key(key))}
 }
