@@ -155,10 +155,6 @@ func (c *Cluster) openStore(ctx context.Context) error {
 		}
 		return err
 	}
-	if c.opts.InMemory {
-		c.store = store.NewMemory()
-		return nil
-	}
 	opts := store.EmbeddedOptions{Logger: c.opts.Logger, Snapshot: c.opts.Snapshot}
 	if c.opts.DataDir != "" {
 		opts.DataDir = etcdDir(c.opts.DataDir)

@@ -2,7 +2,6 @@ package minikcm
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -41,10 +40,6 @@ type Options struct {
 	// Etcd uses an etcd cluster that is there already, if it names endpoints. Its
 	// DialTimeout is 5 s unless it says otherwise.
 	Etcd store.EtcdOptions
-
-	// InMemory keeps the state in maps of this process in place of an etcd, which costs a
-	// fifth less of everything, and start time. There is no Snapshot of such a cluster.
-	InMemory bool
 
 	// StoreFaults puts a store between that fails on demand: Cluster.StoreFaults.
 	StoreFaults bool
@@ -123,9 +118,6 @@ func (o *Options) Validate() error {
 	}
 	if o.Snapshot != "" && (o.DataDir != "" || len(o.Etcd.Endpoints) > 0) {
 		return fmt.Errorf("only a cluster of its own begins with a snapshot (%s), none with a data directory or an external etcd: restore the snapshot to it first", o.Snapshot)
-	}
-	if o.InMemory && (o.Snapshot != "" || o.DataDir != "" || len(o.Etcd.Endpoints) > 0) {
-		return errors.New("a cluster in memory has no data directory, no external etcd and no snapshot to begin with")
 	}
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("port %d is not between 0 and 65535", o.Port)

@@ -22,8 +22,6 @@ func TestOptionsValidate(t *testing.T) {
 		"everything":            {Options{Nodes: 3, DataDir: "d", BindAddress: "::1", Port: 65535, ClockMode: clock.ModeScaled, ClockFactor: 0.5, Controllers: []string{"*", "-deployment-controller"}}, ""},
 		"virtual":               {Options{ClockMode: clock.ModeVirtual, Etcd: etcd}, ""},
 		"two stores":            {Options{DataDir: "d", Etcd: etcd}, "a data directory (d) and an external etcd were both given: choose one"},
-		"in memory":             {Options{InMemory: true, ClockMode: clock.ModeVirtual}, ""},
-		"in memory and kept":    {Options{InMemory: true, DataDir: "d"}, "a cluster in memory has no data directory"},
 		"negative port":         {Options{Port: -1}, "port -1 is not between 0 and 65535"},
 		"large port":            {Options{Port: 65536}, "port 65536 is not between 0 and 65535"},
 		"host name":             {Options{BindAddress: "localhost"}, `bind address "localhost" is not an IP address`},

@@ -16,12 +16,8 @@ import (
 func etcdDir(dataDir string) string { return filepath.Join(dataDir, "etcd") }
 
 // Snapshot writes down the state of the cluster's store, in etcd's own format, while
-// the cluster goes on. Options.Snapshot, RestoreSnapshot and etcd's tools take it. It is
-// an errors.ErrUnsupported with Options.InMemory.
+// the cluster goes on. Options.Snapshot, RestoreSnapshot and etcd's tools take it.
 func (c *Cluster) Snapshot(ctx context.Context, w io.Writer) error {
-	if c.snapshots == nil {
-		return fmt.Errorf("taking a snapshot of a cluster in memory: %w", errors.ErrUnsupported)
-	}
 	return c.snapshots.Snapshot(ctx, w)
 }
 

@@ -206,8 +206,6 @@ func startCluster(ctx context.Context, s *Scenario, opts Options, kubeconfig str
 	options.NoHTTPS, options.KubeconfigPath = kubeconfig == "", kubeconfig
 	options.Logger = opts.Logger
 	fault.Prepare(&options, faultsOf(s)...)
-	// What can be seen of an etcd is seen by other programs, and by what breaks it.
-	options.InMemory = options.NoHTTPS && !options.StoreFaults && options.Snapshot == ""
 	cluster, err := minikcm.Start(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("starting the cluster of %s: %w", s.Metadata.Name, err)
