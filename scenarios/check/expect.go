@@ -204,15 +204,15 @@ func absent(o *format.Object, view *View) error {
 }
 
 func counted(c *format.Count, view *View) error {
+	n := view.matching(c.Where)
+	if (c.Equals == nil || n == *c.Equals) && (c.Min == nil || n >= *c.Min) && (c.Max == nil || n <= *c.Max) {
+		return nil
+	}
 	var matching []*unstructured.Unstructured
 	for _, o := range view.List() {
 		if Covers(c.Where, o.Object) {
 			matching = append(matching, o)
 		}
 	}
-	n := len(matching)
-	if (c.Equals != nil && n != *c.Equals) || (c.Min != nil && n < *c.Min) || (c.Max != nil && n > *c.Max) {
-		return &Differs{Text: fmt.Sprintf("expected %s%s, found %d", c.Title(), c.Which(), n), Objects: matching}
-	}
-	return nil
+	return &Differs{Text: fmt.Sprintf("expected %s%s, found %d", c.Title(), c.Which(), n), Objects: matching}
 }

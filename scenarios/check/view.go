@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -93,12 +92,6 @@ type View struct {
 	sorted  []*unstructured.Unstructured
 }
 
-// viewed is an object as it came. It is made unstructured when somebody looks at it.
-type viewed struct {
-	came runtime.Object
-	made *unstructured.Unstructured
-}
-
 // Follow returns when the view shows at least what there was when it was called. It is
 // kept up to date until ctx ends. mu guards the view, and is held when changed is
 // called: after every event, one at a time; it may be shared by several views.
@@ -169,6 +162,18 @@ func (v *View) handler(changed func()) cache.ResourceEventHandler {
 	}
 }
 
+// matching is how many have at least these fields. The view's mutex must
+// be held.
+func (v *View) matching(where map[string]any) int {
+	n := 0
+	for _, o := range v.objects {
+		if o.covers(where) {
+			n++
+		}
+	}
+	return n
+}
+
 // List is all objects, by namespace and name. The view's mutex must be held.
 func (v *View) List() []*unstructured.Unstructured {
 	if v.sorted == nil {
@@ -184,25 +189,4 @@ func (v *View) List() []*unstructured.Unstructured {
 		})
 	}
 	return v.sorted
-}
-
-// unstructured makes it what the server would send as JSON.
-func (o *viewed) unstructured() *unstructured.Unstructured {
-	if o.made != nil {
-		return o.made
-	}
-	if u, ok := o.came.(*unstructured.Unstructured); ok {
-		o.made = u
-		return u
-	}
-	// Neither fails for a kind of client-go's.
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o.came)
-	if err != nil {
-		panic(fmt.Sprintf("check: making a %T unstructured: %v", o.came, err))
-	}
-	o.made = &unstructured.Unstructured{Object: object}
-	if kinds, _, err := scheme.Scheme.ObjectKinds(o.came); err == nil {
-		o.made.SetGroupVersionKind(kinds[0])
-	}
-	return o.made
 }
