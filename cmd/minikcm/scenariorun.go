@@ -50,6 +50,7 @@ fails ends it, and is told with the command that shows it again.`,
 			if err := f.check(); err != nil {
 				return badInput{err}
 			}
+			takeRoom()
 			r := &scenarioRunner{flags: f, out: cmd.OutOrStdout(), args: args}
 			return r.run(cmd.Context())
 		},
