@@ -34,6 +34,7 @@ func (s *Server) newHandler() http.Handler {
 	s.routeHealth(router)
 	router.PathPrefix("/openapi/").HandlerFunc(s.serveOpenAPI)
 	router.Handle("/metrics", s.metrics.handler())
+	router.Handle("/metrics/slis", s.metrics.slis.handler())
 	routeProfiling(router)
 	s.routeTokenDiscovery(router)
 	router.HandleFunc("/minikcm/v1/writes", s.serveWrites)

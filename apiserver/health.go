@@ -40,10 +40,10 @@ func (s *Server) routeHealth(router *mux.Router) {
 		"livez":   {ping, etcd},
 		"readyz":  {ping, etcd, shutdown},
 	} {
-		router.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) { serveHealth(w, r, name, checks) })
+		router.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) { s.serveHealth(w, r, name, checks) })
 		for _, c := range checks {
 			router.HandleFunc("/"+name+"/"+c.name, func(w http.ResponseWriter, r *http.Request) {
-				serveHealth(w, r, name, []healthCheck{c})
+				s.serveHealth(w, r, name, []healthCheck{c})
 			})
 		}
 	}
@@ -60,7 +60,7 @@ func (s *Server) checkStore(ctx context.Context) error {
 	return err
 }
 
-func serveHealth(w http.ResponseWriter, r *http.Request, name string, checks []healthCheck) {
+func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request, name string, checks []healthCheck) {
 	query := r.URL.Query()
 	_, verbose := query["verbose"]
 	excluded := map[string]bool{}
@@ -74,7 +74,9 @@ func serveHealth(w http.ResponseWriter, r *http.Request, name string, checks []h
 		case excluded[c.name]:
 			fmt.Fprintf(&out, "[+]%s excluded: ok\n", c.name)
 		default:
-			if err := c.check(r); err != nil {
+			err := c.check(r)
+			s.metrics.slis.observe(c.name, name, err)
+			if err != nil {
 				failed = true
 				fmt.Fprintf(&out, "[-]%s failed: %v\n", c.name, err)
 				continue

@@ -19,13 +19,14 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 	inFlight *prometheus.GaugeVec
 	watchers *prometheus.GaugeVec
+	slis     *slis
 }
 
 // With a gatherer of others' figures, those tell of the process.
 func newMetrics(others prometheus.Gatherer) *metrics {
 	labels := []string{"verb", "group", "version", "resource", "subresource", "scope"}
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
+		registry: prometheus.NewRegistry(), slis: newSLIs(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apiserver_request_total",
 			Help: "API requests by verb, resource, scope and HTTP code.",

@@ -1,0 +1,44 @@
+package apiserver
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// slis count what the health checks said, under upstream's names (KEP-3466). They tell
+// of one server, and not of the process: it may have several.
+type slis struct {
+	registry *prometheus.Registry
+	latest   *prometheus.GaugeVec
+	total    *prometheus.CounterVec
+}
+
+func newSLIs() *slis {
+	m := &slis{
+		registry: prometheus.NewRegistry(),
+		latest: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "kubernetes_healthcheck", Help: "[STABLE] This metric records the result of a single healthcheck.",
+		}, []string{"name", "type"}),
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubernetes_healthchecks_total", Help: "[STABLE] This metric records the results of all healthcheck.",
+		}, []string{"name", "type", "status"}),
+	}
+	m.registry.MustRegister(m.latest, m.total)
+	return m
+}
+
+func (m *slis) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// observe notes what a check of an endpoint (healthz, livez or readyz) said.
+func (m *slis) observe(check, endpoint string, err error) {
+	status, value := "success", 1.0
+	if err != nil {
+		status, value = "error", 0
+	}
+	m.latest.WithLabelValues(check, endpoint).Set(value)
+	m.total.WithLabelValues(check, endpoint, status).Inc()
+}
