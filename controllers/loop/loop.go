@@ -248,10 +248,14 @@ func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 		ctx = clock.OneByOne(ctx)
 	}
 	l.stats.began(key, l.opts.Clock.Now())
+	ctx, unsure := withInCase(ctx)
 	result, err := l.reconcile(ctx, key)
 	if err == nil {
 		l.backoff.Forget(key)
 		l.stats.succeeded(key)
+		if unsure.Load() {
+			l.AddAfter(key, unheard)
+		}
 		if result.RequeueAfter > 0 {
 			l.AddAfter(key, result.RequeueAfter)
 		}

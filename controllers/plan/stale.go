@@ -1,10 +1,13 @@
 package plan
 
 import (
+	"context"
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"minikcm.dev/minikcm/controllers/loop"
 )
 
 // StaleError says that an object was no longer as the cache had it when the plan
@@ -38,9 +41,11 @@ func NamespaceGoing(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// stale marks the errors of a write that mean that the object has changed or gone.
-func stale(err error) error {
+// stale marks the errors of a write that mean that the object has changed or gone. The
+// owner is looked at again all the same if no event tells of that.
+func stale(ctx context.Context, err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		loop.InCase(ctx)
 		return &StaleError{err}
 	}
 	return err
