@@ -66,7 +66,6 @@ func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager st
 	for try := 1; ; try++ {
 		stored, err := rq.store(ctx, obj, dryRun)
 		if err == nil {
-			rq.warn(fromStored(rq.row, stored), nil)
 			return rq.fromStored(stored), nil
 		}
 		if !generated || !apierrors.IsAlreadyExists(err) || try == nameTries {

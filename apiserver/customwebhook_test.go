@@ -309,7 +309,7 @@ func TestConversionWebhookService(t *testing.T) {
 	}
 	point("hook", 443)
 	_, err = d.v2.Get(h.ctx, "a", metav1.GetOptions{})
-	wantStatus(t, err, 500, "", `services "hook" not found`)
+	wantStatus(t, err, 500, "", `service "hook" not found`)
 	core := h.client().CoreV1()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "hook"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}
 	must(core.Services("default").Create(h.ctx, service, metav1.CreateOptions{}))(t)

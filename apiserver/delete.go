@@ -214,7 +214,7 @@ func setFinalizer(finalizers []string, name string, wanted bool) []string {
 }
 
 // serveDeleteCollection serves DELETE on a collection: every object that the
-// selectors choose is deleted by itself.
+// selectors choose is deleted by itself. The answer has them as they were.
 func serveDeleteCollection(ctx context.Context, rq *request) error {
 	deleteOpts, err := rq.deleteOptions()
 	if err != nil {
@@ -241,14 +241,14 @@ func serveDeleteCollection(ctx context.Context, rq *request) error {
 		}
 		one := *rq
 		one.Namespace, one.Name = m.GetNamespace(), m.GetName()
-		last, _, err := one.delete(ctx, deleteOpts)
+		_, _, err = one.delete(ctx, deleteOpts)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		deleted = append(deleted, last)
+		deleted = append(deleted, obj)
 	}
 	page.objects = deleted
 	return rq.writeList(page)

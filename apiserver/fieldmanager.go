@@ -153,10 +153,38 @@ func (f *fieldManagers) trackFast(rq *request, obj, live runtime.Object, owner s
 		Live: live, New: obj, Managed: before, Manager: cmp.Or(owner, "unknown"), APIVersion: rq.row.GroupVersion().String(),
 		Subresource: rq.Subresource, Time: rq.server.now(), Ignored: leftAlone(rq.Subresource),
 	})
+	if ok && rq.speaksScale() {
+		managed = withoutTime(managed, rq.Subresource, cmp.Or(owner, "unknown"))
+	}
 	if ok {
 		m.SetManagedFields(managed)
 	}
 	return ok
+}
+
+// speaksScale says that the request is for the scale of an object.
+func (rq *request) speaksScale() bool { return rq.sub != nil && rq.sub.Kind == "Scale" }
+
+// withoutTime puts the entry of a manager first of those of updates, and takes its time
+// away: so upstream's look whose fields went through a scale, which is another object.
+func withoutTime(entries []metav1.ManagedFieldsEntry, subresource, manager string) []metav1.ManagedFieldsEntry {
+	isIt := func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource == subresource && e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationUpdate
+	}
+	i := slices.IndexFunc(entries, isIt)
+	if i < 0 {
+		return entries
+	}
+	entry := entries[i]
+	entry.Time = nil
+	rest := slices.Delete(slices.Clone(entries), i, i+1)
+	first := slices.IndexFunc(rest, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Operation == metav1.ManagedFieldsOperationUpdate
+	})
+	if first < 0 {
+		first = len(rest)
+	}
+	return slices.Insert(rest, first, entry)
 }
 
 // serverManager is whom what the server itself writes belongs to, as upstream has it.

@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -209,6 +211,7 @@ func validateCreate(row *resources.Resource, obj runtime.Object) error {
 		return apierrors.NewInternalError(err)
 	}
 	errs := apivalidation.ValidateObjectMetaAccessor(m, row.Namespaced, nameCheck(row), field.NewPath("metadata"))
+	errs = append(errs, validateFinalizers(row, m)...)
 	if row.Strategy.Validate != nil {
 		errs = append(errs, row.Strategy.Validate(obj)...)
 	}
@@ -216,6 +219,23 @@ func validateCreate(row *resources.Resource, obj runtime.Object) error {
 		errs = append(errs, row.Strategy.ValidateCreate(obj)...)
 	}
 	return invalid(row, m.GetName(), errs)
+}
+
+// validateFinalizers demands of the finalizers of most built-in kinds that their names
+// are Kubernetes' own or somebody's.
+func validateFinalizers(row *resources.Resource, m metav1.Object) field.ErrorList {
+	if row.Custom || row.Strategy.AnyFinalizer {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, name := range m.GetFinalizers() {
+		switch {
+		case strings.Contains(name, "/"), name == string(corev1.FinalizerKubernetes), name == metav1.FinalizerOrphanDependents, name == metav1.FinalizerDeleteDependents:
+		default:
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	return errs
 }
 
 func nameCheck(row *resources.Resource) apivalidation.ValidateNameFunc {
@@ -237,6 +257,7 @@ func (s *Server) validateUpdate(row *resources.Resource, subresource string, obj
 	}
 	errs := apivalidation.ValidateObjectMetaAccessorUpdate(m, o, field.NewPath("metadata"))
 	errs = append(errs, apivalidation.ValidateObjectMetaAccessor(m, row.Namespaced, nameCheck(row), field.NewPath("metadata"))...)
+	errs = append(errs, validateFinalizers(row, m)...)
 	strategy := row.Strategy
 	if subresource == "status" {
 		if strategy.ValidateStatusUpdate != nil {
@@ -315,5 +336,6 @@ func (rq *request) admitCreate(ctx context.Context, obj runtime.Object, dryRun b
 	if err := validateCreate(rq.row, obj); err != nil {
 		return err
 	}
+	rq.warn(obj, nil)
 	return s.admission.Check(ctx, attributes)
 }

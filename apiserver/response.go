@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -190,17 +191,39 @@ func retryAfter(status *metav1.Status) int {
 	return 0
 }
 
-// maxWarnings bounds the Warning headers of one answer.
-const maxWarnings = 64
+// The Warning headers of one answer have room for warningRunes of text. Where that is
+// not enough, the first of each are sent.
+const (
+	warningRunes       = 4 << 10
+	longWarningRunes   = 256
+	kubernetesWarnCode = 299
+)
 
 // addWarning adds a Warning header (RFC 7234, 5.5), which kubectl prints, unless it
-// is there already.
+// is there already, or too much has been said.
 func addWarning(w http.ResponseWriter, text string) {
-	if len(w.Header()["Warning"]) >= maxWarnings {
+	header, err := utilnet.NewWarningHeader(kubernetesWarnCode, "", text)
+	if err != nil || slices.Contains(w.Header()["Warning"], header) {
 		return
 	}
-	if header, err := utilnet.NewWarningHeader(299, "", text); err == nil && !slices.Contains(w.Header()["Warning"], header) {
+	said, _ := utilnet.ParseWarningHeaders(w.Header()["Warning"])
+	total := 0
+	for _, warning := range said {
+		total += utf8.RuneCountInString(warning.Text)
+	}
+	if total+utf8.RuneCountInString(text) <= warningRunes {
 		w.Header().Add("Warning", header)
+		return
+	}
+	w.Header().Del("Warning")
+	total = 0
+	for _, warning := range append(said, utilnet.WarningHeader{Text: text}) {
+		short := []rune(warning.Text)
+		short = short[:min(len(short), longWarningRunes)]
+		if header, err = utilnet.NewWarningHeader(kubernetesWarnCode, "", string(short)); err == nil && total < warningRunes {
+			total += len(short)
+			w.Header().Add("Warning", header)
+		}
 	}
 }
 

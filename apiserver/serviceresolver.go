@@ -31,6 +31,9 @@ func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*u
 	defer cancel()
 	objects := r.server.stored[corev1.SchemeGroupVersion.WithResource("services")]
 	obj, err := objects.Get(ctx, objects.Key(namespace, name), name)
+	if apierrors.IsNotFound(err) {
+		return nil, apierrors.NewNotFound(corev1.Resource("service"), name) // as upstream says it
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -71,15 +71,13 @@ type write struct {
 // update carries a write through admission, preparation, validation and the store,
 // against the newest object.
 func (rq *request) update(ctx context.Context, w write) error {
-	var answer, before runtime.Object
+	var answer runtime.Object
 	change := func(stored runtime.Object) (runtime.Object, error) {
-		before = nil
 		if stored == nil {
 			obj, err := rq.changeToNew(ctx, w)
 			return obj, err
 		}
-		before = rq.fromStored(stored)
-		obj, gone, err := rq.changeExisting(ctx, w, before)
+		obj, gone, err := rq.changeExisting(ctx, w, rq.fromStored(stored))
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +97,6 @@ func (rq *request) update(ctx context.Context, w write) error {
 		rq.recordWrite(result)
 	}
 	answer = rq.fromStored(result.Object)
-	rq.warn(answer, before)
 	if rq.sub != nil && rq.sub.Get != nil {
 		if answer, err = rq.sub.Get(answer); err != nil {
 			return err
@@ -170,6 +167,7 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 	if err := rq.server.validateUpdate(rq.row, rq.Subresource, obj, old); err != nil {
 		return nil, false, err
 	}
+	rq.warn(obj, old)
 	if rq.speaksAnother() {
 		if attributes, err = rq.spokenAttributes(obj, old, w.dryRun); err != nil {
 			return nil, false, err

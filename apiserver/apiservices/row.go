@@ -43,6 +43,7 @@ func Row(scheme *runtime.Scheme, now func() metav1.Time) *resources.Resource {
 		New:              newObject,
 		NewList:          func() runtime.Object { return &apiregistrationv1.APIServiceList{} },
 		Strategy: resources.Strategy{
+			AnyFinalizer: true,
 			Default: func(obj runtime.Object) {
 				if s, ok := obj.(*apiregistrationv1.APIService); ok {
 					apiregistrationv1.SetObjectDefaults_APIService(s)

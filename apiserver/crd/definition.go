@@ -35,6 +35,7 @@ func Row(scheme *runtime.Scheme) *resources.Resource {
 		New:              newObject,
 		NewList:          func() runtime.Object { return &apiextensionsv1.CustomResourceDefinitionList{} },
 		Strategy: resources.Strategy{
+			AnyFinalizer: true,
 			Default: func(obj runtime.Object) {
 				apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(obj.(*apiextensionsv1.CustomResourceDefinition))
 			},

@@ -16,6 +16,7 @@ func validatingAdmissionPolicyRow() *Resource {
 		New:              newPolicy,
 		NewList:          func() runtime.Object { return &admissionv1.ValidatingAdmissionPolicyList{} },
 		Strategy: Strategy{
+			AnyFinalizer: true,
 			Default: on(func(p *admissionv1.ValidatingAdmissionPolicy) {
 				pointDefault(&p.Spec.FailurePolicy, admissionv1.Fail)
 				defaultMatch(p.Spec.MatchConstraints)
@@ -37,6 +38,7 @@ func validatingAdmissionPolicyBindingRow() *Resource {
 		New:              func() runtime.Object { return &admissionv1.ValidatingAdmissionPolicyBinding{} },
 		NewList:          func() runtime.Object { return &admissionv1.ValidatingAdmissionPolicyBindingList{} },
 		Strategy: Strategy{
+			AnyFinalizer:              true,
 			Default:                   on(func(b *admissionv1.ValidatingAdmissionPolicyBinding) { defaultMatch(b.Spec.MatchResources) }),
 			Generation:                true,
 			Validate:                  check(validateValidatingPolicyBinding),
@@ -53,6 +55,7 @@ func mutatingAdmissionPolicyRow() *Resource {
 		New:              func() runtime.Object { return &admissionv1.MutatingAdmissionPolicy{} },
 		NewList:          func() runtime.Object { return &admissionv1.MutatingAdmissionPolicyList{} },
 		Strategy: Strategy{
+			AnyFinalizer: true,
 			Default: on(func(p *admissionv1.MutatingAdmissionPolicy) {
 				pointDefault(&p.Spec.FailurePolicy, admissionv1.Fail)
 				defaultMatch(p.Spec.MatchConstraints)
@@ -72,6 +75,7 @@ func mutatingAdmissionPolicyBindingRow() *Resource {
 		New:              func() runtime.Object { return &admissionv1.MutatingAdmissionPolicyBinding{} },
 		NewList:          func() runtime.Object { return &admissionv1.MutatingAdmissionPolicyBindingList{} },
 		Strategy: Strategy{
+			AnyFinalizer:              true,
 			Default:                   on(func(b *admissionv1.MutatingAdmissionPolicyBinding) { defaultMatch(b.Spec.MatchResources) }),
 			Generation:                true,
 			Validate:                  check(validateMutatingPolicyBinding),

@@ -29,6 +29,7 @@ func eventRow() *Resource {
 		},
 		Field: fieldOf(eventField),
 		Strategy: Strategy{
+			AnyFinalizer:        true,
 			NameCheck:           path.ValidatePathSegmentName,
 			Validate:            check(validateCoreEvent),
 			AllowCreateOnUpdate: true,

@@ -13,6 +13,7 @@ func leaseRow() *Resource {
 		New:              func() runtime.Object { return &coordinationv1.Lease{} },
 		NewList:          func() runtime.Object { return &coordinationv1.LeaseList{} },
 		Strategy: Strategy{
+			AnyFinalizer:              true,
 			Validate:                  check(validateLease),
 			AllowCreateOnUpdate:       true,
 			ForbidUnconditionalUpdate: true,

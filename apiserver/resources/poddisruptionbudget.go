@@ -20,6 +20,7 @@ func podDisruptionBudgetRow() *Resource {
 		New:              newBudget,
 		NewList:          func() runtime.Object { return &policyv1.PodDisruptionBudgetList{} },
 		Strategy: Strategy{
+			AnyFinalizer:              true,
 			Generation:                true,
 			NameCheck:                 path.ValidatePathSegmentName,
 			Validate:                  check(validateBudget),

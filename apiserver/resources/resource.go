@@ -157,6 +157,8 @@ type Strategy struct {
 	// through a subresource ("": by one of the object itself), because it cannot set
 	// them. Where it says nothing, that is the status, or the spec for the status's writes.
 	NotOwned map[string][]string
+	// AnyFinalizer says that finalizers need not be Kubernetes' own or be qualified.
+	AnyFinalizer bool
 	// Warnings are sent to the client beside a successful answer.
 	// old is nil of an object that is new.
 	Warnings func(obj, old runtime.Object) []string

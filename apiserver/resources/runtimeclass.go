@@ -18,6 +18,7 @@ func runtimeClassRow() *Resource {
 		New:              func() runtime.Object { return &nodev1.RuntimeClass{} },
 		NewList:          func() runtime.Object { return &nodev1.RuntimeClassList{} },
 		Strategy: Strategy{
+			AnyFinalizer:              true,
 			Default:                   on(defaultRuntimeClass),
 			Warnings:                  always(runtimeClassWarnings),
 			Validate:                  check(validateRuntimeClass),

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,11 +74,11 @@ func (f placedFile) overlaps(other placedFile) bool {
 func warnOverlaps(v *corev1.Volume) []string {
 	switch {
 	case v.ConfigMap != nil:
-		return overlapsIn(v.Name, fmt.Sprintf("ConfigMap %q", v.ConfigMap.Name), keyFiles(v.ConfigMap.Items, ""))
+		return overlapsIn(v.Name, fmt.Sprintf("ConfigMap %q", v.ConfigMap.Name), nil, keyFiles(v.ConfigMap.Items, ""))
 	case v.Secret != nil:
-		return overlapsIn(v.Name, fmt.Sprintf("Secret %q", v.Secret.SecretName), keyFiles(v.Secret.Items, ""))
+		return overlapsIn(v.Name, fmt.Sprintf("Secret %q", v.Secret.SecretName), nil, keyFiles(v.Secret.Items, ""))
 	case v.DownwardAPI != nil:
-		return overlapsIn(v.Name, "DownwardAPI", downwardFiles(v.DownwardAPI.Items, ""))
+		return overlapsIn(v.Name, "DownwardAPI", nil, downwardFiles(v.DownwardAPI.Items, ""))
 	case v.Projected != nil:
 		var all []string
 		var files []placedFile
@@ -86,18 +87,22 @@ func warnOverlaps(v *corev1.Volume) []string {
 				all = append(all, fmt.Sprintf("volume %q (Projected) has no sources provided", v.Name))
 				continue
 			}
-			files = append(files, projectedFiles(&v.Projected.Sources[i])...)
+			more := projectedFiles(&v.Projected.Sources[i])
+			all = append(all, overlapsIn(v.Name, "Projected", files, more)...)
+			files = append(files, more...)
 		}
-		return append(all, overlapsIn(v.Name, "Projected", files)...)
+		return all
 	}
 	return nil
 }
 
-func overlapsIn(volume, description string, files []placedFile) []string {
+// overlapsIn tells of files that overlap with those before them, in the same list or in
+// the one that the volume has already.
+func overlapsIn(volume, description string, before, files []placedFile) []string {
 	var all []string
 	for i := range files {
 		files[i].path = strings.TrimRight(files[i].path, "/")
-		for _, earlier := range files[:i] {
+		for _, earlier := range slices.Concat(before, files[:i]) {
 			if files[i].overlaps(earlier) {
 				all = append(all, fmt.Sprintf("volume %q (%s): overlapping paths: %s with %s", volume, description, files[i], earlier))
 			}

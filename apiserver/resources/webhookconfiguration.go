@@ -14,6 +14,7 @@ func validatingWebhookConfigurationRow() *Resource {
 		New:              func() runtime.Object { return &admissionv1.ValidatingWebhookConfiguration{} },
 		NewList:          func() runtime.Object { return &admissionv1.ValidatingWebhookConfigurationList{} },
 		Strategy: Strategy{
+			AnyFinalizer: true,
 			Default: on(func(c *admissionv1.ValidatingWebhookConfiguration) {
 				for i := range c.Webhooks {
 					asMutating(&c.Webhooks[i], defaultWebhook)
@@ -34,6 +35,7 @@ func mutatingWebhookConfigurationRow() *Resource {
 		New:              func() runtime.Object { return &admissionv1.MutatingWebhookConfiguration{} },
 		NewList:          func() runtime.Object { return &admissionv1.MutatingWebhookConfigurationList{} },
 		Strategy: Strategy{
+			AnyFinalizer: true,
 			Default: on(func(c *admissionv1.MutatingWebhookConfiguration) {
 				for i := range c.Webhooks {
 					defaultWebhook(&c.Webhooks[i])

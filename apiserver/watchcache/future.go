@@ -50,7 +50,7 @@ func (c *Cache) Reach(ctx context.Context, revision int64, pause Pause) error {
 		return nil
 	case <-ctx.Done():
 		c.dropFuture(w)
-		return ctx.Err()
+		return err // it is too large still
 	}
 }
 
