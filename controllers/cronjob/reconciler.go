@@ -123,6 +123,9 @@ func (r *Reconciler) read(ctx context.Context, namespace, name string) (*batchv1
 
 func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, p Plan) error {
 	r.executor.Tell(cj, p.Events)
+	if err := r.confirm(ctx, cj, p.Actions); err != nil {
+		return err
+	}
 	if err := r.executor.Act(ctx, cj, p.Actions); err != nil {
 		return err
 	}
@@ -135,6 +138,20 @@ func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, p Plan) e
 		}
 	}
 	return errors.Join(startErr, r.executor.Act(ctx, cj, p.Tidy))
+}
+
+// confirm reads the Jobs that are to be replaced: a cache that is behind the API is no
+// reason to start another one beside them.
+func (r *Reconciler) confirm(ctx context.Context, cj *batchv1.CronJob, replaced []plan.Action) error {
+	for _, action := range replaced {
+		for _, o := range action.Objects {
+			if _, err := r.executor.Writer.Get(ctx, o); err != nil {
+				r.executor.Tell(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedGet", Message: fmt.Sprintf("Get job: %v", err)}})
+				return fmt.Errorf("getting Job %s/%s, which is to be replaced: %w", o.GetNamespace(), o.GetName(), err)
+			}
+		}
+	}
+	return nil
 }
 
 // start creates the Job. One that is there already was created by this controller
