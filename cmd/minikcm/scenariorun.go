@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -111,6 +112,11 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 	}
 	f := r.flags
 	f.opts.Logger = klog.Background()
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding the program that is kubectl too: %w", err)
+	}
+	f.opts.Kubectl = []string{self, "kubectl"}
 	if f.opts.Kubeconfig != "" {
 		if f.opts.Config, err = managerConfig(f.opts.Kubeconfig); err != nil {
 			return badInput{err}
