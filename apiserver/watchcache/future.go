@@ -20,12 +20,12 @@ const futureLimit = 3 * time.Second
 type Pause struct{ Begin, End func() }
 
 // Reach waits for a revision that the store has not come to: until the cache has, for
-// three seconds of the cluster's time, or until ctx ends. It is no error if the
-// revision is still in the future then: whoever reads at it is told.
+// three seconds of the cluster's time. It is no error if the revision is still in the
+// future then: whoever reads at it is told. If ctx ends before, that is the error.
 func (c *Cache) Reach(ctx context.Context, revision int64, pause Pause) error {
-	err := c.exists(ctx, revision)
-	if !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-		return err
+	tooEarly := c.exists(ctx, revision)
+	if !apierrors.HasStatusCause(tooEarly, metav1.CauseTypeResourceVersionTooLarge) {
+		return tooEarly
 	}
 	g, err := c.start(0)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Cache) Reach(ctx context.Context, revision int64, pause Pause) error {
 		return nil
 	case <-ctx.Done():
 		c.dropFuture(w)
-		return err // it is too large still
+		return tooEarly
 	}
 }
 
