@@ -144,16 +144,14 @@ func (t *tally) finish(status *batchv1.JobStatus) {
 	t.tell(corev1.EventTypeNormal, "Completed", "Job completed")
 }
 
-// Conclude returns the status to write after the creations, or nil if the Job has
-// it already. Pods that could not be created are not active.
-func Conclude(job *batchv1.Job, p Plan, createErr error) *batchv1.JobStatus {
+// Conclude returns the status to write when so many pods have been created, or nil if
+// the Job has it already. Those that could not be created are not active.
+func Conclude(job *batchv1.Job, p Plan, created int) *batchv1.JobStatus {
 	if p.Status == nil {
 		return nil
 	}
 	status := *p.Status
-	if createErr != nil {
-		status.Active -= int32(p.created)
-	}
+	status.Active -= int32(p.created - created)
 	if equality.Semantic.DeepEqual(status, job.Status) {
 		return nil
 	}

@@ -50,7 +50,9 @@ func matchRule(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) string {
 	// The pod's first condition that any pattern fits is told of, as upstream does.
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
-		fits := func(p batchv1.PodFailurePolicyOnPodConditionsPattern) bool { return p.Type == c.Type && p.Status == c.Status }
+		fits := func(p batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+			return p.Type == c.Type && p.Status == c.Status
+		}
 		if slices.ContainsFunc(rule.OnPodConditions, fits) {
 			return fmt.Sprintf("Pod %s/%s has condition %s", pod.Namespace, pod.Name, c.Type)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -80,14 +81,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err := r.executor.Act(ctx, job, p.Actions); err != nil {
 		return loop.Result{}, plan.Settle(err)
 	}
-	createErr := r.executor.Act(ctx, job, p.Creations)
-	err = errors.Join(plan.Settle(createErr), plan.Settle(r.store(ctx, job, p, createErr)))
+	births := &births{Tracker: r.expectations}
+	creator := r.executor
+	creator.Tracker = births
+	createErr := creator.Act(ctx, job, p.Creations)
+	err = errors.Join(plan.Settle(createErr), plan.Settle(r.store(ctx, job, p, int(births.n.Load()))))
 	return loop.Result{RequeueAfter: p.RequeueAfter}, err
 }
 
+// births counts the pods that have been created.
+type births struct {
+	plan.Tracker
+	n atomic.Int32
+}
+
+// Written takes note of a pod.
+func (b *births) Written(owner types.UID, o plan.Object) {
+	b.Tracker.Written(owner, o)
+	b.n.Add(1)
+}
+
 // store writes the status and then does what depends on it.
-func (r *Reconciler) store(ctx context.Context, job *batchv1.Job, p Plan, createErr error) error {
-	if status := Conclude(job, p, createErr); status != nil {
+func (r *Reconciler) store(ctx context.Context, job *batchv1.Job, p Plan, created int) error {
+	if status := Conclude(job, p, created); status != nil {
 		update := *job // what the pointers in it lead to is not changed
 		update.Status = *status
 		if err := r.executor.WriteStatus(ctx, &update); err != nil {
