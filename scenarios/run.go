@@ -68,7 +68,7 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	})
 	result.Interrupted = ctx.Err() != nil && errors.Is(result.Failure, ctx.Err())
 	if result.Interrupted {
-		result.Failure = fmt.Errorf("%s was interrupted: %w", s.Metadata.Name, result.Failure)
+		result.Failure = fmt.Errorf("%s: %w", s.Metadata.Name, result.Failure)
 	}
 	result.Run = r.recorder.Stop(result.verdict())
 	if err := w.close(); err != nil {
@@ -111,7 +111,8 @@ func (r *run) record(context.Context) {
 // drive lets time run while do does what it does, and returns when all that it has
 // begun has ended.
 func (r *run) drive(ctx context.Context, do func(ctx context.Context, b *branch) error) error {
-	own, cancel := context.WithCancelCause(ctx)
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, func() { cancel(&interruption{context.Cause(ctx)}) })()
 	r.cancel = cancel
 	b := r.branch(r.random)
 	done := make(chan struct{})
@@ -131,6 +132,13 @@ func (r *run) drive(ctx context.Context, do func(ctx context.Context, b *branch)
 	r.follower.Wait()
 	return outcome
 }
+
+// interruption is why a run ended before it was over: somebody wanted it to.
+type interruption struct{ cause error }
+
+func (*interruption) Error() string { return "interrupted" }
+
+func (i *interruption) Unwrap() error { return i.cause }
 
 // scenario runs all of it.
 func (b *branch) scenario(ctx context.Context, result *Result) error {
