@@ -13,14 +13,15 @@ import (
 // that delegate to this one look for it
 // (https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/).
 func (c *Cluster) publishClientCA(ctx context.Context, pem []byte) error {
+	const asUpstream = "kube-apiserver" // whose object it is
 	maps := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	published := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "extension-apiserver-authentication"},
 		Data:       map[string]string{"client-ca-file": string(pem)},
 	}
-	_, err := maps.Create(ctx, published, metav1.CreateOptions{})
+	_, err := maps.Create(ctx, published, metav1.CreateOptions{FieldManager: asUpstream})
 	if apierrors.IsAlreadyExists(err) {
-		_, err = maps.Update(ctx, published, metav1.UpdateOptions{})
+		_, err = maps.Update(ctx, published, metav1.UpdateOptions{FieldManager: asUpstream})
 	}
 	if err != nil {
 		return fmt.Errorf("publishing who signs client certificates: %w", err)

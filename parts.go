@@ -50,7 +50,9 @@ func (c *Cluster) startParts(authority *auth.Authority) error {
 	c.manager.Store(m)
 	var parts []part
 	if !c.opts.NoScheduler {
-		s, err := scheduler.New(ctx, c.envOf(e, "system:kube-scheduler"))
+		world := c.envOf(e, "system:kube-scheduler")
+		world.Recorder = e.Recorder.OwnedBy("kube-scheduler")
+		s, err := scheduler.New(ctx, world)
 		if err != nil {
 			return fmt.Errorf("making the scheduler: %w", err)
 		}
@@ -106,7 +108,7 @@ func (c *Cluster) envOf(e *env.Env, user string) *env.Env {
 func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
 	return kubeletsim.Options{
 		Config: c.server.Config("system:node:minikcm", "system:nodes", auth.GroupMasters), Informers: e.Informers,
-		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.For(kubeletsim.Component), Logger: c.opts.Logger,
+		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, Latencies: c.opts.Latencies,
 	}
 }

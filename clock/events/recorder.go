@@ -31,7 +31,8 @@ const queueLength = 16384
 // record.EventRecorder, so libraries can be given it.
 type Recorder struct {
 	*sink
-	source v1.EventSource
+	source  v1.EventSource
+	manager string
 }
 
 var _ record.EventRecorder = &Recorder{}
@@ -57,11 +58,12 @@ type sink struct {
 
 // pending is an event on its way to the apiserver.
 type pending struct {
-	event *v1.Event
-	patch []byte
-	tries int
-	shard int
-	turn  *clock.Turn
+	event   *v1.Event
+	manager string
+	patch   []byte
+	tries   int
+	shard   int
+	turn    *clock.Turn
 }
 
 // NewRecorder returns a recorder for the component. Events wait in its queue
@@ -90,7 +92,14 @@ func (r *Recorder) For(component string) *Recorder {
 // WithSource returns a recorder of the same queue that reports as source; a
 // kubelet names its node as the host.
 func (r *Recorder) WithSource(source v1.EventSource) *Recorder {
-	return &Recorder{sink: r.sink, source: source}
+	return &Recorder{sink: r.sink, source: source, manager: r.manager}
+}
+
+// OwnedBy returns a recorder of the same queue whose events have that owner of their
+// fields (metadata.managedFields), as if a program of that name wrote them; empty is the
+// client's own.
+func (r *Recorder) OwnedBy(manager string) *Recorder {
+	return &Recorder{sink: r.sink, source: r.source, manager: manager}
 }
 
 // Event reports something about object, which is an API object or a
@@ -125,7 +134,7 @@ func (r *Recorder) report(object runtime.Object, annotations map[string]string, 
 		klog.Background().Error(nil, "Cannot report an event of this type", "type", eventtype, "reason", reason)
 		return
 	}
-	r.enqueue(&pending{event: r.event(ref, annotations, eventtype, reason, message), shard: r.shardOf(ref)})
+	r.enqueue(&pending{event: r.event(ref, annotations, eventtype, reason, message), manager: r.manager, shard: r.shardOf(ref)})
 }
 
 func (r *Recorder) event(ref *v1.ObjectReference, annotations map[string]string, eventtype, reason, message string) *v1.Event {

@@ -104,7 +104,7 @@ func (s *sink) write(ctx context.Context, p *pending) {
 		}
 		p.event, p.patch = result.Event, result.Patch
 	}
-	err := s.send(ctx, p.event, p.patch)
+	err := s.send(ctx, p)
 	if err == nil {
 		return
 	}
@@ -132,16 +132,17 @@ func passes(err error) bool {
 
 // send patches the event if it is a repetition, or creates it if it is new or
 // has been deleted since.
-func (s *sink) send(ctx context.Context, event *v1.Event, patch []byte) error {
+func (s *sink) send(ctx context.Context, p *pending) error {
+	event := p.event
 	client := s.client.Events(event.Namespace)
 	var written *v1.Event
 	var err error
 	if event.Count > 1 {
-		written, err = client.Patch(ctx, event.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		written, err = client.Patch(ctx, event.Name, types.StrategicMergePatchType, p.patch, metav1.PatchOptions{FieldManager: p.manager})
 	}
 	if event.Count <= 1 || util.IsKeyNotFoundError(err) {
 		event.ResourceVersion = ""
-		written, err = client.Create(ctx, event, metav1.CreateOptions{})
+		written, err = client.Create(ctx, event, metav1.CreateOptions{FieldManager: p.manager})
 	}
 	if err == nil {
 		s.correlator.UpdateState(written)
