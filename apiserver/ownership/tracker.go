@@ -102,8 +102,11 @@ func (w *Write) settle(found difference, s *shared) ([]metav1.ManagedFieldsEntry
 		managed = append(managed, e)
 	}
 	if len(taken) > 0 {
+		// A copy: a pointer into the write would keep both its objects for as long as the
+		// entry lives, and through their entries all that were before.
+		now := w.Time
 		managed = append(managed, metav1.ManagedFieldsEntry{
-			Manager: w.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: w.APIVersion, Time: &w.Time,
+			Manager: w.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: w.APIVersion, Time: &now,
 			FieldsType: "FieldsV1", FieldsV1: s.fields(union(own, taken)), Subresource: w.Subresource,
 		})
 	}
