@@ -42,6 +42,20 @@ func PauseOf(ctx context.Context) *Pause {
 	return p
 }
 
+type hurriedKey struct{}
+
+// Hurried returns a context for work that lets no time pass, as somebody who is in
+// flight waits for it. What it calls does without its delays.
+func Hurried(ctx context.Context) context.Context {
+	return context.WithValue(ctx, hurriedKey{}, true)
+}
+
+// IsHurried reports whether Hurried has made the context, or one that it is from.
+func IsHurried(ctx context.Context) bool {
+	hurried, _ := ctx.Value(hurriedKey{}).(bool)
+	return hurried
+}
+
 // Begin ends the count of the work and of its callers, as they only wait.
 func (p *Pause) Begin() {
 	for ; p != nil; p = p.caller {

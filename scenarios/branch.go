@@ -195,8 +195,11 @@ func about(failure *record.Failure, err error) {
 	}
 }
 
-// do does what a step says.
+// do does what a step says. While its own requests wait for time to pass, as those to a
+// slow etcd do, it is not in flight.
 func (b *branch) do(ctx context.Context, s *format.Step) error {
+	all := ctx
+	ctx = clock.Pausing(ctx, b.run.ledger, clock.Action)
 	switch {
 	case s.Apply != nil:
 		return b.apply(ctx, s.Apply)
@@ -229,7 +232,7 @@ func (b *branch) do(ctx context.Context, s *format.Step) error {
 	case s.Reconcile != nil:
 		return b.reconcile(ctx, s.Reconcile)
 	}
-	return b.compound(ctx, s)
+	return b.compound(all, s)
 }
 
 func (b *branch) compound(ctx context.Context, s *format.Step) error {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"minikcm.dev/minikcm/scenarios/format"
 	"minikcm.dev/minikcm/test/golden"
@@ -101,4 +102,24 @@ func TestBadFaults(t *testing.T) {
 		out.WriteString(text + "\n  " + controllerNames.ReplaceAllString(strings.ReplaceAll(problems.Error(), "\n", "\n  "), "the controllers are ...") + "\n")
 	}
 	golden.Compare(t, "testdata/bad-faults.golden", out.String())
+}
+
+// What a scenario does itself takes its time too while etcd is slow, and time passes.
+func TestStepsAgainstSlowEtcd(t *testing.T) {
+	t.Parallel()
+	result, tr := runScenario(t, header+`
+  cluster: {nodes: 1}
+  steps:
+    - fault: {etcd: {action: slow, delay: 2s}}
+    - apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}, data: {color: blue}}]}
+    - parallel:
+        - patch: {target: cm/a, patch: {data: {color: red}}}
+        - patch: {target: cm/a, patch: {data: {size: "3"}}}
+        - sleep: 30s
+    - expect: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {color: red, size: "3"}}]}
+    - delete: {target: cm/a}
+`, Options{})
+	if result.Failure != nil || result.Cluster < 34*time.Second {
+		t.Errorf("it took %v:\n%s", result.Cluster, tr)
+	}
 }

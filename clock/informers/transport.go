@@ -36,6 +36,8 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	turn := f.request()
 	if f.mayPause() {
 		req = req.WithContext(clock.PausingWith(req.Context(), f.pause, f.resume))
+	} else {
+		req = req.WithContext(clock.Hurried(req.Context()))
 	}
 	query := req.URL.Query()
 	if query.Has("timeoutSeconds") {
