@@ -14,16 +14,6 @@ const (
 	fieldNamespace = "metadata.namespace"
 )
 
-// fieldSet makes Fields out of Field. The set has room for the two labels of
-// object metadata, which the caller adds.
-func (r *Resource) fieldSet(obj runtime.Object) fields.Set {
-	set := make(fields.Set, len(r.SelectableFields)+2)
-	for _, label := range r.SelectableFields {
-		set[label] = r.Field(obj, label)
-	}
-	return set
-}
-
 // FieldsOf returns the selectable fields of obj, object metadata's among them, in
 // the form that a selector matches. Nothing is copied: obj is read when asked.
 func (r *Resource) FieldsOf(obj runtime.Object) fields.Fields { return lazyFields{row: r, obj: obj} }

@@ -79,7 +79,8 @@ type Resource struct {
 	Strategy Strategy
 
 	// SelectableFields are the field labels beyond metadata.name and
-	// metadata.namespace that a field selector may use, and Fields their values.
+	// metadata.namespace that a field selector may use. Fields, where it is not nil, are
+	// their values, for kinds to which reading one by one with Field costs more.
 	SelectableFields []string
 	Fields           func(obj runtime.Object) fields.Set
 	// Field is one of the selectable fields, for those who need but one or two: it

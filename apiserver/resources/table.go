@@ -120,9 +120,6 @@ func (r *Resource) complete() {
 	if r.StoragePrefix == "" {
 		r.StoragePrefix = r.Plural
 	}
-	if r.Field != nil && r.Fields == nil {
-		r.Fields = r.fieldSet
-	}
 }
 
 // groupOrder is the order in which upstream's aggregator lists the groups: by

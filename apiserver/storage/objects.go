@@ -132,15 +132,15 @@ func (o *Objects) Prefix(namespace string) string {
 // Key is the key of one object; namespace is empty for cluster-scoped ones.
 func (o *Objects) Key(namespace, name string) string { return o.Prefix(namespace) + name }
 
-func (o *Objects) attrs(obj runtime.Object) (labels.Set, fields.Set) {
+func (o *Objects) attrs(obj runtime.Object) (labels.Set, fields.Fields) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return nil, nil
+		return nil, fields.Set(nil)
 	}
-	var set fields.Set
-	if o.row.Fields != nil {
-		set = o.row.Fields(obj)
+	if o.row.Fields == nil {
+		return m.GetLabels(), o.row.FieldsOf(obj)
 	}
+	set := o.row.Fields(obj)
 	if set == nil {
 		set = make(fields.Set, 2)
 	}

@@ -13,8 +13,8 @@ type change struct {
 	at       time.Time
 	entry    *Entry // the state after; nil when the key was deleted
 	previous *Entry // the state before; nil when the key was created
-	// sameAttrs says that selectors match both states or neither.
-	sameAttrs bool
+	// sameLabels says that label selectors match both states or neither.
+	sameLabels bool
 
 	withRevision func(runtime.Object, int64) runtime.Object
 	goneOnce     sync.Once

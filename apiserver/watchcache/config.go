@@ -27,8 +27,8 @@ type Config struct {
 	Prefix string
 	// Decode makes the object of a stored value, its resourceVersion set.
 	Decode func(store.KeyValue) (runtime.Object, error)
-	// Attrs returns what selectors are matched against.
-	Attrs func(runtime.Object) (labels.Set, fields.Set)
+	// Attrs returns what selectors are matched against. It is kept with the object.
+	Attrs func(runtime.Object) (labels.Set, fields.Fields)
 	// WithRevision returns a copy of an object that has the given resourceVersion
 	// and may share all else with it.
 	WithRevision func(runtime.Object, int64) runtime.Object

@@ -76,8 +76,7 @@ func (c *Cache) apply(ch *change) {
 		c.snapshot.remove(previous.Key)
 	} else {
 		c.snapshot.put(ch.entry)
-		ch.sameAttrs = previous != nil &&
-			maps.Equal(previous.Labels, ch.entry.Labels) && maps.Equal(previous.Fields, ch.entry.Fields)
+		ch.sameLabels = previous != nil && maps.Equal(previous.Labels, ch.entry.Labels)
 	}
 	c.ring.add(ch)
 	c.watchers.each(ch, func(w *Watcher) {

@@ -16,7 +16,7 @@ type Entry struct {
 	Revision int64
 	Object   runtime.Object
 	Labels   labels.Set
-	Fields   fields.Set
+	Fields   fields.Fields
 
 	encodings atomic.Pointer[encoding]
 	encoding  sync.Mutex // held while a form is being made

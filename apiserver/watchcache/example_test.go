@@ -34,7 +34,7 @@ func Example() {
 			err := c.Unmarshal(kv.Value)
 			return withRevision(c, kv.ModRevision), err
 		},
-		Attrs: func(obj runtime.Object) (labels.Set, fields.Set) {
+		Attrs: func(obj runtime.Object) (labels.Set, fields.Fields) {
 			c := obj.(*v1.ConfigMap)
 			return c.Labels, fields.Set{"metadata.name": c.Name}
 		},

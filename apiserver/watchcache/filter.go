@@ -53,7 +53,7 @@ func (f *filter) event(c *change) (Event, bool) {
 	switch {
 	case c.previous == nil:
 		was = false
-	case c.entry == nil || !c.sameAttrs:
+	case c.entry == nil, f.field != nil, f.label != nil && !c.sameLabels:
 		was = f.matches(c.previous)
 	}
 	switch {

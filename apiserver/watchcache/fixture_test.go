@@ -106,7 +106,7 @@ func decodePod(kv store.KeyValue) (runtime.Object, error) {
 	return pod, nil
 }
 
-func podAttrs(obj runtime.Object) (labels.Set, fields.Set) {
+func podAttrs(obj runtime.Object) (labels.Set, fields.Fields) {
 	pod := obj.(*v1.Pod)
 	return pod.Labels, fields.Set{"metadata.name": pod.Name, "spec.nodeName": pod.Spec.NodeName}
 }

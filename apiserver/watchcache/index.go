@@ -85,11 +85,11 @@ func (x *index) each(c *change, do func(*Watcher)) {
 		}
 		var is, was string
 		if c.entry != nil {
-			is = c.entry.Fields[name]
+			is = c.entry.Fields.Get(name)
 			visit(x.byField[i][is])
 		}
 		if c.previous != nil {
-			if was = c.previous.Fields[name]; c.entry == nil || was != is {
+			if was = c.previous.Fields.Get(name); c.entry == nil || was != is {
 				visit(x.byField[i][was])
 			}
 		}

@@ -361,7 +361,7 @@ func (m *model) list(t *rapid.T) {
 	}
 	var got []string
 	for _, e := range list.Entries {
-		got = append(got, fmt.Sprintf("%s %s/%s@%d", e.Key, e.Labels["app"], e.Fields["spec.nodeName"], e.Revision))
+		got = append(got, fmt.Sprintf("%s %s/%s@%d", e.Key, e.Labels["app"], e.Fields.Get("spec.nodeName"), e.Revision))
 	}
 	want := m.stateAt(&observer{opts: WatchOptions{Prefix: prefix}}, m.revision)
 	if diff := cmp.Diff(want, got); diff != "" {
