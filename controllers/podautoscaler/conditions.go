@@ -13,6 +13,8 @@ import (
 type conditions struct {
 	list []autoscalingv2.HorizontalPodAutoscalerCondition
 	now  time.Time
+	// generation is the autoscaler's, of which what is set tells; 0: it has none.
+	generation int64
 }
 
 func (c *conditions) set(kind autoscalingv2.HorizontalPodAutoscalerConditionType, is bool, reason, message string) {
@@ -30,6 +32,9 @@ func (c *conditions) set(kind autoscalingv2.HorizontalPodAutoscalerConditionType
 		condition.LastTransitionTime = metav1.NewTime(c.now)
 	}
 	condition.Status, condition.Reason, condition.Message = status, reason, message
+	if condition.ObservedGeneration = nil; c.generation > 0 {
+		condition.ObservedGeneration = new(c.generation)
+	}
 }
 
 // remove takes a condition out.

@@ -66,7 +66,7 @@ func boundsOf(a *autoscalingv2.HorizontalPodAutoscaler) bounds {
 func Decide(in Snapshot, now time.Time) Decision {
 	in.Options = in.Options.completed()
 	d := &decider{Snapshot: in, now: now, Decision: Decision{History: in.History}}
-	d.conditions = conditions{list: slices.Clone(in.Autoscaler.Status.Conditions), now: now}
+	d.conditions = conditions{list: slices.Clone(in.Autoscaler.Status.Conditions), now: now, generation: in.Autoscaler.Generation}
 	d.decide()
 	return d.Decision
 }
@@ -269,7 +269,7 @@ func (d *decider) event(kind, reason, message string) {
 // Rescaled is what follows from a decision with a Rescale that was tried: err is why it
 // failed, if it did.
 func Rescaled(in Snapshot, d Decision, err error, now time.Time) Decision {
-	c := conditions{list: slices.Clone(d.Status.Conditions), now: now}
+	c := conditions{list: slices.Clone(d.Status.Conditions), now: now, generation: in.Autoscaler.Generation}
 	status, r := *d.Status, d.Rescale
 	if err != nil {
 		d.Events = append(slices.Clone(d.Events), plan.Event{

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -434,7 +435,8 @@ func TestStatus(t *testing.T) {
 		t.Errorf("the metric is %+v", current)
 	}
 	done := Rescaled(in, d, nil, now)
-	if s := done.Status; s.CurrentReplicas != 2 || s.DesiredReplicas != 4 || !s.LastScaleTime.Time.Equal(now) || *s.ObservedGeneration != 1 {
+	if s := done.Status; s.CurrentReplicas != 2 || s.DesiredReplicas != 4 || !s.LastScaleTime.Time.Equal(now) || *s.ObservedGeneration != 1 ||
+		slices.ContainsFunc(s.Conditions, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool { return *c.ObservedGeneration != 1 }) {
 		t.Errorf("scaled, the status is %+v", s)
 	}
 	failed := Rescaled(in, d, errors.New("no"), now)

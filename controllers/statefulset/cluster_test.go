@@ -256,6 +256,10 @@ func TestOnDelete(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"web-0": "nginx:1", "web-1": "nginx:2"}, c.images()); diff != "" {
 		t.Errorf("images (-want +got):\n%s", diff)
 	}
+	if err := c.Client().CoreV1().Pods("default").Delete(t.Context(), "web-0", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("the update to have come to its end", complete)
 }
 
 func TestParallelWithMaxUnavailable(t *testing.T) {

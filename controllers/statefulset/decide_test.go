@@ -348,8 +348,15 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestCompletion: an update has come to its end, with any strategy.
 func TestCompletion(t *testing.T) {
-	w := newWorld(t, 2).pods("0 ready", "1 ready")
+	t.Run("RollingUpdate", func(t *testing.T) { testCompletion(t) })
+	t.Run("OnDelete", func(t *testing.T) { testCompletion(t, onDelete) })
+}
+
+func testCompletion(t *testing.T, changes ...func(s *appsv1.StatefulSet)) {
+	t.Helper()
+	w := newWorld(t, 2, changes...).pods("0 ready", "1 ready")
 	p, err := Decide(w.Snapshot, now)
 	if err != nil {
 		t.Fatal(err)

@@ -51,11 +51,11 @@ func count(set *appsv1.StatefulSet, pods []*corev1.Pod, revs *revisions, now tim
 	return status, soonest
 }
 
-// complete ends a rolling update when all pods are of the new revision and ready.
+// complete ends an update when all pods are of the new revision and ready, whoever has
+// replaced them.
 func complete(set *appsv1.StatefulSet, status *appsv1.StatefulSetStatus) {
 	wanted := int32(replicas(set))
-	if set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType &&
-		status.UpdatedReplicas == wanted && status.ReadyReplicas == wanted && status.Replicas == wanted {
+	if status.UpdatedReplicas == wanted && status.ReadyReplicas == wanted && status.Replicas == wanted {
 		status.CurrentReplicas = status.UpdatedReplicas
 		status.CurrentRevision = status.UpdateRevision
 	}
