@@ -13,6 +13,7 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm/apiserver/auth"
@@ -90,8 +91,9 @@ func reviewSelfRules(ctx context.Context, rq *request, asked *authorizationv1.Se
 	return &authorizationv1.SelfSubjectRulesReview{Status: status}, nil
 }
 
+// invalidReview refuses a review, of whose kind upstream does not tell.
 func (rq *request) invalidReview(errs field.ErrorList) error {
-	return apierrors.NewInvalid(rq.row.GroupVersionKind.GroupKind(), "", errs)
+	return apierrors.NewInvalid(schema.GroupKind{Group: rq.row.Group}, "", errs)
 }
 
 func subjectOf(spec *authorizationv1.SubjectAccessReviewSpec) *auth.User {

@@ -21,5 +21,8 @@ func (rq *request) reach(ctx context.Context, revision int64) error {
 		pause.End = func() { ledger.Begin(clock.Request, 1) }
 	}
 	err := rq.objects.Cache().Reach(ctx, revision, pause)
+	if err != nil && ctx.Err() != nil && !rq.longRunning() {
+		err = ctx.Err() // the request's time is over, not a watch's
+	}
 	return storage.Translate(err, rq.groupResource(), "")
 }

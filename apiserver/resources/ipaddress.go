@@ -15,32 +15,12 @@ func ipAddressRow() *Resource {
 		ShortNames:       []string{"ip"},
 		New:              func() runtime.Object { return &networkingv1.IPAddress{} },
 		NewList:          func() runtime.Object { return &networkingv1.IPAddressList{} },
-		SelectableFields: []string{"spec.parentRef.group", "spec.parentRef.resource", "spec.parentRef.namespace", "spec.parentRef.name"},
-		Field:            fieldOf(ipAddressField),
 		Strategy: Strategy{
 			NameCheck:      isAddressName,
 			Validate:       check(validateIPAddress),
 			ValidateUpdate: checkUpdate(validateIPAddressUpdate),
 		},
 	}
-}
-
-func ipAddressField(a *networkingv1.IPAddress, label string) string {
-	ref := a.Spec.ParentRef
-	if ref == nil {
-		return ""
-	}
-	switch label {
-	case "spec.parentRef.group":
-		return ref.Group
-	case "spec.parentRef.resource":
-		return ref.Resource
-	case "spec.parentRef.namespace":
-		return ref.Namespace
-	case "spec.parentRef.name":
-		return ref.Name
-	}
-	return ""
 }
 
 // isAddressName demands the one way to write an address that is the name of its

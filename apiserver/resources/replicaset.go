@@ -1,8 +1,6 @@
 package resources
 
 import (
-	"strconv"
-
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -18,8 +16,6 @@ func replicaSetRow() *Resource {
 		Namespaced:       true,
 		New:              newReplicaSet,
 		NewList:          func() runtime.Object { return &appsv1.ReplicaSetList{} },
-		SelectableFields: []string{"status.replicas"},
-		Field:            fieldOf(replicaSetField),
 		Strategy: Strategy{
 			Default:              on(defaultReplicaSet),
 			Generation:           true,
@@ -39,13 +35,6 @@ func replicaSetRow() *Resource {
 			statusOf(kind, newReplicaSet),
 		},
 	}
-}
-
-func replicaSetField(rs *appsv1.ReplicaSet, label string) string {
-	if label == "status.replicas" {
-		return strconv.Itoa(int(rs.Status.Replicas))
-	}
-	return ""
 }
 
 func defaultReplicaSet(rs *appsv1.ReplicaSet) {
