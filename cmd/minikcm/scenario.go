@@ -100,7 +100,10 @@ is wrong.`,
 			var problems error
 			for _, arg := range args {
 				found, err := scenarios.Find(arg, set)
-				problems = errors.Join(problems, err)
+				if err != nil {
+					problems = errors.Join(problems, err)
+					continue
+				}
 				for _, s := range found {
 					if err := scenarios.Possible(s, false); err != nil {
 						problems = errors.Join(problems, err)

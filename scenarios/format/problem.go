@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,11 +52,14 @@ func (p Problems) err() error {
 	if len(p) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(p, func(a, b Problem) int {
-		if a.File != b.File {
-			return 0
+	rank := map[string]int{} // of the files, in the order in which they were read
+	for i := range p {
+		if _, known := rank[p[i].File]; !known {
+			rank[p[i].File] = len(rank)
 		}
-		return a.Line - b.Line
+	}
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		return cmp.Or(rank[a.File]-rank[b.File], a.Line-b.Line)
 	})
 	var once Problems
 	for _, problem := range p {
@@ -88,6 +92,9 @@ func didYouMean(written string, known []string) string {
 	}
 	if best != "" {
 		return fmt.Sprintf("did you mean %s?", best)
+	}
+	if len(known) == 0 {
+		return "there are none here"
 	}
 	return "known here: " + strings.Join(known, ", ")
 }
