@@ -79,11 +79,11 @@ func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain fu
 		writeError(w, r, notAcceptable())
 		return
 	}
-	w.Header().Add("Vary", "Accept")
 	if target.As != aggregatedKind {
 		serveDocument(w, r, target.Media, plain())
 		return
 	}
+	w.Header().Add("Vary", "Accept")
 	document, err := d.aggregated(core, target.Media)
 	if err != nil {
 		writeError(w, r, encodeError(err))

@@ -43,6 +43,7 @@ func TestAnswersAreUpstreams(t *testing.T) {
 		{"PUT", "/api", "", "", 405, `"MethodNotAllowed"`},
 		{"DELETE", "/version", "", "", 405, `"MethodNotAllowed"`},
 		{"HEAD", "/apis/apps/v1", "", "", 405, ""},
+		{"HEAD", podsPath + "/p/log", "", "", 405, ""},
 		{"GET", "/apis/apps/v9", "", "", 404, "the server could not find the requested resource"},
 		{"GET", "/api/v2", "", "", 404, "the server could not find the requested resource"},
 		{"POST", podsPath + "/p/eviction?dryRun=All", `{"kind":"Eviction","apiVersion":"policy/v1beta1","metadata":{"name":"p"}}`, "", 201, `"Success"`},

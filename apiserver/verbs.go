@@ -20,7 +20,7 @@ var allVerbs = []string{verbCreate, verbDelete, verbDeleteCollection, verbGet, v
 
 // findVerb says what serves the request, or why nothing does.
 func (rq *request) findVerb() (verbFunc, error) {
-	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.sub.Proxied) {
+	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.proxies()) {
 		return nil, errMethodNotAllowed() // as upstream, which routes built-in kinds by method
 	}
 	if rq.sub != nil {
@@ -107,7 +107,7 @@ func (rq *request) checkScope() error {
 }
 
 func (rq *request) findSubresourceVerb() (verbFunc, error) {
-	if !slices.Contains(rq.sub.Verbs, rq.Verb) && !rq.proxies() { // which takes any method
+	if !slices.Contains(rq.sub.Verbs, rq.Verb) && (rq.sub == nil || !rq.proxies()) { // which takes any method
 		return nil, errMethodNotAllowed()
 	}
 	if rq.sub.Proxied {
