@@ -290,3 +290,27 @@ func convergesAfterChaos(t *rapid.T, decide decision) {
 	m.Other(m.disturb)
 	m.history()
 }
+
+// A revision that somebody gives to a DaemonSet is there until something wakes the
+// DaemonSet; then it takes the place of the one that says the same.
+func TestGivenRevision(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(t, 2, nil)
+		m.create(0, 1, 0)
+		own := modeltest.List[*appsv1.ControllerRevision](m.World)[0]
+		given := own.DeepCopy()
+		given.Name, given.UID, given.ResourceVersion, given.Revision = "given", "", "", own.Revision+1
+		given.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "given"
+		_, err := m.World.Create(t.Context(), given)
+		m.must(err)
+		m.settle()
+		if n := len(modeltest.List[*appsv1.ControllerRevision](m.World)); n != 2 {
+			t.Errorf("%d revisions before anything wakes the DaemonSet", n)
+		}
+		m.World.Change(m.set(), func(o plan.Object) { o.SetAnnotations(map[string]string{"a": "b"}) })
+		m.settle()
+		if left := modeltest.List[*appsv1.ControllerRevision](m.World); len(left) != 1 || left[0].Name != "given" {
+			t.Errorf("%d revisions in the end, the first %s", len(left), left[0].Name)
+		}
+	})
+}

@@ -46,9 +46,15 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 }
 
 // OnRevision wakes the DaemonSet that controls a ControllerRevision, or all that an
-// orphan could belong to.
+// orphan could belong to. One that somebody else gave a DaemonSet is looked at when
+// something else wakes it, as upstream does.
 func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
+	controller := owned.ControllerUID(ev.Object)
+	given := ev.Type == loop.Added && controller != "" && !r.expectations.Pending(controller)
 	r.expectations.Observe(ev)
+	if given {
+		return nil
+	}
 	return append(controllerOf(ev), r.adopters(ev)...)
 }
 

@@ -86,6 +86,14 @@ func (e *Expectations) Met(owner types.UID) (bool, time.Duration) {
 	return false, left
 }
 
+// Pending reports whether anything is being written for the owner, or has been and is
+// not seen yet: then an event can be what a reconcile waits for.
+func (e *Expectations) Pending(owner types.UID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.owners[owner] != nil
+}
+
 // Begin starts to remember the owner's events.
 func (e *Expectations) Begin(owner types.UID) {
 	e.mu.Lock()
