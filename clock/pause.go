@@ -3,6 +3,7 @@ package clock
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,16 +20,26 @@ type pauseKey struct{}
 // Pausing returns a context for work that is counted once as k, and does one thing at
 // a time: what it calls may let time pass with Sleep.
 func Pausing(ctx context.Context, l *Ledger, k Kind) context.Context {
-	return PausingWorker(ctx, l, k, func() {})
-}
-
-// PausingWorker is Pausing for a worker, who cannot do other work while this waits:
-// waits is called then, to put another one into its place.
-func PausingWorker(ctx context.Context, l *Ledger, k Kind, waits func()) context.Context {
 	if l == nil {
 		return ctx
 	}
-	return PausingWith(ctx, func() { waits(); l.End(k, 1) }, func() { l.Begin(k, 1) })
+	return PausingWith(ctx, func() { l.End(k, 1) }, func() { l.Begin(k, 1) })
+}
+
+// PausingWorker is Pausing for a worker, who cannot do other work while this waits:
+// substitute is called then, once, to put another one into its place. A worker who was
+// replaced ends with this work.
+func PausingWorker(ctx context.Context, l *Ledger, k Kind, substitute func()) (working context.Context, replaced func() bool) {
+	if l == nil {
+		return ctx, func() bool { return false }
+	}
+	var gone atomic.Bool
+	return PausingWith(ctx, func() {
+		if !gone.Swap(true) {
+			substitute()
+		}
+		l.End(k, 1)
+	}, func() { l.Begin(k, 1) }), gone.Load
 }
 
 // PausingWith is Pausing for work that is counted in a way of its own.

@@ -55,3 +55,33 @@ func TestSleepEnds(t *testing.T) {
 		t.Errorf("in flight: %s", ledger)
 	}
 }
+
+// A worker who waits is replaced once, however often it waits, and knows that it was.
+func TestWorkerIsReplaced(t *testing.T) {
+	t.Parallel()
+	ledger := clock.NewLedger()
+	v := clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ledger)
+	defer v.Close()
+	substitutes := 0
+	ctx, replaced := clock.PausingWorker(t.Context(), ledger, clock.Key, func() { substitutes++ })
+	if replaced() {
+		t.Error("it is replaced before it waits")
+	}
+	done := make(chan struct{})
+	ledger.Begin(clock.Key, 1)
+	go func() {
+		defer close(done)
+		for range 3 {
+			if err := clock.Sleep(ctx, v, time.Minute); err != nil {
+				t.Error(err)
+			}
+		}
+		ledger.End(clock.Key, 1)
+	}()
+	if err := v.Wait(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	if substitutes != 1 || !replaced() {
+		t.Errorf("%d substitutes; replaced: %v", substitutes, replaced())
+	}
+}

@@ -141,12 +141,15 @@ func (k *Kubelet) Run(ctx context.Context) error {
 				if !ok {
 					return
 				}
-				working := ctx
+				working, replaced := ctx, func() bool { return false }
 				if k.queue.granted != nil { // while one lets virtual time pass, others' turns come
-					working = clock.PausingWorker(ctx, k.opts.Ledger, clock.Action, work)
+					working, replaced = clock.PausingWorker(ctx, k.opts.Ledger, clock.Action, work)
 				}
 				k.sync(working, key)
 				k.queue.done(key)
+				if replaced() {
+					return
+				}
 			}
 		})
 	}

@@ -211,9 +211,9 @@ func (l *Loop) stop() {
 	}
 }
 
-// next reconciles one key; false when the queue has been shut down. substitute is
-// another worker for while a reconcile lets virtual time pass: the turns of other keys
-// come meanwhile.
+// next reconciles one key; false when the queue has been shut down, or substitute was
+// called: for another worker, as the turns of other keys come while a reconcile lets
+// virtual time pass.
 func (l *Loop) next(ctx context.Context, substitute func()) bool {
 	if l.turns != nil && !l.turns.grant(ctx) {
 		return false
@@ -226,11 +226,13 @@ func (l *Loop) next(ctx context.Context, substitute func()) bool {
 	if ctx.Err() != nil {
 		return true
 	}
-	if l.turns != nil {
-		ctx = clock.PausingWorker(ctx, l.opts.Ledger, clock.Key, substitute)
+	if l.turns == nil {
+		l.process(ctx, key)
+		return true
 	}
+	ctx, replaced := clock.PausingWorker(ctx, l.opts.Ledger, clock.Key, substitute)
 	l.process(ctx, key)
-	return true
+	return !replaced()
 }
 
 // done hands the key back. The ledger still counts it while the queue may push
