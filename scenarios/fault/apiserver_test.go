@@ -151,11 +151,11 @@ func TestDroppedWatchSaysWhereItWas(t *testing.T) {
 	}
 	defer watching.Stop()
 	b.run(f)
-	last, open := <-watching.ResultChan()
+	last := <-watching.ResultChan()
 	if cm, ok := last.Object.(*corev1.ConfigMap); !ok || last.Type != watch.Bookmark || cm.ResourceVersion != list.ResourceVersion {
 		t.Errorf("the last word is %s %v, want a bookmark of %s", last.Type, last.Object, list.ResourceVersion)
 	}
-	if _, open = <-watching.ResultChan(); open {
+	if _, open := <-watching.ResultChan(); open {
 		t.Error("the watch goes on")
 	}
 }
