@@ -196,7 +196,7 @@ func BenchmarkProgress(b *testing.B) {
 	}
 	b.ResetTimer()
 	for b.Loop() {
-		if err := s.RequestProgress(ctx); err != nil {
+		if err := s.RequestProgress(ctx, ""); err != nil {
 			b.Fatal(err)
 		}
 		for _, w := range watches {

@@ -42,7 +42,7 @@ func TestDialEtcd(t *testing.T) {
 	if batch := <-w.Batches(); len(batch.Events) != 1 || batch.Revision != revision {
 		t.Errorf("got %+v", batch)
 	}
-	if err := s.RequestProgress(ctx); err != nil {
+	if err := s.RequestProgress(ctx, ""); err != nil {
 		t.Fatal(err)
 	}
 	if batch := <-w.Batches(); len(batch.Events) != 0 || batch.Revision != revision {

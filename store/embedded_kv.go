@@ -168,12 +168,12 @@ func (s *Embedded) Watch(ctx context.Context, prefix string, from int64) (Watch,
 }
 
 // RequestProgress implements Store.
-func (s *Embedded) RequestProgress(ctx context.Context) error {
+func (s *Embedded) RequestProgress(ctx context.Context, prefix string) error {
 	if err := s.enter(ctx); err != nil {
 		return fmt.Errorf("requesting progress: %w", err)
 	}
 	defer s.inFlight.RUnlock()
-	s.hub.requestProgress()
+	s.hub.requestProgress(prefix)
 	return nil
 }
 

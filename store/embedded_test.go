@@ -109,7 +109,7 @@ func TestEmbeddedWatch(t *testing.T) {
 	if revision, err = s.Put(ctx, "/b/1", []byte("1"), 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RequestProgress(ctx); err != nil {
+	if err := s.RequestProgress(ctx, ""); err != nil {
 		t.Fatal(err)
 	}
 	if batch := <-w.Batches(); len(batch.Events) != 0 || batch.Revision != revision {

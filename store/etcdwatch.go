@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -224,7 +225,7 @@ func (w *etcdWatch) ending(ctx context.Context, response clientv3.WatchResponse)
 }
 
 // RequestProgress implements Store.
-func (s *Etcd) RequestProgress(ctx context.Context) error {
+func (s *Etcd) RequestProgress(ctx context.Context, prefix string) error {
 	newest, err := s.Revision(ctx)
 	if err != nil {
 		return fmt.Errorf("requesting progress: %w", err)
@@ -232,6 +233,9 @@ func (s *Etcd) RequestProgress(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := range s.watches {
+		if !strings.HasPrefix(w.prefix, prefix) {
+			continue
+		}
 		wanted := newest
 		select {
 		case previous := <-w.wanted:

@@ -173,9 +173,9 @@ func (h *hub) watch(ctx context.Context, prefix string, from int64) (*hubWatch, 
 	return w, nil
 }
 
-// requestProgress asks every watch for a progress batch at or after the newest
-// revision.
-func (h *hub) requestProgress() {
+// requestProgress asks every watch whose prefix begins with this one for a progress
+// batch at or after the newest revision.
+func (h *hub) requestProgress(prefix string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -183,6 +183,9 @@ func (h *hub) requestProgress() {
 	}
 	newest := max(h.kv.Rev(), h.rev.Load())
 	for w := range h.watches {
+		if !strings.HasPrefix(w.prefix, prefix) {
+			continue
+		}
 		// Progress before the first revision wanted would say nothing, and make
 		// its receiver resume too early.
 		w.progress = max(newest, w.from-1)

@@ -57,16 +57,25 @@ func (w *hubWatch) flush() {
 		return
 	}
 	if n := len(w.queue); n > 0 && w.failed == nil {
-		batch := Batch{Events: w.queue, Revision: w.queue[n-1].KeyValue.ModRevision}
-		select {
-		case w.batches <- batch:
+		if w.put(Batch{Events: w.queue, Revision: w.queue[n-1].KeyValue.ModRevision}) {
 			w.queue = nil
-		default:
 		}
+	} else if w.live && w.failed == nil && w.progressDue() && w.put(Batch{Revision: w.hub.rev.Load()}) {
+		w.progress = 0
 	}
 	if len(w.queue) > 0 || w.failed != nil || w.progressDue() {
 		w.idle = false
 		w.wake <- struct{}{}
+	}
+}
+
+// put reports whether batches takes a batch at once.
+func (w *hubWatch) put(batch Batch) bool {
+	select {
+	case w.batches <- batch:
+		return true
+	default:
+		return false
 	}
 }
 

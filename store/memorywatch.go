@@ -54,15 +54,17 @@ func (s *Memory) Watch(ctx context.Context, prefix string, from int64) (Watch, e
 }
 
 // RequestProgress implements Store.
-func (s *Memory) RequestProgress(ctx context.Context) error {
+func (s *Memory) RequestProgress(ctx context.Context, prefix string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable(ctx); err != nil {
 		return fmt.Errorf("requesting progress: %w", err)
 	}
 	for w := range s.watches {
-		w.progress = max(w.progress, s.revision, w.from-1)
-		w.poke()
+		if strings.HasPrefix(w.prefix, prefix) {
+			w.progress = max(w.progress, s.revision, w.from-1)
+			w.poke()
+		}
 	}
 	return nil
 }

@@ -99,9 +99,10 @@ type Store interface {
 	// from on (0: from now on). It returns once the watch is registered, so that
 	// no write made afterwards is missed.
 	Watch(ctx context.Context, prefix string, from int64) (Watch, error)
-	// RequestProgress asks that every open watch deliver a progress batch that
-	// is at or after the newest revision at the time of the call.
-	RequestProgress(ctx context.Context) error
+	// RequestProgress asks that every open watch whose prefix begins with this one
+	// deliver a progress batch that is at or after the newest revision at the time of
+	// the call. The empty prefix asks all of them.
+	RequestProgress(ctx context.Context, prefix string) error
 	// Revision is the newest revision.
 	Revision(ctx context.Context) (int64, error)
 	// Compact forgets history before revision.

@@ -61,7 +61,7 @@ func (c *Cache) askForBookmarks(ctx context.Context) error {
 	if isThere {
 		return nil
 	}
-	return c.cfg.Store.RequestProgress(ctx)
+	return c.cfg.Store.RequestProgress(ctx, "")
 }
 
 // sendBookmarks tells the watchers that want it where the cache is, unless they

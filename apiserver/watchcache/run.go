@@ -79,7 +79,7 @@ func (c *Cache) follow(ctx context.Context, from int64) (progressed bool, err er
 	}()
 	c.install(entries, revision)
 	if revision < newest {
-		if err := c.cfg.Store.RequestProgress(ctx); err != nil {
+		if err := c.cfg.Store.RequestProgress(ctx, c.cfg.Prefix); err != nil {
 			return false, err
 		}
 	}

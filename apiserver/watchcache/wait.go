@@ -114,7 +114,7 @@ func (c *Cache) lockAt(ctx context.Context, atLeast, from int64) error {
 // requested, by the first who waits.
 func (c *Cache) await(ctx context.Context, w *waiter, ask bool) error {
 	if ask {
-		if err := c.cfg.Store.RequestProgress(ctx); err != nil {
+		if err := c.cfg.Store.RequestProgress(ctx, c.cfg.Prefix); err != nil {
 			c.giveUp(w, true)
 			return fmt.Errorf("waiting for the watch cache of %s: %w", c.cfg.Prefix, err)
 		}

@@ -176,11 +176,11 @@ func (s *Store) write(ctx context.Context, key string, adds bool, write func() (
 }
 
 // RequestProgress implements store.Store.
-func (s *Store) RequestProgress(ctx context.Context) error {
-	if err := s.suffer(ctx, s.fate(ctx, Watches, "", false)); err != nil {
+func (s *Store) RequestProgress(ctx context.Context, prefix string) error {
+	if err := s.suffer(ctx, s.fate(ctx, Watches, prefix, false)); err != nil {
 		return err
 	}
-	return s.inner.RequestProgress(ctx)
+	return s.inner.RequestProgress(ctx, prefix)
 }
 
 // Compact implements store.Store.

@@ -183,7 +183,7 @@ func testKeys(ctx context.Context, t *testing.T, s store.Store) {
 			t.Errorf("prefix %q: %+v, %v; want %d", prefix, list, err, want)
 		}
 		w, stream := mustWatch(ctx, t, s, prefix, 2)
-		if err := s.RequestProgress(ctx); err != nil {
+		if err := s.RequestProgress(ctx, ""); err != nil {
 			t.Fatal(err)
 		}
 		readUntil(ctx, t, w, stream, j.newest())
@@ -333,7 +333,7 @@ func everyOperation(ctx context.Context, s store.Store) map[string]error {
 	_, errs["delete"] = s.Delete(ctx, "/a", 1)
 	_, errs["watch"] = s.Watch(ctx, "/", 0)
 	_, errs["revision"] = s.Revision(ctx)
-	errs["progress"] = s.RequestProgress(ctx)
+	errs["progress"] = s.RequestProgress(ctx, "")
 	errs["compact"] = s.Compact(ctx, 1)
 	return errs
 }

@@ -176,7 +176,7 @@ func (m *twins) watch(ctx context.Context, t *rapid.T) {
 // drain reads from all watches what they have to tell.
 func (m *twins) drain(ctx context.Context) {
 	for _, s := range m.stores {
-		if err := s.RequestProgress(ctx); err != nil {
+		if err := s.RequestProgress(ctx, ""); err != nil {
 			m.t.Fatal(err)
 		}
 	}

@@ -91,7 +91,7 @@ func testWatchLoad(ctx context.Context, t *testing.T, s store.Store) {
 	}
 	<-finished
 	last := j.put(ctx, "/a/last", "v")
-	if err := s.RequestProgress(ctx); err != nil {
+	if err := s.RequestProgress(ctx, ""); err != nil {
 		t.Fatal(err)
 	}
 	read(last)
@@ -181,7 +181,7 @@ func testWatchProgress(ctx context.Context, t *testing.T, s store.Store) {
 	progress := func() {
 		t.Helper()
 		want := j.newest()
-		if err := s.RequestProgress(ctx); err != nil {
+		if err := s.RequestProgress(ctx, "/a/"); err != nil {
 			t.Fatal(err)
 		}
 		if err := readProgress(ctx, w, stream, want); err != nil {
