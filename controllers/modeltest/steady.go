@@ -3,7 +3,6 @@ package modeltest
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -91,77 +90,15 @@ func (s *Steady) Reconcile() error {
 	return nil
 }
 
-// Sizes are the numbers of children at which reconcilers are measured.
-func Sizes() []int { return []int{10, 1000, 10_000} }
-
-// BenchmarkSteady measures how long a look at an owner takes, by the number of its
-// children.
-func BenchmarkSteady(b *testing.B, scenery func(children int) Scenery) {
-	for _, n := range Sizes() {
-		b.Run(fmt.Sprintf("children=%d", n), func(b *testing.B) {
-			steady, err := NewSteady(scenery(n))
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := steady.Reconcile(); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/child")
-		})
-	}
-}
-
-// growthSlack is how much more memory a child may cost among many than among few.
-const growthSlack = 1.5
-
-// CheckGrowth fails the test if a look at an owner allocates more than in proportion to
-// the number of its children. It is what can be told of a reconciler's cost on any
-// machine; how long it takes is for BenchmarkSteady.
-func CheckGrowth(t *testing.T, scenery func(children int) Scenery) {
-	t.Helper()
-	var counts, bytes []float64
-	sizes := Sizes()
-	if testing.Short() {
-		sizes = sizes[:len(sizes)-1]
-	}
-	for _, n := range sizes {
-		steady, err := NewSteady(scenery(n))
+// Looking is the work of a reconciler that looks once more at an owner which has all
+// that it wants.
+func Looking(scenery func(children int) Scenery) Work {
+	return func(t testing.TB, children int) func() error {
+		t.Helper()
+		steady, err := NewSteady(scenery(children))
 		if err != nil {
 			t.Fatal(err)
 		}
-		count, size, err := steady.allocations()
-		if err != nil {
-			t.Fatal(err)
-		}
-		counts, bytes = append(counts, count), append(bytes, size)
-		t.Logf("%d children: %.0f allocations, %.0f bytes", n, count, size)
+		return steady.Reconcile
 	}
-	for i := 1; i < len(sizes); i++ {
-		more := float64(sizes[i]) / float64(sizes[i-1]) * growthSlack
-		if counts[i] > counts[i-1]*more || bytes[i] > bytes[i-1]*more {
-			t.Errorf("from %d to %d children, allocations grow from %.0f to %.0f, bytes from %.0f to %.0f: that is not in proportion",
-				sizes[i-1], sizes[i], counts[i-1], counts[i], bytes[i-1], bytes[i])
-		}
-	}
-}
-
-// allocations is how often and how much a look allocates, the least of several: the
-// runtime may do something of its own meanwhile.
-func (s *Steady) allocations() (count, bytes float64, err error) {
-	for i := range 3 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		if err := s.Reconcile(); err != nil {
-			return 0, 0, err
-		}
-		runtime.ReadMemStats(&after)
-		n, size := float64(after.Mallocs-before.Mallocs), float64(after.TotalAlloc-before.TotalAlloc)
-		if i == 0 || n < count {
-			count, bytes = n, size
-		}
-	}
-	return count, bytes, nil
 }

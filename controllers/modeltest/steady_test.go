@@ -268,12 +268,12 @@ func cronJobOf(n int) modeltest.Scenery {
 // A look at an owner costs no more than in proportion to its children.
 func TestCostGrowsWithChildren(t *testing.T) {
 	for name, scenery := range sceneries() {
-		t.Run(name, func(t *testing.T) { modeltest.CheckGrowth(t, scenery) })
+		t.Run(name, func(t *testing.T) { modeltest.CheckGrowth(t, modeltest.Looking(scenery)) })
 	}
 }
 
 func BenchmarkReconcile(b *testing.B) {
 	for name, scenery := range sceneries() {
-		b.Run(name, func(b *testing.B) { modeltest.BenchmarkSteady(b, scenery) })
+		b.Run(name, func(b *testing.B) { modeltest.Benchmark(b, modeltest.Looking(scenery)) })
 	}
 }
