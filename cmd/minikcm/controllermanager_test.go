@@ -186,8 +186,5 @@ func TestTheLeaderDiesInARollout(t *testing.T) {
 	if err != nil || *lease.Spec.HolderIdentity != "" || *lease.Spec.LeaseTransitions != 1 {
 		t.Errorf("the lease was not given up: %+v, %v", lease.Spec, err)
 	}
-	up.signal(syscall.SIGTERM)
-	if code, _ := up.end(); code != 0 {
-		t.Errorf("up ends with %d", code)
-	}
+	up.stop()
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -71,10 +70,7 @@ func TestControllersOfARunningCluster(t *testing.T) {
 	if code, out := wrong.end(); code != 1 || out != "" || !strings.Contains(wrong.stderr.String(), `"deplyment" is not a controller`) {
 		t.Errorf("with a wrong name it ends with %d: %s%s", code, out, wrong.stderr.String())
 	}
-	up.signal(syscall.SIGTERM)
-	if code, _ := up.end(); code != 0 {
-		t.Errorf("up ends with %d", code)
-	}
+	up.stop()
 	gone := launch(t, home, "run", "controllers", "--kubeconfig", kubeconfig)
 	if code, _ := gone.end(); code != 1 || !strings.Contains(gone.stderr.String(), "reading the kubeconfig") {
 		t.Errorf("without a cluster it ends with %d: %s", code, gone.stderr.String())

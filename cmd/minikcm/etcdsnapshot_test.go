@@ -7,32 +7,16 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"minikcm.dev/minikcm/store/storetest"
 	"minikcm.dev/minikcm/test/golden"
 )
-
-func clientOf(t *testing.T, kubeconfig string) kubernetes.Interface {
-	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
 
 func createConfigMaps(t *testing.T, client kubernetes.Interface, names ...string) {
 	t.Helper()
@@ -65,14 +49,6 @@ func configMaps(t *testing.T, client kubernetes.Interface) (map[string]corev1.Co
 		t.Fatal(err)
 	}
 	return found, revision
-}
-
-func (p *process) stop() {
-	p.t.Helper()
-	p.signal(syscall.SIGTERM)
-	if code, _ := p.end(); code != 0 {
-		p.t.Errorf("it ends with %d: %s", code, p.stderr.String())
-	}
 }
 
 // transcript runs commands and notes what they print; the figures that differ from

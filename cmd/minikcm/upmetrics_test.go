@@ -2,11 +2,7 @@ package main
 
 import (
 	"strings"
-	"syscall"
 	"testing"
-
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // TestFiguresOfUp: "up" serves the figures of its API server and of its controllers in
@@ -14,14 +10,7 @@ import (
 func TestFiguresOfUp(t *testing.T) {
 	t.Parallel()
 	up, kubeconfig := launchUp(t, t.TempDir(), "--nodes=1")
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := clientOf(t, kubeconfig)
 	get := func(path string) string {
 		t.Helper()
 		data, err := client.Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context())
@@ -53,8 +42,5 @@ func TestFiguresOfUp(t *testing.T) {
 			}
 		}
 	}
-	up.signal(syscall.SIGTERM)
-	if code, _ := up.end(); code != 0 {
-		t.Errorf("up ends with %d", code)
-	}
+	up.stop()
 }
