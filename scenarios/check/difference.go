@@ -9,8 +9,8 @@ import (
 )
 
 // Difference lists in what got is not at least want, one line a field: every field
-// of a mapping must be there with its value; a list must hold, for each wanted
-// item, one that is at least it, in any order.
+// of a mapping must be there with its value, or not be set where that is null; a list
+// must hold, for each wanted item, one that is at least it, in any order.
 func Difference(want, got any) []string { return appendDifference(nil, "", want, got) }
 
 func appendDifference(out []string, path string, want, got any) []string {
@@ -22,7 +22,13 @@ func appendDifference(out []string, path string, want, got any) []string {
 		}
 		for _, key := range sortedKeys(want) {
 			value, present := have[key]
-			if !present {
+			switch {
+			case want[key] == nil:
+				if value != nil {
+					out = append(out, fmt.Sprintf("%s: expected not to be set, found %s", join(path, key), text(value)))
+				}
+				continue
+			case !present:
 				out = append(out, fmt.Sprintf("%s: expected %s, but it is not set", join(path, key), text(want[key])))
 				continue
 			}
@@ -35,9 +41,14 @@ func appendDifference(out []string, path string, want, got any) []string {
 			return append(out, mismatch(path, want, got))
 		}
 		for i, item := range want {
-			if !slices.ContainsFunc(have, func(h any) bool { return Covers(item, h) }) {
-				out = append(out, fmt.Sprintf("%s[%d]: expected an item %s among %s", path, i, text(item), text(got)))
+			if slices.ContainsFunc(have, func(h any) bool { return Covers(item, h) }) {
+				continue
 			}
+			if name, same := namesake(item, have); same != nil {
+				out = appendDifference(out, path+"["+name+"]", item, same)
+				continue
+			}
+			out = append(out, fmt.Sprintf("%s[%d]: expected an item %s among %s", path, i, text(item), text(got)))
 		}
 		return out
 	}
@@ -45,6 +56,28 @@ func appendDifference(out []string, path string, want, got any) []string {
 		return append(out, mismatch(path, want, got))
 	}
 	return out
+}
+
+// namesake is the one item of a list that has the name, or the type, of a wanted one:
+// what differs is told of that one, not of the list.
+func namesake(want any, have []any) (name string, found any) {
+	wanted, _ := want.(map[string]any)
+	for _, key := range []string{"name", "type"} {
+		if name, _ = wanted[key].(string); name == "" {
+			continue
+		}
+		for _, item := range have {
+			if m, ok := item.(map[string]any); !ok || m[key] != name {
+				continue
+			}
+			if found != nil {
+				return "", nil // they are told apart by something else
+			}
+			found = item
+		}
+		return name, found
+	}
+	return "", nil
 }
 
 // Covers reports whether Difference has nothing to say, and says nothing.
@@ -56,7 +89,7 @@ func Covers(want, got any) bool {
 			return false
 		}
 		for key, value := range want {
-			if found, present := have[key]; !present || !Covers(value, found) {
+			if found, present := have[key]; (value != nil && !present) || !Covers(value, found) {
 				return false
 			}
 		}

@@ -46,3 +46,42 @@ func Differences(err error) []*Differs {
 	}
 	return all
 }
+
+// maxNearest bounds how many objects are told of that are missing from a count, and
+// maxLooked among how many they are looked for.
+const (
+	maxNearest = 3
+	maxLooked  = 200
+	// maxGone is how many a view keeps of those that went.
+	maxGone = 3
+)
+
+// nearest adds, where there are too few, those that lack least to be counted, and then
+// those that went. Of events neither tells why others did not happen.
+func (d *Differs) nearest(where map[string]any, view *View) {
+	least := 0
+	var lines []string
+	var lacking []*unstructured.Unstructured
+	list := view.List()
+	for _, o := range list[:min(len(list), maxLooked)] {
+		if o.GetKind() == "Event" {
+			return
+		}
+		diff := Difference(where, o.Object)
+		if len(diff) == 0 || least > 0 && len(diff) > least {
+			continue
+		}
+		if len(diff) < least {
+			lines, lacking = nil, nil
+		}
+		least = len(diff)
+		if len(lacking) < maxNearest {
+			lacking = append(lacking, o)
+			lines = append(lines, TitleOf(o)+": "+strings.Join(diff, "; "))
+		}
+	}
+	d.Diff, d.Objects = lines, lacking
+	for _, o := range view.gone {
+		d.Objects = append(d.Objects, o.unstructured())
+	}
+}

@@ -208,11 +208,15 @@ func counted(c *format.Count, view *View) error {
 	if (c.Equals == nil || n == *c.Equals) && (c.Min == nil || n >= *c.Min) && (c.Max == nil || n <= *c.Max) {
 		return nil
 	}
-	var matching []*unstructured.Unstructured
+	d := &Differs{Text: fmt.Sprintf("expected %s%s, found %d", c.Title(), c.Which(), n)}
+	if (c.Equals != nil && n < *c.Equals) || (c.Min != nil && n < *c.Min) {
+		d.nearest(c.Where, view)
+		return d
+	}
 	for _, o := range view.List() {
 		if Covers(c.Where, o.Object) {
-			matching = append(matching, o)
+			d.Objects = append(d.Objects, o)
 		}
 	}
-	return &Differs{Text: fmt.Sprintf("expected %s%s, found %d", c.Title(), c.Which(), n), Objects: matching}
+	return d
 }

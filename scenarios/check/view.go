@@ -90,6 +90,8 @@ type View struct {
 	mu      *sync.Mutex
 	objects map[string]*viewed
 	sorted  []*unstructured.Unstructured
+	// gone are those that went last, the newest first.
+	gone []*viewed
 }
 
 // Follow returns when the view shows at least what there was when it was called. It is
@@ -148,6 +150,7 @@ func (v *View) handler(changed func()) cache.ResourceEventHandler {
 		v.sorted = nil
 		if gone {
 			delete(v.objects, key)
+			v.gone = slices.Insert(v.gone[:min(len(v.gone), maxGone-1)], 0, &viewed{came: o})
 		} else {
 			v.objects[key] = &viewed{came: o}
 		}

@@ -35,6 +35,9 @@ func TestViewedCovers(t *testing.T) {
 			{"kind": "Pod"},
 			{"data": map[string]any{"a": "1"}},
 			{"nothing": map[string]any{}},
+			{"nothing": nil},
+			{"metadata": map[string]any{"deletionTimestamp": nil}},
+			{"metadata": map[string]any{"labels": nil}},
 		} {
 			whole := &viewed{came: came}
 			expected := Covers(want, whole.unstructured().Object)
