@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/controllers/history"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -216,6 +217,23 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// claiming gives the set's pods a claim each, and says what becomes of the claims.
+func claiming(deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType) func(s *appsv1.StatefulSet) {
+	return func(s *appsv1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+		s.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: deleted, WhenScaled: scaled}
+	}
+}
+
+// claim adds the first pod's.
+func (w *world) claim(owners []metav1.OwnerReference, going bool) {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "data-web-0", OwnerReferences: owners}}
+	if going {
+		claim.DeletionTimestamp = ptr.To(metav1.NewTime(now))
+	}
+	w.claims[claim.Name] = claim
+}
+
 func TestClaims(t *testing.T) {
 	const remove, retain = appsv1.DeletePersistentVolumeClaimRetentionPolicyType, appsv1.RetainPersistentVolumeClaimRetentionPolicyType
 	set, pod := metav1.OwnerReference{Kind: "StatefulSet", Name: "web", UID: "set"}, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "web-0", UID: "pod-0"}
@@ -254,20 +272,12 @@ func TestClaims(t *testing.T) {
 		"even by the set":                 {remove, retain, 1, "0 ready", append(control(other), control(set)...), false, []string{"update data-web-0 of nightly"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, tc.replicas, func(s *appsv1.StatefulSet) {
-				s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
-				s.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: tc.deleted, WhenScaled: tc.scaled}
-			})
+			w := newWorld(t, tc.replicas, claiming(tc.deleted, tc.scaled))
 			if tc.pods != "" {
 				w.pods(tc.pods)
 			}
 			if tc.claim != nil {
-				claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "data-web-0", OwnerReferences: tc.claim}}
-				if tc.going {
-					at := metav1.NewTime(now)
-					claim.DeletionTimestamp = &at
-				}
-				w.claims[claim.Name] = claim
+				w.claim(tc.claim, tc.going)
 			}
 			p, err := Decide(w.Snapshot, now)
 			if err != nil {

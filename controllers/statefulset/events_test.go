@@ -61,19 +61,12 @@ func TestEvents(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, tc.replicas, func(s *appsv1.StatefulSet) {
-				s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
-				s.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: tc.deleted, WhenScaled: tc.scaled}
-			})
+			w := newWorld(t, tc.replicas, claiming(tc.deleted, tc.scaled))
 			if tc.pods != "" {
 				w.pods(tc.pods)
 			}
 			if tc.claim != "" {
-				claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "data-web-0", OwnerReferences: tc.owners}}
-				if tc.claim == "going" {
-					claim.DeletionTimestamp = ptr.To(metav1.NewTime(now))
-				}
-				w.claims[claim.Name] = claim
+				w.claim(tc.owners, tc.claim == "going")
 			}
 			p, err := Decide(w.Snapshot, now)
 			if err != nil {
