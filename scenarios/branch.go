@@ -45,6 +45,8 @@ type branch struct {
 	notes []string
 	// quiet says that nothing is told, as there is too much of the same.
 	quiet bool
+	// repeats is the outermost repetition that it is in; nil: none.
+	repeats *repetition
 }
 
 // branch is a new one, in flight until leave is called.

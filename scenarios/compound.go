@@ -25,7 +25,7 @@ func (b *branch) parallel(ctx context.Context, steps []format.Step) error {
 	children := make([]*branch, len(steps))
 	for i := range steps {
 		children[i] = b.run.branch(b.random.Fork())
-		children[i].span, children[i].quiet = b.span, b.quiet
+		children[i].span, children[i].quiet, children[i].repeats = b.span, b.quiet, b.repeats
 	}
 	var failure error
 	var all sync.WaitGroup
@@ -66,6 +66,8 @@ func (b *branch) parallel(ctx context.Context, steps []format.Step) error {
 
 // repeat looks whether it is enough before each turn, and after the last.
 func (b *branch) repeat(ctx context.Context, r *format.Repeat) error {
+	ctx, over := b.repeating(ctx)
+	defer over()
 	var missing error
 	for turn := 0; ; turn++ {
 		begun := b.run.clock.Now()

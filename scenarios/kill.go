@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"minikcm.dev/minikcm/scenarios/check"
 	"minikcm.dev/minikcm/scenarios/format"
 )
 
@@ -31,11 +32,12 @@ func (b *branch) kill(ctx context.Context, k *format.Kill) error {
 }
 
 func (b *branch) killPods(ctx context.Context, k *format.KillPods) error {
-	list, err := b.run.client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: k.Selector, FieldSelector: k.FieldSelector})
+	candidates, err := b.current(ctx, check.Query{
+		Resource: corev1.SchemeGroupVersion.WithResource("pods"), Namespace: k.Namespace, Selector: k.Selector, FieldSelector: k.FieldSelector,
+	})
 	if err != nil {
 		return fmt.Errorf("listing the pods to kill: %w", err)
 	}
-	candidates := list.Items
 	if len(candidates) < k.Count {
 		return fmt.Errorf("%d pods were to be killed, but in namespace %s %d match %s", k.Count, k.Namespace, len(candidates), k.Selector)
 	}
@@ -43,32 +45,32 @@ func (b *branch) killPods(ctx context.Context, k *format.KillPods) error {
 		i := b.random.IntN(len(candidates))
 		pod := candidates[i]
 		candidates = append(candidates[:i:i], candidates[i+1:]...)
-		if err := b.killPod(ctx, &pod, k.Evict); err != nil {
+		if err := b.killPod(ctx, pod, k.Evict); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *branch) killPod(ctx context.Context, pod *corev1.Pod, evict bool) error {
-	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
-	pods := b.run.client.CoreV1().Pods(pod.Namespace)
+func (b *branch) killPod(ctx context.Context, pod metav1.Object, evict bool) error {
+	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.GetUID()))}
+	pods := b.run.client.CoreV1().Pods(pod.GetNamespace())
 	if !evict {
 		options.GracePeriodSeconds = ptr.To[int64](0)
-		if err := pods.Delete(ctx, pod.Name, options); err != nil {
-			return fmt.Errorf("killing pod %s: %w", pod.Name, err)
+		if err := pods.Delete(ctx, pod.GetName(), options); err != nil {
+			return fmt.Errorf("killing pod %s: %w", pod.GetName(), err)
 		}
-		b.note("pod/%s killed", pod.Name)
+		b.note("pod/%s killed", pod.GetName())
 		return nil
 	}
-	err := pods.EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}, DeleteOptions: &options})
+	err := pods.EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.GetName(), Namespace: pod.GetNamespace()}, DeleteOptions: &options})
 	switch {
 	case apierrors.IsTooManyRequests(err):
-		b.note("pod/%s stays: %v", pod.Name, err)
+		b.note("pod/%s stays: %v", pod.GetName(), err)
 	case err != nil:
-		return fmt.Errorf("evicting pod %s: %w", pod.Name, err)
+		return fmt.Errorf("evicting pod %s: %w", pod.GetName(), err)
 	default:
-		b.note("pod/%s evicted", pod.Name)
+		b.note("pod/%s evicted", pod.GetName())
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -27,6 +29,7 @@ import (
 // Follower follows objects of a cluster.
 type Follower struct {
 	client dynamic.Interface
+	metas  metadata.Interface
 	// builtIn follows kinds that this program has types for, in protobuf: decoding that
 	// and making unstructured objects of what is looked at takes a fifth of what JSON
 	// does. It is nil for a cluster that is none of ours, whose kinds may have fields
@@ -47,6 +50,9 @@ func NewFollower(config *rest.Config, ledger *clock.Ledger) (*Follower, error) {
 	var err error
 	if f.client, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("making the client that follows objects: %w", err)
+	}
+	if f.metas, err = metadata.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("making the client that lists objects: %w", err)
 	}
 	if ledger == nil {
 		return f, nil
@@ -90,6 +96,7 @@ type View struct {
 	mu      *sync.Mutex
 	objects map[string]*viewed
 	sorted  []*unstructured.Unstructured
+	metas   []metav1.Object
 	// gone are those that went last, the newest first.
 	gone []*viewed
 }
@@ -100,9 +107,7 @@ type View struct {
 func (f *Follower) Follow(ctx context.Context, q Query, mu *sync.Mutex, changed func()) (*View, error) {
 	v := &View{mu: mu, objects: map[string]*viewed{}}
 	// A query that the server refuses would be tried for ever.
-	options := metav1.ListOptions{Limit: 1}
-	q.tweak(&options)
-	if _, err := f.client.Resource(q.Resource).Namespace(q.Namespace).List(ctx, options); err != nil {
+	if _, err := f.list(ctx, q, 1); err != nil {
 		return nil, err
 	}
 	informer := informers.Counted(f.informer(&q), f.ledger)
@@ -117,6 +122,26 @@ func (f *Follower) Follow(ctx context.Context, q Query, mu *sync.Mutex, changed 
 	case <-ctx.Done():
 		return nil, fmt.Errorf("following %s: %w", q.Resource.Resource, context.Cause(ctx))
 	}
+}
+
+// List is what matches now, by namespace and name, of which only the metadata is told.
+func (f *Follower) List(ctx context.Context, q Query) ([]metav1.Object, error) {
+	list, err := f.list(ctx, q, 0)
+	if err != nil {
+		return nil, err
+	}
+	metas := make([]metav1.Object, len(list.Items))
+	for i := range list.Items {
+		metas[i] = &list.Items[i]
+	}
+	slices.SortFunc(metas, byName)
+	return metas, nil
+}
+
+func (f *Follower) list(ctx context.Context, q Query, limit int64) (*metav1.PartialObjectMetadataList, error) {
+	options := metav1.ListOptions{Limit: limit}
+	q.tweak(&options)
+	return f.metas.Resource(q.Resource).Namespace(q.Namespace).List(ctx, options)
 }
 
 // informer is one that nobody else uses and that does not run yet.
@@ -147,7 +172,7 @@ func (v *View) handler(changed func()) cache.ResourceEventHandler {
 		key := m.GetNamespace() + "/" + m.GetName()
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.sorted = nil
+		v.sorted, v.metas = nil, nil
 		if gone {
 			delete(v.objects, key)
 			v.gone = slices.Insert(v.gone[:min(len(v.gone), maxGone-1)], 0, &viewed{came: o})
@@ -184,12 +209,26 @@ func (v *View) List() []*unstructured.Unstructured {
 		for _, o := range v.objects {
 			v.sorted = append(v.sorted, o.unstructured())
 		}
-		slices.SortFunc(v.sorted, func(a, b *unstructured.Unstructured) int {
-			if c := strings.Compare(a.GetNamespace(), b.GetNamespace()); c != 0 {
-				return c
-			}
-			return strings.Compare(a.GetName(), b.GetName())
-		})
+		slices.SortFunc(v.sorted, byName)
 	}
 	return v.sorted
+}
+
+// Metas are the objects of List, of which only the metadata is wanted: nothing is
+// converted. The view's mutex must be held.
+func (v *View) Metas() []metav1.Object {
+	if v.metas == nil {
+		v.metas = make([]metav1.Object, 0, len(v.objects))
+		for _, o := range v.objects {
+			if m, err := meta.Accessor(o.came); err == nil {
+				v.metas = append(v.metas, m)
+			}
+		}
+		slices.SortFunc(v.metas, byName)
+	}
+	return v.metas
+}
+
+func byName[O metav1.Object](a, b O) int {
+	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 }
