@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
@@ -36,6 +38,8 @@ type Expression struct {
 	program celgo.Program
 	// Metrics says that it reads metrics, which are then to be given.
 	Metrics bool
+	// boolean says that it may say true or false.
+	boolean bool
 }
 
 // Compile compiles an expression that may name what is given, beside what all may: now
@@ -60,16 +64,21 @@ func Compile(text string, given []string) (*Expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CEL: %w", err)
 	}
-	e := &Expression{Text: text, program: program}
+	kind := ast.OutputType()
+	e := &Expression{Text: text, program: program, boolean: kind.IsExactType(celgo.BoolType) || kind.IsExactType(celgo.DynType)}
 	for _, reference := range ast.NativeRep().ReferenceMap() {
 		e.Metrics = e.Metrics || reference.Name == "metrics"
 	}
 	return e, nil
 }
 
-// CompileCheck compiles an expression that must say true or false.
-func CompileCheck(text string, given []string) error {
-	_, err := Compile(text, given)
+// CompileCheck compiles an expression, which must say true or false if it is one that
+// must hold.
+func CompileCheck(text string, given []string, holds bool) error {
+	e, err := Compile(text, given)
+	if err == nil && holds && !e.boolean {
+		err = fmt.Errorf("CEL: %s is no condition: compare it with something, as in size(pods) == 3", text)
+	}
 	return err
 }
 
@@ -103,7 +112,7 @@ func orEmpty[V any](m map[string]V) map[string]V {
 func (e *Expression) Value(w *World, given map[string]any) (any, error) {
 	value, _, err := e.program.Eval(w.bindings(given))
 	if err != nil {
-		return nil, &Differs{Text: fmt.Sprintf("%s: %v", e.Text, err)}
+		return nil, &Differs{Text: fmt.Sprintf("%s: %v%s", e.Text, err, hintAt(err)), Diff: e.parts(w, given), Objects: objectsOf(given)}
 	}
 	return native(value), nil
 }
@@ -129,9 +138,56 @@ func (e *Expression) Holds(w *World, given map[string]any) error {
 	case true:
 		return nil
 	case false:
-		return &Differs{Text: e.Text + " is false", Diff: e.parts(w, given)}
+		return &Differs{Text: e.Text + " is false", Diff: e.parts(w, given), Objects: objectsOf(given)}
 	}
 	return errors.New(e.Text + ": an expression that must hold says true or false, not " + text(value))
+}
+
+// hintAt says what to do about a field that is not there.
+func hintAt(err error) string {
+	if field, missing := strings.CutPrefix(err.Error(), "no such key: "); missing {
+		return fmt.Sprintf(": ask first whether it is there, as in has(object.%s)", field)
+	}
+	return ""
+}
+
+// maxListed bounds how many objects of a list are named.
+const maxListed = 10
+
+// objectsOf are the objects among what is given, those that are named first. Of a long
+// list nobody knows which ones matter.
+func objectsOf(given map[string]any) []*unstructured.Unstructured {
+	var named, listed []*unstructured.Unstructured
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		switch value := given[name].(type) {
+		case map[string]any:
+			named = append(named, &unstructured.Unstructured{Object: value})
+		case []any:
+			if len(value) > maxNearest {
+				continue
+			}
+			for _, item := range value {
+				if object, ok := item.(map[string]any); ok {
+					listed = append(listed, &unstructured.Unstructured{Object: object})
+				}
+			}
+		}
+	}
+	return append(named, listed...)
+}
+
+// namesOf are the names of a list's objects, as far as that is short.
+func namesOf(list []any) string {
+	var names []string
+	for _, item := range list {
+		if object, ok := item.(map[string]any); ok && len(list) <= maxListed {
+			names = append(names, (&unstructured.Unstructured{Object: object}).GetName())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(names, ", ")
 }
 
 // parts tells what the names in the expression stand for, as far as that is short.
@@ -142,7 +198,7 @@ func (e *Expression) parts(w *World, given map[string]any) []string {
 		case nil:
 			out = append(out, name+" is null: there is none")
 		case []any:
-			out = append(out, fmt.Sprintf("%s has %d items", name, len(value)))
+			out = append(out, fmt.Sprintf("%s has %d items%s", name, len(value), namesOf(value)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Remembered)) {

@@ -22,9 +22,10 @@ type LoadOptions struct {
 	// Files is where relative paths lead; nil is the machine's file system.
 	Files fs.FS
 	// Cluster and CEL check what this package knows nothing of: controllers' names,
-	// and expressions with the names that are given to them. Nil checks nothing.
+	// and expressions with the names that are given to them; holds says that it must
+	// say true or false. Nil checks nothing.
 	Cluster func(c *Cluster) error
-	CEL     func(expression string, given []string) error
+	CEL     func(expression string, given []string, holds bool) error
 }
 
 // Load reads the scenarios of a file and checks them. What is wrong with it is a

@@ -27,7 +27,7 @@ func (d *decoder) checkExpect(e *Expect, field string) {
 	names := d.checkGiven(e.Given, e.Line, field)
 	for i, expression := range e.CEL {
 		if d.options.CEL != nil {
-			d.check(e.Line, fmt.Sprintf("%s.cel[%d]", field, i), d.options.CEL(expression, names))
+			d.check(e.Line, fmt.Sprintf("%s.cel[%d]", field, i), d.options.CEL(expression, names, true))
 		}
 	}
 	d.checkWithin(e.Within, e.Line, field)

@@ -170,7 +170,7 @@ func (d *decoder) checkWait(w *Wait, line int, field string) {
 		d.check(line, field+".for", parsed.possible(kind))
 	}
 	if parsed.Kind == ForCEL && d.options.CEL != nil {
-		d.check(line, field+".for", d.options.CEL(parsed.Name, []string{"object"}))
+		d.check(line, field+".for", d.options.CEL(parsed.Name, []string{"object"}, true))
 	}
 	if w.Within == 0 {
 		w.Within = Duration(defaultWithin)
@@ -356,7 +356,7 @@ func (d *decoder) checkRemember(r *Remember, line int, field string) {
 			d.check(line, field+".values", errors.New("a value is called with letters, digits and _"))
 		}
 		if d.options.CEL != nil {
-			d.check(line, field+".values."+name, d.options.CEL(expression, names))
+			d.check(line, field+".values."+name, d.options.CEL(expression, names, false))
 		}
 	}
 }
