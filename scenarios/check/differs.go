@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Differs is an error that says that the cluster is not (yet) as wanted. Other errors
@@ -45,6 +46,15 @@ func Differences(err error) []*Differs {
 		all = Differences(wrapped.Unwrap())
 	}
 	return all
+}
+
+// missing names an object that is not there: why not may be known.
+func missing(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
 }
 
 // maxNearest bounds how many objects are told of that are missing from a count, and

@@ -36,15 +36,15 @@ func (c *Cluster) Follow(ctx context.Context, e *format.Expect, changed func()) 
 	x := &Expectation{}
 	for i := range e.Objects {
 		o := &e.Objects[i]
-		view, err := c.object(ctx, o, &x.mu, changed)
+		view, namespace, err := c.object(ctx, o, &x.mu, changed)
 		if err != nil {
 			return nil, err
 		}
-		x.clauses = append(x.clauses, func(context.Context) error { return present(o, view) })
+		x.clauses = append(x.clauses, func(context.Context) error { return present(o, view, namespace) })
 	}
 	for i := range e.Absent {
 		o := &e.Absent[i]
-		view, err := c.object(ctx, o, &x.mu, changed)
+		view, _, err := c.object(ctx, o, &x.mu, changed)
 		if err != nil {
 			return nil, err
 		}
@@ -66,13 +66,15 @@ func (c *Cluster) Follow(ctx context.Context, e *format.Expect, changed func()) 
 	return x, c.expressions(ctx, e, x, changed)
 }
 
-func (c *Cluster) object(ctx context.Context, o *format.Object, mu *sync.Mutex, changed func()) (*View, error) {
+// object follows what an object is to be compared with, and tells its namespace.
+func (c *Cluster) object(ctx context.Context, o *format.Object, mu *sync.Mutex, changed func()) (*View, string, error) {
 	q, err := c.Kinds.Resource(o.GroupVersionKind(), o.GetNamespace())
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	q.Name = o.GetName()
-	return c.Follower.Follow(ctx, q, mu, changed)
+	view, err := c.Follower.Follow(ctx, q, mu, changed)
+	return view, q.Namespace, err
 }
 
 func (c *Cluster) expressions(ctx context.Context, e *format.Expect, x *Expectation, changed func()) error {
@@ -163,11 +165,11 @@ func (c *Cluster) Given(ctx context.Context, given map[string]format.Given, mu *
 }
 
 // present checks that the object, or one of its kind, has at least these fields.
-func present(o *format.Object, view *View) error {
+func present(o *format.Object, view *View, namespace string) error {
 	list := view.List()
 	if o.GetName() != "" {
 		if len(list) == 0 {
-			return &Differs{Text: o.Title() + " does not exist"}
+			return &Differs{Text: o.Title() + " does not exist", Objects: []*unstructured.Unstructured{missing(o.GroupVersionKind(), namespace, o.GetName())}}
 		}
 		if diff := Difference(o.Object, list[0].Object); len(diff) > 0 {
 			return &Differs{Text: TitleOf(list[0]) + " differs:", Diff: diff, Objects: list[:1]}

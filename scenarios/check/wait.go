@@ -26,7 +26,7 @@ func (c *Cluster) FollowWait(ctx context.Context, w *format.Wait, changed func()
 		return nil, err
 	}
 	q.Name, q.Selector = name, w.Selector
-	f, err := c.awaited(w.Parsed(), group)
+	f, err := c.awaited(w.Parsed(), group, q)
 	if err != nil {
 		return nil, err
 	}
@@ -43,13 +43,15 @@ func (c *Cluster) FollowWait(ctx context.Context, w *format.Wait, changed func()
 type awaited struct {
 	*format.For
 	cluster *Cluster
+	// about names what is waited for, as long as it is not there.
+	about *unstructured.Unstructured
 	// expression and rollout are of those kinds.
 	expression *Expression
 	rollout    polymorphichelpers.StatusViewer
 }
 
-func (c *Cluster) awaited(f *format.For, kind schema.GroupKind) (*awaited, error) {
-	a := &awaited{For: f, cluster: c}
+func (c *Cluster) awaited(f *format.For, kind schema.GroupKind, q Query) (*awaited, error) {
+	a := &awaited{For: f, cluster: c, about: missing(kind.WithVersion(""), q.Namespace, q.Name)}
 	var err error
 	switch f.Kind {
 	case format.ForCEL:
@@ -71,7 +73,7 @@ func (a *awaited) all(ctx context.Context, w *format.Wait, view *View) error {
 	case w.Selector != "":
 		return &Differs{Text: fmt.Sprintf("no %s match %s", w.Target, w.Selector)}
 	default:
-		return &Differs{Text: w.Target + " does not exist"}
+		return &Differs{Text: w.Target + " does not exist", Objects: []*unstructured.Unstructured{a.about}}
 	}
 	for _, o := range list {
 		if err := a.holds(ctx, o); err != nil {
