@@ -9,12 +9,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/storage"
-	"minikcm.dev/minikcm/apiserver/watchcache"
 )
 
 const (
@@ -32,13 +30,9 @@ var budgetsResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbud
 // announces it in the pod's conditions; the deletion follows. An error says why the pod
 // may not be evicted now (Kubernetes documentation, "API-initiated Eviction").
 func (rq *request) evict(ctx context.Context, dryRun bool) error {
-	obj, err := rq.objects.Get(ctx, rq.key(), rq.Name)
+	pod, err := rq.evicted(ctx)
 	if err != nil {
 		return err
-	}
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return errNotFoundPath()
 	}
 	if !goesAnyway(pod) {
 		budget, err := rq.budgetOf(ctx, pod)
@@ -57,6 +51,23 @@ func (rq *request) evict(ctx context.Context, dryRun bool) error {
 	return rq.announceEviction(ctx)
 }
 
+// evicted is the pod of the request, which must not be changed. What matters of it is as
+// fresh in the cache, where most evictions end: the budget refuses them.
+func (rq *request) evicted(ctx context.Context) (*corev1.Pod, error) {
+	obj, err := rq.objects.Known(ctx, rq.key())
+	if err != nil || obj == nil {
+		obj, err = rq.objects.Get(ctx, rq.key(), rq.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return nil, errNotFoundPath()
+	}
+	return pod, nil
+}
+
 // goesAnyway reports whether a pod's end disrupts nothing.
 func goesAnyway(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
@@ -69,15 +80,13 @@ func goesAnyway(pod *corev1.Pod) bool {
 // budgetOf returns the budget that selects the pod, or nil.
 func (rq *request) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.PodDisruptionBudget, error) {
 	budgets := rq.server.stored[budgetsResource]
-	list, err := budgets.Cache().List(ctx, watchcache.ListOptions{
-		Prefix: budgets.Prefix(pod.Namespace), Match: watchcache.Consistent, Label: labels.Everything(), Field: fields.Everything(),
-	})
+	known, err := budgets.KnownIn(ctx, pod.Namespace)
 	if err != nil {
-		return nil, storage.Translate(err, budgetsResource.GroupResource(), "")
+		return nil, err
 	}
 	var found *policyv1.PodDisruptionBudget
-	for _, entry := range list.Entries {
-		budget, ok := entry.Object.(*policyv1.PodDisruptionBudget)
+	for _, object := range known {
+		budget, ok := object.(*policyv1.PodDisruptionBudget)
 		if !ok {
 			continue
 		}
@@ -99,6 +108,9 @@ func (rq *request) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.Pod
 func (rq *request) takeDisruption(ctx context.Context, budget *policyv1.PodDisruptionBudget, pod *corev1.Pod, dryRun bool) error {
 	if goesUnhealthy(budget, pod) {
 		return nil
+	}
+	if err := mayDisrupt(budget); err != nil {
+		return err
 	}
 	budgets := rq.server.stored[budgetsResource]
 	change := func(current runtime.Object) (runtime.Object, error) {
@@ -131,16 +143,8 @@ func goesUnhealthy(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 
 // grantDisruption returns the budget with one disruption less, or why there is none.
 func grantDisruption(budget *policyv1.PodDisruptionBudget, pod string, now metav1.Time) (*policyv1.PodDisruptionBudget, error) {
-	status := &budget.Status
-	switch {
-	case status.ObservedGeneration < budget.Generation:
-		return nil, tooManyDisruptions(retryProcessing, fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name))
-	case status.DisruptionsAllowed < 0:
-		return nil, apierrors.NewForbidden(budgetsResource.GroupResource(), budget.Name, fmt.Errorf("pdb disruptions allowed is negative"))
-	case len(status.DisruptedPods) > maxDisruptedPods:
-		return nil, apierrors.NewForbidden(budgetsResource.GroupResource(), budget.Name, fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller")) //nolint:staticcheck // the API's text
-	case status.DisruptionsAllowed == 0:
-		return nil, tooManyDisruptions(0, fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, status.DesiredHealthy, status.CurrentHealthy))
+	if err := mayDisrupt(budget); err != nil {
+		return nil, err
 	}
 	granted := budget.DeepCopy()
 	granted.Status.DisruptionsAllowed--
@@ -152,6 +156,22 @@ func grantDisruption(budget *policyv1.PodDisruptionBudget, pod string, now metav
 	}
 	granted.Status.DisruptedPods[pod] = now
 	return granted, nil
+}
+
+// mayDisrupt returns why no disruption is left.
+func mayDisrupt(budget *policyv1.PodDisruptionBudget) error {
+	status := &budget.Status
+	switch {
+	case status.ObservedGeneration < budget.Generation:
+		return tooManyDisruptions(retryProcessing, fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name))
+	case status.DisruptionsAllowed < 0:
+		return apierrors.NewForbidden(budgetsResource.GroupResource(), budget.Name, fmt.Errorf("pdb disruptions allowed is negative"))
+	case len(status.DisruptedPods) > maxDisruptedPods:
+		return apierrors.NewForbidden(budgetsResource.GroupResource(), budget.Name, fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller")) //nolint:staticcheck // the API's text
+	case status.DisruptionsAllowed == 0:
+		return tooManyDisruptions(0, fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, status.DesiredHealthy, status.CurrentHealthy))
+	}
+	return nil
 }
 
 // setDisruptionAllowed writes into the conditions that no disruption is left.

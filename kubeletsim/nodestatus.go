@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,6 +73,21 @@ func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (cor
 	var events []event
 	status.Conditions, events = nodeConditions(object, n.troubles(), now)
 	return status, events
+}
+
+// sameNodeStatus compares what nodeStatus makes. A node asks every ten seconds: comparing
+// by reflection takes ten times as long.
+func sameNodeStatus(a, b *corev1.NodeStatus) bool {
+	return sameAmounts(a.Capacity, b.Capacity) && sameAmounts(a.Allocatable, b.Allocatable) &&
+		slices.Equal(a.Addresses, b.Addresses) && a.NodeInfo == b.NodeInfo &&
+		slices.EqualFunc(a.Conditions, b.Conditions, func(a, b corev1.NodeCondition) bool {
+			sameTimes := a.LastHeartbeatTime.Equal(&b.LastHeartbeatTime) && a.LastTransitionTime.Equal(&b.LastTransitionTime)
+			a.LastHeartbeatTime, a.LastTransitionTime = b.LastHeartbeatTime, b.LastTransitionTime
+			return sameTimes && a == b
+		}) &&
+		slices.EqualFunc(a.Images, b.Images, func(a, b corev1.ContainerImage) bool {
+			return a.SizeBytes == b.SizeBytes && slices.Equal(a.Names, b.Names)
+		})
 }
 
 // merged is a copy of a with what is in b, which wins.

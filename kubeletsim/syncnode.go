@@ -7,7 +7,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -192,8 +191,7 @@ func nodeChanged(object *corev1.Node, n *node, opts *Options, now time.Time) boo
 			}
 		}
 	}
-	old := object.Status
-	return !equality.Semantic.DeepEqual(&old, &status)
+	return !sameNodeStatus(&object.Status, &status)
 }
 
 func (k *Kubelet) putNodeStatus(ctx context.Context, n *node, object *corev1.Node, now time.Time) ([]event, error) {
