@@ -97,7 +97,7 @@ func (d *decoder) documents(data []byte) []*yaml.Node {
 			d.decodingError(&yaml.Node{}, "", err)
 			return all
 		}
-		if len(document.Content) > 0 && document.Content[0].ShortTag() != "!!null" {
+		if len(document.Content) > 0 && document.Content[0].ShortTag() != "!!null" && d.plain(document.Content[0]) {
 			all = append(all, document.Content[0])
 		}
 	}
