@@ -53,6 +53,12 @@ func runScenario(t *testing.T, text string, opts Options) (*Result, *transcript)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return runFound(t, found, opts)
+}
+
+// runFound runs the first of what was found.
+func runFound(t *testing.T, found []*Scenario, opts Options) (*Result, *transcript) {
+	t.Helper()
 	tr := &transcript{}
 	opts.Progress = tr
 	result, err := Run(t.Context(), found[0], opts)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -30,12 +29,7 @@ func runFiles(t *testing.T, set map[string]string, files map[string]string) (*Re
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &transcript{}
-	result, err := Run(t.Context(), found[0], Options{Progress: tr, Set: set})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result, tr
+	return runFound(t, found, Options{Set: set})
 }
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\ndata: {color: blue}\n"
@@ -77,9 +71,6 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// controllerNames are no matter of this package.
-var controllerNames = regexp.MustCompile("the controllers are .*")
-
 // Each mistake in a fault is told with its line, before anything is started.
 func TestBadFaults(t *testing.T) {
 	t.Parallel()
@@ -99,7 +90,7 @@ func TestBadFaults(t *testing.T) {
 			t.Errorf("%s: got %v", text, err)
 			continue
 		}
-		out.WriteString(text + "\n  " + controllerNames.ReplaceAllString(strings.ReplaceAll(problems.Error(), "\n", "\n  "), "the controllers are ...") + "\n")
+		out.WriteString(text + "\n  " + withoutControllers(strings.ReplaceAll(problems.Error(), "\n", "\n  ")) + "\n")
 	}
 	golden.Compare(t, "testdata/bad-faults.golden", out.String())
 }
