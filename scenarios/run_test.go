@@ -150,7 +150,7 @@ func TestMutations(t *testing.T) {
 		"gc-without-collector":               {"gc-cascade", "nodes: 2", "nodes: 2, controllers: ['*', -garbage-collector-controller]"},
 		"bad-rollout-that-takes-pods":        {"bad-rollout-rollback", "maxUnavailable: 0, maxSurge: 1", "maxUnavailable: 1, maxSurge: 0"},
 		"rolling-update-of-nothing":          {"rolling-update-under-fire", `image: "${NEW}"`, `image: "nginx:1.28"`},
-		"pod-kill-storm-without-budget":      {"pod-kill-storm", "evict: true}", "count: 2}"},
+		"pod-kill-storm-with-less-budget":    {"pod-kill-storm", "minAvailable: 3", "minAvailable: 2"},
 		"apiserver-flaky-for-good":           {"apiserver-flaky", "percent: 33}\n        for: 3m", "percent: 100}\n        for: 20m"},
 		"watch-expired-without-replicasets":  {"watch-expired", "nodes: 3", "nodes: 3, controllers: ['*', -replicaset-controller]"},
 		"etcd-outage-without-a-kill":         {"etcd-outage", "- kill: {pods: {selector: app=web}}", "- sleep: 1s"},
