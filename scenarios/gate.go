@@ -64,16 +64,23 @@ func (g *gate) raise() {
 
 // raiseLast is raise at the end of what is done at this instant. expired is called before.
 func (g *gate) raiseLast(expired func()) {
-	if !g.ledger.TakesTurns() {
+	atLast(g.ledger, g.name, func() {
 		expired()
 		g.raise()
+	})
+}
+
+// atLast calls do at the end of what is done at this instant, so that what happens at a
+// limit is in time. It may return before. name is among those that share an instant.
+func atLast(ledger *clock.Ledger, name string, do func()) {
+	if !ledger.TakesTurns() {
+		do()
 		return
 	}
-	g.ledger.Join(clock.Action, clock.Last, g.name, func() {
+	ledger.Join(clock.Action, clock.Last, name, func() {
 		go func() { // the ledger must not be asked here
-			defer g.ledger.End(clock.Action, 1)
-			expired()
-			g.raise()
+			defer ledger.End(clock.Action, 1)
+			do()
 		}()
 	})
 }

@@ -50,7 +50,12 @@ func (m *monitors) watch(ctx context.Context, i *format.Invariant) error {
 		return nil
 	}
 	span := m.run.recorder.Begin(nil, record.Check, "invariant "+i.Name, i.Line)
-	monitor, err := m.run.checks().Watch(ctx, i, m.run.clock, func(err error) { m.violated(span, i, err) }, m.gate.raise)
+	monitor, err := m.run.checks().Watch(ctx, i, check.Watching{
+		Clock:    m.run.clock,
+		Last:     func(do func()) { atLast(m.run.ledger, "invariant "+i.Name, do) },
+		Violated: func(err error) { m.violated(span, i, err) },
+		Settled:  m.gate.raise,
+	})
 	if err != nil {
 		span.End(err)
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -167,13 +168,23 @@ func (b *branch) main(ctx context.Context, result *Result) error {
 	return monitors.settle(ctx)
 }
 
-// limit ends a context after so much of the cluster's time.
+// limit ends a context after so much of the cluster's time. What is done at that very
+// instant is in time.
 func (b *branch) limit(d time.Duration, what string, cancel context.CancelCauseFunc) (stop func()) {
+	var stopped atomic.Bool
 	timer := b.run.clock.AfterFunc(d, func() {
-		cancel(fmt.Errorf("%s of %v is over", what, d))
-		b.run.raiseAll()
+		atLast(b.run.ledger, what, func() {
+			if stopped.Load() {
+				return
+			}
+			cancel(fmt.Errorf("%s of %v is over", what, d))
+			b.run.raiseAll()
+		})
 	})
-	return func() { timer.Stop() }
+	return func() {
+		stopped.Store(true)
+		timer.Stop()
+	}
 }
 
 // top runs the steps of the scenario itself; the first failure ends them.

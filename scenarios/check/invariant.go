@@ -26,33 +26,42 @@ func (v *Violation) Error() string {
 
 func (v *Violation) Unwrap() error { return v.Err }
 
+// Watching is how an invariant is watched.
+type Watching struct {
+	Clock clock.Clock
+	// Last calls do at the end of what is done at this instant; it need not wait for that.
+	Last func(do func())
+	// Violated is called at most once, while the event that broke the invariant is in
+	// flight, or its limit; Settled whenever an eventual one holds again. Neither may wait.
+	Violated func(error)
+	Settled  func()
+}
+
 // Monitor watches one invariant from when it is made until Stop.
 type Monitor struct {
+	Watching
 	invariant *format.Invariant
-	clock     clock.Clock
-	violated  func(error)
-	settled   func()
 
 	stop context.CancelFunc
 	mu   sync.Mutex // after the expectation's, never before
 	x    *Expectation
-	// unmet says that an eventual one does not hold now; timer is its limit.
+	// unmet says that an eventual one does not hold now, for the spells-th time; timer
+	// is its limit.
 	unmet   bool
+	spells  int
 	timer   utilclock.Timer
 	last    error
 	told    bool
 	stopped bool
 }
 
-// Watch begins to watch an invariant. violated is called at most once, while the event
-// that broke it is in flight; settled whenever an eventual one holds again. Neither
-// may wait.
-func (c *Cluster) Watch(ctx context.Context, i *format.Invariant, clock clock.Clock, violated func(error), settled func()) (*Monitor, error) {
+// Watch begins to watch an invariant.
+func (c *Cluster) Watch(ctx context.Context, i *format.Invariant, how Watching) (*Monitor, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	m := &Monitor{invariant: i, clock: clock, violated: violated, settled: settled, stop: cancel}
+	m := &Monitor{Watching: how, invariant: i, stop: cancel}
 	x, err := c.Follow(ctx, i.Check(), func() {
 		if x := m.expectation(); x != nil {
-			m.look(x.HoldsLocked(ctx))
+			m.look(ctx, x)
 		}
 	})
 	if err != nil {
@@ -64,7 +73,7 @@ func (c *Cluster) Watch(ctx context.Context, i *format.Invariant, clock clock.Cl
 	m.mu.Lock()
 	m.x = x
 	m.mu.Unlock()
-	m.look(x.HoldsLocked(ctx))
+	m.look(ctx, x)
 	return m, nil
 }
 
@@ -74,8 +83,10 @@ func (m *Monitor) expectation() *Expectation {
 	return m.x
 }
 
-// look takes in how things are after an event.
-func (m *Monitor) look(err error) {
+// look takes in how things are after an event, or at a limit. The expectation's mutex
+// must be held.
+func (m *Monitor) look(ctx context.Context, x *Expectation) {
+	err := x.HoldsLocked(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.stopped || m.told {
@@ -90,33 +101,46 @@ func (m *Monitor) look(err error) {
 	case m.invariant.Never != nil && holds:
 		m.tell(&Differs{Text: "it holds, which it never may: " + m.invariant.Never.Title()})
 	case m.invariant.Eventually != nil:
-		m.eventually(err)
+		m.eventually(ctx, err)
 	}
 }
 
-func (m *Monitor) eventually(err error) {
-	within := time.Duration(m.invariant.Eventually.Within)
+func (m *Monitor) eventually(ctx context.Context, err error) {
 	m.last = err
 	switch {
 	case err == nil && m.unmet:
 		m.unmet = false
 		m.timer.Stop()
-		m.settled()
+		m.Settled()
 	case err != nil && !m.unmet:
 		m.unmet = true
-		m.timer = m.clock.AfterFunc(within, func() {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			if m.unmet && !m.stopped && !m.told {
-				m.tell(fmt.Errorf("not within %v: %w", within, m.last))
-			}
+		m.spells++
+		spell := m.spells
+		m.timer = m.Clock.AfterFunc(m.within(), func() {
+			m.Last(func() { m.expire(ctx, spell) })
 		})
+	}
+}
+
+func (m *Monitor) within() time.Duration { return time.Duration(m.invariant.Eventually.Within) }
+
+// expire looks once more at the limit, as what an expression says may depend on the
+// time, and tells if that changes nothing.
+func (m *Monitor) expire(ctx context.Context, spell int) {
+	x := m.expectation()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	m.look(ctx, x)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.unmet && m.spells == spell && !m.stopped && !m.told {
+		m.tell(fmt.Errorf("not within %v: %w", m.within(), m.last))
 	}
 }
 
 func (m *Monitor) tell(err error) {
 	m.told = true
-	m.violated(&Violation{Invariant: m.invariant, Err: err})
+	m.Violated(&Violation{Invariant: m.invariant, Err: err})
 }
 
 // Unmet says that an eventual invariant does not hold now, and may yet.
