@@ -139,8 +139,10 @@ func (c *Cluster) startClock() {
 		c.ledger.TakeTurns(c.opts.Seed, c.opts.Driven)
 		c.virtual = clock.NewVirtual(c.opts.ClockStart, c.ledger)
 		c.clock = c.virtual
+		c.ledger.RetryOn(c.clock, c.random)
 	case clock.ModeScaled:
 		c.clock = clock.Scaled(c.opts.ClockFactor)
+		c.ledger.RetryOn(c.clock, c.random)
 	default:
 		c.clock = clock.Real()
 	}

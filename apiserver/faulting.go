@@ -32,7 +32,10 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 			return
 		}
 		ctx := r.Context()
-		fate := f.Meet(rq)
+		var fate faults.Fate
+		if !s.isHurried(ctx) {
+			fate = f.Meet(rq)
+		}
 		if fate.Latency > 0 && s.mayWait(ctx) {
 			if err := f.Sleep(ctx, fate.Latency); err != nil {
 				writeError(w, r, apierrors.NewTimeoutError("the request was given up", 0))
@@ -129,6 +132,9 @@ const maxRetries = 10
 // client-go would wait for on the machine's clock is waited for on the cluster's.
 func (t *memoryTransport) reach(req *http.Request) (*http.Response, error) {
 	f := t.server.opts.Faults
+	if t.server.isHurried(req.Context()) {
+		return t.send(req)
+	}
 	for attempt := 0; ; attempt++ {
 		if err := f.Reach(req.Context(), t.user.Name, mayStream(req)); err != nil {
 			return nil, err

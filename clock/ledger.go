@@ -51,6 +51,7 @@ type Ledger struct {
 	// idle and quiet are closed when nothing is in flight, and when nothing is but
 	// what waits for its turn.
 	idle, quiet []chan struct{}
+	retries     *Retries
 }
 
 // NewLedger returns a ledger with nothing in flight.

@@ -21,6 +21,8 @@ import (
 // back unchanged objects from handlers only if they do.
 type flow struct {
 	ledger *clock.Ledger
+	// retries is nil where they are left to client-go.
+	retries *retries
 
 	mu sync.Mutex
 	// A stopped flow counts nothing any more.
@@ -51,7 +53,7 @@ type change struct {
 
 func newFlow(ledger *clock.Ledger) *flow {
 	return &flow{
-		ledger: ledger, connected: true, next: 1,
+		ledger: ledger, retries: newRetries(ledger), connected: true, next: 1,
 		changes: map[any]*change{}, handlers: map[*handler]struct{}{},
 	}
 }
@@ -100,8 +102,8 @@ func (f *flow) holdLocked() {
 	}
 }
 
-// request is called when the reflector sends its next list or watch request. What
-// it had been handed and did not store by now, it has thrown away.
+// request is called when the reflector sends its next list or watch request, or waits
+// before it does. What it had been handed and did not store by now, it has thrown away.
 func (f *flow) request() (turn uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

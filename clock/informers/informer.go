@@ -25,6 +25,7 @@ type informer struct {
 	ended    bool
 	joining  sync.WaitGroup
 	handlers map[cache.ResourceEventHandlerRegistration]*handler
+	onError  cache.WatchErrorHandlerWithContext
 }
 
 func newInformer(inner cache.SharedIndexInformer, ledger *clock.Ledger) *informer {
@@ -32,8 +33,12 @@ func newInformer(inner cache.SharedIndexInformer, ledger *clock.Ledger) *informe
 		SharedIndexInformer: inner,
 		flow:                newFlow(ledger),
 		handlers:            map[cache.ResourceEventHandlerRegistration]*handler{},
+		onError:             cache.DefaultWatchErrorHandler,
 	}
-	// Neither fails before an informer was started.
+	// None of these fails before an informer was started.
+	if i.flow.retries != nil {
+		_ = inner.SetWatchErrorHandlerWithContext(i.leadReflector)
+	}
 	_ = i.SetTransform(nil)
 	// A handler that does nothing: an informer that is asked for its lister only is
 	// done with an event when the lister shows it, which is before handlers are

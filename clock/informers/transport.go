@@ -33,13 +33,11 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !ok {
 		return t.next.RoundTrip(req)
 	}
-	turn := f.request()
-	if f.mayPause() {
-		req = req.WithContext(clock.PausingWith(req.Context(), f.pause, f.resume))
-	} else {
-		req = req.WithContext(clock.Hurried(req.Context()))
+	if f.retries != nil && !f.retries.mayAsk(req) {
+		return nil, errNotLed
 	}
 	query := req.URL.Query()
+	watches := isTrue(query.Get("watch"))
 	if query.Has("timeoutSeconds") {
 		// The reflector measures it on the machine's clock, the server on the
 		// cluster's.
@@ -47,8 +45,17 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.Clone(req.Context())
 		req.URL.RawQuery = query.Encode()
 	}
-	resp, err := t.next.RoundTrip(req)
-	if err != nil || resp.StatusCode != http.StatusOK || !isTrue(query.Get("watch")) {
+	turn, resp, err := t.ask(f, req)
+	for watches && f.retries != nil && asksAgain(resp, err) {
+		if err == nil {
+			_ = resp.Body.Close() // nobody reads it
+		}
+		if err := f.rest(req.Context()); err != nil {
+			return nil, err
+		}
+		turn, resp, err = t.ask(f, req)
+	}
+	if err != nil || resp.StatusCode != http.StatusOK || !watches {
 		return resp, err
 	}
 	if scan := scannerFor(resp.Header.Get("Content-Type")); scan != nil {
@@ -59,6 +66,19 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	f.connect(turn)
 	return resp, nil
+}
+
+// ask sends a request once.
+func (t transport) ask(f *flow, req *http.Request) (turn uint64, resp *http.Response, err error) {
+	turn = f.request()
+	ctx := req.Context()
+	if f.mayPause() {
+		ctx = clock.PausingWith(ctx, f.pause, f.resume)
+	} else {
+		ctx = clock.Hurried(ctx)
+	}
+	resp, err = t.next.RoundTrip(req.WithContext(ctx))
+	return turn, resp, err
 }
 
 func isTrue(value string) bool { return value == "true" || value == "1" }

@@ -1,0 +1,146 @@
+package informers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// What client-go's NewReflectorWithOptions waits before it lists or watches again.
+const (
+	firstRetry      = 800 * time.Millisecond
+	longestRetry    = 30 * time.Second
+	retriesDoubled  = 38 // the longest one over the first, rounded up
+	retriesBegin    = 2 * time.Minute
+	longerByAtMost  = 1.0
+	timesLongerEach = 2.0
+)
+
+// errNotLed is the answer to what the reflector asks before its informer leads it.
+var errNotLed = errors.New("the informer does not lead its reflector yet")
+
+// retries is when a reflector asks again after what it asked for has failed or ended:
+// as client-go's rules say, but on the cluster's clock.
+//
+// A reflector waits in a loop of its own, by the machine's clock, which nothing can
+// change. So the informer leads it: the reflector's first request fails, whereupon it
+// calls its error handler, which does not return but lists and watches with the
+// reflector from then on, and waits in between.
+type retries struct {
+	clock  clock.Clock
+	random *clock.Random
+
+	mu     sync.Mutex
+	led    bool
+	chance *clock.Random
+	delay  wait.DelayFunc
+}
+
+// newRetries returns nil if reflectors retry by the machine's clock.
+func newRetries(ledger *clock.Ledger) *retries {
+	r := ledger.Retries()
+	if r == nil {
+		return nil
+	}
+	return &retries{clock: r.Clock, random: r.Random}
+}
+
+// lead begins with the reflector's waits.
+func (r *retries) lead() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.led = true
+	if r.chance == nil {
+		r.chance = r.random.Keyed("retries") // its client is not of Wrap's making
+	}
+	r.delay = wait.Backoff{
+		Duration: firstRetry, Cap: longestRetry, Steps: retriesDoubled, Factor: timesLongerEach,
+	}.DelayWithReset(r.clock, retriesBegin)
+}
+
+// mayAsk reports whether the informer leads the reflector that sends req.
+func (r *retries) mayAsk(req *http.Request) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.led && r.chance == nil {
+		// It is what tells informers apart, and the same in every run of a seed.
+		query := req.URL.Query()
+		r.chance = r.random.Keyed(strings.Join([]string{"retries", req.UserAgent(), req.URL.Path, query.Get("labelSelector"), query.Get("fieldSelector")}, "\x00"))
+	}
+	return r.led
+}
+
+// next is how long to wait now.
+func (r *retries) next() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := r.delay()
+	return d + time.Duration(r.chance.Float64()*longerByAtMost*float64(d))
+}
+
+// rest waits until the reflector is to ask again. What it was handed and did not store
+// until now, it has thrown away.
+func (f *flow) rest(ctx context.Context) error {
+	f.request()
+	d := f.retries.next()
+	if _, virtual := f.retries.clock.(*clock.Virtual); virtual && !f.mayPause() {
+		// Time stands still until it has synced.
+		return clock.Sleep(ctx, clock.Real(), d)
+	}
+	return clock.Sleep(clock.PausingWith(ctx, f.pause, f.resume), f.retries.clock, d)
+}
+
+// asksAgain reports whether a reflector whose watch is answered so would send the same
+// once more, after a wait by a clock that nothing can change.
+func asksAgain(resp *http.Response, err error) bool {
+	if err != nil {
+		return utilnet.IsConnectionRefused(err)
+	}
+	return resp.StatusCode == http.StatusTooManyRequests
+}
+
+// SetWatchErrorHandler is SetWatchErrorHandlerWithContext for handlers without one.
+func (i *informer) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
+	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
+}
+
+// SetWatchErrorHandlerWithContext lets handler be called when a list or watch has
+// failed. It is an error once the informer runs.
+func (i *informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
+	if i.flow.retries == nil {
+		return i.SharedIndexInformer.SetWatchErrorHandlerWithContext(handler)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.running != nil {
+		return errors.New("informer has already started")
+	}
+	i.onError = handler
+	return nil
+}
+
+// leadReflector is the reflector's error handler where informers lead. It returns when
+// ctx has ended.
+func (i *informer) leadReflector(ctx context.Context, r *cache.Reflector, _ error) {
+	i.mu.Lock()
+	onError := i.onError
+	i.mu.Unlock()
+	i.flow.retries.lead()
+	for {
+		if err := r.ListAndWatchWithContext(ctx); err != nil {
+			onError(ctx, r, err)
+		}
+		if err := i.flow.rest(ctx); err != nil {
+			return
+		}
+	}
+}
