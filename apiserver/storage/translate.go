@@ -15,6 +15,9 @@ import (
 
 // Translate turns a store's error into the API error that a client should get.
 func Translate(err error, resource schema.GroupResource, name string) error {
+	if err == nil {
+		return nil // before anything is allocated
+	}
 	var (
 		conflict    *store.ConflictError
 		compacted   *store.CompactedError
@@ -22,8 +25,6 @@ func Translate(err error, resource schema.GroupResource, name string) error {
 		status      apierrors.APIStatus
 	)
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &status):
 		return err
 	case errors.Is(err, store.ErrNotFound):
