@@ -50,6 +50,12 @@ func (d *decoder) lineOf(field string, otherwise int) int {
 	return otherwise
 }
 
+// isSet says whether a field is written, as a list's item is too that is a scalar.
+func (d *decoder) isSet(field string) bool {
+	_, written := d.lines[field]
+	return written
+}
+
 // after is the decoder for checking what it has read.
 func (d *decoder) after() *decoder {
 	checking := *d
@@ -225,7 +231,11 @@ func (d *decoder) structure(node *yaml.Node, field string, into reflect.Value) {
 		seen[key.Value] = key.Line
 		index, known := fields[key.Value]
 		if !known {
-			d.problem(key.Line, join(field, key.Value), "unknown field; %s", didYouMean(key.Value, slices.Sorted(maps.Keys(fields))))
+			names := slices.Sorted(maps.Keys(fields))
+			d.problem(key.Line, join(field, key.Value), "unknown field; %s", didYouMean(key.Value, names))
+			if meant := Nearest(key.Value, names); meant != "" {
+				(*d.problems)[len(*d.problems)-1].meant = join(field, meant)
+			}
 			continue
 		}
 		d.decode(value, join(field, key.Value), into.FieldByIndex(index))

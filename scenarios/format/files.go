@@ -54,7 +54,7 @@ func (d *decoder) readFiles(a *Apply, file string, line int, field string) {
 	for _, path := range paths {
 		data, err := d.read(path)
 		if err != nil {
-			d.problem(line, field, "%v", err)
+			d.check(line, field, notThere(path, err))
 			continue
 		}
 		a.fromFiles = append(a.fromFiles, d.objects(path, data, a.Template)...)
@@ -120,7 +120,7 @@ func (d *decoder) readKustomization(a *Apply, dir string, line int, field string
 		return
 	}
 	if _, err := os.Stat(path); err != nil {
-		d.problem(line, field, "%v", err)
+		d.check(line, field, notThere(path, err))
 		return
 	}
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), path)

@@ -109,6 +109,14 @@ func conditionsOf(kind string) (conditions []string, known bool) {
 		if group == "" || group == "apps" {
 			return []string{"ReplicaFailure"}, true
 		}
+	case "horizontalpodautoscaler", "horizontalpodautoscalers", "hpa":
+		if group == "" || group == "autoscaling" {
+			return []string{"AbleToScale", "ScalingActive", "ScalingLimited"}, true
+		}
+	case "poddisruptionbudget", "poddisruptionbudgets", "pdb":
+		if group == "" || group == "policy" {
+			return []string{"DisruptionAllowed"}, true
+		}
 	case "statefulset", "statefulsets", "sts", "daemonset", "daemonsets", "ds", "cronjob", "cronjobs", "cj", "configmap", "configmaps", "cm", "secret", "secrets":
 		if group == "" || group == "apps" || group == "batch" {
 			return nil, true
@@ -117,9 +125,23 @@ func conditionsOf(kind string) (conditions []string, known bool) {
 	return nil, false
 }
 
+// rollsOut says whether objects of a kind have rollouts, as kubectl sees it.
+func rollsOut(kind string) bool {
+	kind, group, _ := strings.Cut(strings.ToLower(kind), ".")
+	kinds := []string{"deployment", "deployments", "deploy", "statefulset", "statefulsets", "sts", "daemonset", "daemonsets", "ds"}
+	return slices.Contains(kinds, kind) && (group == "" || group == "apps" || strings.HasSuffix(group, ".apps"))
+}
+
 // possible refuses to wait for what never comes.
 func (f *For) possible(kind string) error {
-	if f.Kind != ForCondition {
+	switch f.Kind {
+	case ForCondition:
+	case ForRollout:
+		if !rollsOut(kind) {
+			return fmt.Errorf("%s is never rolled out, only deployments, statefulsets and daemonsets are", kind)
+		}
+		return nil
+	default:
 		return nil
 	}
 	conditions, known := conditionsOf(kind)

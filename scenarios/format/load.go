@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -94,12 +96,30 @@ func (d *decoder) documents(data []byte) []*yaml.Node {
 			return all
 		}
 		if err != nil {
-			d.decodingError(&yaml.Node{}, "", err)
+			d.syntaxError(data, err)
 			return all
 		}
 		if len(document.Content) > 0 && document.Content[0].ShortTag() != "!!null" && d.plain(document.Content[0]) {
 			all = append(all, document.Content[0])
 		}
+	}
+}
+
+// bareVariable is one without quotes, whose braces may be taken for others.
+var bareVariable = regexp.MustCompile(`[:,[{-] *\$\{`)
+
+// syntaxError tells why data is no YAML.
+func (d *decoder) syntaxError(data []byte, err error) {
+	d.decodingError(&yaml.Node{}, "", err)
+	p := &(*d.problems)[len(*d.problems)-1]
+	p.Message = strings.TrimPrefix(p.Message, "yaml: ")
+	lines := bytes.Split(data, []byte("\n"))
+	near := bytes.Join(lines[min(max(p.Line-1, 0), len(lines)):min(p.Line+2, len(lines))], []byte("\n"))
+	switch {
+	case strings.Contains(p.Message, "tab character"):
+		p.Message += ": indent with spaces"
+	case bareVariable.Match(near):
+		p.Message += `: within {} and [] a variable stands in quotes, as in {replicas: "${N}"}`
 	}
 }
 
@@ -213,7 +233,7 @@ func (d *decoder) include(step *Step, field string) {
 	}
 	data, err := d.read(path)
 	if err != nil {
-		d.problem(step.Line, field, "%v", err)
+		d.check(step.Line, field, notThere(path, err))
 		return
 	}
 	other := *d
@@ -237,6 +257,14 @@ func (d *decoder) include(step *Step, field string) {
 		}
 		include.steps = append(include.steps, other.stepsDocument(document, include.Vars)...)
 	}
+}
+
+// notThere says what is wrong with a path, if anything is.
+func notThere(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s: a path begins at the folder of the file that it is in", path)
+	}
+	return err
 }
 
 func chain(files []string) string {

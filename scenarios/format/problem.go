@@ -17,8 +17,9 @@ type Problem struct {
 	Message string
 
 	// follows says that it may only be there because of another one: what could not be
-	// read is missing.
+	// read is missing. meant is the field that Field, which is not known, stands for.
 	follows bool
+	meant   string
 }
 
 func (p Problem) Error() string {
@@ -73,7 +74,8 @@ func (p Problems) err() error {
 // becauseOf says whether p may be there only because of other, which is about the same
 // field, one that it is part of, or a part of it.
 func (p Problem) becauseOf(other Problem) bool {
-	return !other.follows && other.File == p.File && (isPart(p.Field, other.Field) || isPart(other.Field, p.Field))
+	return !other.follows && other.File == p.File &&
+		(isPart(p.Field, other.Field) || isPart(other.Field, p.Field) || other.meant != "" && isPart(p.Field, other.meant))
 }
 
 func isPart(field, of string) bool {
@@ -84,19 +86,24 @@ func isPart(field, of string) bool {
 // didYouMean is a hint at the known name that is nearest to what was written, and all
 // known ones otherwise.
 func didYouMean(written string, known []string) string {
-	best, least := "", 1+len(written)/2
-	for _, name := range known {
-		if d := distance(strings.ToLower(written), strings.ToLower(name)); d < least {
-			best, least = name, d
-		}
-	}
-	if best != "" {
+	if best := Nearest(written, known); best != "" {
 		return fmt.Sprintf("did you mean %s?", best)
 	}
 	if len(known) == 0 {
 		return "there are none here"
 	}
 	return "known here: " + strings.Join(known, ", ")
+}
+
+// Nearest is the known name that is written most like another; empty if none is.
+func Nearest(written string, known []string) string {
+	best, least := "", 1+len(written)/2
+	for _, name := range known {
+		if d := distance(strings.ToLower(written), strings.ToLower(name)); d < least {
+			best, least = name, d
+		}
+	}
+	return best
 }
 
 // distance is how many letters must be added, left out, changed or swapped with their

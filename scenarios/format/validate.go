@@ -24,7 +24,9 @@ const (
 
 // names are what the parts of a scenario refer to.
 type names struct {
-	steps []string
+	// steps are the lines where steps of a name are written.
+	steps      map[string][]int
+	invariants []string
 	// timeout is that of the run; 0 while it is not known.
 	timeout time.Duration
 }
@@ -52,6 +54,9 @@ func (d *decoder) checkScenario(s *Scenario, line int) {
 	spec := &s.Spec
 	if len(spec.Steps) == 0 {
 		d.problem(line, "spec.steps", "is empty: say what to do")
+	}
+	if d.isSet("spec.timeout") && spec.Timeout == 0 {
+		d.problem(line, "spec.timeout", "must be more than 0")
 	}
 	if spec.Timeout == 0 {
 		spec.Timeout = Duration(defaultTimeout)
@@ -119,9 +124,8 @@ func (d *decoder) checkCluster(c *Cluster, line int) {
 		}
 	}
 	if c.Snapshot != "" {
-		if _, err := d.read(d.path(c.Snapshot)); err != nil {
-			d.problem(line, field+".snapshot", "%v", err)
-		}
+		_, err := d.read(d.path(c.Snapshot))
+		d.check(line, field+".snapshot", notThere(d.path(c.Snapshot), err))
 		c.Snapshot = d.path(c.Snapshot)
 	}
 	seen := []string{}

@@ -58,8 +58,10 @@ func (d *decoder) checkGiven(given map[string]Given, line int, field string) []s
 		g, at := given[name], join(field+".given", name)
 		_, one, err := SplitTarget(g.Target)
 		switch {
-		case !variableName.MatchString(name) || slices.Contains(ReservedNames(), name):
-			d.problem(line, at, "%q cannot be a name in an expression", name)
+		case slices.Contains(ReservedNames(), name):
+			d.problem(line, at, "%q is something else in expressions: choose another name", name)
+		case !variableName.MatchString(name):
+			d.problem(line, at, "%q cannot be a name in an expression: it is of letters, digits and _", name)
 		case err != nil:
 			d.problem(line, at+".target", "%v", err)
 		case one != "" && g.Selector+g.FieldSelector != "":
@@ -68,7 +70,7 @@ func (d *decoder) checkGiven(given map[string]Given, line int, field string) []s
 		d.check(line, at+".selector", labelSelector(g.Selector))
 		d.check(line, at+".fieldSelector", fieldSelector(g.FieldSelector))
 	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(ReservedNames(), name) })
 }
 
 // ReservedNames are what expressions call what is there without being given.
@@ -102,16 +104,29 @@ func (d *decoder) checkInvariant(i *Invariant, field string) {
 		d.problem(i.Line, field+"."+name+".within", "has no meaning here: %s is about every moment", name)
 	}
 	d.checkExpect(check, field+"."+name)
-	for which, step := range map[string]string{"after": i.After, "until": i.Until} {
-		if step != "" && !slices.Contains(d.names.steps, step) {
-			hint := "give a step that name"
-			if len(d.names.steps) > 0 {
-				hint = didYouMean(step, d.names.steps)
-			}
-			d.problem(i.Line, field+"."+which, "no step is called %q: %s", step, hint)
-		}
-	}
+	d.checkStepName(i.After, i.Line, field+".after")
+	d.checkStepName(i.Until, i.Line, field+".until")
 	if i.Name == "" {
 		i.Name = name + " " + check.Title()
+	}
+	if slices.Contains(d.names.invariants, i.Name) {
+		d.problem(i.Line, field+".name", "there are two invariants called %q", i.Name)
+	}
+	d.names.invariants = append(d.names.invariants, i.Name)
+}
+
+// checkStepName refuses to refer to no step, or to one of several.
+func (d *decoder) checkStepName(step string, line int, field string) {
+	if step == "" {
+		return
+	}
+	lines := d.names.steps[step]
+	switch names := slices.Sorted(maps.Keys(d.names.steps)); {
+	case len(names) == 0:
+		d.problem(line, field, "no step is called %q: give a step that name", step)
+	case len(lines) == 0:
+		d.problem(line, field, "no step is called %q: %s", step, didYouMean(step, names))
+	case len(lines) > 1:
+		d.problem(line, field, "the steps of lines %d and %d are both called %q: give one another name", lines[0], lines[1], step)
 	}
 }

@@ -3,6 +3,7 @@ package format
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -57,8 +58,11 @@ func (d *decoder) checkSteps(steps []Step, field string) {
 	for i := range steps {
 		s := &steps[i]
 		at := fmt.Sprintf("%s[%d]", field, i)
-		if s.Name != "" && d.names != nil {
-			d.names.steps = append(d.names.steps, s.Name)
+		if s.Name != "" && d.names != nil && !slices.Contains(d.names.steps[s.Name], s.Line) {
+			if d.names.steps == nil {
+				d.names.steps = map[string][]int{}
+			}
+			d.names.steps[s.Name] = append(d.names.steps[s.Name], s.Line)
 		}
 		switch actions := s.actions(); len(actions) {
 		case 0:
@@ -160,7 +164,7 @@ func (d *decoder) checkWait(w *Wait, line int, field string) {
 	w.parsed = parsed
 	kind, _, targetError := SplitTarget(w.Target)
 	switch {
-	case parsed.Kind == ForCount:
+	case parsed.Kind == ForCount, err != nil && strings.HasPrefix(w.For, ForCount):
 		d.check(line, field+".target", ofKind(w.Target))
 	default:
 		d.check(line, field+".target", namedOrSelected(w.Target, w.Selector))
@@ -171,6 +175,9 @@ func (d *decoder) checkWait(w *Wait, line int, field string) {
 	}
 	if parsed.Kind == ForCEL && d.options.CEL != nil {
 		d.check(line, field+".for", d.options.CEL(parsed.Name, []string{"object"}, true))
+	}
+	if d.isSet(field+".within") && w.Within == 0 {
+		d.problem(line, field+".within", "must be more than 0: an expect without within looks at once")
 	}
 	if w.Within == 0 {
 		w.Within = Duration(defaultWithin)
@@ -196,8 +203,11 @@ func (d *decoder) checkScript(s *Script, line int, field string) {
 		d.problem(line, field+".run", "is missing: say what to run")
 	}
 	d.checkSpeed(&s.Speed, line, field)
-	if s.Dir = d.path(s.Dir); s.Dir == "" {
+	if s.Dir == "" {
 		s.Dir = d.dir()
+	} else if s.Dir = d.path(s.Dir); d.options.Files == nil {
+		_, err := os.ReadDir(s.Dir)
+		d.check(line, field+".dir", notThere(s.Dir, err))
 	}
 	env := map[string]string{}
 	for name, value := range d.vars {
