@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"regexp"
 	"strings"
@@ -83,6 +84,8 @@ func libraryText(t *testing.T, name string) string {
 // shorter are variables that make a scenario a matter of seconds.
 var shorter = map[string]map[string]string{"pod-kill-storm": {"KILLS": "200"}}
 
+var seeds = flag.Uint64("seeds", 2, "with how many seeds each scenario of the library is run")
+
 // What is shipped passes, in virtual time with any seed.
 func TestLibrary(t *testing.T) {
 	t.Parallel()
@@ -92,7 +95,7 @@ func TestLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := found[0]
-		for _, seed := range []uint64{0, 2} {
+		for seed := uint64(1); seed <= *seeds; seed++ {
 			t.Run(fmt.Sprintf("%s with seed %d", s.Metadata.Name, seed), func(t *testing.T) {
 				t.Parallel()
 				tr := &transcript{}
