@@ -78,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, err
 	}
 	p := r.decide(in, r.clock.Now())
-	return loop.Result{RequeueAfter: p.RequeueAfter}, plan.Settle(r.execute(ctx, cj, p))
+	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.execute(ctx, cj, p))
 }
 
 // gather takes the snapshot. An active Job that the cache does not have is looked

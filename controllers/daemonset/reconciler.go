@@ -2,7 +2,6 @@ package daemonset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -94,18 +93,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	r.remember(d.UID, p.Failures)
 	r.executor.Tell(d, p.Events)
-	return loop.Result{RequeueAfter: p.RequeueAfter}, r.execute(ctx, d, p)
+	return r.execute(ctx, d, p)
 }
 
 // execute takes the plan's actions and writes the status, whether they succeed or
 // not.
-func (r *Reconciler) execute(ctx context.Context, d *appsv1.DaemonSet, p Plan) error {
+func (r *Reconciler) execute(ctx context.Context, d *appsv1.DaemonSet, p Plan) (loop.Result, error) {
+	result := loop.Result{RequeueAfter: p.RequeueAfter}
 	actErr := r.executor.Act(ctx, d, p.Actions)
 	collided := false
 	if wanted := history.Taken(actErr); wanted != nil {
 		var err error
 		if collided, err = history.Collided(ctx, r.executor.Writer, d, wanted); err != nil || !collided {
-			return err
+			return result, err
 		}
 		actErr = nil
 	}
@@ -113,7 +113,7 @@ func (r *Reconciler) execute(ctx context.Context, d *appsv1.DaemonSet, p Plan) e
 	if update := Conclude(d, p, collided); update != nil {
 		statusErr = r.executor.WriteStatus(ctx, update)
 	}
-	return errors.Join(plan.Settle(actErr), plan.Settle(statusErr))
+	return plan.Settle(result, actErr, statusErr)
 }
 
 func (r *Reconciler) known(uid types.UID) Failures {

@@ -79,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, err
 	}
 	r.executor.Tell(d, p.Events)
-	return loop.Result{RequeueAfter: p.RequeueAfter}, plan.Settle(r.execute(ctx, d, p))
+	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.execute(ctx, d, p))
 }
 
 // gather takes the snapshot, after Met has said that the caches are up to date.

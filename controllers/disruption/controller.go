@@ -144,9 +144,9 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 		update := *budget
 		update.Status = *p.Status
 		// A conflict means that an eviction was granted meanwhile: its event wakes the key.
-		err = plan.Settle(c.executor.WriteStatus(ctx, &update))
+		err = c.executor.WriteStatus(ctx, &update)
 	}
-	return loop.Result{RequeueAfter: p.RequeueAfter}, errors.Join(decideErr, err)
+	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, decideErr, err)
 }
 
 func (c *Controller) gather(ctx context.Context, budget *policyv1.PodDisruptionBudget) (Snapshot, error) {
@@ -178,5 +178,5 @@ func (c *Controller) reconcilePod(ctx context.Context, key types.NamespacedName)
 	}
 	update := *pod
 	update.Status = *p.Status
-	return loop.Result{}, plan.Settle(c.executor.WriteStatus(ctx, &update))
+	return plan.Settle(loop.Result{}, c.executor.WriteStatus(ctx, &update))
 }

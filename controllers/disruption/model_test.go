@@ -60,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	update := in.Budget.DeepCopy()
 	update.Status = *p.Status
-	return loop.Result{RequeueAfter: p.RequeueAfter}, plan.Settle(r.executor.WriteStatus(ctx, update))
+	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.executor.WriteStatus(ctx, update))
 }
 
 func newModel(t *rapid.T, decide decision) *model {

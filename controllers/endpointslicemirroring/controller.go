@@ -102,7 +102,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		// What was left out is told once, not again for each event of our own slices.
 		c.executor.Tell(endpoints, decided.Events)
 	}
-	return loop.Result{}, plan.Settle(c.executor.Act(ctx, endpoints, decided.Actions))
+	return plan.Settle(loop.Result{}, c.executor.Act(ctx, endpoints, decided.Actions))
 }
 
 // found makes nil of what does not exist.

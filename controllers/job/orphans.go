@@ -53,7 +53,7 @@ func (o *Orphans) Reconcile(ctx context.Context, key types.NamespacedName) (loop
 	if lives, err := o.jobLives(ctx, pod); lives || err != nil {
 		return loop.Result{}, err
 	}
-	return loop.Result{}, plan.Settle(o.executor.Act(ctx, pod, []plan.Action{unpin([]*corev1.Pod{pod})}))
+	return plan.Settle(loop.Result{}, o.executor.Act(ctx, pod, []plan.Action{unpin([]*corev1.Pod{pod})}))
 }
 
 // jobLives asks the API for a Job that the cache does not have: the cache of pods

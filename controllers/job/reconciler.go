@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -79,14 +78,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, err
 	}
 	if err := r.executor.Act(ctx, job, p.Actions); err != nil {
-		return loop.Result{}, plan.Settle(err)
+		return plan.Settle(loop.Result{}, err)
 	}
 	births := &births{Tracker: r.expectations}
 	creator := r.executor
 	creator.Tracker = births
 	createErr := creator.Act(ctx, job, p.Creations)
-	err = errors.Join(plan.Settle(createErr), plan.Settle(r.store(ctx, job, p, int(births.n.Load()))))
-	return loop.Result{RequeueAfter: p.RequeueAfter}, err
+	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, createErr, r.store(ctx, job, p, int(births.n.Load())))
 }
 
 // births counts the pods that have been created.

@@ -35,7 +35,14 @@ type Result struct {
 	// RequeueAfter is the cluster's time after which the key is to be looked at
 	// again, whatever happens before; 0: there is nothing to wait for.
 	RequeueAfter time.Duration
+	// Unsure has the key looked at again some seconds later, in case that the event that
+	// is to wake it never comes: a conflict need not mean that the object has changed, as
+	// admission answers with conflicts of its own.
+	Unsure bool
 }
+
+// unheard is after how long a key is looked at again whose reconcile was unsure.
+const unheard = 10 * time.Second
 
 // The back-off of failing keys when Options leaves it open, as in upstream's
 // controllers.
@@ -250,12 +257,11 @@ func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 		ctx = clock.OneByOne(ctx)
 	}
 	l.stats.began(key, l.opts.Clock.Now())
-	ctx, unsure := withInCase(ctx)
 	result, err := l.reconcile(ctx, key)
 	if err == nil {
 		l.backoff.Forget(key)
 		l.stats.succeeded(key)
-		if unsure.Load() {
+		if result.Unsure {
 			l.AddAfter(key, unheard)
 		}
 		if result.RequeueAfter > 0 {

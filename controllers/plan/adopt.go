@@ -24,7 +24,7 @@ func (r *run) mayAdopt(ctx context.Context) error {
 func (r *run) ownerLives(ctx context.Context) error {
 	live, err := r.Writer.Get(ctx, r.owner)
 	if err != nil {
-		return fmt.Errorf("reading %s %s/%s before it adopts: %w", r.Kind.Kind, r.owner.GetNamespace(), r.owner.GetName(), stale(ctx, err))
+		return fmt.Errorf("reading %s %s/%s before it adopts: %w", r.Kind.Kind, r.owner.GetNamespace(), r.owner.GetName(), stale(err))
 	}
 	if live.GetUID() != r.owner.GetUID() {
 		return &StaleError{fmt.Errorf("%s %s/%s is another object now: uid %s, was %s",

@@ -171,7 +171,7 @@ func (r *run) one(ctx context.Context, action Action, o Object) error {
 				return nil // it is gone, or another one has its name
 			}
 		}
-		err = &ActionError{Verb: action.Verb, Object: o, Err: stale(ctx, err)}
+		err = &ActionError{Verb: action.Verb, Object: o, Err: stale(err)}
 		if !IsStale(err) && !NamespaceGoing(err) {
 			r.tell(r.owner, action.Failed, o, Message(err))
 		}

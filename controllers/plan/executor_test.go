@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -174,7 +175,7 @@ func TestActStopsAtTheFirstFailure(t *testing.T) {
 	changed := old.DeepCopy()
 	changed.Labels = map[string]string{"x": "y"}
 	err := f.Act(t.Context(), f.owner, []plan.Action{plan.One(plan.Update, changed), plan.One(plan.Delete, old)})
-	if !plan.IsStale(err) || plan.Settle(err) != nil {
+	if result, left := plan.Settle(loop.Result{}, err); !plan.IsStale(err) || left != nil || !result.Unsure {
 		t.Errorf("Act() with an old state = %v, want a stale error", err)
 	}
 	if _, err := f.api.Get(t.Context(), old); err != nil {
@@ -285,15 +286,22 @@ func TestSettle(t *testing.T) {
 	hard := errors.New("disk full")
 	going := apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("namespace a is being terminated"))
 	going.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	for name, tt := range map[string]struct{ err, want error }{
-		"none":            {nil, nil},
-		"stale":           {&plan.StaleError{Err: hard}, nil},
-		"namespace going": {&plan.ActionError{Verb: plan.Create, Object: named("p"), Err: going}, nil},
-		"hard":            {hard, hard},
+	stale := &plan.StaleError{Err: errors.New("old")}
+	for name, tt := range map[string]struct {
+		errs   []error
+		want   error
+		unsure bool
+	}{
+		"none":            {errs: []error{nil, nil}},
+		"stale":           {errs: []error{stale}, unsure: true},
+		"namespace going": {errs: []error{&plan.ActionError{Verb: plan.Create, Object: named("p"), Err: going}}},
+		"hard":            {errs: []error{nil, hard}, want: hard},
+		"hard and stale":  {errs: []error{hard, stale}, want: hard, unsure: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := plan.Settle(tt.err); got != tt.want {
-				t.Errorf("Settle() = %v, want %v", got, tt.want)
+			result, err := plan.Settle(loop.Result{RequeueAfter: time.Minute}, tt.errs...)
+			if !errors.Is(err, tt.want) || result != (loop.Result{RequeueAfter: time.Minute, Unsure: tt.unsure}) {
+				t.Errorf("Settle() = %+v, %v, want %v", result, err, tt.want)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"context"
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,20 +18,27 @@ func (e *StaleError) Error() string { return "decided on an old state: " + e.Err
 
 func (e *StaleError) Unwrap() error { return e.Err }
 
-// IsStale reports whether err, and every error that it joins, only says that the
-// cache was behind.
+// IsStale reports whether err, or one that it joins, says that the cache was behind.
 func IsStale(err error) bool {
 	var stale *StaleError
 	return errors.As(err, &stale)
 }
 
-// Settle is how a reconcile ends: it makes nil of an error that an event on its
-// way answers, or that says that the namespace is going and all in it.
-func Settle(err error) error {
-	if err == nil || IsStale(err) || NamespaceGoing(err) {
-		return nil
+// Settle is how a reconcile ends: with its result, and with the errors of what it did,
+// joined. It leaves out those that an event on its way answers, of which the result is
+// unsure then, and those that say that the namespace is going and all in it.
+func Settle(result loop.Result, errs ...error) (loop.Result, error) {
+	var left []error
+	for _, err := range errs {
+		switch {
+		case err == nil, NamespaceGoing(err):
+		case IsStale(err):
+			result.Unsure = true
+		default:
+			left = append(left, err)
+		}
 	}
-	return err
+	return result, errors.Join(left...)
 }
 
 // NamespaceGoing reports whether the error is that nothing can be created any
@@ -41,11 +47,9 @@ func NamespaceGoing(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// stale marks the errors of a write that mean that the object has changed or gone. The
-// owner is looked at again all the same if no event tells of that.
-func stale(ctx context.Context, err error) error {
+// stale marks the errors of a write that mean that the object has changed or gone.
+func stale(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		loop.InCase(ctx)
 		return &StaleError{err}
 	}
 	return err

@@ -72,10 +72,11 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	update := *autoscaler
 	update.Status = *d.Status
-	if err = plan.Settle(r.executor.WriteStatus(ctx, &update)); err != nil {
+	result, err := plan.Settle(loop.Result{RequeueAfter: d.RequeueAfter}, r.executor.WriteStatus(ctx, &update))
+	if err != nil {
 		r.executor.Tell(autoscaler, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedUpdateStatus", Message: err.Error()}})
 	}
-	return loop.Result{RequeueAfter: d.RequeueAfter}, err
+	return result, err
 }
 
 // gather reads all that a decision needs. What the API does not tell is part of it.

@@ -2,7 +2,6 @@ package replicaset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -87,8 +86,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, key types.NamespacedName)
 	}
 	actErr := r.executor.Act(ctx, owner, p.Actions)
 	statusErr := r.writeStatus(ctx, owner, Conclude(in.ReplicaSet, p, actErr, now))
-	err = errors.Join(plan.Settle(actErr), plan.Settle(statusErr))
-	return loop.Result{RequeueAfter: p.RequeueAfter}, err
+	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, actErr, statusErr)
 }
 
 func (r *Reconciler[T]) get(key types.NamespacedName) (owner T, found bool, err error) {

@@ -2,7 +2,6 @@ package statefulset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -82,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, err
 	}
 	r.executor.Tell(set, p.Events)
-	return loop.Result{RequeueAfter: p.RequeueAfter}, r.execute(ctx, set, p)
+	return r.execute(ctx, set, p)
 }
 
 // gather takes the snapshot, after Met has said that the caches are up to date.
@@ -102,13 +101,14 @@ func (r *Reconciler) gather(set *appsv1.StatefulSet) Snapshot {
 
 // execute takes the plan's actions and writes the status, whether they succeed or
 // not; all but that of the revision can be taken again.
-func (r *Reconciler) execute(ctx context.Context, set *appsv1.StatefulSet, p Plan) error {
+func (r *Reconciler) execute(ctx context.Context, set *appsv1.StatefulSet, p Plan) (loop.Result, error) {
+	result := loop.Result{RequeueAfter: p.RequeueAfter}
 	actErr := r.executor.Act(ctx, set, p.Actions)
 	collided := false
 	if wanted := history.Taken(actErr); wanted != nil {
 		var err error
 		if collided, err = history.Collided(ctx, r.executor.Writer, set, wanted); err != nil || !collided {
-			return err
+			return result, err
 		}
 		actErr = nil
 	}
@@ -116,5 +116,5 @@ func (r *Reconciler) execute(ctx context.Context, set *appsv1.StatefulSet, p Pla
 	if update := Conclude(set, p, collided); update != nil {
 		statusErr = r.executor.WriteStatus(ctx, update)
 	}
-	return errors.Join(plan.Settle(actErr), plan.Settle(statusErr))
+	return plan.Settle(result, actErr, statusErr)
 }
