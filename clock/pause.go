@@ -89,12 +89,15 @@ func Sleep(ctx context.Context, c Clock, d time.Duration) error {
 	}
 	pause := PauseOf(ctx)
 	resume := sync.OnceFunc(pause.End)
-	due := make(chan struct{})
-	pause.Begin()
+	begun, due := make(chan struct{}), make(chan struct{})
+	// Before others may go on: timers of one instant fire in the order of their making.
 	timer := c.AfterFunc(d, func() {
+		<-begun
 		resume()
 		close(due)
 	})
+	pause.Begin()
+	close(begun)
 	defer resume()
 	defer timer.Stop()
 	select {

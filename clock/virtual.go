@@ -30,8 +30,8 @@ var ErrClosed = errors.New("the virtual clock is closed")
 //   - Functions given to AfterFunc run one after the other, in that order. Each is
 //     counted as Callback from the moment it is due until it has returned. The
 //     next one of the same instant starts when all that the one before has set
-//     going has ended or waits for its turn (Ledger.Join); only when a timer is set for no time at all (d <= 0) do
-//     those before it no longer wait, as whoever set it may be waiting for it.
+//     going has ended or waits for its turn (Ledger.Join); only a timer that is set for no time
+//     at all (d <= 0) waits for none of them, as whoever set it may be waiting for it.
 //   - A timer's or a ticker's value is counted as Tick from the moment it is due
 //     until it is received, or given up with Stop or Reset. It stays there for as
 //     long as that takes, and time with it: a ticker drops no tick, and a channel

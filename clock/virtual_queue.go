@@ -1,6 +1,9 @@
 package clock
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // offer is a value on its way through a timer's channel.
 type offer struct {
@@ -37,8 +40,8 @@ func (v *Virtual) call(t *virtualTimer) {
 	t.f()
 }
 
-// nextTurn takes the head of the queue, once nothing else is in flight or it must
-// not wait. A timer with a channel is on offer when nextTurn returns it.
+// nextTurn takes the head of the queue once nothing else is in flight, and whatever must
+// not wait at once. A timer with a channel is on offer when nextTurn returns it.
 func (v *Virtual) nextTurn() *virtualTimer {
 	l := v.ledger
 	for {
@@ -48,10 +51,7 @@ func (v *Virtual) nextTurn() *virtualTimer {
 			l.mu.Unlock()
 			return nil
 		}
-		if l.total == l.turns || v.urgent > 0 {
-			t := v.queue[0]
-			v.queue[0] = nil
-			v.queue = v.queue[1:]
+		if t := v.mayFireLocked(); t != nil {
 			v.takeTurnLocked(t)
 			if t.ch != nil {
 				v.offerLocked(t)
@@ -66,6 +66,19 @@ func (v *Virtual) nextTurn() *virtualTimer {
 		case <-v.closed: // Close empties the queue
 		}
 	}
+}
+
+// mayFireLocked takes the timer out of the queue that may fire now; nil if none may.
+func (v *Virtual) mayFireLocked() *virtualTimer {
+	at := 0
+	if v.ledger.total != v.ledger.turns {
+		if at = slices.IndexFunc(v.queue, func(t *virtualTimer) bool { return t.urgent }); at < 0 {
+			return nil
+		}
+	}
+	t := v.queue[at]
+	v.queue = slices.Delete(v.queue, at, at+1)
+	return t
 }
 
 // offerLocked offers the timer's value, which has been counted as a Tick, to

@@ -15,7 +15,11 @@ type Faults struct {
 	clock  clock.Clock
 	random *clock.Random
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// chances decide about requests, each by what it is for, as several that come at one
+	// instant come in no order; drops is how often watches were dropped.
+	chances *clock.Keyed
+	drops   uint64
 	exempt  []string
 	rules   []*Rule // in the order of their injection
 	streams map[*stream]struct{}
@@ -47,6 +51,9 @@ func (f *Faults) IsExempt(user string) bool {
 func (f *Faults) Inject(rule Rule) (remove func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.rules) == 0 {
+		f.chances = clock.NewKeyed(f.random.Uint64())
+	}
 	f.rules = append(f.rules, &rule)
 	return func() {
 		f.mu.Lock()
@@ -73,13 +80,20 @@ func (f *Faults) Meet(r *Request) Fate {
 	if slices.Contains(f.exempt, r.User) {
 		return fate
 	}
+	var chance *clock.Random
 	for _, rule := range f.rules {
-		if !rule.Matches(r) || (rule.Share > 0 && f.random.Float64() >= rule.Share) {
+		if !rule.Matches(r) {
+			continue
+		}
+		if chance == nil && (rule.Share > 0 || rule.Jitter > 0) {
+			chance = f.chances.For(r.User, r.UserAgent, r.Verb, r.Group, r.Resource, r.Subresource, r.Namespace, r.Name)
+		}
+		if rule.Share > 0 && chance.Float64() >= rule.Share {
 			continue
 		}
 		fate.Latency += rule.Latency
 		if rule.Jitter > 0 {
-			fate.Latency += time.Duration(f.random.Float64() * float64(rule.Jitter))
+			fate.Latency += time.Duration(chance.Float64() * float64(rule.Jitter))
 		}
 		if rule.Code != 0 && fate.Refusal == nil {
 			fate.Refusal = rule

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"errors"
+	"strconv"
 )
 
 // ErrDropped is the cause of the end of a context that DropWatches has ended.
@@ -35,12 +36,14 @@ func (f *Faults) DropWatches(match Match, share float64) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	dropped := 0
+	f.drops++
+	chances := f.random.Keyed(strconv.FormatUint(f.drops, 10))
 	for s := range f.streams {
 		exempt := false
 		for _, user := range f.exempt {
 			exempt = exempt || user == s.request.User
 		}
-		if !exempt && match.Matches(&s.request) && (share <= 0 || f.random.Keyed(s.request.UserAgent+" "+s.request.Resource).Float64() < share) {
+		if !exempt && match.Matches(&s.request) && (share <= 0 || chances.Keyed(s.request.UserAgent+" "+s.request.Resource).Float64() < share) {
 			s.cancel(ErrDropped)
 			dropped++
 		}
