@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -68,24 +69,36 @@ func Names() []string {
 	for i, file := range files {
 		files[i] = strings.TrimSuffix(path.Base(file), ".yaml")
 	}
+	slices.Sort(files)
 	return files
 }
 
+// unknown says that no shipped scenario is called so, and what may be meant.
 func unknown(name string) error {
+	for _, file := range []string{name, name + ".yaml", name + ".yml", name + ".json"} {
+		if _, err := os.Stat(file); err == nil && name != "" {
+			return fmt.Errorf("there is no scenario %q; to run the file, write ./%s", name, file)
+		}
+	}
+	if meant := format.Nearest(name, Names()); meant != "" {
+		return fmt.Errorf("there is no scenario %q; did you mean %s? A file is named by its path, such as ./%s.yaml", name, meant, name)
+	}
 	return fmt.Errorf("there is no scenario %q; shipped are %s, and a file is named by its path, such as ./%s.yaml", name, strings.Join(Names(), ", "), name)
 }
 
 // Find returns the shipped scenario of that name, or the scenarios of the file, or of
 // all files of the folder, of that path. set gives variables their values.
 func Find(nameOrPath string, set map[string]string) ([]*Scenario, error) {
-	if !strings.ContainsAny(nameOrPath, "/\\") && path.Ext(nameOrPath) == "" && nameOrPath != "." {
-		data, err := Source(nameOrPath)
-		if err != nil {
-			return nil, err
-		}
-		return parseShipped("library/"+nameOrPath+".yaml", data, set)
-	}
 	info, err := os.Stat(nameOrPath)
+	if !strings.ContainsAny(nameOrPath, "/\\") && path.Ext(nameOrPath) == "" && nameOrPath != "." {
+		data, unknown := Source(nameOrPath)
+		switch {
+		case unknown == nil:
+			return parseShipped("library/"+nameOrPath+".yaml", data, set)
+		case err != nil || !info.IsDir():
+			return nil, unknown
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the scenario: %w", err)
 	}
@@ -95,9 +108,11 @@ func Find(nameOrPath string, set map[string]string) ([]*Scenario, error) {
 	return loadFolder(nameOrPath, set)
 }
 
+// loadFolder passes over the files that hold no scenarios, such as the manifests that
+// scenarios apply.
 func loadFolder(dir string, set map[string]string) ([]*Scenario, error) {
 	var files []string
-	for _, pattern := range []string{"*.yaml", "*.yml"} {
+	for _, pattern := range []string{"*.yaml", "*.yml", "*.json"} {
 		some, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return nil, fmt.Errorf("listing %s: %w", dir, err)
@@ -106,14 +121,23 @@ func loadFolder(dir string, set map[string]string) ([]*Scenario, error) {
 	}
 	slices.Sort(files)
 	var all []*Scenario
+	var problems error
 	for _, file := range files {
-		found, err := Load(file, set)
+		data, err := os.ReadFile(file)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("reading the scenario: %w", err)
 		}
+		if !format.IsScenario(data) {
+			continue
+		}
+		found, err := Parse(file, data, set)
+		problems = errors.Join(problems, err)
 		all = append(all, found...)
 	}
-	if len(all) == 0 {
+	switch {
+	case problems != nil:
+		return nil, problems
+	case len(all) == 0:
 		return nil, fmt.Errorf("there is no scenario in %s", dir)
 	}
 	return all, nil

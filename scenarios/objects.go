@@ -58,10 +58,22 @@ func (b *branch) each(a *format.Apply, doing string, do func(client dynamic.Reso
 		case a.Fails != "" && strings.Contains(err.Error(), a.Fails):
 			b.note("%s: refused: %v", o.Title(), err)
 		case err != nil:
-			return fmt.Errorf("%s %s: %w", doing, o.Title(), err)
+			return fmt.Errorf("%s %s: %w%s", doing, o.Title(), err, b.hintAt(err))
 		}
 	}
 	return nil
+}
+
+// hintAt says what to do about a namespace that is not there.
+func (b *branch) hintAt(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || b.run.cluster == nil {
+		return ""
+	}
+	if details := status.Status().Details; details == nil || details.Kind != "namespaces" {
+		return ""
+	}
+	return ": the cluster is new, apply a Namespace of that name first"
 }
 
 func (b *branch) apply(ctx context.Context, a *format.Apply) error {

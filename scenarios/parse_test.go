@@ -78,9 +78,41 @@ func TestFind(t *testing.T) {
 	if found, err := Find("./testdata/good/everything.yaml", nil); err != nil || len(found) != 2 {
 		t.Errorf("by path: %v, %v", found, err)
 	}
-	_, err := Find("pod-kil", nil)
-	if want := `there is no scenario "pod-kil"; shipped are ` + strings.Join(Names(), ", ") + `, and a file is named by its path, such as ./pod-kil.yaml`; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	for name, want := range map[string]string{
+		"pod-kil":  `there is no scenario "pod-kil"; did you mean pod-kill? A file is named by its path, such as ./pod-kil.yaml`,
+		"testdata": "there is no scenario in testdata",
+		"doc":      `there is no scenario "doc"; shipped are ` + strings.Join(Names(), ", ") + `, and a file is named by its path, such as ./doc.yaml`,
+	} {
+		if _, err := Find(name, nil); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// A folder's scenarios are found among the manifests that they apply, and a manifest's
+// folder may hold the scenario; what is wrong with any is told at once.
+func TestFindInFolder(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scenario := "apiVersion: minikcm.dev/v1alpha1\nkind: Scenario\nmetadata: {name: %s}\nspec:\n  steps: [{%s: {files: [.]}}]\n"
+	write("apply.yaml", fmt.Sprintf(scenario, "all", "apply"))
+	write("cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n")
+	write("values.json", `{"replicas": 3, "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}`)
+	write("steps.yaml", "apiVersion: minikcm.dev/v1alpha1\nkind: Steps\nspec: {steps: [{sleep: 1s}]}\n")
+	found, err := Find(dir, nil)
+	if err != nil || len(found) != 1 || len(found[0].Spec.Steps[0].Apply.All()) != 3 {
+		t.Fatalf("found %v: %v", found, err)
+	}
+	write("sleep.yaml", "apiVersion: minikcm.dev/v1alpha1\nkind: Scenario\nmetadata: {name: sleep}\nspec: {steps: [{sleep: long}]}\n")
+	write("wait.yml", "kind: Scenario\nspec: {steps: [{wait: long}]}\n")
+	_, err = Find(dir, nil)
+	if err == nil || !strings.Contains(err.Error(), "sleep.yaml:4") || !strings.Contains(err.Error(), "wait.yml:2") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -21,7 +21,7 @@ func (d *decoder) beside(document *yaml.Node) Step {
 	var o Object
 	plainly(d, document, reflect.ValueOf(&o).Elem())
 	if o.Object != nil {
-		d.check(document.Line, "", o.whole())
+		d.check(document.Line, "", o.whole(false))
 	}
 	return Step{Apply: &Apply{Objects: []Object{o}}, Line: document.Line, File: d.file}
 }

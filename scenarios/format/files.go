@@ -18,7 +18,7 @@ func (d *decoder) checkApply(a *Apply, line int, field string) {
 		d.problem(line, field, "needs objects, files or kustomize")
 	}
 	for i := range a.Objects {
-		d.check(a.Objects[i].Line, fmt.Sprintf("%s.objects[%d]", field, i), a.Objects[i].whole())
+		d.check(a.Objects[i].Line, fmt.Sprintf("%s.objects[%d]", field, i), a.Objects[i].whole(a.created))
 	}
 	a.fromFiles = nil
 	for i, file := range a.Files {
@@ -40,8 +40,9 @@ func (d *decoder) checkApply(a *Apply, line int, field string) {
 func (d *decoder) readFiles(a *Apply, file string, line int, field string) {
 	path := d.path(file)
 	paths := []string{path}
+	how := reading{template: a.Template, created: a.created}
 	if entries, err := d.readDir(path); err == nil {
-		paths = nil
+		paths, how.folder = nil, true
 		for _, entry := range entries {
 			if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) && !entry.IsDir() {
 				paths = append(paths, filepath.Join(path, entry.Name()))
@@ -57,7 +58,7 @@ func (d *decoder) readFiles(a *Apply, file string, line int, field string) {
 			d.check(line, field, notThere(path, err))
 			continue
 		}
-		a.fromFiles = append(a.fromFiles, d.objects(path, data, a.Template)...)
+		a.fromFiles = append(a.fromFiles, d.objects(path, data, how)...)
 	}
 }
 
@@ -68,13 +69,20 @@ func (d *decoder) readDir(path string) ([]fs.DirEntry, error) {
 	return os.ReadDir(path)
 }
 
+// reading is how objects are read from a file: with variables replaced, to be created, and
+// because the file is in a folder, where scenarios may stand beside them.
+type reading struct{ template, created, folder bool }
+
 // objects reads objects from another file; problems name that one.
-func (d *decoder) objects(path string, data []byte, template bool) []Object {
+func (d *decoder) objects(path string, data []byte, how reading) []Object {
 	other := *d
 	other.file, other.checking, other.lines = path, false, nil
 	var all []Object
 	for _, document := range other.documents(data) {
-		if template {
+		if version := child(document, "apiVersion"); how.folder && version != nil && version.Value == APIVersion {
+			continue
+		}
+		if how.template {
 			document = other.replaceAll(document, "")
 		}
 		items := document
@@ -90,7 +98,7 @@ func (d *decoder) objects(path string, data []byte, template bool) []Object {
 		}
 		for i := range some {
 			if some[i].Object != nil {
-				other.after().check(some[i].Line, "", some[i].whole())
+				other.after().check(some[i].Line, "", some[i].whole(how.created))
 			}
 		}
 		all = append(all, some...)
@@ -102,7 +110,7 @@ func (d *decoder) objects(path string, data []byte, template bool) []Object {
 func Objects(file string, data []byte) ([]Object, error) {
 	var problems Problems
 	d := &decoder{file: file, problems: &problems}
-	objects := d.objects(file, data, false)
+	objects := d.objects(file, data, reading{})
 	return objects, problems.err()
 }
 
@@ -133,5 +141,5 @@ func (d *decoder) readKustomization(a *Apply, dir string, line int, field string
 		d.problem(line, field, "writing down what the kustomization gives: %v", err)
 		return
 	}
-	a.fromFiles = append(a.fromFiles, d.objects(path, data, false)...)
+	a.fromFiles = append(a.fromFiles, d.objects(path, data, reading{created: a.created})...)
 }

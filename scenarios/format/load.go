@@ -85,6 +85,28 @@ func Parse(file string, data []byte, opts LoadOptions) ([]*Scenario, error) {
 	return found, problems.err()
 }
 
+// IsScenario says whether data is meant to be scenarios or steps: what cannot be read is,
+// unless it is clearly of another kind.
+func IsScenario(data []byte) bool {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	others := 0
+	for {
+		var document yaml.Node
+		if err := decoder.Decode(&document); err != nil {
+			return others == 0 && !errors.Is(err, io.EOF)
+		}
+		if len(document.Content) == 0 || document.Content[0].ShortTag() == "!!null" {
+			continue
+		}
+		version := child(document.Content[0], "apiVersion")
+		kind := kindOf(document.Content[0])
+		if version != nil && strings.HasPrefix(version.Value, "minikcm.dev/") || kind == Kind || kind == KindSteps {
+			return true
+		}
+		others++
+	}
+}
+
 // documents are the parsed documents that are not empty.
 func (d *decoder) documents(data []byte) []*yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))

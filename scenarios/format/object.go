@@ -32,19 +32,30 @@ func (o *Object) readNode(d *decoder, node *yaml.Node, field string) {
 
 // Title is how people call it: deployment/web, or any Pod.
 func (o *Object) Title() string {
-	if o.GetName() == "" {
+	switch {
+	case o.GetName() == "" && o.GetGenerateName() != "":
+		return strings.ToLower(o.GetKind()) + "/" + o.GetGenerateName() + "*"
+	case o.GetName() == "":
 		return "any " + o.GetKind()
 	}
 	return strings.ToLower(o.GetKind()) + "/" + o.GetName()
 }
 
-// whole tells what is missing for an object that can be applied.
-func (o *Object) whole() error {
+// whole tells what is missing for an object that can be applied, or created.
+func (o *Object) whole(created bool) error {
 	switch {
+	case o.GetAPIVersion() == APIVersion:
+		return fmt.Errorf("a %s is no object of the cluster: keep it apart from the manifests, or name their files one by one", o.GetKind())
+	case o.GetKind() == "Kustomization" && strings.HasPrefix(o.GetAPIVersion(), "kustomize.config.k8s.io/"):
+		return fmt.Errorf("a Kustomization is no object of the cluster: name its folder in kustomize")
 	case o.GetAPIVersion() == "":
 		return fmt.Errorf("an object needs apiVersion, such as v1 or apps/v1")
 	case o.GetKind() == "":
 		return fmt.Errorf("an object needs kind")
+	case o.GetName() == "" && o.GetGenerateName() != "" && created:
+		return nil
+	case o.GetName() == "" && o.GetGenerateName() != "":
+		return fmt.Errorf("%s needs metadata.name: only what is created may have a generateName", o.GetKind())
 	case o.GetName() == "":
 		return fmt.Errorf("%s needs metadata.name", o.GetKind())
 	}

@@ -54,6 +54,8 @@ type Apply struct {
 	Fails string `yaml:"fails"`
 
 	fromFiles []Object
+	// created says that they must not be there yet.
+	created bool
 }
 
 // All are the objects, from wherever.

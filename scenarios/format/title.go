@@ -102,8 +102,15 @@ func (a *Apply) title() string {
 	for _, o := range a.All() {
 		names = append(names, o.Title())
 	}
+	if len(names) > maxTitled {
+		more := len(names) - maxTitled + 1
+		names = append(names[:maxTitled-1], fmt.Sprintf("%d more", more))
+	}
 	return strings.Join(names, ", ")
 }
+
+// maxTitled is how many objects a title names.
+const maxTitled = 5
 
 func (w *Wait) title() string {
 	target := w.Target

@@ -80,6 +80,7 @@ func (d *decoder) checkStep(s *Step, field string) {
 	case s.Apply != nil:
 		d.checkApply(s.Apply, s.Line, field)
 	case s.Create != nil:
+		s.Create.created = true
 		d.checkApply(s.Create, s.Line, field)
 	case s.Patch != nil:
 		d.checkPatch(s.Patch, s.Line, field)
