@@ -12,7 +12,7 @@ import (
 // change before anything fails.
 func (c *Cluster) makeAPIFaults() {
 	if c.opts.APIFaults {
-		c.apiFaults = faults.New(c.clock, c.random.Keyed("faults of the API server"))
+		c.apiFaults = faults.New(c.clock, c.ledger, c.random.Keyed("faults of the API server"))
 	}
 }
 

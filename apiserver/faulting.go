@@ -51,7 +51,7 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 		}
 		if rq.Verb == verbWatch {
 			watching, done := f.Watching(ctx, rq)
-			defer done()
+			defer atStreamEnd(ctx, done)()
 			ctx = watching
 		}
 		next.ServeHTTP(w, r.WithContext(ctx))

@@ -128,8 +128,11 @@ func (t *memoryTransport) stream(ctx context.Context, req *http.Request) (*http.
 	}
 	w.pipe.onClose = cancel
 	stop := context.AfterFunc(ctx, func() { w.pipe.abort(context.Cause(ctx)) })
+	end := &streamEnd{}
+	in = in.WithContext(context.WithValue(ctx, streamEndKey{}, end))
 	go func() {
 		defer cancel()
+		defer end.come()
 		defer w.finish()
 		defer func() {
 			// A client that has gone must not take what it got for all there was.
@@ -147,6 +150,29 @@ func (t *memoryTransport) stream(ctx context.Context, req *http.Request) (*http.
 		cancel()
 		return nil, req.Context().Err()
 	}
+}
+
+// streamEnd is what is done when a streamed answer has ended, and is in flight until
+// its client knows.
+type streamEnd struct{ do []func() }
+
+type streamEndKey struct{}
+
+func (e *streamEnd) come() {
+	for _, do := range e.do {
+		do()
+	}
+}
+
+// atStreamEnd returns what a handler does at its end: do, or nothing where do is called
+// at the end of the stream that it writes.
+func atStreamEnd(ctx context.Context, do func()) func() {
+	end, ok := ctx.Value(streamEndKey{}).(*streamEnd)
+	if !ok {
+		return do
+	}
+	end.do = append(end.do, do)
+	return func() {}
 }
 
 // memoryResponse collects a whole answer.

@@ -13,6 +13,7 @@ import (
 // goroutines.
 type Faults struct {
 	clock  clock.Clock
+	ledger *clock.Ledger
 	random *clock.Random
 
 	mu sync.Mutex
@@ -28,9 +29,9 @@ type Faults struct {
 	waiting map[*waiter]struct{}
 }
 
-// New returns none.
-func New(c clock.Clock, random *clock.Random) *Faults {
-	return &Faults{clock: c, random: random, streams: map[*stream]struct{}{}, waiting: map[*waiter]struct{}{}}
+// New returns none. The ledger counts the watches that are dropped until they have ended.
+func New(c clock.Clock, ledger *clock.Ledger, random *clock.Random) *Faults {
+	return &Faults{clock: c, ledger: ledger, random: random, streams: map[*stream]struct{}{}, waiting: map[*waiter]struct{}{}}
 }
 
 // Exempt lets the requests of users pass from now on.

@@ -38,7 +38,7 @@ func TestMatches(t *testing.T) {
 // and one for somebody else do nothing.
 func TestMeet(t *testing.T) {
 	t.Parallel()
-	f := New(clock.Real(), clock.NewRandom(1))
+	f := New(clock.Real(), clock.NewLedger(), clock.NewRandom(1))
 	f.Inject(Rule{Latency: time.Second})
 	remove := f.Inject(Rule{Latency: time.Minute, Code: 500, Behind: 7})
 	f.Inject(Rule{Code: 429, Match: Match{Verbs: []string{"get"}}})
@@ -58,7 +58,7 @@ func TestMeet(t *testing.T) {
 
 func TestDown(t *testing.T) {
 	t.Parallel()
-	f := New(clock.Real(), clock.NewRandom(1))
+	f := New(clock.Real(), clock.NewLedger(), clock.NewRandom(1))
 	f.Exempt("boss")
 	watching, ended := f.Watching(context.Background(), &Request{Verb: "watch", User: "u"})
 	defer ended()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strconv"
+
+	"minikcm.dev/minikcm/clock"
 )
 
 // ErrDropped is the cause of the end of a context that DropWatches has ended.
@@ -13,9 +15,11 @@ var ErrDropped = errors.New("the watch was dropped")
 type stream struct {
 	request Request
 	cancel  context.CancelCauseFunc
+	dropped bool
 }
 
-// Watching returns a context for a watch, which DropWatches ends.
+// Watching returns a context for a watch, which DropWatches ends. The function is called
+// when it has ended.
 func (f *Faults) Watching(ctx context.Context, r *Request) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &stream{request: *r, cancel: cancel}
@@ -27,6 +31,9 @@ func (f *Faults) Watching(ctx context.Context, r *Request) (context.Context, fun
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		delete(f.streams, s)
+		if s.dropped {
+			f.ledger.End(clock.Event, 1)
+		}
 	}
 }
 
@@ -44,6 +51,10 @@ func (f *Faults) DropWatches(match Match, share float64) int {
 			exempt = exempt || user == s.request.User
 		}
 		if !exempt && match.Matches(&s.request) && (share <= 0 || chances.Keyed(s.request.UserAgent+" "+s.request.Resource).Float64() < share) {
+			if !s.dropped {
+				s.dropped = true
+				f.ledger.Begin(clock.Event, 1)
+			}
 			s.cancel(ErrDropped)
 			dropped++
 		}
