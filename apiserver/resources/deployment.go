@@ -20,7 +20,7 @@ func deploymentRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultDeployment),
 			Generation:           true,
-			Warnings:             warn(deploymentWarnings),
+			Warnings:             ofWorkload(deploymentWarnings),
 			Validate:             check(validateDeployment),
 			ValidateUpdate:       checkUpdate(validateDeploymentUpdate),
 			ValidateStatusUpdate: checkUpdate(validateDeploymentStatus),

@@ -37,7 +37,7 @@ func jobRow() *Resource {
 			Validate:             check(validateJob),
 			ValidateUpdate:       checkUpdate(validateJobUpdate),
 			ValidateStatusUpdate: checkUpdate(validateJobStatusUpdate),
-			Warnings:             warn(jobWarnings),
+			Warnings:             ofWorkload(jobWarnings),
 			DeleteWarning:        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
 			OrphanByDefault:      true,
 		},

@@ -19,7 +19,7 @@ func replicaSetRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultReplicaSet),
 			Generation:           true,
-			Warnings:             warn(replicaSetWarnings),
+			Warnings:             ofWorkload(replicaSetWarnings),
 			Validate:             check(validateReplicaSet),
 			ValidateUpdate:       checkUpdate(validateReplicaSetUpdate),
 			ValidateStatusUpdate: checkUpdate(validateReplicaSetStatus),

@@ -27,7 +27,7 @@ func replicationControllerRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultReplicationController),
 			Generation:           true,
-			Warnings:             warn(replicationControllerWarnings),
+			Warnings:             ofWorkload(replicationControllerWarnings),
 			Validate:             check(validateReplicationController),
 			ValidateStatusUpdate: checkUpdate(validateReplicationControllerStatus),
 			OrphanByDefault:      true,

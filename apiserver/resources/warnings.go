@@ -54,13 +54,20 @@ func warnNodeLabels(selector map[string]string, at func(key string) *field.Path)
 	return all
 }
 
+// warnNodeLabel tells of a deprecated key.
+func warnNodeLabel(p *field.Path, key string) []string {
+	text, deprecated := deprecatedNodeLabels[key]
+	if !deprecated {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %s is %s", p, key, text)}
+}
+
 func warnNodeTerm(p *field.Path, term *corev1.NodeSelectorTerm, checkValues bool) []string {
 	var all []string
 	for i := range term.MatchExpressions {
 		expression, at := &term.MatchExpressions[i], p.Child("matchExpressions").Index(i)
-		if text, deprecated := deprecatedNodeLabels[expression.Key]; deprecated {
-			all = append(all, fmt.Sprintf("%s: %s is %s", at.Child("key"), expression.Key, text))
-		}
+		all = append(all, warnNodeLabel(at.Child("key"), expression.Key)...)
 		if !checkValues {
 			continue
 		}

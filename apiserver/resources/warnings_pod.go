@@ -108,9 +108,7 @@ func warnSpread(p *field.Path, constraints []corev1.TopologySpreadConstraint) []
 	var all []string
 	for i := range constraints {
 		c := &constraints[i]
-		if text, deprecated := deprecatedNodeLabels[c.TopologyKey]; deprecated {
-			all = append(all, fmt.Sprintf("%s: %s is %s", p.Index(i).Child("topologyKey"), c.TopologyKey, text))
-		}
+		all = append(all, warnNodeLabel(p.Index(i).Child("topologyKey"), c.TopologyKey)...)
 		all = append(all, warnNoSelector(p.Index(i).Child("labelSelector"), c.LabelSelector)...)
 	}
 	return all

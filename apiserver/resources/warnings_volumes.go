@@ -9,37 +9,51 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// goneVolumes says of kinds of volumes since when they are gone.
+var goneVolumes = map[string]string{
+	"cephfs":               "deprecated in v1.28, non-functional in v1.31+",
+	"flocker":              "deprecated in v1.22, non-functional in v1.25+",
+	"gitRepo":              "deprecated in v1.11, and disabled by default in v1.33+",
+	"glusterfs":            "deprecated in v1.25, non-functional in v1.26+",
+	"photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+	"quobyte":              "deprecated in v1.22, non-functional in v1.25+",
+	"rbd":                  "deprecated in v1.28, non-functional in v1.31+",
+	"scaleIO":              "deprecated in v1.16, non-functional in v1.22+",
+	"storageOS":            "deprecated in v1.22, non-functional in v1.25+",
+}
+
+// usedVolume is a kind of volume, and whether it is used.
+type usedVolume struct {
+	kind string
+	used bool
+}
+
+// warnGone tells of those that are used though they are gone.
+func warnGone(p *field.Path, volumes ...usedVolume) []string {
+	var all []string
+	for _, v := range volumes {
+		if v.used {
+			all = append(all, fmt.Sprintf("%s: %s", p.Child(v.kind), goneVolumes[v.kind]))
+		}
+	}
+	return all
+}
+
 // warnVolumes tells of volumes of kinds that are gone, and of files in one volume that
 // hide each other.
 func warnVolumes(p *field.Path, volumes []corev1.Volume) []string {
 	var all []string
 	for i := range volumes {
 		v, at := &volumes[i], p.Index(i)
-		for _, kind := range []struct {
-			used       bool
-			name, text string
-		}{
-			{v.PhotonPersistentDisk != nil, "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"},
-			{v.GitRepo != nil, "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"},
-			{v.ScaleIO != nil, "scaleIO", "deprecated in v1.16, non-functional in v1.22+"},
-			{v.Flocker != nil, "flocker", "deprecated in v1.22, non-functional in v1.25+"},
-			{v.StorageOS != nil, "storageOS", "deprecated in v1.22, non-functional in v1.25+"},
-			{v.Quobyte != nil, "quobyte", "deprecated in v1.22, non-functional in v1.25+"},
-			{v.Glusterfs != nil, "glusterfs", "deprecated in v1.25, non-functional in v1.26+"},
-		} {
-			if kind.used {
-				all = append(all, fmt.Sprintf("%s: %s", at.Child(kind.name), kind.text))
-			}
-		}
+		all = append(all, warnGone(at,
+			usedVolume{"photonPersistentDisk", v.PhotonPersistentDisk != nil}, usedVolume{"gitRepo", v.GitRepo != nil},
+			usedVolume{"scaleIO", v.ScaleIO != nil}, usedVolume{"flocker", v.Flocker != nil}, usedVolume{"storageOS", v.StorageOS != nil},
+			usedVolume{"quobyte", v.Quobyte != nil}, usedVolume{"glusterfs", v.Glusterfs != nil},
+		)...)
 		if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
 			all = append(all, warnClaimSpec(at.Child("ephemeral", "volumeClaimTemplate", "spec"), &v.Ephemeral.VolumeClaimTemplate.Spec)...)
 		}
-		if v.CephFS != nil {
-			all = append(all, fmt.Sprintf("%s: deprecated in v1.28, non-functional in v1.31+", at.Child("cephfs")))
-		}
-		if v.RBD != nil {
-			all = append(all, fmt.Sprintf("%s: deprecated in v1.28, non-functional in v1.31+", at.Child("rbd")))
-		}
+		all = append(all, warnGone(at, usedVolume{"cephfs", v.CephFS != nil}, usedVolume{"rbd", v.RBD != nil})...)
 	}
 	for i := range volumes {
 		all = append(all, warnOverlaps(&volumes[i])...)

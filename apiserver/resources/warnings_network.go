@@ -1,0 +1,112 @@
+package resources
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func serviceWarnings(s *corev1.Service) []string {
+	spec, p := &s.Spec, field.NewPath("spec")
+	var all []string
+	if _, set := s.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]; set {
+		all = append(all, fmt.Sprintf("annotation %s is deprecated, please use %s instead", corev1.DeprecatedAnnotationTopologyAwareHints, corev1.AnnotationTopologyMode))
+	}
+	if len(spec.ClusterIPs) > 0 && spec.ClusterIP != corev1.ClusterIPNone && spec.Type != corev1.ServiceTypeExternalName {
+		all = append(all, warnAddresses(p.Child("clusterIPs"), spec.ClusterIPs)...)
+	}
+	headless, external := spec.Type == corev1.ServiceTypeClusterIP && spec.ClusterIP == corev1.ClusterIPNone, spec.Type == corev1.ServiceTypeExternalName
+	if headless {
+		all = append(all, headlessWarnings(spec)...)
+	}
+	all = append(all, warnAddresses(p.Child("externalIPs"), spec.ExternalIPs)...)
+	if len(spec.ExternalIPs) > 0 && !headless && !external {
+		all = append(all, "spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+	}
+	if spec.LoadBalancerIP != "" {
+		all = append(all, validation.GetWarningsForIP(p.Child("loadBalancerIP"), spec.LoadBalancerIP)...)
+	}
+	for i, cidr := range spec.LoadBalancerSourceRanges {
+		all = append(all, validation.GetWarningsForCIDR(p.Child("loadBalancerSourceRanges").Index(i), cidr)...)
+	}
+	if external && len(spec.ExternalIPs) > 0 {
+		all = append(all, `spec.externalIPs is ignored when spec.type is "ExternalName"`)
+	}
+	if !external && spec.ExternalName != "" {
+		all = append(all, `spec.externalName is ignored when spec.type is not "ExternalName"`)
+	}
+	if deref(spec.TrafficDistribution) == corev1.ServiceTrafficDistributionPreferClose {
+		all = append(all, fmt.Sprintf("spec.trafficDistribution: %q is deprecated; use %q", corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone))
+	}
+	return all
+}
+
+// headlessWarnings tells of what has no effect without an address.
+func headlessWarnings(spec *corev1.ServiceSpec) []string {
+	var all []string
+	if spec.LoadBalancerIP != "" {
+		all = append(all, "spec.loadBalancerIP is ignored for headless services")
+	}
+	if len(spec.ExternalIPs) > 0 {
+		all = append(all, "spec.externalIPs is ignored for headless services")
+	}
+	if spec.SessionAffinity != corev1.ServiceAffinityNone {
+		all = append(all, "spec.SessionAffinity is ignored for headless services")
+	}
+	return all
+}
+
+func warnAddresses(p *field.Path, addresses []string) []string {
+	var all []string
+	for i, address := range addresses {
+		all = append(all, validation.GetWarningsForIP(p.Index(i), address)...)
+	}
+	return all
+}
+
+// byController are the values of the label that tells who manages endpoints of which
+// nobody need be told.
+var byController = map[string]bool{"endpointslice-controller.k8s.io": true, "endpointslicemirroring-controller.k8s.io": true, "endpoint-controller": true}
+
+func endpointSliceWarnings(s, old *discoveryv1.EndpointSlice) []string {
+	var all []string
+	if old == nil && s.AddressType == discoveryv1.AddressTypeFQDN {
+		all = append(all, "spec.addressType: FQDN endpoints are deprecated")
+	}
+	if byController[s.Labels[discoveryv1.LabelManagedBy]] || s.AddressType == discoveryv1.AddressTypeFQDN {
+		return all
+	}
+	for i := range s.Endpoints {
+		all = append(all, warnAddresses(field.NewPath("endpoints").Index(i).Child("addresses"), s.Endpoints[i].Addresses)...)
+	}
+	return all
+}
+
+func endpointsWarnings(e *corev1.Endpoints) []string { //nolint:staticcheck // deprecated, and served
+	if byController[e.Labels["endpoints.kubernetes.io/managed-by"]] {
+		return nil
+	}
+	var all []string
+	for i := range e.Subsets {
+		at := field.NewPath("subsets").Index(i)
+		for j := range e.Subsets[i].Addresses {
+			all = append(all, validation.GetWarningsForIP(at.Child("addresses").Index(j).Child("ip"), e.Subsets[i].Addresses[j].IP)...)
+		}
+		for j := range e.Subsets[i].NotReadyAddresses {
+			all = append(all, validation.GetWarningsForIP(at.Child("notReadyAddresses").Index(j).Child("ip"), e.Subsets[i].NotReadyAddresses[j].IP)...)
+		}
+	}
+	return all
+}
+
+func networkPolicyWarnings(n *networkingv1.NetworkPolicy) []string {
+	var all []string
+	for _, cidr := range rangesOf(n) {
+		all = append(all, validation.GetWarningsForCIDR(cidr.at, cidr.value)...)
+	}
+	return all
+}

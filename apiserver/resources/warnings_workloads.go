@@ -1,0 +1,105 @@
+package resources
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// wantsTemplateTold says whether a workload's template is to be looked at: it is new, or
+// what is wanted has changed. A nil old is a new one.
+func wantsTemplateTold(m, old metav1.Object, isNew bool) bool {
+	return isNew || m.GetGeneration() != old.GetGeneration()
+}
+
+// ofWorkload is for the warnings about the template of a kind of which pods have their
+// names: that of a new one is told of too.
+func ofWorkload[T metav1.Object](f func(obj T) []string) func(obj, old runtime.Object) []string {
+	return func(obj, old runtime.Object) []string {
+		m := obj.(T)
+		if old == nil {
+			return append(warnPodName(m), f(m)...)
+		}
+		if m.GetGeneration() == old.(T).GetGeneration() {
+			return nil
+		}
+		return f(m)
+	}
+}
+
+func deploymentWarnings(d *appsv1.Deployment) []string {
+	return warnTemplate(field.NewPath("spec", "template"), &d.Spec.Template)
+}
+
+func replicaSetWarnings(r *appsv1.ReplicaSet) []string {
+	return warnTemplate(field.NewPath("spec", "template"), &r.Spec.Template)
+}
+
+func replicationControllerWarnings(r *corev1.ReplicationController) []string {
+	if r.Spec.Template == nil {
+		return nil
+	}
+	return warnTemplate(field.NewPath("spec", "template"), r.Spec.Template)
+}
+
+func daemonSetWarnings(d, old *appsv1.DaemonSet) []string {
+	if old != nil && templateGeneration(d) == templateGeneration(old) {
+		return nil
+	}
+	return warnTemplate(field.NewPath("spec", "template"), &d.Spec.Template)
+}
+
+func statefulSetWarnings(s, old *appsv1.StatefulSet) []string {
+	var all []string
+	if wantsTemplateTold(s, old, old == nil) {
+		all = warnTemplate(field.NewPath("spec", "template"), &s.Spec.Template)
+	}
+	for i := range s.Spec.VolumeClaimTemplates {
+		at := field.NewPath("spec", "volumeClaimTemplates").Index(i)
+		if old != nil {
+			at = at.Child("Spec") // as upstream has it
+		}
+		all = append(all, warnClaimSpec(at, &s.Spec.VolumeClaimTemplates[i].Spec)...)
+	}
+	if limit := s.Spec.RevisionHistoryLimit; limit != nil && *limit < 0 {
+		all = append(all, "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended")
+	}
+	return all
+}
+
+func podTemplateWarnings(t, old *corev1.PodTemplate) []string {
+	if !wantsTemplateTold(t, old, old == nil) {
+		return nil
+	}
+	return warnTemplate(field.NewPath("template"), &t.Template)
+}
+
+func jobWarnings(job *batchv1.Job) []string { return warnJobSpec(field.NewPath("spec"), &job.Spec) }
+
+func cronJobWarnings(c, old *batchv1.CronJob) []string {
+	var all []string
+	if old == nil {
+		all = warnPodName(c)
+	}
+	if wantsTemplateTold(c, old, old == nil) {
+		all = append(all, warnJobSpec(field.NewPath("spec", "jobTemplate", "spec"), &c.Spec.JobTemplate.Spec)...)
+	}
+	if old != nil && strings.Contains(c.Spec.Schedule, "TZ") {
+		all = append(all, "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details")
+	}
+	return all
+}
+
+func warnJobSpec(p *field.Path, spec *batchv1.JobSpec) []string {
+	var all []string
+	if deref(spec.CompletionMode) == batchv1.IndexedCompletion && deref(spec.Completions) > manyCompletions && deref(spec.Parallelism) > parallelismOfMany {
+		all = append(all, fmt.Sprintf("%s: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail", p))
+	}
+	return append(all, warnTemplate(p.Child("template"), &spec.Template)...)
+}
