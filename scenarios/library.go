@@ -29,11 +29,8 @@ func Library() ([]*Scenario, error) {
 }
 
 func eachOfLibrary(do func(file string, data []byte) error) error {
-	files, err := fs.Glob(libraryFiles, "library/*.yaml")
-	if err != nil {
-		return fmt.Errorf("listing the scenario library: %w", err)
-	}
-	for _, file := range files {
+	for _, name := range Names() {
+		file := "library/" + name + ".yaml"
 		data, err := libraryFiles.ReadFile(file)
 		if err != nil {
 			return fmt.Errorf("reading the scenario library: %w", err)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/scenarios/format"
 )
 
 func main() {
@@ -43,7 +45,12 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	_, _ = fmt.Fprintf(errOut, "minikcm: %v\n", err)
+	prefix := "minikcm: "
+	var problems format.Problems
+	if errors.As(err, &problems) {
+		prefix = "" // each begins with its file and line, as editors and CI know it
+	}
+	_, _ = fmt.Fprintf(errOut, "%s%v\n", prefix, err)
 	var bad badInput
 	if errors.As(err, &bad) {
 		return 2

@@ -109,7 +109,7 @@ is wrong.`,
 						problems = errors.Join(problems, err)
 						continue
 					}
-					_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is good: %d steps\n", s.File, s.Metadata.Name, len(s.Spec.Steps))
+					_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is good: %s\n", s.File, s.Metadata.Name, counted(len(s.Spec.Steps), "step"))
 				}
 			}
 			return asBadInput(problems)
@@ -117,6 +117,14 @@ is wrong.`,
 	}
 	cmd.Flags().StringToStringVar(&set, "set", nil, "give a variable a value: --set name=value")
 	return cmd
+}
+
+// counted is a number of things, in words.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // validName is what a scenario may be called.

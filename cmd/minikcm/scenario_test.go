@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"minikcm.dev/minikcm/scenarios"
+	"minikcm.dev/minikcm/scenarios/record"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -80,6 +82,41 @@ func show(color bool) string {
 func TestProgress(t *testing.T) {
 	golden.Compare(t, "testdata/progress.golden", show(false))
 	golden.Compare(t, "testdata/progress-color.golden", strings.ReplaceAll(show(true), "\x1b", "ESC"))
+}
+
+// What shows a run again is what a shell takes, with all that was not the scenario's own.
+func TestSettings(t *testing.T) {
+	s := &scenarios.Scenario{File: "my storm.yaml"}
+	s.Spec.Cluster.Clock = "virtual"
+	run := &record.Run{Scenario: record.Scenario{Clock: "real", Set: map[string]string{"IMAGE": "nginx", "TEXT": "it's new"}}}
+	if got, want := settings(&scenarios.Result{Scenario: s, Run: run}), ` --clock real --set IMAGE=nginx --set TEXT='it'\''s new'`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	run.Scenario = record.Scenario{Clock: "virtual"}
+	if got := settings(&scenarios.Result{Scenario: s, Run: run}); got != "" {
+		t.Errorf("got %s where nothing was set", got)
+	}
+}
+
+func TestCut(t *testing.T) {
+	for text, want := range map[string]string{"": "", "twelve chars": "twelve chars", "dreizehn Ähre": "dreizehn Äh…", "⚡ latency of everything": "⚡ latency o…"} {
+		if got := cut(text, 12); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	if got := cut("there is no room", 3); got != "" {
+		t.Errorf("without room: %q", got)
+	}
+}
+
+// A step that does much tells the beginning of it.
+func TestManyNotes(t *testing.T) {
+	var out strings.Builder
+	p := &progress{out: &out}
+	p.StepEnded(scenarios.StepResult{Title: "kill", Notes: slices.Repeat([]string{"pod/a killed"}, maxNotes+7)})
+	if text := out.String(); strings.Count(text, "killed") != maxNotes || !strings.Contains(text, "… 7 more lines") {
+		t.Error(text)
+	}
 }
 
 func TestWantsColor(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -78,7 +79,7 @@ func (p *progress) paint(color, text string) string {
 
 func (p *progress) Begin(s *scenarios.Scenario) {
 	p.cluster, p.told = 0, false
-	p.print("%s  %s\n", p.paint(bold, s.Metadata.Name), s.Spec.Description)
+	p.print("%s\n", strings.TrimRight(p.paint(bold, s.Metadata.Name)+"  "+s.Spec.Description, " "))
 }
 
 func (p *progress) StepBegins(title string) {
@@ -107,11 +108,47 @@ func (p *progress) StepBegins(title string) {
 func (p *progress) spin(i int, title string) string {
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	s := p.recorder.Load().Status()
-	line := fmt.Sprintf("  %c %s  %s", frames[i%len(frames)], title, p.paint(faint, fmt.Sprintf("at %v (%v)", round(s.Cluster), round(s.Real))))
+	times := fmt.Sprintf("at %v (%v)", round(s.Cluster), round(s.Real))
+	faults := ""
 	if len(s.Faults) > 0 {
-		line += "  " + p.paint(red, "⚡ "+strings.Join(s.Faults, ", "))
+		faults = "⚡ " + strings.Join(s.Faults, ", ")
+	}
+	// A line that the terminal breaks in two cannot be drawn again.
+	room := widthOf(p.out) - len("  x   ") - len(times) - 1
+	title = cut(title, max(room, minTitle))
+	line := fmt.Sprintf("  %c %s  %s", frames[i%len(frames)], title, p.paint(faint, times))
+	if faults = cut(faults, room-utf8.RuneCountInString(title)-2); faults != "" {
+		line += "  " + p.paint(red, faults)
 	}
 	return line
+}
+
+// minTitle is how much is shown of a step's title on a terminal however narrow, and
+// defaultWidth how wide one is of which that is not known.
+const (
+	minTitle     = 10
+	defaultWidth = 80
+)
+
+func widthOf(stream any) int {
+	if file, ok := stream.(*os.File); ok {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return defaultWidth
+}
+
+// cut leaves the first characters of a text; nothing if there is no room for some.
+func cut(text string, room int) string {
+	runes := []rune(text)
+	switch {
+	case len(runes) <= room:
+		return text
+	case room < minTitle:
+		return ""
+	}
+	return string(runes[:room-1]) + "…"
 }
 
 // stop ends the line that is drawn again and again.
@@ -134,7 +171,11 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 	}
 	p.cluster += step.Cluster
 	p.print("  %s %s  %s\n", mark, step.Title, p.paint(faint, fmt.Sprintf("at %v (%v)", round(p.cluster), round(step.Real))))
-	for _, note := range step.Notes {
+	for i, note := range step.Notes {
+		if i == maxNotes {
+			p.print("      %s\n", p.paint(faint, fmt.Sprintf("… %d more lines: --html, --json or --timeline show them", len(step.Notes)-i)))
+			break
+		}
 		p.print("      %s\n", p.paint(faint, note))
 	}
 	if step.Failure != nil {
@@ -155,7 +196,7 @@ func (p *progress) End(result *scenarios.Result) {
 	word, rest, _ := strings.Cut(result.Text(), " ")
 	p.print("%s %s\n", p.paint(color, word), rest)
 	if result.Failure != nil && !result.Interrupted {
-		p.print("See it again: minikcm scenario run %s --seed %d%s\n", again(result.Scenario), result.Seed, settings(result.Run))
+		p.print("See it again: minikcm scenario run %s --seed %d%s\n", shellQuote(again(result.Scenario)), result.Seed, settings(result))
 	}
 }
 
@@ -170,6 +211,9 @@ func (p *progress) causes(run *record.Run) {
 		}
 	}
 }
+
+// maxNotes bounds what is told of what was done in a step; reports tell all of it.
+const maxNotes = 40
 
 // maxCauseLines bounds what is told of a chain of causes; reports tell all of it.
 const maxCauseLines = 14
@@ -191,13 +235,17 @@ func again(s *scenarios.Scenario) string {
 }
 
 // settings are the flags, beside the seed, that make a run the same.
-func settings(run *record.Run) string {
-	if run == nil {
+func settings(result *scenarios.Result) string {
+	if result.Run == nil {
 		return ""
 	}
+	run := result.Run.Scenario
 	var b strings.Builder
-	for _, name := range sortedKeys(run.Scenario.Set) {
-		fmt.Fprintf(&b, " --set %s=%s", name, run.Scenario.Set[name])
+	if run.Clock != "" && run.Clock != result.Scenario.Spec.Cluster.Clock {
+		fmt.Fprintf(&b, " --clock %s", run.Clock)
+	}
+	for _, name := range sortedKeys(run.Set) {
+		fmt.Fprintf(&b, " --set %s=%s", name, shellQuote(run.Set[name]))
 	}
 	return b.String()
 }
