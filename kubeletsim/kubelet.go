@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	kubeinformers "k8s.io/client-go/informers"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -65,8 +66,9 @@ func New(opts Options) (*Kubelet, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	k := &Kubelet{opts: opts, queue: newQueue(opts.Ledger), begun: make(chan struct{}), nodes: newNodeTable()}
+	k := &Kubelet{opts: opts, begun: make(chan struct{}), nodes: newNodeTable()}
 	k.pods = newPodTable(&k.images)
+	k.queue = newQueue(opts.Ledger, k.settled)
 	k.due = newTimers(opts.Clock, k.queue.add)
 	k.space = memfs.NewSpace(opts.Clock.Now, 0)
 	factory := opts.Informers
@@ -222,6 +224,13 @@ func (k *Kubelet) sync(ctx context.Context, key key) {
 	}
 }
 
+// settled reports whether a pod's last worker, while there is no other, has seen all
+// that came of it.
+func (k *Kubelet) settled(key key) bool {
+	e := k.pods.get(types.UID(key.id))
+	return e != nil && !e.stale.Load() && e.rests(k.opts.Clock.Now())
+}
+
 func (k *Kubelet) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -242,7 +251,7 @@ func (k *Kubelet) observePod(obj any) {
 		return
 	}
 	if k.pods.observe(pod) {
-		k.queue.add(podKey(string(pod.UID)))
+		k.queue.tell(podKey(string(pod.UID)))
 	}
 }
 

@@ -104,7 +104,7 @@ func (t *podTable) all() []types.UID {
 	return slices.Sorted(maps.Keys(t.byUID))
 }
 
-// on lists the pods that are bound to a node.
+// on lists the pods that are bound to a node, in an order that does not change.
 func (t *podTable) on(node string) []types.UID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,6 +116,7 @@ func (t *podTable) on(node string) []types.UID {
 		}
 		e.mu.Unlock()
 	}
+	slices.Sort(uids)
 	return uids
 }
 
@@ -150,6 +151,15 @@ func (e *podEntry) look() (pod *corev1.Pod, gone bool, faults []fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.pod, e.gone, e.faults
+}
+
+// rests reports, for the pod's worker, whether nothing but the echo of its own write has
+// come since it did all that there was to do.
+func (e *podEntry) rests(now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.gone && len(e.faults) == 0 && e.settled != "" && e.settled == e.pod.ResourceVersion &&
+		!e.lacking && !e.deferred && (e.wake.IsZero() || e.wake.After(now))
 }
 
 // shownPod is what can be seen of a pod from outside its worker. changed is closed when

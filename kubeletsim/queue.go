@@ -21,6 +21,9 @@ func nodeKey(name string) key { return key{node: true, id: name} }
 // wait for its turn, a key waits for that.
 type queue struct {
 	ledger *clock.Ledger
+	// settled says of a key that no worker has whether there is nothing that the last one
+	// has not seen.
+	settled func(key) bool
 	// granted has the key whose turn it is; nil: keys come in the order of add. There
 	// is one turn at a time, so there is room for it.
 	granted chan key
@@ -39,11 +42,12 @@ type keyState int
 const (
 	queued keyState = iota + 1
 	taken
+	takenTold
 	takenAgain
 )
 
-func newQueue(ledger *clock.Ledger) *queue {
-	q := &queue{ledger: ledger, states: map[key]keyState{}, turns: map[key]*clock.Turn{}, ended: make(chan struct{})}
+func newQueue(ledger *clock.Ledger, settled func(key) bool) *queue {
+	q := &queue{ledger: ledger, settled: settled, states: map[key]keyState{}, turns: map[key]*clock.Turn{}, ended: make(chan struct{})}
 	q.filled = sync.NewCond(&q.mu)
 	if ledger.TakesTurns() {
 		q.granted = make(chan key, 1)
@@ -52,18 +56,27 @@ func newQueue(ledger *clock.Ledger) *queue {
 }
 
 // add makes a worker look after k. After close it does nothing.
-func (q *queue) add(k key) {
+func (q *queue) add(k key) { q.addAs(k, takenAgain) }
+
+// tell is add for what the API delivers, which most often is the echo of what k's worker
+// wrote, and no work if nothing else came. Whether it comes before that has got the
+// answer to its write is chance, which must not decide whose turn is when.
+func (q *queue) tell(k key) { q.addAs(k, takenTold) }
+
+func (q *queue) addAs(k key, again keyState) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return
 	}
-	switch q.states[k] {
-	case queued, takenAgain:
-	case taken:
-		q.states[k] = takenAgain // which is counted already, as it is taken
+	switch state := q.states[k]; state {
+	case queued:
+	case taken, takenTold, takenAgain:
+		q.states[k] = max(state, again) // which is counted already, as it is taken
 	default:
-		q.enterLocked(k)
+		if again == takenAgain || !q.settled(k) {
+			q.enterLocked(k)
+		}
 	}
 }
 
@@ -117,12 +130,10 @@ func (q *queue) takeGranted() (k key, ok bool) {
 func (q *queue) done(k key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	again := q.states[k] == takenAgain
+	state := q.states[k]
 	delete(q.states, k)
-	if again {
-		if !q.closed {
-			q.enterLocked(k)
-		}
+	if !q.closed && (state == takenAgain || state == takenTold && !q.settled(k)) {
+		q.enterLocked(k)
 	}
 	q.ledger.End(clock.Action, 1)
 }

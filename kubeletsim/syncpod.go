@@ -35,8 +35,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		k.due.set(key, time.Time{})
 		return
 	}
-	if !e.stale.Swap(false) && e.settled != "" && e.settled == pod.ResourceVersion && len(faults) == 0 && !e.lacking && !e.deferred && (e.wake.IsZero() || e.wake.After(k.opts.Clock.Now())) {
-		// The echo of an own write.
+	if !e.stale.Swap(false) && e.rests(k.opts.Clock.Now()) {
 		return
 	}
 	serving := ctx
