@@ -109,6 +109,7 @@ func (b *branch) within(ctx context.Context, limit time.Duration, follow func(ct
 	}
 	last := x.Holds(ctx)
 	if last == nil || limit == 0 || !check.IsDiffers(last) {
+		x.Explain(last)
 		return last
 	}
 	var over atomic.Bool
@@ -118,6 +119,7 @@ func (b *branch) within(ctx context.Context, limit time.Duration, follow func(ct
 	defer timer.Stop()
 	for {
 		if err := b.wait(ctx); err != nil {
+			x.Explain(last)
 			return fmt.Errorf("%w: %w", err, last)
 		}
 		last = x.Holds(ctx)
@@ -125,6 +127,7 @@ func (b *branch) within(ctx context.Context, limit time.Duration, follow func(ct
 		case last == nil || !check.IsDiffers(last):
 			return last
 		case over.Load():
+			x.Explain(last)
 			return fmt.Errorf("not within %v: %w", limit, last)
 		}
 	}

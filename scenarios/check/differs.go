@@ -2,10 +2,13 @@ package check
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/scenarios/format"
 )
 
 // Differs is an error that says that the cluster is not (yet) as wanted. Other errors
@@ -16,6 +19,20 @@ type Differs struct {
 	Diff []string
 	// Objects are those that it is about.
 	Objects []*unstructured.Unstructured
+	// more adds what only a failure is told with: to find it after every event would
+	// take longer than what is waited for. See Expectation.Explain.
+	more func(d *Differs)
+}
+
+// explain adds what there is more to tell, with the mutex held of the views that err is
+// about.
+func explain(err error) {
+	for _, d := range Differences(err) {
+		if d.more != nil {
+			d.more(d)
+			d.more = nil
+		}
+	}
 }
 
 func (d *Differs) Error() string {
@@ -94,4 +111,16 @@ func (d *Differs) nearest(where map[string]any, view *View) {
 	for _, o := range view.gone {
 		d.Objects = append(d.Objects, o.unstructured())
 	}
+}
+
+// nearestTo adds which one of a list lacks least to be as expected.
+func (d *Differs) nearestTo(o *format.Object, list []*unstructured.Unstructured) {
+	var nearest *unstructured.Unstructured
+	for _, got := range list {
+		if diff := Difference(o.Object, got.Object); nearest == nil || len(diff) < len(d.Diff) {
+			nearest, d.Diff = got, diff
+		}
+	}
+	d.Text = fmt.Sprintf("%s; the nearest of %d is %s:", d.Text, len(list), TitleOf(nearest))
+	d.Objects = []*unstructured.Unstructured{nearest}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -61,7 +62,8 @@ func (c *Cluster) Follow(ctx context.Context, e *format.Expect, changed func()) 
 		if err != nil {
 			return nil, err
 		}
-		x.clauses = append(x.clauses, func(context.Context) error { return counted(n, view) })
+		count := view.Count(n.Where)
+		x.clauses = append(x.clauses, func(context.Context) error { return counted(n, count(), view) })
 	}
 	return x, c.expressions(ctx, e, x, changed)
 }
@@ -106,6 +108,13 @@ func (x *Expectation) Holds(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.HoldsLocked(ctx)
+}
+
+// Explain adds to what Holds has just returned what it took no time to find out.
+func (x *Expectation) Explain(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	explain(err)
 }
 
 // HoldsLocked is Holds for whoever is called with a change.
@@ -176,24 +185,13 @@ func present(o *format.Object, view *View, namespace string) error {
 		}
 		return nil
 	}
-	var nearest *unstructured.Unstructured
-	var least []string
-	for _, got := range list {
-		diff := Difference(o.Object, got.Object)
-		if len(diff) == 0 {
-			return nil
-		}
-		if nearest == nil || len(diff) < len(least) {
-			nearest, least = got, diff
-		}
+	if slices.ContainsFunc(list, func(got *unstructured.Unstructured) bool { return Covers(o.Object, got.Object) }) {
+		return nil
 	}
-	if nearest == nil {
+	if len(list) == 0 {
 		return &Differs{Text: fmt.Sprintf("no %s is as expected: there is none", o.GetKind())}
 	}
-	return &Differs{
-		Text: fmt.Sprintf("no %s is as expected; the nearest of %d is %s:", o.GetKind(), len(list), TitleOf(nearest)),
-		Diff: least, Objects: []*unstructured.Unstructured{nearest},
-	}
+	return &Differs{Text: fmt.Sprintf("no %s is as expected", o.GetKind()), more: func(d *Differs) { d.nearestTo(o, list) }}
 }
 
 func absent(o *format.Object, view *View) error {
@@ -205,19 +203,20 @@ func absent(o *format.Object, view *View) error {
 	return nil
 }
 
-func counted(c *format.Count, view *View) error {
-	n := view.matching(c.Where)
+func counted(c *format.Count, n int, view *View) error {
 	if (c.Equals == nil || n == *c.Equals) && (c.Min == nil || n >= *c.Min) && (c.Max == nil || n <= *c.Max) {
 		return nil
 	}
 	d := &Differs{Text: fmt.Sprintf("expected %s%s, found %d", c.Title(), c.Which(), n)}
 	if (c.Equals != nil && n < *c.Equals) || (c.Min != nil && n < *c.Min) {
-		d.nearest(c.Where, view)
+		d.more = func(d *Differs) { d.nearest(c.Where, view) }
 		return d
 	}
-	for _, o := range view.List() {
-		if Covers(c.Where, o.Object) {
-			d.Objects = append(d.Objects, o)
+	d.more = func(d *Differs) {
+		for _, o := range view.List() {
+			if Covers(c.Where, o.Object) {
+				d.Objects = append(d.Objects, o)
+			}
 		}
 	}
 	return d

@@ -138,8 +138,10 @@ func (m *Monitor) expire(ctx context.Context, spell int) {
 	}
 }
 
+// tell is called with the expectation's mutex held.
 func (m *Monitor) tell(err error) {
 	m.told = true
+	explain(err)
 	m.Violated(&Violation{Invariant: m.invariant, Err: err})
 }
 

@@ -97,6 +97,7 @@ type View struct {
 	objects map[string]*viewed
 	sorted  []*unstructured.Unstructured
 	metas   []metav1.Object
+	counts  []*tally
 	// gone are those that went last, the newest first.
 	gone []*viewed
 }
@@ -173,11 +174,17 @@ func (v *View) handler(changed func()) cache.ResourceEventHandler {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.sorted, v.metas = nil, nil
+		was := v.objects[key]
+		var is *viewed
 		if gone {
 			delete(v.objects, key)
 			v.gone = slices.Insert(v.gone[:min(len(v.gone), maxGone-1)], 0, &viewed{came: o})
 		} else {
-			v.objects[key] = &viewed{came: o}
+			is = &viewed{came: o}
+			v.objects[key] = is
+		}
+		for _, t := range v.counts {
+			t.change(was, is)
 		}
 		if changed != nil {
 			changed()
@@ -190,16 +197,33 @@ func (v *View) handler(changed func()) cache.ResourceEventHandler {
 	}
 }
 
-// matching is how many have at least these fields. The view's mutex must
-// be held.
-func (v *View) matching(where map[string]any) int {
-	n := 0
-	for _, o := range v.objects {
-		if o.covers(where) {
-			n++
-		}
+// tally is how many of a view's objects have at least these fields.
+type tally struct {
+	where map[string]any
+	n     int
+}
+
+// change takes in that there is now another one, or none, in the place of what there was.
+func (t *tally) change(was, is *viewed) {
+	if was != nil && was.covers(t.where) {
+		t.n--
 	}
-	return n
+	if is != nil && is.covers(t.where) {
+		t.n++
+	}
+}
+
+// Count begins to count those that have at least these fields. The function that it
+// returns tells how many there are now, with the view's mutex held.
+func (v *View) Count(where map[string]any) func() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	t := &tally{where: where}
+	for _, o := range v.objects {
+		t.change(nil, o)
+	}
+	v.counts = append(v.counts, t)
+	return func() int { return t.n }
 }
 
 // List is all objects, by namespace and name. The view's mutex must be held.

@@ -63,10 +63,11 @@ func (c *Cluster) awaited(f *format.For, kind schema.GroupKind, q Query) (*await
 }
 
 func (a *awaited) all(ctx context.Context, w *format.Wait, view *View) error {
+	if a.Kind == format.ForCount {
+		return a.counts(len(view.objects), w)
+	}
 	list := view.List()
 	switch {
-	case a.Kind == format.ForCount:
-		return a.counts(len(list), w)
 	case len(list) > 0:
 	case a.Kind == format.ForDelete:
 		return nil
