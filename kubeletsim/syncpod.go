@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,7 +38,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		return
 	}
 	serving := ctx
-	ctx = cause.With(ctx, revisionsOf(pod))
+	ctx = cause.With(ctx, cause.Of(pod))
 	told := k.images.annotate(pod)
 	if !e.known {
 		e.known = true
@@ -280,13 +279,4 @@ func (k *Kubelet) report(n *node, pod *corev1.Pod, events []event) {
 			FieldPath:       e.fieldPath,
 		}, e.kind, e.reason, e.message)
 	}
-}
-
-// revisionsOf is what a write about the pod is caused by.
-func revisionsOf(pod *corev1.Pod) []int64 {
-	revision, err := strconv.ParseInt(pod.ResourceVersion, 10, 64)
-	if err != nil {
-		return nil
-	}
-	return []int64{revision}
 }

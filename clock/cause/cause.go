@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Header is the request header that carries the causes, as decimal
@@ -25,6 +27,15 @@ func With(ctx context.Context, revisions []int64) context.Context {
 		revisions = revisions[len(revisions)-maxRevisions:]
 	}
 	return context.WithValue(ctx, contextKey{}, revisions)
+}
+
+// Of returns what an object's state is as a cause: its resourceVersion, if it has one.
+func Of(o metav1.Object) []int64 {
+	revision, err := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return nil
+	}
+	return []int64{revision}
 }
 
 // From returns the revisions that With put into the context.

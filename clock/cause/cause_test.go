@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"minikcm.dev/minikcm/clock/cause"
 )
 
@@ -77,6 +79,14 @@ func TestWrap(t *testing.T) {
 		}
 		if req.Header.Get(cause.Header) != "" {
 			t.Error("changed the caller's request")
+		}
+	}
+}
+
+func TestOf(t *testing.T) {
+	for version, want := range map[string][]int64{"": nil, "7": {7}, "x": nil} {
+		if got := cause.Of(&metav1.ObjectMeta{ResourceVersion: version}); !slices.Equal(got, want) {
+			t.Errorf("%q: got %v, want %v", version, got, want)
 		}
 	}
 }

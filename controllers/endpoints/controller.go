@@ -3,7 +3,6 @@ package endpoints
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,20 +73,7 @@ func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 // wakeForPod queues the services of a pod: small ones at once, large ones when
 // more events may have come.
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
-	var now []types.NamespacedName
-	for _, key := range c.selection.Wake(ev) {
-		delay := c.batch.Delay(key)
-		if delay == 0 {
-			now = append(now, key)
-			continue
-		}
-		var causes []int64
-		if revision, err := strconv.ParseInt(ev.Object.GetResourceVersion(), 10, 64); err == nil {
-			causes = append(causes, revision)
-		}
-		c.loop.AddAfter(key, delay, causes...)
-	}
-	return now
+	return c.batch.Wake(c.selection.Wake(ev), ev, c.loop.AddAfter)
 }
 
 // wakeForEndpoints makes up for objects that somebody deleted, and looks once at our

@@ -18,6 +18,7 @@ import (
 	endpointsliceutil "k8s.io/endpointslice/util"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/controllers/endpointslice/selection"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
@@ -135,7 +136,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	})
 	for _, ev := range late {
 		for _, key := range c.changedByOthers(ev) {
-			c.loop.Add(key, revisionOf(ev)...)
+			c.loop.Add(key, cause.Of(ev.Object)...)
 		}
 	}
 	if err != nil && ctx.Err() == nil {

@@ -1,8 +1,6 @@
 package endpointslice
 
 import (
-	"strconv"
-
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -39,25 +37,7 @@ func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 // wakeForPod queues the services of a pod: small ones at once, large ones when
 // more events may have come.
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
-	var now []types.NamespacedName
-	for _, key := range c.selection.Wake(ev) {
-		delay := c.batch.Delay(key)
-		if delay == 0 {
-			now = append(now, key)
-			continue
-		}
-		c.loop.AddAfter(key, delay, revisionOf(ev)...)
-	}
-	return now
-}
-
-// revisionOf is the cause that an event is.
-func revisionOf(ev loop.Event) []int64 {
-	revision, err := strconv.ParseInt(ev.Object.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return nil
-	}
-	return []int64{revision}
+	return c.batch.Wake(c.selection.Wake(ev), ev, c.loop.AddAfter)
 }
 
 // wakeForSlice wakes the service of a slice that somebody else has changed: at once, or

@@ -3,13 +3,13 @@ package nodelifecycle
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -33,18 +33,9 @@ func (c *Controller) wakePods(old, node *corev1.Node) {
 	}
 	for _, pod := range c.podsByNode.On(node.Name) {
 		if readyCondition(pod) >= 0 {
-			c.podLoop.Add(loop.KeyOf(pod), revisionOf(node)...)
+			c.podLoop.Add(loop.KeyOf(pod), cause.Of(node)...)
 		}
 	}
-}
-
-// revisionOf is the cause that a node's change is.
-func revisionOf(n *corev1.Node) []int64 {
-	revision, err := strconv.ParseInt(n.ResourceVersion, 10, 64)
-	if err != nil {
-		return nil
-	}
-	return []int64{revision}
 }
 
 func isSilent(n *corev1.Node) bool {

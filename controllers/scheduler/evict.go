@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock/cause"
 )
 
 const reasonPreempted = "Preempted"
@@ -21,7 +23,7 @@ func (s *Scheduler) preempt(ctx context.Context, a *attempt, d *Diagnosis, p Pre
 		s.queue.done(a)
 		return
 	}
-	ctx = withCause(ctx, pod)
+	ctx = cause.With(ctx, cause.Of(pod))
 	s.outrank(ctx, a.info, p.Node)
 	for _, victim := range p.Victims {
 		if err := s.evict(ctx, a.info, victim.Pod, p.Node); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +27,7 @@ const maxEventMessage = 1024
 // counted there, and is decided upon again after a back-off.
 func (s *Scheduler) bind(ctx context.Context, a *attempt, node string) {
 	pod := a.info.Pod
-	ctx = withCause(ctx, pod)
+	ctx = cause.With(ctx, cause.Of(pod))
 	err := s.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
@@ -61,7 +60,7 @@ func (s *Scheduler) reject(ctx context.Context, a *attempt, d *Diagnosis, nomina
 		s.queue.done(a)
 		return
 	}
-	s.report(withCause(ctx, a.info.Pod), a, corev1.PodReasonUnschedulable, d.Message(), nominated)
+	s.report(cause.With(ctx, cause.Of(a.info.Pod)), a, corev1.PodReasonUnschedulable, d.Message(), nominated)
 	s.queue.reject(a)
 }
 
@@ -134,15 +133,6 @@ func (s *Scheduler) stamp(pod *corev1.Pod, condition *corev1.PodCondition) (chan
 			c.ObservedGeneration != condition.ObservedGeneration
 	}
 	return true
-}
-
-// withCause makes the pod's state the cause of what is written.
-func withCause(ctx context.Context, pod *corev1.Pod) context.Context {
-	revision, err := strconv.ParseInt(pod.ResourceVersion, 10, 64)
-	if err != nil {
-		return ctx
-	}
-	return cause.With(ctx, []int64{revision})
 }
 
 func truncated(message string) string {

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/controllers/loop"
 )
 
 // Computing a service's endpoints costs time for each of its pods, so that a
@@ -36,6 +39,20 @@ func (b *Batch) Computed(service types.NamespacedName, pods int) {
 		b.sizes = map[types.NamespacedName]int{}
 	}
 	b.sizes[service] = pods
+}
+
+// Wake returns those of the services that the pod's event wakes at once, and has later
+// wake the others.
+func (b *Batch) Wake(services []types.NamespacedName, ev loop.Event, later func(types.NamespacedName, time.Duration, ...int64)) []types.NamespacedName {
+	var now []types.NamespacedName
+	for _, service := range services {
+		if delay := b.Delay(service); delay > 0 {
+			later(service, delay, cause.Of(ev.Object)...)
+			continue
+		}
+		now = append(now, service)
+	}
+	return now
 }
 
 // Delay is how long a pod's event of the service is to wait for others.
