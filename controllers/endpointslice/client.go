@@ -31,17 +31,18 @@ type boundClient struct {
 
 // during makes ctx the context of the service's writes while f runs. It returns the
 // events that postpone kept.
-func (c *boundClient) during(ctx context.Context, service types.NamespacedName, f func() error) ([]loop.Event, error) {
+func (c *boundClient) during(ctx context.Context, service types.NamespacedName, f func() error) (late []loop.Event, err error) {
 	c.mu.Lock()
 	c.contexts[service] = ctx
 	c.mu.Unlock()
-	err := f()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	late := c.late[service]
-	delete(c.contexts, service)
-	delete(c.late, service)
-	return late, err
+	defer func() { // also if f panics, which the loop survives
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		late = c.late[service]
+		delete(c.contexts, service)
+		delete(c.late, service)
+	}()
+	return nil, f()
 }
 
 // postpone keeps the event of a slice while its service is being reconciled: only then
