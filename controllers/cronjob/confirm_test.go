@@ -16,13 +16,17 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// writes answers reads with err, and takes down what is written.
+// writes answers reads with err, takes down what is written, and refuses some of it.
 type writes struct {
-	err  error
-	done []string
+	err     error
+	done    []string
+	refused map[string]error // by verb
 }
 
 func (w *writes) note(verb string, o plan.Object) (plan.Object, error) {
+	if err := w.refused[verb]; err != nil {
+		return nil, err
+	}
 	w.done = append(w.done, verb+" "+o.GetName())
 	return o, nil
 }
@@ -46,6 +50,42 @@ func (w *writes) Delete(_ context.Context, o plan.Object) error {
 	return err
 }
 
+// reconcilerOf looks at a CronJob in its tenth minute.
+func reconcilerOf(t *testing.T, w *writes, told record.EventRecorder, cj *batchv1.CronJob, known ...*batchv1.Job) *Reconciler {
+	t.Helper()
+	index := func() cache.Indexer {
+		return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	}
+	cronJobs, jobs := index(), index()
+	r, err := NewReconciler(Sources{
+		Clock: clocktesting.NewFakePassiveClock(minute(10)), CronJobs: cronJobs, Jobs: jobs,
+		Executor: plan.Executor{Writer: w, Recorder: told, Parallel: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cronJobs.Add(cj); err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range known {
+		if err := jobs.Add(job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// TestConflictHidesNoFailure: a Job that could not be started is tried again at once,
+// even if the CronJob's status was stale too.
+func TestConflictHidesNoFailure(t *testing.T) {
+	gone := newCronJob(active(0))
+	away := errors.New("the store is away")
+	w := &writes{refused: map[string]error{"create": away, "update": apierrors.NewConflict(batchv1.Resource("cronjobs"), gone.Name, errors.New("old"))}}
+	if _, err := reconcilerOf(t, w, record.NewFakeRecorder(10), gone).Reconcile(t.Context(), loop.KeyOf(gone)); !errors.Is(err, away) {
+		t.Errorf("Reconcile() = %v, want %v", err, away)
+	}
+}
+
 // TestReplacedJobIsRead: a Job that cannot be read is not replaced, and it is told.
 func TestReplacedJobIsRead(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -58,28 +98,9 @@ func TestReplacedJobIsRead(t *testing.T) {
 		"nobody can tell": {errors.New("the store is away"), "Warning FailedGet Get job: the store is away", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			index := func(objects ...any) cache.Indexer {
-				i := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-				for _, o := range objects {
-					if err := i.Add(o); err != nil {
-						t.Fatal(err)
-					}
-				}
-				return i
-			}
 			cj := newCronJob(active(0), policy(batchv1.ReplaceConcurrent))
 			w, told := &writes{err: tc.err}, record.NewFakeRecorder(10)
-			jobs := index()
-			r, err := NewReconciler(Sources{
-				Clock: clocktesting.NewFakePassiveClock(minute(10)), CronJobs: index(cj), Jobs: jobs,
-				Executor: plan.Executor{Writer: w, Recorder: told, Parallel: 1},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := jobs.Add(jobOf(0)); err != nil {
-				t.Fatal(err)
-			}
+			r := reconcilerOf(t, w, told, cj, jobOf(0))
 			if _, err := r.Reconcile(t.Context(), loop.KeyOf(cj)); (err == nil) != (tc.err == nil) {
 				t.Errorf("Reconcile() = %v", err)
 			}

@@ -2,7 +2,6 @@ package cronjob
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -78,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, err
 	}
 	p := r.decide(in, r.clock.Now())
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.execute(ctx, cj, p))
+	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.execute(ctx, cj, p)...)
 }
 
 // gather takes the snapshot. An active Job that the cache does not have is looked
@@ -121,23 +120,24 @@ func (r *Reconciler) read(ctx context.Context, namespace, name string) (*batchv1
 	return j, nil
 }
 
-func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, p Plan) error {
+// execute returns what has failed, one by one: one that an event answers hides no other.
+func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, p Plan) []error {
 	r.executor.Tell(cj, p.Events)
 	if err := r.confirm(ctx, cj, p.Actions); err != nil {
-		return err
+		return []error{err}
 	}
 	if err := r.executor.Act(ctx, cj, p.Actions); err != nil {
-		return err
+		return []error{err}
 	}
 	started, startErr := r.start(ctx, cj, p.Start)
 	if status := Conclude(cj, p, started); status != nil {
 		update := *cj // what the pointers in it lead to is not changed
 		update.Status = *status
 		if err := r.executor.WriteStatus(ctx, &update); err != nil {
-			return errors.Join(startErr, err)
+			return []error{startErr, err}
 		}
 	}
-	return errors.Join(startErr, r.executor.Act(ctx, cj, p.Tidy))
+	return []error{startErr, r.executor.Act(ctx, cj, p.Tidy)}
 }
 
 // confirm reads the Jobs that are to be replaced: a cache that is behind the API is no
