@@ -16,8 +16,9 @@ const restorePeriod = 10 * time.Second
 
 // restoring is what a worker knows of the statuses that others change.
 type restoring struct {
-	// said is a digest of what the API was told last; 0 before.
-	said uint64
+	// said is a digest of what the API was told last, 0 before; wanted of what it is to be
+	// told.
+	said, wanted uint64
 	// last is when it was told again what it had been told before, and due when it will
 	// be told once more; zero: there is nothing to tell.
 	last, due time.Time
@@ -26,8 +27,8 @@ type restoring struct {
 // mustWait says whether a status that differs from the API's is to be told later, as
 // nothing but the API's side of it has changed.
 func (r *restoring) mustWait(status *corev1.PodStatus, now time.Time) bool {
-	r.due = time.Time{}
-	if r.said == 0 || digest(status) != r.said {
+	r.due, r.wanted = time.Time{}, digest(status)
+	if r.said == 0 || r.wanted != r.said {
 		return false
 	}
 	if due := r.last.Add(restorePeriod); !r.last.IsZero() && due.After(now) {
@@ -38,8 +39,8 @@ func (r *restoring) mustWait(status *corev1.PodStatus, now time.Time) bool {
 	return false
 }
 
-// told takes note of what the API was told.
-func (r *restoring) told(status *corev1.PodStatus) { r.said = digest(status) }
+// told takes note that the API was told what mustWait was asked about last.
+func (r *restoring) told() { r.said = r.wanted }
 
 // digest is of all that a status says but for when it came to that.
 func digest(status *corev1.PodStatus) uint64 {

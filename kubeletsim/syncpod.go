@@ -192,7 +192,7 @@ func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 		var written *corev1.Pod
 		written, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{})
 		if err == nil {
-			e.told(&status)
+			e.told()
 			e.observe(written)
 			return written, nil
 		}
