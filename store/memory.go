@@ -11,8 +11,8 @@ import (
 )
 
 // Memory is a store of nothing but maps: the model that the others are compared
-// with, and the quickest store for what need not outlive the process and is asked
-// for no snapshot. It forgets everything at Close.
+// with, and the quickest store for a test. It forgets everything at Close, and makes
+// no snapshots.
 type Memory struct {
 	stop  chan struct{} // closed by Close
 	ended sync.WaitGroup
