@@ -27,6 +27,27 @@ type breaking struct {
 	ended chan struct{}
 	// up is closed when it may run again after it was taken down; nil: it was not.
 	up chan struct{}
+	// crashing: what Crash has counted lasts until the wait for the restart has begun.
+	crashing bool
+}
+
+// crashes counts the crash of the present run, if there is one.
+func (c *member) crashes() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run != nil && !c.crashing {
+		c.crashing = true
+		c.env.Ledger.Begin(clock.Action, 1)
+	}
+}
+
+func (c *member) hasCrashed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.crashing {
+		c.crashing = false
+		c.env.Ledger.End(clock.Action, 1)
+	}
 }
 
 // runUntilBroken is runOnce that somebody can end.
@@ -60,6 +81,7 @@ func (c *member) stayDown(ctx context.Context) bool {
 	c.restarts++
 	c.lastError, c.lastTime = errTakenDown.Error(), c.since
 	c.mu.Unlock()
+	c.hasCrashed()
 	select {
 	case <-up:
 	case <-ctx.Done():
@@ -102,6 +124,7 @@ func (m *Manager) Crash(name string) error {
 	if err != nil {
 		return err
 	}
+	c.crashes()
 	c.end(errCrashed)
 	return nil
 }

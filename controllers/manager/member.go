@@ -74,6 +74,7 @@ func (c *member) make(ctx context.Context) (err error) {
 
 // supervise runs the controller until ctx ends, and makes it anew when it fails.
 func (c *member) supervise(ctx context.Context) {
+	defer c.hasCrashed()
 	wait := firstRestart
 	for {
 		began := c.env.Clock.Now()
@@ -143,6 +144,7 @@ func (c *member) rest(ctx context.Context, d time.Duration) bool {
 		c.env.Ledger.Begin(clock.Action, 1)
 		close(due)
 	})
+	c.hasCrashed()
 	select {
 	case <-due:
 		return true

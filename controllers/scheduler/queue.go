@@ -298,10 +298,9 @@ func (q *queue) fail(a *attempt) {
 		return
 	}
 	q.stampLocked(p)
-	delay := backoffOf(p.failed)
-	q.moveLocked(p, failing)
 	q.timers.Add(1)
-	p.timer = q.clock.AfterFunc(delay, func() {
+	// Before the pod counts no longer: time may move on then.
+	p.timer = q.clock.AfterFunc(backoffOf(p.failed), func() {
 		defer q.timers.Done()
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -311,6 +310,7 @@ func (q *queue) fail(a *attempt) {
 			q.wake.Signal()
 		}
 	})
+	q.moveLocked(p, failing)
 }
 
 func (q *queue) putBackLocked(p *queuedPod, again bool) {
@@ -327,8 +327,8 @@ func (q *queue) putBackLocked(p *queuedPod, again bool) {
 	case again:
 		q.retryLocked(p)
 	default:
+		q.armFlushLocked(unschedulableFor) // before time may move on, too
 		q.moveLocked(p, unschedulable)
-		q.armFlushLocked(unschedulableFor)
 	}
 }
 
