@@ -176,11 +176,11 @@ func objectsOf(given map[string]any) []*unstructured.Unstructured {
 	return append(named, listed...)
 }
 
-// namesOf are the names of a list's objects, as far as that is short.
+// namesOf are the names of a list's objects, as far as that is short and they say something.
 func namesOf(list []any) string {
 	var names []string
 	for _, item := range list {
-		if object, ok := item.(map[string]any); ok && len(list) <= maxListed {
+		if object, ok := item.(map[string]any); ok && len(list) <= maxListed && object["kind"] != "Event" {
 			names = append(names, (&unstructured.Unstructured{Object: object}).GetName())
 		}
 	}
