@@ -2,6 +2,7 @@ package chaosmesh
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -43,7 +44,13 @@ type Controller struct {
 }
 
 // experiment is an object being run.
-type experiment struct{ cancel context.CancelFunc }
+type experiment struct{ cancel context.CancelCauseFunc }
+
+// Why an experiment ends early.
+var (
+	errPaused  = errors.New("paused")
+	errDeleted = errors.New("deleted")
+)
 
 // New returns a controller for the cluster.
 func New(cluster *minikcm.Cluster, logger klog.Logger) (*Controller, error) {
@@ -120,7 +127,7 @@ func (c *Controller) handler(ctx context.Context, kind string) cache.ResourceEve
 				obj = gone.Obj
 			}
 			if object, ok := obj.(*unstructured.Unstructured); ok {
-				c.end(object.GetUID())
+				c.end(object.GetUID(), errDeleted)
 			}
 		},
 	}
@@ -128,8 +135,12 @@ func (c *Controller) handler(ctx context.Context, kind string) cache.ResourceEve
 
 // see begins to run an object that is not run yet, or ends one that is to pause.
 func (c *Controller) see(ctx context.Context, kind string, object *unstructured.Unstructured) {
-	if object.GetAnnotations()[pauseAnnotation] == "true" || object.GetDeletionTimestamp() != nil {
-		c.end(object.GetUID())
+	switch {
+	case object.GetDeletionTimestamp() != nil:
+		c.end(object.GetUID(), errDeleted)
+		return
+	case object.GetAnnotations()[pauseAnnotation] == "true":
+		c.end(object.GetUID(), errPaused)
 		return
 	}
 	if done(kind, object) {
@@ -140,13 +151,13 @@ func (c *Controller) see(ctx context.Context, kind string, object *unstructured.
 	if c.over || c.running[object.GetUID()] != nil {
 		return
 	}
-	own, cancel := context.WithCancel(ctx)
+	own, cancel := context.WithCancelCause(ctx)
 	e := &experiment{cancel: cancel}
 	c.running[object.GetUID()] = e
 	c.cluster.Ledger().Begin(clock.Action, 1)
 	c.works.Go(func() {
 		defer c.cluster.Ledger().End(clock.Action, 1)
-		defer cancel()
+		defer cancel(nil)
 		if err := c.run(own, kind, object); err != nil && own.Err() == nil {
 			c.failed(ctx, object, err)
 		}
@@ -165,11 +176,11 @@ func (c *Controller) run(ctx context.Context, kind string, object *unstructured.
 }
 
 // end takes back what was done for an object.
-func (c *Controller) end(uid types.UID) {
+func (c *Controller) end(uid types.UID, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.running[uid]; e != nil {
-		e.cancel()
+		e.cancel(why)
 		delete(c.running, uid)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // resourceOf is the resource of one of the kinds.
 func resourceOf(kind string) schema.GroupVersionResource {
-	plural := map[string]string{KindPodChaos: "podchaos", KindSchedule: "schedules", KindWorkflow: "workflows"}[kind]
+	plural := map[string]string{KindPodChaos: "podchaos", KindSchedule: "schedules", KindWorkflow: "workflows", KindWorkflowNode: "workflownodes"}[kind]
 	return schema.GroupVersionResource{Group: Group, Version: Version, Resource: plural}
 }
 
@@ -30,13 +30,17 @@ func Definition(kind string) *unstructured.Unstructured {
 		KindSchedule: {column("schedule", ".spec.schedule"), column("type", ".spec.type")},
 		KindWorkflow: {column("entry", ".spec.entry")},
 	}[kind]
+	names := map[string]any{"kind": kind, "listKind": kind + "List", "plural": resourceOf(kind).Resource, "singular": strings.ToLower(kind)}
+	if short := map[string]string{KindWorkflow: "wf", KindWorkflowNode: "wfn"}[kind]; short != "" {
+		names["shortNames"] = []any{short}
+	}
 	resource := resourceOf(kind)
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": resource.GroupResource().String()},
 		"spec": map[string]any{
 			"group": Group, "scope": "Namespaced",
-			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": resource.Resource, "singular": strings.ToLower(kind)},
+			"names": names,
 			"versions": []any{map[string]any{
 				"name": Version, "served": true, "storage": true, "additionalPrinterColumns": columns,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{
@@ -57,7 +61,7 @@ func Install(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("making the client that installs Chaos Mesh's kinds: %w", err)
 	}
-	for _, kind := range []string{KindPodChaos, KindSchedule, KindWorkflow} {
+	for _, kind := range []string{KindPodChaos, KindSchedule, KindWorkflow, KindWorkflowNode} {
 		definition := Definition(kind)
 		_, err := client.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {

@@ -19,7 +19,7 @@ func done(kind string, object *unstructured.Unstructured) bool {
 	}
 	phase, _, _ := unstructured.NestedString(object.Object, "status", "experiment", "desiredPhase")
 	action, _, _ := unstructured.NestedString(object.Object, "spec", "action")
-	return phase == "Stop" || (kind == KindPodChaos && action != actionPodFailure && holds(object, "AllInjected"))
+	return phase == "Stop" && !holds(object, "Paused") || (kind == KindPodChaos && action != actionPodFailure && holds(object, "AllInjected"))
 }
 
 func holds(object *unstructured.Unstructured, condition string) bool {
@@ -54,10 +54,15 @@ func (c *Controller) podChaos(ctx context.Context, object *unstructured.Unstruct
 		return nil
 	}
 	last := context.WithoutCancel(ctx)
-	if ctx.Err() == nil {
+	switch context.Cause(ctx) {
+	case nil:
 		c.event(last, object, corev1.EventTypeNormal, "TimeUp", "Time up according to the duration")
+	case errPaused:
+		c.event(last, object, corev1.EventTypeNormal, "Paused", "Experiment has been paused")
+	case errDeleted:
+		c.event(last, object, corev1.EventTypeNormal, "Deleted", "Experiment has been deleted")
 	}
-	state.recovered(last, ctx.Err() != nil)
+	state.recovered(last, context.Cause(ctx) == errPaused)
 	return nil
 }
 
@@ -92,20 +97,15 @@ func (s *podChaosStatus) injected(ctx context.Context) {
 	s.write(ctx, "Run", true, false, false)
 }
 
-// recovered is told when all was taken back; early: before its time, as it was paused or
-// deleted.
-func (s *podChaosStatus) recovered(ctx context.Context, early bool) {
+// recovered is told when all was taken back, be it for good or until it goes on.
+func (s *podChaosStatus) recovered(ctx context.Context, paused bool) {
 	for _, r := range s.records {
 		fields := r.(map[string]any)
 		fields["phase"], fields["recoveredCount"] = "Not Injected", int64(1)
 		fields["events"] = append(fields["events"].([]any), s.record("Recover"))
 		s.controller.event(ctx, s.object, corev1.EventTypeNormal, "Recovered", fmt.Sprintf("Successfully recover chaos for %v", fields["id"]))
 	}
-	phase := "Stop"
-	if early {
-		phase = "Run"
-	}
-	s.write(ctx, phase, false, true, early)
+	s.write(ctx, "Stop", false, true, paused)
 }
 
 func (s *podChaosStatus) write(ctx context.Context, phase string, injected, recovered, paused bool) {

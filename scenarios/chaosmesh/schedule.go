@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -39,6 +40,7 @@ func (c *Controller) schedule(ctx context.Context, object *unstructured.Unstruct
 			return err
 		}
 		if late := c.cluster.Clock().Since(due); spec.StartingDeadlineSeconds != nil && late > time.Duration(*spec.StartingDeadlineSeconds)*time.Second {
+			c.event(ctx, object, corev1.EventTypeWarning, "MissSchedule", "Missed scheduled time to start a job: "+due.Format(time.RFC1123Z))
 			continue
 		}
 		if err := c.spawn(ctx, object, &spec, template, due); err != nil {
@@ -55,26 +57,31 @@ func (c *Controller) spawn(ctx context.Context, object *unstructured.Unstructure
 	}
 	active := slices.DeleteFunc(slices.Clone(children), func(child unstructured.Unstructured) bool { return done(spec.Type, &child) })
 	if spec.ConcurrencyPolicy != "Allow" && len(active) > 0 {
+		c.event(ctx, object, corev1.EventTypeWarning, "Forbid", fmt.Sprintf("Forbid spawning new job because: %s is still running", active[0].GetName()))
 		return nil
 	}
-	child, err := c.create(ctx, object, spec.Type, object.GetName()+"-"+c.random.Suffix(5), template)
+	child, err := c.create(ctx, object, spec.Type, object.GetName(), map[string]string{managedBy: object.GetName()}, template)
 	if err != nil {
 		return err
 	}
+	c.event(ctx, object, corev1.EventTypeNormal, "Spawned", "Create new object: "+child.GetName())
 	limit := spec.HistoryLimit
 	if limit <= 0 {
 		limit = defaultHistoryLimit
 	}
-	for i := range len(children) + 1 - limit {
-		if i < len(children) && done(spec.Type, &children[i]) {
-			if err := c.remove(ctx, &children[i]); err != nil {
-				return err
-			}
+	for i := range min(len(children)+1-limit, len(children)) {
+		if !done(spec.Type, &children[i]) {
+			c.event(ctx, object, corev1.EventTypeWarning, "Skip", fmt.Sprintf("Skip removing history: %s is still running", children[i].GetName()))
+			continue
+		}
+		if err := c.remove(ctx, &children[i]); err != nil {
+			return err
 		}
 	}
 	c.patch(ctx, object, map[string]any{"time": due.UTC().Format(time.RFC3339), "active": []any{map[string]any{
 		"apiVersion": Group + "/" + Version, "kind": spec.Type, "namespace": child.GetNamespace(), "name": child.GetName(), "uid": string(child.GetUID()),
 	}}})
+	c.event(ctx, object, corev1.EventTypeNormal, "Updated", "Successfully update lastScheduleTime of resource")
 	return nil
 }
 
@@ -90,12 +97,12 @@ func (c *Controller) children(ctx context.Context, object *unstructured.Unstruct
 	return list.Items, nil
 }
 
-// create makes an object that belongs to another one.
-func (c *Controller) create(ctx context.Context, owner *unstructured.Unstructured, kind, name string, spec map[string]any) (*unstructured.Unstructured, error) {
+// create makes an object that belongs to another one. Its name begins with prefix.
+func (c *Controller) create(ctx context.Context, owner *unstructured.Unstructured, kind, prefix string, labels map[string]string, spec map[string]any) (*unstructured.Unstructured, error) {
 	child := &unstructured.Unstructured{Object: map[string]any{"apiVersion": Group + "/" + Version, "kind": kind, "spec": spec}}
 	child.SetNamespace(owner.GetNamespace())
-	child.SetName(name)
-	child.SetLabels(map[string]string{managedBy: owner.GetName()})
+	child.SetName(prefix + "-" + c.random.Suffix(5))
+	child.SetLabels(labels)
 	child.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: Group + "/" + Version, Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(), Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 	}})

@@ -12,6 +12,9 @@ const (
 	KindPodChaos = "PodChaos"
 	KindSchedule = "Schedule"
 	KindWorkflow = "Workflow"
+	// KindWorkflowNode is a part of a Workflow that is being run, or was. Nobody makes
+	// one but the controller.
+	KindWorkflowNode = "WorkflowNode"
 )
 
 // The actions and modes of a PodChaos.

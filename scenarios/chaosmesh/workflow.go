@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/clock"
 )
@@ -22,13 +22,21 @@ func (c *Controller) workflow(ctx context.Context, object *unstructured.Unstruct
 	}
 	w := newFlow(c, object, &spec)
 	if err := w.check(spec.Entry, nil); err != nil {
+		c.event(ctx, object, corev1.EventTypeWarning, "InvalidEntry", "failed to spawn new entry node of workflow, entry: "+spec.Entry)
 		return err
 	}
-	c.patch(ctx, object, map[string]any{"entryNode": spec.Entry, "startTime": c.now(), "conditions": []any{condition("Scheduled", true), condition("Accomplished", false)}})
-	if err := w.node(ctx, spec.Entry); err != nil {
+	entry, err := w.spawn(ctx, nil, spec.Entry)
+	if err != nil {
+		return err
+	}
+	name := entry[0].object.GetName()
+	c.event(ctx, object, corev1.EventTypeNormal, "EntryCreated", "entry node created, entry node "+name)
+	c.patch(ctx, object, map[string]any{"entryNode": name, "startTime": c.now(), "conditions": []any{condition("Scheduled", true), condition("Accomplished", false)}})
+	if err := w.run(ctx, entry[0]); err != nil {
 		return err
 	}
 	c.patch(ctx, object, map[string]any{"endTime": c.now(), "conditions": []any{condition("Scheduled", true), condition("Accomplished", true)}})
+	c.event(ctx, object, corev1.EventTypeNormal, "WorkflowAccomplished", "workflow accomplished")
 	return nil
 }
 
@@ -75,69 +83,127 @@ func (w *flow) check(name string, within []string) error {
 	return nil
 }
 
-// node runs a template to its end.
-func (w *flow) node(ctx context.Context, name string) error {
-	t := w.templates[name]
-	deadline, _ := duration(t.Deadline) // it was checked
-	switch t.TemplateType {
-	case "Serial":
-		return w.children(ctx, t, false)
-	case "Parallel":
-		return w.children(ctx, t, true)
-	case "Suspend":
-		return w.controller.sleep(ctx, deadline)
-	}
-	var spec map[string]any
+// run runs a node to its end.
+func (w *flow) run(ctx context.Context, n *node) error {
 	var err error
-	if t.TemplateType == KindPodChaos {
-		spec, err = runtime.DefaultUnstructuredConverter.ToUnstructured(t.PodChaos)
-		if deadline == 0 {
-			deadline, _ = duration(t.PodChaos.Duration)
-		}
-	} else {
-		spec, err = runtime.DefaultUnstructuredConverter.ToUnstructured(t.Schedule)
+	switch n.TemplateType {
+	case "Serial", "Parallel":
+		return n.end(ctx, w.children(ctx, n))
+	case "Suspend":
+		err = w.sleep(ctx, n.Deadline)
+	default:
+		err = w.breaks(ctx, n)
 	}
-	if err != nil {
-		return fmt.Errorf("template %s: %w", name, err)
+	if err == nil && n.Deadline != "" {
+		err = &deadlineExceeded{n.object.GetName()} // which is how these end
 	}
-	c := w.controller
-	made, err := c.create(ctx, w.object, t.TemplateType, w.object.GetName()+"-"+name+"-"+c.random.Suffix(5), spec)
+	return n.end(ctx, err)
+}
+
+// sleep lets so much time pass. It returns why the context ended, if it did.
+func (w *flow) sleep(ctx context.Context, text string) error {
+	d, _ := duration(text) // it was checked
+	if err := w.controller.sleep(ctx, d); err != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// breaks makes the object of a node that breaks something, and removes it in the end.
+func (w *flow) breaks(ctx context.Context, n *node) error {
+	_, spec, err := n.chaos()
 	if err != nil {
 		return err
 	}
-	err = c.sleep(ctx, deadline)
-	if deadline > 0 {
-		err = errors.Join(err, c.remove(context.WithoutCancel(ctx), made))
+	made, err := w.controller.create(ctx, n.object, n.TemplateType, n.object.GetName(), map[string]string{
+		labelControlledBy: n.object.GetName(), labelWorkflow: w.object.GetName(),
+	}, spec)
+	if err != nil {
+		return err
+	}
+	n.event(ctx, "ChaosCRCreated", fmt.Sprintf("chaos CR %s created", made.GetName()))
+	n.resource = map[string]any{"apiGroup": Group, "kind": n.TemplateType, "name": made.GetName()}
+	n.set("ChaosInjected", true, "ChaosCRCreated")
+	n.tell(ctx)
+	text := n.Deadline
+	if text == "" && n.PodChaos != nil {
+		text = n.PodChaos.Duration
+	}
+	err = w.sleep(ctx, text)
+	if text == "" {
+		return err // what it has made stays, as it has no end
+	}
+	last := context.WithoutCancel(ctx)
+	if failure := w.controller.remove(last, made); failure != nil {
+		return errors.Join(err, failure)
+	}
+	n.event(last, "ChaosCRDeleted", fmt.Sprintf("chaos CR %s deleted", made.GetName()))
+	n.resource = nil
+	n.set("ChaosInjected", false, "ChaosCRNotExists")
+	return err
+}
+
+// children runs the parts of a node, until its deadline.
+func (w *flow) children(ctx context.Context, n *node) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if deadline, _ := duration(n.Deadline); deadline > 0 {
+		ledger := w.controller.cluster.Ledger()
+		over := make(chan struct{})
+		timer := w.controller.cluster.Clock().AfterFunc(deadline, func() {
+			ledger.Begin(clock.Action, 1) // until the parts have ended
+			cancel(&deadlineExceeded{n.object.GetName()})
+			close(over)
+		})
+		defer func() {
+			if !timer.Stop() {
+				<-over
+				ledger.End(clock.Action, 1)
+			}
+		}()
+	}
+	part := w.oneByOne
+	if n.TemplateType == "Parallel" {
+		part = w.atOnce
+	}
+	err := part(ctx, n)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return err
 }
 
-// children runs the parts of a template, until its deadline.
-func (w *flow) children(ctx context.Context, t *Template, atOnce bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if deadline, _ := duration(t.Deadline); deadline > 0 {
-		timer := w.controller.cluster.Clock().AfterFunc(deadline, cancel)
-		defer timer.Stop()
-	}
-	if !atOnce {
-		for _, child := range t.Children {
-			if err := w.node(ctx, child); err != nil {
-				return w.inTime(ctx, t, err)
-			}
+func (w *flow) oneByOne(ctx context.Context, n *node) error {
+	for _, name := range n.Children {
+		child, err := w.spawn(ctx, n, name)
+		if err != nil {
+			return err
 		}
-		return nil
+		if err := w.run(ctx, child[0]); err != nil {
+			return err
+		}
+		n.ended(ctx, child[0])
+	}
+	return nil
+}
+
+func (w *flow) atOnce(ctx context.Context, n *node) error {
+	children, err := w.spawn(ctx, n, n.Children...)
+	if err != nil || len(children) == 0 {
+		return err
 	}
 	ledger := w.controller.cluster.Ledger()
-	errs := make([]error, len(t.Children))
+	errs := make([]error, len(children))
 	var parts sync.WaitGroup
 	ended := make(chan struct{})
-	left := len(t.Children)
+	left := len(children)
 	var mu sync.Mutex
-	for i, child := range t.Children {
+	for i, child := range children {
 		ledger.Begin(clock.Action, 1)
 		parts.Go(func() {
-			errs[i] = w.node(ctx, child)
+			if errs[i] = w.run(ctx, child); errs[i] == nil {
+				n.ended(ctx, child)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if left--; left == 0 {
@@ -147,21 +213,10 @@ func (w *flow) children(ctx context.Context, t *Template, atOnce bool) error {
 			ledger.End(clock.Action, 1)
 		})
 	}
-	if len(t.Children) == 0 {
-		return nil
-	}
 	ledger.End(clock.Action, 1)
 	<-ended
 	parts.Wait()
-	return w.inTime(ctx, t, errors.Join(errs...))
-}
-
-// inTime is err, unless it comes of the template's own deadline.
-func (w *flow) inTime(ctx context.Context, t *Template, err error) error {
-	if t.Deadline != "" && ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	return errors.Join(errs...)
 }
 
 func (c *Controller) remove(ctx context.Context, object *unstructured.Unstructured) error {
