@@ -71,7 +71,7 @@ func lost(ctx context.Context, d *driver) error {
 // revisions, causes and changes.
 func TestSameSeedSameWrites(t *testing.T) {
 	t.Parallel()
-	for name, course := range map[string]step{"killed": killed, "lost": lost, "busy": busy} {
+	for name, course := range map[string]step{"killed": killed, "lost": lost, "busy": busy, "flaky": flaky} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := writesOf(t, 7, course)
@@ -95,7 +95,7 @@ func writesOf(t *testing.T, seed uint64, course step) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cluster, err := minikcm.Start(ctx, minikcm.Options{Nodes: 3, Seed: seed, ClockMode: clock.ModeVirtual, Driven: true, NoHTTPS: true})
+	cluster, err := minikcm.Start(ctx, minikcm.Options{Nodes: 3, Seed: seed, ClockMode: clock.ModeVirtual, Driven: true, NoHTTPS: true, APIFaults: true})
 	if err != nil {
 		t.Fatal(err)
 	}
