@@ -49,7 +49,7 @@ func writesOf(t *testing.T, name string, seed uint64) []string {
 // order, with the same revisions, names, UIDs, times, causes and changes.
 func TestSameSeedSameWrites(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"pod-kill", "node-loss", "rolling-update-under-fire", "job-backoff", "statefulset-ordered-recovery"} {
+	for _, name := range []string{"pod-kill", "node-loss", "rolling-update-under-fire", "job-backoff", "statefulset-ordered-recovery", "apiserver-flaky", "watch-expired"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := writesOf(t, name, 7)
