@@ -43,5 +43,9 @@ func (c *Controller) event(ctx context.Context, object *unstructured.Unstructure
 // failed tells why an object cannot be run.
 func (c *Controller) failed(ctx context.Context, object *unstructured.Unstructured, err error) {
 	c.event(ctx, object, corev1.EventTypeWarning, "Failed", err.Error())
-	c.patch(ctx, object, map[string]any{"conditions": []any{map[string]any{"type": "Selected", "status": "False", "reason": err.Error()}}})
+	kind := "Selected"
+	if object.GetKind() == KindWorkflow {
+		kind = "Scheduled"
+	}
+	c.patch(ctx, object, map[string]any{"conditions": []any{map[string]any{"type": kind, "status": "False", "reason": err.Error()}}})
 }
