@@ -262,15 +262,11 @@ func byStart(a, b *batchv1.Job) int {
 }
 
 func deletion(jobs []*batchv1.Job) plan.Action {
-	action := plan.Action{
-		Verb: plan.Delete, Objects: make([]plan.Object, len(jobs)),
+	return plan.Action{
+		Verb: plan.Delete, Objects: plan.Objects(jobs),
 		Succeeded: &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulDelete", Message: "Deleted job ", Detail: true},
 		Failed:    &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedDelete", Message: "Deleted job: ", Detail: true},
 	}
-	for i, j := range jobs {
-		action.Objects[i] = j
-	}
-	return action
 }
 
 // Conclude returns the status to write when the Job has been started (nil: none

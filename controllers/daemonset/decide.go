@@ -60,10 +60,10 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 		return Plan{}, err
 	}
 	p := Plan{Failures: in.Failures.of(d)}
-	p.Actions = append(p.Actions, each(plan.Release, pods.Release)...)
-	p.Actions = append(p.Actions, each(plan.Adopt, pods.Adopt)...)
-	p.Actions = append(p.Actions, each(plan.Release, records.Release)...)
-	p.Actions = append(p.Actions, each(plan.Adopt, records.Adopt)...)
+	p.Actions = append(p.Actions, plan.Each(plan.Release, pods.Release)...)
+	p.Actions = append(p.Actions, plan.Each(plan.Adopt, pods.Adopt)...)
+	p.Actions = append(p.Actions, plan.Each(plan.Release, records.Release)...)
+	p.Actions = append(p.Actions, plan.Each(plan.Adopt, records.Adopt)...)
 	p.Actions = append(p.Actions, revs.actions...)
 	p.Actions = append(p.Actions, revs.merge(pods.Owned)...)
 	s := newStep(in, pods.Owned, revs, now)
@@ -89,15 +89,4 @@ func selectsAll() Plan {
 		Message: "This daemon set is selecting all pods. A non-empty selector is required.",
 	}}
 	return p
-}
-
-func each[T plan.Object](verb plan.Verb, objects []T) []plan.Action {
-	if len(objects) == 0 {
-		return nil
-	}
-	action := plan.Action{Verb: verb, Objects: make([]plan.Object, len(objects))}
-	for i, o := range objects {
-		action.Objects[i] = o
-	}
-	return []plan.Action{action}
 }

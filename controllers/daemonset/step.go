@@ -121,7 +121,7 @@ func (s *step) actions() []plan.Action {
 		}
 		all = append(all, action)
 	}
-	for _, action := range each(plan.Delete, s.remove[:min(len(s.remove), burst)]) {
+	for _, action := range plan.Each(plan.Delete, s.remove[:min(len(s.remove), burst)]) {
 		action.Succeeded = &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulDelete", Message: "Deleted pod: ", Detail: true}
 		action.Failed = &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedDelete", Message: "Error deleting: ", Detail: true}
 		all = append(all, action)

@@ -49,8 +49,8 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	}
 	claims := owned.Claim(d, selector, in.ReplicaSets)
 	r := newRollout(in, claims.Owned, now)
-	r.plan.Actions = append(r.plan.Actions, each(plan.Release, claims.Release)...)
-	r.plan.Actions = append(r.plan.Actions, each(plan.Adopt, claims.Adopt)...)
+	r.plan.Actions = append(r.plan.Actions, plan.Each(plan.Release, claims.Release)...)
+	r.plan.Actions = append(r.plan.Actions, plan.Each(plan.Adopt, claims.Adopt)...)
 	r.step()
 	// The new one first: what becomes of the old ones is nothing without it.
 	for _, s := range slices.Backward(r.all()) {
@@ -74,17 +74,6 @@ func selectsAll(d *appsv1.Deployment) Plan {
 			Message: "This deployment is selecting all pods. A non-empty selector is required.",
 		}},
 	}
-}
-
-func each(verb plan.Verb, sets []*appsv1.ReplicaSet) []plan.Action {
-	if len(sets) == 0 {
-		return nil
-	}
-	action := plan.Action{Verb: verb}
-	for _, rs := range sets {
-		action.Objects = append(action.Objects, rs)
-	}
-	return []plan.Action{action}
 }
 
 // rollout is a decision in the making.

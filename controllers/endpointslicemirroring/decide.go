@@ -40,20 +40,10 @@ func Decide(endpoints *corev1.Endpoints, current []*discoveryv1.EndpointSlice) p
 		verb   plan.Verb
 		slices []*discoveryv1.EndpointSlice
 	}{{plan.Create, c.create}, {plan.Update, c.update}, {plan.Delete, c.remove}} {
-		if len(step.slices) > 0 {
-			p.Actions = append(p.Actions, plan.Action{Verb: step.verb, Objects: objects(step.slices)})
-		}
+		p.Actions = append(p.Actions, plan.Each(step.verb, step.slices)...)
 	}
 	p.Events = d.events()
 	return p
-}
-
-func objects(all []*discoveryv1.EndpointSlice) []plan.Object {
-	made := make([]plan.Object, len(all))
-	for i := range all {
-		made[i] = all[i]
-	}
-	return made
 }
 
 func (d *desired) events() []plan.Event {

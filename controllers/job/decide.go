@@ -174,26 +174,18 @@ func pinned(claims owned.Claims[*corev1.Pod]) []*corev1.Pod {
 	return pods
 }
 
-func objects(pods []*corev1.Pod) []plan.Object {
-	all := make([]plan.Object, len(pods))
-	for i, pod := range pods {
-		all[i] = pod
-	}
-	return all
-}
-
 func pinning(verb plan.Verb, pods []*corev1.Pod) []plan.Action {
 	if len(pods) == 0 {
 		return nil
 	}
-	return []plan.Action{{Verb: verb, Objects: objects(pods), Finalizers: []string{batchv1.JobTrackingFinalizer}}}
+	return []plan.Action{{Verb: verb, Objects: plan.Objects(pods), Finalizers: []string{batchv1.JobTrackingFinalizer}}}
 }
 
 func unpin(pods []*corev1.Pod) plan.Action { return pinning(plan.Unpin, pods)[0] }
 
 func deletion(pods []*corev1.Pod) plan.Action {
 	return plan.Action{
-		Verb: plan.Delete, Objects: objects(pods),
+		Verb: plan.Delete, Objects: plan.Objects(pods),
 		Succeeded: &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulDelete", Message: "Deleted pod: ", Detail: true},
 		Failed:    &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedDelete", Message: "Error deleting: ", Detail: true},
 	}

@@ -71,6 +71,23 @@ type Action struct {
 // One is an action with a single object.
 func One(verb Verb, o Object) Action { return Action{Verb: verb, Objects: []Object{o}} }
 
+// Each is an action with all these objects, or none if there are none.
+func Each[T Object](verb Verb, objects []T) []Action {
+	if len(objects) == 0 {
+		return nil
+	}
+	return []Action{{Verb: verb, Objects: Objects(objects)}}
+}
+
+// Objects are objects of one type as an action has them.
+func Objects[T Object](list []T) []Object {
+	objects := make([]Object, len(list))
+	for i, o := range list {
+		objects[i] = o
+	}
+	return objects
+}
+
 // Event is something to tell about the owner. Type is "Normal" or "Warning".
 type Event struct {
 	Type, Reason, Message string

@@ -64,8 +64,8 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 		}
 	}
 	var p Plan
-	p.Actions = append(p.Actions, each(plan.Release, claims.Release)...)
-	p.Actions = append(p.Actions, each(plan.Adopt, claims.Adopt)...)
+	p.Actions = append(p.Actions, plan.Each(plan.Release, claims.Release)...)
+	p.Actions = append(p.Actions, plan.Each(plan.Adopt, claims.Adopt)...)
 	if rs.DeletionTimestamp == nil {
 		p.Actions = append(p.Actions, scale(in, active, now)...)
 	}
@@ -75,17 +75,6 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	}
 	p.Status, p.RequeueAfter = status, soonest
 	return p, nil
-}
-
-func each(verb plan.Verb, pods []*corev1.Pod) []plan.Action {
-	if len(pods) == 0 {
-		return nil
-	}
-	action := plan.Action{Verb: verb, Objects: make([]plan.Object, len(pods))}
-	for i, pod := range pods {
-		action.Objects[i] = pod
-	}
-	return []plan.Action{action}
 }
 
 // Lacking is how many pods are to be created; a negative number is to be deleted.
@@ -117,7 +106,7 @@ func scale(in Snapshot, active []*corev1.Pod, now time.Time) []plan.Action {
 		}
 		return []plan.Action{action}
 	case lacking < 0:
-		action := each(plan.Delete, toDelete(active, in.Crowd, min(-lacking, burst), now))
+		action := plan.Each(plan.Delete, toDelete(active, in.Crowd, min(-lacking, burst), now))
 		action[0].Succeeded = &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulDelete", Message: "Deleted pod: ", Detail: true}
 		action[0].Failed = &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedDelete", Message: "Error deleting: ", Detail: true}
 		return action

@@ -49,9 +49,9 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	if set.DeletionTimestamp != nil {
 		return p, nil
 	}
-	p.Actions = append(p.Actions, each(plan.Release, pods.Release)...)
-	p.Actions = append(p.Actions, each(plan.Adopt, pods.Adopt)...)
-	p.Actions = append(p.Actions, each(plan.Adopt, records.Adopt)...)
+	p.Actions = append(p.Actions, plan.Each(plan.Release, pods.Release)...)
+	p.Actions = append(p.Actions, plan.Each(plan.Adopt, pods.Adopt)...)
+	p.Actions = append(p.Actions, plan.Each(plan.Adopt, records.Adopt)...)
 	p.Actions = append(p.Actions, revs.actions...)
 	s := newStep(in, pods.Owned, revs, now)
 	s.take()
@@ -59,15 +59,4 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	p.Actions = append(p.Actions, revs.surplus(pods.Owned)...)
 	p.Events = s.events
 	return p, nil
-}
-
-func each[T plan.Object](verb plan.Verb, objects []T) []plan.Action {
-	if len(objects) == 0 {
-		return nil
-	}
-	action := plan.Action{Verb: verb, Objects: make([]plan.Object, len(objects))}
-	for i, o := range objects {
-		action.Objects[i] = o
-	}
-	return []plan.Action{action}
 }
