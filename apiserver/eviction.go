@@ -58,14 +58,7 @@ func (rq *request) evicted(ctx context.Context) (*corev1.Pod, error) {
 	if err != nil || obj == nil {
 		obj, err = rq.objects.Get(ctx, rq.key(), rq.Name)
 	}
-	if err != nil {
-		return nil, err
-	}
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return nil, errNotFoundPath()
-	}
-	return pod, nil
+	return podIn(obj, err)
 }
 
 // goesAnyway reports whether a pod's end disrupts nothing.

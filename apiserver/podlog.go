@@ -31,13 +31,9 @@ func serveLog(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
-	obj, err := rq.objects.Get(ctx, rq.key(), rq.Name)
+	pod, err := rq.pod(ctx, rq.Name)
 	if err != nil {
 		return err
-	}
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return errNotFoundPath()
 	}
 	if err := chooseContainer(pod, opts); err != nil {
 		return err

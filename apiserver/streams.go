@@ -141,6 +141,11 @@ func (rq *request) mayConnect(ctx context.Context, kind string, opts runtime.Obj
 func (rq *request) pod(ctx context.Context, name string) (*corev1.Pod, error) {
 	pods := rq.server.stored[corev1.SchemeGroupVersion.WithResource("pods")]
 	obj, err := pods.Get(ctx, pods.Key(rq.Namespace, name), name)
+	return podIn(obj, err)
+}
+
+// podIn is the pod that was read.
+func podIn(obj runtime.Object, err error) (*corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
