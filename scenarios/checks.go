@@ -87,20 +87,24 @@ func (r *run) metrics(ctx context.Context) (map[string]any, error) {
 }
 
 func (b *branch) expect(ctx context.Context, e *format.Expect) error {
-	return b.within(ctx, time.Duration(e.Within), func(ctx context.Context) (*check.Expectation, error) {
+	return b.within(ctx, time.Duration(e.Within), false, func(ctx context.Context) (*check.Expectation, error) {
 		return b.run.checks().Follow(ctx, e, b.raise)
 	})
 }
 
+// await does not believe at once in what controllers report: what the steps before have
+// done, they may not have seen yet.
 func (b *branch) await(ctx context.Context, w *format.Wait) error {
-	return b.within(ctx, time.Duration(w.Within), func(ctx context.Context) (*check.Expectation, error) {
+	reported := w.Parsed().Kind == format.ForRollout || w.Parsed().Kind == format.ForCondition
+	return b.within(ctx, time.Duration(w.Within), reported, func(ctx context.Context) (*check.Expectation, error) {
 		return b.run.checks().FollowWait(ctx, w, b.raise)
 	})
 }
 
 // within looks at once, and then after every event, for at most limit of the cluster's
-// time; 0 looks once. The last look is taken at the limit itself.
-func (b *branch) within(ctx context.Context, limit time.Duration, follow func(ctx context.Context) (*check.Expectation, error)) error {
+// time; 0 looks once. The last look is taken at the limit itself. What is reported must
+// hold when all have taken notice of what was done, too.
+func (b *branch) within(ctx context.Context, limit time.Duration, reported bool, follow func(ctx context.Context) (*check.Expectation, error)) error {
 	following, cancel := context.WithCancel(ctx)
 	defer cancel()
 	x, err := follow(following)
@@ -108,6 +112,12 @@ func (b *branch) within(ctx context.Context, limit time.Duration, follow func(ct
 		return err
 	}
 	last := x.Holds(ctx)
+	if last == nil && reported {
+		if err := b.instant(ctx); err != nil {
+			return err
+		}
+		last = x.Holds(ctx)
+	}
 	if last == nil || limit == 0 || !check.IsDiffers(last) {
 		x.Explain(last)
 		return last
@@ -131,6 +141,22 @@ func (b *branch) within(ctx context.Context, limit time.Duration, follow func(ct
 			return fmt.Errorf("not within %v: %w", limit, last)
 		}
 	}
+}
+
+// instant lets all take notice of what was done, and do what they do about it at this
+// moment. Where time is not virtual, nobody knows when that is over.
+func (b *branch) instant(ctx context.Context) error {
+	if !b.ledger.TakesTurns() {
+		return nil
+	}
+	var over atomic.Bool
+	b.raiseLast(func() { over.Store(true) })
+	for !over.Load() {
+		if err := b.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *branch) remember(ctx context.Context, r *format.Remember) error {

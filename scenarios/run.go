@@ -165,6 +165,11 @@ func (b *branch) main(ctx context.Context, result *Result) error {
 	if err := b.top(ctx, b.run.scenario.Spec.Steps, result, "step"); err != nil {
 		return err
 	}
+	if len(b.run.scenario.Spec.Invariants) > 0 { // what the last step leads to counts, too
+		if err := b.instant(ctx); err != nil {
+			return err
+		}
+	}
 	return monitors.settle(ctx)
 }
 

@@ -110,6 +110,19 @@ func (d *decoder) replace(node *yaml.Node, field string) *yaml.Node {
 	return &replaced
 }
 
+// bare takes the quotes off a variable's value where no text is wanted: within {} it
+// cannot be written without.
+func bare(node *yaml.Node, wanted reflect.Type) *yaml.Node {
+	if wanted.Kind() == reflect.Pointer {
+		wanted = wanted.Elem()
+	}
+	switch wanted.Kind() {
+	case reflect.Int, reflect.Uint64, reflect.Float64, reflect.Bool:
+		node.Tag, node.Style = "", 0
+	}
+	return node
+}
+
 // replaceAll replaces in a whole tree, which stays as it is.
 func (d *decoder) replaceAll(node *yaml.Node, field string) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
@@ -137,7 +150,9 @@ func (d *decoder) decode(node *yaml.Node, field string, into reflect.Value) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
 	}
-	node = d.replace(node, field)
+	if replaced := d.replace(node, field); replaced != node {
+		node = bare(replaced, into.Type())
+	}
 	if d.lines != nil {
 		d.lines[field] = node.Line
 	}

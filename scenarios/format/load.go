@@ -141,7 +141,7 @@ func (d *decoder) syntaxError(data []byte, err error) {
 	case strings.Contains(p.Message, "tab character"):
 		p.Message += ": indent with spaces"
 	case bareVariable.Match(near):
-		p.Message += `: within {} and [] a variable stands in quotes, as in {replicas: "${N}"}`
+		p.Message += `: within {} and [] a variable stands in quotes, as in {target: "${NAME}"}; a number in an object stands on a line of its own, without`
 	}
 }
 

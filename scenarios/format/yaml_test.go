@@ -48,3 +48,28 @@ func TestLargeDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A variable that stands in quotes, as it must within {}, is a number where one is wanted.
+func TestQuotedVariables(t *testing.T) {
+	found, err := Parse("vars.yaml", []byte(`
+apiVersion: minikcm.dev/v1alpha1
+kind: Scenario
+metadata: {name: vars}
+spec:
+  vars: {N: 3}
+  cluster: {nodes: "${N}", seed: "${N}"}
+  steps:
+    - {scale: {target: deployment/web, replicas: "${N}"}}
+    - apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {n: "${N}"}}]}
+`), LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := found[0].Spec
+	if *s.Cluster.Nodes != 3 || s.Cluster.Seed != 3 || *s.Steps[0].Scale.Replicas != 3 {
+		t.Errorf("got %+v, %+v", s.Cluster, s.Steps[0].Scale)
+	}
+	if n := s.Steps[1].Apply.All()[0].Object["data"].(map[string]any)["n"]; n != "3" {
+		t.Errorf("the text in the object is %#v", n)
+	}
+}
