@@ -83,8 +83,8 @@ const (
 	maxGone = 3
 )
 
-// nearest adds, where there are too few, those that lack least to be counted, and then
-// those that went. Of events neither tells why others did not happen.
+// nearest adds, where there are too few, those that lack least to be counted, and those
+// that went. Of events neither tells why others did not happen.
 func (d *Differs) nearest(where map[string]any, view *View) {
 	least := 0
 	var lines []string
@@ -107,10 +107,26 @@ func (d *Differs) nearest(where map[string]any, view *View) {
 			lines = append(lines, TitleOf(o)+": "+strings.Join(diff, "; "))
 		}
 	}
-	d.Diff, d.Objects = lines, lacking
-	for _, o := range view.gone {
-		d.Objects = append(d.Objects, o.unstructured())
+	d.Diff = lines
+	d.about(where, lacking, view.gone)
+}
+
+// about adds the objects that most likely tell why there are too few, of which only the
+// first are explained: one that lacks something, those that went while they counted, as
+// pods that were killed, and the others.
+func (d *Differs) about(where map[string]any, lacking []*unstructured.Unstructured, gone []*viewed) {
+	one := min(len(lacking), 1)
+	d.Objects = append(d.Objects, lacking[:one]...)
+	var others []*unstructured.Unstructured
+	for _, o := range gone {
+		if o.covers(where) {
+			d.Objects = append(d.Objects, o.unstructured())
+		} else {
+			others = append(others, o.unstructured())
+		}
 	}
+	d.Objects = append(d.Objects, lacking[one:]...)
+	d.Objects = append(d.Objects, others...)
 }
 
 // nearestTo adds which one of a list lacks least to be as expected.
