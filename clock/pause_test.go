@@ -3,6 +3,8 @@ package clock_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,5 +85,42 @@ func TestWorkerIsReplaced(t *testing.T) {
 	}
 	if substitutes != 1 || !replaced() {
 		t.Errorf("%d substitutes; replaced: %v", substitutes, replaced())
+	}
+}
+
+// Sleepers of one instant wake in the order in which they went to sleep, although the
+// second goes on as soon as the first counts no longer.
+func TestSleepersWakeInOrder(t *testing.T) {
+	ledger := clock.NewLedger()
+	v := clock.NewVirtual(epoch, ledger)
+	defer v.Close()
+	var mu sync.Mutex
+	var order []string
+	var work sync.WaitGroup
+	sleep := func(name string, asleep func()) {
+		ledger.Begin(clock.Action, 1)
+		work.Go(func() {
+			defer ledger.End(clock.Action, 1)
+			ctx := clock.PausingWith(t.Context(), func() {
+				asleep()
+				ledger.End(clock.Action, 1)
+			}, func() { ledger.Begin(clock.Action, 1) })
+			if err := clock.Sleep(ctx, v, time.Second); err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, name)
+		})
+	}
+	sleep("first", func() {
+		asleep := make(chan struct{})
+		sleep("second", func() { close(asleep) })
+		<-asleep
+	})
+	advance(t, v, time.Second)
+	work.Wait()
+	if got := strings.Join(order, " "); got != "first second" {
+		t.Errorf("they wake in the order: %s", got)
 	}
 }

@@ -330,3 +330,26 @@ func TestGoexitInCallback(t *testing.T) {
 		t.Error("the next timer did not fire")
 	}
 }
+
+// A timer for no time at all fires at once, and lets nobody else go first who has to wait.
+func TestNoTimeAtAllPassesOthersBy(t *testing.T) {
+	ledger := clock.NewLedger()
+	v := clock.NewVirtual(epoch, ledger)
+	defer v.Close()
+	var order []string
+	v.AfterFunc(time.Second, func() {
+		ledger.Begin(clock.Action, 1)
+		go func() {
+			defer ledger.End(clock.Action, 1)
+			due := make(chan struct{})
+			v.AfterFunc(0, func() { close(due) })
+			<-due
+			order = append(order, "first")
+		}()
+	})
+	v.AfterFunc(time.Second, func() { order = append(order, "second") })
+	advance(t, v, time.Second)
+	if got := strings.Join(order, " "); got != "first second" {
+		t.Errorf("order: %s", got)
+	}
+}

@@ -179,6 +179,30 @@ func TestControllersBeginThoughTheAPIServerIsSlow(t *testing.T) {
 	}
 }
 
+// Controllers that begin while the API server fails whatever is asked, or is away, do not
+// keep the fault from ever ending.
+func TestControllersBeginThoughTheAPIServerFails(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"{apiserver: {action: error}, for: 5m}", "{apiserver: {action: tooManyRequests}, for: 5m}", "{apiserver: {action: restart}, for: 1m}"} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			failing := read(t, text)
+			b := newBench(t, failing)
+			b.web(2)
+			wait := b.begin(t.Context(), failing)
+			b.advance(time.Second)
+			b.run(read(t, "controllers: {action: crash, all: true}"))
+			b.advance(10 * time.Minute)
+			if err := wait(); err != nil {
+				t.Fatal(err)
+			}
+			b.run(read(t, "pods: {action: kill, all: true}"))
+			b.advance(2 * time.Minute)
+			b.wantReady(2)
+		})
+	}
+}
+
 func TestAPIIsDown(t *testing.T) {
 	t.Parallel()
 	f := read(t, "{apiserver: {action: restart}, for: 10s}")
