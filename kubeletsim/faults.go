@@ -63,6 +63,9 @@ func (k *Kubelet) hit(name types.NamespacedName, f fault) error {
 	if err != nil {
 		return fmt.Errorf("breaking pod %s: %w", name, err)
 	}
+	if pod.Spec.NodeName == "" {
+		return fmt.Errorf("breaking pod %s: it is on no node yet", name)
+	}
 	e := k.pods.get(pod.UID)
 	if e == nil || k.nodes.get(pod.Spec.NodeName) == nil {
 		return fmt.Errorf("breaking pod %s: it is not on a simulated node", name)

@@ -31,9 +31,15 @@ func (p *Pods) matching(ctx context.Context, env *Env) ([]corev1.Pod, error) {
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 		return pod.DeletionTimestamp != nil || (ended && len(p.Phases) == 0) || !p.names(&pod) || !annotations.Matches(labels.Set(pod.Annotations)) ||
-			(len(p.Phases) > 0 && !slices.Contains(p.Phases, string(pod.Status.Phase))) ||
+			(pod.Spec.NodeName == "" && p.breaks()) || (len(p.Phases) > 0 && !slices.Contains(p.Phases, string(pod.Status.Phase))) ||
 			(nodes != nil && !slices.Contains(nodes, pod.Spec.NodeName))
 	}), nil
+}
+
+// breaks reports whether a pod has to be on a node for it, as something of what runs there
+// is broken.
+func (p *Pods) breaks() bool {
+	return p.Action == PodCrash || p.Action == PodOOM || p.Action == PodNotReady
 }
 
 // names reports whether a pod's name and namespace are meant.
