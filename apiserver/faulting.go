@@ -13,6 +13,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/clock"
 )
 
 // faulted lets faults meet the requests on their way to next, if there are to be any.
@@ -144,7 +145,7 @@ func (t *memoryTransport) reach(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		seconds, asked := asksAgain(resp)
-		if !asked || !t.server.isVirtual() {
+		if !asked || t.server.opts.Clock == clock.Real() {
 			return resp, nil
 		}
 		again := rewound(req)

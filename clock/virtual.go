@@ -52,7 +52,6 @@ type Virtual struct {
 
 	armed   timerHeap
 	queue   []*virtualTimer // due, waiting for their turn, in order
-	urgent  int             // how many in queue must not wait for theirs
 	running bool            // the goroutine that empties queue exists
 	created uint64
 	stops   []*stop

@@ -223,9 +223,6 @@ func (v *Virtual) queueLocked(t *virtualTimer, urgent bool) {
 	l.turns++
 	t.queued, t.urgent = true, urgent
 	v.queue = append(v.queue, t)
-	if urgent {
-		v.urgent++
-	}
 	if !v.running {
 		v.running = true
 		v.routine.Go(v.runQueue)
@@ -242,9 +239,6 @@ func (v *Virtual) unqueueLocked(t *virtualTimer) {
 }
 
 func (v *Virtual) takeTurnLocked(t *virtualTimer) {
-	if t.urgent {
-		v.urgent--
-	}
 	t.queued, t.urgent = false, false
 	v.ledger.turns--
 }
