@@ -13,10 +13,10 @@ import (
 
 // repetition is an outermost repeat, and what its steps follow as long as it lasts.
 type repetition struct {
-	// ctx ends with it.
-	ctx context.Context
+	// follow begins to follow what nobody follows yet.
+	follow func(q check.Query) (*check.View, error)
 
-	mu    sync.Mutex
+	mu    sync.Mutex // the views', too
 	views map[check.Query]*check.View
 }
 
@@ -26,7 +26,11 @@ func (b *branch) repeating(ctx context.Context) (repeated context.Context, over 
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	b.repeats = &repetition{ctx: clock.Pausing(ctx, b.run.ledger, clock.Action), views: map[check.Query]*check.View{}}
+	r := &repetition{views: map[check.Query]*check.View{}}
+	r.follow = func(q check.Query) (*check.View, error) {
+		return b.run.follower.Follow(clock.Pausing(ctx, b.run.ledger, clock.Action), q, &r.mu, nil)
+	}
+	b.repeats = r
 	return ctx, func() {
 		b.repeats = nil
 		cancel()
@@ -40,7 +44,7 @@ func (b *branch) current(ctx context.Context, q check.Query) ([]metav1.Object, e
 	if b.repeats == nil || !b.run.ledger.TakesTurns() {
 		return b.run.follower.List(ctx, q)
 	}
-	view, err := b.repeats.follow(b.run.follower, q)
+	view, err := b.repeats.view(q)
 	if err != nil {
 		return nil, err
 	}
@@ -50,14 +54,14 @@ func (b *branch) current(ctx context.Context, q check.Query) ([]metav1.Object, e
 	return slices.Clone(view.Metas()), nil
 }
 
-func (r *repetition) follow(follower *check.Follower, q check.Query) (*check.View, error) {
+func (r *repetition) view(q check.Query) (*check.View, error) {
 	r.mu.Lock()
 	view := r.views[q]
 	r.mu.Unlock()
 	if view != nil {
 		return view, nil
 	}
-	view, err := follower.Follow(r.ctx, q, &r.mu, nil)
+	view, err := r.follow(q)
 	if err != nil {
 		return nil, err
 	}
