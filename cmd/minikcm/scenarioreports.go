@@ -38,11 +38,29 @@ func (o *outputs) prepare(scenarios int) error {
 		if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
 			return fmt.Errorf("%s=%s cannot be written: there is no folder %s", flag, file, filepath.Dir(file))
 		}
+		if err := writable(file); err != nil {
+			return fmt.Errorf("%s=%s cannot be written: %w", flag, file, err)
+		}
 	}
 	if o.json != "" && scenarios > 1 {
 		return fmt.Errorf("--json has room for one run, but %d scenarios were named: use --save DIR", scenarios)
 	}
 	return nil
+}
+
+// writable says why a file cannot be written, before what is to be written takes hours. It
+// leaves the file as it is, or not there.
+func writable(name string) error {
+	_, err := os.Stat(name)
+	file, openErr := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600) //nolint:gosec // as any file that a user names
+	if openErr != nil {
+		return openErr
+	}
+	closeErr := file.Close()
+	if os.IsNotExist(err) {
+		return errors.Join(closeErr, os.Remove(name))
+	}
+	return closeErr
 }
 
 func (o *outputs) write(results []*scenarios.Result) error {

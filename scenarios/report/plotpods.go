@@ -125,9 +125,12 @@ func drawDips(s *svg, run *record.Run, a axis, y func(int) float64) {
 	}
 }
 
+// nameWidth is about how wide a letter of a fault's name is.
+const nameWidth = 6.5
+
 // drawBands draws each fault behind a plot: a band while it goes on, or a line.
 func drawBands(s *svg, run *record.Run, a axis, top, bottom float64, named bool) {
-	last := -1000.0
+	last := -1.0
 	for i := range run.Spans {
 		span := &run.Spans[i]
 		if span.Kind != record.Fault {
@@ -139,9 +142,9 @@ func drawBands(s *svg, run *record.Run, a axis, top, bottom float64, named bool)
 		} else {
 			s.rect("fault-band", from, top, to-from, bottom-top, spanTitle(run, span))
 		}
-		if named && from-last > 90 {
-			s.text("fault-name", anchorAt(from), from+2, top-6, "⚡ "+shorter(span.Title, 34))
-			last = from
+		if name := "⚡ " + shorter(span.Title, 34); named && from > last {
+			s.text("fault-name", anchorAt(from), from+2, top-6, name)
+			last = from + nameWidth*float64(len([]rune(name)))
 		}
 	}
 }
