@@ -82,7 +82,7 @@ func TestBadFaults(t *testing.T) {
 		"{apiserver: {action: error, code: 200}}", "{apiserver: {action: error, verbs: [look]}}", "{etcd: {action: slow}}", "{etcd: {action: noSpace, operations: [reads]}}",
 		"{etcd: {action: unavailable, operations: [looks]}}", "{controllers: {action: pause, names: [gardener]}}", "{controllers: {action: slow}}", "{clock: {action: jump}}",
 		"{clock: {action: skew, by: 1m}}", "{pods: {action: kill}, every: 10s, schedule: '* * * * *'}", "{pods: {action: kill}, schedule: often}", "{pods: {action: kill}, jitter: 20}",
-		"{pods: {action: kill}, times: 3}", "{pods: {action: kill}, every: soon}", "{pods: {action: kill, colour: red}}", "{disk: {action: full}}",
+		"{pods: {action: kill}, times: 3}", "{pods: {action: kill}, schedule: '0 0 31 2 *'}", "{apiserver: {action: tooManyRequests, retryAfter: -1}}", "{pods: {action: kill}, every: soon}", "{pods: {action: kill, colour: red}}", "{disk: {action: full}}",
 	} {
 		_, err := Parse("scenario.yaml", []byte(header+"  steps:\n    - fault: "+text+"\n"), nil)
 		var problems format.Problems

@@ -67,6 +67,9 @@ func (a *APIServer) check(c *checker) {
 	c.only("reason", a.Reason != "", a.Action, APIError)
 	c.only("message", a.Message != "", a.Action, APIError, APIConflicts, APITooManyRequests)
 	c.only("retryAfter", a.RetryAfter != 0, a.Action, APIError, APITooManyRequests)
+	if a.RetryAfter < 0 {
+		c.problem("retryAfter", "must not be negative: %d", a.RetryAfter)
+	}
 	if a.Percent < 0 || a.Percent > 100 {
 		c.problem("percent", "is from 1 to 100: %d", a.Percent)
 	}

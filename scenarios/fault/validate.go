@@ -89,8 +89,12 @@ func (f *Fault) checkTimes(c *checker) {
 		c.problem("schedule", "and every cannot both be given")
 	}
 	if f.Schedule != "" {
-		if _, err := cron.ParseStandard(f.Schedule); err != nil {
+		schedule, err := cron.ParseStandard(f.Schedule)
+		switch {
+		case err != nil:
 			c.problem("schedule", "%q is not a schedule such as \"*/5 * * * *\": %v", f.Schedule, err)
+		case schedule.Next(time.Unix(0, 0)).IsZero():
+			c.problem("schedule", "%q never comes: there is no such day", f.Schedule)
 		}
 	}
 	if f.Jitter < 0 || f.Jitter > 50 {
