@@ -18,6 +18,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
@@ -55,6 +56,7 @@ var (
 // New returns a controller for the cluster.
 func New(cluster *minikcm.Cluster, logger klog.Logger) (*Controller, error) {
 	config := jsonConfig(cluster.ConfigFor(User, "system:masters"))
+	config.Wrap(cause.Wrap)
 	c := &Controller{cluster: cluster, logger: logger, random: clock.NewRandom(cluster.Seed()).Keyed("chaos-mesh"), running: map[types.UID]*experiment{}}
 	var err error
 	if c.client, err = kubernetes.NewForConfig(config); err != nil {
@@ -151,7 +153,7 @@ func (c *Controller) see(ctx context.Context, kind string, object *unstructured.
 	if c.over || c.running[object.GetUID()] != nil {
 		return
 	}
-	own, cancel := context.WithCancelCause(ctx)
+	own, cancel := context.WithCancelCause(cause.With(ctx, cause.Of(object)))
 	e := &experiment{cancel: cancel}
 	c.running[object.GetUID()] = e
 	c.cluster.Ledger().Begin(clock.Action, 1)

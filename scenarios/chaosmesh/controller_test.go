@@ -130,6 +130,18 @@ func (b *bench) pods() map[string]bool {
 	return names
 }
 
+// killedBy checks that the experiment is why the pod is gone.
+func (b *bench) killedBy(pod, experiment string) {
+	b.Helper()
+	why, err := b.cluster.Why(minikcm.Query{Kind: "Pod", Namespace: "default", Name: pod})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if why.Deletion == nil || len(why.Deletion.Because) != 1 || why.Deletion.Because[0].Name != experiment {
+		b.Errorf("pod %s is gone because of %+v, want %s", pod, why.Deletion, experiment)
+	}
+}
+
 const head = "apiVersion: chaos-mesh.org/v1alpha1\n"
 
 func TestPodKill(t *testing.T) {
@@ -150,6 +162,11 @@ spec:
 	for name := range b.pods() {
 		if before[name] {
 			kept++
+		}
+	}
+	for name := range before {
+		if !b.pods()[name] {
+			b.killedBy(name, "kill")
 		}
 	}
 	object := b.get(KindPodChaos, "kill")
