@@ -32,7 +32,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, opts Options, objects ...runtime.Object) *cluster {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	c := &cluster{t: t, ctx: ctx, client: fake.NewClientset(), ledger: clock.NewLedger()}
 	for _, object := range objects {
 		if err := c.client.Tracker().Add(object); err != nil {

@@ -235,7 +235,7 @@ func TestProbesFollowAnnotation(t *testing.T) {
 	t.Parallel()
 	c := newStreamCluster(t)
 	pod := httpPod("web")
-	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromString("web")}}}
+	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromString("web")}}}
 	c.run(pod)
 	ready := func(want corev1.ConditionStatus) func(ctx context.Context, client kubernetes.Interface) error {
 		return func(ctx context.Context, client kubernetes.Interface) error {
