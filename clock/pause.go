@@ -47,6 +47,12 @@ func PausingWith(ctx context.Context, begin, end func()) context.Context {
 	return context.WithValue(ctx, pauseKey{}, &Pause{begin: begin, end: end, caller: PauseOf(ctx)})
 }
 
+// Alone returns a context for work that nobody waits for, though it has a context from
+// somebody who is counted: it pauses without them.
+func Alone(ctx context.Context) context.Context {
+	return context.WithValue(ctx, pauseKey{}, (*Pause)(nil))
+}
+
 // PauseOf returns what Pausing has put into a context; nil if nothing was.
 func PauseOf(ctx context.Context) *Pause {
 	p, _ := ctx.Value(pauseKey{}).(*Pause)

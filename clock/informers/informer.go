@@ -76,7 +76,8 @@ func (i *informer) RunWithContext(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	})
-	i.SharedIndexInformer.RunWithContext(withFlow(ctx, i.flow))
+	// Whoever starts an informer does not wait for what it asks for later.
+	i.SharedIndexInformer.RunWithContext(withFlow(clock.Alone(ctx), i.flow))
 }
 
 // end waits for what waits for the informer.

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -40,6 +41,15 @@ func startCluster(t *testing.T, c clock.Clock, ledger *clock.Ledger, objects ...
 	t.Helper()
 	tc := &testCluster{t: t, client: fake.NewClientset(objects...), clock: c, ledger: ledger}
 	tc.client.PrependReactor("create", "pods", tc.bind)
+	watched := make(chan string, 100)
+	tc.client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		w, err := tc.client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		select {
+		case watched <- action.GetResource().Resource:
+		default:
+		}
+		return true, w, err
+	})
 	factory := informers.NewSharedInformerFactory(tc.client, 0)
 	recorder := events.NewRecorder(tc.client.CoreV1(), c, ledger, clock.NewRandom(1), "test")
 	e := &env.Env{
@@ -53,6 +63,16 @@ func startCluster(t *testing.T, c clock.Clock, ledger *clock.Ledger, objects ...
 	tc.scheduler = s
 	ctx, cancel := context.WithCancel(context.Background())
 	factory.Start(ctx.Done())
+	// What is written between an informer's list and its watch, the fake client loses.
+	informed := len(factory.WaitForCacheSync(t.Context().Done()))
+	for resources := map[string]bool{}; len(resources) < informed; {
+		select {
+		case resource := <-watched:
+			resources[resource] = true
+		case <-t.Context().Done():
+			t.Fatal("the informers do not watch")
+		}
+	}
 	var running sync.WaitGroup
 	running.Go(func() { _ = recorder.Run(ctx) })
 	running.Go(func() {
