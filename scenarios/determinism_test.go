@@ -15,16 +15,10 @@ import (
 
 var runs = flag.Int("runs", 2, "how many runs of one seed are compared")
 
-// writesOf runs a shipped scenario and returns all that was written, in order: by whom,
-// when, why, and what it changed.
-func writesOf(t *testing.T, name string, seed uint64) []string {
+// ran runs a scenario, and has a look at the cluster before it is closed.
+func ran(t *testing.T, s *Scenario, opts Options, look func(w *world)) {
 	t.Helper()
-	found, err := Find(name, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := found[0]
-	w, err := open(t.Context(), s, Options{Seed: seed})
+	w, err := open(t.Context(), s, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +31,22 @@ func writesOf(t *testing.T, name string, seed uint64) []string {
 	if err := r.drive(t.Context(), func(ctx context.Context, b *branch) error { return b.scenario(ctx, &Result{}) }); err != nil {
 		t.Fatal(err)
 	}
+	look(w)
+}
+
+// shippedWrites are those of a run of a shipped scenario.
+func shippedWrites(t *testing.T, name string, seed uint64) (lines []string) {
+	t.Helper()
+	found, err := Find(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran(t, found[0], Options{Seed: seed}, func(w *world) { lines = writesOf(w) })
+	return lines
+}
+
+// writesOf are all that was written, in order: by whom, when, why, and what it changed.
+func writesOf(w *world) []string {
 	var lines []string
 	for _, w := range w.cluster.Writes().Writes(nil) {
 		lines = append(lines, fmt.Sprintf("%d %v %s %s %s %s/%s/%s %s causes %v changes %v", w.Revision, w.Time.Sub(minikcm.DefaultClockStart), w.Actor, w.UserAgent,
@@ -52,16 +62,16 @@ func TestSameSeedSameWrites(t *testing.T) {
 	for _, name := range []string{"pod-kill", "node-loss", "rolling-update-under-fire", "job-backoff", "statefulset-ordered-recovery", "apiserver-flaky", "watch-expired"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			first := writesOf(t, name, 7)
+			first := shippedWrites(t, name, 7)
 			if len(first) == 0 {
 				t.Fatal("nothing was written")
 			}
 			for n := 2; n <= *runs; n++ {
-				if diff := cmp.Diff(first, writesOf(t, name, 7)); diff != "" {
+				if diff := cmp.Diff(first, shippedWrites(t, name, 7)); diff != "" {
 					t.Fatalf("run %d differs from the first one:\n%s", n, diff)
 				}
 			}
-			if slices.Equal(first, writesOf(t, name, 8)) {
+			if slices.Equal(first, shippedWrites(t, name, 8)) {
 				t.Error("another seed changes nothing")
 			}
 		})

@@ -1,9 +1,7 @@
 package scenarios
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -40,43 +38,28 @@ const manyPods = header + `  timeout: 1h
 
 // contentsOf runs a scenario and returns what it wrote, and of some kinds every object as
 // it is in the end.
-func contentsOf(t *testing.T, text string, seed uint64, kinds ...schema.GroupVersionResource) []string {
+func contentsOf(t *testing.T, text string, seed uint64, kinds ...schema.GroupVersionResource) (lines []string) {
 	t.Helper()
 	found, err := Parse("scenario.yaml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := open(t.Context(), found[0], Options{Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := w.close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	r := &run{world: w, scenario: found[0], begun: w.clock.Now(), remembered: map[string]any{}}
-	if err := r.drive(t.Context(), func(ctx context.Context, b *branch) error { return b.scenario(ctx, &Result{}) }); err != nil {
-		t.Fatal(err)
-	}
-	var lines []string
-	for _, w := range w.cluster.Writes().Writes(nil) {
-		lines = append(lines, fmt.Sprintf("%d %v %s %s %s %s/%s causes %v changes %v", w.Revision, w.Time, w.Actor, w.Verb,
-			strings.TrimSuffix(w.Resource.Resource+"/"+w.Subresource, "/"), w.Namespace, w.Name, w.Causes, w.Changes))
-	}
-	for _, kind := range kinds {
-		list, err := w.dynamic.Resource(kind).List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range list.Items {
-			data, err := json.MarshalIndent(list.Items[i].Object, "", " ")
+	ran(t, found[0], Options{Seed: seed}, func(w *world) {
+		lines = writesOf(w)
+		for _, kind := range kinds {
+			list, err := w.dynamic.Resource(kind).List(t.Context(), metav1.ListOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			lines = append(lines, strings.Split(string(data), "\n")...)
+			for i := range list.Items {
+				data, err := json.MarshalIndent(list.Items[i].Object, "", " ")
+				if err != nil {
+					t.Fatal(err)
+				}
+				lines = append(lines, strings.Split(string(data), "\n")...)
+			}
 		}
-	}
+	})
 	return lines
 }
 

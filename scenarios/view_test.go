@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"context"
 	"sync"
 	"testing"
 
@@ -20,19 +19,11 @@ func TestViewIsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := open(t.Context(), found[0], Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := w.close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	r := &run{world: w, scenario: found[0], begun: w.clock.Now(), remembered: map[string]any{}}
-	if err := r.drive(t.Context(), func(ctx context.Context, b *branch) error { return b.scenario(ctx, &Result{}) }); err != nil {
-		t.Fatal(err)
-	}
+	ran(t, found[0], Options{}, func(w *world) { viewsAreJSON(t, w) })
+}
+
+func viewsAreJSON(t *testing.T, w *world) {
+	t.Helper()
 	for _, resource := range []schema.GroupVersionResource{
 		{Version: "v1", Resource: "pods"},
 		{Group: "apps", Version: "v1", Resource: "deployments"},

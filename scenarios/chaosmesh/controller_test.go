@@ -103,6 +103,34 @@ func (b *bench) apply(text string) *unstructured.Unstructured {
 	return made
 }
 
+// list are the objects of a kind.
+func (b *bench) list(kind, selector string) []unstructured.Unstructured {
+	b.Helper()
+	list, err := b.dynamic.Resource(resourceOf(kind)).Namespace("default").List(b.Context(), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return list.Items
+}
+
+// reasons are those of the events about objects that match, in the order of the list.
+func (b *bench) reasons(about string) (reasons []string) {
+	b.Helper()
+	for _, e := range b.events(about) {
+		reasons = append(reasons, e.Reason)
+	}
+	return reasons
+}
+
+func (b *bench) events(about string) []corev1.Event {
+	b.Helper()
+	list, err := b.cluster.Client().CoreV1().Events("default").List(b.Context(), metav1.ListOptions{FieldSelector: about})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return list.Items
+}
+
 func (b *bench) get(kind, name string) *unstructured.Unstructured {
 	b.Helper()
 	object, err := b.dynamic.Resource(resourceOf(kind)).Namespace("default").Get(b.Context(), name, metav1.GetOptions{})
@@ -174,15 +202,7 @@ spec:
 	if kept != 1 || len(b.pods()) != 3 || len(records) != 2 || !holds(object, "AllInjected") || !holds(object, "Selected") {
 		t.Errorf("%d pods are left of before, %d are ready, status %v", kept, len(b.pods()), object.Object["status"])
 	}
-	events, err := b.cluster.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=kill"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var reasons []string
-	for _, event := range events.Items {
-		reasons = append(reasons, event.Reason)
-	}
-	if told := strings.Join(reasons, " "); strings.Count(told, "Applied") != 2 || !strings.Contains(told, "Started") {
+	if told := strings.Join(b.reasons("involvedObject.name=kill"), " "); strings.Count(told, "Applied") != 2 || !strings.Contains(told, "Started") {
 		t.Errorf("events: %s", told)
 	}
 }
@@ -245,12 +265,8 @@ spec:
     selector: {labelSelectors: {app: web}}
 `)
 	b.advance(11 * time.Minute)
-	list, err := b.dynamic.Resource(resourceOf(KindPodChaos)).Namespace("default").List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(list.Items) != 2 {
-		t.Errorf("%d experiments are left", len(list.Items))
+	if list := b.list(KindPodChaos, ""); len(list) != 2 {
+		t.Errorf("%d experiments are left", len(list))
 	}
 	restarts := int32(0)
 	pods, err := b.cluster.Client().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})

@@ -18,12 +18,8 @@ var madeUp = regexp.MustCompile(`-[0-9a-z]{5}\b`)
 // told are the events of a kind, each once, in the order of text.
 func (b *bench) told(kind string) []string {
 	b.Helper()
-	list, err := b.cluster.Client().CoreV1().Events("default").List(b.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=" + kind})
-	if err != nil {
-		b.Fatal(err)
-	}
 	var lines []string
-	for _, e := range list.Items {
+	for _, e := range b.events("involvedObject.kind=" + kind) {
 		lines = append(lines, madeUp.ReplaceAllString(fmt.Sprintf("%s %s %s: %s", e.InvolvedObject.Name, e.Type, e.Reason, e.Message), "-X"))
 	}
 	slices.Sort(lines)
@@ -97,15 +93,12 @@ spec:
 	if finished := b.names(entry, "finishedChildren"); !slices.Equal(finished, []string{"both-X"}) {
 		t.Errorf("the entry node has the finished children %v", finished)
 	}
-	list, err := b.dynamic.Resource(resourceOf(KindWorkflowNode)).Namespace("default").List(t.Context(), metav1.ListOptions{LabelSelector: labelWorkflow + "=flow"})
-	if err != nil {
-		t.Fatal(err)
+	nodes := b.list(KindWorkflowNode, labelWorkflow+"=flow")
+	if len(nodes) != 5 {
+		t.Errorf("there are %d nodes", len(nodes))
 	}
-	if len(list.Items) != 5 {
-		t.Errorf("there are %d nodes", len(list.Items))
-	}
-	for i := range list.Items {
-		n := &list.Items[i]
+	for i := range nodes {
+		n := &nodes[i]
 		name, _, _ := unstructured.NestedString(n.Object, "spec", "templateName")
 		if holds(n, "Accomplished") != (name == "both") || holds(n, "DeadlineExceed") == (name == "both") {
 			t.Errorf("node %s: %v", name, n.Object["status"])
@@ -152,12 +145,8 @@ spec:
 		t.Errorf("%d pods are ready in the end", len(b.pods()))
 	}
 	for _, kind := range []string{KindWorkflowNode, KindPodChaos} {
-		list, err := b.dynamic.Resource(resourceOf(kind)).Namespace("default").List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(list.Items) != 0 {
-			t.Errorf("%d objects of kind %s are left", len(list.Items), kind)
+		if list := b.list(kind, ""); len(list) != 0 {
+			t.Errorf("%d objects of kind %s are left", len(list), kind)
 		}
 	}
 }
@@ -192,12 +181,8 @@ spec: {action: pod-failure, mode: all, selector: {labelSelectors: {app: web}}}
 	}
 	b.advance(10 * time.Second)
 	want := map[string]bool{"Started": false, "Applied": false, "Paused": false, "Recovered": false, "Deleted": false}
-	list, err := b.cluster.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=" + KindPodChaos})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range list.Items {
-		want[e.Reason] = true
+	for _, reason := range b.reasons("involvedObject.kind=" + KindPodChaos) {
+		want[reason] = true
 	}
 	for reason, was := range want {
 		if !was {
