@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ type run struct {
 	begun    time.Time
 	recorder *record.Recorder
 	monitors *monitors
+	// machine is the watchdog's clock; nil is the machine's.
+	machine clock.Clock
 	// cancel ends what is being done, with the reason.
 	cancel     context.CancelCauseFunc
 	background sync.WaitGroup
@@ -32,7 +35,12 @@ type run struct {
 	remembered map[string]any
 	// deferred take back the faults that last to the end of the steps.
 	deferred []func(ctx context.Context) error
-	telling  sync.Mutex
+	// done are the scenario's own steps so far, and took is the cluster's time that the
+	// run has taken, once it is over.
+	done []StepResult
+	took time.Duration
+
+	telling sync.Mutex
 }
 
 // branch is one of the things that a run does side by side.
@@ -79,6 +87,28 @@ func (b *branch) leave() {
 	}
 	b.run.mu.Unlock()
 	b.gate.leave()
+}
+
+// stepped keeps a step of the scenario itself that has ended.
+func (r *run) stepped(step StepResult) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done = append(r.done, step)
+}
+
+// over keeps how long the run took.
+func (r *run) over(took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.took = took
+}
+
+// soFar returns what stepped and over have kept. A run that was given up may still be
+// going on.
+func (r *run) soFar() (steps []StepResult, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.done), r.took
 }
 
 func (r *run) tell(what func(Progress)) {
@@ -162,8 +192,10 @@ func (b *branch) behind(ctx context.Context, step *format.Step) {
 	b.note("goes on in the background")
 	b.run.background.Go(func() {
 		defer child.leave()
-		child.yield()
-		err := child.do(ctx, step)
+		err := child.yield(ctx)
+		if err == nil {
+			err = child.do(ctx, step)
+		}
 		if ctx.Err() != nil {
 			err = nil // the run has ended, and this with it
 		}

@@ -32,8 +32,10 @@ func (b *branch) parallel(ctx context.Context, steps []format.Step) error {
 	for i, child := range children {
 		all.Go(func() {
 			defer child.leave()
-			child.yield()
-			err := child.step(ctx, &steps[i])
+			err := child.yield(ctx)
+			if err == nil {
+				err = child.step(ctx, &steps[i])
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil && failure == nil {

@@ -28,7 +28,7 @@ func ran(t *testing.T, s *Scenario, opts Options, look func(w *world)) {
 		}
 	}()
 	r := &run{world: w, scenario: s, begun: w.clock.Now(), remembered: map[string]any{}}
-	if err := r.drive(t.Context(), func(ctx context.Context, b *branch) error { return b.scenario(ctx, &Result{}) }); err != nil {
+	if err := r.drive(t.Context(), func(ctx context.Context, b *branch) error { return b.scenario(ctx) }); err != nil {
 		t.Fatal(err)
 	}
 	look(w)

@@ -16,6 +16,9 @@ type Progress interface {
 	// scenario itself are told of, not those within them.
 	StepBegins(title string)
 	StepEnded(step StepResult)
+	// Stalled is called when a run has made no progress for so long by the machine's
+	// clock; inFlight is what keeps virtual time from moving.
+	Stalled(d time.Duration, inFlight string)
 	End(result *Result)
 }
 
@@ -60,7 +63,8 @@ func (r *Result) Text() string {
 // silent is a Progress that says nothing.
 type silent struct{}
 
-func (silent) Begin(*Scenario)      {}
-func (silent) StepBegins(string)    {}
-func (silent) StepEnded(StepResult) {}
-func (silent) End(*Result)          {}
+func (silent) Begin(*Scenario)               {}
+func (silent) StepBegins(string)             {}
+func (silent) StepEnded(StepResult)          {}
+func (silent) Stalled(time.Duration, string) {}
+func (silent) End(*Result)                   {}

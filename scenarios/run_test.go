@@ -38,6 +38,10 @@ func (tr *transcript) StepEnded(step StepResult) {
 	}
 }
 
+func (tr *transcript) Stalled(d time.Duration, inFlight string) {
+	fmt.Fprintf(tr, "    stalled for %v: %s\n", d, inFlight)
+}
+
 func (tr *transcript) End(result *Result) {
 	tr.ended++
 	if result.Failure == nil {

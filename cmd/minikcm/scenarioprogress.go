@@ -183,6 +183,14 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 	}
 }
 
+func (p *progress) Stalled(d time.Duration, inFlight string) {
+	line := fmt.Sprintf("no progress for %v of the machine's time; in flight: %s. Ctrl-C ends the run with its report.", d, inFlight)
+	if p.color {
+		line = rewind + line
+	}
+	p.print("%s\n", line)
+}
+
 func (p *progress) End(result *scenarios.Result) {
 	p.stop()
 	if result.Failure != nil && !p.told {
