@@ -6,12 +6,11 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/scenarios/check"
+	"minikcm.dev/minikcm/scenarios/fault"
 	"minikcm.dev/minikcm/scenarios/format"
 )
 
@@ -63,14 +62,9 @@ func (b *branch) killPod(ctx context.Context, pod metav1.Object, evict bool) err
 		b.note("pod/%s killed", pod.GetName())
 		return nil
 	}
-	err := pods.EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.GetName(), Namespace: pod.GetNamespace()}, DeleteOptions: &options})
-	switch {
-	case apierrors.IsTooManyRequests(err):
-		b.note("pod/%s stays: %v", pod.GetName(), err)
-	case err != nil:
-		return fmt.Errorf("evicting pod %s: %w", pod.GetName(), err)
-	default:
-		b.note("pod/%s evicted", pod.GetName())
+	note, err := fault.EvictOnce(ctx, b.run.client, pod, nil)
+	if err == nil {
+		b.note("%s", note)
 	}
-	return nil
+	return err
 }

@@ -36,6 +36,9 @@ type Env struct {
 	Injected func()
 	// Exempt are the users whose requests the API server's faults do not meet.
 	Exempt []string
+
+	// drains are those that a budget has not let finish yet.
+	drains []*drain
 }
 
 func (e *Env) note(format string, args ...any) {

@@ -85,7 +85,9 @@ func (f *Fault) jittered(at time.Time, env *Env) time.Time {
 
 // once lets it happen one time.
 func (f *Fault) once(ctx context.Context, env *Env) error {
+	env.drains = nil
 	undo, err := f.inject(ctx, env)
+	begun := env.Clock.Now() // a clock that jumped has done so
 	if err != nil {
 		if undo != nil {
 			err = errors.Join(err, undo(context.WithoutCancel(ctx)))
@@ -99,12 +101,17 @@ func (f *Fault) once(ctx context.Context, env *Env) error {
 	case undo == nil:
 		return nil
 	case f.For > 0:
-		err = env.sleep(ctx, time.Duration(f.For))
+		over := begun.Add(time.Duration(f.For))
+		if err = env.finishDrains(ctx, over); err == nil {
+			err = env.sleep(ctx, over.Sub(env.Clock.Now()))
+		}
 	case env.Defer != nil:
 		env.Defer(undo)
-		return nil
+		return env.finishDrains(ctx, time.Time{})
 	default:
-		err = env.wait(ctx)
+		if err = env.finishDrains(ctx, time.Time{}); err == nil {
+			err = env.wait(ctx)
+		}
 	}
 	if undone := undo(context.WithoutCancel(ctx)); undone != nil {
 		return errors.Join(err, fmt.Errorf("taking back %s: %w", f.kind().title(), undone))
