@@ -202,15 +202,22 @@ func (b *branch) behind(ctx context.Context, step *format.Step) {
 		child.fail(step, err)
 		child.span.End(err)
 		if err != nil {
-			b.run.cancel(fmt.Errorf("in the background: %s: %w", step.Title(), err))
+			b.run.cancel(failedElsewhere{fmt.Errorf("in the background: %s: %w", step.Title(), err)})
 			b.run.raiseAll()
 		}
 	})
 }
 
-// fail tells the record what did not hold.
+// failedElsewhere ends a run because of a failure in another branch, which has recorded
+// it.
+type failedElsewhere struct{ error }
+
+func (f failedElsewhere) Unwrap() error { return f.error }
+
+// fail records the failure of a step, unless the step was ended by one that is recorded
+// already: of a background step or an invariant.
 func (b *branch) fail(step *format.Step, err error) {
-	if err == nil || check.IsViolation(err) {
+	if err == nil || check.IsViolation(err) || errors.As(err, new(failedElsewhere)) {
 		return
 	}
 	failure := record.Failure{Check: step.Title(), Message: err.Error()}
