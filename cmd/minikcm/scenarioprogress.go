@@ -48,6 +48,8 @@ const spinInterval = 100 * time.Millisecond
 type progress struct {
 	out   io.Writer
 	color bool
+	// kubeconfig is that of the cluster that was there already; empty: there was none.
+	kubeconfig string
 	// cluster is how much of the cluster's time has passed.
 	cluster time.Duration
 	// told says that a step's failure was.
@@ -58,8 +60,8 @@ type progress struct {
 	spinning sync.WaitGroup
 }
 
-func newProgress(out io.Writer, noColor bool) *progress {
-	return &progress{out: out, color: wantsColor(noColor, isTerminal(out))}
+func newProgress(out io.Writer, noColor bool, kubeconfig string) *progress {
+	return &progress{out: out, color: wantsColor(noColor, isTerminal(out)), kubeconfig: kubeconfig}
 }
 
 // follow lets the progress see what is recorded.
@@ -204,7 +206,7 @@ func (p *progress) End(result *scenarios.Result) {
 	word, rest, _ := strings.Cut(result.Text(), " ")
 	p.print("%s %s\n", p.paint(color, word), rest)
 	if result.Failure != nil && !result.Interrupted {
-		p.print("See it again: minikcm scenario run %s --seed %d%s\n", shellQuote(again(result.Scenario)), result.Seed, settings(result))
+		p.print("See it again: %s\n", again(result, p.kubeconfig))
 	}
 }
 
@@ -234,28 +236,33 @@ func shortCause(cause string) string {
 	return strings.Join(lines[:maxCauseLines], "\n") + fmt.Sprintf("\n  … %d more lines: --html, --json or --timeline show them", len(lines)-maxCauseLines)
 }
 
-// again is how the user named the scenario.
-func again(s *scenarios.Scenario) string {
-	if strings.HasPrefix(s.File, "library/") {
-		return s.Metadata.Name
+// again returns the command that runs the same once more. kubeconfig is empty unless the
+// run was on a cluster that was there already.
+func again(result *scenarios.Result, kubeconfig string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "minikcm scenario run %s --seed %d", shellQuote(argumentOf(result.Scenario)), result.Seed)
+	if kubeconfig != "" {
+		fmt.Fprintf(&b, " --kubeconfig %s", shellQuote(kubeconfig))
 	}
-	return asPath(s.File)
-}
-
-// settings are the flags, beside the seed, that make a run the same.
-func settings(result *scenarios.Result) string {
 	if result.Run == nil {
-		return ""
+		return b.String()
 	}
 	run := result.Run.Scenario
-	var b strings.Builder
-	if run.Clock != "" && run.Clock != result.Scenario.Spec.Cluster.Clock {
+	if run.Clock != "" && run.Clock != result.Scenario.Spec.Cluster.Clock && kubeconfig == "" {
 		fmt.Fprintf(&b, " --clock %s", run.Clock)
 	}
 	for _, name := range sortedKeys(run.Set) {
 		fmt.Fprintf(&b, " --set %s=%s", name, shellQuote(run.Set[name]))
 	}
 	return b.String()
+}
+
+// argumentOf returns how a command line names a scenario.
+func argumentOf(s *scenarios.Scenario) string {
+	if strings.HasPrefix(s.File, "library/") {
+		return s.Metadata.Name
+	}
+	return asPath(s.File)
 }
 
 // round leaves what a person reads of a duration.
