@@ -53,6 +53,8 @@ type branch struct {
 	notes []string
 	// quiet says that nothing is told, as there is too much of the same.
 	quiet bool
+	// background is the title of the background step that it does; empty: it does none.
+	background string
 	// repeats is the outermost repetition that it is in; nil: none.
 	repeats *repetition
 }
@@ -124,8 +126,12 @@ func (b *branch) note(text string, args ...any) {
 	if b.quiet {
 		return
 	}
-	b.notes = append(b.notes, fmt.Sprintf(text, args...))
+	note := fmt.Sprintf(text, args...)
+	b.notes = append(b.notes, note)
 	b.span.Note(text, args...)
+	if b.background != "" {
+		b.run.tell(func(p Progress) { p.BackgroundNote(b.background, note) })
+	}
 }
 
 // steps does one step after the other; the first that fails ends them.
@@ -188,7 +194,7 @@ func kindOf(step *format.Step) record.SpanKind {
 // behind does a step while the others go on. Its failure ends the run.
 func (b *branch) behind(ctx context.Context, step *format.Step) {
 	child := b.run.branch(b.random.Fork())
-	child.span = b.span
+	child.span, child.background = b.span, step.Title()
 	b.note("goes on in the background")
 	b.run.background.Go(func() {
 		defer child.leave()

@@ -25,7 +25,7 @@ func (b *branch) parallel(ctx context.Context, steps []format.Step) error {
 	children := make([]*branch, len(steps))
 	for i := range steps {
 		children[i] = b.run.branch(b.random.Fork())
-		children[i].span, children[i].quiet, children[i].repeats = b.span, b.quiet, b.repeats
+		children[i].span, children[i].quiet, children[i].repeats, children[i].background = b.span, b.quiet, b.repeats, b.background
 	}
 	var failure error
 	var all sync.WaitGroup

@@ -18,6 +18,7 @@ import (
 type transcript struct {
 	strings.Builder
 	began, ended int
+	behind       []string
 }
 
 func (tr *transcript) Begin(s *Scenario) {
@@ -36,6 +37,10 @@ func (tr *transcript) StepEnded(step StepResult) {
 	for _, note := range step.Notes {
 		fmt.Fprintf(tr, "    %s\n", note)
 	}
+}
+
+func (tr *transcript) BackgroundNote(title, note string) {
+	tr.behind = append(tr.behind, title+": "+note)
 }
 
 func (tr *transcript) Stalled(d time.Duration, inFlight string) {

@@ -107,6 +107,7 @@ func show(color bool) string {
 		p.StepBegins("clouds gather")
 		p.StepEnded(scenarios.StepResult{Title: "clouds gather", Notes: []string{"cloud/a", "cloud/b"}, Cluster: 1234567 * time.Microsecond, Real: 1500 * time.Microsecond})
 		p.StepBegins("it rains")
+		p.BackgroundNote("thunder", "node/a crashed")
 		p.StepEnded(scenarios.StepResult{Title: "it rains", Cluster: time.Hour + 400*time.Millisecond, Real: 2*time.Second + 345*time.Millisecond, Failure: failure})
 		p.End(&scenarios.Result{Scenario: s, Seed: 7, Cluster: time.Hour, Real: 2 * time.Second, Failure: failure})
 		s.File = "./storm.yaml"

@@ -54,6 +54,8 @@ type progress struct {
 	cluster time.Duration
 	// told says that a step's failure was.
 	told bool
+	// background counts the notes of each background step.
+	background map[string]int
 
 	recorder atomic.Pointer[record.Recorder]
 	ending   chan struct{}
@@ -80,7 +82,7 @@ func (p *progress) paint(color, text string) string {
 }
 
 func (p *progress) Begin(s *scenarios.Scenario) {
-	p.cluster, p.told = 0, false
+	p.cluster, p.told, p.background = 0, false, map[string]int{}
 	p.print("%s\n", strings.TrimRight(p.paint(bold, s.Metadata.Name)+"  "+s.Spec.Description, " "))
 }
 
@@ -183,6 +185,22 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 	if step.Failure != nil {
 		p.print("      %s\n", strings.ReplaceAll(step.Failure.Error(), "\n", "\n      "))
 	}
+}
+
+// BackgroundNote prints the first notes of a background step as they come: reports have
+// all of them.
+func (p *progress) BackgroundNote(title, note string) {
+	if p.background[title]++; p.background[title] > maxNotes {
+		return
+	}
+	line := fmt.Sprintf("  ⋯ %s: %s", title, note)
+	if p.background[title] == maxNotes {
+		line += " … (--html, --json or --timeline show the rest)"
+	}
+	if p.color {
+		line = rewind + p.paint(faint, line)
+	}
+	p.print("%s\n", line)
 }
 
 func (p *progress) Stalled(d time.Duration, inFlight string) {
