@@ -205,7 +205,7 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"apply-unknown-kind":  `  steps: [{apply: {objects: [{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}]}}]`,
-		"apply-unknown-field": `  steps: [{apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dada: {b: c}}]}}]`,
+		"apply-unknown-field": `  steps: [{apply: {fails: is immutable, objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dada: {b: c}}]}}]`,
 		"apply-invalid":       `  steps: [{apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: A_B}}]}}]`,
 		"apply-no-namespace":  `  steps: [{apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}}]}}]`,
 		"wait-unknown-kind":   `  steps: [{wait: {target: widget/a, for: delete}}]`,
