@@ -31,14 +31,15 @@ func (b *branch) kill(ctx context.Context, k *format.Kill) error {
 }
 
 func (b *branch) killPods(ctx context.Context, k *format.KillPods) error {
+	namespace := b.run.kinds.Namespace(k.Namespace)
 	candidates, err := b.current(ctx, check.Query{
-		Resource: corev1.SchemeGroupVersion.WithResource("pods"), Namespace: k.Namespace, Selector: k.Selector, FieldSelector: k.FieldSelector,
+		Resource: corev1.SchemeGroupVersion.WithResource("pods"), Namespace: namespace, Selector: k.Selector, FieldSelector: k.FieldSelector,
 	})
 	if err != nil {
 		return fmt.Errorf("listing the pods to kill: %w", err)
 	}
 	if len(candidates) < k.Count {
-		return fmt.Errorf("%d pods were to be killed, but in namespace %s %d match %s", k.Count, k.Namespace, len(candidates), k.Selector)
+		return fmt.Errorf("%d pods were to be killed, but in namespace %s %d match %s", k.Count, namespace, len(candidates), k.Selector)
 	}
 	for range k.Count {
 		i := b.random.IntN(len(candidates))

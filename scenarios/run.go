@@ -29,6 +29,13 @@ type Options struct {
 	// scripts.
 	Config     *rest.Config
 	Kubeconfig string
+	// Namespace takes the place of the namespace default on a cluster that is there
+	// already; it is made if need be, and then deleted at the end. A shipped scenario has
+	// one of its own unless Overwrite is set.
+	Namespace string
+	// Overwrite lets a scenario apply objects that are there already and that no scenario
+	// has made. Otherwise Run returns an OverwriteError.
+	Overwrite bool
 	// Kubectl is the command that kubectl steps run; empty: kubectl.
 	Kubectl []string
 	// Set are the values that variables were given, for the record.
@@ -61,7 +68,16 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	var notes []string
+	if opts.Config != nil {
+		if notes, err = w.settleIn(ctx, s, &opts); err != nil {
+			return nil, errors.Join(err, w.close())
+		}
+	}
 	r := &run{world: w, scenario: s, opts: opts, machine: opts.machine, begun: w.clock.Now(), remembered: map[string]any{}}
+	for _, note := range notes {
+		r.tell(func(p Progress) { p.BackgroundNote("cluster", note) })
+	}
 	r.record(ctx)
 	failure := r.drive(ctx, func(ctx context.Context, b *branch) error {
 		err := b.scenario(ctx)

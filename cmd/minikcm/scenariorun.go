@@ -70,6 +70,8 @@ func (f *scenarioFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.opts.Clock, "clock", "", "virtual, real or scaled=N; without it, the scenario's own")
 	flags.StringToStringVar(&f.opts.Set, "set", nil, "give a variable a value: --set name=value")
 	flags.StringVar(&f.opts.Kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig, which is there already, in real time")
+	flags.StringVar(&f.opts.Namespace, "namespace", "", "with --kubeconfig, the namespace that takes the place of default; it is made, and deleted at the end, unless it is there (default: minikcm-NAME for shipped scenarios, otherwise default)")
+	flags.BoolVar(&f.opts.Overwrite, "overwrite", false, "with --kubeconfig, change objects that are there already and that no scenario has made")
 	flags.IntVar(&f.parallel, "parallel", 1, "how many scenarios run at once")
 	flags.IntVar(&f.repeat, "repeat", 1, "run this often, each time with the next seed, until one fails")
 	flags.BoolVar(&f.untilFailure, "until-failure", false, "repeat, with the next seed each time, until one fails or Ctrl-C")
@@ -94,6 +96,8 @@ func (f *scenarioFlags) check() error {
 		return errors.New("--keep-going needs --repeat N: it counts how many of N seeds fail")
 	case f.opts.Kubeconfig != "" && f.opts.Clock != "" && f.opts.Clock != "real":
 		return fmt.Errorf("--clock=%s cannot be had with --kubeconfig: a cluster that is there already has its own time", f.opts.Clock)
+	case f.opts.Kubeconfig == "" && (f.opts.Namespace != "" || f.opts.Overwrite):
+		return errors.New("--namespace and --overwrite need --kubeconfig: a scenario's own cluster has nothing else in it")
 	case f.opts.Kubeconfig != "" && f.parallel > 1:
 		return errors.New("--parallel cannot be had with --kubeconfig: scenarios on one cluster would be in each other's way")
 	}
@@ -248,6 +252,9 @@ func (r *scenarioRunner) one(ctx context.Context, j job, out io.Writer) (*scenar
 	defer p.stop()
 	opts.Progress, opts.Recording = p, p.follow
 	result, err := scenarios.Run(ctx, j.scenario, opts)
+	if errors.As(err, new(*scenarios.OverwriteError)) {
+		return nil, badInput{err}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,9 @@ type Env struct {
 	// Exempt are the users whose requests the API server's faults do not meet.
 	Exempt []string
 
+	// Namespace takes the place of the namespace default of pods; empty: it stays.
+	Namespace string
+
 	// drains are those that a budget has not let finish yet.
 	drains []*drain
 }
