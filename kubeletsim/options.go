@@ -52,6 +52,9 @@ type Latencies struct {
 	// PodStart is from a pod's admission until its sandbox is up and its first
 	// containers run.
 	PodStart time.Duration
+	// ContainerReady is from a container's start until its readiness probe first
+	// succeeds, unless AnnotationReadyDelay says otherwise.
+	ContainerReady time.Duration
 	// ContainerRestart is from a container's end until it is started again, unless
 	// it is in back-off.
 	ContainerRestart time.Duration

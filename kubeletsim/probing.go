@@ -125,16 +125,21 @@ func (s *stepper) checkStarted(i int) bool {
 	return c.started
 }
 
-// checkReady is whether the readiness probe succeeds. AnnotationReadyDelay says when it
-// first does.
+// checkReady is whether the readiness probe succeeds. Latencies.ContainerReady, and
+// AnnotationReadyDelay in its place, say when it first does.
 func (s *stepper) checkReady(i int) bool {
 	c, ref := &s.state.containers[i], s.refs[i]
+	var delay time.Duration
+	if c.kind != initContainer {
+		delay = s.lat.ContainerReady
+	}
+	delayed := delay > 0
 	if len(s.pod.Annotations) > 0 {
-		var delay time.Duration
 		a := annotations{pod: s.pod, container: c.name, own: c.kind == initContainer}
-		if a.duration(AnnotationReadyDelay, &delay) && !s.dueAfter(c.startedAt, sum(startupTime(ref.StartupProbe), delay)) {
-			return false
-		}
+		delayed = a.duration(AnnotationReadyDelay, &delay) || delayed
+	}
+	if delayed && !s.dueAfter(c.startedAt, sum(startupTime(ref.StartupProbe), delay)) {
+		return false
 	}
 	return s.checkUp(i, readinessProbe)
 }

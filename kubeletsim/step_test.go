@@ -313,6 +313,22 @@ func states(log string) []string {
 	return lines
 }
 
+// The kubelets' own latencies hold for pods whose annotations do not say otherwise.
+func TestDefaultDelays(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Pod){
+		"default delays":   initially(corev1.Container{Name: "first", Command: []string{"true"}}, corev1.Container{Name: "side"}),
+		"annotated delays": annotated("start-delay", "4s", "ready-delay", "0s"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(testPod("web", "node-0", change))
+			w.lat.PodStart, w.lat.ContainerReady = 2*time.Second, time.Second
+			w.step()
+			w.until(time.Hour)
+			golden.Compare(t, goldenFile(name), w.log.String())
+		})
+	}
+}
+
 // Pods wait for what they need.
 func TestNeedy(t *testing.T) {
 	w := newWorld(testPod("web", "node-0"))

@@ -46,7 +46,9 @@ func clusterOptions(c *format.Cluster) (minikcm.Options, error) {
 	options := minikcm.Options{
 		Driven: true, // by the steps: what they do is done before anybody takes notice
 		Nodes:  -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
-		Latencies: minikcm.Latencies{ContainerStop: time.Duration(c.ContainerStop)},
+		Latencies: minikcm.Latencies{
+			PodStart: time.Duration(c.StartDelay), ContainerReady: time.Duration(c.ReadyDelay), ContainerStop: time.Duration(c.ContainerStop),
+		},
 	}
 	if c.Nodes != nil && *c.Nodes > 0 {
 		options.Nodes = *c.Nodes

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -22,6 +23,8 @@ type clusterFlags struct {
 	clock       string
 	seed        uint64
 	controllers []string
+
+	startDelay, readyDelay time.Duration
 
 	advertiseAddress string
 	serviceRanges    []string
@@ -44,6 +47,8 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "how many requests that change something are served at once; negative is no limit")
 	flags.StringVar(&f.clock, "clock", "real", "real, or scaled=N for a cluster whose time runs N times faster")
 	flags.Uint64Var(&f.seed, "seed", 0, "what names, UIDs and all other choices of chance follow from; 0 is a new one")
+	flags.DurationVar(&f.startDelay, "start-delay", 0, "how long a pod takes to start, such as 2s, unless its annotation minikcm.dev/start-delay says otherwise")
+	flags.DurationVar(&f.readyDelay, "ready-delay", 0, "how long a started container takes to become ready, unless the pod's annotation minikcm.dev/ready-delay says otherwise")
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "controllers to run: '*' is all that are on by default, 'name' adds one, '-name' leaves one out")
 }
 
@@ -55,6 +60,12 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		MaxRequests: f.reads, MaxMutatingRequests: f.writes,
 		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
 	}
+	for name, d := range map[string]time.Duration{"--start-delay": f.startDelay, "--ready-delay": f.readyDelay} {
+		if d < 0 {
+			return opts, fmt.Errorf("%s must not be negative, but is %v", name, d)
+		}
+	}
+	opts.Latencies.PodStart, opts.Latencies.ContainerReady = f.startDelay, f.readyDelay
 	if f.nodes < 0 {
 		return opts, fmt.Errorf("--nodes must not be negative, but is %d", f.nodes)
 	}

@@ -77,6 +77,11 @@ type Cluster struct {
 	NoScheduler bool `yaml:"noScheduler"`
 	// Snapshot is the file of an etcd snapshot to begin with.
 	Snapshot string `yaml:"snapshot"`
+	// StartDelay is how long a pod takes to start, unless its annotations say otherwise.
+	StartDelay Duration `yaml:"startDelay"`
+	// ReadyDelay is how long a started container takes to become ready, unless the pod's
+	// annotations say otherwise.
+	ReadyDelay Duration `yaml:"readyDelay"`
 	// ContainerStop is how long a container takes to end; default 50ms.
 	ContainerStop Duration `yaml:"containerStop"`
 	// ServiceRanges are the networks of cluster IPs.
