@@ -15,8 +15,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// configName is what the cluster, context and user are called in the kubeconfig.
-const configName = "minikcm"
+// ContextName is the name of the cluster, the context and the user in the kubeconfigs that
+// clusters write.
+const ContextName = "minikcm"
 
 // AdminUser is whom the kubeconfig and Config act as, in the group system:masters.
 const AdminUser = "kubernetes-admin"
@@ -32,13 +33,13 @@ func newKubeconfig(authority *auth.Authority, address string) ([]byte, error) {
 		return nil, err
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters[configName] = &clientcmdapi.Cluster{
+	config.Clusters[ContextName] = &clientcmdapi.Cluster{
 		Server:                   "https://" + address,
 		CertificateAuthorityData: authority.CertPEM(),
 	}
-	config.AuthInfos[configName] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.CertPEM(), ClientKeyData: key}
-	config.Contexts[configName] = &clientcmdapi.Context{Cluster: configName, AuthInfo: configName}
-	config.CurrentContext = configName
+	config.AuthInfos[ContextName] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.CertPEM(), ClientKeyData: key}
+	config.Contexts[ContextName] = &clientcmdapi.Context{Cluster: ContextName, AuthInfo: ContextName}
+	config.CurrentContext = ContextName
 	data, err := clientcmd.Write(*config)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the kubeconfig: %w", err)
@@ -57,7 +58,7 @@ func writeKubeconfig(path string, data []byte) error {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return fmt.Errorf("%s exists and is not a kubeconfig: choose another path for it: %w", path, err)
-	case len(old.Contexts) != 0 && (len(old.Contexts) > 1 || old.Contexts[configName] == nil):
+	case len(old.Contexts) != 0 && (len(old.Contexts) > 1 || old.Contexts[ContextName] == nil):
 		return fmt.Errorf("%s holds contexts that are not minikcm's: choose another path for the kubeconfig", path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,11 @@ func (b *branch) kubectl(ctx context.Context, k *format.Kubectl) error {
 	if len(command) == 0 {
 		command = []string{"kubectl"}
 	}
-	args := append(command[1:len(command):len(command)], k.Args...)
+	args := slices.Clone(command[1:])
+	if b.run.cluster == nil && b.run.kubeconfig != "" { // the built-in one takes no other cluster's from KUBECONFIG
+		args = append(args, "--kubeconfig", b.run.kubeconfig)
+	}
+	args = append(args, k.Args...)
 	cmd := exec.CommandContext(ctx, command[0], args...) //nolint:gosec // running it is what was asked for
 	cmd.Env = os.Environ()
 	cmd.Stdin = strings.NewReader(k.Stdin)

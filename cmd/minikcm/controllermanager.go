@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
@@ -99,22 +98,4 @@ func managerKubeconfig(path string) (string, error) {
 		return defaultKubeconfig()
 	}
 	return path, nil
-}
-
-// managerConfig is the client configuration of the cluster that kubectl would find.
-func managerConfig(path string) (*rest.Config, error) {
-	path, err := managerKubeconfig(path)
-	if err != nil {
-		return nil, err
-	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = path
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig (name one with --kubeconfig): %w", err)
-	}
-	config.QPS = -1
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	return config, nil
 }

@@ -53,8 +53,8 @@ restarted, and their last error. Names and aliases narrow the list.`,
 }
 
 // clusterOf is the cluster of a kubeconfig, and a client of it.
-func clusterOf(kubeconfig string) (*rest.Config, *kubernetes.Clientset, error) {
-	config, err := managerConfig(kubeconfig)
+func clusterOf(ctx context.Context, kubeconfig string) (*rest.Config, *kubernetes.Clientset, error) {
+	config, err := clientConfig(ctx, kubeconfig)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,7 +67,7 @@ func clusterOf(kubeconfig string) (*rest.Config, *kubernetes.Clientset, error) {
 
 // controllersOf asks the cluster of a kubeconfig.
 func controllersOf(ctx context.Context, kubeconfig string) ([]manager.Status, error) {
-	config, client, err := clusterOf(kubeconfig)
+	config, client, err := clusterOf(ctx, kubeconfig)
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func snapshotDataDir(ctx context.Context, dir string, w io.Writer) error {
 
 // snapshotRunning asks the cluster of a kubeconfig.
 func snapshotRunning(ctx context.Context, kubeconfig string, w io.Writer) (err error) {
-	config, client, err := clusterOf(kubeconfig)
+	config, client, err := clusterOf(ctx, kubeconfig)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"minikcm.dev/minikcm"
 )
 
 // defaultKubeconfig is where up writes and kubectl looks, unless told otherwise.
@@ -57,4 +60,40 @@ func answers(ctx context.Context, path string) bool {
 	}
 	_ = conn.Close()
 	return true
+}
+
+// isOurs reports whether a KUBECONFIG, which may list several files, is of a cluster of
+// minikcm's: its current context is the one that minikcm writes.
+func isOurs(env string) bool {
+	rules := clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(env)}
+	config, err := rules.Load()
+	if err != nil {
+		return false
+	}
+	return config.CurrentContext == minikcm.ContextName && config.Contexts[config.CurrentContext] != nil
+}
+
+// clientConfig is the client configuration of the cluster that is meant: of the kubeconfig
+// that was named, of KUBECONFIG if that is of a cluster of minikcm's, of the cluster that
+// "minikcm up" runs, or else of KUBECONFIG.
+func clientConfig(ctx context.Context, path string) (*rest.Config, error) {
+	if env := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); path == "" && !isOurs(env) {
+		standard, err := defaultKubeconfig()
+		switch {
+		case env == "" && err != nil:
+			return nil, err
+		case env == "", err == nil && answers(ctx, standard):
+			path = standard
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig (name one with --kubeconfig): %w", err)
+	}
+	config.QPS = -1
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	return config, nil
 }

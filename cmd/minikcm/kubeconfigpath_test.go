@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -49,5 +50,76 @@ clusters: [{name: minikcm, cluster: {server: "https://%s"}}]}`, listener.Addr())
 	t.Setenv("HOME", "")
 	if path, err := freeKubeconfigPath(t.Context(), ""); err == nil {
 		t.Errorf("without a home directory: %s", path)
+	}
+}
+
+// kubectl's cluster is that of "minikcm up", unless KUBECONFIG is minikcm's or the
+// arguments name another.
+func TestChooseKubeconfig(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	standard := filepath.Join(home, ".minikcm", "kubeconfig")
+	if err := os.MkdirAll(filepath.Dir(standard), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	write := func(path, context, server string) {
+		t.Helper()
+		text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: %[1]s, contexts: [{name: %[1]s, context: {cluster: a, user: a}}],
+users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://%[2]s"}}]}`, context, server)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ours, foreign, absent := filepath.Join(home, "ours"), filepath.Join(home, "foreign"), filepath.Join(home, "absent")
+	write(ours, "minikcm", "127.0.0.1:1")
+	write(foreign, "production", "127.0.0.1:1")
+	pods := []string{"get", "pods"}
+	for _, test := range []struct {
+		name, env            string
+		running              bool
+		args                 []string
+		want, note, mistaken string
+	}{
+		{"nothing is set", "", true, pods, standard, "", ""},
+		{"nothing runs", "", false, pods, standard, "", ""},
+		{"ours", ours, true, pods, ours, "", ""},
+		{"ours among others", foreign + ":" + ours, true, pods, standard, "not that of KUBECONFIG=" + foreign + ":" + ours, ""},
+		{"ours first", ours + ":" + foreign, true, pods, ours + ":" + foreign, "", ""},
+		{"foreign", foreign, true, pods, standard, `minikcm: this is the cluster of "minikcm up" (` + standard + "), not that of KUBECONFIG=" + foreign, ""},
+		{"foreign and absent", absent, true, pods, standard, "not that of KUBECONFIG=" + absent, ""},
+		{"foreign, and nothing runs", foreign, false, pods, foreign, "", "write minikcm kubectl --kubeconfig " + foreign + " ... to reach that one"},
+		{"a file is named", foreign, true, []string{"--kubeconfig=x", "get", "pods"}, foreign, "", ""},
+		{"a context is named", foreign, true, []string{"get", "pods", "--context", "production"}, foreign, "", ""},
+		{"a context is named to another program", foreign, false, []string{"exec", "a", "--", "kubectl", "--context", "b"}, foreign, "", "is no cluster of minikcm's"},
+		{"no cluster is needed", foreign, false, []string{"completion", "bash"}, foreign, "", ""},
+		{"help", foreign, false, []string{"get", "-h"}, foreign, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", test.env)
+			server := "127.0.0.1:1"
+			if test.running {
+				server = listener.Addr().String()
+			}
+			write(standard, "minikcm", server)
+			var errOut strings.Builder
+			_, err := chooseKubeconfig(t.Context(), &errOut, test.args)
+			switch {
+			case test.mistaken != "" && (err == nil || !strings.Contains(err.Error(), test.mistaken)):
+				t.Errorf("got error %v, want %s", err, test.mistaken)
+			case test.mistaken == "" && err != nil:
+				t.Error(err)
+			}
+			if got := os.Getenv("KUBECONFIG"); got != test.want {
+				t.Errorf("KUBECONFIG is %s, want %s", got, test.want)
+			}
+			if got := errOut.String(); !strings.Contains(got, test.note) || (test.note == "") != (got == "") {
+				t.Errorf("the note is %q, want %q", got, test.note)
+			}
+		})
 	}
 }

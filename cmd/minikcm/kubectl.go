@@ -1,16 +1,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/cli"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/plugin"
@@ -22,8 +25,9 @@ func newKubectl() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kubectl [ARG...]",
 		Short: "Run the kubectl that is built in",
-		Long: `kubectl is the whole of kubectl. Without KUBECONFIG and --kubeconfig it talks to
-the cluster that "minikcm up" runs.`,
+		Long: `kubectl is the whole of kubectl. It talks to the cluster that "minikcm up" runs, or
+to that of KUBECONFIG if minikcm has written it. --kubeconfig, --context and --server
+name any other cluster.`,
 		DisableFlagParsing: true,
 		// What comes before the flags of kubectl's own is none of ours.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
@@ -35,7 +39,7 @@ the cluster that "minikcm up" runs.`,
 
 func runKubectl(cmd *cobra.Command, args []string) error {
 	streams := genericiooptions.IOStreams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr()}
-	missing, err := chooseKubeconfig(args)
+	missing, err := chooseKubeconfig(cmd.Context(), streams.ErrOut, args)
 	if err != nil {
 		return err
 	}
@@ -60,24 +64,40 @@ func runKubectl(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// chooseKubeconfig lets kubectl use the cluster of "minikcm up" unless KUBECONFIG or
-// a flag names another. It never falls back to $HOME/.kube/config: that may be a
-// cluster in earnest. missing is the file that there is not, as no cluster runs.
-func chooseKubeconfig(args []string) (missing string, err error) {
-	if os.Getenv("KUBECONFIG") != "" || names(args, "--kubeconfig") {
+// chooseKubeconfig lets kubectl use the cluster of "minikcm up". A KUBECONFIG of another
+// cluster counts only if the arguments name the cluster too, and $HOME/.kube/config never
+// does: a tutorial's deletes must not reach a cluster in earnest. missing is the file that
+// there is not, as no cluster runs.
+func chooseKubeconfig(ctx context.Context, errOut io.Writer, args []string) (missing string, err error) {
+	if names(args, "--kubeconfig") {
 		return "", nil
 	}
 	path, err := defaultKubeconfig()
-	if err != nil {
+	env := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	switch {
+	case env == "" && err != nil:
 		return "", err
+	case env == "":
+		if _, err := os.Stat(path); err != nil {
+			missing = path
+		}
+	case isOurs(env), names(args, "--context", "--cluster", "--server", "-s"), isLocal(args):
+		return "", nil
+	case err != nil || !answers(ctx, path):
+		return "", fmt.Errorf("KUBECONFIG=%s is no cluster of minikcm's, and \"minikcm up\" runs none: start one, or write minikcm kubectl --kubeconfig %s ... to reach that one", env, shellQuote(env))
+	default:
+		_, _ = fmt.Fprintf(errOut, "minikcm: this is the cluster of \"minikcm up\" (%s), not that of KUBECONFIG=%s\n", path, env)
 	}
-	if err := os.Setenv("KUBECONFIG", path); err != nil {
+	if err := os.Setenv(clientcmd.RecommendedConfigPathEnvVar, path); err != nil {
 		return "", fmt.Errorf("setting KUBECONFIG: %w", err)
 	}
-	if _, err := os.Stat(path); err != nil {
-		missing = path
-	}
 	return missing, nil
+}
+
+// isLocal reports whether kubectl's arguments need no cluster.
+func isLocal(args []string) bool {
+	return len(args) == 0 || names(args, "--help", "-h") ||
+		slices.Contains([]string{"completion", "config", "help", "kustomize", "options", "plugin", "__complete"}, args[0])
 }
 
 // withoutServer is whom kubectl asks if no kubeconfig names a server.
@@ -95,13 +115,14 @@ func sayFatal(w io.Writer, message, missing string) {
 	}
 }
 
-// names reports whether a flag is among the arguments, before a "--".
-func names(args []string, flag string) bool {
+// names reports whether one of the flags is among the arguments, before a "--".
+func names(args []string, flags ...string) bool {
 	for _, arg := range args {
 		if arg == "--" {
 			return false
 		}
-		if arg == flag || strings.HasPrefix(arg, flag+"=") {
+		flag, _, _ := strings.Cut(arg, "=")
+		if slices.Contains(flags, flag) {
 			return true
 		}
 	}

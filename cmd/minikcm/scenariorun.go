@@ -131,7 +131,7 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 	}
 	f.opts.Kubectl = []string{self, "kubectl"}
 	if f.opts.Kubeconfig != "" {
-		if f.opts.Config, err = managerConfig(f.opts.Kubeconfig); err != nil {
+		if f.opts.Config, err = clientConfig(ctx, f.opts.Kubeconfig); err != nil {
 			return badInput{err}
 		}
 	}

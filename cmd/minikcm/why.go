@@ -81,7 +81,7 @@ func explain(ctx context.Context, run, kubeconfig, namespace, kind, name string)
 }
 
 func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) (*minikcm.Explanation, error) {
-	config, client, err := clusterOf(kubeconfig)
+	config, client, err := clusterOf(ctx, kubeconfig)
 	if err != nil {
 		return nil, err
 	}
