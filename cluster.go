@@ -35,6 +35,7 @@ type Cluster struct {
 	server     *apiserver.Server
 	https      *apiserver.HTTPS
 	kubeconfig []byte
+	authority  *auth.Authority
 	tokenKey   *auth.TokenKey
 	// kubeconfigWritten says that it is in the file that the options name.
 	kubeconfigWritten bool
@@ -75,8 +76,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	c.ledger = clock.NewLedger()
 	c.random = clock.NewRandom(c.opts.Seed)
 	c.startClock()
-	authority, err := readAuthority(c.opts.DataDir)
-	if err != nil {
+	if err := c.readIdentity(); err != nil {
 		return err
 	}
 	if err := c.openStore(ctx); err != nil {
@@ -87,12 +87,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		c.store = c.faults
 	}
 	c.makeAPIFaults()
-	if authority == nil { // only now is it known that the data directory is good
-		if authority, err = createAuthority(c.opts.DataDir); err != nil {
-			return err
-		}
-	}
-	if c.tokenKey, err = tokenKey(c.opts.DataDir); err != nil {
+	if err := c.completeIdentity(); err != nil {
 		return err
 	}
 	network, err := c.opts.network()
@@ -115,14 +110,14 @@ func (c *Cluster) start(ctx context.Context) error {
 		return fmt.Errorf("making the cluster's own client: %w", err)
 	}
 	if !c.opts.NoHTTPS {
-		if err := c.listen(ctx, authority); err != nil {
+		if err := c.listen(ctx); err != nil {
 			return err
 		}
-		if err := c.publishClientCA(ctx, authority.CertPEM()); err != nil {
+		if err := c.publishClientCA(ctx, c.authority.CertPEM()); err != nil {
 			return err
 		}
 	}
-	if err := c.startParts(authority); err != nil {
+	if err := c.startParts(); err != nil {
 		return err
 	}
 	if c.opts.NoWait {
@@ -170,13 +165,13 @@ func (c *Cluster) openStore(ctx context.Context) error {
 	return nil
 }
 
-func (c *Cluster) listen(ctx context.Context, authority *auth.Authority) error {
+func (c *Cluster) listen(ctx context.Context) error {
 	var err error
-	c.https, err = c.server.Listen(ctx, apiserver.ListenOptions{Address: c.opts.BindAddress, Port: c.opts.Port, Authority: authority})
+	c.https, err = c.server.Listen(ctx, apiserver.ListenOptions{Address: c.opts.BindAddress, Port: c.opts.Port, Authority: c.authority})
 	if err != nil {
 		return err
 	}
-	if c.kubeconfig, err = newKubeconfig(authority, c.https.Address()); err != nil {
+	if c.kubeconfig, err = newKubeconfig(c.authority, c.https.Address()); err != nil {
 		return err
 	}
 	if c.opts.KubeconfigPath == "" {

@@ -33,6 +33,9 @@ type Options struct {
 	// DataDir keeps the cluster over restarts, with fsync. Empty: everything is in
 	// a temporary directory that Close removes.
 	DataDir string
+	// Identity is that of an earlier cluster (Cluster.Identity), whose kubeconfigs,
+	// certificates and tokens an ephemeral cluster goes on to accept. Nil: a new one.
+	Identity *Identity
 	// Snapshot is the file of an etcd snapshot, of a minikcm's or of another cluster's
 	// etcd, that an ephemeral cluster begins with. A virtual clock had better not
 	// start before the snapshot was taken.
@@ -115,6 +118,9 @@ const etcdDialTimeout = 5 * time.Second
 func (o *Options) Validate() error {
 	if o.DataDir != "" && len(o.Etcd.Endpoints) > 0 {
 		return fmt.Errorf("a data directory (%s) and an external etcd were both given: choose one", o.DataDir)
+	}
+	if o.Identity != nil && o.DataDir != "" {
+		return fmt.Errorf("an identity and a data directory (%s), which has its own, were both given: choose one", o.DataDir)
 	}
 	if o.Snapshot != "" && (o.DataDir != "" || len(o.Etcd.Endpoints) > 0) {
 		return fmt.Errorf("only a cluster of its own begins with a snapshot (%s), none with a data directory or an external etcd: restore the snapshot to it first", o.Snapshot)

@@ -29,15 +29,15 @@ type part struct {
 
 // startParts starts what lives off the apiserver: controllers, scheduler, kubelets.
 // They share one set of informers, so that every event is decoded once.
-func (c *Cluster) startParts(authority *auth.Authority) error {
+func (c *Cluster) startParts() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	e, err := c.newEnv()
 	if err != nil {
 		return err
 	}
-	signer := authority.TLS()
-	e.RootCA, e.Authority = authority.CertPEM(), &signer
+	signer := c.authority.TLS()
+	e.RootCA, e.Authority = c.authority.CertPEM(), &signer
 	selected, err := manager.ParseSelection(strings.Join(c.opts.Controllers, ","))
 	if err != nil {
 		return err

@@ -15,6 +15,43 @@ import (
 // it.
 const caName = "kubernetes"
 
+// Identity is what a cluster's certificates and tokens are signed with.
+type Identity struct {
+	authority *auth.Authority
+	tokenKey  *auth.TokenKey
+}
+
+// Identity returns the cluster's identity, for Options.Identity of a cluster that takes its
+// place.
+func (c *Cluster) Identity() *Identity {
+	return &Identity{authority: c.authority, tokenKey: c.tokenKey}
+}
+
+// readIdentity returns the identity that was given, or that the data directory holds;
+// parts that are nil are made by completeIdentity.
+func (c *Cluster) readIdentity() (err error) {
+	if given := c.opts.Identity; given != nil {
+		c.authority, c.tokenKey = given.authority, given.tokenKey
+		return nil
+	}
+	c.authority, err = readAuthority(c.opts.DataDir)
+	return err
+}
+
+// completeIdentity makes what the identity lacks. It is called when it is known that the
+// data directory is good.
+func (c *Cluster) completeIdentity() (err error) {
+	if c.authority == nil {
+		if c.authority, err = createAuthority(c.opts.DataDir); err != nil {
+			return err
+		}
+	}
+	if c.tokenKey == nil {
+		c.tokenKey, err = tokenKey(c.opts.DataDir)
+	}
+	return err
+}
+
 // readAuthority returns the certificate authority that the data directory holds; nil
 // if there is none yet.
 func readAuthority(dataDir string) (*auth.Authority, error) {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -248,5 +250,44 @@ func TestDataDirRefused(t *testing.T) {
 	}
 	if _, err := c.Client().CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
 		t.Errorf("the first cluster has suffered: %v", err)
+	}
+}
+
+// A cluster with the identity of an earlier one accepts its kubeconfig, at the same port.
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	first, err := minikcm.Start(t.Context(), minikcm.Options{Nodes: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := first.HTTPSConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(first.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	opts := minikcm.Options{Nodes: -1, Identity: first.Identity()}
+	if opts.Port, err = strconv.Atoi(port); err != nil {
+		t.Fatal(err)
+	}
+	second, err := minikcm.Start(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := second.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := kubernetes.NewForConfigOrDie(old).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
+		t.Errorf("with the first cluster's kubeconfig: %v", err)
+	}
+	if _, err := minikcm.Start(t.Context(), minikcm.Options{Identity: first.Identity(), DataDir: t.TempDir()}); err == nil {
+		t.Error("an identity and a data directory are accepted together")
 	}
 }

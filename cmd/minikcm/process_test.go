@@ -30,6 +30,11 @@ func TestUp(t *testing.T) {
 	if want := kubeconfig + "-" + strconv.Itoa(second.Process.Pid); other != want {
 		t.Errorf("the second kubeconfig is %s, want %s", other, want)
 	}
+	list := launch(t, home, "run", "list")
+	listed := regexp.MustCompile(`^SERVER +KUBECONFIG +PID +AGE +DATA-DIR\nhttps://127\.0\.0\.1:\d+ +` + regexp.QuoteMeta(kubeconfig) + ` +(\d+) +\S+ +-\nhttps://127\.0\.0\.1:\d+ +` + regexp.QuoteMeta(other) + ` +(\d+) +\S+ +-\n$`)
+	if code, rest := list.end(); code != 0 || !listed.MatchString(rest) {
+		t.Errorf("list ends with %d: %s%s", code, rest, list.stderr.String())
+	}
 	second.signal(os.Interrupt)
 	if code, rest := second.end(); code != 0 || rest != "" {
 		t.Errorf("after SIGINT the second ends with %d: %q\n%s", code, rest, second.stderr.String())

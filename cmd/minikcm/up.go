@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -76,6 +77,14 @@ func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
 		}
 		defer stop()
 	}
+	registered := runningCluster{
+		PID: os.Getpid(), Kubeconfig: opts.KubeconfigPath, Server: "https://" + cluster.Address(), Started: clock.Real().Now(), DataDir: opts.DataDir,
+	}
+	remove, err := registered.register()
+	if err != nil {
+		return err
+	}
+	defer remove()
 	out, errOut := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if _, err := fmt.Fprintf(out, "export KUBECONFIG=%s\n", shellQuote(opts.KubeconfigPath)); err != nil {
 		return err
