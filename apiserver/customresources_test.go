@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -495,4 +496,45 @@ func TestCustomTyped(t *testing.T) {
 	if out.Spec.Color != "red" || out.UID == "" {
 		t.Fatalf("created: %+v", out)
 	}
+}
+
+// TestCustomListBytes looks at lists as they are sent: an empty continue is there, as
+// upstream's unstructured lists have it, and typed lists have not.
+func TestCustomListBytes(t *testing.T) {
+	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
+		c := newCustoms(t, h, cfg)
+		c.define(widgetDefinition)
+		const path = "/apis/example.com/v1/namespaces/default/widgets"
+		version := strconv.FormatInt(must(h.store.Revision(h.ctx))(t), 10)
+		want := `{"apiVersion":"example.com/v1","items":[],"kind":"WidgetList","metadata":{"continue":"","resourceVersion":"` + version + `"}}` + "\n"
+		if got := string(h.raw(cfg, "GET", path, "").body); got != want {
+			t.Errorf("an empty list: %swant %s", got, want)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			c.create(widget(name, map[string]any{"size": int64(3)}))
+		}
+		var page struct {
+			Metadata map[string]any
+			Items    []any
+		}
+		h.raw(cfg, "GET", path+"?limit=1", "").into(t, &page)
+		if page.Metadata["continue"] == "" || page.Metadata["remainingItemCount"] != 2.0 || len(page.Items) != 1 {
+			t.Errorf("the first page: %v", page)
+		}
+		for _, query := range []string{"", "?resourceVersion=0", "?limit=3", "?labelSelector=a%3Db"} {
+			page.Metadata = nil
+			h.raw(cfg, "GET", path+query, "").into(t, &page)
+			if token, found := page.Metadata["continue"]; !found || token != "" || len(page.Metadata) != 2 {
+				t.Errorf("the whole list %s: %v", query, page.Metadata)
+			}
+		}
+		partial := "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+		if got := string(h.raw(cfg, "GET", path, "", "Accept", partial).body); strings.Contains(got, `"continue"`) {
+			t.Errorf("the metadata: %s", got)
+		}
+		h.raw(cfg, "DELETE", path, "").into(t, &page)
+		if _, found := page.Metadata["continue"]; !found || len(page.Items) != 3 {
+			t.Errorf("answer to a deletion of all: %v", page)
+		}
+	})
 }

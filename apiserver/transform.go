@@ -56,7 +56,11 @@ func noTransform(format, shown string) error {
 func (rq *request) writeList(p *page) error {
 	switch rq.target.As.Kind {
 	case "":
-		data, err := codec.EncodeList(rq.target.Media, rq.row.GroupVersion().WithKind(rq.row.ListKind), p.meta, p)
+		encode := codec.EncodeList
+		if rq.row.Custom {
+			encode = codec.EncodeUntypedList
+		}
+		data, err := encode(rq.target.Media, rq.row.GroupVersion().WithKind(rq.row.ListKind), p.meta, p)
 		if err != nil {
 			return encodeError(err)
 		}

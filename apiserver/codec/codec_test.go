@@ -2,13 +2,16 @@ package codec_test
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"minikcm.dev/minikcm/apiserver/codec"
@@ -75,6 +78,46 @@ func TestLists(t *testing.T) {
 				t.Errorf("%s of %d: %d items, %+v", media.ContentType(), n, len(list.Items), list.ListMeta)
 			}
 		}
+	}
+}
+
+// A list of custom objects is what upstream's serializer makes of an UnstructuredList, byte
+// for byte.
+func TestUntypedLists(t *testing.T) {
+	remaining := int64(5)
+	for _, meta := range []metav1.ListMeta{
+		{ResourceVersion: "7"}, {ResourceVersion: "7", Continue: "x"}, {ResourceVersion: "7", Continue: "x<>", RemainingItemCount: &remaining},
+	} {
+		for _, n := range []int{0, 1, 3} {
+			list := &unstructured.UnstructuredList{}
+			list.SetAPIVersion("example.com/v1")
+			list.SetKind("WidgetList")
+			list.SetResourceVersion(meta.ResourceVersion)
+			list.SetContinue(meta.Continue)
+			list.SetRemainingItemCount(meta.RemainingItemCount)
+			var page items
+			for i := range n {
+				u := unstructured.Unstructured{Object: map[string]any{"kind": "Widget", "apiVersion": "example.com/v1", "spec": map[string]any{"b": int64(i), "a": "<&>", "f": 1.5}}}
+				list.Items, page = append(list.Items, u), append(page, &u)
+			}
+			for media, serializer := range map[codec.Media]runtime.Encoder{
+				codec.JSON: json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{StreamingCollectionsEncoding: true}),
+				codec.YAML: json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{Yaml: true}),
+			} {
+				want := &bytes.Buffer{}
+				if err := serializer.Encode(list, want); err != nil {
+					t.Fatal(err)
+				}
+				got, err := codec.EncodeUntypedList(media, list.GroupVersionKind(), meta, page)
+				if err != nil || string(got) != want.String() {
+					t.Errorf("%s of %d: %v\n%s\nwant\n%s", media.ContentType(), n, err, got, want)
+				}
+			}
+		}
+	}
+	var notProtobuf *codec.NotProtobufError
+	if _, err := codec.EncodeUntypedList(codec.Protobuf, kind, metav1.ListMeta{}, items{}); !errors.As(err, &notProtobuf) {
+		t.Errorf("a list of custom objects in protobuf: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -43,8 +44,17 @@ func Encode(m Media, gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, e
 	}
 }
 
+// jsonForm is what obj's JSON is made of. A custom object's content is marshaled by
+// itself: through the object's own MarshalJSON it would be encoded twice.
+func jsonForm(obj runtime.Object) any {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.Object
+	}
+	return obj
+}
+
 func encodeJSON(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
-	data, err := json.Marshal(obj)
+	data, err := json.Marshal(jsonForm(obj))
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s as JSON: %w", gvk.Kind, err)
 	}

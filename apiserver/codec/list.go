@@ -49,17 +49,57 @@ func encodeListJSON(listKind schema.GroupVersionKind, meta metav1.ListMeta, item
 	out = append(out, `","metadata":`...)
 	out = append(out, head...)
 	out = append(out, `,"items":[`...)
+	if out, err = appendItems(out, listKind, items); err != nil {
+		return nil, err
+	}
+	return append(out, "]}\n"...), nil
+}
+
+func appendItems(out []byte, listKind schema.GroupVersionKind, items Items) ([]byte, error) {
 	for i := range items.Len() {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		data, err := json.Marshal(items.At(i))
+		data, err := json.Marshal(jsonForm(items.At(i)))
 		if err != nil {
 			return nil, fmt.Errorf("encoding item %d of a %s: %w", i, listKind.Kind, err)
 		}
 		out = append(out, data...)
 	}
-	return append(out, "]}\n"...), nil
+	return out, nil
+}
+
+// EncodeUntypedList encodes a list of custom objects as one document, as upstream encodes
+// an UnstructuredList: its fields are in alphabetical order, and metadata.continue is there
+// when it is empty.
+func EncodeUntypedList(m Media, listKind schema.GroupVersionKind, meta metav1.ListMeta, items Items) ([]byte, error) {
+	if m == Protobuf {
+		return nil, &NotProtobufError{Kind: listKind}
+	}
+	metadata := map[string]any{"continue": meta.Continue, "resourceVersion": meta.ResourceVersion}
+	if meta.RemainingItemCount != nil {
+		metadata["remainingItemCount"] = *meta.RemainingItemCount
+	}
+	tail, err := json.Marshal(metadata)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the metadata of a %s: %w", listKind.Kind, err)
+	}
+	out := make([]byte, 0, 256+items.Len()*512)
+	out = append(out, `{"apiVersion":"`...)
+	out = append(out, listKind.GroupVersion().String()...)
+	out = append(out, `","items":[`...)
+	if out, err = appendItems(out, listKind, items); err != nil {
+		return nil, err
+	}
+	out = append(out, `],"kind":"`...)
+	out = append(out, listKind.Kind...)
+	out = append(out, `","metadata":`...)
+	out = append(out, tail...)
+	out = append(out, "}\n"...)
+	if m == YAML {
+		return yaml.JSONToYAML(out)
+	}
+	return out, nil
 }
 
 // protoList is a list message: field 1 is the ListMeta, field 2 the items.
