@@ -1,17 +1,19 @@
 package apiserver_test
 
 import (
+	"bytes"
 	"net/http"
 	"testing"
 )
 
 // FuzzCustomBodies sends bodies of all kinds to a custom kind: whatever comes, the
 // answer is no failure of the server's, but for an apply that does not fit the schema,
-// and what is stored can be read again.
+// and what is stored can be read again, from the store as from the cache.
 func FuzzCustomBodies(f *testing.F) {
 	const head = `"apiVersion":"example.com/v1","kind":"Widget"`
 	for _, seed := range []string{
 		`{` + head + `,"metadata":{"name":"b"},"spec":{"size":1}}`,
+		`{` + head + `,"metadata":{"name":"a"},"spec":{"size":2,"color":null,"replicas":null,"anything":{"x":null}},"status":null}`,
 		`{` + head + `,"metadata":"x"}`,
 		`{` + head + `,"metadata":{"name":"b","labels":[],"finalizers":{},"ownerReferences":1}}`,
 		`{` + head + `,"metadata":{"generateName":"b"},"spec":[],"status":"x"}`,
@@ -47,8 +49,12 @@ func FuzzCustomBodies(f *testing.F) {
 		if r.code >= 500 && method%5 != 4 {
 			t.Errorf("%d: %s", r.code, r.body)
 		}
-		if list := h.send("GET", all, ""); list.code != http.StatusOK {
+		list := h.send("GET", all, "")
+		if list.code != http.StatusOK {
 			t.Fatalf("listing: %d %s", list.code, list.body)
+		}
+		if stored := h.mustSend("GET", one, ""); !bytes.Contains(list.body, bytes.TrimSpace(stored.body)) {
+			t.Errorf("the cache has something else than the store:\n%s\n%s", list.body, stored.body)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package crd
 
 import (
 	"fmt"
+	"maps"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
@@ -14,12 +15,13 @@ import (
 
 // coerce does for a custom object what decoding into a Go type does for others:
 // metadata is well-formed, unknown fields are gone, and so are nulls where none may
-// be. What was stored, perhaps under an older schema, is moreover of this version and
-// has its defaults.
+// be. A stored object, perhaps of an older schema, moreover gets the defaults of the
+// version that it is stored in, and is then converted to this version, whose defaults it
+// does not get (Kubernetes documentation, "CustomResourceDefinitions: Defaulting").
 func (v *oneVersion) coerce(obj runtime.Object, stored bool) ([]string, error) {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil, fmt.Errorf("a %T is no custom object", obj)
+	u, err := customObject(obj)
+	if err != nil {
+		return nil, err
 	}
 	if !stored {
 		return v.shape(u, false)
@@ -35,16 +37,26 @@ func (v *oneVersion) coerce(obj runtime.Object, stored bool) ([]string, error) {
 		// Very old objects have none.
 		u.SetGeneration(1)
 	}
-	if was != v {
-		if err := v.take(u); err != nil {
-			return nil, err
-		}
+	if err := was.setDefaults(u); err != nil || was == v {
+		return nil, err
 	}
-	return nil, v.setDefaults(u)
+	return nil, v.take(u)
+}
+
+func customObject(obj runtime.Object) (*unstructured.Unstructured, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("a %T is no custom object", obj)
+	}
+	return u, nil
 }
 
 // take makes an object of another version one of this.
-func (v *oneVersion) take(u *unstructured.Unstructured) error {
+func (v *oneVersion) take(obj runtime.Object) error {
+	u, err := customObject(obj)
+	if err != nil {
+		return err
+	}
 	to := v.gvk().GroupVersion()
 	if v.webhook() {
 		converted, err := v.call(u, to)
@@ -54,7 +66,7 @@ func (v *oneVersion) take(u *unstructured.Unstructured) error {
 		u.Object = converted.Object
 	}
 	u.SetAPIVersion(to.String())
-	_, err := v.shape(u, true)
+	_, err = v.shape(u, true)
 	return err
 }
 
@@ -106,17 +118,54 @@ func (v *oneVersion) shape(u *unstructured.Unstructured, lenient bool) ([]string
 	return append(unknown, paths...), nil
 }
 
+// setDefaults fills in the defaults of the version's schema.
 func (v *oneVersion) setDefaults(u *unstructured.Unstructured) error {
 	s, err := v.structural()
-	if err != nil || s == nil {
+	if err != nil || s == nil || !v.defaults() {
 		return err
 	}
 	defaulting.Default(u.Object, s)
 	return nil
 }
 
+// asRead returns an object of this version, which is the stored one, with its defaults. A
+// create drops the status after the request's defaults are filled in, so that an object
+// is stored without the status's defaults, and every read fills them in.
+func (v *oneVersion) asRead(obj runtime.Object) runtime.Object {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok || !v.defaults() {
+		return obj
+	}
+	read := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
+	// A schema that does not compile has failed the validation.
+	_ = v.setDefaults(read)
+	return read
+}
+
+// newDefaults reports whether the schema has any defaults. Without, objects need not be
+// searched for what they leave out.
+func (v *oneVersion) newDefaults() bool {
+	s, err := v.structural()
+	return err == nil && hasDefaults(s)
+}
+
+func hasDefaults(s *structuralschema.Structural) bool {
+	if s == nil {
+		return false
+	}
+	if s.Default.Object != nil || hasDefaults(s.Items) || s.AdditionalProperties != nil && hasDefaults(s.AdditionalProperties.Structural) {
+		return true
+	}
+	for _, property := range s.Properties {
+		if hasDefaults(&property) {
+			return true
+		}
+	}
+	return false
+}
+
 // convert makes an object of this version out of one of another, by the strategy None:
-// nothing but the apiVersion changes, and what the schema does not know.
+// nothing but the apiVersion changes, and what the schema does not know is dropped.
 func (v *oneVersion) convert(obj runtime.Object) runtime.Object {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -125,8 +174,6 @@ func (v *oneVersion) convert(obj runtime.Object) runtime.Object {
 	c := u.DeepCopy()
 	c.SetAPIVersion(v.gvk().GroupVersion().String())
 	// A schema that does not compile has failed the request before.
-	if _, err := v.shape(c, true); err == nil {
-		_ = v.setDefaults(c)
-	}
+	_, _ = v.shape(c, true)
 	return c
 }

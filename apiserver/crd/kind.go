@@ -40,6 +40,7 @@ func New(d *apiextensionsv1.CustomResourceDefinition, webhooks *Webhooks) Kinds 
 	for i := range d.Spec.Versions {
 		v := &oneVersion{kind: k, spec: &d.Spec.Versions[i]}
 		v.structural = sync.OnceValues(v.newStructural)
+		v.defaults = sync.OnceValue(v.newDefaults)
 		v.checks = sync.OnceValues(v.newChecks)
 		k.versions[v.spec.Name] = v
 		if v.spec.Storage {
@@ -78,7 +79,9 @@ type oneVersion struct {
 	spec       *apiextensionsv1.CustomResourceDefinitionVersion
 	row        *resources.Resource
 	structural lazyStructural
-	checks     func() (*checks, error)
+	// defaults reports whether the schema has any.
+	defaults func() bool
+	checks   func() (*checks, error)
 }
 
 func (v *oneVersion) gvk() schema.GroupVersionKind {
@@ -107,6 +110,7 @@ func (v *oneVersion) newRow() *resources.Resource {
 		NewList:          func() runtime.Object { return &unstructured.UnstructuredList{} },
 		Custom:           true,
 		Coerce:           v.coerce,
+		Convert:          v.take,
 		Warning:          v.deprecation(),
 		Schema:           v.schema,
 		FieldManager:     v.fieldManagers(),
@@ -118,6 +122,7 @@ func (v *oneVersion) newRow() *resources.Resource {
 	row.SelectableFields, row.Field = selectable(v.spec.SelectableFields)
 	if v.spec.Storage {
 		row.Fields = v.allFields()
+		row.AsRead = v.asRead
 		return row
 	}
 	stored := schema.GroupVersionResource{Group: spec.Group, Version: v.stored.spec.Name, Resource: names.Plural}

@@ -100,9 +100,9 @@ func conversionFailed(err error) error {
 // storedForm stores objects of a version that is not the stored one, by the webhook.
 func (v *oneVersion) storedForm() *resources.StoredForm {
 	return &resources.StoredForm{Lossy: true, Encode: func(obj runtime.Object) ([]byte, error) {
-		u, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return nil, fmt.Errorf("a %T is no custom object", obj)
+		u, err := customObject(obj)
+		if err != nil {
+			return nil, err
 		}
 		converted, err := v.call(u, v.stored.gvk().GroupVersion())
 		if err != nil {

@@ -62,9 +62,17 @@ type Resource struct {
 	Custom bool
 	// Coerce gives an object that has just been read the shape that its schema asks
 	// for, where no Go type does: it takes unknown fields out and returns their paths,
-	// and refuses malformed metadata. What was stored is converted to the row's
-	// version, given its defaults, and never refused.
+	// and refuses malformed metadata. What was stored is given the defaults of the version
+	// that it was stored in, converted to the row's version, and never refused.
 	Coerce func(obj runtime.Object, stored bool) (unknown []string, err error)
+	// Convert makes an object of another version of a custom kind one of the row's version,
+	// without the defaults of either: what a webhook sees that asked for this version.
+	Convert func(obj runtime.Object) error
+	// AsRead returns an object that has just been encoded as decoding its bytes would
+	// return it: with the defaults that Coerce fills in. So the answer to a write and the
+	// watch events are what a get returns, and nothing is decoded for it. It may share
+	// memory with obj, whose own fields stay as they were encoded. Nil returns obj.
+	AsRead func(obj runtime.Object) runtime.Object
 	// Warning is sent with every answer (a deprecated version); empty for none.
 	Warning string
 	// FieldManager makes what tracks the owners of fields (KEP-555) for writes through

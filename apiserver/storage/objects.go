@@ -156,12 +156,12 @@ func (o *Objects) decode(kv store.KeyValue) (runtime.Object, error) {
 	if err := o.fromBytes(kv.Value, obj); err != nil {
 		return nil, fmt.Errorf("decoding %s at revision %d: %w", kv.Key, kv.ModRevision, err)
 	}
-	if o.row.Coerce != nil {
+	switch {
+	case o.row.Coerce != nil:
 		if _, err := o.row.Coerce(obj, true); err != nil {
 			return nil, fmt.Errorf("reading %s at revision %d: %w", kv.Key, kv.ModRevision, err)
 		}
-	}
-	if o.row.Strategy.Default != nil {
+	case o.row.Strategy.Default != nil:
 		// What an older release stored, and what the stored form has no place for.
 		o.row.Strategy.Default(obj)
 	}
@@ -225,7 +225,8 @@ func (o *Objects) Matches(obj runtime.Object, label labels.Selector, field field
 	return label.Matches(labelSet) && field.Matches(fieldSet)
 }
 
-// Create writes a new object and returns it with its resourceVersion.
+// Create writes a new object and returns it with its resourceVersion. The answer
+// to a dry run is obj as it would be read, with the resourceVersion that it came with.
 func (o *Objects) Create(ctx context.Context, key string, obj runtime.Object, dryRun bool) (stored runtime.Object, err error) {
 	err = o.reserving(ctx, obj, nil, dryRun, func() error {
 		stored, err = o.create(ctx, key, obj, dryRun)
@@ -244,7 +245,7 @@ func (o *Objects) create(ctx context.Context, key string, obj runtime.Object, dr
 		if !apierrors.IsNotFound(err) {
 			return nil, err
 		}
-		return obj, nil
+		return o.asIfCreated(key, obj)
 	}
 	stored, err := o.put(ctx, key, obj, 0)
 	var conflict *store.ConflictError
@@ -255,6 +256,29 @@ func (o *Objects) create(ctx context.Context, key string, obj runtime.Object, dr
 		return nil, o.translate(err, name)
 	}
 	return stored, nil
+}
+
+// asIfCreated is the answer to a dry run: as upstream, it keeps a resourceVersion that the
+// client sent.
+func (o *Objects) asIfCreated(key string, obj runtime.Object) (runtime.Object, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	sent := m.GetResourceVersion()
+	value, err := o.encode(obj)
+	if err != nil {
+		return nil, err
+	}
+	read, err := o.decode(store.KeyValue{Key: key, Value: value})
+	if err != nil {
+		return nil, codingError(err)
+	}
+	if m, err = meta.Accessor(read); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	m.SetResourceVersion(sent)
+	return read, nil
 }
 
 // put writes obj if the key is at revision expected.
@@ -307,6 +331,9 @@ func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj ru
 	lossy := o.row.Stored != nil && o.row.Stored.Lossy
 	forget := func() {}
 	if !lossy {
+		if o.row.AsRead != nil {
+			obj = o.row.AsRead(obj)
+		}
 		forget = o.cache.Wrote(key, value, obj)
 	}
 	ctx, cancel := store.Detached(ctx)
@@ -348,8 +375,14 @@ func nameOf(obj runtime.Object) string {
 	return m.GetName()
 }
 
+// setRevision gives obj a resourceVersion; revision 0, which is none, clears it.
 func setRevision(obj runtime.Object, revision int64) {
-	if m, ok := obj.(metav1.Object); ok {
+	m, ok := obj.(metav1.Object)
+	if !ok {
+		return
+	}
+	m.SetResourceVersion("")
+	if revision != 0 {
 		m.SetResourceVersion(strconv.FormatInt(revision, 10))
 	}
 }

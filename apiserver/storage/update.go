@@ -136,7 +136,8 @@ func (o *Objects) replace(ctx context.Context, key string, current, updated runt
 		}
 	}
 	if dryRun {
-		return Result{Object: WithRevision(updated, revision), Revision: revision, Created: current == nil}, nil
+		read, err := o.decode(store.KeyValue{Key: key, Value: value, ModRevision: revision})
+		return Result{Object: read, Revision: revision, Created: current == nil}, codingErrorOf(err)
 	}
 	stored, err := o.putBytes(ctx, key, value, updated, revision)
 	if err != nil {

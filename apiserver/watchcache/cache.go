@@ -76,9 +76,9 @@ func (c *Cache) Close() {
 	c.ended.Wait()
 }
 
-// Wrote tells the cache of a write about to be made of value, which obj was encoded
-// to. obj has no resourceVersion and must not be changed any more: it becomes the
-// object of the event of this write. If the write fails, cancel has to be called.
+// Wrote announces a write about to be made of value, which decodes to obj. obj has no
+// resourceVersion and must not be changed any more: it becomes the object of the event
+// of this write. If the write fails, cancel has to be called.
 func (c *Cache) Wrote(key string, value []byte, obj runtime.Object) (cancel func()) {
 	if !c.started.Load() {
 		return func() {}

@@ -58,8 +58,8 @@ func (c converter) Convert(in, out, _ any) error {
 func (c converter) convertCustom(source, target *unstructured.Unstructured) error {
 	was, wanted := source.GroupVersionKind(), target.GroupVersionKind()
 	converted := source.DeepCopy()
-	if row := c.kinds.Table().ByKind(wanted); row != nil && row.Custom && wanted != was && wanted.GroupKind() == was.GroupKind() {
-		if _, err := row.Coerce(converted, true); err != nil {
+	if row := c.kinds.Table().ByKind(wanted); row != nil && row.Convert != nil && wanted != was && wanted.GroupKind() == was.GroupKind() {
+		if err := row.Convert(converted); err != nil {
 			return fmt.Errorf("converting %s %s to %s: %w", was.Kind, source.GetName(), wanted.GroupVersion(), err)
 		}
 	}
