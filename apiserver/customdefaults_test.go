@@ -383,3 +383,37 @@ func TestCustomDefaultsOfVersions(t *testing.T) {
 		t.Errorf("stored with a status: %s", kv.Value)
 	}
 }
+
+// TestUpdateOfOlderForm updates an object that is stored in another form than it would be
+// now, and changes nothing: as upstream, it is written in the new form, once. So objects
+// are moved to a new storage version.
+func TestUpdateOfOlderForm(t *testing.T) {
+	h := start(t)
+	c := newCustoms(t, h, inMemory().config(h))
+	c.define(gateDefinition)
+	before := must(c.gates().Create(c.ctx, gate("v1", "a"), metav1.CreateOptions{}))(t)
+	update := func(obj *unstructured.Unstructured, what, want string) *unstructured.Unstructured {
+		t.Helper()
+		for _, opts := range []metav1.UpdateOptions{{DryRun: []string{metav1.DryRunAll}}, {}} {
+			answer := must(c.gates().Update(c.ctx, obj, opts))(t)
+			if len(opts.DryRun) > 0 {
+				continue
+			}
+			if answer.GetGeneration() != 1 || (answer.GetResourceVersion() != obj.GetResourceVersion()) != (want != "") {
+				t.Errorf("%s: %v", what, answer.Object["metadata"])
+			}
+			obj = answer
+		}
+		if kv := must(h.store.Get(h.ctx, gatesKey+"a", 0))(t); !strings.Contains(string(kv.Value), want) {
+			t.Errorf("%s: stored %s", what, kv.Value)
+		}
+		return obj
+	}
+	written := update(before, "the default status", `"phase":"Pending"`)
+	written = update(written, "nothing", "")
+	c.redefine("gates.example.com", func(d *apiextensionsv1.CustomResourceDefinition) {
+		d.Spec.Versions[0].Storage, d.Spec.Versions[1].Storage = false, true
+	})
+	written = update(written, "another storage version", `"apiVersion":"example.com/v2"`)
+	update(written, "nothing", "")
+}

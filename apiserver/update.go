@@ -89,7 +89,11 @@ func (rq *request) update(ctx context.Context, w write) error {
 		}
 		return rq.toStored(obj), nil
 	}
-	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, storage.UpdateOptions{CreateIfMissing: w.createIfMissing, DryRun: w.dryRun})
+	opts := storage.UpdateOptions{CreateIfMissing: w.createIfMissing, DryRun: w.dryRun}
+	if rq.row.Storage != nil {
+		opts.Same = func(current runtime.Object) runtime.Object { return rq.toStored(rq.fromStored(current)) }
+	}
+	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, opts)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,9 @@ type UpdateOptions struct {
 	// CreateIfMissing calls the Change with nil when there is no object.
 	CreateIfMissing bool
 	DryRun          bool
+	// Same is what a Change that changes nothing makes of an object, for one that converts
+	// to another version and back; nil is the object itself.
+	Same func(current runtime.Object) runtime.Object
 }
 
 // Result is what came of a write.
@@ -43,76 +46,92 @@ type Result struct {
 // cache's copy serves the first try: what it is refused on account of, or seems to
 // be already, may be out of date, so that the store has the last word.
 func (o *Objects) Update(ctx context.Context, key, name string, change Change, opts UpdateOptions) (Result, error) {
-	current, revision, fresh, err := o.start(ctx, key, name, opts)
+	before, err := o.start(ctx, key, name, opts)
 	if err != nil {
 		return Result{}, err
 	}
 	for {
-		result, err := o.try(ctx, key, name, current, revision, change, opts)
+		result, err := o.try(ctx, key, before, change, opts)
 		var conflict *store.ConflictError
 		var unavailable *store.UnavailableError
 		switch {
-		case err == nil && (fresh || !result.Unchanged && !opts.DryRun):
+		case err == nil && (before.fresh || !result.Unchanged && !opts.DryRun):
 			return result, nil
 		case errors.As(err, &conflict):
-			if conflict.Current == nil {
-				if !opts.CreateIfMissing {
-					return Result{}, apierrors.NewNotFound(o.row.GroupResource(), name)
-				}
-				current, revision, fresh = nil, 0, true
-				continue
+			if conflict.Current == nil && !opts.CreateIfMissing {
+				return Result{}, apierrors.NewNotFound(o.row.GroupResource(), name)
 			}
-			if current, err = o.decode(*conflict.Current); err != nil {
-				return Result{}, codingError(err)
-			}
-			revision, fresh = conflict.Current.ModRevision, true
-		case errors.As(err, &unavailable): // it may have been done: not twice
-			return Result{}, o.translate(err, name)
-		case !fresh:
-			if current, revision, err = o.reread(ctx, key, name, opts); err != nil {
+			if before, err = o.stateOf(conflict.Current); err != nil {
 				return Result{}, err
 			}
-			fresh = true
+		case errors.As(err, &unavailable): // it may have been done: not twice
+			return Result{}, o.translate(err, name)
+		case !before.fresh:
+			if before, err = o.reread(ctx, key, name, opts); err != nil {
+				return Result{}, err
+			}
 		default:
 			return Result{}, o.translate(err, name)
 		}
 	}
 }
 
-// start finds the object to begin with: the cache's if it has one.
-func (o *Objects) start(ctx context.Context, key, name string, opts UpdateOptions) (runtime.Object, int64, bool, error) {
-	entry, _, err := o.cache.Get(ctx, key, 0)
-	if err == nil && entry != nil {
-		return entry.Object, entry.Revision, false, nil
-	}
-	obj, revision, err := o.reread(ctx, key, name, opts)
-	return obj, revision, true, err
+// state is the object that an update begins with.
+type state struct {
+	// object is nil where there is none, whose revision is 0.
+	object   runtime.Object
+	revision int64
+	// fresh says that the store has been asked, and value what it had.
+	fresh bool
+	value []byte
 }
 
-func (o *Objects) reread(ctx context.Context, key, name string, opts UpdateOptions) (runtime.Object, int64, error) {
-	obj, revision, err := o.read(ctx, key, name)
-	if apierrors.IsNotFound(err) && opts.CreateIfMissing {
-		return nil, 0, nil
+// stateOf is what the store said; nil: that there is no object.
+func (o *Objects) stateOf(kv *store.KeyValue) (state, error) {
+	if kv == nil {
+		return state{fresh: true}, nil
 	}
-	return obj, revision, err
+	obj, err := o.decode(*kv)
+	if err != nil {
+		return state{}, codingError(err)
+	}
+	return state{object: obj, revision: kv.ModRevision, fresh: true, value: kv.Value}, nil
+}
+
+// start finds the object to begin with: the cache's if it has one.
+func (o *Objects) start(ctx context.Context, key, name string, opts UpdateOptions) (state, error) {
+	entry, _, err := o.cache.Get(ctx, key, 0)
+	if err == nil && entry != nil {
+		return state{object: entry.Object, revision: entry.Revision}, nil
+	}
+	return o.reread(ctx, key, name, opts)
+}
+
+func (o *Objects) reread(ctx context.Context, key, name string, opts UpdateOptions) (state, error) {
+	kv, err := o.store.Get(ctx, key, 0)
+	if err != nil && (!errors.Is(err, store.ErrNotFound) || !opts.CreateIfMissing) {
+		return state{}, o.translate(err, name)
+	}
+	return o.stateOf(kv)
 }
 
 // try applies change once. A *store.ConflictError comes back as it is.
-func (o *Objects) try(ctx context.Context, key, name string, current runtime.Object, revision int64, change Change, opts UpdateOptions) (Result, error) {
+func (o *Objects) try(ctx context.Context, key string, before state, change Change, opts UpdateOptions) (Result, error) {
+	current := before.object
 	updated, err := change(current)
 	var result Result
 	switch {
 	case errors.Is(err, ErrDelete):
 		err = o.reserving(ctx, nil, current, opts.DryRun, func() (err error) {
-			result, err = o.remove(ctx, key, updated, revision, opts.DryRun)
+			result, err = o.remove(ctx, key, updated, before.revision, opts.DryRun)
 			return err
 		})
 	case err != nil:
 	case current != nil && updated == current:
-		result = Result{Object: current, Revision: revision, Unchanged: true}
+		result = Result{Object: current, Revision: before.revision, Unchanged: true}
 	default:
 		err = o.reserving(ctx, updated, current, opts.DryRun, func() (err error) {
-			result, err = o.replace(ctx, key, current, updated, revision, opts.DryRun)
+			result, err = o.replace(ctx, key, before, updated, opts)
 			return err
 		})
 	}
@@ -120,40 +139,48 @@ func (o *Objects) try(ctx context.Context, key, name string, current runtime.Obj
 	return result, err
 }
 
-// replace stores updated in place of current, unless they are the same.
-func (o *Objects) replace(ctx context.Context, key string, current, updated runtime.Object, revision int64, dryRun bool) (Result, error) {
+// replace stores updated in place of what was before, unless they are the same.
+func (o *Objects) replace(ctx context.Context, key string, before state, updated runtime.Object, opts UpdateOptions) (Result, error) {
 	value, err := o.encode(updated)
 	if err != nil {
 		return Result{}, err
 	}
-	if current != nil {
-		same, err := o.unchanged(current, value)
-		if err != nil {
-			return Result{}, err
-		}
-		if same {
-			return Result{Object: current, Revision: revision, Unchanged: true}, nil
-		}
-	}
-	if dryRun {
-		read, err := o.decode(store.KeyValue{Key: key, Value: value, ModRevision: revision})
-		return Result{Object: read, Revision: revision, Created: current == nil}, codingErrorOf(err)
-	}
-	stored, err := o.putBytes(ctx, key, value, updated, revision)
+	same, err := o.unchanged(before, value, opts)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Object: stored, Revision: revisionOf(stored), Created: current == nil}, nil
+	if same {
+		return Result{Object: before.object, Revision: before.revision, Unchanged: true}, nil
+	}
+	if opts.DryRun {
+		read, err := o.decode(store.KeyValue{Key: key, Value: value, ModRevision: before.revision})
+		return Result{Object: read, Revision: before.revision, Created: before.object == nil}, codingErrorOf(err)
+	}
+	stored, err := o.putBytes(ctx, key, value, updated, before.revision)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Object: stored, Revision: revisionOf(stored), Created: before.object == nil}, nil
 }
 
-// unchanged reports whether value is what current would be stored as: such an
-// update is answered without a write, as upstream does.
-func (o *Objects) unchanged(current runtime.Object, value []byte) (bool, error) {
-	before, err := o.encode(Shallow(current))
+// unchanged reports whether value is what is stored already: such an update is answered
+// without a write. As upstream, an update that changes nothing does write an object that
+// is stored in another form than it would be now (an older version, or without defaults
+// that its schema has got since). What the cache has seems to be stored as it would be
+// now, and the store has the last word.
+func (o *Objects) unchanged(before state, value []byte, opts UpdateOptions) (bool, error) {
+	if before.fresh {
+		return before.object != nil && bytes.Equal(before.value, value), nil
+	}
+	same := before.object
+	if opts.Same != nil {
+		same = opts.Same(same)
+	}
+	seems, err := o.encode(Shallow(same))
 	if err != nil {
 		return false, err
 	}
-	return bytes.Equal(before, value), nil
+	return bytes.Equal(seems, value), nil
 }
 
 func (o *Objects) remove(ctx context.Context, key string, last runtime.Object, revision int64, dryRun bool) (Result, error) {
