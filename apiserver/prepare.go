@@ -3,7 +3,6 @@ package apiserver
 import (
 	"context"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -66,9 +65,6 @@ func (s *Server) prepareCreate(row *resources.Resource, obj runtime.Object) erro
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
-	}
-	if m.GetResourceVersion() != "" {
-		return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, "resourceVersion should not be set on objects to be created")
 	}
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)

@@ -67,10 +67,11 @@ func (s *Server) reserveService(ctx context.Context, obj, old runtime.Object, dr
 // the same.
 func outcomeOf(err error) serviceip.Outcome {
 	var conflict *store.ConflictError
+	var refused *storage.NotStoredError
 	switch {
 	case err == nil:
 		return serviceip.Stored
-	case errors.Is(err, storage.ErrDryRun), errors.As(err, &conflict),
+	case errors.Is(err, storage.ErrDryRun), errors.As(err, &conflict), errors.As(err, &refused),
 		apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
 		return serviceip.NotStored
 	}

@@ -3,7 +3,6 @@ package apiserver
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -124,6 +123,9 @@ func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, er
 			return nil, apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", m.GetUID()))
 		}
 		return nil, rq.uidMismatch(m.GetUID(), "")
+	}
+	if _, err := storage.ObjectRevision(m); err != nil {
+		return nil, unreadableVersion(err)
 	}
 	m.SetResourceVersion("")
 	rq.dedupOwners(m)
@@ -259,7 +261,7 @@ func (rq *request) checkVersion(obj, old runtime.Object, patch bool) error {
 		resource := schema.GroupKind{Group: rq.row.Group, Kind: rq.row.Plural}
 		return apierrors.NewInvalid(resource, rq.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	}
-	if _, err := strconv.ParseUint(m.GetResourceVersion(), 10, 64); err != nil {
+	if _, err := storage.ObjectRevision(m); err != nil {
 		return unreadableVersion(err)
 	}
 	return storage.Conflict(rq.groupResource(), rq.Name)

@@ -225,8 +225,9 @@ func (o *Objects) Matches(obj runtime.Object, label labels.Selector, field field
 	return label.Matches(labelSet) && field.Matches(fieldSet)
 }
 
-// Create writes a new object and returns it with its resourceVersion. The answer
-// to a dry run is obj as it would be read, with the resourceVersion that it came with.
+// Create writes a new object and returns it with its resourceVersion. An object that has
+// one already is an error, unless dryRun is set. The answer to a dry run is obj as it
+// would be read, with the resourceVersion that it came with.
 func (o *Objects) Create(ctx context.Context, key string, obj runtime.Object, dryRun bool) (stored runtime.Object, err error) {
 	err = o.reserving(ctx, obj, nil, dryRun, func() error {
 		stored, err = o.create(ctx, key, obj, dryRun)
@@ -246,6 +247,9 @@ func (o *Objects) create(ctx context.Context, key string, obj runtime.Object, dr
 			return nil, err
 		}
 		return o.asIfCreated(key, obj)
+	}
+	if hasRevision(obj) {
+		return nil, &NotStoredError{Err: errRevisionOnCreate()}
 	}
 	stored, err := o.put(ctx, key, obj, 0)
 	var conflict *store.ConflictError
@@ -294,7 +298,7 @@ func (o *Objects) encode(obj runtime.Object) ([]byte, error) {
 	clearRevision(obj)
 	value, err := o.toBytes(obj)
 	if err != nil {
-		return nil, codingError(err)
+		return nil, &NotStoredError{Err: codingError(err)}
 	}
 	return value, nil
 }
@@ -385,6 +389,17 @@ func setRevision(obj runtime.Object, revision int64) {
 	if revision != 0 {
 		m.SetResourceVersion(strconv.FormatInt(revision, 10))
 	}
+}
+
+// hasRevision reports whether obj has a resourceVersion. As upstream, one that is no number
+// is none.
+func hasRevision(obj runtime.Object) bool {
+	m, ok := obj.(metav1.Object)
+	if !ok {
+		return false
+	}
+	revision, err := ObjectRevision(m)
+	return err == nil && revision != 0
 }
 
 func clearRevision(obj runtime.Object) {

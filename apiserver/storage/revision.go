@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -18,4 +19,13 @@ func ParseRevision(resourceVersion string) (int64, error) {
 		return 0, field.Invalid(field.NewPath("resourceVersion"), resourceVersion, err.Error())
 	}
 	return int64(min(revision, math.MaxInt64)), nil
+}
+
+// ObjectRevision reads the resourceVersion of an object that a client sent; empty is 0.
+// As upstream, the error for what is no number is strconv's.
+func ObjectRevision(m metav1.Object) (uint64, error) {
+	if m.GetResourceVersion() == "" {
+		return 0, nil
+	}
+	return strconv.ParseUint(m.GetResourceVersion(), 10, 64)
 }

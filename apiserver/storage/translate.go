@@ -43,6 +43,14 @@ func Translate(err error, resource schema.GroupResource, name string) error {
 	return apierrors.NewInternalError(err)
 }
 
+// errRevisionOnCreate is the answer to a create that names a resourceVersion: upstream's
+// store refuses it, with code 500 and no reason.
+func errRevisionOnCreate() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created",
+	}}
+}
+
 // storeFailed passes on what etcd says, as upstream does: with code 500 and no reason.
 // "etcdserver: request timed out" is one such message, "etcdserver: mvcc: database
 // space exceeded" another.
