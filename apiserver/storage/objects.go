@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +48,8 @@ type Objects struct {
 	decoder *codec.Decoder
 	cache   *watchcache.Cache
 	reserve Reserve
+	// unkept is nil for a row whose objects are stored as JSON.
+	unkept func() *unkept
 	// written is the newest revision that this process has written.
 	written atomic.Int64
 }
@@ -58,6 +62,7 @@ func New(cfg Config) *Objects {
 		prefix = cfg.Resource.Plural
 	}
 	o.prefix = Root + prefix + "/"
+	o.unkept = sync.OnceValue(o.newUnkept)
 	o.cache = watchcache.New(watchcache.Config{
 		Store:  cfg.Store,
 		Prefix: o.prefix,
@@ -69,6 +74,13 @@ func New(cfg Config) *Objects {
 		WithRevision: WithRevision,
 	})
 	return o
+}
+
+func (o *Objects) newUnkept() *unkept {
+	if o.row.Custom || o.row.Stored != nil {
+		return nil
+	}
+	return newUnkept(reflect.TypeOf(o.row.New()).Elem())
 }
 
 // Close stops the watch cache.
@@ -332,7 +344,7 @@ func (o *Objects) fromBytes(data []byte, into runtime.Object) error {
 }
 
 func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj runtime.Object, expected int64) (runtime.Object, error) {
-	lossy := o.row.Stored != nil && o.row.Stored.Lossy
+	lossy := o.row.Stored != nil && o.row.Stored.Lossy || o.unkept().in(obj)
 	forget := func() {}
 	if !lossy {
 		if o.row.AsRead != nil {
