@@ -51,7 +51,7 @@ type Ledger struct {
 	// is the same by kind.
 	turns   int64
 	waiting [kinds]int64
-	takes turns
+	takes   turns
 	// idle and quiet are closed when nothing is in flight, and when nothing is but
 	// what waits for its turn.
 	idle, quiet []chan struct{}
