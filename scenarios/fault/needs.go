@@ -28,8 +28,9 @@ var errOutside = errors.New("cannot be done to an existing cluster: it can be re
 // Possible is nil if the fault can be done there.
 func (f *Fault) Possible(env *Env) error {
 	k := f.kind()
+	row, _ := k.action()
 	switch {
-	case env.Cluster == nil && !k.outside():
+	case env.Cluster == nil && !row.ByAPI:
 		return fmt.Errorf("%s %w", k.title(), errOutside)
 	case env.Cluster == nil:
 		return nil

@@ -88,7 +88,7 @@ func (f *Fault) once(ctx context.Context, env *Env) error {
 	undo, err := f.inject(ctx, env)
 	if err != nil {
 		if undo != nil {
-			err = errors.Join(err, undo(context.WithoutCancel(ctx)))
+			err = errors.Join(err, env.takeBack(ctx, undo))
 		}
 		return err
 	}
@@ -106,7 +106,7 @@ func (f *Fault) once(ctx context.Context, env *Env) error {
 	default:
 		err = env.wait(ctx)
 	}
-	if undone := undo(context.WithoutCancel(ctx)); undone != nil {
+	if undone := env.takeBack(ctx, undo); undone != nil {
 		return errors.Join(err, fmt.Errorf("taking back %s: %w", f.kind().title(), undone))
 	}
 	env.note("over: %s", f.kind().title())
