@@ -104,7 +104,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		SharedStore: len(c.opts.Etcd.Endpoints) > 0, MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
-		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, StoreWaits: c.opts.StoreFaults, Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
+		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
 		Gatherer: c.opts.Gatherer, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
 		Metrics: &usage{clock: c.clock, usage: kubeletsim.Usage{Seed: c.opts.Seed}},
 	})
