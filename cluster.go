@@ -43,6 +43,7 @@ type Cluster struct {
 	kubelets *kubeletsim.Kubelet
 	manager  atomic.Pointer[manager.Manager]
 	logs     logs
+	services services
 	// makesAccounts says that a controller gives namespaces their service account.
 	makesAccounts bool
 
@@ -123,6 +124,9 @@ func (c *Cluster) start(ctx context.Context) error {
 		}
 	}
 	if err := c.startParts(authority); err != nil {
+		return err
+	}
+	if err := c.startExtensions(ctx); err != nil {
 		return err
 	}
 	if c.opts.NoWait {
@@ -262,6 +266,7 @@ func (c *Cluster) Close() error {
 // close takes down in the reverse order of start: who uses, before what is used.
 func (c *Cluster) close() error {
 	close(c.closing)
+	err := c.services.close()
 	c.stopParts()
 	if c.server != nil {
 		c.server.Close()
@@ -269,9 +274,8 @@ func (c *Cluster) close() error {
 	if c.https != nil {
 		c.https.Close()
 	}
-	var err error
 	if c.store != nil {
-		err = c.store.Close()
+		err = errors.Join(err, c.store.Close())
 	}
 	if c.virtual != nil {
 		c.virtual.Close()
