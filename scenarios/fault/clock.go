@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -64,7 +63,7 @@ func (k *Clock) inject(_ context.Context, env *Env) (injected, error) {
 	}
 	virtual, ok := env.Cluster.Clock().(*clock.Virtual)
 	if !ok {
-		return nil, errors.New("only a virtual clock can be set")
+		return nil, errNotVirtual
 	}
 	virtual.Jump(time.Duration(k.By))
 	env.Cluster.Kubelets().ClockWasSet()

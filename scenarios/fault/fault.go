@@ -76,12 +76,12 @@ func (f *Fault) Lasts() bool {
 	return row.Lasts == LastingAlways || row.Lasts == LastingIfFor && f.For > 0
 }
 
-// repeats is whether it happens more than once.
-func (f *Fault) repeats() bool { return f.Every > 0 || f.Schedule != "" }
+// Repeats reports whether it happens more than once.
+func (f *Fault) Repeats() bool { return f.Every > 0 || f.Schedule != "" }
 
 // Endless is whether Run returns only when its context ends: such a fault is one for
 // the background.
-func (f *Fault) Endless() bool { return f.repeats() && f.Times == 0 && f.During == 0 }
+func (f *Fault) Endless() bool { return f.Repeats() && f.Times == 0 && f.During == 0 }
 
 // Title says what it does in a few words.
 func (f *Fault) Title() string {
@@ -100,7 +100,7 @@ func (f *Fault) Title() string {
 		text += " at " + f.Schedule
 	}
 	switch {
-	case f.Times > 0 && f.repeats():
+	case f.Times > 0 && f.Repeats():
 		text += fmt.Sprintf(", %d times", f.Times)
 	case f.During > 0:
 		text += fmt.Sprintf(", during %v", time.Duration(f.During))

@@ -24,7 +24,7 @@ func (f *Fault) Run(ctx context.Context, env Env) error {
 	if err := f.Possible(&env); err != nil {
 		return err
 	}
-	if !f.repeats() {
+	if !f.Repeats() {
 		return f.once(ctx, &env)
 	}
 	begun := env.Clock.Now()
@@ -44,7 +44,7 @@ func (f *Fault) Run(ctx context.Context, env Env) error {
 			return err
 		}
 		switch err := f.once(ctx, &env); {
-		case errors.Is(err, errNobody), unanswered(err):
+		case errors.Is(err, errNobody), Unanswered(err):
 			env.note("%v", err)
 		case err != nil:
 			return err
@@ -53,9 +53,9 @@ func (f *Fault) Run(ctx context.Context, env Env) error {
 	return nil
 }
 
-// unanswered is whether the API server could not do what it was asked, as something else
+// Unanswered reports whether the API server could not do what it was asked, as something else
 // is broken at the same time.
-func unanswered(err error) bool {
+func Unanswered(err error) bool {
 	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err)
 }

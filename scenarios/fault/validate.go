@@ -82,7 +82,7 @@ func (f *Fault) checkTimes(c *checker) {
 	switch {
 	case f.For > 0 && row.Lasts == Momentary:
 		c.problem("for", "has no meaning here: there is nothing that lasts")
-	case f.repeats() && lasts && f.For == 0:
+	case f.Repeats() && lasts && f.For == 0:
 		c.problem("for", "is missing: say how long it lasts each time")
 	case f.Every > 0 && f.For > f.Every:
 		c.problem("for", "is longer than every (%v): the next time would begin before the last has ended", time.Duration(f.Every))
@@ -108,7 +108,7 @@ func (f *Fault) checkTimes(c *checker) {
 	if f.Times < 0 {
 		c.problem("times", "must not be negative: %d", f.Times)
 	}
-	if !f.repeats() && (f.Times > 0 || f.During > 0) {
+	if !f.Repeats() && (f.Times > 0 || f.During > 0) {
 		c.problem("every", "is missing: say how often it happens, by every or schedule")
 	}
 }
