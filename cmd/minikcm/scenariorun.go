@@ -106,22 +106,27 @@ type job struct {
 }
 
 func (r *scenarioRunner) run(ctx context.Context) error {
-	all, err := r.find()
-	if err != nil {
-		return badInput{err}
-	}
 	f := r.flags
+	if f.opts.Kubeconfig != "" {
+		var err error
+		if f.opts.Config, err = managerConfig(f.opts.Kubeconfig); err != nil {
+			return badInput{err}
+		}
+	}
+	place, unreachable := scenarios.FindPlace(ctx, f.opts.Config)
+	all, err := r.find(place)
+	if err != nil {
+		return badInput{errors.Join(err, unreachable)}
+	}
+	if unreachable != nil {
+		return unreachable
+	}
 	f.opts.Logger = klog.Background()
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding the program that is kubectl too: %w", err)
 	}
 	f.opts.Kubectl = []string{self, "kubectl"}
-	if f.opts.Kubeconfig != "" {
-		if f.opts.Config, err = managerConfig(f.opts.Kubeconfig); err != nil {
-			return badInput{err}
-		}
-	}
 	if err := f.outputs.prepare(len(all)); err != nil {
 		return badInput{err}
 	}
@@ -134,14 +139,14 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 	return r.conclude(ctx, results, err)
 }
 
-func (r *scenarioRunner) find() ([]*scenarios.Scenario, error) {
+func (r *scenarioRunner) find(place scenarios.Place) ([]*scenarios.Scenario, error) {
 	var all []*scenarios.Scenario
 	var problems error
 	for _, arg := range r.args {
 		found, err := scenarios.Find(arg, r.flags.opts.Set)
 		problems = errors.Join(problems, err)
 		for _, s := range found {
-			problems = errors.Join(problems, scenarios.Possible(s, r.flags.opts.Kubeconfig != ""))
+			problems = errors.Join(problems, scenarios.Possible(s, place))
 		}
 		all = append(all, found...)
 	}

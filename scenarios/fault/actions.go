@@ -61,16 +61,13 @@ func Parts() []Part {
 // Definition is the name of the part's definition in the schema of scenarios.
 func (p Part) Definition() string { return "Fault" + p.is.Name() }
 
-// Fields are the part's fields that have a meaning for an action, beside action itself.
-func (p Part) Fields(action string) []Field {
-	var fields []Field
-	for _, f := range fieldsOf(p.is) {
-		if f.Name != "action" && allows(p.Actions, action, f.Name) {
-			fields = append(fields, f)
-		}
-	}
-	return fields
+// AllFields are the part's fields, but for action.
+func (p Part) AllFields() []Field {
+	return slices.DeleteFunc(fieldsOf(p.is), func(f Field) bool { return f.Name == "action" })
 }
+
+// Takers are the actions that a field has a meaning for; none: it has for all.
+func (p Part) Takers(field string) []string { return takers(p.Actions, field) }
 
 // TimeFields are the fields of a fault itself: when it happens, and how often.
 func TimeFields() []Field {

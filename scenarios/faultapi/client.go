@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -93,10 +94,11 @@ func (c *Client) Inject(ctx context.Context, f *fault.Fault) (*Injection, error)
 	return injection, c.decode(ctx, "injecting the fault ("+f.Title()+")", data, err, injection)
 }
 
-// Hold begins a fault and calls each with it now and at each change, until it is done,
-// each returns an error, or ctx ends, whose cause is returned then. The server takes the
-// fault back when Hold returns, if it is not done by then. The seed determines what the
-// fault hits; 0: the cluster's does.
+// Hold begins a fault, calls each with it now and at each change, and returns when the
+// fault is done. When ctx ends, Hold has the fault taken back and then returns the cause.
+// The server also takes the fault back if each returns an error, which Hold returns, and
+// if the connection is lost. The seed determines what the fault hits; 0: the cluster's
+// does.
 func (c *Client) Hold(ctx context.Context, f *fault.Fault, seed uint64, each func(*Injection) error) (*Injection, error) {
 	document, err := encode(f)
 	if err != nil {
@@ -106,7 +108,52 @@ func (c *Client) Hold(ctx context.Context, f *fault.Fault, seed uint64, each fun
 	if seed != 0 {
 		request.Param("seed", strconv.FormatUint(seed, 10))
 	}
-	return c.follow(ctx, "injecting the fault ("+f.Title()+")", request, each)
+	connection, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	id, released := make(chan string, 1), make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		defer close(released)
+		c.release(connection, id, func() { cut(context.Cause(ctx)) })
+	})
+	last, err := c.follow(connection, "injecting the fault ("+f.Title()+")", request, func(i *Injection) error {
+		select {
+		case id <- i.ID:
+		default: // it is known
+		}
+		return each(i)
+	})
+	cut(nil)
+	if !unwatch() {
+		<-released
+	}
+	if cause := context.Cause(ctx); cause != nil && (err != nil || last.State == Stopped) {
+		return last, cause
+	}
+	return last, err
+}
+
+const (
+	// releaseTimeout is how long a fault may take to be taken back, on the machine's clock,
+	// before its connection is cut, on which the server takes it back alone.
+	releaseTimeout = 30 * time.Second
+	// answerTimeout is how long the server may take to accept a fault that is no longer
+	// wanted.
+	answerTimeout = 5 * time.Second
+)
+
+// release has the fault taken back that is held by a connection, which ends with it.
+func (c *Client) release(connection context.Context, id <-chan string, cut func()) {
+	answered, cancel := context.WithTimeout(connection, answerTimeout)
+	defer cancel()
+	select {
+	case id := <-id:
+		limited, cancel := context.WithTimeout(connection, releaseTimeout)
+		defer cancel()
+		if _, err := c.Stop(limited, id); err == nil {
+			return
+		}
+	case <-answered.Done():
+	}
+	cut()
 }
 
 // Follow calls each with a fault now and at each change, until it is done, each returns an

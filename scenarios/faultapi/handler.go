@@ -60,7 +60,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var resource = schema.GroupResource{Group: kindOfFault.Group, Resource: Feature}
 
 func (s *service) serveList(w http.ResponseWriter, _ *http.Request, _ string) error {
-	list := List{Items: []Injection{}}
+	list := List{Now: s.cluster.Clock().Now().UTC(), Items: []Injection{}}
 	for _, r := range s.list() {
 		shown, _ := r.look()
 		list.Items = append(list.Items, shown)
@@ -184,13 +184,15 @@ func stream(w http.ResponseWriter, r *http.Request, code int, of *running) error
 	w.WriteHeader(code)
 	for {
 		shown, changed := of.look()
-		_ = control.SetWriteDeadline(clock.Real().Now().Add(patience)) // as above
+		// A client in the process has no deadlines, nor need it be flushed to. One that
+		// passes ends the stream also while nothing is written, so none is left.
+		_ = control.SetWriteDeadline(clock.Real().Now().Add(patience))
 		if err := json.NewEncoder(w).Encode(shown); err != nil {
 			return err
 		}
-		_ = control.Flush() // where it cannot be, it need not be
+		_ = control.Flush()
+		_ = control.SetWriteDeadline(time.Time{})
 		if shown.State.Done() {
-			_ = control.SetWriteDeadline(time.Time{})
 			return nil
 		}
 		select {

@@ -60,5 +60,7 @@ type Note struct {
 // List is what GET /minikcm/v1/faults answers with: the faults that are not done and the
 // newest of those that are, oldest first.
 type List struct {
+	// Now is the cluster's time.
+	Now   time.Time   `json:"now"`
 	Items []Injection `json:"items"`
 }

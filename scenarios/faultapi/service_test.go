@@ -101,24 +101,41 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// A fault ends with whoever holds it.
+// A fault ends with the context of its client, which waits for that, and with its
+// connection.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
-	last, err := b.client.Hold(ctx, parse(t, "nodes: {action: cordon, names: [node-0]}"), 7, func(i *Injection) error {
+	hold := func(each func(i *Injection, cancel context.CancelCauseFunc) error) *Injection {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		last, err := b.client.Hold(ctx, parse(t, "nodes: {action: cordon, names: [node-0]}"), 0, func(i *Injection) error { return each(i, cancel) })
+		if !errors.Is(err, enough) || last == nil {
+			t.Fatalf("it ends with %v: %+v", err, last)
+		}
+		return last
+	}
+	ended := hold(func(i *Injection, cancel context.CancelCauseFunc) error {
 		if i.State == Active {
 			cancel(enough)
 		}
 		return nil
 	})
-	if !errors.Is(err, enough) || last == nil || last.State != Active {
-		t.Fatalf("it ends with %v: %+v", err, last)
+	left := hold(func(i *Injection, _ context.CancelCauseFunc) error {
+		if i.State == Active {
+			return enough
+		}
+		return nil
+	})
+	if ended.State != Stopped || left.State != Active {
+		t.Errorf("the faults are %s and %s", ended.State, left.State)
 	}
-	injection := b.want(last.ID, Stopped)
-	if text := injection.Notes[len(injection.Notes)-1].Text; text != errLeft.Error() {
-		t.Errorf("the last note is %q", text)
+	for want, last := range map[error]*Injection{errStopped: ended, errLeft: left} {
+		injection := b.want(last.ID, Stopped)
+		if text := injection.Notes[len(injection.Notes)-1].Text; text != want.Error() {
+			t.Errorf("the last note is %q, want %q", text, want)
+		}
 	}
 	if b.node("node-0").Spec.Unschedulable {
 		t.Error("node-0 is cordoned still")
