@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
@@ -151,5 +153,19 @@ func TestInfo(t *testing.T) {
 		if got != want || info.Version == "" || info.Kubernetes == "" || strings.Join(info.Features, " ") != "controllers greeting snapshot why writes" {
 			t.Errorf("it says %s", answer)
 		}
+	}
+}
+
+// The kubeconfig says that its cluster is one of minikcm's, too.
+func TestKubeconfigSaysWhose(t *testing.T) {
+	t.Parallel()
+	cluster := minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithHTTPS())
+	config, err := clientcmd.Load(cluster.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	extension, ok := config.Clusters[config.Contexts[config.CurrentContext].Cluster].Extensions[minikcm.ConfigExtension].(*runtime.Unknown)
+	if !ok || string(extension.Raw) != `{"version":"`+minikcm.Version()+`"}` {
+		t.Errorf("the kubeconfig is\n%s", cluster.Kubeconfig())
 	}
 }

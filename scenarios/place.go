@@ -82,4 +82,3 @@ func (e *existing) config(config *rest.Config) *rest.Config {
 	}
 	return config
 }
-

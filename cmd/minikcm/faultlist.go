@@ -80,7 +80,7 @@ func left(i *faultapi.Injection, now time.Time) string {
 	case i.State.Done():
 		return "-"
 	case i.Until == nil:
-		return "<unknown>"
+		return "unlimited"
 	}
 	return duration.HumanDuration(max(i.Until.Sub(now), 0))
 }

@@ -65,7 +65,7 @@ func (f *scenarioFlags) add(cmd *cobra.Command) {
 	flags.Uint64Var(&f.opts.Seed, "seed", 0, "what all choices of chance follow from; 0 is the scenario's own")
 	flags.StringVar(&f.opts.Clock, "clock", "", "virtual, real or scaled=N; without it, the scenario's own")
 	flags.StringToStringVar(&f.opts.Set, "set", nil, "give a variable a value: --set name=value")
-	flags.StringVar(&f.opts.Kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig, which is there already, in real time")
+	flags.StringVar(&f.opts.Kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig, which is there already, on its time")
 	flags.IntVar(&f.parallel, "parallel", 1, "how many scenarios run at once")
 	flags.IntVar(&f.repeat, "repeat", 1, "run this often, each time with the next seed, until one fails")
 	flags.BoolVar(&f.untilFailure, "until-failure", false, "repeat, with the next seed each time, until one fails or Ctrl-C")
@@ -114,9 +114,12 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 		}
 	}
 	place, unreachable := scenarios.FindPlace(ctx, f.opts.Config)
+	if unreachable != nil {
+		place = scenarios.RunningCluster // what it cannot do is not known
+	}
 	all, err := r.find(place)
 	if err != nil {
-		return badInput{errors.Join(err, unreachable)}
+		return badInput{err}
 	}
 	if unreachable != nil {
 		return unreachable
