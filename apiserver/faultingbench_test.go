@@ -30,7 +30,7 @@ func BenchmarkFaultsAtRest(b *testing.B) {
 	}
 }
 
-// BenchmarkStoreWaits is what it costs to tell a request that the store may let it wait.
+// BenchmarkStoreWaits is what it costs to let a request wait for the store.
 func BenchmarkStoreWaits(b *testing.B) {
 	s := &Server{opts: Options{Clock: clock.Real(), Ledger: clock.NewLedger()}}
 	b.ReportAllocs()

@@ -44,9 +44,13 @@ type Ledger struct {
 	mu     sync.Mutex
 	counts [kinds]int64
 	total  int64
+	// changes counts how often work began or ended.
+	changes uint64
 	// turns is how much of total waits for its turn: work that has joined, and timers
-	// that a virtual clock has reached, behind another timer of the same instant.
-	turns int64
+	// that a virtual clock has reached, behind another timer of the same instant. waiting
+	// is the same by kind.
+	turns   int64
+	waiting [kinds]int64
 	takes turns
 	// idle and quiet are closed when nothing is in flight, and when nothing is but
 	// what waits for its turn.
@@ -81,6 +85,7 @@ func (l *Ledger) End(k Kind, n int) {
 func (l *Ledger) beginLocked(k Kind, n int64) {
 	l.counts[k] += n
 	l.total += n
+	l.changes++
 }
 
 func (l *Ledger) endLocked(k Kind, n int64) {
@@ -89,6 +94,7 @@ func (l *Ledger) endLocked(k Kind, n int64) {
 	}
 	l.counts[k] -= n
 	l.total -= n
+	l.changes++
 	if l.total != l.turns {
 		return
 	}
@@ -97,6 +103,13 @@ func (l *Ledger) endLocked(k Kind, n int64) {
 	}
 	l.quiet = wake(l.quiet)
 	l.grantLocked()
+}
+
+// queueLocked counts n more pieces of work of kind k, which is in flight, as waiting for
+// their turn; less, if n is negative.
+func (l *Ledger) queueLocked(k Kind, n int64) {
+	l.turns += n
+	l.waiting[k] += n
 }
 
 // whenIdleLocked returns a channel that is closed when nothing may be in flight.
@@ -132,6 +145,17 @@ func (l *Ledger) Idle() bool {
 	return l.total == 0
 }
 
+// Changes returns how often work has begun or ended so far. While it stays the same and
+// something is in flight, nothing makes progress.
+func (l *Ledger) Changes() uint64 {
+	if l == nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changes
+}
+
 // WaitIdle returns when nothing is in flight, or with the context's error.
 func (l *Ledger) WaitIdle(ctx context.Context) error {
 	if l == nil {
@@ -154,7 +178,9 @@ func (l *Ledger) WaitIdle(ctx context.Context) error {
 	}
 }
 
-// String lists what is in flight, for error messages: "2 requests, 1 queued keys".
+// String lists what is in flight, for error messages: "2 requests, 1 queued keys". What
+// waits for its turn is counted apart: "1 requests; waiting for their turn: 3 queued
+// keys".
 func (l *Ledger) String() string {
 	if l == nil {
 		return "nothing"
@@ -165,8 +191,20 @@ func (l *Ledger) String() string {
 }
 
 func (l *Ledger) listLocked() string {
+	running := l.counts
+	for k, n := range l.waiting {
+		running[k] -= n
+	}
+	text := listCounts(running)
+	if l.turns > 0 {
+		text += "; waiting for their turn: " + listCounts(l.waiting)
+	}
+	return text
+}
+
+func listCounts(counts [kinds]int64) string {
 	var parts []string
-	for k, n := range l.counts {
+	for k, n := range counts {
 		if n != 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kindNames[k]))
 		}

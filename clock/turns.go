@@ -12,6 +12,7 @@ import (
 // seed, never on which goroutine was faster.
 type Turn struct {
 	ledger  *Ledger
+	kind    Kind
 	granted func()
 
 	// Guarded by the ledger's mutex.
@@ -119,7 +120,7 @@ const (
 // ordered by name, key and seed; of one name and key, by the order of joining. It is
 // called only where TakesTurns.
 func (l *Ledger) Join(k Kind, name, key string, granted func()) *Turn {
-	t := &Turn{ledger: l, granted: granted, index: -1}
+	t := &Turn{ledger: l, kind: k, granted: granted, index: -1}
 	rank := hashOf([]string{name, key})
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +141,7 @@ func (t *Turn) waitLocked() {
 	l := t.ledger
 	l.takes.joined++
 	t.order = l.takes.joined
-	l.turns++
+	l.queueLocked(t.kind, 1)
 	heap.Push(&l.takes.line, t)
 	l.grantLocked()
 }
@@ -154,7 +155,7 @@ func (t *Turn) Take() bool {
 		return false
 	}
 	heap.Remove(&t.ledger.takes.line, t.index)
-	t.ledger.turns--
+	t.ledger.queueLocked(t.kind, -1)
 	return true
 }
 
@@ -174,7 +175,7 @@ func (l *Ledger) grantLocked() {
 		return
 	}
 	t := heap.Pop(&l.takes.line).(*Turn)
-	l.turns--
+	l.queueLocked(t.kind, -1)
 	l.takes.granted++
 	t.granted()
 }

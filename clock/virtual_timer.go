@@ -220,7 +220,7 @@ func (v *Virtual) fireLocked(at int64) {
 func (v *Virtual) queueLocked(t *virtualTimer, urgent bool) {
 	l := v.ledger
 	l.beginLocked(t.kind(), 1)
-	l.turns++
+	l.queueLocked(t.kind(), 1)
 	t.queued, t.urgent = true, urgent
 	v.queue = append(v.queue, t)
 	if !v.running {
@@ -240,5 +240,5 @@ func (v *Virtual) unqueueLocked(t *virtualTimer) {
 
 func (v *Virtual) takeTurnLocked(t *virtualTimer) {
 	t.queued, t.urgent = false, false
-	v.ledger.turns--
+	v.ledger.queueLocked(t.kind(), -1)
 }

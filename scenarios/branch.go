@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ type run struct {
 	begun    time.Time
 	recorder *record.Recorder
 	monitors *monitors
+	// machine is the watchdog's clock; nil is the machine's.
+	machine clock.Clock
 	// cancel ends what is being done, with the reason.
 	cancel     context.CancelCauseFunc
 	background sync.WaitGroup
@@ -32,7 +35,12 @@ type run struct {
 	remembered map[string]any
 	// deferred take back the faults that last to the end of the steps.
 	deferred []func(ctx context.Context) error
-	telling  sync.Mutex
+	// done are the scenario's own steps so far, and took is the cluster's time that the
+	// run has taken, once it is over.
+	done []StepResult
+	took time.Duration
+
+	telling sync.Mutex
 }
 
 // branch is one of the things that a run does side by side.
@@ -45,6 +53,8 @@ type branch struct {
 	notes []string
 	// quiet says that nothing is told, as there is too much of the same.
 	quiet bool
+	// background is the title of the background step that it does; empty: it does none.
+	background string
 	// repeats is the outermost repetition that it is in; nil: none.
 	repeats *repetition
 }
@@ -81,6 +91,28 @@ func (b *branch) leave() {
 	b.gate.leave()
 }
 
+// stepped keeps a step of the scenario itself that has ended.
+func (r *run) stepped(step StepResult) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done = append(r.done, step)
+}
+
+// over keeps how long the run took.
+func (r *run) over(took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.took = took
+}
+
+// soFar returns what stepped and over have kept. A run that was given up may still be
+// going on.
+func (r *run) soFar() (steps []StepResult, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.done), r.took
+}
+
 func (r *run) tell(what func(Progress)) {
 	r.telling.Lock()
 	defer r.telling.Unlock()
@@ -94,8 +126,12 @@ func (b *branch) note(text string, args ...any) {
 	if b.quiet {
 		return
 	}
-	b.notes = append(b.notes, fmt.Sprintf(text, args...))
+	note := fmt.Sprintf(text, args...)
+	b.notes = append(b.notes, note)
 	b.span.Note(text, args...)
+	if b.background != "" {
+		b.run.tell(func(p Progress) { p.BackgroundNote(b.background, note) })
+	}
 }
 
 // steps does one step after the other; the first that fails ends them.
@@ -158,27 +194,36 @@ func kindOf(step *format.Step) record.SpanKind {
 // behind does a step while the others go on. Its failure ends the run.
 func (b *branch) behind(ctx context.Context, step *format.Step) {
 	child := b.run.branch(b.random.Fork())
-	child.span = b.span
+	child.span, child.background = b.span, step.Title()
 	b.note("goes on in the background")
 	b.run.background.Go(func() {
 		defer child.leave()
-		child.yield()
-		err := child.do(ctx, step)
+		err := child.yield(ctx)
+		if err == nil {
+			err = child.do(ctx, step)
+		}
 		if ctx.Err() != nil {
 			err = nil // the run has ended, and this with it
 		}
 		child.fail(step, err)
 		child.span.End(err)
 		if err != nil {
-			b.run.cancel(fmt.Errorf("in the background: %s: %w", step.Title(), err))
+			b.run.cancel(failedElsewhere{fmt.Errorf("in the background: %s: %w", step.Title(), err)})
 			b.run.raiseAll()
 		}
 	})
 }
 
-// fail tells the record what did not hold.
+// failedElsewhere ends a run because of a failure in another branch, which has recorded
+// it.
+type failedElsewhere struct{ error }
+
+func (f failedElsewhere) Unwrap() error { return f.error }
+
+// fail records the failure of a step, unless the step was ended by one that is recorded
+// already: of a background step or an invariant.
 func (b *branch) fail(step *format.Step, err error) {
-	if err == nil || check.IsViolation(err) {
+	if err == nil || check.IsViolation(err) || errors.As(err, new(failedElsewhere)) {
 		return
 	}
 	failure := record.Failure{Check: step.Title(), Message: err.Error()}

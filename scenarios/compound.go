@@ -25,15 +25,17 @@ func (b *branch) parallel(ctx context.Context, steps []format.Step) error {
 	children := make([]*branch, len(steps))
 	for i := range steps {
 		children[i] = b.run.branch(b.random.Fork())
-		children[i].span, children[i].quiet, children[i].repeats = b.span, b.quiet, b.repeats
+		children[i].span, children[i].quiet, children[i].repeats, children[i].background = b.span, b.quiet, b.repeats, b.background
 	}
 	var failure error
 	var all sync.WaitGroup
 	for i, child := range children {
 		all.Go(func() {
 			defer child.leave()
-			child.yield()
-			err := child.step(ctx, &steps[i])
+			err := child.yield(ctx)
+			if err == nil {
+				err = child.step(ctx, &steps[i])
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil && failure == nil {

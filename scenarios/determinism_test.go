@@ -18,7 +18,7 @@ var runs = flag.Int("runs", 2, "how many runs of one seed are compared")
 // ran runs a scenario, and has a look at the cluster before it is closed.
 func ran(t *testing.T, s *Scenario, opts Options, look func(w *world)) {
 	t.Helper()
-	w, err := open(t.Context(), s, opts, existing{})
+	w, err := open(t.Context(), s, opts, reached{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func ran(t *testing.T, s *Scenario, opts Options, look func(w *world)) {
 		}
 	}()
 	r := &run{world: w, scenario: s, begun: w.clock.Now(), remembered: map[string]any{}}
-	if err := r.drive(t.Context(), func(ctx context.Context, b *branch) error { return b.scenario(ctx, &Result{}) }); err != nil {
+	if err := r.drive(t.Context(), func(ctx context.Context, b *branch) error { return b.scenario(ctx) }); err != nil {
 		t.Fatal(err)
 	}
 	look(w)

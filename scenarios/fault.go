@@ -14,7 +14,7 @@ func (b *branch) fault(ctx context.Context, f *fault.Fault) error {
 	}
 	return f.Run(ctx, fault.Env{
 		Cluster: b.run.cluster, Client: b.run.client, Dynamic: b.run.dynamic, Clock: b.run.clock, Ledger: b.run.ledger,
-		Random: b.random, Note: b.note, Defer: b.run.later, Exempt: []string{User},
+		Random: b.random, Note: b.note, Defer: b.run.later, Exempt: []string{User}, Namespace: b.run.kinds.Default,
 	})
 }
 

@@ -13,13 +13,13 @@ import (
 // when the fault is over or, if that lasts to the end of the steps, when it has happened.
 // The server takes the fault back when ctx ends, and when this process does.
 func (b *branch) faultElsewhere(ctx context.Context, f *fault.Fault) error {
-	seed := b.random.Uint64()
+	f, seed := f.Within(b.run.kinds.Default), b.random.Uint64()
 	if f.Lasts() && f.For == 0 && !f.Repeats() {
 		return b.faultToTheEnd(ctx, f, seed)
 	}
-	told := 0
+	noted := 0
 	last, err := b.run.faults.Hold(ctx, f, seed, func(i *faultapi.Injection) error {
-		told = b.tellNotes(i, told)
+		noted = b.noteNews(i, noted)
 		return nil
 	})
 	return failureOf(last, err)
@@ -32,10 +32,10 @@ func (b *branch) faultToTheEnd(ctx context.Context, f *fault.Fault, seed uint64)
 	var failure error
 	go func() {
 		defer close(ended)
-		told := false
+		active := false
 		last, err := b.run.faults.Hold(holding, f, seed, func(i *faultapi.Injection) error {
-			if !told && i.State == faultapi.Active {
-				told = true
+			if !active && i.State == faultapi.Active {
+				active = true
 				begun <- *i
 			}
 			return nil
@@ -51,7 +51,7 @@ func (b *branch) faultToTheEnd(ctx context.Context, f *fault.Fault, seed uint64)
 	}
 	select {
 	case i := <-begun:
-		b.tellNotes(&i, 0)
+		b.noteNews(&i, 0)
 		b.run.later(func(context.Context) error { return end() })
 		return nil
 	case <-ended:
@@ -64,10 +64,10 @@ func (b *branch) faultToTheEnd(ctx context.Context, f *fault.Fault, seed uint64)
 // errReleased is why a fault ends that lasts to the end of the steps.
 var errReleased = errors.New("the steps are over")
 
-// tellNotes notes what a fault has done since as many notes as told were known, and
-// returns how many are known now.
-func (b *branch) tellNotes(i *faultapi.Injection, told int) int {
-	for n := max(told, i.Forgotten); n < i.Forgotten+len(i.Notes); n++ {
+// noteNews adds the notes of a fault that follow the first noted ones to those of the
+// step, and returns how many have been added.
+func (b *branch) noteNews(i *faultapi.Injection, noted int) int {
+	for n := max(noted, i.Forgotten); n < i.Forgotten+len(i.Notes); n++ {
 		b.note("%s", i.Notes[n-i.Forgotten].Text)
 	}
 	return i.Forgotten + len(i.Notes)

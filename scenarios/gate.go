@@ -37,16 +37,33 @@ func (g *gate) wakeLocked() {
 	g.wake <- struct{}{}
 }
 
-// yield lets others go first whose turn it is.
-func (g *gate) yield() {
+// yield lets the branches go first whose turn comes earlier. It returns the cause of
+// ctx's end if that comes before the turn: a branch that waits for this one may keep the
+// turn from ever coming, as it is in flight itself.
+func (g *gate) yield(ctx context.Context) error {
 	if !g.ledger.TakesTurns() {
-		return
+		return context.Cause(ctx)
 	}
 	g.mu.Lock()
 	g.wakeLocked()
 	g.ledger.End(clock.Action, 1)
 	g.mu.Unlock()
-	<-g.wake
+	g.woken(ctx)
+	return context.Cause(ctx)
+}
+
+// woken returns when the gate's turn has come, which wakeLocked has asked for, or when
+// ctx ends first. The branch is in flight either way.
+func (g *gate) woken(ctx context.Context) {
+	select {
+	case <-g.wake:
+	case <-ctx.Done():
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.turn == nil || !g.turn.Take() {
+			<-g.wake // it was granted meanwhile
+		}
+	}
 }
 
 // raise wakes who waits, or lets the next wait return at once. Who calls it does so
@@ -103,13 +120,15 @@ func (g *gate) wait(ctx context.Context) error {
 	case <-g.wake:
 	case <-ctx.Done():
 		g.mu.Lock()
-		if g.waiting {
+		waiting := g.waiting
+		if waiting {
 			g.waiting = false
 			g.ledger.Begin(clock.Action, 1)
-		} else if g.turn == nil || !g.turn.Take() {
-			<-g.wake
 		}
 		g.mu.Unlock()
+		if !waiting { // raised meanwhile
+			g.woken(ctx)
+		}
 	}
 	return context.Cause(ctx)
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -42,14 +40,15 @@ func stoppedNode(name string) *fault.Fault {
 }
 
 func (b *branch) killPods(ctx context.Context, k *format.KillPods) error {
+	namespace := b.run.kinds.Namespace(k.Namespace)
 	candidates, err := b.current(ctx, check.Query{
-		Resource: corev1.SchemeGroupVersion.WithResource("pods"), Namespace: k.Namespace, Selector: k.Selector, FieldSelector: k.FieldSelector,
+		Resource: corev1.SchemeGroupVersion.WithResource("pods"), Namespace: namespace, Selector: k.Selector, FieldSelector: k.FieldSelector,
 	})
 	if err != nil {
 		return fmt.Errorf("listing the pods to kill: %w", err)
 	}
 	if len(candidates) < k.Count {
-		return fmt.Errorf("%d pods were to be killed, but in namespace %s %d match %s", k.Count, k.Namespace, len(candidates), k.Selector)
+		return fmt.Errorf("%d pods were to be killed, but in namespace %s %d match %s", k.Count, namespace, len(candidates), k.Selector)
 	}
 	for range k.Count {
 		i := b.random.IntN(len(candidates))
@@ -73,14 +72,9 @@ func (b *branch) killPod(ctx context.Context, pod metav1.Object, evict bool) err
 		b.note("pod/%s killed", pod.GetName())
 		return nil
 	}
-	err := pods.EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.GetName(), Namespace: pod.GetNamespace()}, DeleteOptions: &options})
-	switch {
-	case apierrors.IsTooManyRequests(err):
-		b.note("pod/%s stays: %v", pod.GetName(), err)
-	case err != nil:
-		return fmt.Errorf("evicting pod %s: %w", pod.GetName(), err)
-	default:
-		b.note("pod/%s evicted", pod.GetName())
+	note, err := fault.EvictOnce(ctx, b.run.client, pod, nil)
+	if err == nil {
+		b.note("%s", note)
 	}
-	return nil
+	return err
 }

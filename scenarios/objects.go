@@ -48,9 +48,9 @@ func (r *run) named(target, namespace string) (dynamic.ResourceInterface, string
 // expected.
 func (b *branch) each(a *format.Apply, doing string, do func(client dynamic.ResourceInterface, o *format.Object) error) error {
 	for _, o := range a.All() {
-		q, err := b.run.kinds.Resource(o.GroupVersionKind(), o.GetNamespace())
+		placed, q, err := b.run.kinds.Placed(&o)
 		if err == nil {
-			err = do(b.run.resource(q), &o)
+			err = do(b.run.resource(q), placed)
 		}
 		switch {
 		case a.Fails != "" && err == nil:

@@ -29,22 +29,22 @@ const (
 // FindPlace asks the cluster that config reaches what it is. A nil config means a cluster
 // of the scenario's own.
 func FindPlace(ctx context.Context, config *rest.Config) (Place, error) {
-	e, err := findExisting(ctx, config)
+	e, err := reach(ctx, config)
 	return e.place, err
 }
 
-// existing is what is known of a cluster that is there already.
-type existing struct {
+// reached is what is known of a cluster that is there already.
+type reached struct {
 	place  Place
 	info   *minikcm.Info
 	faults *faultapi.Client
 }
 
-func findExisting(ctx context.Context, config *rest.Config) (existing, error) {
+func reach(ctx context.Context, config *rest.Config) (reached, error) {
 	if config == nil {
-		return existing{}, nil
+		return reached{}, nil
 	}
-	e := existing{place: ForeignCluster}
+	e := reached{place: ForeignCluster}
 	client, err := faultapi.NewClient(config)
 	if err != nil {
 		return e, err
@@ -66,16 +66,16 @@ func findExisting(ctx context.Context, config *rest.Config) (existing, error) {
 
 // clock is the time of a run on the cluster: the machine's, or one that runs as fast as
 // the cluster's if that is scaled. text is how the record names it.
-func (e *existing) clock() (c clock.Clock, text string) {
+func (e *reached) clock() (c clock.Clock, text string) {
 	if e.info == nil || e.info.Clock.Mode != clock.ModeScaled || !(e.info.Clock.Factor > 0) {
 		return clock.Real(), string(clock.ModeReal)
 	}
 	return clock.ScaledFrom(e.info.Clock.Now, e.info.Clock.Factor), fmt.Sprintf("%s=%v", clock.ModeScaled, e.info.Clock.Factor)
 }
 
-// config is how the scenario's own requests are made: on a running cluster as User, whom
-// the faults of the API server do not meet.
-func (e *existing) config(config *rest.Config) *rest.Config {
+// config is how the scenario's own requests are made: on a running cluster as User, since
+// its faults of the API server exempt that user.
+func (e *reached) config(config *rest.Config) *rest.Config {
 	if e.place == RunningCluster && config.Impersonate.UserName == "" {
 		config = rest.CopyConfig(config)
 		config.Impersonate = rest.ImpersonationConfig{UserName: User, Groups: []string{"system:masters"}}

@@ -1,8 +1,12 @@
 package scenarios
 
 import (
+	"cmp"
+	"slices"
+
 	"minikcm.dev/minikcm/scenarios/chaosmesh"
 	"minikcm.dev/minikcm/scenarios/fault"
+	"minikcm.dev/minikcm/scenarios/fields"
 	"minikcm.dev/minikcm/scenarios/format"
 )
 
@@ -10,6 +14,7 @@ import (
 // to run. What is wrong is a format.Problems.
 func Possible(s *Scenario, place Place) error {
 	var problems format.Problems
+	defined := definitionsOf(s)
 	add := func(step *format.Step, line int, field, message string) {
 		problems = append(problems, format.Problem{File: step.File, Line: line, Field: field, Message: message})
 	}
@@ -21,6 +26,7 @@ func Possible(s *Scenario, place Place) error {
 					add(step, step.Line, "", o.Title()+": "+err.Error())
 				}
 			}
+			problems = append(problems, fieldProblems(step, defined)...)
 		case step.Fault != nil && place == ForeignCluster:
 			if err := step.Fault.Possible(&fault.Env{}); err != nil {
 				add(step, step.Line, "fault", err.Error())
@@ -36,6 +42,47 @@ func Possible(s *Scenario, place Place) error {
 	anyStep(s.Spec.Finally, look)
 	if len(problems) == 0 {
 		return nil
+	}
+	return problems
+}
+
+// definitionsOf returns the custom kinds that a scenario defines itself.
+func definitionsOf(s *Scenario) fields.Definitions {
+	defined := fields.Definitions{}
+	add := func(step *format.Step) bool {
+		for _, o := range objectsOf(step) {
+			defined.Add(&o.Unstructured)
+		}
+		return false
+	}
+	anyStep(s.Spec.Steps, add)
+	anyStep(s.Spec.Finally, add)
+	return defined
+}
+
+// fieldProblems returns what the API's schemas do not know in the objects of a step. An
+// object that the server is expected to refuse has no problems.
+func fieldProblems(step *format.Step, defined fields.Definitions) (problems []format.Problem) {
+	objects := objectsOf(step)
+	switch {
+	case step.Apply != nil && step.Apply.Fails != "", step.Create != nil && step.Create.Fails != "":
+		return nil
+	case step.Expect != nil:
+		objects = slices.Concat(step.Expect.Objects, step.Expect.Absent)
+	}
+	for i := range objects {
+		o := &objects[i]
+		for _, p := range fields.Check(&o.Unstructured, defined) {
+			message := p.Message
+			if p.Near != "" {
+				message += ": did you mean " + p.Near + "?"
+			}
+			field := o.Title()
+			if p.Path != "" {
+				field += ": " + p.Path
+			}
+			problems = append(problems, format.Problem{File: cmp.Or(o.File, step.File), Line: o.LineAt(p.Path), Field: field, Message: message})
+		}
 	}
 	return problems
 }

@@ -48,7 +48,9 @@ func (b *branch) current(ctx context.Context, q check.Query) ([]metav1.Object, e
 	if err != nil {
 		return nil, err
 	}
-	b.yield()
+	if err := b.yield(ctx); err != nil {
+		return nil, err
+	}
 	b.repeats.mu.Lock()
 	defer b.repeats.mu.Unlock()
 	return slices.Clone(view.Metas()), nil

@@ -16,6 +16,12 @@ type Progress interface {
 	// scenario itself are told of, not those within them.
 	StepBegins(title string)
 	StepEnded(step StepResult)
+	// BackgroundNote is called for what a step in the background does, while others go
+	// on.
+	BackgroundNote(title, note string)
+	// Stalled is called when a run has made no progress for so long by the machine's
+	// clock; inFlight is what keeps virtual time from moving.
+	Stalled(d time.Duration, inFlight string)
 	End(result *Result)
 }
 
@@ -60,7 +66,9 @@ func (r *Result) Text() string {
 // silent is a Progress that says nothing.
 type silent struct{}
 
-func (silent) Begin(*Scenario)      {}
-func (silent) StepBegins(string)    {}
-func (silent) StepEnded(StepResult) {}
-func (silent) End(*Result)          {}
+func (silent) Begin(*Scenario)               {}
+func (silent) StepBegins(string)             {}
+func (silent) StepEnded(StepResult)          {}
+func (silent) BackgroundNote(string, string) {}
+func (silent) Stalled(time.Duration, string) {}
+func (silent) End(*Result)                   {}

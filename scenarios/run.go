@@ -29,6 +29,13 @@ type Options struct {
 	// scripts.
 	Config     *rest.Config
 	Kubeconfig string
+	// Namespace takes the place of the namespace default on a cluster that is there
+	// already; it is made if need be, and then deleted at the end. A shipped scenario has
+	// one of its own unless Overwrite is set.
+	Namespace string
+	// Overwrite lets a scenario apply objects that are there already and that no scenario
+	// has made. Otherwise Run returns an OverwriteError.
+	Overwrite bool
 	// Kubectl is the command that kubectl steps run; empty: kubectl.
 	Kubectl []string
 	// Set are the values that variables were given, for the record.
@@ -38,6 +45,8 @@ type Options struct {
 	Recording func(*record.Recorder)
 	// Logger gets what the cluster logs.
 	Logger klog.Logger
+	// machine is the watchdog's clock; nil is the machine's.
+	machine clock.Clock
 }
 
 // finallyTimeout is how much of the cluster's time a scenario's last steps may take.
@@ -50,7 +59,7 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	if opts.Progress == nil {
 		opts.Progress = silent{}
 	}
-	there, err := findExisting(ctx, opts.Config)
+	there, err := reach(ctx, opts.Config)
 	// A scenario that no cluster but its own can run is refused even if there is none.
 	if err := errors.Join(err, Possible(s, there.place)); err != nil {
 		return nil, err
@@ -61,25 +70,45 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{world: w, scenario: s, opts: opts, begun: w.clock.Now(), remembered: map[string]any{}}
-	result := &Result{Scenario: s, Seed: w.seed}
+	var notes []string
+	if opts.Config != nil {
+		if notes, err = w.settleIn(ctx, s, &opts); err != nil {
+			return nil, errors.Join(err, w.close())
+		}
+	}
+	r := &run{world: w, scenario: s, opts: opts, machine: opts.machine, begun: w.clock.Now(), remembered: map[string]any{}}
+	for _, note := range notes {
+		r.tell(func(p Progress) { p.BackgroundNote("cluster", note) })
+	}
 	r.record(ctx)
-	result.Failure = r.drive(ctx, func(ctx context.Context, b *branch) error {
-		err := b.scenario(ctx, result)
-		result.Cluster = w.clock.Since(r.begun)
+	failure := r.drive(ctx, func(ctx context.Context, b *branch) error {
+		err := b.scenario(ctx)
+		r.over(w.clock.Since(r.begun))
 		return err
 	})
-	result.Interrupted = ctx.Err() != nil && errors.Is(result.Failure, ctx.Err())
-	if result.Interrupted {
-		result.Failure = fmt.Errorf("%s: %w", s.Metadata.Name, result.Failure)
-	}
+	result := r.result(ctx, failure)
 	result.Run = r.recorder.Stop(result.verdict())
-	if err := w.close(); err != nil {
+	if errors.As(failure, new(*StalledError)) {
+		w.closeAbandoned()
+	} else if err := w.close(); err != nil {
 		return nil, err
 	}
 	result.Real = elapsed()
 	opts.Progress.End(result)
 	return result, nil
+}
+
+// result returns how the run went, whose drive has returned with failure. ctx is the
+// caller's.
+func (r *run) result(ctx context.Context, failure error) *Result {
+	result := &Result{Scenario: r.scenario, Seed: r.seed, Failure: failure}
+	result.Steps, result.Cluster = r.soFar()
+	var stalled *StalledError
+	result.Interrupted = ctx.Err() != nil && errors.Is(failure, ctx.Err()) || errors.As(failure, &stalled) && stalled.Interrupted
+	if result.Interrupted {
+		result.Failure = fmt.Errorf("%s: %w", r.scenario.Metadata.Name, failure)
+	}
+	return result
 }
 
 func (r *Result) verdict() (record.Verdict, string) {
@@ -129,8 +158,13 @@ func (r *run) drive(ctx context.Context, do func(ctx context.Context, b *branch)
 		cancel(nil)
 		r.background.Wait()
 	}()
-	// The end of ctx ends what is being done, which ends this.
-	if err := r.world.wait(context.WithoutCancel(ctx), done); err != nil {
+	// The end of ctx ends what is being done, which ends this, unless it is stuck.
+	patience, stop := r.watchdog(ctx)
+	defer stop()
+	if err := r.world.wait(patience, done); err != nil {
+		if cause := context.Cause(patience); cause != nil {
+			return cause
+		}
 		return err
 	}
 	r.follower.Wait()
@@ -145,19 +179,19 @@ func (*interruption) Error() string { return "interrupted" }
 func (i *interruption) Unwrap() error { return i.cause }
 
 // scenario runs all of it.
-func (b *branch) scenario(ctx context.Context, result *Result) error {
-	err := errors.Join(b.main(ctx, result), b.run.takeBack(ctx))
+func (b *branch) scenario(ctx context.Context) error {
+	err := errors.Join(b.main(ctx), b.run.takeBack(ctx))
 	if len(b.run.scenario.Spec.Finally) == 0 {
 		return err
 	}
 	last, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer b.limit(finallyTimeout, "the time for the last steps", cancel)()
-	return errors.Join(err, b.top(last, b.run.scenario.Spec.Finally, result, "finally step"))
+	return errors.Join(err, b.top(last, b.run.scenario.Spec.Finally, "finally step"))
 }
 
 // main runs the steps under the invariants.
-func (b *branch) main(ctx context.Context, result *Result) error {
+func (b *branch) main(ctx context.Context) error {
 	defer b.limit(time.Duration(b.run.scenario.Spec.Timeout), "the scenario's timeout", b.run.cancel)()
 	monitors := &monitors{run: b.run, gate: b.gate}
 	b.run.monitors = monitors
@@ -165,7 +199,7 @@ func (b *branch) main(ctx context.Context, result *Result) error {
 	if err := monitors.begin(ctx, ""); err != nil {
 		return err
 	}
-	if err := b.top(ctx, b.run.scenario.Spec.Steps, result, "step"); err != nil {
+	if err := b.top(ctx, b.run.scenario.Spec.Steps, "step"); err != nil {
 		return err
 	}
 	if len(b.run.scenario.Spec.Invariants) > 0 { // what the last step leads to counts, too
@@ -196,12 +230,12 @@ func (b *branch) limit(d time.Duration, what string, cancel context.CancelCauseF
 }
 
 // top runs the steps of the scenario itself; the first failure ends them.
-func (b *branch) top(ctx context.Context, steps []format.Step, result *Result, word string) error {
+func (b *branch) top(ctx context.Context, steps []format.Step, word string) error {
 	for i := range steps {
 		step := &steps[i]
 		b.run.tell(func(p Progress) { p.StepBegins(step.Title()) })
 		done := b.result(ctx, step)
-		result.Steps = append(result.Steps, done)
+		b.run.stepped(done)
 		b.run.tell(func(p Progress) { p.StepEnded(done) })
 		if done.Failure != nil {
 			return fmt.Errorf("%s %d (%s): %w", word, i+1, done.Title, done.Failure)

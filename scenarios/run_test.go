@@ -18,6 +18,7 @@ import (
 type transcript struct {
 	strings.Builder
 	began, ended int
+	behind       []string
 }
 
 func (tr *transcript) Begin(s *Scenario) {
@@ -36,6 +37,14 @@ func (tr *transcript) StepEnded(step StepResult) {
 	for _, note := range step.Notes {
 		fmt.Fprintf(tr, "    %s\n", note)
 	}
+}
+
+func (tr *transcript) BackgroundNote(title, note string) {
+	tr.behind = append(tr.behind, title+": "+note)
+}
+
+func (tr *transcript) Stalled(d time.Duration, inFlight string) {
+	fmt.Fprintf(tr, "    stalled for %v: %s\n", d, inFlight)
 }
 
 func (tr *transcript) End(result *Result) {
@@ -196,7 +205,7 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"apply-unknown-kind":  `  steps: [{apply: {objects: [{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}]}}]`,
-		"apply-unknown-field": `  steps: [{apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dada: {b: c}}]}}]`,
+		"apply-unknown-field": `  steps: [{apply: {fails: is immutable, objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dada: {b: c}}]}}]`,
 		"apply-invalid":       `  steps: [{apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: A_B}}]}}]`,
 		"apply-no-namespace":  `  steps: [{apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}}]}}]`,
 		"wait-unknown-kind":   `  steps: [{wait: {target: widget/a, for: delete}}]`,

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"minikcm.dev/minikcm/scenarios/format"
 	"minikcm.dev/minikcm/test/golden"
 )
@@ -112,5 +114,25 @@ func TestStepsAgainstSlowEtcd(t *testing.T) {
 `, Options{})
 	if result.Failure != nil || result.Cluster < 34*time.Second {
 		t.Errorf("it took %v:\n%s", result.Cluster, tr)
+	}
+}
+
+// What a background step does is reported while the other steps go on: which node a
+// count of 1 hit, for example.
+func TestBackgroundNotes(t *testing.T) {
+	t.Parallel()
+	result, tr := runScenario(t, header+`  steps:
+    - {background: true, fault: {nodes: {action: crash, count: 1}, for: 30s}}
+    - sleep: 1m`, Options{})
+	if result.Failure != nil {
+		t.Fatal(result.Failure)
+	}
+	want := []string{
+		"crash 1 of the nodes for 30s (in the background): node/node-2 crashed",
+		"crash 1 of the nodes for 30s (in the background): node/node-2 is back",
+		"crash 1 of the nodes for 30s (in the background): over: crash 1 of the nodes",
+	}
+	if diff := cmp.Diff(want, tr.behind); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }

@@ -48,7 +48,7 @@ type world struct {
 }
 
 // open starts the scenario's cluster, or reaches the one that there is.
-func open(ctx context.Context, s *Scenario, opts Options, there existing) (*world, error) {
+func open(ctx context.Context, s *Scenario, opts Options, there reached) (*world, error) {
 	if opts.Config != nil {
 		seed := opts.Seed
 		if seed == 0 {

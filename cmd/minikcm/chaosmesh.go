@@ -15,6 +15,9 @@ func runChaosMesh(ctx context.Context, cluster *minikcm.Cluster, logger klog.Log
 	if err := chaosmesh.Install(ctx, cluster.Config()); err != nil {
 		return nil, err
 	}
+	if err := chaosmesh.RefuseOthers(ctx, cluster.Config()); err != nil {
+		return nil, err
+	}
 	controller, err := chaosmesh.New(cluster, logger)
 	if err != nil {
 		return nil, err

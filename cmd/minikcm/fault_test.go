@@ -14,7 +14,7 @@ import (
 )
 
 // changing is what differs from one run to the next.
-var changing = regexp.MustCompile(`"time": "[^"]*"|"(since|until|now)": "[^"]*"|\b\d\d:\d\d:\d\d\b|https://127\.0\.0\.1:\d+`)
+var changing = regexp.MustCompile(`"time": "[^"]*"|"(since|until|now)": "[^"]*"|https://127\.0\.0\.1:\d+`)
 
 // faults runs one command after the other against a cluster and returns what they print.
 func faults(t *testing.T, home string, commands ...string) string {
@@ -89,14 +89,14 @@ func TestFaultWaits(t *testing.T) {
 	home := t.TempDir()
 	cluster, kubeconfig := launchUp(t, home)
 	p := launch(t, home, "run", "fault", "node", "cordon", "node-0", "--wait")
-	for _, want := range []string{"f-1: cordon nodes node-0", "f-1: ... node/node-0 cordoned"} {
-		if got := changing.ReplaceAllString(p.line(), "..."); got != want {
+	for _, want := range []string{"f-1: cordon nodes node-0", "f-1: node/node-0 cordoned"} {
+		if got := p.line(); got != want {
 			t.Errorf("it prints %q, want %q", got, want)
 		}
 	}
 	p.signal(os.Interrupt)
 	code, rest := p.end()
-	if want := "f-1: ... node/node-0 uncordoned\nf-1: ... over: cordon nodes node-0\nf-1: ... stopped on request\n"; code != interrupted || changing.ReplaceAllString(rest, "...") != want {
+	if want := "f-1: node/node-0 uncordoned\nf-1: over: cordon nodes node-0\nf-1: stopped on request\n"; code != interrupted || rest != want {
 		t.Errorf("it ends with %d: %s%s", code, rest, p.stderr.String())
 	}
 	if nodes := nodesIn(t, kubeconfig); nodes != 1 {

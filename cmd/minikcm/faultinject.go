@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,8 +67,9 @@ func (p *faultPrinter) begin(ctx context.Context, client *faultapi.Client, f *fa
 	}
 	id := injection.ID
 	if f.Schedule == "" { // which may be days ahead
-		happened := errors.New("it has happened")
+		happened, printed := errors.New("it has happened"), -1
 		injection, err = client.Follow(ctx, id, func(i *faultapi.Injection) error {
+			printed = p.news(i, printed, "  ")
 			if i.State != faultapi.Pending {
 				return happened
 			}
@@ -78,8 +78,10 @@ func (p *faultPrinter) begin(ctx context.Context, client *faultapi.Client, f *fa
 		if err != nil && !errors.Is(err, happened) {
 			return fmt.Errorf("%w; the fault goes on: \"minikcm fault stop %s\" takes it back", err, id)
 		}
+	} else {
+		p.news(injection, -1, "  ")
 	}
-	p.show(injection)
+	p.last(injection)
 	if injection.State == faultapi.Failed {
 		return fmt.Errorf("the fault %s (%s) failed: %s", id, injection.Title, injection.Error)
 	}
@@ -100,19 +102,15 @@ func hint(f *fault.Fault, id string) string {
 	return fmt.Sprintf("It lasts until \"minikcm fault stop %s\", or the end of the cluster.", id)
 }
 
-// show prints a fault with what it has done.
-func (p *faultPrinter) show(i *faultapi.Injection) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.output == "json" {
-		data, err := json.MarshalIndent(i, "", "    ")
-		_ = write(p.out, append(data, '\n'), err) // nobody reads it any more
+// last prints a fault as it is in the end, if it is to be JSON.
+func (p *faultPrinter) last(i *faultapi.Injection) {
+	if p.output != "json" {
 		return
 	}
-	_, _ = fmt.Fprintf(p.out, "%s: %s\n", i.ID, i.Title)
-	for _, note := range i.Notes {
-		_, _ = fmt.Fprintf(p.out, "  %s\n", note.Text)
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	data, err := json.MarshalIndent(i, "", "    ")
+	_ = write(p.out, append(data, '\n'), err) // fails only if its reader is gone
 }
 
 // hold injects faults and shows what they do until all are over.
@@ -127,12 +125,11 @@ func (p *faultPrinter) hold(ctx context.Context, client *faultapi.Client, faults
 }
 
 func (p *faultPrinter) holdOne(ctx context.Context, client *faultapi.Client, f *fault.Fault) error {
-	told := -1
-	tell := func(i *faultapi.Injection) error {
-		told = p.news(i, told)
+	printed := -1
+	last, err := client.Hold(ctx, f, 0, func(i *faultapi.Injection) error {
+		printed = p.news(i, printed, i.ID+": ")
 		return nil
-	}
-	last, err := client.Hold(ctx, f, 0, tell)
+	})
 	switch {
 	case err != nil && ctx.Err() != nil && last != nil && last.State == faultapi.Stopped:
 		return exitCode(interrupted)
@@ -140,27 +137,25 @@ func (p *faultPrinter) holdOne(ctx context.Context, client *faultapi.Client, f *
 		return err
 	case last.State == faultapi.Failed:
 		return fmt.Errorf("the fault %s (%s) failed: %s", last.ID, last.Title, last.Error)
-	case p.output == "json":
-		p.show(last)
 	}
+	p.last(last)
 	return nil
 }
 
-// news prints what a fault has done since as many notes as told were known, or its title
-// too if told is negative. It returns how many are known now.
-func (p *faultPrinter) news(i *faultapi.Injection, told int) int {
+// news prints, each behind prefix, the notes of a fault that follow the first printed ones,
+// with the title if printed is negative. It returns how many have been printed.
+func (p *faultPrinter) news(i *faultapi.Injection, printed int, prefix string) int {
 	known := i.Forgotten + len(i.Notes)
 	if p.output == "json" {
 		return known
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if told < 0 {
+	if printed < 0 {
 		_, _ = fmt.Fprintf(p.out, "%s: %s\n", i.ID, i.Title)
 	}
-	for n := max(told, i.Forgotten, 0); n < known; n++ {
-		note := i.Notes[n-i.Forgotten]
-		_, _ = fmt.Fprintf(p.out, "%s: %s %s\n", i.ID, note.Time.Format(time.TimeOnly), note.Text)
+	for n := max(printed, i.Forgotten, 0); n < known; n++ {
+		_, _ = fmt.Fprintf(p.out, "%s%s\n", prefix, i.Notes[n-i.Forgotten].Text)
 	}
 	return known
 }

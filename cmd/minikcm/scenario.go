@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -142,7 +143,8 @@ func newScenarioNew() *cobra.Command {
 		Short: "Write a commented scenario that runs, to begin with",
 		Long: `new writes a scenario that applies a Deployment with a PodDisruptionBudget, kills one
 of its pods and says what must hold. It runs as it is; its comments say what to put in
-its places. An existing file is never overwritten; - writes to the standard output.`,
+its places. A name without .yaml, .yml or .json gets .yaml, as folders are searched for
+these. An existing file is never overwritten; - writes to the standard output.`,
 		Example: `  minikcm scenario new my-scenario.yaml
   minikcm scenario run my-scenario.yaml`,
 		Args: oneArg("the name of the file to write"),
@@ -150,14 +152,18 @@ its places. An existing file is never overwritten; - writes to the standard outp
 			if args[0] == "-" {
 				return write(cmd.OutOrStdout(), []byte(scenarioTemplate), nil)
 			}
-			name := strings.ToLower(strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0])))
+			path := args[0]
+			if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+				path += ".yaml"
+			}
+			name := strings.ToLower(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 			text := scenarioTemplate
 			if validName.MatchString(name) {
 				text = strings.Replace(text, "name: my-scenario\n", "name: "+name+"\n", 1)
 			}
-			file, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // as any file that a user writes
+			file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // as any file that a user writes
 			if errors.Is(err, fs.ErrExist) {
-				return badInput{fmt.Errorf("%s is there already; name another file, or remove it first", args[0])}
+				return badInput{fmt.Errorf("%s is there already; name another file, or remove it first", path)}
 			}
 			if err != nil {
 				return fmt.Errorf("writing the new scenario: %w", err)
@@ -166,7 +172,7 @@ its places. An existing file is never overwritten; - writes to the standard outp
 			if err := errors.Join(err, file.Close()); err != nil {
 				return fmt.Errorf("writing the new scenario: %w", err)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Wrote %s. Run it: minikcm scenario run %s\n", args[0], asPath(args[0]))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Wrote %s. Run it: minikcm scenario run %s\n", path, shellQuote(path))
 			return err
 		},
 	}

@@ -62,6 +62,41 @@ spec:
 	golden.Compare(t, "testdata/two.golden", varying.ReplaceAllString(strings.ReplaceAll(out, file, "two.yaml"), "…"))
 }
 
+// --keep-going runs all seeds, and prints the failure rate with a command for each
+// failure.
+func TestScenarioKeepsGoing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dice.yaml")
+	text := `
+apiVersion: minikcm.dev/v1alpha1
+kind: Scenario
+metadata: {name: dice}
+spec:
+  cluster: {nodes: 0}
+  vars: {NODES: "0"}
+  steps:
+    - choose:
+        of:
+          - {weight: 3, steps: [{expect: {counts: [{target: nodes, equals: 0}]}}]}
+          - {weight: 1, steps: [{expect: {counts: [{target: nodes, equals: "${NODES}"}]}}]}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	junit := filepath.Join(t.TempDir(), "junit.xml")
+	code, out, errOut := call("scenario", "run", file, "--repeat", "12", "--keep-going", "--set", "NODES=1", "--junit", junit)
+	if code != 1 || errOut != "" {
+		t.Errorf("exit code %d, %s", code, errOut)
+	}
+	golden.Compare(t, "testdata/keep-going.golden", varying.ReplaceAllString(strings.ReplaceAll(out, file, "dice.yaml"), "…"))
+	data, err := os.ReadFile(junit)
+	if failed := strings.Count(out, "\n  seed "); err != nil || failed == 0 || strings.Count(string(data), "<failure") != failed {
+		t.Errorf("%d failures are printed, %d in the JUnit file: %v", failed, strings.Count(string(data), "<failure"), err)
+	}
+	if code, out, _ = call("scenario", "run", file, "--repeat", "3", "--keep-going"); code != 0 || !strings.HasPrefix(out, "3 runs passed in ") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
 // show lets progress be told of two runs.
 func show(color bool) string {
 	var out strings.Builder
@@ -72,6 +107,7 @@ func show(color bool) string {
 		p.StepBegins("clouds gather")
 		p.StepEnded(scenarios.StepResult{Title: "clouds gather", Notes: []string{"cloud/a", "cloud/b"}, Cluster: 1234567 * time.Microsecond, Real: 1500 * time.Microsecond})
 		p.StepBegins("it rains")
+		p.BackgroundNote("thunder", "node/a crashed")
 		p.StepEnded(scenarios.StepResult{Title: "it rains", Cluster: time.Hour + 400*time.Millisecond, Real: 2*time.Second + 345*time.Millisecond, Failure: failure})
 		p.End(&scenarios.Result{Scenario: s, Seed: 7, Cluster: time.Hour, Real: 2 * time.Second, Failure: failure})
 		s.File = "./storm.yaml"
@@ -84,17 +120,24 @@ func TestProgress(t *testing.T) {
 	golden.Compare(t, "testdata/progress-color.golden", strings.ReplaceAll(show(true), "\x1b", "ESC"))
 }
 
-// What shows a run again is what a shell takes, with all that was not the scenario's own.
-func TestSettings(t *testing.T) {
+// The command that repeats a run is what a shell takes, with all that was not the
+// scenario's own.
+func TestAgain(t *testing.T) {
 	s := &scenarios.Scenario{File: "my storm.yaml"}
 	s.Spec.Cluster.Clock = "virtual"
-	run := &record.Run{Scenario: record.Scenario{Clock: "real", Set: map[string]string{"IMAGE": "nginx", "TEXT": "it's new"}}}
-	if got, want := settings(&scenarios.Result{Scenario: s, Run: run}), ` --clock real --set IMAGE=nginx --set TEXT='it'\''s new'`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	run.Scenario = record.Scenario{Clock: "virtual"}
-	if got := settings(&scenarios.Result{Scenario: s, Run: run}); got != "" {
-		t.Errorf("got %s where nothing was set", got)
+	set := map[string]string{"IMAGE": "nginx", "TEXT": "it's new"}
+	for name, test := range map[string]struct {
+		run              record.Scenario
+		kubeconfig, want string
+	}{
+		"all":        {record.Scenario{Clock: "real", Set: set}, "", ` --clock real --set IMAGE=nginx --set TEXT='it'\''s new'`},
+		"nothing":    {record.Scenario{Clock: "virtual"}, "", ""},
+		"kubeconfig": {record.Scenario{Clock: "real"}, "/tmp/my config", ` --kubeconfig '/tmp/my config'`},
+	} {
+		result := &scenarios.Result{Scenario: s, Seed: 7, Run: &record.Run{Scenario: test.run}}
+		if got, want := again(result, test.kubeconfig), "minikcm scenario run 'my storm.yaml' --seed 7"+test.want; got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
 	}
 }
 

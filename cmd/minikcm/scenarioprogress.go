@@ -48,18 +48,22 @@ const spinInterval = 100 * time.Millisecond
 type progress struct {
 	out   io.Writer
 	color bool
+	// kubeconfig is that of the cluster that was there already; empty: there was none.
+	kubeconfig string
 	// cluster is how much of the cluster's time has passed.
 	cluster time.Duration
 	// told says that a step's failure was.
 	told bool
+	// background counts the notes of each background step.
+	background map[string]int
 
 	recorder atomic.Pointer[record.Recorder]
 	ending   chan struct{}
 	spinning sync.WaitGroup
 }
 
-func newProgress(out io.Writer, noColor bool) *progress {
-	return &progress{out: out, color: wantsColor(noColor, isTerminal(out))}
+func newProgress(out io.Writer, noColor bool, kubeconfig string) *progress {
+	return &progress{out: out, color: wantsColor(noColor, isTerminal(out)), kubeconfig: kubeconfig}
 }
 
 // follow lets the progress see what is recorded.
@@ -78,7 +82,7 @@ func (p *progress) paint(color, text string) string {
 }
 
 func (p *progress) Begin(s *scenarios.Scenario) {
-	p.cluster, p.told = 0, false
+	p.cluster, p.told, p.background = 0, false, map[string]int{}
 	p.print("%s\n", strings.TrimRight(p.paint(bold, s.Metadata.Name)+"  "+s.Spec.Description, " "))
 }
 
@@ -183,6 +187,30 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 	}
 }
 
+// BackgroundNote prints the first notes of a background step as they come: reports have
+// all of them.
+func (p *progress) BackgroundNote(title, note string) {
+	if p.background[title]++; p.background[title] > maxNotes {
+		return
+	}
+	line := fmt.Sprintf("  ⋯ %s: %s", title, note)
+	if p.background[title] == maxNotes {
+		line += " … (--html, --json or --timeline show the rest)"
+	}
+	if p.color {
+		line = rewind + p.paint(faint, line)
+	}
+	p.print("%s\n", line)
+}
+
+func (p *progress) Stalled(d time.Duration, inFlight string) {
+	line := fmt.Sprintf("no progress for %v of the machine's time; in flight: %s. Ctrl-C ends the run with its report.", d, inFlight)
+	if p.color {
+		line = rewind + line
+	}
+	p.print("%s\n", line)
+}
+
 func (p *progress) End(result *scenarios.Result) {
 	p.stop()
 	if result.Failure != nil && !p.told {
@@ -196,7 +224,7 @@ func (p *progress) End(result *scenarios.Result) {
 	word, rest, _ := strings.Cut(result.Text(), " ")
 	p.print("%s %s\n", p.paint(color, word), rest)
 	if result.Failure != nil && !result.Interrupted {
-		p.print("See it again: minikcm scenario run %s --seed %d%s\n", shellQuote(again(result.Scenario)), result.Seed, settings(result))
+		p.print("See it again: %s\n", again(result, p.kubeconfig))
 	}
 }
 
@@ -226,28 +254,33 @@ func shortCause(cause string) string {
 	return strings.Join(lines[:maxCauseLines], "\n") + fmt.Sprintf("\n  … %d more lines: --html, --json or --timeline show them", len(lines)-maxCauseLines)
 }
 
-// again is how the user named the scenario.
-func again(s *scenarios.Scenario) string {
-	if strings.HasPrefix(s.File, "library/") {
-		return s.Metadata.Name
+// again returns the command that runs the same once more. kubeconfig is empty unless the
+// run was on a cluster that was there already.
+func again(result *scenarios.Result, kubeconfig string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "minikcm scenario run %s --seed %d", shellQuote(argumentOf(result.Scenario)), result.Seed)
+	if kubeconfig != "" {
+		fmt.Fprintf(&b, " --kubeconfig %s", shellQuote(kubeconfig))
 	}
-	return asPath(s.File)
-}
-
-// settings are the flags, beside the seed, that make a run the same.
-func settings(result *scenarios.Result) string {
 	if result.Run == nil {
-		return ""
+		return b.String()
 	}
 	run := result.Run.Scenario
-	var b strings.Builder
-	if run.Clock != "" && run.Clock != result.Scenario.Spec.Cluster.Clock {
+	if run.Clock != "" && run.Clock != result.Scenario.Spec.Cluster.Clock && kubeconfig == "" {
 		fmt.Fprintf(&b, " --clock %s", run.Clock)
 	}
 	for _, name := range sortedKeys(run.Set) {
 		fmt.Fprintf(&b, " --set %s=%s", name, shellQuote(run.Set[name]))
 	}
 	return b.String()
+}
+
+// argumentOf returns how a command line names a scenario.
+func argumentOf(s *scenarios.Scenario) string {
+	if strings.HasPrefix(s.File, "library/") {
+		return s.Metadata.Name
+	}
+	return asPath(s.File)
 }
 
 // round leaves what a person reads of a duration.

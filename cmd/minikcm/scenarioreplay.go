@@ -94,7 +94,7 @@ func scenarioOf(saved *record.Run) (*scenarios.Scenario, error) {
 
 // readAgain reads a scenario again, from where it was read.
 func readAgain(s *scenarios.Scenario, set map[string]string) (*scenarios.Scenario, error) {
-	found, err := scenarios.Find(again(s), set)
+	found, err := scenarios.Find(argumentOf(s), set)
 	if err != nil {
 		return nil, err
 	}

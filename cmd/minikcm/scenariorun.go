@@ -2,12 +2,13 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ type scenarioFlags struct {
 	parallel     int
 	repeat       int
 	untilFailure bool
+	keepGoing    bool
 	timeline     bool
 	noColor      bool
 }
@@ -40,12 +42,14 @@ func newScenarioRun() *cobra.Command {
 		Long: `run runs shipped scenarios by their name, and others by the path of their file or
 folder. All are checked before anything starts. The exit code is 0 if all passed, 1 if
 one failed, 2 if something is wrong with what was given, and 130 after Ctrl-C, which
-still tells what was done. With --repeat, each run has the next seed; the first that
-fails ends it, and is told with the command that shows it again.`,
+still reports what was done. With --repeat, each run has the next seed; the first that
+fails ends the command, unless --keep-going counts all failures. Each failure is
+printed with the command that shows it again.`,
 		Example: `  minikcm scenario run pod-kill
   minikcm scenario run ./my-scenario.yaml --seed 7 --html report.html
   minikcm scenario run ./scenarios --parallel 2 --junit junit.xml
-  minikcm scenario run ./my-scenario.yaml --repeat 1000`,
+  minikcm scenario run ./my-scenario.yaml --repeat 1000
+  minikcm scenario run ./my-scenario.yaml --repeat 50 --keep-going`,
 		Args: someArgs("the name of a scenario (minikcm scenario list) or its file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
@@ -66,9 +70,12 @@ func (f *scenarioFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.opts.Clock, "clock", "", "virtual, real or scaled=N; without it, the scenario's own")
 	flags.StringToStringVar(&f.opts.Set, "set", nil, "give a variable a value: --set name=value")
 	flags.StringVar(&f.opts.Kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig, which is there already, on its time")
+	flags.StringVar(&f.opts.Namespace, "namespace", "", "with --kubeconfig, the namespace that takes the place of default; it is made, and deleted at the end, unless it is there (default: minikcm-NAME for shipped scenarios, otherwise default)")
+	flags.BoolVar(&f.opts.Overwrite, "overwrite", false, "with --kubeconfig, change objects that are there already and that no scenario has made")
 	flags.IntVar(&f.parallel, "parallel", 1, "how many scenarios run at once")
 	flags.IntVar(&f.repeat, "repeat", 1, "run this often, each time with the next seed, until one fails")
 	flags.BoolVar(&f.untilFailure, "until-failure", false, "repeat, with the next seed each time, until one fails or Ctrl-C")
+	flags.BoolVar(&f.keepGoing, "keep-going", false, "with --repeat, run all seeds, and print how many failed and which")
 	flags.BoolVar(&f.timeline, "timeline", false, "print the whole timeline of each run after it")
 	flags.BoolVar(&f.noColor, "no-color", false, "plain text even on a terminal, as with NO_COLOR in the environment")
 	f.outputs.add(flags)
@@ -83,8 +90,14 @@ func (f *scenarioFlags) check() error {
 		return fmt.Errorf("--parallel must be at least 1, not %d", f.parallel)
 	case f.repeat < 1:
 		return fmt.Errorf("--repeat must be at least 1, not %d", f.repeat)
+	case f.keepGoing && f.untilFailure:
+		return errors.New("--keep-going and --until-failure contradict each other: the one runs on after a failure, the other ends with it")
+	case f.keepGoing && f.repeat == 1:
+		return errors.New("--keep-going needs --repeat N: it counts how many of N seeds fail")
 	case f.opts.Kubeconfig != "" && f.opts.Clock != "" && f.opts.Clock != "real":
 		return fmt.Errorf("--clock=%s cannot be had with --kubeconfig: a cluster that is there already has its own time", f.opts.Clock)
+	case f.opts.Kubeconfig == "" && (f.opts.Namespace != "" || f.opts.Overwrite):
+		return errors.New("--namespace and --overwrite need --kubeconfig: a scenario's own cluster has nothing else in it")
 	case f.opts.Kubeconfig != "" && f.parallel > 1:
 		return errors.New("--parallel cannot be had with --kubeconfig: scenarios on one cluster would be in each other's way")
 	}
@@ -134,7 +147,7 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 		return badInput{err}
 	}
 	var results []*scenarios.Result
-	if f.repeat > 1 || f.untilFailure {
+	if f.repeats() {
 		results, err = r.explore(ctx, all)
 	} else {
 		results, err = r.each(ctx, all)
@@ -160,10 +173,15 @@ func (r *scenarioRunner) find(place scenarios.Place) ([]*scenarios.Scenario, err
 func (r *scenarioRunner) conclude(ctx context.Context, results []*scenarios.Result, err error) error {
 	err = errors.Join(err, r.flags.outputs.write(results))
 	stopped := ctx.Err() != nil
-	failed := false
+	var failed []string
 	for _, result := range results {
 		stopped = stopped || result.Interrupted
-		failed = failed || result.Failure != nil
+		if result.Failure != nil && !slices.Contains(failed, result.Scenario.Metadata.Name) {
+			failed = append(failed, result.Scenario.Metadata.Name)
+		}
+	}
+	if len(results) > 1 && !r.flags.repeats() && !stopped {
+		_, _ = fmt.Fprintln(r.out, closing(len(results), failed))
 	}
 	switch {
 	case stopped:
@@ -171,11 +189,22 @@ func (r *scenarioRunner) conclude(ctx context.Context, results []*scenarios.Resu
 		return exitCode(interrupted)
 	case err != nil:
 		return err
-	case failed:
+	case len(failed) > 0:
 		return exitCode(1)
 	}
 	return nil
 }
+
+// closing is the last line of a command that ran several scenarios.
+func closing(runs int, failed []string) string {
+	if len(failed) == 0 {
+		return fmt.Sprintf("All %d passed.", runs)
+	}
+	return fmt.Sprintf("%d of %d failed: %s", len(failed), runs, strings.Join(failed, ", "))
+}
+
+// repeats reports whether runs differ by their seeds.
+func (f *scenarioFlags) repeats() bool { return f.repeat > 1 || f.untilFailure }
 
 // each runs every scenario once, whether the others fail or not.
 func (r *scenarioRunner) each(ctx context.Context, all []*scenarios.Scenario) ([]*scenarios.Result, error) {
@@ -227,10 +256,13 @@ func compact(results []*scenarios.Result) []*scenarios.Result {
 func (r *scenarioRunner) one(ctx context.Context, j job, out io.Writer) (*scenarios.Result, error) {
 	opts := r.flags.opts
 	opts.Seed = j.seed
-	p := newProgress(out, r.flags.noColor)
+	p := newProgress(out, r.flags.noColor, r.flags.opts.Kubeconfig)
 	defer p.stop()
 	opts.Progress, opts.Recording = p, p.follow
 	result, err := scenarios.Run(ctx, j.scenario, opts)
+	if errors.As(err, new(*scenarios.OverwriteError)) {
+		return nil, badInput{err}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -238,103 +270,4 @@ func (r *scenarioRunner) one(ctx context.Context, j job, out io.Writer) (*scenar
 		err = report.Text(out, result.Run)
 	}
 	return result, err
-}
-
-// explore runs the scenarios with one seed after the other, until one fails.
-func (r *scenarioRunner) explore(ctx context.Context, all []*scenarios.Scenario) ([]*scenarios.Result, error) {
-	e := &exploration{runner: r, elapsed: clock.Stopwatch(), terminal: isTerminal(r.out), total: r.flags.repeat * len(all)}
-	if r.flags.untilFailure {
-		e.total = 0
-	}
-	var workers sync.WaitGroup
-	for range r.flags.parallel {
-		workers.Go(func() {
-			for ctx.Err() == nil {
-				j, ok := e.next(all)
-				if !ok {
-					return
-				}
-				e.try(ctx, j)
-			}
-		})
-	}
-	workers.Wait()
-	return e.tell(), e.err
-}
-
-// exploration is a search for a seed that makes a scenario fail.
-type exploration struct {
-	runner   *scenarioRunner
-	elapsed  stopwatch
-	terminal bool
-	// total is how many runs there are to be; 0: as many as it takes.
-	total int
-
-	mu     sync.Mutex
-	begun  int
-	passed int
-	// found is the run with the least index that failed, and shown what it printed.
-	found *scenarios.Result
-	at    int
-	shown []byte
-	last  *scenarios.Result
-	err   error
-}
-
-// next is the next run to do, unless one has failed.
-func (e *exploration) next(all []*scenarios.Scenario) (job, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.found != nil || e.err != nil || e.total > 0 && e.begun == e.total {
-		return job{}, false
-	}
-	s := all[e.begun%len(all)]
-	first := cmp.Or(e.runner.flags.opts.Seed, s.Spec.Cluster.Seed, 1)
-	j := job{index: e.begun, scenario: s, seed: first + uint64(e.begun/len(all))}
-	e.begun++
-	return j, true
-}
-
-func (e *exploration) try(ctx context.Context, j job) {
-	var buffer bytes.Buffer
-	// What a run needs of its scenario it may keep there: each has its own.
-	s, err := readAgain(j.scenario, e.runner.flags.opts.Set)
-	var result *scenarios.Result
-	if err == nil {
-		j.scenario = s
-		result, err = e.runner.one(ctx, j, &buffer)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case err != nil:
-		e.err = errors.Join(e.err, err)
-		return
-	case result.Failure == nil:
-		e.passed++
-		e.last = result
-	case e.found == nil || j.index < e.at:
-		e.found, e.at, e.shown = result, j.index, buffer.Bytes()
-	}
-	if e.terminal {
-		_, _ = fmt.Fprintf(e.runner.out, rewind+"%d passed, now at seed %d, after %v", e.passed, j.seed, round(e.elapsed()))
-	}
-}
-
-// tell says what was found, and returns the run that tells most.
-func (e *exploration) tell() []*scenarios.Result {
-	if e.terminal {
-		_, _ = fmt.Fprint(e.runner.out, rewind)
-	}
-	if e.found != nil {
-		_, _ = e.runner.out.Write(e.shown) // nobody listens any more
-	}
-	_, _ = fmt.Fprintf(e.runner.out, "%d runs passed in %v\n", e.passed, round(e.elapsed()))
-	switch {
-	case e.found != nil:
-		return []*scenarios.Result{e.found}
-	case e.last != nil:
-		return []*scenarios.Result{e.last}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package chaosmesh
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/robfig/cron/v3"
@@ -36,6 +37,9 @@ func Check(object *unstructured.Unstructured) error {
 			return err
 		}
 		return spec.check()
+	}
+	if reason := refused()[kind.Kind]; reason != "" {
+		return errors.New(notRun(kind.Kind, reason))
 	}
 	return fmt.Errorf("of Chaos Mesh's kinds only %s, %s and %s are run", KindPodChaos, KindSchedule, KindWorkflow)
 }

@@ -8,8 +8,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
@@ -340,6 +342,38 @@ func TestRefused(t *testing.T) {
 		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 		if len(conditions) != 1 || conditions[0].(map[string]any)["reason"] == "" {
 			t.Errorf("%s: status %v", name, object.Object["status"])
+		}
+	}
+}
+
+// The API server refuses kinds that are not run with the reason, and explains those that
+// are.
+func TestRefusedKindsAndExplanations(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if err := RefuseOthers(t.Context(), b.cluster.Config()); err != nil {
+		t.Fatal(err)
+	}
+	for kind, reason := range refused() {
+		gvr := schema.GroupVersionResource{Group: Group, Version: Version, Resource: strings.ToLower(kind)}
+		if !strings.HasSuffix(kind, "Chaos") {
+			gvr.Resource += "s"
+		}
+		_, err := b.dynamic.Resource(gvr).Namespace("default").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": Group + "/" + Version, "kind": kind, "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"mode": "one"},
+		}}, metav1.CreateOptions{})
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), kind+" is not run here: "+reason) {
+			t.Errorf("%s: got %v", kind, err)
+		}
+	}
+	all, err := schemas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{KindPodChaos, KindSchedule, KindWorkflow, KindWorkflowNode} {
+		spec, _, _ := unstructured.NestedMap(all[kind].(map[string]any), "properties", "spec")
+		if spec["description"] == nil {
+			t.Errorf("%s: its spec has no description", kind)
 		}
 	}
 }

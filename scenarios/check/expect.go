@@ -36,16 +36,14 @@ type Expectation struct {
 func (c *Cluster) Follow(ctx context.Context, e *format.Expect, changed func()) (*Expectation, error) {
 	x := &Expectation{}
 	for i := range e.Objects {
-		o := &e.Objects[i]
-		view, namespace, err := c.object(ctx, o, &x.mu, changed)
+		o, view, namespace, err := c.object(ctx, &e.Objects[i], &x.mu, changed)
 		if err != nil {
 			return nil, err
 		}
 		x.clauses = append(x.clauses, func(context.Context) error { return present(o, view, namespace) })
 	}
 	for i := range e.Absent {
-		o := &e.Absent[i]
-		view, _, err := c.object(ctx, o, &x.mu, changed)
+		o, view, _, err := c.object(ctx, &e.Absent[i], &x.mu, changed)
 		if err != nil {
 			return nil, err
 		}
@@ -68,15 +66,16 @@ func (c *Cluster) Follow(ctx context.Context, e *format.Expect, changed func()) 
 	return x, c.expressions(ctx, e, x, changed)
 }
 
-// object follows what an object is to be compared with, and tells its namespace.
-func (c *Cluster) object(ctx context.Context, o *format.Object, mu *sync.Mutex, changed func()) (*View, string, error) {
-	q, err := c.Kinds.Resource(o.GroupVersionKind(), o.GetNamespace())
+// object follows what an object is to be compared with, in the namespace that it is meant
+// to be in.
+func (c *Cluster) object(ctx context.Context, o *format.Object, mu *sync.Mutex, changed func()) (*format.Object, *View, string, error) {
+	o, q, err := c.Kinds.Placed(o)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	q.Name = o.GetName()
 	view, err := c.Follower.Follow(ctx, q, mu, changed)
-	return view, q.Namespace, err
+	return o, view, q.Namespace, err
 }
 
 func (c *Cluster) expressions(ctx context.Context, e *format.Expect, x *Expectation, changed func()) error {

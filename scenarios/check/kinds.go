@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,13 +9,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/scenarios/format"
 )
 
 // AllNamespaces is what a scenario writes for all of them.
 const AllNamespaces = "*"
 
 // Kinds finds resources by what people call them.
-type Kinds struct{ Mapper meta.RESTMapper }
+type Kinds struct {
+	Mapper meta.RESTMapper
+	// Default takes the place of the namespace default; empty leaves that as it is.
+	Default string
+}
+
+// Namespace returns the namespace that is meant by one that a scenario names.
+func (k Kinds) Namespace(name string) string {
+	if name == "" || name == metav1.NamespaceDefault {
+		return cmp.Or(k.Default, metav1.NamespaceDefault)
+	}
+	return name
+}
+
+// Placed returns an object in the namespace that it is meant to be in, and what finds it.
+func (k Kinds) Placed(o *format.Object) (*format.Object, Query, error) {
+	q, err := k.Resource(o.GroupVersionKind(), o.GetNamespace())
+	if err != nil || o.GetNamespace() == "" || o.GetNamespace() == q.Namespace {
+		return o, q, err
+	}
+	placed := *o
+	placed.Unstructured = *o.DeepCopy()
+	placed.SetNamespace(q.Namespace)
+	return &placed, q, nil
+}
 
 // Resource is where objects of a kind are, with the namespace that they are in: empty
 // for what has none.
@@ -30,7 +57,7 @@ func (k Kinds) Resource(kind schema.GroupVersionKind, namespace string) (Query, 
 	if err != nil {
 		return Query{}, fmt.Errorf("looking for the kind %s in %s: %w", kind.Kind, kind.GroupVersion(), err)
 	}
-	return query(mapping, namespace), nil
+	return k.query(mapping, namespace), nil
 }
 
 // Target is where the objects of a kind are that is written as kubectl takes it.
@@ -55,19 +82,15 @@ func (k Kinds) Target(name, namespace string) (Query, schema.GroupKind, error) {
 	if err != nil {
 		return Query{}, schema.GroupKind{}, fmt.Errorf("finding the scope of %q: %w", name, err)
 	}
-	q := query(mapping, namespace)
+	q := k.query(mapping, namespace)
 	q.Resource = full
 	return q, kind.GroupKind(), nil
 }
 
-func query(mapping *meta.RESTMapping, namespace string) Query {
+func (k Kinds) query(mapping *meta.RESTMapping, namespace string) Query {
 	q := Query{Resource: mapping.Resource}
-	switch {
-	case mapping.Scope.Name() == meta.RESTScopeNameRoot || namespace == AllNamespaces:
-	case namespace == "":
-		q.Namespace = metav1.NamespaceDefault
-	default:
-		q.Namespace = namespace
+	if mapping.Scope.Name() != meta.RESTScopeNameRoot && namespace != AllNamespaces {
+		q.Namespace = k.Namespace(namespace)
 	}
 	return q
 }

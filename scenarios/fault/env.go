@@ -39,15 +39,28 @@ type Env struct {
 	// Hit is told of each pod that is hit, and of its container if only one is; nil:
 	// nobody is.
 	Hit func(pod *corev1.Pod, container string)
-	// Injected is called when a fault has happened, and before it lasts; nil: nobody is.
+	// Injected is called when a fault has happened, and before it lasts: of a drain that
+	// has no end, when the nodes are drained. Nil: nobody is.
 	Injected func()
 	// Exempt are the users whose requests the API server's faults do not meet.
 	Exempt []string
+
+	// Namespace takes the place of the namespace default of pods; empty: it stays.
+	Namespace string
+
+	// drains are those that a budget has not let finish yet.
+	drains []*drain
 }
 
 func (e *Env) note(format string, args ...any) {
 	if e.Note != nil {
 		e.Note(format, args...)
+	}
+}
+
+func (e *Env) injected() {
+	if e.Injected != nil {
+		e.Injected()
 	}
 }
 

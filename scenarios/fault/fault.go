@@ -70,6 +70,17 @@ func (f *Fault) parts() []part {
 
 func (f *Fault) kind() kind { return f.parts()[0].kind }
 
+// Within returns the fault with a namespace in place of default where it names pods; an
+// empty one changes nothing.
+func (f *Fault) Within(namespace string) *Fault {
+	if f.Pods == nil {
+		return f
+	}
+	moved := *f
+	moved.Pods = f.Pods.within(namespace)
+	return &moved
+}
+
 // Lasts reports whether there is something to take back each time.
 func (f *Fault) Lasts() bool {
 	row, _ := f.kind().action()

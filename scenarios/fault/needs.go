@@ -26,7 +26,7 @@ func Prepare(options *minikcm.Options, faults ...*Fault) {
 // errOutside is of what only a minikcm cluster can suffer.
 var errOutside = errors.New("cannot be done to an existing cluster: it can be reached only by its API, so that pods can be killed and evicted, and nodes cordoned, drained, tainted and deleted; run the scenario on a cluster of its own for the rest")
 
-// errNotVirtual is of a cluster whose clock nobody can set.
+// errNotVirtual refuses to set the clock of a cluster that is not virtual.
 var errNotVirtual = errors.New("only a virtual clock can be set, as the clusters of scenarios and tests have it; let the clocks of nodes or controllers be off instead, by skew")
 
 func isVirtual(c clock.Clock) bool {

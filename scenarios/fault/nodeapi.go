@@ -33,7 +33,12 @@ func (n *Nodes) byAPI(ctx context.Context, env *Env, name string) (injected, err
 		return undo, err
 	}
 	if n.Action == NodeDrain {
-		return undo, drain(ctx, env, name)
+		d := &drain{node: name}
+		done, err := d.attempt(ctx, env)
+		if !done {
+			env.drains = append(env.drains, d)
+		}
+		return undo, err
 	}
 	return undo, nil
 }
@@ -106,25 +111,6 @@ func changeNode(ctx context.Context, env *Env, name string, change func(*corev1.
 	})
 	if err != nil {
 		return fmt.Errorf("changing node %s: %w", name, err)
-	}
-	return nil
-}
-
-// drain evicts what kubectl drain would evict; what a budget refuses stays.
-func drain(ctx context.Context, env *Env, name string) error {
-	pods, err := env.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
-	if err != nil {
-		return fmt.Errorf("listing the pods of node %s: %w", name, err)
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		owner := metav1.GetControllerOf(pod)
-		if pod.DeletionTimestamp != nil || (owner != nil && owner.Kind == "DaemonSet") || pod.Annotations[corev1.MirrorPodAnnotationKey] != "" {
-			continue
-		}
-		if err := evict(ctx, env, pod, nil); err != nil {
-			return err
-		}
 	}
 	return nil
 }

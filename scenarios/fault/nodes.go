@@ -33,7 +33,7 @@ var nodeActions = []Action{
 	{Name: NodeSlow, Does: "let pods start later", Lasts: LastingAlways, Fields: []string{"delay"}},
 	{Name: NodePressure, Does: "let nodes be short of memory, disk or process IDs", Lasts: LastingAlways, Fields: []string{"pressure"}},
 	{Name: NodeCordon, Does: "cordon nodes, as kubectl does", Lasts: LastingAlways, ByAPI: true},
-	{Name: NodeDrain, Does: "drain nodes, as kubectl does; what a budget refuses stays", Lasts: LastingAlways, ByAPI: true},
+	{Name: NodeDrain, Does: "drain nodes, as kubectl does: evictions that a budget refuses are asked for again", Lasts: LastingAlways, ByAPI: true},
 	{Name: NodeTaint, Does: "add a taint to nodes", Lasts: LastingAlways, ByAPI: true, Fields: []string{"taint"}},
 	{Name: NodeDelete, Does: "delete Nodes", ByAPI: true},
 }

@@ -1,11 +1,17 @@
 package fault
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 )
 
 func TestNodesLost(t *testing.T) {
@@ -95,4 +101,73 @@ func TestNodesByAPI(t *testing.T) {
 	if _, err := b.client.CoreV1().Nodes().Get(t.Context(), "node-0", metav1.GetOptions{}); err == nil {
 		t.Error("the node is still there")
 	}
+}
+
+// A drain asks again for what a budget refuses, as kubectl does, and its notes name the
+// budget.
+func TestDrainAgainstABudget(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.web(6, func(spec *corev1.PodSpec) { spec.TerminationGracePeriodSeconds = ptr.To[int64](1) })
+	minAvailable := intstr.FromInt32(5)
+	_, err := b.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault).Create(t.Context(), &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "five"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &minAvailable, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Second)
+	onNode := func() (n int) {
+		for _, pod := range b.pods() {
+			if pod.Spec.NodeName == "node-0" {
+				n++
+			}
+		}
+		return n
+	}
+	if onNode() < 2 {
+		t.Fatalf("%d pods are on node-0, want at least 2", onNode())
+	}
+	b.run(read(t, "nodes: {action: drain, names: [node-0]}"))
+	b.advance(time.Second)
+	if onNode() != 0 {
+		t.Errorf("%d pods are left on the node:\n%s", onNode(), strings.Join(b.notes, "\n"))
+	}
+	notes := strings.Join(b.notes, "\n")
+	if !strings.Contains(notes, " stays for now: The disruption budget five needs 5 healthy pods and has 6 currently") || !strings.Contains(notes, "node/node-0 drained") {
+		t.Errorf("the notes do not name the budget, or the end:\n%s", notes)
+	}
+	b.over()
+}
+
+// A drain that cannot finish ends with its fault, or says which pods stay when its step
+// is ended.
+func TestDrainInVain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.web(3)
+	none := intstr.FromInt32(0)
+	_, err := b.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault).Create(t.Context(), &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "none"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Second)
+	begun := b.cluster.Clock().Now()
+	b.run(read(t, "{nodes: {action: drain, all: true}, for: 32s}"))
+	if took := b.cluster.Clock().Since(begun); took != 32*time.Second || len(b.undone) != 0 {
+		t.Errorf("it took %v, want 32s", took)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	wait := b.begin(ctx, read(t, "nodes: {action: drain, all: true}"))
+	b.advance(time.Minute)
+	cancel(errors.New("the time is over"))
+	if err := wait(); err == nil || !strings.HasPrefix(err.Error(), "the time is over: pod default/web-") ||
+		strings.Count(err.Error(), "stays on node") != 3 || !strings.Contains(err.Error(), "The disruption budget none needs 3 healthy pods") {
+		t.Errorf("got %v", err)
+	}
+	b.over()
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,36 +73,6 @@ func (p *Pods) kill(ctx context.Context, env *Env, pod *corev1.Pod) error {
 	}
 	env.note("pod/%s killed", pod.Name)
 	return nil
-}
-
-// evict asks for an eviction. That a budget refuses it is told, and no failure.
-func evict(ctx context.Context, env *Env, pod *corev1.Pod, grace *int64) error {
-	refused, err := tryEvict(ctx, env, pod, grace)
-	switch {
-	case err != nil:
-		return err
-	case refused != "":
-		env.note("pod/%s was not evicted: %s", pod.Name, refused)
-	default:
-		env.note("pod/%s evicted", pod.Name)
-	}
-	return nil
-}
-
-func tryEvict(ctx context.Context, env *Env, pod *corev1.Pod, grace *int64) (refused string, err error) {
-	err = env.Client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
-		DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: grace, Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
-	})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return "", nil
-	case apierrors.IsTooManyRequests(err):
-		return err.Error(), nil
-	case err != nil:
-		return "", fmt.Errorf("evicting pod %s: %w", pod.Name, err)
-	}
-	return "", nil
 }
 
 // removeImages makes the images of the pods' containers ones that cannot be had.

@@ -12,6 +12,7 @@ import (
 
 // matching are the pods that may be hit.
 func (p *Pods) matching(ctx context.Context, env *Env) ([]corev1.Pod, error) {
+	p = p.within(env.Namespace)
 	namespace := p.Namespace
 	if len(p.Namespaces) > 0 {
 		namespace = metav1.NamespaceAll
@@ -34,6 +35,24 @@ func (p *Pods) matching(ctx context.Context, env *Env) ([]corev1.Pod, error) {
 			(pod.Spec.NodeName == "" && p.breaks()) || (len(p.Phases) > 0 && !slices.Contains(p.Phases, string(pod.Status.Phase))) ||
 			(nodes != nil && !slices.Contains(nodes, pod.Spec.NodeName))
 	}), nil
+}
+
+// within returns the fault with another namespace in place of default.
+func (p *Pods) within(namespace string) *Pods {
+	if namespace == "" {
+		return p
+	}
+	moved := *p
+	if moved.Namespace == metav1.NamespaceDefault {
+		moved.Namespace = namespace
+	}
+	moved.Namespaces = slices.Clone(p.Namespaces)
+	for i, name := range moved.Namespaces {
+		if name == metav1.NamespaceDefault {
+			moved.Namespaces[i] = namespace
+		}
+	}
+	return &moved
 }
 
 // breaks reports whether a pod has to be on a node for it, as something of what runs there

@@ -85,26 +85,36 @@ func (f *Fault) jittered(at time.Time, env *Env) time.Time {
 
 // once lets it happen one time.
 func (f *Fault) once(ctx context.Context, env *Env) error {
+	env.drains = nil
 	undo, err := f.inject(ctx, env)
+	begun := env.Clock.Now() // a clock that jumped has done so
 	if err != nil {
 		if undo != nil {
 			err = errors.Join(err, env.takeBack(ctx, undo))
 		}
 		return err
 	}
-	if env.Injected != nil {
-		env.Injected()
-	}
 	switch {
 	case undo == nil:
+		env.injected()
 		return nil
 	case f.For > 0:
-		err = env.sleep(ctx, time.Duration(f.For))
+		env.injected()
+		over := begun.Add(time.Duration(f.For))
+		if err = env.finishDrains(ctx, over); err == nil {
+			err = env.sleep(ctx, over.Sub(env.Clock.Now()))
+		}
 	case env.Defer != nil:
 		env.Defer(undo)
-		return nil
+		if err = env.finishDrains(ctx, time.Time{}); err == nil {
+			env.injected()
+		}
+		return err
 	default:
-		err = env.wait(ctx)
+		if err = env.finishDrains(ctx, time.Time{}); err == nil {
+			env.injected()
+			err = env.wait(ctx)
+		}
 	}
 	if undone := env.takeBack(ctx, undo); undone != nil {
 		return errors.Join(err, fmt.Errorf("taking back %s: %w", f.kind().title(), undone))

@@ -211,8 +211,7 @@ func (c *Client) decode(ctx context.Context, doing string, data []byte, err erro
 	return c.explain(ctx, doing, err)
 }
 
-// explain tells the words of a server that knows of faults from those of one that does
-// not.
+// explain returns the error of a request, or that the cluster has no API of faults.
 func (c *Client) explain(ctx context.Context, doing string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

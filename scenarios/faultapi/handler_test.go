@@ -164,7 +164,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A cluster without the API, and one that is none of ours, are told apart.
+// The errors of a cluster without the API, and of one that is none of minikcm's, differ.
 func TestForeignClusters(t *testing.T) {
 	t.Parallel()
 	own := minikcmtest.New(t, minikcmtest.WithNodes(0))

@@ -71,7 +71,7 @@ func (r *running) look() (Injection, <-chan struct{}) {
 	return shown, r.changed
 }
 
-// change changes what is shown, for those who look too.
+// change changes what is shown, and closes the channel that look returned.
 func (r *running) change(do func(shown *Injection)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,12 +110,12 @@ func (r *running) injected() {
 func (r *running) takeBack(ctx, urgent context.Context, undo func(context.Context) error) error {
 	r.change(func(shown *Injection) { shown.State = Ending })
 	var err error
-	for told := false; ; told = true {
+	for noted := false; ; noted = true {
 		hurried := urgent.Err() != nil
 		if err = undo(ctx); err == nil || hurried || !fault.Unanswered(err) {
 			break
 		}
-		if !told {
+		if !noted {
 			r.note("cannot be taken back yet, and is tried every %v: %v", retakeInterval, err)
 		}
 		_ = clock.Sleep(urgent, r.clock, retakeInterval) // its end is looked at above

@@ -64,7 +64,7 @@ type service struct {
 	works  sync.WaitGroup
 }
 
-// errClosed is the answer to who wants to break a cluster that closes.
+// errClosed refuses faults of a cluster that closes.
 var errClosed = apierrors.NewServiceUnavailable("the cluster is closing: nothing can be broken any more")
 
 // inject begins a fault that was checked. The seed determines what it hits; 0: the

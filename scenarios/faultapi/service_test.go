@@ -10,9 +10,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/minikcmtest"
 )
 
 // A fault lasts as long as it says, on the cluster's clock, and is shown meanwhile.
@@ -254,5 +257,39 @@ func TestForgets(t *testing.T) {
 	}
 	if _, err := b.client.Inject(t.Context(), parse(t, "nodes: {action: hang}")); err == nil || !strings.Contains(err.Error(), "stop some first") {
 		t.Errorf("one too many: %v", err)
+	}
+}
+
+// A drain has happened when the budgets have let it.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, minikcmtest.WithNodes(1))
+	one := intstr.FromInt32(1)
+	web := map[string]string{"app": "web"}
+	_, err := b.Client().CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: web}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	budgets := b.Client().PolicyV1().PodDisruptionBudgets("default")
+	if _, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: web}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Minute)
+	id := b.inject("nodes: {action: drain}")
+	b.advance(time.Minute)
+	if injection := b.want(id, Pending); len(injection.Notes) != 2 {
+		t.Errorf("the notes are %v", injection.Notes)
+	}
+	if err := budgets.Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Minute)
+	b.want(id, Active)
+	if _, err := b.client.Stop(t.Context(), id); err != nil || b.node("node-0").Spec.Unschedulable {
+		t.Errorf("node-0 is cordoned still: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package format
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,12 +13,14 @@ import (
 // Object is a Kubernetes object, or a part of one.
 type Object struct {
 	unstructured.Unstructured
-	// Line is where it is written.
+	// File and Line are where it is written.
+	File string
 	Line int
+	node *yaml.Node
 }
 
 func (o *Object) readNode(d *decoder, node *yaml.Node, field string) {
-	o.Line = node.Line
+	o.File, o.Line, o.node = d.file, node.Line, node
 	if node.Kind != yaml.MappingNode {
 		d.wrong(node, field, "a mapping: a Kubernetes object")
 		return
@@ -28,6 +31,40 @@ func (o *Object) readNode(d *decoder, node *yaml.Node, field string) {
 		return
 	}
 	o.Object, _ = JSONValue(fields).(map[string]any)
+}
+
+// LineAt returns the line of a field, such as spec.containers[0].image, or of the nearest
+// field around it that is written.
+func (o *Object) LineAt(path string) int {
+	node, line := o.node, o.Line
+	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		if node, line = inside(node, part, line); node == nil {
+			break
+		}
+	}
+	return line
+}
+
+// inside returns a mapping's or a sequence's part with its line; nil and line if there is
+// none.
+func inside(node *yaml.Node, part string, line int) (*yaml.Node, int) {
+	if node != nil && node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	switch {
+	case node == nil:
+	case node.Kind == yaml.SequenceNode:
+		if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(node.Content) {
+			return node.Content[i], node.Content[i].Line
+		}
+	case node.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if key := node.Content[i]; key.Value == part {
+				return node.Content[i+1], key.Line
+			}
+		}
+	}
+	return nil, line
 }
 
 // Title is how people call it: deployment/web, or any Pod.

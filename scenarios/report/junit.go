@@ -52,6 +52,7 @@ type suite struct {
 	Tests      int        `xml:"tests,attr"`
 	Failures   int        `xml:"failures,attr"`
 	Errors     int        `xml:"errors,attr"`
+	Skipped    int        `xml:"skipped,attr"`
 	Time       string     `xml:"time,attr"`
 	Properties []property `xml:"properties>property"`
 	Cases      []testCase `xml:"testcase"`
@@ -70,6 +71,13 @@ type testCase struct {
 	Time      string   `xml:"time,attr"`
 	Error     *problem `xml:"error,omitempty"`
 	Failure   *problem `xml:"failure,omitempty"`
+	Skipped   *skipped `xml:"skipped,omitempty"`
+}
+
+// skipped marks a step that was ended by a failure elsewhere: the failure has a test case
+// of its own.
+type skipped struct {
+	Message string `xml:"message,attr"`
 }
 
 type problem struct {
@@ -96,10 +104,14 @@ func suiteOf(id int, run *record.Run) suite {
 			continue
 		}
 		c := testCase{Name: printable(fmt.Sprintf("%d. %s", len(s.Cases)+1, span.Title)), ClassName: "minikcm." + s.Name, Time: seconds(span.Real.Seconds())}
-		if text, failed := failureOf(run, i); failed {
+		switch text, failed := failureOf(run, i); {
+		case failed:
 			told = true
 			c.Failure = &problem{Message: printable(firstLine(text)), Type: string(run.Verdict), Text: printable(text)}
 			s.Failures++
+		case span.Failure != "":
+			c.Skipped = &skipped{Message: printable("ended by: " + firstLine(span.Failure))}
+			s.Skipped++
 		}
 		s.Cases = append(s.Cases, c)
 	}
@@ -116,11 +128,12 @@ func suiteOf(id int, run *record.Run) suite {
 	return s
 }
 
-// failureOf is why a span or a part of it failed, with differences and causes.
+// failureOf returns why a span or a part of it failed, with differences and causes. A span
+// that was ended by a failure elsewhere has not failed itself, if that is recorded.
 func failureOf(run *record.Run, i int) (text string, failed bool) {
 	var b strings.Builder
 	b.WriteString(run.Spans[i].Failure)
-	failed = run.Spans[i].Failure != ""
+	failed = run.Spans[i].Failure != "" && len(run.Failures) == 0
 	for _, f := range run.Failures {
 		if top(run, f.Span) != i {
 			continue

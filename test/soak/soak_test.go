@@ -70,9 +70,14 @@ type watcher struct {
 	samples []sample
 }
 
-func (w *watcher) Begin(*scenarios.Scenario) {}
-func (w *watcher) StepBegins(string)         {}
-func (w *watcher) End(*scenarios.Result)     {}
+func (w *watcher) Begin(*scenarios.Scenario)     {}
+func (w *watcher) StepBegins(string)             {}
+func (w *watcher) BackgroundNote(string, string) {}
+func (w *watcher) End(*scenarios.Result)         {}
+
+func (w *watcher) Stalled(d time.Duration, inFlight string) {
+	w.t.Logf("no progress for %v; in flight: %s", d, inFlight)
+}
 
 func (w *watcher) StepEnded(step scenarios.StepResult) {
 	if !strings.HasPrefix(step.Title, "include") {
