@@ -81,7 +81,7 @@ func TestDown(t *testing.T) {
 
 // Faults are at rest exactly while there is no rule and the server is up.
 func TestAtRest(t *testing.T) {
-	f := faults.New(clock.Real(), nil, clock.NewRandom(1))
+	f := New(clock.Real(), nil, clock.NewRandom(1))
 	want := func(rests bool, when string) {
 		t.Helper()
 		if f.AtRest() != rests {
@@ -89,14 +89,14 @@ func TestAtRest(t *testing.T) {
 		}
 	}
 	want(true, "at first")
-	remove := f.Inject(faults.Rule{Code: 500})
+	remove := f.Inject(Rule{Code: 500})
 	up := f.Down()
 	want(false, "with a rule, and down")
 	remove()
 	want(false, "down")
 	up()
 	want(true, "up again")
-	remove = f.Inject(faults.Rule{Code: 500})
+	remove = f.Inject(Rule{Code: 500})
 	want(false, "with a rule")
 	remove()
 	want(true, "in the end")
