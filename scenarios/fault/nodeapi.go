@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 )
 
@@ -98,9 +100,13 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
+// nodeConflicts is how often, and after which delays on the machine's clock, a change of a
+// Node is made again that met another one: kubelets and controllers write Nodes often.
+var nodeConflicts = wait.Backoff{Steps: 15, Duration: 5 * time.Millisecond, Factor: 1.4, Jitter: 0.1}
+
 // changeNode changes a Node that others write too.
 func changeNode(ctx context.Context, env *Env, name string, change func(*corev1.Node)) error {
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	err := retry.RetryOnConflict(nodeConflicts, func() error {
 		node, err := env.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
@@ -112,7 +114,7 @@ func (r *running) takeBack(ctx, urgent context.Context, undo func(context.Contex
 	var err error
 	for noted := false; ; noted = true {
 		hurried := urgent.Err() != nil
-		if err = undo(ctx); err == nil || hurried || !fault.Unanswered(err) {
+		if err = undo(ctx); err == nil || hurried || !fault.Unanswered(err) && !apierrors.IsConflict(err) {
 			break
 		}
 		if !noted {
