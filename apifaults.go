@@ -25,3 +25,16 @@ func (c *Cluster) ForgetHistory(ctx context.Context) error { return c.server.For
 
 // Manager runs the cluster's controllers, and can break them; nil before they were made.
 func (c *Cluster) Manager() *manager.Manager { return c.manager.Load() }
+
+// storeWaits is when requests must be able to wait for the store: on virtual time always,
+// since a request that a fault meets half way would keep time from passing; otherwise
+// only while a fault is injected, as it costs half a microsecond.
+func (c *Cluster) storeWaits() func() bool {
+	switch {
+	case c.faults == nil:
+		return nil
+	case c.virtual != nil:
+		return func() bool { return true }
+	}
+	return c.faults.Broken
+}

@@ -44,6 +44,7 @@ type Cluster struct {
 	kubelets *kubeletsim.Kubelet
 	manager  atomic.Pointer[manager.Manager]
 	logs     logs
+	services services
 	// makesAccounts says that a controller gives namespaces their service account.
 	makesAccounts bool
 
@@ -99,7 +100,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		SharedStore: len(c.opts.Etcd.Endpoints) > 0, MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
-		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, StoreWaits: c.opts.StoreFaults, Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
+		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
 		Gatherer: c.opts.Gatherer, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
 		Metrics: &usage{clock: c.clock, usage: kubeletsim.Usage{Seed: c.opts.Seed}},
 	})
@@ -118,6 +119,9 @@ func (c *Cluster) start(ctx context.Context) error {
 		}
 	}
 	if err := c.startParts(); err != nil {
+		return err
+	}
+	if err := c.startExtensions(ctx); err != nil {
 		return err
 	}
 	if c.opts.NoWait {
@@ -257,6 +261,7 @@ func (c *Cluster) Close() error {
 // close takes down in the reverse order of start: who uses, before what is used.
 func (c *Cluster) close() error {
 	close(c.closing)
+	err := c.services.close()
 	c.stopParts()
 	if c.server != nil {
 		c.server.Close()
@@ -264,9 +269,8 @@ func (c *Cluster) close() error {
 	if c.https != nil {
 		c.https.Close()
 	}
-	var err error
 	if c.store != nil {
-		err = c.store.Close()
+		err = errors.Join(err, c.store.Close())
 	}
 	if c.virtual != nil {
 		c.virtual.Close()

@@ -2,12 +2,14 @@ package minikcm
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -18,6 +20,10 @@ import (
 // ContextName is the name of the cluster, the context and the user in the kubeconfigs that
 // clusters write.
 const ContextName = "minikcm"
+
+// ConfigExtension is the name of the extension by which the cluster in a kubeconfig says
+// that it is one of minikcm's: {"version": VERSION}.
+const ConfigExtension = "minikcm.dev"
 
 // AdminUser is whom the kubeconfig and Config act as, in the group system:masters.
 const AdminUser = "kubernetes-admin"
@@ -32,10 +38,15 @@ func newKubeconfig(authority *auth.Authority, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	extension, err := json.Marshal(map[string]string{"version": Version()})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the kubeconfig: %w", err)
+	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters[ContextName] = &clientcmdapi.Cluster{
 		Server:                   "https://" + address,
 		CertificateAuthorityData: authority.CertPEM(),
+		Extensions:               map[string]runtime.Object{ConfigExtension: &runtime.Unknown{Raw: extension, ContentType: runtime.ContentTypeJSON}},
 	}
 	config.AuthInfos[ContextName] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.CertPEM(), ClientKeyData: key}
 	config.Contexts[ContextName] = &clientcmdapi.Context{Cluster: ContextName, AuthInfo: ContextName}

@@ -49,6 +49,10 @@ type Options struct {
 	// APIFaults lets the API server fail on demand: Cluster.APIFaults.
 	APIFaults bool
 
+	// Extensions serve more beneath /minikcm/v1/ than the cluster does by itself. Start
+	// starts them in their order, and Close closes them before all else.
+	Extensions []Extension
+
 	// NoHTTPS leaves out the socket: only clients in the process reach the cluster.
 	NoHTTPS bool
 	// BindAddress is the IP address to listen on; empty is 127.0.0.1.
@@ -144,6 +148,9 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("clock %q is none of %s, %s, %s", o.ClockMode, clock.ModeReal, clock.ModeScaled, clock.ModeVirtual)
 	}
 	if _, err := manager.ParseSelection(strings.Join(o.Controllers, ",")); err != nil {
+		return err
+	}
+	if err := validateExtensions(o.Extensions); err != nil {
 		return err
 	}
 	for _, pool := range o.Pools {

@@ -9,7 +9,7 @@ import (
 )
 
 // controllersPath is where the state of the cluster's controllers is served.
-const controllersPath = "/minikcm/v1/controllers"
+const controllersPath = ownPath + "/controllers"
 
 // Controllers returns what the cluster's controllers are doing, those that it does
 // not run included.
@@ -21,15 +21,23 @@ func (c *Cluster) Controllers() []manager.Status {
 	return m.Status()
 }
 
-// serveOwn serves what the apiserver does not know of: GET /minikcm/v1/controllers is
-// a JSON array of the controllers' states, /minikcm/v1/why explains an object, and what a controller has to show for
-// itself is at /minikcm/v1/controllers/NAME/debug.
+// serveOwn serves what the apiserver does not know of: GET /minikcm/v1 is an Info,
+// /minikcm/v1/controllers a JSON array of the controllers' states, /minikcm/v1/why
+// explains an object, and what a controller has to show for itself is at
+// /minikcm/v1/controllers/NAME/debug. Extensions serve the rest.
 func (c *Cluster) serveOwn(w http.ResponseWriter, r *http.Request) {
+	if c.serveExtension(w, r) {
+		return
+	}
 	if r.Method != http.MethodGet {
 		http.Error(w, "only GET is served here", http.StatusMethodNotAllowed)
 		return
 	}
-	if r.URL.Path == whyPath {
+	switch r.URL.Path {
+	case ownPath:
+		c.serveInfo(w)
+		return
+	case whyPath:
 		c.serveWhy(w, r)
 		return
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // whyPath is where objects are explained.
-const whyPath = "/minikcm/v1/why"
+const whyPath = ownPath + "/why"
 
 // Why follows the causes of an object's writes back to where they began. The error is
 // a *record.NeverWrittenError if the record has none of them.
@@ -49,11 +49,15 @@ func (c *Cluster) serveWhy(w http.ResponseWriter, r *http.Request) {
 
 // answerStatus answers as the API does, so that every client can tell its user.
 func answerStatus(w http.ResponseWriter, code int, reason metav1.StatusReason, q Query, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(metav1.Status{ // fails only if the client is gone
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+	writeStatus(w, &metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
 		Details: &metav1.StatusDetails{Group: q.Group, Kind: q.Resource, Name: q.Name},
 	})
+}
+
+func writeStatus(w http.ResponseWriter, status *metav1.Status) {
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status) // fails only if the client is gone
 }

@@ -37,10 +37,11 @@ func (s *Server) newHandler() http.Handler {
 	router.Handle("/metrics/slis", s.metrics.slis.handler())
 	routeProfiling(router)
 	s.routeTokenDiscovery(router)
-	router.HandleFunc("/minikcm/v1/writes", s.serveWrites)
-	router.HandleFunc("/minikcm/v1/snapshot", s.serveSnapshot)
+	router.HandleFunc(ownPath+"/writes", s.serveWrites)
+	router.HandleFunc(ownPath+"/snapshot", s.serveSnapshot)
 	if s.opts.Own != nil {
-		router.PathPrefix("/minikcm/v1/").Handler(s.opts.Own)
+		router.Handle(ownPath, s.opts.Own)
+		router.PathPrefix(ownPath + "/").Handler(s.opts.Own)
 	}
 	s.routeIndex(router)
 	return s.filter(s.faulted(router))
@@ -178,7 +179,7 @@ func (rq *request) serve() error {
 	defer rq.server.opts.Ledger.End(clock.Request, 1)
 	ctx, cancel := context.WithTimeout(rq.r.Context(), limit)
 	defer cancel()
-	if rq.server.opts.StoreWaits {
+	if waits := rq.server.opts.StoreWaits; waits != nil && waits() {
 		ctx = rq.server.withPause(ctx)
 	}
 	return verb(ctx, rq)

@@ -70,15 +70,15 @@ type Options struct {
 	// Scheduler and Controllers tell how those are, for ComponentStatuses; nil: they do
 	// not run here.
 	Scheduler, Controllers ComponentHealth
-	// StoreWaits says that Store may wait for the clock (store/faulty does): a request
-	// is not in flight then.
-	StoreWaits bool
+	// StoreWaits says whether Store may wait for the clock (store/faulty does): a request
+	// that begins meanwhile is not in flight then. Nil: it never does.
+	StoreWaits func() bool
 	// Faults are what it suffers on demand; nil: nothing.
 	Faults *faults.Faults
 	// Snapshots writes down the store's state for GET /minikcm/v1/snapshot; nil:
 	// that is not there.
 	Snapshots store.Snapshotter
-	// Own serves what else is asked for below /minikcm/v1/; nil: nothing is there.
+	// Own serves /minikcm/v1 and what else is asked for beneath it; nil: nothing is there.
 	Own http.Handler
 	// Gatherer has figures of others in the process, which /metrics serves besides the
 	// server's own; nil: there are none.

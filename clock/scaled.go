@@ -14,21 +14,23 @@ import (
 // package time's: channels hold one value, a ticker drops ticks for a slow
 // receiver, functions run in goroutines of their own. None fires before Now has
 // reached its due time. It panics if factor is not a positive, finite number.
-func Scaled(factor float64) Clock {
+func Scaled(factor float64) Clock { return ScaledFrom(time.Now(), factor) }
+
+// ScaledFrom is Scaled for a clock that starts at now, as one in another process shows it.
+func ScaledFrom(now time.Time, factor float64) Clock {
 	if !(factor > 0) || math.IsInf(factor, 0) {
 		panic(fmt.Sprintf("clock: a clock cannot run %v times faster", factor))
 	}
-	return &scaled{factor: factor, start: time.Now()}
+	return &scaled{factor: factor, start: time.Now(), first: now.Round(0)}
 }
 
 type scaled struct {
 	factor float64
-	start  time.Time
+	start  time.Time // the machine's
+	first  time.Time // what the clock showed then
 }
 
-func (s *scaled) Now() time.Time {
-	return s.start.Round(0).Add(s.elapsed())
-}
+func (s *scaled) Now() time.Time { return s.first.Add(s.elapsed()) }
 
 // elapsed is the cluster's time since start.
 func (s *scaled) elapsed() time.Duration {

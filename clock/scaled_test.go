@@ -147,3 +147,15 @@ func TestScaledRefusesFactors(t *testing.T) {
 var zero float64
 
 var _ utilclock.WithTickerAndDelayedExecution = clock.Scaled(1)
+
+// A clock that follows one in another process begins where that is.
+func TestScaledFrom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
+		c := clock.ScaledFrom(now, 60)
+		time.Sleep(time.Minute)
+		if got := c.Now(); !got.Equal(now.Add(time.Hour)) {
+			t.Errorf("after a minute of the machine's it shows %v", got)
+		}
+	})
+}

@@ -125,7 +125,11 @@ func TestImpossible(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got := ""
-		if err := Possible(found[0], test.existing); err != nil {
+		place := OwnCluster
+		if test.existing {
+			place = ForeignCluster
+		}
+		if err := Possible(found[0], place); err != nil {
 			got = err.Error()
 		}
 		if got != test.want {

@@ -18,7 +18,7 @@ var runs = flag.Int("runs", 2, "how many runs of one seed are compared")
 // ran runs a scenario, and has a look at the cluster before it is closed.
 func ran(t *testing.T, s *Scenario, opts Options, look func(w *world)) {
 	t.Helper()
-	w, err := open(t.Context(), s, opts)
+	w, err := open(t.Context(), s, opts, reached{})
 	if err != nil {
 		t.Fatal(err)
 	}

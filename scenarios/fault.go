@@ -9,6 +9,9 @@ import (
 )
 
 func (b *branch) fault(ctx context.Context, f *fault.Fault) error {
+	if b.run.faults != nil {
+		return b.faultElsewhere(ctx, f)
+	}
 	return f.Run(ctx, fault.Env{
 		Cluster: b.run.cluster, Client: b.run.client, Dynamic: b.run.dynamic, Clock: b.run.clock, Ledger: b.run.ledger,
 		Random: b.random, Note: b.note, Defer: b.run.later, Exempt: []string{User}, Namespace: b.run.kinds.Default,

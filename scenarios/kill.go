@@ -14,13 +14,17 @@ import (
 	"minikcm.dev/minikcm/scenarios/format"
 )
 
+// errNoMachines is of a cluster whose nodes are none of ours.
 var errNoMachines = errors.New("the nodes of a cluster that is not ours cannot be stopped")
 
 func (b *branch) kill(ctx context.Context, k *format.Kill) error {
 	if k.Node == "" {
 		return b.killPods(ctx, k.Pods)
 	}
-	if b.run.cluster == nil {
+	switch {
+	case b.run.faults != nil:
+		return b.faultElsewhere(ctx, stoppedNode(k.Node))
+	case b.run.cluster == nil:
 		return errNoMachines
 	}
 	if err := b.run.cluster.Kubelets().StopNode(k.Node); err != nil {
@@ -28,6 +32,11 @@ func (b *branch) kill(ctx context.Context, k *format.Kill) error {
 	}
 	b.note("node/%s stopped", k.Node)
 	return nil
+}
+
+// stoppedNode is the fault that does what killing a node does.
+func stoppedNode(name string) *fault.Fault {
+	return &fault.Fault{Nodes: &fault.Nodes{Action: fault.NodePartition, Names: []string{name}, Share: fault.Share{All: true}}}
 }
 
 func (b *branch) killPods(ctx context.Context, k *format.KillPods) error {

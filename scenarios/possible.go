@@ -11,9 +11,8 @@ import (
 )
 
 // Possible tells, before anything is started, what cannot be done where the scenario is
-// to run: on a cluster that there is already, if existing, or on one of its own. What is
-// wrong is a format.Problems.
-func Possible(s *Scenario, existing bool) error {
+// to run. What is wrong is a format.Problems.
+func Possible(s *Scenario, place Place) error {
 	var problems format.Problems
 	defined := definitionsOf(s)
 	add := func(step *format.Step, line int, field, message string) {
@@ -21,18 +20,18 @@ func Possible(s *Scenario, existing bool) error {
 	}
 	look := func(step *format.Step) bool {
 		switch {
-		case !existing:
+		case place == OwnCluster:
 			for _, o := range objectsOf(step) {
 				if err := chaosmesh.Check(&o.Unstructured); err != nil {
 					add(step, step.Line, "", o.Title()+": "+err.Error())
 				}
 			}
 			problems = append(problems, fieldProblems(step, defined)...)
-		case step.Fault != nil:
+		case step.Fault != nil && place == ForeignCluster:
 			if err := step.Fault.Possible(&fault.Env{}); err != nil {
 				add(step, step.Line, "fault", err.Error())
 			}
-		case step.Kill != nil && step.Kill.Node != "":
+		case step.Kill != nil && step.Kill.Node != "" && place == ForeignCluster:
 			add(step, step.Line, "kill.node", errNoMachines.Error())
 		case step.Reconcile != nil:
 			add(step, step.Line, "reconcile", errNoReconcilers.Error())

@@ -69,13 +69,13 @@ func TestFieldsOfObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := ""
-			if err := Possible(found[0], false); err != nil {
+			if err := Possible(found[0], OwnCluster); err != nil {
 				got = err.Error()
 			}
 			if got != test.want && (test.want == "" || !strings.Contains(got, test.want)) {
 				t.Errorf("got %s\nwant %s", got, test.want)
 			}
-			if err := Possible(found[0], true); err != nil {
+			if err := Possible(found[0], ForeignCluster); err != nil {
 				t.Errorf("on another cluster, whose API may be newer: %v", err)
 			}
 		})

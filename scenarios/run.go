@@ -59,12 +59,14 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	if opts.Progress == nil {
 		opts.Progress = silent{}
 	}
-	if err := Possible(s, opts.Config != nil); err != nil {
+	there, err := reach(ctx, opts.Config)
+	// A scenario that no cluster but its own can run is refused even if there is none.
+	if err := errors.Join(err, Possible(s, there.place)); err != nil {
 		return nil, err
 	}
 	elapsed := clock.Stopwatch()
 	opts.Progress.Begin(s)
-	w, err := open(ctx, s, opts)
+	w, err := open(ctx, s, opts, there)
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +133,7 @@ func (r *run) record(context.Context) {
 	if r.cluster != nil {
 		r.recorder = record.Start(r.cluster, opts)
 	} else {
+		opts.Scenario.Clock = r.clockText
 		r.recorder = record.StartElsewhere(r.clock, opts)
 	}
 	if r.opts.Recording != nil {

@@ -17,6 +17,7 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios/check"
+	"minikcm.dev/minikcm/scenarios/faultapi"
 	"minikcm.dev/minikcm/scenarios/format"
 )
 
@@ -28,6 +29,10 @@ type world struct {
 	// cluster is nil if it is not one of ours.
 	cluster *minikcm.Cluster
 	clock   clock.Clock
+	// faults injects into a cluster that "minikcm up" runs; nil: it is none.
+	faults *faultapi.Client
+	// clockText is how the time of a cluster that is none of ours is called.
+	clockText string
 	// ledger is nil if it is not one of ours.
 	ledger *clock.Ledger
 	random *clock.Random
@@ -43,14 +48,15 @@ type world struct {
 }
 
 // open starts the scenario's cluster, or reaches the one that there is.
-func open(ctx context.Context, s *Scenario, opts Options) (*world, error) {
+func open(ctx context.Context, s *Scenario, opts Options, there reached) (*world, error) {
 	if opts.Config != nil {
 		seed := opts.Seed
 		if seed == 0 {
 			seed = max(s.Spec.Cluster.Seed, 1)
 		}
-		w := &world{clock: clock.Real(), random: clock.NewRandom(seed), seed: seed, kubeconfig: opts.Kubeconfig}
-		return w, w.connect(opts.Config)
+		w := &world{faults: there.faults, random: clock.NewRandom(seed), seed: seed, kubeconfig: opts.Kubeconfig}
+		w.clock, w.clockText = there.clock()
+		return w, w.connect(there.config(opts.Config))
 	}
 	w := &world{}
 	if needsKubeconfig(s) {

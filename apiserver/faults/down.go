@@ -22,12 +22,15 @@ type waiter struct {
 func (f *Faults) Down() (up func()) {
 	f.mu.Lock()
 	f.down++
+	f.settleLocked()
 	f.mu.Unlock()
 	f.DropWatches(Match{}, 0)
 	return sync.OnceFunc(func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.down--; f.down > 0 {
+		f.down--
+		f.settleLocked()
+		if f.down > 0 {
 			return
 		}
 		for w := range f.waiting {
@@ -60,6 +63,9 @@ func (f *Faults) isDownLocked(user string) bool {
 // Reach returns when the server can be reached. A watch of work that may pause waits
 // for that, as its client tries again and again; anything else fails with ErrRefused.
 func (f *Faults) Reach(ctx context.Context, user string, isWatch bool) error {
+	if f.AtRest() {
+		return nil
+	}
 	f.mu.Lock()
 	if !f.isDownLocked(user) {
 		f.mu.Unlock()

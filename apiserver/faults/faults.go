@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"minikcm.dev/minikcm/clock"
@@ -15,6 +16,10 @@ type Faults struct {
 	clock  clock.Clock
 	ledger *clock.Ledger
 	random *clock.Random
+
+	// atRest is true while there is no rule and the server is not down, so that requests
+	// that are to be left alone cost one load.
+	atRest atomic.Bool
 
 	mu sync.Mutex
 	// chances decide about requests, each by what it is for, as several that come at one
@@ -31,8 +36,17 @@ type Faults struct {
 
 // New returns none. The ledger counts the watches that are dropped until they have ended.
 func New(c clock.Clock, ledger *clock.Ledger, random *clock.Random) *Faults {
-	return &Faults{clock: c, ledger: ledger, random: random, streams: map[*stream]struct{}{}, waiting: map[*waiter]struct{}{}}
+	f := &Faults{clock: c, ledger: ledger, random: random, streams: map[*stream]struct{}{}, waiting: map[*waiter]struct{}{}}
+	f.settleLocked()
+	return f
 }
+
+// AtRest reports whether no request is delayed, refused or answered from a stale cache.
+// Watches have to be registered by Watching all the same.
+func (f *Faults) AtRest() bool { return f.atRest.Load() }
+
+// settleLocked follows what has changed.
+func (f *Faults) settleLocked() { f.atRest.Store(len(f.rules) == 0 && f.down == 0) }
 
 // Exempt lets the requests of users pass from now on.
 func (f *Faults) Exempt(users ...string) {
@@ -56,10 +70,12 @@ func (f *Faults) Inject(rule Rule) (remove func()) {
 		f.chances = clock.NewKeyed(f.random.Uint64())
 	}
 	f.rules = append(f.rules, &rule)
+	f.settleLocked()
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.rules = slices.DeleteFunc(f.rules, func(other *Rule) bool { return other == &rule })
+		f.settleLocked()
 	}
 }
 

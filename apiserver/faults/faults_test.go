@@ -78,3 +78,26 @@ func TestDown(t *testing.T) {
 		t.Errorf("up again: %v", err)
 	}
 }
+
+// Faults are at rest exactly while there is no rule and the server is up.
+func TestAtRest(t *testing.T) {
+	f := New(clock.Real(), nil, clock.NewRandom(1))
+	want := func(rests bool, when string) {
+		t.Helper()
+		if f.AtRest() != rests {
+			t.Errorf("%s, it is at rest: %v", when, !rests)
+		}
+	}
+	want(true, "at first")
+	remove := f.Inject(Rule{Code: 500})
+	up := f.Down()
+	want(false, "with a rule, and down")
+	remove()
+	want(false, "down")
+	up()
+	want(true, "up again")
+	remove = f.Inject(Rule{Code: 500})
+	want(false, "with a rule")
+	remove()
+	want(true, "in the end")
+}

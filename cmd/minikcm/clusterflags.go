@@ -10,6 +10,8 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios"
+	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
 // clusterFlags are the flags of every command that starts a cluster.
@@ -59,6 +61,9 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		Controllers: f.controllers, Logger: klog.Background(),
 		MaxRequests: f.reads, MaxMutatingRequests: f.writes,
 		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
+		// They cost nothing worth speaking of as long as nothing is broken.
+		APIFaults: true, StoreFaults: true,
+		Extensions: []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}})},
 	}
 	for name, d := range map[string]time.Duration{"--start-delay": f.startDelay, "--ready-delay": f.readyDelay} {
 		if d < 0 {

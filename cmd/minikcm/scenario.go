@@ -41,6 +41,13 @@ func newScenario() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newScenarioRun(), newScenarioReplay(), newScenarioReport(), newScenarioValidate(), newScenarioList(), newScenarioShow(), newScenarioNew(), newScenarioSchema())
+	markBadInput(cmd)
+	return cmd
+}
+
+// markBadInput makes what is wrong with the arguments and flags of a command's commands
+// bad input.
+func markBadInput(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		check := sub.Args
 		sub.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -48,7 +55,6 @@ func newScenario() *cobra.Command {
 		})
 		sub.Args = func(cmd *cobra.Command, args []string) error { return asBadInput(check(cmd, args)) }
 	}
-	return cmd
 }
 
 func newScenarioList() *cobra.Command {
@@ -106,7 +112,7 @@ is wrong.`,
 					continue
 				}
 				for _, s := range found {
-					if err := scenarios.Possible(s, false); err != nil {
+					if err := scenarios.Possible(s, scenarios.OwnCluster); err != nil {
 						problems = errors.Join(problems, err)
 						continue
 					}

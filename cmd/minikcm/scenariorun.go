@@ -69,7 +69,7 @@ func (f *scenarioFlags) add(cmd *cobra.Command) {
 	flags.Uint64Var(&f.opts.Seed, "seed", 0, "what all choices of chance follow from; 0 is the scenario's own")
 	flags.StringVar(&f.opts.Clock, "clock", "", "virtual, real or scaled=N; without it, the scenario's own")
 	flags.StringToStringVar(&f.opts.Set, "set", nil, "give a variable a value: --set name=value")
-	flags.StringVar(&f.opts.Kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig, which is there already, in real time")
+	flags.StringVar(&f.opts.Kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig, which is there already, on its time")
 	flags.StringVar(&f.opts.Namespace, "namespace", "", "with --kubeconfig, the namespace that takes the place of default; it is made, and deleted at the end, unless it is there (default: minikcm-NAME for shipped scenarios, otherwise default)")
 	flags.BoolVar(&f.opts.Overwrite, "overwrite", false, "with --kubeconfig, change objects that are there already and that no scenario has made")
 	flags.IntVar(&f.parallel, "parallel", 1, "how many scenarios run at once")
@@ -119,22 +119,30 @@ type job struct {
 }
 
 func (r *scenarioRunner) run(ctx context.Context) error {
-	all, err := r.find()
+	f := r.flags
+	if f.opts.Kubeconfig != "" {
+		var err error
+		if f.opts.Config, err = clientConfig(ctx, f.opts.Kubeconfig); err != nil {
+			return badInput{err}
+		}
+	}
+	place, unreachable := scenarios.FindPlace(ctx, f.opts.Config)
+	if unreachable != nil {
+		place = scenarios.RunningCluster // what it cannot do is not known
+	}
+	all, err := r.find(place)
 	if err != nil {
 		return badInput{err}
 	}
-	f := r.flags
+	if unreachable != nil {
+		return unreachable
+	}
 	f.opts.Logger = klog.Background()
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding the program that is kubectl too: %w", err)
 	}
 	f.opts.Kubectl = []string{self, "kubectl"}
-	if f.opts.Kubeconfig != "" {
-		if f.opts.Config, err = clientConfig(ctx, f.opts.Kubeconfig); err != nil {
-			return badInput{err}
-		}
-	}
 	if err := f.outputs.prepare(len(all)); err != nil {
 		return badInput{err}
 	}
@@ -147,14 +155,14 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 	return r.conclude(ctx, results, err)
 }
 
-func (r *scenarioRunner) find() ([]*scenarios.Scenario, error) {
+func (r *scenarioRunner) find(place scenarios.Place) ([]*scenarios.Scenario, error) {
 	var all []*scenarios.Scenario
 	var problems error
 	for _, arg := range r.args {
 		found, err := scenarios.Find(arg, r.flags.opts.Set)
 		problems = errors.Join(problems, err)
 		for _, s := range found {
-			problems = errors.Join(problems, scenarios.Possible(s, r.flags.opts.Kubeconfig != ""))
+			problems = errors.Join(problems, scenarios.Possible(s, place))
 		}
 		all = append(all, found...)
 	}

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/apiserver"
 )
 
@@ -16,12 +16,8 @@ func newVersion() *cobra.Command {
 		Short: "Print the version of minikcm and of the API that it serves",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			version := "unknown"
-			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-				version = info.Main.Version
-			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "minikcm %s\nKubernetes API %s\n%s %s/%s\n",
-				version, apiserver.DefaultVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				minikcm.Version(), apiserver.DefaultVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,48 +27,63 @@ const (
 // restartTime is how long an API server is away that restarts.
 const restartTime = Duration(5 * time.Second)
 
+// metFields say which requests a fault of the API server meets.
+var metFields = []string{"verbs", "resources", "namespaces", "users", "userAgents", "percent"}
+
+// apiActions are what can be done to the API server.
+var apiActions = []Action{
+	{Name: APILatency, Does: "let requests take longer", Lasts: LastingAlways, Fields: append([]string{"delay", "spread"}, metFields...)},
+	{Name: APIError, Does: "let requests fail with an HTTP status, before anything is done", Lasts: LastingAlways, Fields: append([]string{"code", "reason", "message", "retryAfter"}, metFields...)},
+	{Name: APIConflicts, Does: "let updates and patches fail with 409", Lasts: LastingAlways, Fields: append([]string{"message"}, metFields...)},
+	{Name: APITooManyRequests, Does: "let requests fail with 429", Lasts: LastingAlways, Fields: append([]string{"message", "retryAfter"}, metFields...)},
+	{Name: APIDropWatches, Does: "end the watches that are open", Fields: metFields},
+	{Name: APIStale, Does: "answer gets and lists with resourceVersion=0 as of the beginning", Lasts: LastingAlways, Fields: metFields},
+	{Name: APICompact, Does: "forget history: older versions are 410 Gone"},
+	{Name: APIRestart, Does: "refuse connections for a while (default 5s); watches and history are gone", Lasts: LastingAlways},
+}
+
 // APIServer is a fault of the API server. The scenario's own requests are not met.
 type APIServer struct {
 	// Action is latency, error, conflicts (writes get 409), tooManyRequests (429),
 	// dropWatches, stale (gets and lists with resourceVersion=0 are answered as of the
 	// fault's beginning), compact (history is forgotten now) or restart.
-	Action string `yaml:"action"`
-	// Verbs, Resources (pods, pods/status, deployments.apps), Namespaces, Users and
-	// UserAgents (a part of them) say which requests; default all. Percent is to how
-	// many of them it happens; default 100.
-	Verbs      []string `yaml:"verbs"`
-	Resources  []string `yaml:"resources"`
-	Namespaces []string `yaml:"namespaces"`
-	Users      []string `yaml:"users"`
-	UserAgents []string `yaml:"userAgents"`
-	Percent    int      `yaml:"percent"`
-	// Delay is a latency, and Spread up to how much more by chance.
-	Delay  Duration `yaml:"delay"`
-	Spread Duration `yaml:"spread"`
-	// Code is an error's HTTP status; default 500. Reason and Message are those of the
-	// Status; default those that belong to the code. RetryAfter is after how many seconds
-	// the client is to try again; default 1 for tooManyRequests.
-	Code       int    `yaml:"code"`
-	Reason     string `yaml:"reason"`
-	Message    string `yaml:"message"`
-	RetryAfter int    `yaml:"retryAfter"`
+	Action string `yaml:"action,omitempty"`
+	// Verbs are the verbs of the requests, such as get, list, create; default all.
+	Verbs []string `yaml:"verbs,omitempty"`
+	// Resources are what the requests are for, such as pods, pods/status,
+	// deployments.apps; default all.
+	Resources []string `yaml:"resources,omitempty"`
+	// Namespaces are the namespaces of the requests; default all.
+	Namespaces []string `yaml:"namespaces,omitempty"`
+	// Users are the users whose requests are met; default all.
+	Users []string `yaml:"users,omitempty"`
+	// UserAgents are parts of the User-Agents whose requests are met; default all.
+	UserAgents []string `yaml:"userAgents,omitempty"`
+	// Percent is what percentage of these requests is met; default 100.
+	Percent int `yaml:"percent,omitempty"`
+	// Delay is how much longer requests take.
+	Delay Duration `yaml:"delay,omitempty"`
+	// Spread is up to how much longer than Delay requests take, by chance.
+	Spread Duration `yaml:"spread,omitempty"`
+	// Code is the HTTP status of the errors; default 500.
+	Code int `yaml:"code,omitempty"`
+	// Reason is the reason in the Status; default the one that belongs to the code.
+	Reason string `yaml:"reason,omitempty"`
+	// Message is the message in the Status; default the one that belongs to the code.
+	Message string `yaml:"message,omitempty"`
+	// RetryAfter is after how many seconds clients are asked to try again; default 1 for
+	// tooManyRequests.
+	RetryAfter int `yaml:"retryAfter,omitempty"`
 }
 
 func (a *APIServer) check(c *checker) {
-	c.action(a.Action, []string{APILatency, APIError, APIConflicts, APITooManyRequests, APIDropWatches, APIStale, APICompact, APIRestart})
+	c.row(a, a.Action)
 	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 	for i, verb := range a.Verbs {
-		if !contains(verbs, verb) {
+		if !slices.Contains(verbs, verb) {
 			c.problem(fmt.Sprintf("verbs[%d]", i), "%q is not a verb; known are %s", verb, strings.Join(verbs, ", "))
 		}
 	}
-	selective := len(a.Verbs)+len(a.Resources)+len(a.Namespaces)+len(a.Users)+len(a.UserAgents)+a.Percent > 0
-	c.only("verbs", selective && (a.Action == APICompact || a.Action == APIRestart), a.Action, APILatency, APIError, APIConflicts, APITooManyRequests, APIDropWatches, APIStale)
-	c.only("delay", a.Delay != 0 || a.Spread != 0, a.Action, APILatency)
-	c.only("code", a.Code != 0, a.Action, APIError)
-	c.only("reason", a.Reason != "", a.Action, APIError)
-	c.only("message", a.Message != "", a.Action, APIError, APIConflicts, APITooManyRequests)
-	c.only("retryAfter", a.RetryAfter != 0, a.Action, APIError, APITooManyRequests)
 	if a.RetryAfter < 0 {
 		c.problem("retryAfter", "must not be negative: %d", a.RetryAfter)
 	}
@@ -84,27 +101,16 @@ func (a *APIServer) check(c *checker) {
 			c.problem("code", "is from 400 to 599: %d", a.Code)
 		}
 	case APIConflicts:
-		a.Code = 409
 		if len(a.Verbs) == 0 {
 			a.Verbs = []string{"update", "patch"}
 		}
 	case APITooManyRequests:
-		a.Code = 429
 		a.RetryAfter = max(a.RetryAfter, 1)
 	case APIRestart:
 		if c.fault.For == 0 {
 			c.fault.For = restartTime
 		}
 	}
-}
-
-func contains(list []string, text string) bool {
-	for _, item := range list {
-		if item == text {
-			return true
-		}
-	}
-	return false
 }
 
 func (a *APIServer) title() string {
@@ -122,9 +128,19 @@ func (a *APIServer) title() string {
 	return text
 }
 
-func (a *APIServer) lasts() bool   { return a.Action != APIDropWatches && a.Action != APICompact }
-func (a *APIServer) outside() bool { return false }
-func (a *APIServer) needs() Needs  { return Needs{API: a.Action != APICompact} }
+func (a *APIServer) action() (Action, bool) { return find(apiActions, a.Action) }
+func (a *APIServer) needs() Needs           { return Needs{API: a.Action != APICompact} }
+
+// status is the HTTP status that requests fail with; 0: they do not.
+func (a *APIServer) status() int {
+	switch a.Action {
+	case APIConflicts:
+		return http.StatusConflict
+	case APITooManyRequests:
+		return http.StatusTooManyRequests
+	}
+	return a.Code
+}
 
 func (a *APIServer) match() minikcm.APIFaultMatch {
 	return minikcm.APIFaultMatch{Verbs: a.Verbs, Resources: a.Resources, Namespaces: a.Namespaces, Users: a.Users, UserAgents: a.UserAgents}
@@ -156,7 +172,7 @@ func (a *APIServer) inject(ctx context.Context, env *Env) (injected, error) {
 	}
 	rule := minikcm.APIFault{
 		Match: a.match(), Share: share, Latency: time.Duration(a.Delay), Jitter: time.Duration(a.Spread),
-		Code: a.Code, Reason: a.Reason, Message: a.Message, RetryAfter: a.RetryAfter,
+		Code: a.status(), Reason: a.Reason, Message: a.Message, RetryAfter: a.RetryAfter,
 	}
 	if a.Action == APIStale {
 		var err error

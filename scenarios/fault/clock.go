@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,28 +15,33 @@ const (
 	ClockSkew = "skew"
 )
 
+// clockActions are what can be done to clocks.
+var clockActions = []Action{
+	{Name: ClockJump, Does: "set a virtual clock; timers that are set do not notice", Lasts: LastingIfFor},
+	{Name: ClockSkew, Does: "let the clocks of nodes and controllers be off", Lasts: LastingAlways, Fields: []string{"nodes", "controllers"}},
+}
+
 // Clock is a fault of clocks.
 type Clock struct {
 	// Action is jump (the cluster's virtual clock is set forward or back; timers that are
 	// set do not notice) or skew (some nodes' or controllers' clocks are off).
-	Action string `yaml:"action"`
-	// By is by how much; negative is back.
-	By Duration `yaml:"by"`
-	// Nodes and Controllers are whose clocks are off.
-	Nodes       []string `yaml:"nodes"`
-	Controllers []string `yaml:"controllers"`
+	Action string `yaml:"action,omitempty"`
+	// By is how much a clock is set forward or is ahead; negative is back or behind.
+	By Duration `yaml:"by,omitempty"`
+	// Nodes are the names of the nodes whose clocks are off.
+	Nodes []string `yaml:"nodes,omitempty"`
+	// Controllers are the names of the controllers whose clocks are off.
+	Controllers []string `yaml:"controllers,omitempty"`
 
 	returns bool // the clock jumps back
 }
 
 func (k *Clock) check(c *checker) {
-	c.action(k.Action, []string{ClockJump, ClockSkew})
-	whose := len(k.Nodes)+len(k.Controllers) > 0
-	c.only("nodes", whose, k.Action, ClockSkew)
+	c.row(k, k.Action)
 	if k.By == 0 {
 		c.problem("by", "is missing: say by how much, such as 5m or -30s")
 	}
-	if k.Action == ClockSkew && !whose {
+	if k.Action == ClockSkew && len(k.Nodes)+len(k.Controllers) == 0 {
 		c.problem("nodes", "or controllers are missing: say whose clock is off")
 	}
 	k.returns = c.fault.For > 0
@@ -50,9 +54,8 @@ func (k *Clock) title() string {
 	return fmt.Sprintf("let the clocks of %s be off by %v", strings.Join(append(append([]string{}, k.Nodes...), k.Controllers...), ", "), time.Duration(k.By))
 }
 
-func (k *Clock) lasts() bool   { return k.Action == ClockSkew || k.returns }
-func (k *Clock) outside() bool { return false }
-func (k *Clock) needs() Needs  { return Needs{} }
+func (k *Clock) action() (Action, bool) { return find(clockActions, k.Action) }
+func (k *Clock) needs() Needs           { return Needs{} }
 
 func (k *Clock) inject(_ context.Context, env *Env) (injected, error) {
 	if k.Action == ClockSkew {
@@ -60,7 +63,7 @@ func (k *Clock) inject(_ context.Context, env *Env) (injected, error) {
 	}
 	virtual, ok := env.Cluster.Clock().(*clock.Virtual)
 	if !ok {
-		return nil, errors.New("only a virtual clock can be set")
+		return nil, errNotVirtual
 	}
 	virtual.Jump(time.Duration(k.By))
 	env.Cluster.Kubelets().ClockWasSet()
@@ -77,18 +80,21 @@ func (k *Clock) inject(_ context.Context, env *Env) (injected, error) {
 
 func (k *Clock) skew(env *Env) (injected, error) {
 	var undo []injected
-	set := func(change func(time.Duration) error) error {
-		undo = append(undo, func(context.Context) error { return change(0) })
-		return change(time.Duration(k.By))
+	set := func(whose string, change func(by time.Duration) error) error {
+		u, err := env.Holds.hold("clock of "+whose, func() error { return change(time.Duration(k.By)) }, func() error { return change(0) })
+		if err == nil {
+			undo = append(undo, u)
+		}
+		return err
 	}
 	for _, name := range k.Nodes {
-		if err := set(func(by time.Duration) error { return env.Cluster.Kubelets().SkewNode(name, by) }); err != nil {
-			return nil, err
+		if err := set("node/"+name, func(by time.Duration) error { return env.Cluster.Kubelets().SkewNode(name, by) }); err != nil {
+			return all(undo), err
 		}
 	}
 	for _, name := range k.Controllers {
-		if err := set(func(by time.Duration) error { return env.Cluster.Manager().Skew(name, by) }); err != nil {
-			return all(undo[:len(undo)-1]), err
+		if err := set(name, func(by time.Duration) error { return env.Cluster.Manager().Skew(name, by) }); err != nil {
+			return all(undo), err
 		}
 	}
 	env.note("%s", k.title())

@@ -19,26 +19,35 @@ const (
 	ControllerLoseEvents = "loseEvents"
 )
 
+// controllerActions are what can be done to controllers.
+var controllerActions = []Action{
+	{Name: ControllerCrash, Does: "end controllers; they are made again after a second, or when the fault is over", Lasts: LastingIfFor},
+	{Name: ControllerPause, Does: "let the keys in the queues wait", Lasts: LastingAlways},
+	{Name: ControllerSlow, Does: "let each reconcile take longer", Lasts: LastingAlways, Fields: []string{"delay"}},
+	{Name: ControllerDuplicate, Does: "let a second one work beside the first", Lasts: LastingAlways},
+	{Name: ControllerLoseEvents, Does: "let controllers not see events until the object changes again", Lasts: LastingAlways, Fields: []string{"lost"}},
+}
+
 // Controllers is a fault of the cluster's controllers.
 type Controllers struct {
 	// Action is crash (and made again after a second, or after for), pause (keys wait),
 	// slow (each reconcile takes longer), duplicate (a second one works beside the first)
 	// or loseEvents.
-	Action string `yaml:"action"`
+	Action string `yaml:"action,omitempty"`
 	// Names are those of --controllers, such as deployment-controller; default all that
 	// run.
-	Names []string `yaml:"names"`
+	Names []string `yaml:"names,omitempty"`
 	Share `yaml:",inline"`
-	// Delay is how much longer a slow one takes.
-	Delay Duration `yaml:"delay"`
+	// Delay is how much longer each reconcile takes.
+	Delay Duration `yaml:"delay,omitempty"`
 	// Lost is what percentage of events is lost; default 100.
-	Lost int `yaml:"lost"`
+	Lost int `yaml:"lost,omitempty"`
 
 	stays bool // away for as long as the fault lasts
 }
 
 func (k *Controllers) check(c *checker) {
-	c.action(k.Action, []string{ControllerCrash, ControllerPause, ControllerSlow, ControllerDuplicate, ControllerLoseEvents})
+	c.row(k, k.Action)
 	known := minikcm.ControllerNames()
 	for i, name := range k.Names {
 		if !slices.Contains(known, name) {
@@ -49,8 +58,6 @@ func (k *Controllers) check(c *checker) {
 		k.All = len(k.Names) > 0
 	}
 	k.Share.check(c)
-	c.only("delay", k.Delay != 0, k.Action, ControllerSlow)
-	c.only("lost", k.Lost != 0, k.Action, ControllerLoseEvents)
 	if k.Action == ControllerSlow {
 		c.positive("delay", k.Delay)
 	}
@@ -77,9 +84,8 @@ func (k *Controllers) title() string {
 	return fmt.Sprintf("%s %s of %s", verb, &k.Share, k.which())
 }
 
-func (k *Controllers) lasts() bool   { return k.Action != ControllerCrash || k.stays }
-func (k *Controllers) outside() bool { return false }
-func (k *Controllers) needs() Needs  { return Needs{} }
+func (k *Controllers) action() (Action, bool) { return find(controllerActions, k.Action) }
+func (k *Controllers) needs() Needs           { return Needs{} }
 
 func (k *Controllers) inject(_ context.Context, env *Env) (injected, error) {
 	m := env.Cluster.Manager()
@@ -115,7 +121,7 @@ func (k *Controllers) hit(m *minikcm.Manager, env *Env, name string) (end func()
 	case ControllerPause:
 		return m.Pause(name)
 	case ControllerSlow:
-		return m.Slow(name, time.Duration(k.Delay))
+		return k.hold(env, "pace of "+name, func() (func(), error) { return m.Slow(name, time.Duration(k.Delay)) })
 	case ControllerDuplicate:
 		return m.Duplicate(name)
 	case ControllerLoseEvents:
@@ -123,7 +129,24 @@ func (k *Controllers) hit(m *minikcm.Manager, env *Env, name string) (end func()
 		if share == 0 {
 			share = 1
 		}
-		return m.Lose(name, share, env.Random.Fork())
+		random := env.Random.Fork()
+		return k.hold(env, "events of "+name, func() (func(), error) { return m.Lose(name, share, random) })
 	}
 	return nil, nil
+}
+
+// hold breaks a controller until the last fault that breaks it so is over.
+func (*Controllers) hold(env *Env, key string, breaks func() (end func(), err error)) (end func(), err error) {
+	var last func()
+	undo, err := env.Holds.hold(key, func() (err error) {
+		last, err = breaks()
+		return err
+	}, func() error {
+		last()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = undo(context.Background()) }, nil // nothing in it fails or waits
 }

@@ -20,4 +20,7 @@ func (d *Duration) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
+// MarshalYAML writes the text that UnmarshalYAML reads.
+func (d Duration) MarshalYAML() (any, error) { return d.String(), nil }
+
 func (d Duration) String() string { return time.Duration(d).String() }

@@ -29,10 +29,18 @@ type Env struct {
 	// Defer is given what takes back a fault that lasts to the end of the scenario. It
 	// may be called more than once. Nil: Run then lasts as long as the fault.
 	Defer func(takeBack func(ctx context.Context) error)
+	// TakeBack calls what takes back a fault whose time is over, or that is interrupted,
+	// and may do so again if it fails: taking back what was taken back does nothing. Nil:
+	// it is called once.
+	TakeBack func(ctx context.Context, takeBack func(ctx context.Context) error) error
+	// Holds are shared by the faults of a cluster that may happen at the same time. Nil:
+	// of two that break the same thing, the first that is over mends it.
+	Holds *Holds
 	// Hit is told of each pod that is hit, and of its container if only one is; nil:
 	// nobody is.
 	Hit func(pod *corev1.Pod, container string)
-	// Injected is called when a fault has happened, and before it lasts; nil: nobody is.
+	// Injected is called when a fault has happened, and before it lasts: of a drain that
+	// has no end, when the nodes are drained. Nil: nobody is.
 	Injected func()
 	// Exempt are the users whose requests the API server's faults do not meet.
 	Exempt []string
@@ -50,10 +58,25 @@ func (e *Env) note(format string, args ...any) {
 	}
 }
 
+func (e *Env) injected() {
+	if e.Injected != nil {
+		e.Injected()
+	}
+}
+
 func (e *Env) hit(pod *corev1.Pod, container string) {
 	if e.Hit != nil {
 		e.Hit(pod, container)
 	}
+}
+
+// takeBack takes back what was done, also after ctx has ended.
+func (e *Env) takeBack(ctx context.Context, undo injected) error {
+	ctx = context.WithoutCancel(ctx)
+	if e.TakeBack == nil {
+		return undo(ctx)
+	}
+	return e.TakeBack(ctx, undo)
 }
 
 // sleep lets d of the cluster's time pass; it returns early with the cause of ctx's end.

@@ -15,26 +15,32 @@ const (
 	EtcdLeaderLoss  = "leaderLoss"
 )
 
+// etcdActions are what can be done to the API server's store.
+var etcdActions = []Action{
+	{Name: EtcdSlow, Does: "let operations take longer", Lasts: LastingAlways, Fields: []string{"delay", "operations"}},
+	{Name: EtcdUnavailable, Does: "let operations fail", Lasts: LastingAlways, Fields: []string{"operations"}},
+	{Name: EtcdNoSpace, Does: "let writes fail that add something", Lasts: LastingAlways},
+	{Name: EtcdLeaderLoss, Does: "let operations fail for want of a leader; some writes are made all the same", Lasts: LastingAlways, Fields: []string{"delay"}},
+}
+
 // Etcd is a fault of the API server's store.
 type Etcd struct {
 	// Action is slow, unavailable, noSpace (writes that add something fail) or leaderLoss
 	// (requests fail, some writes are made all the same).
-	Action string `yaml:"action"`
-	// Delay is how slow it is, or how long requests take that time out for want of a
-	// leader.
-	Delay Duration `yaml:"delay"`
-	// Operations are reads and writes; default both, for slow and unavailable. Prefix is
-	// of the keys, such as /registry/pods/; default all.
-	Operations []string `yaml:"operations"`
-	Prefix     string   `yaml:"prefix"`
-	// Percent is to how many operations it happens; default 100.
-	Percent int `yaml:"percent"`
+	Action string `yaml:"action,omitempty"`
+	// Delay is how much longer operations take, or how long they take to fail for want of
+	// a leader.
+	Delay Duration `yaml:"delay,omitempty"`
+	// Operations are reads, writes or both; default both.
+	Operations []string `yaml:"operations,omitempty"`
+	// Prefix is what the keys begin with, such as /registry/pods/; default all.
+	Prefix string `yaml:"prefix,omitempty"`
+	// Percent is what percentage of these operations is met; default 100.
+	Percent int `yaml:"percent,omitempty"`
 }
 
 func (e *Etcd) check(c *checker) {
-	c.action(e.Action, []string{EtcdSlow, EtcdUnavailable, EtcdNoSpace, EtcdLeaderLoss})
-	c.only("delay", e.Delay != 0, e.Action, EtcdSlow, EtcdLeaderLoss)
-	c.only("operations", len(e.Operations) > 0, e.Action, EtcdSlow, EtcdUnavailable)
+	c.row(e, e.Action)
 	if e.Action == EtcdSlow {
 		c.positive("delay", e.Delay)
 	}
@@ -54,9 +60,8 @@ func (e *Etcd) title() string {
 	}[e.Action]
 }
 
-func (e *Etcd) lasts() bool   { return true }
-func (e *Etcd) outside() bool { return false }
-func (e *Etcd) needs() Needs  { return Needs{Store: true} }
+func (e *Etcd) action() (Action, bool) { return find(etcdActions, e.Action) }
+func (e *Etcd) needs() Needs           { return Needs{Store: true} }
 
 func (e *Etcd) fault() minikcm.StoreFault {
 	var f minikcm.StoreFault

@@ -9,26 +9,27 @@ import (
 // Fault is one fault: exactly one of Pods, Nodes, APIServer, Etcd, Controllers and
 // Clock says what is broken, the others when and for how long.
 type Fault struct {
-	Pods        *Pods        `yaml:"pods"`
-	Nodes       *Nodes       `yaml:"nodes"`
-	APIServer   *APIServer   `yaml:"apiserver"`
-	Etcd        *Etcd        `yaml:"etcd"`
-	Controllers *Controllers `yaml:"controllers"`
-	Clock       *Clock       `yaml:"clock"`
+	Pods        *Pods        `yaml:"pods,omitempty"`
+	Nodes       *Nodes       `yaml:"nodes,omitempty"`
+	APIServer   *APIServer   `yaml:"apiserver,omitempty"`
+	Etcd        *Etcd        `yaml:"etcd,omitempty"`
+	Controllers *Controllers `yaml:"controllers,omitempty"`
+	Clock       *Clock       `yaml:"clock,omitempty"`
 
 	// For is how long it lasts each time. A fault that lasts and says nothing goes on
-	// to the end of the scenario.
-	For Duration `yaml:"for"`
-	// Every is how far the beginnings of two times are apart, and Jitter by how much of
-	// that, in percent, each is earlier or later.
-	Every  Duration `yaml:"every"`
-	Jitter int      `yaml:"jitter"`
+	// to the end of the scenario, or until it is stopped.
+	For Duration `yaml:"for,omitempty"`
+	// Every is how far the beginnings of two times are apart.
+	Every Duration `yaml:"every,omitempty"`
+	// Jitter is by what percentage of Every each time is earlier or later, at most.
+	Jitter int `yaml:"jitter,omitempty"`
 	// Schedule is when it happens, as cron writes it, in UTC, in place of Every.
-	Schedule string `yaml:"schedule"`
-	// Times is how often it happens at most, and During how long it goes on to happen;
-	// without both, until the end of the scenario.
-	Times  int      `yaml:"times"`
-	During Duration `yaml:"during"`
+	Schedule string `yaml:"schedule,omitempty"`
+	// Times is how often it happens at most.
+	Times int `yaml:"times,omitempty"`
+	// During is for how long it goes on to happen. Without it and times, it happens until
+	// the end of the scenario, or until it is stopped.
+	During Duration `yaml:"during,omitempty"`
 
 	// Line is where it is written.
 	Line int `yaml:"-"`
@@ -39,10 +40,8 @@ type kind interface {
 	// check tells what is wrong with how it is written, and fills in defaults.
 	check(c *checker)
 	title() string
-	// lasts is whether there is something to take back.
-	lasts() bool
-	// outside is whether it can be done with the API alone.
-	outside() bool
+	// action is the row of its action; false: there is no such action.
+	action() (Action, bool)
 	// needs are the hooks that it needs of a cluster.
 	needs() Needs
 }
@@ -71,12 +70,29 @@ func (f *Fault) parts() []part {
 
 func (f *Fault) kind() kind { return f.parts()[0].kind }
 
-// repeats is whether it happens more than once.
-func (f *Fault) repeats() bool { return f.Every > 0 || f.Schedule != "" }
+// Within returns the fault with a namespace in place of default where it names pods; an
+// empty one changes nothing.
+func (f *Fault) Within(namespace string) *Fault {
+	if f.Pods == nil {
+		return f
+	}
+	moved := *f
+	moved.Pods = f.Pods.within(namespace)
+	return &moved
+}
+
+// Lasts reports whether there is something to take back each time.
+func (f *Fault) Lasts() bool {
+	row, _ := f.kind().action()
+	return row.Lasts == LastingAlways || row.Lasts == LastingIfFor && f.For > 0
+}
+
+// Repeats reports whether it happens more than once.
+func (f *Fault) Repeats() bool { return f.Every > 0 || f.Schedule != "" }
 
 // Endless is whether Run returns only when its context ends: such a fault is one for
 // the background.
-func (f *Fault) Endless() bool { return f.repeats() && f.Times == 0 && f.During == 0 }
+func (f *Fault) Endless() bool { return f.Repeats() && f.Times == 0 && f.During == 0 }
 
 // Title says what it does in a few words.
 func (f *Fault) Title() string {
@@ -95,7 +111,7 @@ func (f *Fault) Title() string {
 		text += " at " + f.Schedule
 	}
 	switch {
-	case f.Times > 0 && f.repeats():
+	case f.Times > 0 && f.Repeats():
 		text += fmt.Sprintf(", %d times", f.Times)
 	case f.During > 0:
 		text += fmt.Sprintf(", during %v", time.Duration(f.During))

@@ -87,13 +87,20 @@ func (b *bench) env() Env {
 // begin runs a fault beside what comes next; the function returned waits for its end.
 func (b *bench) begin(ctx context.Context, f *Fault) (wait func() error) {
 	b.Helper()
+	return b.beginWith(ctx, f, func(*Env) {})
+}
+
+func (b *bench) beginWith(ctx context.Context, f *Fault, change func(*Env)) (wait func() error) {
+	b.Helper()
+	env := b.env()
+	change(&env)
 	done := make(chan struct{})
 	var err error
 	b.cluster.Ledger().Begin(clock.Action, 1)
 	go func() {
 		defer close(done)
 		defer b.cluster.Ledger().End(clock.Action, 1)
-		err = f.Run(ctx, b.env())
+		err = f.Run(ctx, env)
 	}()
 	return func() error {
 		b.wait(done)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
 )
 
 // Needs are the hooks that a cluster must have been started with.
@@ -25,11 +26,20 @@ func Prepare(options *minikcm.Options, faults ...*Fault) {
 // errOutside is of what only a minikcm cluster can suffer.
 var errOutside = errors.New("cannot be done to an existing cluster: it can be reached only by its API, so that pods can be killed and evicted, and nodes cordoned, drained, tainted and deleted; run the scenario on a cluster of its own for the rest")
 
+// errNotVirtual refuses to set the clock of a cluster that is not virtual.
+var errNotVirtual = errors.New("only a virtual clock can be set, as the clusters of scenarios and tests have it; let the clocks of nodes or controllers be off instead, by skew")
+
+func isVirtual(c clock.Clock) bool {
+	_, virtual := c.(*clock.Virtual)
+	return virtual
+}
+
 // Possible is nil if the fault can be done there.
 func (f *Fault) Possible(env *Env) error {
 	k := f.kind()
+	row, _ := k.action()
 	switch {
-	case env.Cluster == nil && !k.outside():
+	case env.Cluster == nil && !row.ByAPI:
 		return fmt.Errorf("%s %w", k.title(), errOutside)
 	case env.Cluster == nil:
 		return nil
@@ -37,6 +47,9 @@ func (f *Fault) Possible(env *Env) error {
 	needs := k.needs()
 	if needs.Store && env.Cluster.StoreFaults() == nil {
 		return fmt.Errorf("%s: the cluster was not started with Options.StoreFaults", k.title())
+	}
+	if jump, virtual := f.Clock != nil && f.Clock.Action == ClockJump, isVirtual(env.Cluster.Clock()); jump && !virtual {
+		return fmt.Errorf("%s: %w", k.title(), errNotVirtual)
 	}
 	if needs.API && env.Cluster.APIFaults() == nil {
 		return fmt.Errorf("%s: the cluster was not started with Options.APIFaults", k.title())

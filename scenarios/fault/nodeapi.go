@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 )
 
@@ -22,29 +24,16 @@ func (n *Nodes) byAPI(ctx context.Context, env *Env, name string) (injected, err
 		env.note("node/%s deleted", name)
 		return nil, nil
 	case NodeTaint:
-		taint, err := parseTaint(n.Taint)
-		if err != nil {
-			return nil, err
-		}
-		env.note("node/%s tainted %s", name, n.Taint)
-		return func(ctx context.Context) error {
-				return changeNode(ctx, env, name, func(node *corev1.Node) { removeTaint(node, &taint) })
-			}, changeNode(ctx, env, name, func(node *corev1.Node) {
-				removeTaint(node, &taint)
-				node.Spec.Taints = append(node.Spec.Taints, taint)
-			})
+		return n.taint(ctx, env, name)
 	}
-	cordon := func(ctx context.Context, cordoned bool) error {
-		return changeNode(ctx, env, name, func(node *corev1.Node) { node.Spec.Unschedulable = cordoned })
+	undo, err := change{
+		does: "cordoned", undoes: "uncordoned",
+		do:   func(node *corev1.Node) { node.Spec.Unschedulable = true },
+		undo: func(node *corev1.Node) { node.Spec.Unschedulable = false },
+	}.hold(ctx, env, name)
+	if err != nil {
+		return undo, err
 	}
-	undo := func(ctx context.Context) error {
-		env.note("node/%s uncordoned", name)
-		return ignoreNotFound(cordon(ctx, false))
-	}
-	if err := cordon(ctx, true); err != nil {
-		return nil, err
-	}
-	env.note("node/%s cordoned", name)
 	if n.Action == NodeDrain {
 		d := &drain{node: name}
 		done, err := d.attempt(ctx, env)
@@ -53,6 +42,50 @@ func (n *Nodes) byAPI(ctx context.Context, env *Env, name string) (injected, err
 		}
 		return undo, err
 	}
+	return undo, nil
+}
+
+// taint adds a taint to a node.
+func (n *Nodes) taint(ctx context.Context, env *Env, name string) (injected, error) {
+	taint, err := parseTaint(n.Taint)
+	if err != nil {
+		return nil, err
+	}
+	remove := func(node *corev1.Node) { removeTaint(node, &taint) }
+	return change{
+		does: "tainted " + n.Taint, undoes: "no longer tainted " + n.Taint,
+		do: func(node *corev1.Node) {
+			remove(node)
+			node.Spec.Taints = append(node.Spec.Taints, taint)
+		},
+		undo: remove,
+	}.hold(ctx, env, name)
+}
+
+// change is one that a fault makes to a Node by the API, and takes back.
+type change struct {
+	does, undoes string
+	do, undo     func(*corev1.Node)
+}
+
+// hold makes the change until the last fault that has made it is over. With an error, it
+// may have been made all the same, and has to be taken back.
+func (c change) hold(ctx context.Context, env *Env, name string) (injected, error) {
+	last := env.Holds.count("node/" + name + " " + c.does)
+	undo := func(ctx context.Context) error {
+		if !last() {
+			return nil
+		}
+		if err := changeNode(ctx, env, name, c.undo); err != nil {
+			return ignoreNotFound(err)
+		}
+		env.note("node/%s %s", name, c.undoes)
+		return nil
+	}
+	if err := changeNode(ctx, env, name, c.do); err != nil {
+		return undo, err
+	}
+	env.note("node/%s %s", name, c.does)
 	return undo, nil
 }
 
@@ -67,9 +100,13 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// changeNode changes a node that others write too.
+// nodeConflicts is how often, and after which delays on the machine's clock, a change of a
+// Node is made again that met another one: kubelets and controllers write Nodes often.
+var nodeConflicts = wait.Backoff{Steps: 15, Duration: 5 * time.Millisecond, Factor: 1.4, Jitter: 0.1}
+
+// changeNode changes a Node that others write too.
 func changeNode(ctx context.Context, env *Env, name string, change func(*corev1.Node)) error {
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	err := retry.RetryOnConflict(nodeConflicts, func() error {
 		node, err := env.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -25,26 +25,40 @@ const (
 	NodeDelete    = "delete"
 )
 
+// nodeActions are what can be done to nodes.
+var nodeActions = []Action{
+	{Name: NodeCrash, Does: "take machines down; when they are back, they have been rebooted", Lasts: LastingAlways},
+	{Name: NodePartition, Does: "cut nodes off from the network; their containers run on", Lasts: LastingAlways},
+	{Name: NodeHang, Does: "let container runtimes hang; leases are renewed, and nothing happens to pods", Lasts: LastingAlways},
+	{Name: NodeSlow, Does: "let pods start later", Lasts: LastingAlways, Fields: []string{"delay"}},
+	{Name: NodePressure, Does: "let nodes be short of memory, disk or process IDs", Lasts: LastingAlways, Fields: []string{"pressure"}},
+	{Name: NodeCordon, Does: "cordon nodes, as kubectl does", Lasts: LastingAlways, ByAPI: true},
+	{Name: NodeDrain, Does: "drain nodes, as kubectl does: evictions that a budget refuses are asked for again", Lasts: LastingAlways, ByAPI: true},
+	{Name: NodeTaint, Does: "add a taint to nodes", Lasts: LastingAlways, ByAPI: true, Fields: []string{"taint"}},
+	{Name: NodeDelete, Does: "delete Nodes", ByAPI: true},
+}
+
 // Nodes is a fault of nodes.
 type Nodes struct {
 	// Action is crash (the machine goes down), partition (nothing is heard of it), hang
 	// (its container runtime does nothing), slow (pods start later), pressure, cordon,
 	// drain, taint or delete.
-	Action string `yaml:"action"`
-	// Selector and Names say which match; without them, all do.
-	Selector string   `yaml:"selector"`
-	Names    []string `yaml:"names"`
-	Share    `yaml:",inline"`
+	Action string `yaml:"action,omitempty"`
+	// Selector is a label selector of the nodes. Without it and names, all match.
+	Selector string `yaml:"selector,omitempty"`
+	// Names are the names of the nodes.
+	Names []string `yaml:"names,omitempty"`
+	Share `yaml:",inline"`
 	// Delay is how much later pods start.
-	Delay Duration `yaml:"delay"`
-	// Pressure is of memory, disk or pid; default memory.
-	Pressure string `yaml:"pressure"`
-	// Taint is KEY=VALUE:EFFECT or KEY:EFFECT.
-	Taint string `yaml:"taint"`
+	Delay Duration `yaml:"delay,omitempty"`
+	// Pressure is what is short: memory, disk or pid; default memory.
+	Pressure string `yaml:"pressure,omitempty"`
+	// Taint is the taint to add, KEY=VALUE:EFFECT or KEY:EFFECT.
+	Taint string `yaml:"taint,omitempty"`
 }
 
 func (n *Nodes) check(c *checker) {
-	c.action(n.Action, []string{NodeCrash, NodePartition, NodeHang, NodeSlow, NodePressure, NodeCordon, NodeDrain, NodeTaint, NodeDelete})
+	c.row(n, n.Action)
 	c.selector("selector", n.Selector)
 	if len(n.Names) > 0 && n.Selector != "" {
 		c.problem("names", "and a selector cannot both be given")
@@ -53,9 +67,6 @@ func (n *Nodes) check(c *checker) {
 		n.All = true
 	}
 	n.Share.check(c)
-	c.only("delay", n.Delay != 0, n.Action, NodeSlow)
-	c.only("pressure", n.Pressure != "", n.Action, NodePressure)
-	c.only("taint", n.Taint != "", n.Action, NodeTaint)
 	switch n.Action {
 	case NodeSlow:
 		c.positive("delay", n.Delay)
@@ -113,14 +124,8 @@ func (n *Nodes) title() string {
 	return fmt.Sprintf("%s %s of %s", verb, &n.Share, n.which())
 }
 
-func (n *Nodes) lasts() bool   { return n.Action != NodeDelete }
-func (n *Nodes) outside() bool { return byAPI(n.Action) }
-func (n *Nodes) needs() Needs  { return Needs{} }
-
-// byAPI is whether the API is enough for it.
-func byAPI(action string) bool {
-	return slices.Contains([]string{NodeCordon, NodeDrain, NodeTaint, NodeDelete}, action)
-}
+func (n *Nodes) action() (Action, bool) { return find(nodeActions, n.Action) }
+func (n *Nodes) needs() Needs           { return Needs{} }
 
 func (n *Nodes) inject(ctx context.Context, env *Env) (injected, error) {
 	list, err := env.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: n.Selector})
@@ -150,34 +155,37 @@ func (n *Nodes) inject(ctx context.Context, env *Env) (injected, error) {
 
 // hit breaks one node.
 func (n *Nodes) hit(ctx context.Context, env *Env, name string) (injected, error) {
-	if byAPI(n.Action) {
+	if row, _ := n.action(); row.ByAPI {
 		return n.byAPI(ctx, env, name)
 	}
 	kubelets := env.Cluster.Kubelets()
-	back := func(do func() error) injected {
-		return func(context.Context) error {
+	hold := func(what, becomes string, breaks, mends func() error) (injected, error) {
+		undo, err := env.Holds.hold(what+" of node/"+name, breaks, func() error {
 			env.note("node/%s is back", name)
-			return do()
+			return mends()
+		})
+		if err == nil {
+			env.note("node/%s %s", name, becomes)
 		}
+		return undo, err
 	}
-	start := back(func() error { return kubelets.StartNode(name) })
+	start := func() error { return kubelets.StartNode(name) }
 	switch n.Action {
 	case NodeCrash:
-		env.note("node/%s crashed", name)
-		return start, kubelets.CrashNode(name)
+		return hold("machine", "crashed", func() error { return kubelets.CrashNode(name) }, start)
 	case NodePartition:
-		env.note("node/%s is cut off", name)
-		return start, kubelets.StopNode(name)
+		return hold("machine", "is cut off", func() error { return kubelets.StopNode(name) }, start)
 	case NodeHang:
-		env.note("node/%s hangs", name)
-		return back(func() error { return kubelets.UnhangNode(name) }), kubelets.HangNode(name)
+		return hold("runtime", "hangs", func() error { return kubelets.HangNode(name) }, func() error { return kubelets.UnhangNode(name) })
 	case NodeSlow:
-		env.note("node/%s starts pods %v later", name, n.Delay)
-		return back(func() error { return kubelets.SlowNode(name, 0) }), kubelets.SlowNode(name, time.Duration(n.Delay))
+		return hold("pace", fmt.Sprintf("starts pods %v later", n.Delay),
+			func() error { return kubelets.SlowNode(name, time.Duration(n.Delay)) }, func() error { return kubelets.SlowNode(name, 0) })
 	case NodePressure:
 		condition := pressures()[n.Pressure]
-		env.note("node/%s has %s", name, condition)
-		return back(func() error { return kubelets.SetTrouble(name, condition, false) }), kubelets.SetTrouble(name, condition, true)
+		set := func(to bool) func() error {
+			return func() error { return kubelets.SetTrouble(name, condition, to) }
+		}
+		return hold(n.Pressure, fmt.Sprintf("has %s", condition), set(true), set(false))
 	}
 	return nil, errors.New("there is nothing to do to a node")
 }

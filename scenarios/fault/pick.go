@@ -8,14 +8,17 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Share is how many of those that match are hit, chosen by the seed: Count, Percent of
-// them (rounded up), or All; default one.
+// Share is how many of those that match are hit, chosen by the seed: one unless a field
+// says otherwise, or all that are named.
 type Share struct {
-	Count   int  `yaml:"count"`
-	Percent int  `yaml:"percent"`
-	All     bool `yaml:"all"`
-	// MaxPercent is that at most so many percent are hit, as the seed decides.
-	MaxPercent int `yaml:"maxPercent"`
+	// Count is how many of those that match are hit.
+	Count int `yaml:"count,omitempty"`
+	// Percent is what percentage of those that match is hit, rounded up.
+	Percent int `yaml:"percent,omitempty"`
+	// All says that all that match are hit.
+	All bool `yaml:"all,omitempty"`
+	// MaxPercent is up to what percentage of those that match is hit, as the seed decides.
+	MaxPercent int `yaml:"maxPercent,omitempty"`
 }
 
 func (s *Share) check(c *checker) {

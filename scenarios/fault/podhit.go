@@ -36,15 +36,17 @@ func (p *Pods) hit(ctx context.Context, env *Env, pod *corev1.Pod) (injected, er
 		}
 		env.note("pod/%s ran out of memory", pod.Name)
 	case PodNotReady:
-		if err := env.Cluster.Kubelets().Unready(name, p.Container, p.Message); err != nil {
-			return nil, err
-		}
-		env.note("pod/%s is not ready", pod.Name)
-		return func(context.Context) error {
+		undo, err := env.Holds.hold("readiness of "+name.String()+" "+p.Container, func() error {
+			return env.Cluster.Kubelets().Unready(name, p.Container, p.Message)
+		}, func() error {
 			// A pod that is gone has nothing to take back.
 			_ = env.Cluster.Kubelets().ReadyAgain(name, p.Container)
 			return nil
-		}, nil
+		})
+		if err == nil {
+			env.note("pod/%s is not ready", pod.Name)
+		}
+		return undo, err
 	}
 	return nil, nil
 }
@@ -82,19 +84,24 @@ func (p *Pods) removeImages(env *Env, pods []corev1.Pod) (injected, error) {
 			images[pods[i].Spec.Containers[j].Image] = true
 		}
 	}
-	message := p.Message
+	var undo []injected
 	for _, image := range slices.Sorted(maps.Keys(images)) {
-		text := message
+		text := p.Message
 		if text == "" {
 			text = fmt.Sprintf("rpc error: code = NotFound desc = failed to pull and unpack image %q: %s: not found", image, image)
 		}
-		kubelets.FailImage(image, text)
+		set := func(message string) func() error {
+			return func() error {
+				kubelets.FailImage(image, message)
+				return nil
+			}
+		}
+		u, err := env.Holds.hold("image "+image, set(text), set(""))
+		if err != nil {
+			return all(undo), err
+		}
+		undo = append(undo, u)
 		env.note("image %s is gone", image)
 	}
-	return func(context.Context) error {
-		for image := range images {
-			kubelets.FailImage(image, "")
-		}
-		return nil
-	}, nil
+	return all(undo), nil
 }

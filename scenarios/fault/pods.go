@@ -19,42 +19,57 @@ const (
 	PodEvict     = "evict"
 )
 
+// podActions are what can be done to pods.
+var podActions = []Action{
+	{Name: PodKill, Does: "delete pods without a grace period, or with one", ByAPI: true, Fields: []string{"grace"}},
+	{Name: PodCrash, Does: "let containers of pods exit with a code", Fields: []string{"container", "exitCode"}},
+	{Name: PodOOM, Does: "end containers of pods as the kernel does when it is out of memory", Fields: []string{"container"}},
+	{Name: PodNotReady, Does: "let the readiness probes of pods fail", Lasts: LastingAlways, Fields: []string{"container", "message"}},
+	{Name: PodImageGone, Does: "let pulls of the pods' images fail", Lasts: LastingAlways, Fields: []string{"message"}},
+	{Name: PodEvict, Does: "ask for evictions, which a disruption budget may refuse", ByAPI: true, Fields: []string{"grace"}},
+}
+
 // Pods is a fault of pods. Those that are being deleted or have ended are never hit.
 type Pods struct {
 	// Action is kill (deleted without grace), crash (a container exits), oom, notReady,
 	// imageGone (the image can no longer be pulled) or evict.
-	Action string `yaml:"action"`
-	// Namespace; default default. Selector, FieldSelector and Names say which match;
-	// without them, all of the namespace do.
-	Namespace     string   `yaml:"namespace"`
-	Selector      string   `yaml:"selector"`
-	FieldSelector string   `yaml:"fieldSelector"`
-	Names         []string `yaml:"names"`
-	// Namespaces are several, in place of Namespace; "*" is all. Names may then be written
-	// NAMESPACE/NAME.
-	Namespaces []string `yaml:"namespaces"`
-	// Annotations is a selector of annotations, written as one of labels. Phases are the
-	// phases, Nodes the names of the nodes, and NodeSelector a selector of the nodes'
-	// labels, that pods must be in or on.
-	Annotations  string   `yaml:"annotations"`
-	Phases       []string `yaml:"phases"`
-	Nodes        []string `yaml:"nodes"`
-	NodeSelector string   `yaml:"nodeSelector"`
+	Action string `yaml:"action,omitempty"`
+	// Namespace is where the pods are; default default. Without selectors and names, all
+	// pods of the namespace match.
+	Namespace string `yaml:"namespace,omitempty"`
+	// Selector is a label selector of the pods, such as app=web.
+	Selector string `yaml:"selector,omitempty"`
+	// FieldSelector is a field selector of the pods, such as spec.nodeName=node-0.
+	FieldSelector string `yaml:"fieldSelector,omitempty"`
+	// Names are the names of the pods.
+	Names []string `yaml:"names,omitempty"`
+	// Namespaces are several namespaces, in place of Namespace; "*" is all. Names may then
+	// be written NAMESPACE/NAME.
+	Namespaces []string `yaml:"namespaces,omitempty"`
+	// Annotations is a selector of the pods' annotations, written as one of labels.
+	Annotations string `yaml:"annotations,omitempty"`
+	// Phases are the phases of the pods, such as Running.
+	Phases []string `yaml:"phases,omitempty"`
+	// Nodes are the names of the nodes that the pods are on.
+	Nodes []string `yaml:"nodes,omitempty"`
+	// NodeSelector is a label selector of the nodes that the pods are on.
+	NodeSelector string `yaml:"nodeSelector,omitempty"`
 	Share        `yaml:",inline"`
-	// Container is which of a pod's containers crashes, is killed or is not ready;
+	// Container is the container of each pod that crashes, is killed or is not ready;
 	// default all.
-	Container string `yaml:"container"`
-	// ExitCode is what a crash ends with; default 1.
-	ExitCode *int `yaml:"exitCode"`
-	// Message is why a pod is not ready, or an image cannot be pulled.
-	Message string `yaml:"message"`
-	// Grace is how long killed and evicted pods may take to end; default: none for
+	Container string `yaml:"container,omitempty"`
+	// ExitCode is the code that the containers end with; default 1.
+	ExitCode *int `yaml:"exitCode,omitempty"`
+	// Message is the reason given for a pod that is not ready, or an image that cannot be
+	// pulled.
+	Message string `yaml:"message,omitempty"`
+	// Grace is how long killed and evicted pods may take to end; default: no time for
 	// kill, what the pod says for evict.
-	Grace *Duration `yaml:"grace"`
+	Grace *Duration `yaml:"grace,omitempty"`
 }
 
 func (p *Pods) check(c *checker) {
-	c.action(p.Action, []string{PodKill, PodCrash, PodOOM, PodNotReady, PodImageGone, PodEvict})
+	c.row(p, p.Action)
 	if p.Namespace != "" && len(p.Namespaces) > 0 {
 		c.problem("namespaces", "and namespace cannot both be given")
 	}
@@ -72,10 +87,6 @@ func (p *Pods) check(c *checker) {
 		p.All = true
 	}
 	p.Share.check(c)
-	c.only("container", p.Container != "", p.Action, PodCrash, PodOOM, PodNotReady)
-	c.only("exitCode", p.ExitCode != nil, p.Action, PodCrash)
-	c.only("message", p.Message != "", p.Action, PodNotReady, PodImageGone)
-	c.only("grace", p.Grace != nil, p.Action, PodKill, PodEvict)
 	if p.ExitCode != nil && (*p.ExitCode < 0 || *p.ExitCode > 255) {
 		c.problem("exitCode", "is from 0 to 255: %d", *p.ExitCode)
 	}
@@ -106,9 +117,8 @@ func (p *Pods) title() string {
 	return fmt.Sprintf("%s %s of %s", verb, &p.Share, p.which())
 }
 
-func (p *Pods) lasts() bool   { return p.Action == PodNotReady || p.Action == PodImageGone }
-func (p *Pods) outside() bool { return p.Action == PodKill || p.Action == PodEvict }
-func (p *Pods) needs() Needs  { return Needs{} }
+func (p *Pods) action() (Action, bool) { return find(podActions, p.Action) }
+func (p *Pods) needs() Needs           { return Needs{} }
 
 func (p *Pods) inject(ctx context.Context, env *Env) (injected, error) {
 	candidates, err := p.matching(ctx, env)

@@ -24,7 +24,7 @@ func (f *Fault) Run(ctx context.Context, env Env) error {
 	if err := f.Possible(&env); err != nil {
 		return err
 	}
-	if !f.repeats() {
+	if !f.Repeats() {
 		return f.once(ctx, &env)
 	}
 	begun := env.Clock.Now()
@@ -44,7 +44,7 @@ func (f *Fault) Run(ctx context.Context, env Env) error {
 			return err
 		}
 		switch err := f.once(ctx, &env); {
-		case errors.Is(err, errNobody), unanswered(err):
+		case errors.Is(err, errNobody), Unanswered(err):
 			env.note("%v", err)
 		case err != nil:
 			return err
@@ -53,9 +53,9 @@ func (f *Fault) Run(ctx context.Context, env Env) error {
 	return nil
 }
 
-// unanswered is whether the API server could not do what it was asked, as something else
+// Unanswered reports whether the API server could not do what it was asked, as something else
 // is broken at the same time.
-func unanswered(err error) bool {
+func Unanswered(err error) bool {
 	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err)
 }
@@ -90,30 +90,33 @@ func (f *Fault) once(ctx context.Context, env *Env) error {
 	begun := env.Clock.Now() // a clock that jumped has done so
 	if err != nil {
 		if undo != nil {
-			err = errors.Join(err, undo(context.WithoutCancel(ctx)))
+			err = errors.Join(err, env.takeBack(ctx, undo))
 		}
 		return err
 	}
-	if env.Injected != nil {
-		env.Injected()
-	}
 	switch {
 	case undo == nil:
+		env.injected()
 		return nil
 	case f.For > 0:
+		env.injected()
 		over := begun.Add(time.Duration(f.For))
 		if err = env.finishDrains(ctx, over); err == nil {
 			err = env.sleep(ctx, over.Sub(env.Clock.Now()))
 		}
 	case env.Defer != nil:
 		env.Defer(undo)
-		return env.finishDrains(ctx, time.Time{})
+		if err = env.finishDrains(ctx, time.Time{}); err == nil {
+			env.injected()
+		}
+		return err
 	default:
 		if err = env.finishDrains(ctx, time.Time{}); err == nil {
+			env.injected()
 			err = env.wait(ctx)
 		}
 	}
-	if undone := undo(context.WithoutCancel(ctx)); undone != nil {
+	if undone := env.takeBack(ctx, undo); undone != nil {
 		return errors.Join(err, fmt.Errorf("taking back %s: %w", f.kind().title(), undone))
 	}
 	env.note("over: %s", f.kind().title())

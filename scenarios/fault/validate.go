@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -76,11 +77,12 @@ func (f *Fault) checkTimes(c *checker) {
 			c.problem(name, "must not be negative: %v", time.Duration(d))
 		}
 	}
-	lasts := f.kind().lasts()
+	lasts := f.Lasts()
+	row, _ := f.kind().action()
 	switch {
-	case f.For > 0 && !lasts:
+	case f.For > 0 && row.Lasts == Momentary:
 		c.problem("for", "has no meaning here: there is nothing that lasts")
-	case f.repeats() && lasts && f.For == 0:
+	case f.Repeats() && lasts && f.For == 0:
 		c.problem("for", "is missing: say how long it lasts each time")
 	case f.Every > 0 && f.For > f.Every:
 		c.problem("for", "is longer than every (%v): the next time would begin before the last has ended", time.Duration(f.Every))
@@ -106,25 +108,29 @@ func (f *Fault) checkTimes(c *checker) {
 	if f.Times < 0 {
 		c.problem("times", "must not be negative: %d", f.Times)
 	}
-	if !f.repeats() && (f.Times > 0 || f.During > 0) {
+	if !f.Repeats() && (f.Times > 0 || f.During > 0) {
 		c.problem("every", "is missing: say how often it happens, by every or schedule")
 	}
 }
 
-// action checks that what is to be done is known.
-func (c *checker) action(action string, known []string) {
-	switch {
-	case action == "":
-		c.problem("action", "is missing; known are %s", strings.Join(known, ", "))
-	case !slices.Contains(known, action):
-		c.problem("action", "%q is not known; known are %s", action, strings.Join(known, ", "))
+// row checks that the action of a part is known, and that the fields which are set have a
+// meaning for it.
+func (c *checker) row(part any, action string) {
+	i := slices.IndexFunc(Parts(), func(p Part) bool { return p.is == reflect.TypeOf(part).Elem() })
+	p := Parts()[i]
+	known := strings.Join(names(p.Actions), ", ")
+	if action == "" {
+		c.problem("action", "is missing; known are %s", known)
+		return
 	}
-}
-
-// only refuses a field that means something for other actions only.
-func (c *checker) only(field string, set bool, action string, actions ...string) {
-	if set && !slices.Contains(actions, action) {
-		c.problem(field, "has no meaning for %s, only for %s", action, strings.Join(actions, ", "))
+	if _, ok := find(p.Actions, action); !ok {
+		c.problem("action", "%q is not known; known are %s", action, known)
+		return
+	}
+	for _, f := range fieldsOf(p.is) {
+		if set := reflect.ValueOf(part).Elem().FieldByIndex(f.index); !set.IsZero() && !allows(p.Actions, action, f.Name) {
+			c.problem(f.Name, "has no meaning for %s, only for %s", action, strings.Join(takers(p.Actions, f.Name), ", "))
+		}
 	}
 }
 

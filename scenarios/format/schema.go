@@ -134,7 +134,7 @@ func (s *schema) structure(t reflect.Type) map[string]any {
 	for field, index := range fields {
 		f := t.FieldByIndex(index)
 		property := s.of(f.Type)
-		if text := s.describe(t, f.Name); text != "" {
+		if text := s.describe(declaring(t, index), f.Name); text != "" {
 			property["description"] = text
 		}
 		properties[field] = property
@@ -144,6 +144,14 @@ func (s *schema) structure(t reflect.Type) map[string]any {
 		return map[string]any{}
 	}
 	return reference
+}
+
+// declaring is the struct that declares a field: t, or one that is inlined in it.
+func declaring(t reflect.Type, index []int) reflect.Type {
+	for _, i := range index[:len(index)-1] {
+		t = t.Field(i).Type
+	}
+	return t
 }
 
 // Fields are the names of all fields that there are but those of single faults, for whoever compares them with

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"minikcm.dev/minikcm/clock"
@@ -17,6 +18,10 @@ type Store struct {
 	inner  store.Store
 	clock  clock.Clock
 	random *clock.Random
+
+	// broken is true while a fault is injected, so that operations cost one load while
+	// none is.
+	broken atomic.Bool
 
 	mu      sync.Mutex
 	faults  []*Fault // in the order of their injection
@@ -37,6 +42,7 @@ func (s *Store) Inject(f Fault) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, &f)
+	s.broken.Store(true)
 	if f.EndWatches {
 		for w := range s.watches {
 			w.end(f.Err)
@@ -46,8 +52,12 @@ func (s *Store) Inject(f Fault) (remove func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.faults = slices.DeleteFunc(s.faults, func(other *Fault) bool { return other == &f })
+		s.broken.Store(len(s.faults) > 0)
 	}
 }
+
+// Broken reports whether a fault is injected.
+func (s *Store) Broken() bool { return s.broken.Load() }
 
 // InjectFor is Inject with an end after d, of the clock's time.
 func (s *Store) InjectFor(f Fault, d time.Duration) (remove func()) {
@@ -67,9 +77,12 @@ type fate struct {
 }
 
 func (s *Store) fate(ctx context.Context, operation Operations, key string, adds bool) fate {
+	var out fate
+	if !s.Broken() {
+		return out
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out fate
 	for _, f := range s.faults {
 		switch {
 		case !f.meets(operation, key), f.Requests && store.PauseOf(ctx) == nil, f.Share > 0 && s.random.Float64() >= f.Share:

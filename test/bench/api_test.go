@@ -33,9 +33,13 @@ const (
 )
 
 // startAPI returns a cluster without nodes, and how to reach it.
-func startAPI(ctx context.Context, b *testing.B) (*minikcm.Cluster, map[string]*rest.Config) {
+func startAPI(ctx context.Context, b *testing.B, change ...func(*minikcm.Options)) (*minikcm.Cluster, map[string]*rest.Config) {
 	b.Helper()
-	cluster, err := minikcm.Start(ctx, minikcm.Options{Seed: 1, Nodes: -1, Controllers: []string{"-*"}})
+	opts := minikcm.Options{Seed: 1, Nodes: -1, Controllers: []string{"-*"}}
+	for _, c := range change {
+		c(&opts)
+	}
+	cluster, err := minikcm.Start(ctx, opts)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,0 +1,40 @@
+package apiserver
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/clock"
+)
+
+// BenchmarkFaultsAtRest is what a request costs on its way past faults of which there
+// are none.
+func BenchmarkFaultsAtRest(b *testing.B) {
+	s := &Server{opts: Options{Clock: clock.Real(), Faults: faults.New(clock.Real(), nil, clock.NewRandom(1))}}
+	handler := s.faulted(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for name, target := range map[string]string{
+		"get":    "/api/v1/namespaces/default/configmaps/web",
+		"create": "/api/v1/namespaces/default/configmaps?fieldManager=kubectl&fieldValidation=Strict",
+	} {
+		r := httptest.NewRequest(http.MethodGet, target, nil)
+		r = r.WithContext(auth.WithUser(r.Context(), &auth.User{Name: "jane"}))
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				handler.ServeHTTP(nil, r)
+			}
+		})
+	}
+}
+
+// BenchmarkStoreWaits is what it costs to let a request wait for the store.
+func BenchmarkStoreWaits(b *testing.B) {
+	s := &Server{opts: Options{Clock: clock.Real(), Ledger: clock.NewLedger()}}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.withPause(b.Context())
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"minikcm.dev/minikcm/scenarios/fault"
+	"minikcm.dev/minikcm/scenarios/faultapi"
+	"minikcm.dev/minikcm/scenarios/format"
+)
+
+// faultExamples have one for each part of a fault.
+var faultExamples = map[string]string{
+	"pods": `  minikcm fault pod kill --selector app=web --percent 50
+  minikcm fault pod kill --selector app=web --every 10s --jitter 20 --times 6
+  minikcm fault pod notReady web-0 --for 1m`,
+	"nodes": `  minikcm fault node crash node-1 --for 5m
+  minikcm fault node slow --all --delay 5s
+  minikcm fault node taint node-1 --taint dedicated=db:NoExecute --for 1m`,
+	"apiserver": `  minikcm fault apiserver error --code 503 --percent 50 --for 10s
+  minikcm fault apiserver latency --delay 2s --verbs list,watch --for 1m
+  minikcm fault apiserver restart`,
+	"etcd": `  minikcm fault etcd slow --delay 500ms --for 1m
+  minikcm fault etcd unavailable --operations writes --percent 20 --for 30s`,
+	"controllers": `  minikcm fault controller pause deployment-controller --for 1m
+  minikcm fault controller crash --all`,
+	"clock": `  minikcm fault clock skew --nodes node-0 --by -2m --for 10m`,
+}
+
+// faultFlags are those of every command that asks a running cluster for faults.
+type faultFlags struct{ kubeconfig string }
+
+func newFault() *cobra.Command {
+	f := &faultFlags{}
+	cmd := &cobra.Command{
+		Use:   "fault",
+		Short: "Break things in a running cluster, and take that back",
+		Long: `fault breaks things in the cluster that "minikcm up" or "minikcm exec" runs. A fault
+happens in the cluster's process and on its clock; the command returns when it has
+happened. What lasts is taken back when its time (--for) is over, by "minikcm fault
+stop", and when the cluster stops. docs/faults.md says what each fault does.`,
+		Example: `  minikcm fault node crash node-1 --for 5m
+  minikcm fault list
+  minikcm fault stop f-1`,
+		Args: aCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
+	for _, p := range fault.Parts() {
+		cmd.AddCommand(newFaultPart(f, p))
+	}
+	cmd.AddCommand(newFaultApply(f), newFaultList(f), newFaultStop(f))
+	markBadInput(cmd)
+	return cmd
+}
+
+// newFaultPart is the command that breaks things of one kind, as the table of faults has
+// them.
+func newFaultPart(f *faultFlags, part fault.Part) *cobra.Command {
+	flags, inject := &partFlags{part: part}, &injectFlags{faultFlags: f}
+	use, rest := part.One+" ACTION", ""
+	if flags.hasNames() {
+		rest = " [NAME...]"
+	}
+	cmd := &cobra.Command{
+		Use:       use + rest,
+		Short:     partShort(part),
+		Long:      partShort(part) + ". The actions are\n\n" + actionTable(part),
+		Example:   faultExamples[part.Name],
+		ValidArgs: actionNames(part),
+		Args: func(_ *cobra.Command, args []string) error {
+			return flags.check(args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			asked, err := flags.fault(cmd, args)
+			if err != nil {
+				return badInput{err}
+			}
+			return inject.inject(cmd, asked)
+		},
+	}
+	flags.register(cmd.Flags())
+	inject.register(cmd)
+	return cmd
+}
+
+func partShort(part fault.Part) string {
+	switch part.Name {
+	case "apiserver":
+		return "Break the API server"
+	case "etcd", "clock":
+		return "Break " + map[string]string{"etcd": "the API server's store", "clock": "clocks"}[part.Name]
+	}
+	return "Break " + part.Name
+}
+
+func actionNames(part fault.Part) []string {
+	var names []string
+	for _, a := range part.Actions {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+func actionTable(part fault.Part) string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, a := range part.Actions {
+		_, _ = fmt.Fprintf(table, "  %s\t%s\n", a.Name, a.Does) // to memory
+	}
+	_ = table.Flush()
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+// noAction says which actions there are.
+func noAction(part fault.Part, written string) error {
+	names := actionNames(part)
+	known := strings.Join(names, ", ")
+	if written == "" {
+		return fmt.Errorf("what to do to %s is missing: the actions are %s", part.Name, known)
+	}
+	hint := ""
+	if meant := format.Nearest(written, names); meant != "" {
+		hint = fmt.Sprintf("; did you mean %s?", meant)
+	}
+	return fmt.Errorf("there is no action %q for %s%s\nThe actions are %s", written, part.Name, hint, known)
+}
+
+// isAction reports whether a part has the action.
+func isAction(part fault.Part, name string) bool { return slices.Contains(actionNames(part), name) }
+
+// client reaches the faults of the cluster that the flags name.
+func (f *faultFlags) client(ctx context.Context) (*faultapi.Client, error) {
+	config, err := clientConfig(ctx, f.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return faultapi.NewClient(config)
+}

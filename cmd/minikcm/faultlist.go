@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
+
+	"minikcm.dev/minikcm/scenarios/faultapi"
+)
+
+func newFaultList(f *faultFlags) *cobra.Command {
+	var all bool
+	var output string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the faults of a running cluster",
+		Long: `list shows the faults that are not over, oldest first: for how long they have been
+there and will be, on the cluster's clock, how often they have happened, and what they
+did last.`,
+		Example: `  minikcm fault list
+  minikcm fault list --all -o yaml`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains([]string{"", "json", "yaml"}, output) {
+				return badInput{fmt.Errorf("--output=%s: must be json or yaml, or left out", output)}
+			}
+			client, err := f.client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			list, err := client.List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if !all {
+				list.Items = slices.DeleteFunc(list.Items, func(i faultapi.Injection) bool { return i.State.Done() })
+			}
+			return printFaults(cmd.OutOrStdout(), list, output)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "list also those of the newest that are over")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	return cmd
+}
+
+func printFaults(w io.Writer, list *faultapi.List, output string) error {
+	switch output {
+	case "json":
+		data, err := json.MarshalIndent(list, "", "    ")
+		return write(w, append(data, '\n'), err)
+	case "yaml":
+		data, err := yaml.Marshal(list)
+		return write(w, data, err)
+	}
+	if len(list.Items) == 0 {
+		_, err := fmt.Fprintln(w, "There are no faults.")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
+	_, _ = fmt.Fprintln(table, "ID\tSTATE\tAGE\tLEFT\tTIMES\tFAULT\tLAST")
+	for i := range list.Items {
+		one := &list.Items[i]
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", one.ID, one.State, duration.HumanDuration(list.Now.Sub(one.Since)), left(one, list.Now), one.Times, one.Title, lastOf(one))
+	}
+	return table.Flush()
+}
+
+// left is how long a fault goes on.
+func left(i *faultapi.Injection, now time.Time) string {
+	switch {
+	case i.State.Done():
+		return "-"
+	case i.Until == nil:
+		return "unlimited"
+	}
+	return duration.HumanDuration(max(i.Until.Sub(now), 0))
+}
+
+// lastOf is what a fault did last, or why it failed.
+func lastOf(i *faultapi.Injection) string {
+	switch {
+	case i.Error != "":
+		return i.Error
+	case len(i.Notes) > 0:
+		return i.Notes[len(i.Notes)-1].Text
+	}
+	return "-"
+}
+
+func newFaultStop(f *faultFlags) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "stop ID...|--all",
+		Short: "Take faults back",
+		Long: `stop takes faults back and returns when that is done. "minikcm fault list" shows their
+IDs.`,
+		Example: `  minikcm fault stop f-1
+  minikcm fault stop --all`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return errors.New("name the faults to stop by their IDs (\"minikcm fault list\" shows them), or give --all")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			client, err := f.client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if all {
+				if ids, err = running(cmd.Context(), client); err != nil {
+					return err
+				}
+			}
+			return stopFaults(cmd.Context(), cmd.OutOrStdout(), client, ids)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "take back all faults")
+	return cmd
+}
+
+// running are the faults that are not over, newest first.
+func running(ctx context.Context, client *faultapi.Client) ([]string, error) {
+	list, err := client.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for i := range slices.Backward(list.Items) {
+		if !list.Items[i].State.Done() {
+			ids = append(ids, list.Items[i].ID)
+		}
+	}
+	return ids, nil
+}
+
+// stopFaults stops all that it can.
+func stopFaults(ctx context.Context, w io.Writer, client *faultapi.Client, ids []string) error {
+	if len(ids) == 0 {
+		_, err := fmt.Fprintln(w, "There are no faults.")
+		return err
+	}
+	var failures []error
+	for _, id := range ids {
+		switch stopped, err := client.Stop(ctx, id); {
+		case err != nil:
+			failures = append(failures, err)
+		case stopped.State == faultapi.Failed:
+			failures = append(failures, fmt.Errorf("the fault %s (%s): %s", id, stopped.Title, stopped.Error))
+		default:
+			_, _ = fmt.Fprintf(w, "%s (%s): %s\n", id, stopped.Title, stopped.State)
+		}
+	}
+	return errors.Join(failures...)
+}

@@ -1,0 +1,148 @@
+package minikcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+)
+
+// Extension adds a service to a cluster that is reached at /minikcm/v1/NAME and beneath.
+// Only users in the group system:masters may use it.
+type Extension struct {
+	// Name is of lower case letters. GET /minikcm/v1 lists it among the features.
+	Name string
+	// Start makes the service of a cluster whose parts run. Its nodes may not be Ready
+	// yet. ctx bounds the start alone.
+	Start func(ctx context.Context, cluster *Cluster) (Service, error)
+}
+
+// Service is what an Extension serves.
+type Service interface {
+	// ServeHTTP gets paths as they came. Its requests are not counted in the Ledger.
+	http.Handler
+	// Close ends what the service does in the cluster, and the answers that it streams, and
+	// returns when that has ended. The API server and all that uses it work until then.
+	Close() error
+}
+
+var extensionName = regexp.MustCompile(`^[a-z]+$`)
+
+// ownFeatures are what every cluster serves beneath /minikcm/v1/.
+var ownFeatures = []string{"controllers", "snapshot", "why", "writes"}
+
+// validateExtensions refuses names that cannot be served, or not together.
+func validateExtensions(extensions []Extension) error {
+	taken := slices.Clone(ownFeatures)
+	for _, e := range extensions {
+		switch {
+		case !extensionName.MatchString(e.Name):
+			return fmt.Errorf("the extension %q cannot be served: its name must be of lower case letters", e.Name)
+		case slices.Contains(taken, e.Name):
+			return fmt.Errorf("the extension %q cannot be served: another one has this name", e.Name)
+		case e.Start == nil:
+			return fmt.Errorf("the extension %q cannot be served: it has no Start", e.Name)
+		}
+		taken = append(taken, e.Name)
+	}
+	return nil
+}
+
+// services are the running services of a cluster's extensions.
+type services struct {
+	mu      sync.Mutex
+	byName  map[string]Service
+	started []Service
+}
+
+func (s *services) get(name string) Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[name]
+}
+
+func (s *services) add(name string, service Service) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byName == nil {
+		s.byName = map[string]Service{}
+	}
+	s.byName[name] = service
+	s.started = append(s.started, service)
+}
+
+// close closes the services, the newest first.
+func (s *services) close() error {
+	s.mu.Lock()
+	started := slices.Clone(s.started)
+	s.mu.Unlock()
+	var errs []error
+	for _, service := range slices.Backward(started) {
+		errs = append(errs, service.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// startExtensions starts the services of the extensions in their order.
+func (c *Cluster) startExtensions(ctx context.Context) error {
+	for _, e := range c.opts.Extensions {
+		service, err := e.Start(ctx, c)
+		if err != nil {
+			return fmt.Errorf("starting the extension %q: %w", e.Name, err)
+		}
+		c.services.add(e.Name, service)
+	}
+	return nil
+}
+
+// serveExtension serves a request for what is beneath an extension's name; false: there
+// is no such extension.
+func (c *Cluster) serveExtension(w http.ResponseWriter, r *http.Request) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, ownPath+"/"), "/")
+	if !slices.ContainsFunc(c.opts.Extensions, func(e Extension) bool { return e.Name == name }) {
+		return false
+	}
+	user := auth.FromContext(r.Context())
+	if user == nil || !slices.Contains(user.Groups, auth.GroupMasters) {
+		if user == nil {
+			user = auth.Anonymous()
+		}
+		answerError(w, auth.Forbidden(auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: r.URL.Path},
+			fmt.Sprintf("only the group %s may", auth.GroupMasters)))
+		return true
+	}
+	service := c.services.get(name)
+	if service == nil {
+		answerError(w, apierrors.NewServiceUnavailable("the cluster is starting: try again in a moment"))
+		return true
+	}
+	service.ServeHTTP(w, r)
+	return true
+}
+
+// UserOf returns the name of the user whose request a Service serves.
+func UserOf(r *http.Request) string {
+	if user := auth.FromContext(r.Context()); user != nil {
+		return user.Name
+	}
+	return ""
+}
+
+// answerError answers with the Status of an error, which is one of apierrors.
+func answerError(w http.ResponseWriter, err error) {
+	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
+	var known apierrors.APIStatus
+	if errors.As(err, &known) {
+		status = known.Status()
+	}
+	writeStatus(w, &status)
+}

@@ -1,0 +1,138 @@
+package fault
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Lasting says whether an action goes on until it is taken back.
+type Lasting int
+
+// The ways to last.
+const (
+	// Momentary actions happen, and there is nothing to take back.
+	Momentary Lasting = iota
+	// LastingIfFor actions last only if the fault has a For.
+	LastingIfFor
+	// LastingAlways actions last for For, or until the fault is ended from outside.
+	LastingAlways
+)
+
+// Action is a row of the table of what can be done to one kind of thing. Validation,
+// the flags of "minikcm fault" and docs/faults.md follow it.
+type Action struct {
+	// Name is what the field action says.
+	Name string
+	// Does says in a line what happens.
+	Does string
+	// Lasts says whether there is something to take back.
+	Lasts Lasting
+	// ByAPI says that the API of Kubernetes is enough for it, so that it can be done to
+	// any cluster.
+	ByAPI bool
+	// Fields are the fields of the part, by their names in YAML, that have a meaning for
+	// this action and not for all actions of the part.
+	Fields []string
+}
+
+// Part is a row of the table of what can be broken.
+type Part struct {
+	// Name is the field of a fault, such as nodes, and One what a single one is called,
+	// such as node.
+	Name, One string
+	Actions   []Action
+
+	is reflect.Type
+}
+
+// Parts are what can be broken, in the order in which docs/faults.md has them.
+func Parts() []Part {
+	return []Part{
+		{Name: "pods", One: "pod", Actions: podActions, is: reflect.TypeFor[Pods]()},
+		{Name: "nodes", One: "node", Actions: nodeActions, is: reflect.TypeFor[Nodes]()},
+		{Name: "apiserver", One: "apiserver", Actions: apiActions, is: reflect.TypeFor[APIServer]()},
+		{Name: "etcd", One: "etcd", Actions: etcdActions, is: reflect.TypeFor[Etcd]()},
+		{Name: "controllers", One: "controller", Actions: controllerActions, is: reflect.TypeFor[Controllers]()},
+		{Name: "clock", One: "clock", Actions: clockActions, is: reflect.TypeFor[Clock]()},
+	}
+}
+
+// Definition is the name of the part's definition in the schema of scenarios.
+func (p Part) Definition() string { return "Fault" + p.is.Name() }
+
+// AllFields are the part's fields, but for action.
+func (p Part) AllFields() []Field {
+	return slices.DeleteFunc(fieldsOf(p.is), func(f Field) bool { return f.Name == "action" })
+}
+
+// Takers are the actions that a field has a meaning for; none: it has for all.
+func (p Part) Takers(field string) []string { return takers(p.Actions, field) }
+
+// TimeFields are the fields of a fault itself: when it happens, and how often.
+func TimeFields() []Field {
+	return slices.DeleteFunc(fieldsOf(reflect.TypeFor[Fault]()), func(f Field) bool { return f.Type.Kind() == reflect.Pointer })
+}
+
+// Field is a field of a fault or of one of its parts.
+type Field struct {
+	// Name is its name in YAML.
+	Name string
+	// Type is string, bool, int, Duration, []string, or a pointer to one of them.
+	Type  reflect.Type
+	index []int
+}
+
+// fieldsOf are the fields of a struct, with those of the structs that are inlined in it.
+func fieldsOf(t reflect.Type) []Field {
+	var fields []Field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case options == "inline":
+			for _, inner := range fieldsOf(f.Type) {
+				inner.index = append([]int{i}, inner.index...)
+				fields = append(fields, inner)
+			}
+		case f.IsExported() && name != "" && name != "-":
+			fields = append(fields, Field{Name: name, Type: f.Type, index: []int{i}})
+		}
+	}
+	return fields
+}
+
+// find is the row of an action.
+func find(actions []Action, name string) (Action, bool) {
+	i := slices.IndexFunc(actions, func(a Action) bool { return a.Name == name })
+	if i < 0 {
+		return Action{}, false
+	}
+	return actions[i], true
+}
+
+// names are the actions' names.
+func names(actions []Action) []string {
+	all := make([]string, len(actions))
+	for i := range actions {
+		all[i] = actions[i].Name
+	}
+	return all
+}
+
+// takers are the actions that a field has a meaning for; none: it has for all.
+func takers(actions []Action, field string) []string {
+	var all []string
+	for i := range actions {
+		if slices.Contains(actions[i].Fields, field) {
+			all = append(all, actions[i].Name)
+		}
+	}
+	return all
+}
+
+// allows reports whether a field has a meaning for an action.
+func allows(actions []Action, action, field string) bool {
+	only := takers(actions, field)
+	return len(only) == 0 || slices.Contains(only, action)
+}

@@ -1,0 +1,66 @@
+package faultapi
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// State is how far a fault has come.
+type State string
+
+// The states of a fault.
+const (
+	// Pending faults have not happened yet.
+	Pending State = "Pending"
+	// Active faults have happened, and last or will happen again.
+	Active State = "Active"
+	// Ending faults are being taken back.
+	Ending State = "Ending"
+	// Over faults have come to their end.
+	Over State = "Over"
+	// Stopped faults were taken back before their end.
+	Stopped State = "Stopped"
+	// Failed faults could not be injected or taken back: Injection.Error says why.
+	Failed State = "Failed"
+)
+
+// Done reports whether nothing more happens to the fault.
+func (s State) Done() bool { return s == Over || s == Stopped || s == Failed }
+
+// Injection is a fault that was injected, as the API shows it. Times are the cluster's.
+type Injection struct {
+	ID string `json:"id"`
+	// Title says in a few words what the fault does.
+	Title string `json:"title"`
+	// Fault is the fault itself, with its defaults filled in.
+	Fault json.RawMessage `json:"fault"`
+	// User injected it.
+	User  string `json:"user,omitempty"`
+	State State  `json:"state"`
+	// Since is when it was injected, and Until when it is over; absent while only a
+	// request ends it, or its end is not known yet.
+	Since time.Time  `json:"since"`
+	Until *time.Time `json:"until,omitempty"`
+	// Times is how often it has happened.
+	Times int `json:"times"`
+	// Notes are what was hit, and what was taken back: the newest, of which Forgotten
+	// older ones are left out.
+	Notes     []Note `json:"notes,omitempty"`
+	Forgotten int    `json:"forgotten,omitempty"`
+	// Error says why it Failed.
+	Error string `json:"error,omitempty"`
+}
+
+// Note is one thing that a fault did.
+type Note struct {
+	Time time.Time `json:"time"`
+	Text string    `json:"text"`
+}
+
+// List is what GET /minikcm/v1/faults answers with: the faults that are not done and the
+// newest of those that are, oldest first.
+type List struct {
+	// Now is the cluster's time.
+	Now   time.Time   `json:"now"`
+	Items []Injection `json:"items"`
+}

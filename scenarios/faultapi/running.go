@@ -1,0 +1,152 @@
+package faultapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios/fault"
+)
+
+const (
+	// maxNotes caps the notes that are kept of one fault.
+	maxNotes = 100
+	// retakeInterval is the delay, on the cluster's clock, before a fault is taken back
+	// again that could not be, since another fault keeps the API server from answering.
+	retakeInterval = time.Second
+)
+
+// Why a fault ends before its end.
+var (
+	errStopped = errors.New("stopped on request")
+	errLeft    = errors.New("stopped, as the client that injected it is gone")
+	errClosing = errors.New("stopped, as the cluster closes")
+)
+
+// running is a fault from its injection on, also when it is done.
+type running struct {
+	fault *fault.Fault
+	clock clock.Clock
+	// stop takes it back. hurry keeps it from waiting before it tries again to do so.
+	stop  context.CancelCauseFunc
+	hurry context.CancelFunc
+	// done is closed when nothing more happens.
+	done chan struct{}
+
+	mu      sync.Mutex
+	shown   Injection
+	changed chan struct{} // closed, and replaced, at each change
+	// failure is why it could not be taken back.
+	failure error
+}
+
+func newRunning(id, user string, f *fault.Fault, document json.RawMessage, c clock.Clock) *running {
+	now := c.Now().UTC()
+	r := &running{
+		fault: f, clock: c, done: make(chan struct{}), changed: make(chan struct{}),
+		shown: Injection{ID: id, Title: f.Title(), Fault: document, User: user, State: Pending, Since: now},
+	}
+	if f.During > 0 {
+		r.shown.Until = after(now, f.During)
+	}
+	return r
+}
+
+func after(t time.Time, d fault.Duration) *time.Time {
+	t = t.Add(time.Duration(d))
+	return &t
+}
+
+// look returns what is known now, and a channel that is closed when it changes.
+func (r *running) look() (Injection, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	shown := r.shown
+	shown.Notes = slices.Clone(shown.Notes)
+	return shown, r.changed
+}
+
+// change changes what is shown, and closes the channel that look returned.
+func (r *running) change(do func(shown *Injection)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	do(&r.shown)
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// note implements fault.Env.Note.
+func (r *running) note(format string, args ...any) {
+	note := Note{Time: r.clock.Now().UTC(), Text: fmt.Sprintf(format, args...)}
+	r.change(func(shown *Injection) {
+		shown.Notes = append(shown.Notes, note)
+		if surplus := len(shown.Notes) - maxNotes; surplus > 0 {
+			shown.Notes = slices.Delete(shown.Notes, 0, surplus)
+			shown.Forgotten += surplus
+		}
+	})
+}
+
+// injected implements fault.Env.Injected.
+func (r *running) injected() {
+	now := r.clock.Now().UTC()
+	r.change(func(shown *Injection) {
+		shown.State = Active
+		shown.Times++
+		if r.fault.For > 0 && !r.fault.Repeats() {
+			shown.Until = after(now, r.fault.For)
+		}
+	})
+}
+
+// takeBack implements fault.Env.TakeBack. What the API server does not answer, as
+// another fault makes it fail, is asked again until it does; when urgent has ended, it is
+// asked once more.
+func (r *running) takeBack(ctx, urgent context.Context, undo func(context.Context) error) error {
+	r.change(func(shown *Injection) { shown.State = Ending })
+	var err error
+	for noted := false; ; noted = true {
+		hurried := urgent.Err() != nil
+		if err = undo(ctx); err == nil || hurried || !fault.Unanswered(err) && !apierrors.IsConflict(err) {
+			break
+		}
+		if !noted {
+			r.note("cannot be taken back yet, and is tried every %v: %v", retakeInterval, err)
+		}
+		_ = clock.Sleep(urgent, r.clock, retakeInterval) // its end is looked at above
+	}
+	if err == nil && r.fault.Repeats() {
+		r.change(func(shown *Injection) { shown.State = Active })
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failure = errors.Join(r.failure, err)
+	return err
+}
+
+// ended shows how it came to its end. cause is why it was to end before; nil: it was not.
+func (r *running) ended(err, cause error) {
+	now := r.clock.Now().UTC()
+	r.change(func(shown *Injection) {
+		shown.Until = &now
+		switch {
+		case r.failure != nil:
+			shown.State, shown.Error = Failed, fmt.Sprintf("it is not taken back: %v", r.failure)
+		case cause != nil:
+			shown.State = Stopped
+			shown.Notes = append(shown.Notes, Note{Time: now, Text: cause.Error()})
+		case err != nil:
+			shown.State, shown.Error = Failed, err.Error()
+		default:
+			shown.State = Over
+		}
+	})
+	close(r.done)
+}

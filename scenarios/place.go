@@ -1,0 +1,84 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios/faultapi"
+)
+
+// Place says what sort of cluster a scenario runs on, which decides what can be done.
+type Place int
+
+// The places.
+const (
+	// OwnCluster is started for the run, in the same process.
+	OwnCluster Place = iota
+	// RunningCluster is one that "minikcm up" or "minikcm exec" runs: faults are injected
+	// through its API.
+	RunningCluster
+	// ForeignCluster is any other: only what the API of Kubernetes can do is possible.
+	ForeignCluster
+)
+
+// FindPlace asks the cluster that config reaches what it is. A nil config means a cluster
+// of the scenario's own.
+func FindPlace(ctx context.Context, config *rest.Config) (Place, error) {
+	e, err := reach(ctx, config)
+	return e.place, err
+}
+
+// reached is what is known of a cluster that is there already.
+type reached struct {
+	place  Place
+	info   *minikcm.Info
+	faults *faultapi.Client
+}
+
+func reach(ctx context.Context, config *rest.Config) (reached, error) {
+	if config == nil {
+		return reached{}, nil
+	}
+	e := reached{place: ForeignCluster}
+	client, err := faultapi.NewClient(config)
+	if err != nil {
+		return e, err
+	}
+	info, err := client.Info(ctx)
+	var foreign *faultapi.ForeignError
+	switch {
+	case errors.As(err, &foreign):
+		return e, nil
+	case err != nil:
+		return e, err
+	}
+	e.info = info
+	if info.Has(faultapi.Feature) {
+		e.place, e.faults = RunningCluster, client
+	}
+	return e, nil
+}
+
+// clock is the time of a run on the cluster: the machine's, or one that runs as fast as
+// the cluster's if that is scaled. text is how the record names it.
+func (e *reached) clock() (c clock.Clock, text string) {
+	if e.info == nil || e.info.Clock.Mode != clock.ModeScaled || !(e.info.Clock.Factor > 0) {
+		return clock.Real(), string(clock.ModeReal)
+	}
+	return clock.ScaledFrom(e.info.Clock.Now, e.info.Clock.Factor), fmt.Sprintf("%s=%v", clock.ModeScaled, e.info.Clock.Factor)
+}
+
+// config is how the scenario's own requests are made: on a running cluster as User, since
+// its faults of the API server exempt that user.
+func (e *reached) config(config *rest.Config) *rest.Config {
+	if e.place == RunningCluster && config.Impersonate.UserName == "" {
+		config = rest.CopyConfig(config)
+		config.Impersonate = rest.ImpersonationConfig{UserName: User, Groups: []string{"system:masters"}}
+	}
+	return config
+}
