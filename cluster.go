@@ -111,7 +111,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.client, err = kubernetes.NewForConfig(c.Config()); err != nil {
+	if c.client, err = kubernetes.NewForConfig(c.ownConfig(AdminUser)); err != nil {
 		return fmt.Errorf("making the cluster's own client: %w", err)
 	}
 	if !c.opts.NoHTTPS {
@@ -190,11 +190,13 @@ func (c *Cluster) listen(ctx context.Context, authority *auth.Authority) error {
 }
 
 // Config returns the configuration of an in-process client that may do everything.
-// Each call returns a new one.
+// Each call returns a new one. Its content type is unset, so that a client that knows
+// custom types can choose it for each of them: client-go's clients of built-in kinds
+// send JSON unless the caller sets protobuf.
 func (c *Cluster) Config() *rest.Config { return c.server.Config(AdminUser, auth.GroupMasters) }
 
 // ConfigFor returns the configuration of an in-process client that acts as user, in
-// groups.
+// groups. It is like Config otherwise.
 func (c *Cluster) ConfigFor(user string, groups ...string) *rest.Config {
 	return c.server.Config(user, groups...)
 }
