@@ -228,6 +228,10 @@ func (c *Cluster) Kubeconfig() []byte { return c.kubeconfig }
 // Seed is what all the cluster's choices of chance follow from.
 func (c *Cluster) Seed() uint64 { return c.opts.Seed }
 
+// Random returns a new source of chance, for a program that runs beside the cluster.
+// What it gives follows from the seed and from how many sources were taken before.
+func (c *Cluster) Random() *clock.Random { return c.random.Fork() }
+
 // Clock is the cluster's time.
 func (c *Cluster) Clock() clock.Clock { return c.clock }
 
