@@ -132,6 +132,7 @@ func TestEvents(t *testing.T) {
 		if err := mgr.GetClient().Get(ctx, req.NamespacedName, cm); err != nil || req.Name != "web" {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
+		//lint:ignore SA1019 operators still use it
 		mgr.GetEventRecorderFor("old").Event(cm, corev1.EventTypeNormal, "Seen", "a ConfigMap")
 		mgr.GetEventRecorder("new").Eventf(cm, nil, corev1.EventTypeNormal, "Seen", "Reconcile", "a %s", "ConfigMap")
 		return ctrl.Result{RequeueAfter: 2 * time.Minute}, nil

@@ -29,22 +29,15 @@ import (
 // client-go's rate limiting queue: there are no priorities, and a delay ends whether the
 // request was worked on meanwhile or not.
 type queue[T comparable] struct {
-	name        string
-	clock       clock.Clock
-	ledger      *clock.Ledger
-	limiter     workqueue.TypedRateLimiter[T]
-	workers     int
-	prioritized bool
+	queueOptions[T]
 	// turns: requests wait for their turn in the ledger.
 	turns bool
 	// granted has the ticket whose turn it is. One turn is granted at a time, so there
 	// is room for it.
 	granted chan *ticket[T]
 	closed  chan struct{}
-	// onWork is called when the first worker asks for a request, or none ever will.
-	onWork func()
-	begin  sync.Once
-	causes cause.ByKey[T] // of the requests
+	begin   sync.Once
+	causes  cause.ByKey[T] // of the requests
 
 	mu       sync.Mutex
 	added    sync.Cond      // for workers without turns
@@ -68,21 +61,23 @@ type alarm struct {
 }
 
 type queueOptions[T comparable] struct {
+	// name tells the queue from others of the ledger.
 	name        string
 	clock       clock.Clock
 	ledger      *clock.Ledger
 	limiter     workqueue.TypedRateLimiter[T]
 	workers     int
 	prioritized bool
-	onWork      func()
+	// onWork is called when the first worker asks for a request, or none ever will.
+	onWork func()
 }
 
 func newQueue[T comparable](opts queueOptions[T]) *queue[T] {
+	opts.workers = max(opts.workers, 1)
 	q := &queue[T]{
-		name: opts.name, clock: opts.clock, ledger: opts.ledger, limiter: opts.limiter,
-		workers: max(opts.workers, 1), prioritized: opts.prioritized, onWork: opts.onWork,
-		turns:   opts.ledger.TakesTurns(),
-		granted: make(chan *ticket[T], 1), closed: make(chan struct{}),
+		queueOptions: opts,
+		turns:        opts.ledger.TakesTurns(),
+		granted:      make(chan *ticket[T], 1), closed: make(chan struct{}),
 		items: map[T]*item[T]{}, waiting: map[T]*alarm{}, working: map[T]struct{}{},
 	}
 	q.added.L = &q.mu
