@@ -52,6 +52,7 @@ soak: ## Compare fifty runs of one seed, write by write; run the library with 20
 .PHONY: clients
 clients: ## Try real clients against a built minikcm: an operator, helm, kubectl.
 	$(GO) -C test/clients test -count=1 -timeout 30m $(TESTFLAGS) ./...
+	$(GO) -C test/clients test -count=1 $(TESTFLAGS) minikcm.dev/minikcm/minikcmtest/ctrltest # on the newest controller-runtime
 
 .PHONY: bench
 bench: ## Measure; BENCHFLAGS="-count=1 -bench=Start" for less.

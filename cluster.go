@@ -107,7 +107,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.client, err = kubernetes.NewForConfig(c.Config()); err != nil {
+	if c.client, err = kubernetes.NewForConfig(c.ownConfig(AdminUser)); err != nil {
 		return fmt.Errorf("making the cluster's own client: %w", err)
 	}
 	if !c.opts.NoHTTPS {
@@ -189,11 +189,13 @@ func (c *Cluster) listen(ctx context.Context) error {
 }
 
 // Config returns the configuration of an in-process client that may do everything.
-// Each call returns a new one.
+// Each call returns a new one. Its content type is unset, so that a client that knows
+// custom types can choose it for each of them: client-go's clients of built-in kinds
+// send JSON unless the caller sets protobuf.
 func (c *Cluster) Config() *rest.Config { return c.server.Config(AdminUser, auth.GroupMasters) }
 
 // ConfigFor returns the configuration of an in-process client that acts as user, in
-// groups.
+// groups. It is like Config otherwise.
 func (c *Cluster) ConfigFor(user string, groups ...string) *rest.Config {
 	return c.server.Config(user, groups...)
 }
@@ -224,6 +226,10 @@ func (c *Cluster) Kubeconfig() []byte { return c.kubeconfig }
 
 // Seed is what all the cluster's choices of chance follow from.
 func (c *Cluster) Seed() uint64 { return c.opts.Seed }
+
+// Random returns a new source of chance, for a program that runs beside the cluster.
+// What it gives follows from the seed and from how many sources were taken before.
+func (c *Cluster) Random() *clock.Random { return c.random.Fork() }
 
 // Clock is the cluster's time.
 func (c *Cluster) Clock() clock.Clock { return c.clock }

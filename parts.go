@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
@@ -79,7 +80,7 @@ func (c *Cluster) startParts() error {
 
 // newEnv is the world of the controllers.
 func (c *Cluster) newEnv() (*env.Env, error) {
-	config := c.server.Config("system:kube-controller-manager", auth.GroupMasters)
+	config := c.ownConfig("system:kube-controller-manager")
 	factory, err := informers.NewForConfig(config, c.ledger, informers.WithoutManagedFields())
 	if err != nil {
 		return nil, err
@@ -97,17 +98,23 @@ func (c *Cluster) newEnv() (*env.Env, error) {
 	}, nil
 }
 
+// ownConfig is the configuration of one of the cluster's own parts, which know built-in
+// kinds only and speak protobuf.
+func (c *Cluster) ownConfig(user string, groups ...string) *rest.Config {
+	return apiserver.Protobuf(c.server.Config(user, append(groups, auth.GroupMasters)...))
+}
+
 // envOf is the same world for somebody else.
 func (c *Cluster) envOf(e *env.Env, user string) *env.Env {
 	other := *e
-	other.Config = c.server.Config(user, auth.GroupMasters)
+	other.Config = c.ownConfig(user)
 	other.Random = c.random.Fork()
 	return &other
 }
 
 func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
 	return kubeletsim.Options{
-		Config: c.server.Config("system:node:minikcm", "system:nodes", auth.GroupMasters), Informers: e.Informers,
+		Config: c.ownConfig("system:node:minikcm", "system:nodes"), Informers: e.Informers,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, Latencies: c.opts.Latencies,
 	}

@@ -135,7 +135,9 @@ type wire struct {
 }
 
 func inMemory() wire {
-	return wire{"memory", func(h *harness) *rest.Config { return h.server.Config("tester", auth.GroupMasters) }}
+	return wire{"memory", func(h *harness) *rest.Config {
+		return apiserver.Protobuf(h.server.Config("tester", auth.GroupMasters))
+	}}
 }
 
 func overHTTPS() wire {

@@ -30,7 +30,7 @@ func (s *Server) newHooks() *hooks.Plugin {
 			}
 			return true, nil
 		},
-		Config:     func() *rest.Config { return s.Config("system:apiserver", auth.GroupMasters) },
+		Config:     func() *rest.Config { return Protobuf(s.Config("system:apiserver", auth.GroupMasters)) },
 		Ledger:     s.opts.Ledger,
 		Kinds:      hooks.Kinds{Table: func() *resources.Table { return s.current().table }, Scheme: s.scheme},
 		Authorizer: hooks.Authorizer{Authorizer: s.opts.Authorizer},

@@ -26,7 +26,7 @@ func (s *Server) reportService(ctx context.Context, r serviceip.Report) {
 }
 
 func (s *Server) writeReport(ctx context.Context, r serviceip.Report) error {
-	client, err := kubernetes.NewForConfig(s.Config("system:apiserver", auth.GroupMasters))
+	client, err := kubernetes.NewForConfig(Protobuf(s.Config("system:apiserver", auth.GroupMasters)))
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}

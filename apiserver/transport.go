@@ -20,19 +20,20 @@ import (
 const memoryHost = "http://in-memory.invalid"
 
 // Config returns the configuration of an in-process client that acts as user, in
-// groups: no socket, protobuf where a kind has it, no throttling. It works with
-// every client of client-go, and may be changed by the caller.
+// groups: no socket, no throttling. It works with every client of client-go, and may
+// be changed by the caller. The content type is unset, as in every configuration that
+// is read from a kubeconfig: controller-runtime chooses it for each type then, since
+// custom resources have no protobuf.
 func (s *Server) Config(user string, groups ...string) *rest.Config {
 	identity := &auth.User{Name: user, Groups: append(groups, auth.GroupAuthenticated)}
-	return &rest.Config{
-		Host:      memoryHost,
-		Transport: s.Transport(identity),
-		QPS:       -1,
-		ContentConfig: rest.ContentConfig{
-			ContentType:        runtime.ContentTypeProtobuf,
-			AcceptContentTypes: codec.ProtobufOrJSON,
-		},
-	}
+	return &rest.Config{Host: memoryHost, Transport: s.Transport(identity), QPS: -1}
+}
+
+// Protobuf sets config up for clients of the built-in kinds: they send protobuf, and
+// accept JSON where the server has nothing else. It returns config.
+func Protobuf(config *rest.Config) *rest.Config {
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, codec.ProtobufOrJSON
+	return config
 }
 
 // Transport returns a RoundTripper that hands requests to the handler chain as

@@ -28,10 +28,13 @@ const (
 	// Tick is a timer's or ticker's value that is due and that nobody has
 	// received from its channel.
 	Tick
+	// Start is a part of the cluster, or a program beside it, from being started
+	// until all further work of it is counted.
+	Start
 	kinds
 )
 
-var kindNames = [kinds]string{"requests", "watch events", "queued keys", "kubelet actions", "timer callbacks", "unreceived timers"}
+var kindNames = [kinds]string{"requests", "watch events", "queued keys", "kubelet actions", "timer callbacks", "unreceived timers", "starting parts"}
 
 func (k Kind) String() string { return kindNames[k] }
 

@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
 )
@@ -16,26 +17,19 @@ type Turn struct {
 	granted func()
 
 	// Guarded by the ledger's mutex.
-	generation uint64 // how many turns had been granted when it joined
-	rank       uint64 // among those of one generation
-	order      uint64 // of joining, among those of one rank
-	index      int    // in the line, -1 if not there
+	place Place
+	order uint64 // of joining, among those of one place
+	index int    // in the line, -1 if not there
 }
 
-// line orders by generation, then by rank, then by the order of joining.
+// line orders by place, then by the order of joining.
 type line []*Turn
 
 func (h line) Len() int { return len(h) }
 
 func (h line) Less(i, j int) bool {
-	switch a, b := h[i], h[j]; {
-	case a.generation != b.generation:
-		return a.generation < b.generation
-	case a.rank != b.rank:
-		return a.rank < b.rank
-	default:
-		return a.order < b.order
-	}
+	a, b := h[i], h[j]
+	return cmp.Or(a.place.Compare(b.place), cmp.Compare(a.order, b.order)) < 0
 }
 
 func (h line) Swap(i, j int) {
@@ -113,6 +107,43 @@ const (
 	Last  = "\xff"
 )
 
+// Place is where in the line work belongs that joins at one moment. Places of work of
+// one turn are in an order that follows from the names, the keys and the seed.
+type Place struct {
+	generation uint64 // how many turns had been granted by then
+	rank       uint64 // among those of one generation
+}
+
+// PlaceOf returns the place of work of that name and key that would join now. It is the
+// same for all work where no turns are taken.
+func (l *Ledger) PlaceOf(name, key string) Place {
+	if !l.TakesTurns() {
+		return Place{}
+	}
+	rank := hashOf([]string{name, key})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.placeLocked(name, rank)
+}
+
+func (l *Ledger) placeLocked(name string, hash uint64) Place {
+	p := Place{rank: mix(mix(l.takes.seed, l.takes.instant), hash)}
+	switch name {
+	case First:
+	case Last:
+		p.generation = math.MaxUint64
+	default:
+		p.generation = l.takes.granted + 1
+	}
+	return p
+}
+
+// Compare returns a negative number if p comes before q, and a positive one if q
+// comes before p.
+func (p Place) Compare(q Place) int {
+	return cmp.Or(cmp.Compare(p.generation, q.generation), cmp.Compare(p.rank, q.rank))
+}
+
 // Join counts a piece of work of kind k that waits for its turn. When that has come,
 // granted is called: under the ledger's lock, so it must hand the work to somebody
 // without blocking and without asking the ledger. From then on the work counts as any
@@ -125,14 +156,7 @@ func (l *Ledger) Join(k Kind, name, key string, granted func()) *Turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.beginLocked(k, 1)
-	switch name {
-	case First:
-	case Last:
-		t.generation = math.MaxUint64
-	default:
-		t.generation = l.takes.granted + 1
-	}
-	t.rank = mix(mix(l.takes.seed, l.takes.instant), rank)
+	t.place = l.placeLocked(name, rank)
 	t.waitLocked()
 	return t
 }

@@ -50,6 +50,12 @@ func WithHTTPS() Option {
 	return func(o *minikcm.Options) { o.NoHTTPS = false }
 }
 
+// WithFaults lets the API server and the store fail on demand: APIFaults and StoreFaults
+// can be used.
+func WithFaults() Option {
+	return func(o *minikcm.Options) { o.APIFaults, o.StoreFaults = true, true }
+}
+
 // WithOptions changes whatever there is to change.
 func WithOptions(change func(*minikcm.Options)) Option { return change }
 

@@ -212,4 +212,7 @@ func TestExample(t *testing.T) {
 	t.Parallel()
 	t.Run("operator", testOperator)
 	t.Run("node loss", testNodeLoss)
+	t.Run("faults of the API server", testAPIFaults)
+	t.Run("faults of the store", testStoreFaults)
+	t.Run("faults of controllers", testControllerFaults)
 }

@@ -1,6 +1,7 @@
 package minikcmtest_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -10,8 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"minikcm.dev/minikcm/minikcmtest"
 )
@@ -104,5 +108,59 @@ func TestCustomKindsAreCollected(t *testing.T) {
 	advance()
 	if _, err := definitions.Get(ctx, "gadgets.example.com", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the definition: %v", err)
+	}
+}
+
+// gadgetOf is a gadget as its operator's Go type. It knows JSON only, as every type that
+// controller-gen makes.
+type gadgetOf struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Size int `json:"size"`
+}
+
+func (g *gadgetOf) DeepCopyObject() runtime.Object {
+	out := *g
+	g.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+// controller-runtime's client sends custom resources as JSON and built-in kinds as
+// protobuf, as long as its configuration leaves that to it.
+func TestTypedCustomResource(t *testing.T) {
+	t.Parallel()
+	c := minikcmtest.New(t, minikcmtest.WithNodes(0))
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(gadgets.GroupVersion().WithKind("Gadget"), &gadgetOf{})
+	metav1.AddToGroupVersion(scheme, gadgets.GroupVersion())
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, config := range map[string]*rest.Config{"Config": c.Config(), "ConfigFor": c.ConfigFor("jane", "system:masters")} {
+		typed, err := client.New(config, client.Options{Scheme: scheme})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "Config" {
+			err = typed.Create(t.Context(), gadgetDefinition())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := client.ObjectKey{Namespace: "default", Name: strings.ToLower(name)}
+		made := &gadgetOf{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Size: 3}
+		if err := typed.Create(t.Context(), made); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := &gadgetOf{}
+		if err := typed.Get(t.Context(), key, got); err != nil || got.Size != 3 {
+			t.Errorf("%s: size %d, %v; want 3", name, got.Size, err)
+		}
+		if err := typed.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "default"}, &corev1.ServiceAccount{}); err != nil {
+			t.Errorf("%s: a built-in kind: %v", name, err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"context"
 	"fmt"
 	"hash/maphash"
 	"sync"
@@ -33,6 +34,7 @@ type Recorder struct {
 	*sink
 	source  v1.EventSource
 	manager string
+	scheme  *runtime.Scheme
 }
 
 var _ record.EventRecorder = &Recorder{}
@@ -54,16 +56,39 @@ type sink struct {
 	waiting []*pending
 	retries map[*pending]func() bool
 	timers  sync.WaitGroup
+	series  seriesCache
 }
 
-// pending is an event on its way to the apiserver.
+// pending is an event on its way to the apiserver, of either API.
 type pending struct {
+	about     *v1.ObjectReference
+	component string
+	message
+
+	tries int
+	shard int
+	turn  *clock.Turn
+}
+
+// message is what is written of an event.
+type message interface {
+	// send writes it once. Of a repetition that needs no write of its own, the first
+	// send does nothing.
+	send(ctx context.Context, s *sink, again bool) error
+	// name is the event's, for logs, and reason its reason.
+	name() (event klog.ObjectRef, reason string)
+}
+
+// coreMessage is an event of the core API, which has been merged with its like when it
+// is sent again.
+type coreMessage struct {
 	event   *v1.Event
 	manager string
 	patch   []byte
-	tries   int
-	shard   int
-	turn    *clock.Turn
+}
+
+func (m *coreMessage) name() (event klog.ObjectRef, reason string) {
+	return klog.KObj(m.event), m.event.Reason
 }
 
 // NewRecorder returns a recorder for the component. Events wait in its queue
@@ -81,7 +106,7 @@ func NewRecorder(client corev1client.EventsGetter, clk clock.Clock, ledger *cloc
 	for i := range s.queues {
 		s.queues[i] = make(chan *pending, queueLength)
 	}
-	return &Recorder{sink: s, source: v1.EventSource{Component: component}}
+	return &Recorder{sink: s, source: v1.EventSource{Component: component}, scheme: scheme.Scheme}
 }
 
 // For returns a recorder of the same queue that reports as component.
@@ -92,14 +117,26 @@ func (r *Recorder) For(component string) *Recorder {
 // WithSource returns a recorder of the same queue that reports as source; a
 // kubelet names its node as the host.
 func (r *Recorder) WithSource(source v1.EventSource) *Recorder {
-	return &Recorder{sink: r.sink, source: source, manager: r.manager}
+	other := *r
+	other.source = source
+	return &other
 }
 
 // OwnedBy returns a recorder of the same queue whose events have that owner of their
 // fields (metadata.managedFields), as if a program of that name wrote them; empty is the
 // client's own.
 func (r *Recorder) OwnedBy(manager string) *Recorder {
-	return &Recorder{sink: r.sink, source: r.source, manager: manager}
+	other := *r
+	other.manager = manager
+	return &other
+}
+
+// WithScheme returns a recorder of the same queue that finds the kinds of objects in a
+// scheme, instead of client-go's.
+func (r *Recorder) WithScheme(scheme *runtime.Scheme) *Recorder {
+	other := *r
+	other.scheme = scheme
+	return &other
 }
 
 // Event reports something about object, which is an API object or a
@@ -125,16 +162,28 @@ func (r *Recorder) report(object runtime.Object, annotations map[string]string, 
 	if r == nil {
 		return
 	}
-	ref, err := reference.GetReference(scheme.Scheme, object)
+	ref := r.refer(object, eventtype, reason, message)
+	if ref == nil {
+		return
+	}
+	r.enqueue(&pending{
+		about: ref, component: r.source.Component, shard: r.shardOf(ref),
+		message: &coreMessage{event: r.event(ref, annotations, eventtype, reason, message), manager: r.manager},
+	})
+}
+
+// refer returns a reference to what an event is about; nil if it cannot be reported.
+func (r *Recorder) refer(object runtime.Object, eventtype, reason, message string) *v1.ObjectReference {
+	ref, err := reference.GetReference(r.scheme, object)
 	if err != nil {
 		klog.Background().Error(err, "Cannot report an event: its object has no reference", "reason", reason, "message", message)
-		return
+		return nil
 	}
 	if !util.ValidateEventType(eventtype) {
 		klog.Background().Error(nil, "Cannot report an event of this type", "type", eventtype, "reason", reason)
-		return
+		return nil
 	}
-	r.enqueue(&pending{event: r.event(ref, annotations, eventtype, reason, message), manager: r.manager, shard: r.shardOf(ref)})
+	return ref
 }
 
 func (r *Recorder) event(ref *v1.ObjectReference, annotations map[string]string, eventtype, reason, message string) *v1.Event {
@@ -172,9 +221,8 @@ func (s *sink) enqueue(p *pending) {
 	defer s.mu.Unlock()
 	if !s.closed && s.ledger.TakesTurns() {
 		// One turn is granted at a time, so there is room for it.
-		about := p.event.InvolvedObject
 		s.waiting = append(s.waiting, p)
-		p.turn = s.ledger.Join(clock.Key, "events", about.Namespace+"/"+about.Name+"/"+p.event.Source.Component, func() { s.queues[0] <- p })
+		p.turn = s.ledger.Join(clock.Key, "events", p.about.Namespace+"/"+p.about.Name+"/"+p.component, func() { s.queues[0] <- p })
 		return
 	}
 	s.ledger.Begin(clock.Key, 1)
@@ -187,6 +235,7 @@ func (s *sink) enqueue(p *pending) {
 	}
 	s.ledger.End(clock.Key, 1)
 	if s.dropped.Add(1) == 1 {
-		klog.Background().Info("Dropping events: the queue is full or has ended", "reason", p.event.Reason, "object", klog.KRef(p.event.InvolvedObject.Namespace, p.event.InvolvedObject.Name))
+		_, reason := p.name()
+		klog.Background().Info("Dropping events: the queue is full or has ended", "reason", reason, "object", klog.KRef(p.about.Namespace, p.about.Name))
 	}
 }

@@ -74,6 +74,7 @@ func (s *sink) close() {
 		}
 		delete(s.retries, p)
 	}
+	s.series.stop()
 	for _, p := range s.waiting {
 		if p.turn.Take() {
 			select {
@@ -92,23 +93,12 @@ func (s *sink) close() {
 }
 
 func (s *sink) write(ctx context.Context, p *pending) {
-	logger := klog.FromContext(ctx)
-	// A retried event is what the correlator made of it, not a new occurrence.
-	if p.tries == 0 {
-		result, err := s.correlator.EventCorrelate(p.event)
-		if err != nil {
-			logger.Error(err, "Cannot correlate an event", "event", klog.KObj(p.event))
-		}
-		if result == nil || result.Skip {
-			return
-		}
-		p.event, p.patch = result.Event, result.Patch
-	}
-	err := s.send(ctx, p)
+	err := p.send(ctx, s, p.tries > 0)
 	if err == nil {
 		return
 	}
-	logger = klog.LoggerWithValues(logger, "event", klog.KObj(p.event), "reason", p.event.Reason)
+	event, reason := p.name()
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "event", event, "reason", reason)
 	var construction *rest.RequestConstructionError
 	var status apierrors.APIStatus
 	switch {
@@ -131,18 +121,29 @@ func passes(err error) bool {
 }
 
 // send patches the event if it is a repetition, or creates it if it is new or
-// has been deleted since.
-func (s *sink) send(ctx context.Context, p *pending) error {
-	event := p.event
+// has been deleted since. An event that is sent again is what the correlator made of
+// it, not a new occurrence.
+func (m *coreMessage) send(ctx context.Context, s *sink, again bool) error {
+	if !again {
+		result, err := s.correlator.EventCorrelate(m.event)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Cannot correlate an event", "event", klog.KObj(m.event))
+		}
+		if result == nil || result.Skip {
+			return nil
+		}
+		m.event, m.patch = result.Event, result.Patch
+	}
+	event := m.event
 	client := s.client.Events(event.Namespace)
 	var written *v1.Event
 	var err error
 	if event.Count > 1 {
-		written, err = client.Patch(ctx, event.Name, types.StrategicMergePatchType, p.patch, metav1.PatchOptions{FieldManager: p.manager})
+		written, err = client.Patch(ctx, event.Name, types.StrategicMergePatchType, m.patch, metav1.PatchOptions{FieldManager: m.manager})
 	}
 	if event.Count <= 1 || util.IsKeyNotFoundError(err) {
 		event.ResourceVersion = ""
-		written, err = client.Create(ctx, event, metav1.CreateOptions{FieldManager: p.manager})
+		written, err = client.Create(ctx, event, metav1.CreateOptions{FieldManager: m.manager})
 	}
 	if err == nil {
 		s.correlator.UpdateState(written)

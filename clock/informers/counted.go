@@ -18,3 +18,12 @@ func Counted(inner cache.SharedIndexInformer, ledger *clock.Ledger) cache.Shared
 	i.flow.start()
 	return i
 }
+
+// CountedFromRun is Counted for an informer that may never be run: it does not count
+// as in flight before Run.
+func CountedFromRun(inner cache.SharedIndexInformer, ledger *clock.Ledger) cache.SharedIndexInformer {
+	if ledger == nil {
+		return inner
+	}
+	return newInformer(inner, ledger)
+}

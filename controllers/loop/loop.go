@@ -92,7 +92,7 @@ type Loop struct {
 	backoff    workqueue.TypedRateLimiter[types.NamespacedName]
 	retries    workqueue.CounterMetric
 	delays     *delays
-	causes     causes
+	causes     cause.ByKey[types.NamespacedName]
 	stats      stats
 	watches    []watch
 	// disturbances are nil until somebody disturbs it.
@@ -147,7 +147,7 @@ func New(opts Options, r Reconciler) *Loop {
 func (l *Loop) Add(key types.NamespacedName, causes ...int64) {
 	// Before the queue knows of the key, so that the worker that takes it finds
 	// them.
-	l.causes.add(key, causes)
+	l.causes.Add(key, causes)
 	if !l.holds(key) {
 		l.queue.Add(key)
 	}
@@ -160,7 +160,7 @@ func (l *Loop) AddAfter(key types.NamespacedName, d time.Duration, causes ...int
 		l.Add(key, causes...)
 		return
 	}
-	l.causes.add(key, causes)
+	l.causes.Add(key, causes)
 	l.delays.add(key, d)
 }
 
@@ -251,7 +251,7 @@ func (l *Loop) done(key types.NamespacedName) {
 
 func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 	logger := klog.LoggerWithValues(l.opts.Logger, "controller", l.opts.Name, "key", key)
-	causes := l.causes.take(key)
+	causes := l.causes.Take(key)
 	ctx = klog.NewContext(cause.With(ctx, causes), logger)
 	if l.turns != nil {
 		ctx = clock.OneByOne(ctx)
@@ -274,7 +274,7 @@ func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 		return
 	}
 	// What the next try does, it does for the same reasons.
-	l.causes.add(key, causes)
+	l.causes.Add(key, causes)
 	l.failed(logger, key, err)
 }
 

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
 )
 
@@ -59,7 +60,7 @@ func startAPI(ctx context.Context, b *testing.B, change ...func(*minikcm.Options
 	}
 	https.QPS = -1
 	https.ContentType = "application/vnd.kubernetes.protobuf"
-	return cluster, map[string]*rest.Config{"in memory": cluster.Config(), "over HTTPS": https}
+	return cluster, map[string]*rest.Config{"in memory": apiserver.Protobuf(cluster.Config()), "over HTTPS": https}
 }
 
 // BenchmarkAPI is how many creations, gets, lists of ten and updates of ConfigMaps of

@@ -2,6 +2,10 @@ package clients
 
 import (
 	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,4 +68,22 @@ func TestEnvtest(t *testing.T) {
 	if left := c.kubectl("get", "crd", "-o", "name"); left != "" {
 		t.Errorf("left: %s", left)
 	}
+}
+
+// TestEnvtestUnchanged runs the test of an operator that knows nothing of minikcm.
+func TestEnvtestUnchanged(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	suite := filepath.Join(t.TempDir(), "website.test")
+	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", suite, "./website").CombinedOutput(); err != nil {
+		t.Fatalf("building the operator's test: %v\n%s", err, out)
+	}
+	cmd := exec.CommandContext(ctx, minikcmBinary.path(t), "exec", "--", suite, "-test.v")
+	cmd.Dir, cmd.Env = "website", append(os.Environ(), "USE_EXISTING_CLUSTER=true")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestWebsite") {
+		t.Errorf("the operator's test: %v\n%s", err, out)
+	}
+	t.Logf("%s", out)
 }

@@ -38,7 +38,7 @@ func (o *operator) stop(signal syscall.Signal) {
 	}
 }
 
-const website = `
+const websiteYAML = `
 apiVersion: clients.example.com/v1
 kind: Website
 metadata: {name: NAME}
@@ -46,7 +46,7 @@ spec: {image: nginx, replicas: 2, parent: PARENT}
 `
 
 func site(name, parent string) string {
-	return strings.NewReplacer("NAME", name, "PARENT", parent).Replace(website)
+	return strings.NewReplacer("NAME", name, "PARENT", parent).Replace(websiteYAML)
 }
 
 // TestOperator runs an operator, kills it, lets another one lead, and takes all away.

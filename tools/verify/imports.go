@@ -33,6 +33,12 @@ var neverImport = map[string]string{
 	"golang.org/x/exp":            "the standard library has it",
 }
 
+// What only these folders and tests import.
+var onlyIn = map[string]string{
+	"sigs.k8s.io/controller-runtime": "minikcmtest/ctrltest",
+	module + "/minikcmtest/ctrltest": "minikcmtest/ctrltest",
+}
+
 // A decision is a pure function: its file imports none of these.
 var notInDecisions = []string{
 	"context", "sync", "k8s.io/client-go", "k8s.io/klog", "net/http",
@@ -51,6 +57,11 @@ func checkImports(t *tree) {
 			for never, why := range neverImport {
 				if within(imported, never) {
 					t.reportf(f, spec.Pos(), "imports %s: %s", imported, why)
+				}
+			}
+			for only, in := range onlyIn {
+				if within(imported, only) && !within(f.dir, in) && !f.test {
+					t.reportf(f, spec.Pos(), "imports %s: only %s does", imported, in)
 				}
 			}
 			if isDecision(f) {

@@ -1,6 +1,5 @@
-// Command operator is an operator as its authors write them with controller-runtime:
-// a kind of its own, leader election, a finalizer, conditions, Deployments that it owns
-// and applies, an indexed cache, and events.
+// Command operator is an operator as its authors write them with controller-runtime,
+// with leader election. What it does is in the package website.
 package main
 
 import (
@@ -14,6 +13,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"minikcm.dev/minikcm/test/clients/website"
 )
 
 func main() {
@@ -33,7 +34,7 @@ func run(identity string, release bool) error {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return err
 	}
-	if err := addToScheme(scheme); err != nil {
+	if err := website.AddToScheme(scheme); err != nil {
 		return err
 	}
 	cfg, err := ctrl.GetConfig()
@@ -56,8 +57,7 @@ func run(identity string, release bool) error {
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
-	r := &reconciler{client: mgr.GetClient(), events: mgr.GetEventRecorder("website-operator"), identity: identity}
-	if err := r.setup(mgr); err != nil {
+	if err := (&website.Reconciler{Identity: identity}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("setting up the controller: %w", err)
 	}
 	return mgr.Start(ctrl.SetupSignalHandler())

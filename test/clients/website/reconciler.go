@@ -1,4 +1,4 @@
-package main
+package website
 
 import (
 	"context"
@@ -28,13 +28,17 @@ const (
 	fieldOwner  = client.FieldOwner("website-operator")
 )
 
-type reconciler struct {
-	client   client.Client
-	events   events.EventRecorder
-	identity string
+// Reconciler reconciles Websites.
+type Reconciler struct {
+	client client.Client
+	events events.EventRecorder
+	// Identity is what the process calls itself in the status of what it writes.
+	Identity string
 }
 
-func (r *reconciler) setup(mgr ctrl.Manager) error {
+// SetupWithManager adds the controller of Websites to a manager.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.client, r.events = mgr.GetClient(), mgr.GetEventRecorder("website-operator")
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &Website{}, parentIndex, func(obj client.Object) []string {
 		if parent := obj.(*Website).Spec.Parent; parent != "" {
 			return []string{parent}
@@ -55,7 +59,7 @@ func (r *reconciler) setup(mgr ctrl.Manager) error {
 }
 
 // Reconcile makes a Website what it should be.
-func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	site := &Website{}
 	if err := r.client.Get(ctx, req.NamespacedName, site); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -75,7 +79,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // apply applies the Deployment of a Website.
-func (r *reconciler) apply(ctx context.Context, site *Website) error {
+func (r *Reconciler) apply(ctx context.Context, site *Website) error {
 	labels := map[string]string{"website": site.Name}
 	deployment := appsac.Deployment(site.Name, site.Namespace).WithLabels(labels).
 		WithOwnerReferences(metaac.OwnerReference().WithAPIVersion(groupVersion.String()).WithKind("Website").
@@ -91,7 +95,7 @@ func (r *reconciler) apply(ctx context.Context, site *Website) error {
 }
 
 // report writes the status of a Website, if it has changed.
-func (r *reconciler) report(ctx context.Context, site *Website) error {
+func (r *Reconciler) report(ctx context.Context, site *Website) error {
 	deployment := &appsv1.Deployment{}
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(site), deployment); client.IgnoreNotFound(err) != nil {
 		return err
@@ -110,7 +114,7 @@ func (r *reconciler) report(ctx context.Context, site *Website) error {
 	sort.Strings(site.Status.Children)
 	ready := metav1.Condition{
 		Type: "Ready", Status: metav1.ConditionFalse, Reason: "Deploying", ObservedGeneration: site.Generation,
-		Message: "written by " + r.identity,
+		Message: "written by " + r.Identity,
 	}
 	if site.Status.ReadyReplicas == site.Spec.Replicas {
 		ready.Status, ready.Reason = metav1.ConditionTrue, "Deployed"
@@ -127,13 +131,13 @@ func (r *reconciler) report(ctx context.Context, site *Website) error {
 }
 
 // finish writes down that a Website was there, and lets it go.
-func (r *reconciler) finish(ctx context.Context, site *Website) error {
+func (r *Reconciler) finish(ctx context.Context, site *Website) error {
 	if !controllerutil.ContainsFinalizer(site, finalizer) {
 		return nil
 	}
 	record := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "was-" + site.Name, Namespace: site.Namespace},
-		Data:       map[string]string{"image": site.Spec.Image, "by": r.identity},
+		Data:       map[string]string{"image": site.Spec.Image, "by": r.Identity},
 	}
 	if err := r.client.Create(ctx, record); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("recording: %w", err)

@@ -1,30 +1,26 @@
-package loop
+package cause
 
 import (
 	"slices"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxCauses bounds what is kept for one key: as much as a request carries.
-const maxCauses = 32
-
-// causes holds, for each queued key, the revisions that woke it since its last
+// ByKey holds, for each key of a work queue, the revisions that woke it since its last
 // reconcile began. The zero value is ready.
-type causes struct {
+type ByKey[K comparable] struct {
 	mu    sync.Mutex
-	byKey map[types.NamespacedName][]int64
+	byKey map[K][]int64
 }
 
-func (c *causes) add(key types.NamespacedName, revisions []int64) {
+// Add remembers what woke a key: as many revisions as a request carries, the newest.
+func (c *ByKey[K]) Add(key K, revisions []int64) {
 	if len(revisions) == 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byKey == nil {
-		c.byKey = map[types.NamespacedName][]int64{}
+		c.byKey = map[K][]int64{}
 	}
 	all := c.byKey[key]
 	for _, r := range revisions {
@@ -34,7 +30,7 @@ func (c *causes) add(key types.NamespacedName, revisions []int64) {
 		if known {
 			continue
 		}
-		if len(all) == maxCauses {
+		if len(all) == maxRevisions {
 			if at == 0 {
 				continue
 			}
@@ -45,7 +41,8 @@ func (c *causes) add(key types.NamespacedName, revisions []int64) {
 	c.byKey[key] = all
 }
 
-func (c *causes) take(key types.NamespacedName) []int64 {
+// Take returns what has woken a key, and forgets it.
+func (c *ByKey[K]) Take(key K) []int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	revisions := c.byKey[key]

@@ -1,4 +1,4 @@
-package main
+package website
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,7 +65,8 @@ func (l *WebsiteList) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-func addToScheme(scheme *runtime.Scheme) error {
+// AddToScheme makes a scheme know Websites.
+func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(groupVersion, &Website{}, &WebsiteList{})
 	metav1.AddToGroupVersion(scheme, groupVersion)
 	return nil

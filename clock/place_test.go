@@ -1,0 +1,51 @@
+package clock_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// Work is granted its turns in the order of the places that it had when it joined.
+func TestPlacesAreTheOrderOfTurns(t *testing.T) {
+	t.Parallel()
+	type work struct {
+		key   string
+		place clock.Place
+	}
+	for seed := range uint64(20) {
+		l := clock.NewLedger()
+		l.TakeTurns(seed, false)
+		l.Begin(clock.Start, 1)
+		var works []work
+		var granted []string
+		for _, key := range []string{"a", "b", "c", "d", "e"} {
+			works = append(works, work{key, l.PlaceOf("queue", key)})
+			l.Join(clock.Key, "queue", key, func() { granted = append(granted, key) })
+		}
+		if got := l.String(); got != "5 queued keys, 1 starting parts" {
+			t.Errorf("in flight: %s", got)
+		}
+		l.End(clock.Start, 1)
+		later := l.PlaceOf("queue", "0")
+		for range works {
+			l.End(clock.Key, 1)
+		}
+		slices.SortFunc(works, func(a, b work) int { return a.place.Compare(b.place) })
+		var want []string
+		for _, w := range works {
+			want = append(want, w.key)
+			if w.place.Compare(later) >= 0 {
+				t.Errorf("seed %d: %s, which joined before a turn, comes after what joined in it", seed, w.key)
+			}
+		}
+		if !slices.Equal(granted, want) {
+			t.Errorf("seed %d: turns of %s, places of %s", seed, strings.Join(granted, " "), strings.Join(want, " "))
+		}
+	}
+	if p := clock.NewLedger().PlaceOf("queue", "a"); p != (clock.Place{}) {
+		t.Errorf("without turns there is a place: %v", p)
+	}
+}

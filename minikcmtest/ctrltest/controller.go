@@ -1,0 +1,164 @@
+package ctrltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"minikcm.dev/minikcm/clock/cause"
+)
+
+// Where controller-runtime keeps its controllers, which it exports as interfaces only.
+const (
+	runtimeModule     = "sigs.k8s.io/controller-runtime/"
+	controllerPackage = runtimeModule + "pkg/internal/controller"
+)
+
+// controllerFields are those of controller-runtime's controller that decide about its
+// time. They are exported, and have been the same since v0.20.
+type controllerFields struct {
+	name     string
+	workers  int
+	newQueue reflect.Value
+	do       reflect.Value
+}
+
+// fieldsOf returns the fields of a runnable that is a controller; nil if it is none. It is an
+// error if a controller does not have them.
+func fieldsOf(runnable any) (*controllerFields, error) {
+	v := reflect.ValueOf(runnable)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct || !looksLikeController(v) {
+		return nil, nil
+	}
+	field := func(name string, kind reflect.Kind) (reflect.Value, error) {
+		f := v.Elem().FieldByName(name)
+		if !f.IsValid() || f.Kind() != kind || !f.CanSet() {
+			return f, fmt.Errorf("putting the controller %T on the cluster's clock: it has no field %s of kind %s that could be set: "+
+				"this release of controller-runtime keeps its queue elsewhere, use one that docs/operators.md names", runnable, name, kind)
+		}
+		return f, nil
+	}
+	var c controllerFields
+	name, err := field("Name", reflect.String)
+	if err != nil {
+		return nil, err
+	}
+	workers, err := field("MaxConcurrentReconciles", reflect.Int)
+	if err != nil {
+		return nil, err
+	}
+	c.name, c.workers = name.String(), int(workers.Int())
+	if c.newQueue, err = field("NewQueue", reflect.Func); err != nil {
+		return nil, err
+	}
+	if c.do, err = field("Do", reflect.Interface); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// looksLikeController reports whether v is controller-runtime's controller, or what has
+// become of it in a later release.
+func looksLikeController(v reflect.Value) bool {
+	path := v.Type().Elem().PkgPath()
+	if path == controllerPackage {
+		return strings.HasPrefix(v.Type().Elem().Name(), "Controller[")
+	}
+	if !strings.HasPrefix(path, runtimeModule) {
+		return false
+	}
+	for _, method := range []string{"Watch", "Reconcile", "GetLogger", "Start"} {
+		if !v.MethodByName(method).IsValid() {
+			return false
+		}
+	}
+	return true
+}
+
+// newQueueFunc is the type of a controller's field NewQueue.
+type newQueueFunc[T comparable] = func(name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T]
+
+// adapter puts controllers of one type of request on the cluster's clock. It reports
+// whether the controller is one of them.
+type adapter func(w *world, c *controllerFields, h hooks) bool
+
+// adaptTo is the adapter for requests of type T.
+func adaptTo[T comparable](w *world, c *controllerFields, h hooks) bool {
+	original, ok := c.newQueue.Interface().(newQueueFunc[T])
+	if !ok {
+		return false
+	}
+	inner, ok := c.do.Interface().(reconcile.TypedReconciler[T])
+	if !ok {
+		return false
+	}
+	counted := &reconciler[T]{inner: inner}
+	name, workers := c.name, c.workers
+	c.do.Set(reflect.ValueOf(counted))
+	c.newQueue.Set(reflect.ValueOf(newQueueFunc[T](func(queueName string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+		counted.queue = newQueue(queueOptions[T]{
+			name: w.identity + "/" + name, clock: w.clock, ledger: w.ledger, limiter: limiter, workers: workers,
+			prioritized: isPrioritized(original(queueName, limiter)), onWork: h.works,
+		})
+		h.made()
+		return counted.queue
+	})))
+	return true
+}
+
+// isPrioritized reports which of controller-runtime's queues a controller would have
+// had, and ends that.
+func isPrioritized[T comparable](q workqueue.TypedRateLimitingInterface[T]) bool {
+	defer q.ShutDown()
+	_, prioritized := q.(priorityqueue.PriorityQueue[T])
+	return prioritized
+}
+
+// hasOwnQueue reports whether the controller's options have a queue of their own: then
+// the function is not one of controller-runtime's.
+func (c *controllerFields) hasOwnQueue() bool {
+	f := runtime.FuncForPC(c.newQueue.Pointer())
+	return f != nil && !strings.HasPrefix(f.Name(), runtimeModule)
+}
+
+// requestType is the type of the requests, for error messages.
+func (c *controllerFields) requestType() string {
+	if t := c.newQueue.Type(); t.NumOut() == 1 {
+		_, args, _ := strings.Cut(t.Out(0).String(), "[")
+		return strings.TrimSuffix(args, "]")
+	}
+	return "unknown"
+}
+
+// reconciler gives the work of another one its causes, and lets it pause. Its queue is set when the controller
+// starts.
+type reconciler[T comparable] struct {
+	inner reconcile.TypedReconciler[T]
+	queue *queue[T]
+}
+
+func (r *reconciler[T]) Reconcile(ctx context.Context, request T) (reconcile.Result, error) {
+	if r.queue == nil { // somebody else calls the controller's Reconcile
+		return r.inner.Reconcile(ctx, request)
+	}
+	causes := r.queue.causes.Take(request)
+	ctx = cause.With(ctx, causes)
+	if r.queue.turns {
+		working, done := r.queue.pausing(ctx)
+		defer done()
+		ctx = working
+	}
+	result, err := r.inner.Reconcile(ctx, request)
+	if err != nil && !errors.Is(err, reconcile.TerminalError(nil)) {
+		// What the next try does, it does for the same reasons.
+		r.queue.causes.Add(request, causes)
+	}
+	return result, err
+}

@@ -1,0 +1,194 @@
+package ctrltest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// The durations of controller-runtime's leader election when the options leave them
+// open.
+const (
+	defaultLease = 15 * time.Second
+	defaultRenew = 10 * time.Second
+	defaultRetry = 2 * time.Second
+)
+
+// election is a manager's candidacy for a lease, on the cluster's clock. It follows
+// client-go's tools/leaderelection, whose elector has the machine's clock: a lease that
+// others hold is free when it was not seen to change for its duration, and a leader
+// that cannot renew its lease for the renewal's deadline leads no more.
+type election struct {
+	lock                resourcelock.Interface
+	clock               clock.Clock
+	ledger              *clock.Ledger
+	random              *clock.Random
+	lease, renew, retry time.Duration
+	releases            bool
+	elected             chan struct{} // closed when it leads
+	granted             chan struct{} // the first turn
+	turn                *clock.Turn
+
+	// What was last seen of the lease, and when it changed. Only hold and what it calls
+	// touch them.
+	seen   resourcelock.LeaderElectionRecord
+	raw    []byte
+	seenAt time.Time
+}
+
+func (w *world) newElection(config *rest.Config, options manager.Options) (*election, error) {
+	e := &election{
+		clock: w.clock, ledger: w.ledger, random: w.random.Fork(),
+		lease: ptr.Deref(options.LeaseDuration, defaultLease), renew: ptr.Deref(options.RenewDeadline, defaultRenew),
+		retry: ptr.Deref(options.RetryPeriod, defaultRetry), releases: options.LeaderElectionReleaseOnCancel,
+		elected: make(chan struct{}), granted: make(chan struct{}, 1),
+	}
+	if e.lease <= e.renew || e.renew <= time.Duration(leaderelection.JitterFactor*float64(e.retry)) || e.retry <= 0 {
+		return nil, fmt.Errorf("the leader election's LeaseDuration (%v) must be longer than its RenewDeadline (%v), and that longer than %v times its RetryPeriod (%v)",
+			e.lease, e.renew, leaderelection.JitterFactor, e.retry)
+	}
+	if e.lock = options.LeaderElectionResourceLockInterface; e.lock != nil {
+		return e, nil
+	}
+	if options.LeaderElectionID == "" {
+		return nil, fmt.Errorf("LeaderElection needs a LeaderElectionID")
+	}
+	if options.LeaderElectionConfig != nil {
+		config = options.LeaderElectionConfig
+	}
+	config = rest.AddUserAgent(config, "leader-election")
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the leader election's client: %w", err)
+	}
+	leases, err := coordinationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the leader election's client: %w", err)
+	}
+	e.lock, err = resourcelock.NewWithLabels(cmp.Or(options.LeaderElectionResourceLock, resourcelock.LeasesResourceLock),
+		options.LeaderElectionNamespace, options.LeaderElectionID, core, leases,
+		resourcelock.ResourceLockConfig{Identity: w.identity, EventRecorder: w.recorder.For(w.identity)}, options.LeaderElectionLabels)
+	if err != nil {
+		return nil, fmt.Errorf("making the leader election's lock: %w", err)
+	}
+	return e, nil
+}
+
+// join counts the candidacy in the ledger. Candidates of one instant come in an order
+// that follows from the seed.
+func (e *election) join() {
+	if e.ledger.TakesTurns() {
+		e.turn = e.ledger.Join(clock.Key, "leader election", e.lock.Identity(), func() { e.granted <- struct{}{} })
+		return
+	}
+	e.ledger.Begin(clock.Key, 1)
+	e.granted <- struct{}{}
+}
+
+// hold tries to get the lease, calls lead when it has it, and renews it until ctx ends
+// or the lease is lost, which it reports.
+func (e *election) hold(ctx context.Context, lead func()) (lost bool) {
+	defer e.ledger.End(clock.Key, 1)
+	select {
+	case <-e.granted:
+	case <-ctx.Done():
+		if e.turn != nil {
+			e.turn.Take()
+		}
+		return false
+	}
+	ctx = clock.Pausing(ctx, e.ledger, clock.Key)
+	for !e.try(ctx) {
+		jitter := time.Duration(e.random.Float64() * leaderelection.JitterFactor * float64(e.retry))
+		if clock.Sleep(ctx, e.clock, e.retry+jitter) != nil {
+			return false
+		}
+	}
+	e.lock.RecordEvent("became leader")
+	lead()
+	close(e.elected)
+	renewed := e.clock.Now()
+	for clock.Sleep(ctx, e.clock, e.retry) == nil {
+		switch {
+		case e.try(ctx):
+			renewed = e.clock.Now()
+		case ctx.Err() == nil && e.clock.Since(renewed) >= e.renew:
+			e.lock.RecordEvent("stopped leading")
+			return true
+		}
+	}
+	return false
+}
+
+// try gets the lease or renews it, if that is possible.
+func (e *election) try(ctx context.Context) bool {
+	now := metav1.NewTime(e.clock.Now())
+	record := resourcelock.LeaderElectionRecord{
+		HolderIdentity: e.lock.Identity(), LeaseDurationSeconds: int(e.lease / time.Second), RenewTime: now, AcquireTime: now,
+	}
+	old, raw, err := e.lock.Get(ctx)
+	if apierrors.IsNotFound(err) {
+		return e.write(record, e.lock.Create(ctx, record))
+	}
+	if err != nil {
+		return false
+	}
+	if !bytes.Equal(e.raw, raw) {
+		e.seen, e.raw, e.seenAt = *old, raw, now.Time
+	}
+	mine := old.HolderIdentity == e.lock.Identity()
+	valid := e.seenAt.Add(time.Duration(e.seen.LeaseDurationSeconds) * time.Second).After(now.Time)
+	if old.HolderIdentity != "" && !mine && valid {
+		return false
+	}
+	record.LeaderTransitions = old.LeaderTransitions
+	if mine {
+		record.AcquireTime = old.AcquireTime
+	} else {
+		record.LeaderTransitions++
+	}
+	return e.write(record, e.lock.Update(ctx, record))
+}
+
+func (e *election) write(record resourcelock.LeaderElectionRecord, err error) bool {
+	if err == nil {
+		e.seen, e.seenAt = record, record.RenewTime.Time
+	}
+	return err == nil
+}
+
+// release gives the lease up if the options say so, when all work has ended. A lease
+// that cannot be given up runs out.
+func (e *election) release() {
+	select {
+	case <-e.elected:
+	default:
+		return
+	}
+	if !e.releases {
+		return
+	}
+	ctx := clock.Hurried(context.Background())
+	old, _, err := e.lock.Get(ctx)
+	if err != nil || old.HolderIdentity != e.lock.Identity() {
+		return
+	}
+	now := metav1.NewTime(e.clock.Now())
+	_ = e.lock.Update(ctx, resourcelock.LeaderElectionRecord{
+		LeaderTransitions: old.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
+	})
+}

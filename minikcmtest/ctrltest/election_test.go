@@ -1,0 +1,170 @@
+package ctrltest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/minikcmtest"
+	"minikcm.dev/minikcm/minikcmtest/ctrltest"
+)
+
+// candidates are managers that want to lead, of which the leader notes each second.
+type candidates struct {
+	*testing.T
+	cluster *minikcmtest.Cluster
+	begin   time.Time
+	worked  []string
+}
+
+// add starts a manager. It is a reconcile every ten seconds.
+func (cs *candidates) add(name string, change func(*ctrl.Options)) (stop func() error) {
+	cs.Helper()
+	options := ctrl.Options{LeaderElection: true, LeaderElectionID: "operator"}
+	if change != nil {
+		change(&options)
+	}
+	mgr := ctrltest.NewManager(cs.T, cs.cluster, options)
+	newConfigMaps(cs.T, mgr, func(_ context.Context, req ctrl.Request) (ctrl.Result, error) {
+		if req.Name != "web" {
+			return ctrl.Result{}, nil
+		}
+		cs.worked = append(cs.worked, fmt.Sprintf("%s %v", name, cs.cluster.Clock().Since(cs.begin)))
+		return ctrl.Result{RequeueAfter: 10 * time.Second}, nil
+	})
+	return ctrltest.Start(cs.T, mgr)
+}
+
+// expect advances and compares who has worked when.
+func (cs *candidates) expect(d time.Duration, want ...string) {
+	cs.Helper()
+	cs.worked = nil
+	advance(cs.T, cs.cluster, d)
+	if !slices.Equal(cs.worked, want) {
+		cs.Errorf("worked: %q, want %q", cs.worked, want)
+	}
+}
+
+func newCandidates(t *testing.T) *candidates {
+	t.Helper()
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Driven = true }))
+	if _, err := c.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("web"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return &candidates{T: t, cluster: c, begin: c.Clock().Now()}
+}
+
+func stopped(t *testing.T, stop func() error) {
+	t.Helper()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// One manager works at a time. Its successor waits until the lease has run out, or was
+// given up.
+func TestLeaderElection(t *testing.T) {
+	t.Parallel()
+	cs := newCandidates(t)
+	first := cs.add("first", func(o *ctrl.Options) { o.LeaderElectionReleaseOnCancel = true })
+	cs.expect(0, "first 0s")
+	second := cs.add("second", nil)
+	cs.expect(25*time.Second, "first 10s", "first 20s")
+	stopped(t, first)
+	// The second asks again within 2.2 times the two seconds of the retry period.
+	cs.worked = nil
+	advance(t, cs.cluster, 5*time.Second)
+	if len(cs.worked) != 1 {
+		t.Fatalf("after the lease was given up, worked: %q", cs.worked)
+	}
+	cs.add("third", nil)
+	advance(t, cs.cluster, time.Minute)
+	stopped(t, second)
+	cs.expect(9 * time.Second /* of a lease of 15 s, renewed less than 2 s ago */)
+	cs.worked = nil
+	advance(t, cs.cluster, 20*time.Second)
+	if len(cs.worked) == 0 || !slices.ContainsFunc(cs.worked, func(s string) bool { return s[:5] == "third" }) {
+		t.Errorf("after the lease has run out, worked: %q", cs.worked)
+	}
+	cs.cluster.EventuallyEvent("default", "Lease", fmt.Sprintf("Normal LeaderElection %s became leader", holder(t, cs.cluster)))
+}
+
+func holder(t *testing.T, c *minikcmtest.Cluster) string {
+	t.Helper()
+	lease, err := c.Client().CoordinationV1().Leases("default").Get(t.Context(), "operator", metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil {
+		t.Fatalf("the lease: %+v, %v", lease, err)
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// A leader whose lease was taken ends, as it must not go on beside the new leader.
+func TestLostLease(t *testing.T) {
+	t.Parallel()
+	cs := newCandidates(t)
+	stop := cs.add("only", nil)
+	cs.expect(0, "only 0s")
+	thief := `{"spec":{"holderIdentity":"thief","leaseDurationSeconds":3600}}`
+	_, err := cs.cluster.Client().CoordinationV1().Leases("default").Patch(t.Context(), "operator", types.MergePatchType, []byte(thief), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs.expect(time.Minute, "only 10s")
+	if err := stop(); err == nil || err.Error() != "leader election lost" {
+		t.Errorf("the manager ended with: %v", err)
+	}
+}
+
+// What needs no leader works on every manager, and what was added later follows the
+// same rules.
+func TestRunnablesWithoutLeader(t *testing.T) {
+	t.Parallel()
+	cs := newCandidates(t)
+	cs.add("first", nil)
+	cs.expect(0, "first 0s")
+	mgr := ctrltest.NewManager(t, cs.cluster, ctrl.Options{LeaderElection: true, LeaderElectionID: "operator"})
+	began := make(chan string, 2)
+	everywhere := new(bool)
+	if err := mgr.Add(runnable{func() { began <- "everywhere" }, everywhere}); err != nil {
+		t.Fatal(err)
+	}
+	if err := mgr.Add(manager.RunnableFunc(func(context.Context) error {
+		began <- "leader"
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	ctrltest.Start(t, mgr)
+	if got := <-began; got != "everywhere" {
+		t.Errorf("%s began", got)
+	}
+	advance(t, cs.cluster, time.Minute)
+	select {
+	case got := <-began:
+		t.Errorf("%s began without the lease", got)
+	case <-mgr.Elected():
+		t.Error("both lead")
+	default:
+	}
+}
+
+// runnable says whether it needs to lead.
+type runnable struct {
+	run   func()
+	leads *bool
+}
+
+func (r runnable) Start(context.Context) error {
+	r.run()
+	return nil
+}
+
+func (r runnable) NeedLeaderElection() bool { return *r.leads }

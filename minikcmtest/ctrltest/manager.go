@@ -1,0 +1,185 @@
+package ctrltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+// NewManager returns a manager on a test's cluster. It takes the options of
+// ctrl.NewManager. Metrics, health probes and pprof are not served unless the options
+// name an address; names of controllers may be used again; the namespace of the leader
+// election is default unless the options have another.
+//
+// On a cluster of virtual or scaled time, the manager keeps that time: see the package's
+// documentation. Add returns an error for a controller that cannot be put on the
+// cluster's clock.
+//
+// Start runs it. NewManager fails the test if the manager cannot be made.
+func NewManager(t testing.TB, cluster *minikcmtest.Cluster, options manager.Options, opts ...Option) manager.Manager {
+	t.Helper()
+	s := settings{user: DefaultUser, groups: []string{"system:masters"}, adapters: []adapter{adaptTo[reconcile.Request]}}
+	for _, change := range opts {
+		change(&s)
+	}
+	config := cluster.ConfigFor(s.user, s.groups...)
+	options = inTest(options)
+	if cluster.Clock() == clock.Real() {
+		mgr, err := manager.New(config, options)
+		if err != nil {
+			t.Fatalf("making a manager: %v", err)
+		}
+		return mgr
+	}
+	mgr, err := newManager(cluster, config, options, s.adapters)
+	if err != nil {
+		t.Fatalf("making a manager on the cluster's clock: %v", err)
+	}
+	return mgr
+}
+
+// world is what all that belongs to one manager shares.
+type world struct {
+	clock    clock.Clock
+	ledger   *clock.Ledger
+	random   *clock.Random
+	recorder *events.Recorder
+	events   eventsv1client.EventsGetter
+	// identity tells this manager from others of the cluster: in the ledger and in the
+	// leader election.
+	identity string
+	adapters []adapter
+	starting starting
+	// syncPeriods are those of the cache's options.
+	syncPeriods []time.Duration
+
+	handling sync.Mutex
+	handlers map[cache.ResourceEventHandler]*handler
+	// election is nil unless the manager needs to lead.
+	election *election
+}
+
+func newManager(cluster *minikcmtest.Cluster, config *rest.Config, options manager.Options, adapters []adapter) (manager.Manager, error) {
+	informers.Wrap(config)
+	config.Wrap(cause.Wrap)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return oneByOne{next} })
+	w := &world{clock: cluster.Clock(), ledger: cluster.Ledger(), random: cluster.Random(), adapters: adapters}
+	w.identity = "ctrltest_" + string(w.random.UID())
+	w.starting = starting{ledger: w.ledger, begun: make(chan struct{})}
+	elects := options.LeaderElection
+	electing := options
+	options.LeaderElection = false // by controller-runtime, on the machine's clock
+	w.syncPeriods = syncPeriods(options.Cache)
+	if options.Cache.NewInformer == nil {
+		options.Cache.NewInformer = w.newInformer
+	}
+	inner, err := manager.New(config, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.makeRecorder(inner); err != nil {
+		return nil, err
+	}
+	if elects {
+		if w.election, err = w.newElection(inner.GetConfig(), electing); err != nil {
+			return nil, err
+		}
+	}
+	return withRecorder(inner, w, inner.GetEventRecorder)
+}
+
+// newInformer makes the informers of the cache.
+func (w *world) newInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	inner := cache.NewSharedIndexInformer(lw, example, 0, indexers) // which does not resync
+	made := &resynced{SharedIndexInformer: informers.CountedFromRun(inner, w.ledger), world: w}
+	if resync > 0 {
+		made.period = withoutJitter(resync, w.syncPeriods)
+	}
+	return made
+}
+
+func (w *world) makeRecorder(mgr manager.Manager) error {
+	core, err := corev1client.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("making the event recorder's client: %w", err)
+	}
+	if w.events, err = eventsv1client.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient()); err != nil {
+		return fmt.Errorf("making the event recorder's client: %w", err)
+	}
+	w.recorder = events.NewRecorder(core, w.clock, w.ledger, w.random.Fork(), "").WithScheme(mgr.GetScheme())
+	return nil
+}
+
+// managed is a manager on the cluster's clock. R is what GetEventRecorder returns: an
+// interface of client-go in controller-runtime v0.24, one of its own from v0.25 on.
+type managed[R any] struct {
+	manager.Manager
+	*world
+}
+
+// withRecorder finds out R.
+func withRecorder[R any](inner manager.Manager, w *world, _ func(string) R) (manager.Manager, error) {
+	var made any = &managed[R]{Manager: inner, world: w}
+	mgr, ok := made.(manager.Manager)
+	if !ok {
+		return nil, fmt.Errorf("this release of controller-runtime has a Manager that %T is none of: use one that docs/operators.md names", made)
+	}
+	if _, ok := any(&events.SeriesRecorder{}).(R); !ok {
+		return nil, errors.New("this release of controller-runtime has event recorders of another kind: use one that docs/operators.md names")
+	}
+	return mgr, nil
+}
+
+// GetEventRecorder returns a recorder of events.k8s.io/v1 on the cluster's clock.
+func (m *managed[R]) GetEventRecorder(name string) R {
+	return any(m.recorder.Series(m.events, name, name+"-ctrltest")).(R) // withRecorder has checked it
+}
+
+// GetEventRecorderFor returns a recorder of core/v1 events on the cluster's clock.
+func (m *managed[R]) GetEventRecorderFor(name string) record.EventRecorder {
+	return m.recorder.For(name)
+}
+
+// Add puts a controller on the cluster's clock before it is added, and lets what needs
+// to lead wait for that.
+func (m *managed[R]) Add(r manager.Runnable) error {
+	gated, err := m.gate(r)
+	if err != nil {
+		return err
+	}
+	return m.Manager.Add(gated)
+}
+
+// Elected is closed when the manager leads, or need not.
+func (m *managed[R]) Elected() <-chan struct{} {
+	if m.election == nil {
+		return m.Manager.Elected()
+	}
+	return m.election.elected
+}
+
+// Start runs the manager until ctx ends or it has lost its lease.
+func (m *managed[R]) Start(ctx context.Context) error { return m.run(ctx, m.Manager) }
+
+// begun is closed when all that the manager has started is at work, or waits for the
+// manager to lead.
+func (m *managed[R]) begun() <-chan struct{} { return m.starting.begun }

@@ -1,0 +1,48 @@
+package ctrltest
+
+import (
+	"cmp"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// item is a request that is to be worked on.
+type item[T comparable] struct {
+	request  T
+	priority int
+	place    clock.Place
+	number   uint64 // of adds, for those of one place
+	index    int    // in readyItems, -1 if not there
+	counted  bool
+	ticket   *ticket[T] // nil unless it is counted and takes turns
+}
+
+// readyItems is a heap of the requests that no worker has, the next one first.
+type readyItems[T comparable] []*item[T]
+
+func (h readyItems[T]) Len() int { return len(h) }
+
+func (h readyItems[T]) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	return cmp.Or(cmp.Compare(b.priority, a.priority), a.place.Compare(b.place), cmp.Compare(a.number, b.number)) < 0
+}
+
+func (h readyItems[T]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *readyItems[T]) Push(x any) {
+	it := x.(*item[T])
+	it.index = len(*h)
+	*h = append(*h, it)
+}
+
+func (h *readyItems[T]) Pop() any {
+	last := len(*h) - 1
+	it := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	it.index = -1
+	return it
+}

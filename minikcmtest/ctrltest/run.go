@@ -1,0 +1,55 @@
+package ctrltest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// errLost ends a manager that leads no more, in controller-runtime's words.
+var errLost = errors.New("leader election lost")
+
+// run runs a manager, and beside it its recorder and its candidacy.
+func (w *world) run(ctx context.Context, inner manager.Manager) error {
+	var own token
+	if !w.starting.start(&own) {
+		return errors.New("manager already started")
+	}
+	defer w.starting.end(&own)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	recording, stopRecording := context.WithCancel(context.WithoutCancel(ctx))
+	var recorder, candidacy sync.WaitGroup
+	recorder.Go(func() { _ = w.recorder.Run(recording) }) // it returns nil
+	candidacy.Go(func() {
+		select {
+		case <-inner.Elected(): // all runnables were started
+		case <-ctx.Done():
+			return
+		}
+		if w.election == nil {
+			w.starting.end(&own)
+			return
+		}
+		w.election.join()
+		w.starting.end(&own)
+		if w.election.hold(ctx, w.starting.lead) {
+			cancel(errLost)
+		}
+	})
+	err := inner.Start(ctx)
+	lost := errors.Is(context.Cause(ctx), errLost)
+	cancel(nil)
+	candidacy.Wait()
+	if w.election != nil && !lost {
+		w.election.release()
+	}
+	stopRecording()
+	recorder.Wait()
+	if err == nil && lost {
+		err = errLost
+	}
+	return err
+}

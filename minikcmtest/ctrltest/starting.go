@@ -1,0 +1,109 @@
+package ctrltest
+
+import (
+	"sync"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// starting counts in the ledger what has been started and does not work yet: the
+// manager, until its caches have synced and all its runnables were started, and each
+// controller, until a worker of it asks for a request. So no time passes, and no turn
+// is granted, before every controller has seen what there is.
+type starting struct {
+	ledger *clock.Ledger
+
+	mu      sync.Mutex
+	started bool
+	leading bool
+	gates   []*gated
+	count   int
+	// begun is closed when the count has come back to zero for the first time.
+	begun  chan struct{}
+	closed bool
+}
+
+// token is one piece of what is counted.
+type token struct{ counted bool }
+
+// add lets a runnable be counted from the manager's start on.
+func (s *starting) add(g *gated) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gates = append(s.gates, g)
+	if s.started {
+		s.beginLocked(&g.token)
+	}
+}
+
+// start counts the manager itself, and all runnables that were added. It reports
+// whether it had not been called before.
+func (s *starting) start(own *token) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started {
+		return false
+	}
+	s.started = true
+	s.beginLocked(own)
+	for _, g := range s.gates {
+		s.beginLocked(&g.token)
+	}
+	return true
+}
+
+// awaitLead stops counting a runnable that waits for the manager to lead, unless it
+// leads by now.
+func (s *starting) awaitLead(t *token) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.leading {
+		s.endLocked(t)
+	}
+}
+
+// lead counts again the runnables that have waited for the manager to lead.
+func (s *starting) lead() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leading = true
+	for _, g := range s.gates {
+		if g.leads {
+			s.beginLocked(&g.token)
+		}
+	}
+}
+
+func (s *starting) begin(t *token) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beginLocked(t)
+}
+
+func (s *starting) beginLocked(t *token) {
+	if t.counted {
+		return
+	}
+	t.counted = true
+	s.count++
+	s.ledger.Begin(clock.Start, 1)
+}
+
+func (s *starting) end(t *token) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endLocked(t)
+}
+
+func (s *starting) endLocked(t *token) {
+	if !t.counted {
+		return
+	}
+	t.counted = false
+	s.count--
+	if s.count == 0 && !s.closed {
+		s.closed = true
+		close(s.begun)
+	}
+	s.ledger.End(clock.Start, 1)
+}

@@ -1,0 +1,120 @@
+package minikcmtest_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+func note(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+}
+
+// testAPIFaults lets the API server fail, delay and forget, for one user only.
+func testAPIFaults(t *testing.T) {
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithFaults())
+	const user = "system:serviceaccount:garden:operator"
+	maps := kubernetes.NewForConfigOrDie(c.ConfigFor(user, "system:masters")).CoreV1().ConfigMaps("default")
+	operator := minikcm.APIFaultMatch{Users: []string{user}, Verbs: []string{"create", "update"}, Resources: []string{"configmaps"}}
+
+	// Every write is refused. Share: 0.3 would refuse three in ten, by the seed.
+	remove := c.APIFaults().Inject(minikcm.APIFault{Match: operator, Code: 503})
+	if _, err := maps.Create(t.Context(), note("refused"), metav1.CreateOptions{}); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("a refused write: %v", err)
+	}
+	remove()
+
+	// Every update conflicts with one that others are said to have made.
+	remove = c.APIFaults().Inject(minikcm.APIFault{Match: operator, Code: 409})
+	if _, err := maps.Update(t.Context(), note("contended"), metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+		t.Errorf("a contended write: %v", err)
+	}
+	remove()
+
+	// Watches end, and what was missed is forgotten: informers have to list again.
+	c.APIFaults().DropWatches(minikcm.APIFaultMatch{Resources: []string{"pods"}}, 0)
+	if err := c.ForgetHistory(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	// For ten seconds nobody reaches the server.
+	up := c.APIFaults().Down()
+	if err := c.Advance(t.Context(), 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := maps.Create(t.Context(), note("unreached"), metav1.CreateOptions{}); err == nil {
+		t.Error("a server that is down answers")
+	}
+	up()
+	if _, err := maps.Create(t.Context(), note("reached"), metav1.CreateOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// testStoreFaults lets etcd be away for as long as a request takes.
+func testStoreFaults(t *testing.T) {
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithFaults())
+	maps := c.Client().CoreV1().ConfigMaps("default")
+	fault := minikcm.StoreUnavailable()
+	fault.Requests = true                      // only what requests ask of it
+	fault.Operations = minikcm.StoreWrites     // not reads
+	fault.Prefix = "/registry/configmaps/shop" // keys begin so
+	remove := c.StoreFaults().Inject(fault)
+	if _, err := maps.Create(t.Context(), note("elsewhere"), metav1.CreateOptions{}); err != nil {
+		t.Errorf("a write to other keys: %v", err)
+	}
+	remove()
+	remove = c.StoreFaults().InjectFor(minikcm.StoreNoSpace(), time.Hour) // or until remove
+	if _, err := maps.Create(t.Context(), note("too-much"), metav1.CreateOptions{}); err == nil {
+		t.Error("a full store takes more")
+	}
+	remove()
+}
+
+// testControllerFaults breaks one of the cluster's own controllers: an operator that
+// relies on it should cope.
+func testControllerFaults(t *testing.T) {
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
+	resume, err := c.Manager().Pause("namespace-controller")
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaces := c.Client().CoreV1().Namespaces()
+	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := namespaces.Delete(t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Advance(t.Context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if shop, err := namespaces.Get(t.Context(), "shop", metav1.GetOptions{}); err != nil || shop.Status.Phase != corev1.NamespaceTerminating {
+		t.Errorf("without its controller, the namespace is %v, %v", shop.Status.Phase, err)
+	}
+	resume()
+	if err := c.Manager().Crash("deployment-controller"); err != nil { // it comes back after a second
+		t.Fatal(err)
+	}
+	if err := c.Advance(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := namespaces.Get(t.Context(), "shop", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("with its controller, the namespace: %v", err)
+	}
+}
+
+// How a test breaks what an operator relies on. TestExample calls the three functions.
+func Example_faults() {
+	var t *testing.T
+	testAPIFaults(t)
+	testStoreFaults(t)
+	testControllerFaults(t)
+}
