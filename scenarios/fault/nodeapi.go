@@ -22,7 +22,7 @@ func (n *Nodes) byAPI(ctx context.Context, env *Env, name string) (injected, err
 		env.note("node/%s deleted", name)
 		return nil, nil
 	case NodeTaint:
-		taint, err := parseTaint(n.Taint)
+		taint, err := ParseTaint(n.Taint)
 		if err != nil {
 			return nil, err
 		}
