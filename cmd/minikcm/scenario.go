@@ -33,6 +33,18 @@ func asBadInput(err error) error {
 	return badInput{err}
 }
 
+// addStrict adds subcommands whose wrong flags and arguments are bad input.
+func addStrict(cmd *cobra.Command, subs ...*cobra.Command) {
+	cmd.AddCommand(subs...)
+	for _, sub := range subs {
+		check := sub.Args
+		sub.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+			return badInput{fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")}
+		})
+		sub.Args = func(cmd *cobra.Command, args []string) error { return asBadInput(check(cmd, args)) }
+	}
+}
+
 func newScenario() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
@@ -40,14 +52,7 @@ func newScenario() *cobra.Command {
 		Args:  aCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newScenarioRun(), newScenarioReplay(), newScenarioReport(), newScenarioValidate(), newScenarioList(), newScenarioShow(), newScenarioNew(), newScenarioSchema())
-	for _, sub := range cmd.Commands() {
-		check := sub.Args
-		sub.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-			return badInput{fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")}
-		})
-		sub.Args = func(cmd *cobra.Command, args []string) error { return asBadInput(check(cmd, args)) }
-	}
+	addStrict(cmd, newScenarioRun(), newScenarioReplay(), newScenarioReport(), newScenarioValidate(), newScenarioList(), newScenarioShow(), newScenarioNew(), newScenarioSchema())
 	return cmd
 }
 
