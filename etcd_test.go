@@ -21,7 +21,7 @@ func TestTwoProcessesOnOneEtcd(t *testing.T) {
 	defer cancel()
 	etcd := store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}}
 	whole := start(t, minikcm.Options{Etcd: etcd, NoHTTPS: true, Nodes: 1})
-	bare := start(t, minikcm.Options{Etcd: etcd, NoHTTPS: true, Nodes: -1, NoScheduler: true, Controllers: []string{"-*"}})
+	bare := start(t, minikcm.Options{Etcd: etcd, NoHTTPS: true, Nodes: -1, ManageNodes: minikcm.ManageNone, NoScheduler: true, Controllers: []string{"-*"}})
 
 	pods := bare.Client().CoreV1().Pods(metav1.NamespaceDefault)
 	watcher, err := pods.Watch(ctx, metav1.ListOptions{})

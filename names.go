@@ -17,6 +17,8 @@ type (
 	Pool      = kubeletsim.Pool
 	NodeSpec  = kubeletsim.NodeSpec
 	Latencies = kubeletsim.Latencies
+	// ManageNodes says which Nodes are simulated that clients make.
+	ManageNodes = kubeletsim.ManageNodes
 	// Manager runs the cluster's controllers.
 	Manager = manager.Manager
 	// APIFault is what happens to requests that APIFaultMatch meets.
@@ -33,6 +35,29 @@ const (
 	StoreWrites      = faulty.Writes
 	StoreCompactions = faulty.Compactions
 )
+
+// Which Nodes are simulated that clients make: those with the annotation minikcm.dev/node:
+// simulated or kwok.x-k8s.io/node: fake (the default), all, or none.
+const (
+	ManageMarked = kubeletsim.ManageMarked
+	ManageAll    = kubeletsim.ManageAll
+	ManageNone   = kubeletsim.ManageNone
+)
+
+// MaxNodes is how many nodes can be simulated.
+const MaxNodes = kubeletsim.MaxNodes
+
+// ErrTooManyNodes is the error of asking for more.
+var ErrTooManyNodes = kubeletsim.ErrTooManyNodes
+
+// CheckNodes refuses what nodes and pools cannot be made of.
+func CheckNodes(nodes int, node NodeSpec, pools []Pool) error {
+	return kubeletsim.CheckNodes(nodes, node, pools)
+}
+
+// ErrNoNode is the error of Kubelets' methods for a node that is not simulated, such as one
+// whose Node a client has made and deleted.
+var ErrNoNode = kubeletsim.ErrNoNode
 
 // ControllerNames are the names of all controllers, as --controllers takes them.
 func ControllerNames() []string { return manager.Names() }

@@ -26,6 +26,9 @@ type Options struct {
 	// Node is what each of them is like, and Pools are nodes of other kinds.
 	Node  kubeletsim.NodeSpec
 	Pools []kubeletsim.Pool
+	// ManageNodes says which Nodes are simulated that clients make through the API: those
+	// that are marked (the default), all, or none.
+	ManageNodes kubeletsim.ManageNodes
 	// Latencies are those of the nodes. ContainerStop is 50 ms unless it says
 	// otherwise, so that pods can be seen to terminate; negative is no time at all.
 	Latencies kubeletsim.Latencies
@@ -153,12 +156,10 @@ func (o *Options) Validate() error {
 	if err := validateExtensions(o.Extensions); err != nil {
 		return err
 	}
-	for _, pool := range o.Pools {
-		if pool.Count < 0 {
-			return fmt.Errorf("pool %q has %d nodes: it must not be negative", pool.Name, pool.Count)
-		}
+	if err := kubeletsim.CheckNodes(max(o.Nodes, 0), o.Node, o.Pools); err != nil {
+		return err
 	}
-	return nil
+	return o.ManageNodes.Validate()
 }
 
 // containerStop is how long a container takes to end unless it is told: a client that

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/store"
@@ -32,7 +35,20 @@ func TestOptionsValidate(t *testing.T) {
 		"unknown clock":         {Options{ClockMode: "sundial"}, `clock "sundial" is none of real, scaled, virtual`},
 		"unknown controller":    {Options{Controllers: []string{"*", "gardener"}}, `"gardener" is not a controller; the controllers are `},
 		"contrary controllers":  {Options{Controllers: []string{"deployment", "-deployment"}}, "both selected and excluded"},
-		"pool of negative size": {Options{Pools: []kubeletsim.Pool{{Name: "gpu", Count: -1}}}, `pool "gpu" has -1 nodes`},
+		"too many nodes":        {Options{Nodes: 3000, Pools: []Pool{{Name: "a", Count: 73}}}, "at most 3072 nodes can be simulated"},
+		"far too many nodes":    {Options{Nodes: math.MaxInt, Pools: []Pool{{Name: "a", Count: math.MaxInt}}}, "at most 3072 nodes can be simulated"},
+		"too many large nodes":  {Options{Nodes: 2000, Node: NodeSpec{Capacity: pods("500")}}, "at most 3072 nodes can be simulated"},
+		"many large nodes":      {Options{Nodes: 1536, Node: NodeSpec{Capacity: pods("500")}}, ""},
+		"same nodes twice":      {Options{Nodes: 1, Pools: []Pool{{Count: 1}}}, "two pools have a node node-0"},
+		"bad pool name":         {Options{Pools: []Pool{{Name: "A"}}}, `pool "A": its nodes cannot be called so`},
+		"bad label":             {Options{Pools: []Pool{{Name: "a", Node: NodeSpec{Labels: map[string]string{"k": "a b"}}}}}, `pool "a": label k="a b"`},
+		"bad annotation":        {Options{Node: NodeSpec{Annotations: map[string]string{"a b": ""}}}, `nodes: annotation "a b"`},
+		"bad taint":             {Options{Node: NodeSpec{Taints: []corev1.Taint{{Key: "k", Effect: "Never"}}}}, `taint k: effect "Never" is none of`},
+		"unknown resource":      {Options{Node: NodeSpec{Capacity: corev1.ResourceList{"memroy": resource.MustParse("1")}}}, `resource "memroy" is none of`},
+		"broken pods":           {Options{Node: NodeSpec{Capacity: pods("1500m")}}, "capacity pods=1500m must be a whole number"},
+		"too many pods":         {Options{Node: NodeSpec{Capacity: pods("100k")}}, "one node has addresses for at most 65533"},
+		"unknown management":    {Options{ManageNodes: "some"}, `nodes to manage "some" are none of marked, all, none`},
+		"pool of negative size": {Options{Pools: []kubeletsim.Pool{{Name: "gpu", Count: -1}}}, `pool "gpu": it has -1 nodes`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,6 +61,10 @@ func TestOptionsValidate(t *testing.T) {
 			}
 		})
 	}
+}
+
+func pods(quantity string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourcePods: resource.MustParse(quantity)}
 }
 
 func TestOptionsComplete(t *testing.T) {

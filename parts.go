@@ -116,7 +116,7 @@ func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
 	return kubeletsim.Options{
 		Config: c.ownConfig("system:node:minikcm", "system:nodes"), Informers: e.Informers,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
-		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, Latencies: c.opts.Latencies,
+		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
 	}
 }
 

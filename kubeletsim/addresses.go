@@ -1,64 +1,53 @@
 package kubeletsim
 
-import (
-	"fmt"
-	"math/bits"
-	"net/netip"
-)
+import "net/netip"
 
-// The ranges that addresses come from. Pods of node i get the i-th block of
-// podRange, counted from its first: 10.244.0.0/24, 10.244.1.0/24 ... as a cluster
-// made by kubeadm for flannel has them; blocks go on past 10.244 when there are
-// more than 256 nodes.
-var (
-	firstPodAddress  = netip.MustParseAddr("10.244.0.0")
-	pastPodAddress   = netip.MustParseAddr("11.0.0.0")
-	firstNodeAddress = netip.MustParseAddr("172.18.0.2")
-)
+// firstNodeAddress is that of the first node; there are nodeAddressCount of them, up to
+// 172.31.255.254.
+var firstNodeAddress = netip.MustParseAddr("172.18.0.2")
 
-// nodeAddress is the address of the i-th node.
-func nodeAddress(i int) netip.Addr { return addressAt(firstNodeAddress, uint32(i)) }
+const nodeAddressCount = 14<<16 - 3
 
 func addressAt(base netip.Addr, offset uint32) netip.Addr {
-	b := base.As4()
-	n := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
-	n += offset
+	n := offsetOf(base) + offset
 	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 }
 
-// blocks deals out pod ranges.
-type blocks struct{ next netip.Addr }
-
-// take returns the next range that holds the given number of pods beside its
-// network, gateway and broadcast address; it is never smaller than a /24.
-func (b *blocks) take(pods int64) (netip.Prefix, error) {
-	if !b.next.IsValid() {
-		b.next = firstPodAddress
-	}
-	size := max(bits.Len64(uint64(max(pods, 0)+2)), 8)
-	if size > 16 {
-		return netip.Prefix{}, fmt.Errorf("no address range holds %d pods on one node", pods)
-	}
-	// A larger block must begin at a multiple of its size.
-	start := b.next
-	if masked := netip.PrefixFrom(start, 32-size).Masked().Addr(); masked != start {
-		start = addressAt(masked, 1<<size)
-	}
-	if !start.Less(pastPodAddress) {
-		return netip.Prefix{}, fmt.Errorf("all pod addresses from %s on are taken", firstPodAddress)
-	}
-	b.next = addressAt(start, 1<<size)
-	return netip.PrefixFrom(start, 32-size), nil
+// offsetOf is an IPv4 address as a number.
+func offsetOf(a netip.Addr) uint32 {
+	b := a.As4()
+	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
-// skip lets no block be dealt that overlaps with one that is in use already.
-func (b *blocks) skip(used netip.Prefix) {
-	if a := used.Addr(); !a.Is4() || a.Less(firstPodAddress) || !a.Less(pastPodAddress) {
-		return
+// nodeAddresses deals out the nodes' own addresses. Like blocks, it goes round.
+type nodeAddresses struct {
+	// held counts the nodes that have an address: Nodes that clients make may state the
+	// same one.
+	held map[netip.Addr]int
+	next uint32
+}
+
+func (a *nodeAddresses) take() netip.Addr {
+	for { // there are more addresses than nodes
+		address := addressAt(firstNodeAddress, a.next)
+		a.next = (a.next + 1) % nodeAddressCount
+		if a.held[address] == 0 {
+			a.hold(address)
+			return address
+		}
 	}
-	past := addressAt(used.Masked().Addr(), 1<<(32-used.Bits()))
-	if !b.next.IsValid() || b.next.Less(past) {
-		b.next = past
+}
+
+func (a *nodeAddresses) hold(address netip.Addr) {
+	if a.held == nil {
+		a.held = map[netip.Addr]int{}
+	}
+	a.held[address]++
+}
+
+func (a *nodeAddresses) release(address netip.Addr) {
+	if a.held[address]--; a.held[address] <= 0 {
+		delete(a.held, address)
 	}
 }
 

@@ -1,6 +1,7 @@
 package kubeletsim
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 )
@@ -23,10 +24,10 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("take(%d) = %v, %v; want %s", tt.pods, got, err, tt.want)
 		}
 	}
-	b.skip(netip.MustParsePrefix("192.168.0.0/24"))
-	b.skip(netip.MustParsePrefix("10.250.3.0/24"))
+	b.hold(netip.MustParsePrefix("192.168.0.0/24"))
+	b.hold(netip.MustParsePrefix("10.250.3.0/24"))
 	if got, err := b.take(1); err != nil || got.String() != "10.250.4.0/24" {
-		t.Errorf("after skip: %v, %v", got, err)
+		t.Errorf("after hold: %v, %v", got, err)
 	}
 	if _, err := b.take(1 << 20); err == nil {
 		t.Error("took a block for a million pods")
@@ -35,6 +36,55 @@ func TestBlocks(t *testing.T) {
 		if _, err := b.take(60000); err != nil {
 			break
 		}
+	}
+}
+
+// Ranges go round: what was given back comes after all that was never dealt.
+func TestBlocksGoRound(t *testing.T) {
+	var b blocks
+	first, err := b.take(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, _ := b.take(1)
+	b.release(first)
+	for i := 2; i < MaxNodes; i++ {
+		if got, err := b.take(253); err != nil || got == first {
+			t.Fatalf("range %d is %v, %v", i, got, err)
+		}
+	}
+	if got, err := b.take(1); err != nil || got != first {
+		t.Errorf("got %v, %v; want %v, which was given back", got, err, first)
+	}
+	if _, err := b.take(1); !errors.Is(err, ErrTooManyNodes) {
+		t.Errorf("with no range left: %v", err)
+	}
+	// Two nodes may hold addresses of one unit.
+	half := netip.MustParsePrefix("10.244.1.128/25")
+	b.hold(half)
+	b.release(second)
+	if got, err := b.take(1); err == nil {
+		t.Errorf("took %v, of which a part is held", got)
+	}
+	b.release(half)
+	if got, err := b.take(1); err != nil || got != second {
+		t.Errorf("got %v, %v", got, err)
+	}
+	b.hold(netip.MustParsePrefix("fd00::/64"))
+	b.hold(netip.MustParsePrefix("0.0.0.0/0"))
+	b.release(netip.MustParsePrefix("0.0.0.0/0"))
+}
+
+func TestNodeAddressesGoRound(t *testing.T) {
+	a := nodeAddresses{next: nodeAddressCount - 1}
+	if got := a.take(); got.String() != "172.31.255.254" {
+		t.Errorf("the last is %v", got)
+	}
+	a.hold(netip.MustParseAddr("172.18.0.2"))
+	a.hold(netip.MustParseAddr("172.18.0.2"))
+	a.release(netip.MustParseAddr("172.18.0.2"))
+	if got := a.take(); got.String() != "172.18.0.3" {
+		t.Errorf("after the last comes %v", got)
 	}
 }
 

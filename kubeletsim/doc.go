@@ -94,9 +94,16 @@
 // running cluster. A Node that is deleted through the API takes its machine with it
 // until StartNode.
 //
+// # Nodes of clients
+//
+// Options.ManageNodes says which Nodes are simulated that clients make through the API. What
+// such a Node states is kept: labels, taints, addresses, system info, its range of pod
+// addresses, capacity and what is allocatable of that. The rest is filled in as for the
+// other nodes. With its Node, its simulation ends.
+//
 // # Restarts of the process
 //
-// All state that matters is in the API: nodes that carry AnnotationNode and pods
-// that have a status are taken over as they are, with their addresses, and what had
-// been running runs on.
+// All state that matters is in the API: the nodes of an earlier run, those that clients
+// have made, and pods that have a status are taken over as they are, with their addresses,
+// and what had been running runs on.
 package kubeletsim

@@ -48,7 +48,7 @@ func TestTakeOver(t *testing.T) {
 		pod.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, PodIP: "10.244.3.3", StartTime: &metav1.Time{Time: epoch}}
 	})
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "node-7", Annotations: map[string]string{AnnotationNode: simulated}},
+		ObjectMeta: metav1.ObjectMeta{Name: "node-7", Annotations: map[string]string{AnnotationNode: Simulated}},
 		Spec:       corev1.NodeSpec{PodCIDR: "10.244.3.0/24"},
 		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "172.18.0.2"}}},
 	}
@@ -63,8 +63,8 @@ func TestTakeOver(t *testing.T) {
 	if got := c.pod("old").Status; got.PodIP != "10.244.3.2" || got.ContainerStatuses[0].RestartCount != 0 || got.HostIP != "172.18.0.2" {
 		t.Errorf("old pod: %+v", got)
 	}
-	if got := c.node("node-0"); got.Spec.PodCIDR != "10.244.4.0/24" || addressOf(got) != "172.18.0.3" {
-		t.Errorf("new node has %s and %s", got.Spec.PodCIDR, addressOf(got))
+	if got := c.node("node-0"); got.Spec.PodCIDR != "10.244.4.0/24" || statementOf(got).address.String() != "172.18.0.3" {
+		t.Errorf("new node has %s and %s", got.Spec.PodCIDR, statementOf(got).address)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestNodeDeletedAndStartedAgain(t *testing.T) {
 	if err := c.client.CoreV1().Nodes().Delete(c.ctx, "node-0", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("the machine is gone", func() bool { return !c.kubelet.nodes.get("node-0").reachable() })
+	c.eventually("the machine is gone", func() bool { return len(c.kubelet.Nodes()) == 0 })
 	c.advance(time.Hour)
 	if c.node("node-0") != nil {
 		t.Fatal("the node came back by itself")

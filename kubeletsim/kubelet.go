@@ -86,7 +86,7 @@ func New(opts Options) (*Kubelet, error) {
 	if err := k.handle(k.podInformer, k.observePod, k.losePod); err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
-	if err := k.handle(k.nodeInformer, nil, k.loseNode); err != nil {
+	if err := k.handle(k.nodeInformer, k.observeNode, k.loseNode); err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
 	if err := k.handle(factory.Core().V1().ConfigMaps().Informer(), k.observeImages, k.loseImages); err != nil {
@@ -103,10 +103,8 @@ func (k *Kubelet) handle(informer cache.SharedIndexInformer, seen, lost func(obj
 		}
 		lost(obj)
 	}}
-	if seen != nil {
-		funcs.AddFunc = seen
-		funcs.UpdateFunc = func(_, obj any) { seen(obj) }
-	}
+	funcs.AddFunc = seen
+	funcs.UpdateFunc = func(_, obj any) { seen(obj) }
 	registration, err := informer.AddEventHandler(funcs)
 	if err != nil {
 		return err
@@ -180,31 +178,18 @@ func (k *Kubelet) waitForSync(ctx context.Context) bool {
 	return cache.WaitFor(klog.NewContext(ctx, k.opts.Logger.V(4)), Component, synced...)
 }
 
-// takeOver makes the nodes: those that an earlier run left in the API, and those
-// that the options ask for. Addresses in use are taken before any is given out.
+// takeOver makes the nodes: those that an earlier run or a client left in the API, and
+// those that the options ask for. Addresses in use are taken before any is given out.
 func (k *Kubelet) takeOver() error {
 	nodes, err := k.nodeLister.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	if err := k.nodes.adopt(nodes, k.opts.nodeSpecs()); err != nil {
+	if err := k.nodes.takeOver(nodes, k.opts.nodeSpecs(), k.manages); err != nil {
 		return fmt.Errorf("making nodes: %w", err)
 	}
-	pods, err := k.podLister.List(labels.Everything())
-	if err != nil {
-		return fmt.Errorf("listing pods: %w", err)
-	}
-	for _, pod := range pods {
-		n := k.nodes.get(pod.Spec.NodeName)
-		if n == nil || finished(pod) || pod.Status.StartTime == nil {
-			continue
-		}
-		n.take(pod, nil, true)
-		if !pod.Spec.HostNetwork {
-			n.reserve(pod.Status.PodIP)
-		}
-	}
 	for _, name := range k.nodes.names() {
+		k.settle(k.nodes.get(name))
 		k.queue.add(nodeKey(name))
 	}
 	return nil
@@ -258,15 +243,5 @@ func (k *Kubelet) observePod(obj any) {
 func (k *Kubelet) losePod(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok && k.pods.lose(pod) {
 		k.queue.add(podKey(string(pod.UID)))
-	}
-}
-
-// loseNode ends the machine of a Node that somebody deleted: nothing is heard of it
-// until StartNode registers it anew.
-func (k *Kubelet) loseNode(obj any) {
-	if node, ok := obj.(*corev1.Node); ok {
-		if n := k.nodes.get(node.Name); n != nil {
-			n.lose(node.UID)
-		}
 	}
 }

@@ -23,12 +23,16 @@ type node struct {
 	cidr    netip.Prefix
 	// allocatable is the spec's, with the defaults.
 	allocatable corev1.ResourceList
+	// managed says that a client made the Node: with the Node, the machine is gone for good.
+	managed bool
+	// stated are the addresses and the system info that the Node came with.
+	stated statement
 
 	mu        sync.Mutex
 	addresses *addressPool
 	// stopped is whether nothing is heard of the machine; lost whether its Node was
-	// deleted.
-	stopped, lost bool
+	// deleted; settling whether it is still to take over pods that are bound to it.
+	stopped, lost, settling bool
 	// restarted is whether the kubelet has been started anew and has not registered
 	// since; resumed whether it is within reach again and has not said so.
 	restarted, resumed bool
@@ -83,14 +87,6 @@ func (n *node) reachable() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return !n.stopped && !n.lost
-}
-
-func (n *node) lose(uid types.UID) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.uid == uid {
-		n.lost = true
-	}
 }
 
 func (n *node) setUID(uid types.UID) {
@@ -217,15 +213,14 @@ func (n *node) giveBack(a netip.Addr) {
 	n.addresses.release(a)
 }
 
-// reserve takes the address that a pod has already.
-func (n *node) reserve(ip string) {
-	a, err := netip.ParseAddr(ip)
-	if err != nil {
-		return
-	}
+// takeBack admits a pod that the node has had before, with the address that it has.
+func (n *node) takeBack(pod *corev1.Pod, address netip.Addr) {
+	n.take(pod, nil, true)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.addresses.reserve(a)
+	if address.IsValid() {
+		n.addresses.reserve(address)
+	}
 }
 
 func (n *node) hasImage(image string) bool {

@@ -1,11 +1,15 @@
 package kubeletsim
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
+
+// ErrNoNode is the error of what is done to a node that these kubelets do not simulate.
+var ErrNoNode = errors.New("there is no simulated node of that name")
 
 // StopNode lets nothing be heard of a node any more, as when it is cut off from the
 // network: it renews no lease, writes no status, and does nothing about its pods. Its
@@ -19,7 +23,7 @@ func (k *Kubelet) CrashNode(name string) error { return k.stopNode(name, true) }
 func (k *Kubelet) stopNode(name string, crash bool) error {
 	n := k.nodes.get(name)
 	if n == nil {
-		return fmt.Errorf("stopping node %s: there is no simulated node of that name", name)
+		return fmt.Errorf("stopping node %s: %w", name, ErrNoNode)
 	}
 	n.mu.Lock()
 	n.stopped = true
@@ -30,21 +34,40 @@ func (k *Kubelet) stopNode(name string, crash bool) error {
 }
 
 // StartNode brings back a node that was stopped or crashed, or whose Node was
-// deleted: it registers if it has to, and does about its pods what is due by then.
+// deleted: it registers if it has to, and does about its pods what is due by then. One
+// whose Node was deleted may get other addresses. The error is ErrNoNode if there is no such
+// node, or a client had made its Node and that was deleted.
 func (k *Kubelet) StartNode(name string) error {
-	n := k.nodes.get(name)
-	if n == nil {
-		return fmt.Errorf("starting node %s: there is no simulated node of that name", name)
+	switch restored, err := k.nodes.restore(name); {
+	case err != nil:
+		return fmt.Errorf("starting node %s: %w", name, err)
+	case restored:
+		k.wakeNode(name)
+		return nil
 	}
-	if n.start() {
-		for _, uid := range k.pods.on(name) {
-			if e := k.pods.get(uid); e != nil {
-				e.hit(fault{kind: reboot})
-			}
-		}
+	n := k.nodes.get(name)
+	if n == nil || n.managed && n.isLost() {
+		return fmt.Errorf("starting node %s: %w", name, ErrNoNode)
+	}
+	crashed := n.start()
+	if k.nodes.get(name) != n {
+		// It was dropped before start took back that it is lost: now it can be restored.
+		return k.StartNode(name)
+	}
+	if crashed {
+		k.rebootPods(name)
 	}
 	k.wakeNode(name)
 	return nil
+}
+
+// rebootPods lets the pods of a machine that was down find that their containers have ended.
+func (k *Kubelet) rebootPods(name string) {
+	for _, uid := range k.pods.on(name) {
+		if e := k.pods.get(uid); e != nil {
+			e.hit(fault{kind: reboot})
+		}
+	}
 }
 
 // start makes the kubelet register and report everything when it is next looked at.
@@ -55,6 +78,9 @@ func (n *node) start() (crashed bool) {
 	crashed = n.crashed
 	n.restarted = n.restarted || n.lost || crashed
 	n.resumed = n.resumed || n.stopped
+	if n.lost {
+		n.uid = "" // so that nothing about the Node that was deleted is taken for news of the next
+	}
 	if crashed {
 		n.boots++
 		n.rebooted = true
@@ -68,7 +94,7 @@ func (n *node) start() (crashed bool) {
 func (k *Kubelet) SetTrouble(name string, condition corev1.NodeConditionType, trouble bool) error {
 	n := k.nodes.get(name)
 	if n == nil {
-		return fmt.Errorf("setting %s of node %s: there is no simulated node of that name", condition, name)
+		return fmt.Errorf("setting %s of node %s: %w", condition, name, ErrNoNode)
 	}
 	if !isKubeletCondition(condition) {
 		return fmt.Errorf("setting %s of node %s: that is not a condition that kubelets keep", condition, name)
@@ -105,6 +131,10 @@ func (n *node) takeStart() (restarted, resumed bool) {
 
 func (k *Kubelet) wakeNode(name string) {
 	k.queue.add(nodeKey(name))
+	k.wakePods(name)
+}
+
+func (k *Kubelet) wakePods(name string) {
 	for _, uid := range k.pods.on(name) {
 		k.queue.add(podKey(string(uid)))
 	}

@@ -26,7 +26,7 @@ type suffering struct {
 func (k *Kubelet) HangNode(name string) error {
 	n := k.nodes.get(name)
 	if n == nil {
-		return fmt.Errorf("hanging node %s: there is no simulated node of that name", name)
+		return fmt.Errorf("hanging node %s: %w", name, ErrNoNode)
 	}
 	n.mu.Lock()
 	n.hangs = true
@@ -37,7 +37,7 @@ func (k *Kubelet) HangNode(name string) error {
 		n.mu.Lock()
 		still := n.hangs && n.hung == since
 		n.mu.Unlock()
-		if still {
+		if still && k.nodes.get(name) == n {
 			_ = k.SetTrouble(name, corev1.NodeReady, true) // it exists
 		}
 	})
@@ -48,7 +48,7 @@ func (k *Kubelet) HangNode(name string) error {
 func (k *Kubelet) UnhangNode(name string) error {
 	n := k.nodes.get(name)
 	if n == nil {
-		return fmt.Errorf("unhanging node %s: there is no simulated node of that name", name)
+		return fmt.Errorf("unhanging node %s: %w", name, ErrNoNode)
 	}
 	n.mu.Lock()
 	n.hangs = false
@@ -74,7 +74,7 @@ func (k *Kubelet) SkewNode(name string, by time.Duration) error {
 func (k *Kubelet) suffer(name string, change func(*suffering)) error {
 	n := k.nodes.get(name)
 	if n == nil {
-		return fmt.Errorf("breaking node %s: there is no simulated node of that name", name)
+		return fmt.Errorf("breaking node %s: %w", name, ErrNoNode)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -86,7 +86,7 @@ func (k *Kubelet) suffer(name string, change func(*suffering)) error {
 func (n *node) active() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return !n.stopped && !n.lost && !n.hangs
+	return !n.stopped && !n.lost && !n.hangs && !n.settling
 }
 
 // clocked is what the node's own clock shows.

@@ -1,6 +1,7 @@
 package kubeletsim
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -15,10 +16,13 @@ import (
 )
 
 const (
-	// AnnotationNode marks the simulated nodes, with the value "simulated". Nodes that
-	// carry it when the process starts are taken over.
+	// AnnotationNode marks the simulated nodes, with the value "simulated". A Node that a
+	// client makes with it is simulated, too; likewise one with kwok's AnnotationKwok, whose
+	// value is "fake".
 	AnnotationNode = "minikcm.dev/node"
-	simulated      = "simulated"
+	Simulated      = "simulated"
+	AnnotationKwok = "kwok.x-k8s.io/node"
+	kwokFake       = "fake"
 	// runtimeScheme names the container runtime in IDs and versions.
 	runtimeScheme = "minikcm://"
 )
@@ -27,16 +31,10 @@ const (
 func nodeObject(n *node, opts *Options, now time.Time) *corev1.Node {
 	object := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: n.name,
-			Labels: map[string]string{
-				"beta.kubernetes.io/arch": runtime.GOARCH,
-				"beta.kubernetes.io/os":   "linux",
-				corev1.LabelArchStable:    runtime.GOARCH,
-				corev1.LabelHostname:      n.name,
-				corev1.LabelOSStable:      "linux",
-			},
+			Name:   n.name,
+			Labels: nodeLabels(n, opts),
 			Annotations: map[string]string{
-				AnnotationNode: simulated,
+				AnnotationNode: Simulated,
 				"volumes.kubernetes.io/controller-managed-attach-detach": "true",
 			},
 		},
@@ -57,6 +55,59 @@ func nodeObject(n *node, opts *Options, now time.Time) *corev1.Node {
 	return object
 }
 
+// nodeLabels are those that every node has.
+func nodeLabels(n *node, opts *Options) map[string]string {
+	info := nodeInfo(n, opts)
+	return map[string]string{
+		"beta.kubernetes.io/arch": info.Architecture,
+		"beta.kubernetes.io/os":   info.OperatingSystem,
+		corev1.LabelArchStable:    info.Architecture,
+		corev1.LabelHostname:      n.name,
+		corev1.LabelOSStable:      info.OperatingSystem,
+	}
+}
+
+// nodePatch is a merge patch of a Node.
+type nodePatch struct {
+	Metadata nodePatchMeta   `json:"metadata"`
+	Spec     *podRangesPatch `json:"spec,omitempty"`
+}
+
+type nodePatchMeta struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+type podRangesPatch struct {
+	PodCIDR  string   `json:"podCIDR"`
+	PodCIDRs []string `json:"podCIDRs"`
+}
+
+// missingOf is what a kubelet adds to the Node that is there: the labels that every node
+// has, its range of pod addresses and, if the kubelet would have made the Node itself, the
+// mark of that. Nil: nothing is missing.
+func missingOf(object *corev1.Node, n *node, opts *Options) *nodePatch {
+	var p nodePatch
+	for key, value := range nodeLabels(n, opts) {
+		if _, has := object.Labels[key]; !has {
+			if p.Metadata.Labels == nil {
+				p.Metadata.Labels = map[string]string{}
+			}
+			p.Metadata.Labels[key] = value
+		}
+	}
+	if !n.managed && object.Annotations[AnnotationNode] != Simulated {
+		p.Metadata.Annotations = map[string]string{AnnotationNode: Simulated}
+	}
+	if object.Spec.PodCIDR == "" {
+		p.Spec = &podRangesPatch{n.cidr.String(), []string{n.cidr.String()}}
+	}
+	if p.Metadata.Labels == nil && p.Metadata.Annotations == nil && p.Spec == nil {
+		return nil
+	}
+	return &p
+}
+
 // nodeStatus is what the kubelet writes about its node, and the events that come
 // with the change. What others keep in the status stays as the Node has it.
 func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (corev1.NodeStatus, []event) {
@@ -64,11 +115,9 @@ func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (cor
 	// Extended resources that somebody else advertises are kept, as upstream does.
 	status.Capacity = merged(object.Status.Capacity, n.spec.capacity())
 	status.Allocatable = merged(status.Capacity, n.allocatable)
-	status.Addresses = []corev1.NodeAddress{
-		{Type: corev1.NodeInternalIP, Address: n.address},
-		{Type: corev1.NodeHostName, Address: n.name},
-	}
+	status.Addresses = n.reportedAddresses()
 	status.NodeInfo = nodeInfo(n, opts)
+	status.NodeInfo.Swap = object.Status.NodeInfo.Swap
 	status.Images = n.imageList()
 	var events []event
 	status.Conditions, events = nodeConditions(object, n.troubles(), now)
@@ -98,18 +147,43 @@ func merged(a, b corev1.ResourceList) corev1.ResourceList {
 	return list
 }
 
-func nodeInfo(n *node, opts *Options) corev1.NodeSystemInfo {
-	return corev1.NodeSystemInfo{
-		MachineID:               madeUpID("machine", n.name, ""),
-		SystemUUID:              madeUpID("system", n.name, "-"),
-		BootID:                  bootID(n.name, n.bootCount()),
-		KernelVersion:           "simulated",
-		OSImage:                 "minikcm " + opts.Version + " (simulated)",
-		ContainerRuntimeVersion: runtimeScheme + opts.Version,
-		KubeletVersion:          opts.KubeletVersion,
-		OperatingSystem:         "linux",
-		Architecture:            runtime.GOARCH,
+// reportedAddresses are those that the Node came with, and the node's own of the kinds that
+// it came without.
+func (n *node) reportedAddresses() []corev1.NodeAddress {
+	reported := slices.Clone(n.stated.addresses)
+	for _, own := range []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: n.address},
+		{Type: corev1.NodeHostName, Address: n.name},
+	} {
+		if !slices.ContainsFunc(reported, func(a corev1.NodeAddress) bool { return a.Type == own.Type }) {
+			reported = append(reported, own)
+		}
 	}
+	return reported
+}
+
+func nodeInfo(n *node, opts *Options) corev1.NodeSystemInfo {
+	info, boots := n.stated.info, n.bootCount()
+	if boots > 0 {
+		info.BootID = ""
+	}
+	for _, field := range []struct {
+		of   *string
+		made string
+	}{
+		{&info.MachineID, madeUpID("machine", n.name, "")},
+		{&info.SystemUUID, madeUpID("system", n.name, "-")},
+		{&info.BootID, bootID(n.name, boots)},
+		{&info.KernelVersion, "simulated"},
+		{&info.OSImage, "minikcm " + opts.Version + " (simulated)"},
+		{&info.ContainerRuntimeVersion, runtimeScheme + opts.Version},
+		{&info.KubeletVersion, opts.KubeletVersion},
+		{&info.OperatingSystem, "linux"},
+		{&info.Architecture, runtime.GOARCH},
+	} {
+		*field.of = cmp.Or(*field.of, field.made)
+	}
+	return info
 }
 
 // bootID belongs to a node's n-th start.

@@ -2,28 +2,32 @@ package kubeletsim
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // nodeTable holds the simulated nodes, and deals out their addresses.
 type nodeTable struct {
-	mu      sync.Mutex
-	byName  map[string]*node
-	order   []string
-	blocks  blocks
-	counter int
-	// taken are nodes' addresses that an earlier run gave out; next is the number of
-	// the next one to give.
-	taken map[netip.Addr]bool
-	next  int
+	mu        sync.Mutex
+	byName    map[string]*node
+	order     []string
+	blocks    blocks
+	addresses nodeAddresses
+	counter   int
+	// refused are the Nodes that there was no room for, by name.
+	refused map[string]types.UID
+	// retired are the machines of nodes that were removed and that no client had made.
+	retired map[string]NodeSpec
 }
 
 func newNodeTable() *nodeTable {
-	return &nodeTable{byName: map[string]*node{}, taken: map[netip.Addr]bool{}}
+	return &nodeTable{byName: map[string]*node{}, refused: map[string]types.UID{}, retired: map[string]NodeSpec{}}
 }
 
 func (t *nodeTable) get(name string) *node {
@@ -54,23 +58,34 @@ func (t *nodeTable) addLocked(spec NodeSpec) error {
 		return fmt.Errorf("adding node %s: there is one of that name", spec.Name)
 	}
 	pods := spec.capacity()[corev1.ResourcePods]
-	cidr, err := t.blocks.take(pods.Value())
+	podRange, err := t.blocks.take(pods.Value())
 	if err != nil {
 		return fmt.Errorf("adding node %s: %w", spec.Name, err)
 	}
-	address := nodeAddress(t.next)
-	for t.taken[address] {
-		t.next++
-		address = nodeAddress(t.next)
-	}
-	t.next++
-	t.putLocked(newNode(spec, address.String(), cidr))
+	t.putLocked(newNode(spec, t.addresses.take().String(), podRange))
 	return nil
 }
 
+// putLocked puts in a node that holds its addresses, in place of one of its name.
 func (t *nodeTable) putLocked(n *node) {
+	if t.byName[n.name] == nil {
+		t.order = append(t.order, n.name)
+	}
 	t.byName[n.name] = n
-	t.order = append(t.order, n.name)
+	delete(t.refused, n.name)
+	delete(t.retired, n.name)
+}
+
+// restore adds a node that was removed anew; false if there is none of that name, or a
+// client had made it.
+func (t *nodeTable) restore(name string) (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	spec, ok := t.retired[name]
+	if !ok {
+		return false, nil
+	}
+	return true, t.addLocked(spec)
 }
 
 // addNumbered makes n nodes like spec, named as those that Options.Nodes asks for.
@@ -81,7 +96,7 @@ func (t *nodeTable) addNumbered(n int, spec NodeSpec) ([]string, error) {
 	for len(names) < n {
 		spec.Name = fmt.Sprintf("%s-%d", defaultPool, t.counter)
 		t.counter++
-		if t.byName[spec.Name] != nil {
+		if _, retired := t.retired[spec.Name]; retired || t.byName[spec.Name] != nil {
 			continue
 		}
 		if err := t.addLocked(spec); err != nil {
@@ -92,9 +107,10 @@ func (t *nodeTable) addNumbered(n int, spec NodeSpec) ([]string, error) {
 	return names, nil
 }
 
-// adopt takes up the nodes of an earlier run, with the addresses that they have,
-// and adds those of specs that are not among them.
-func (t *nodeTable) adopt(existing []*corev1.Node, specs []NodeSpec) error {
+// takeOver takes up the nodes of an earlier run, with the addresses that they have,
+// and adds those of specs that are not among them. Of the others, those are left out that
+// manages does not want, and those that have no addresses yet.
+func (t *nodeTable) takeOver(existing []*corev1.Node, specs []NodeSpec, manages func(*corev1.Node) bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	wanted := map[string]NodeSpec{}
@@ -104,30 +120,18 @@ func (t *nodeTable) adopt(existing []*corev1.Node, specs []NodeSpec) error {
 	slices.SortFunc(existing, byCreation)
 	for _, object := range existing {
 		spec, ours := wanted[object.Name]
-		if !ours {
-			if object.Annotations[AnnotationNode] != simulated {
-				continue
-			}
-			spec = specOf(object)
-		}
-		if t.byName[object.Name] != nil {
+		if t.byName[object.Name] != nil || !ours && !manages(object) {
 			continue
 		}
-		address, errAddress := netip.ParseAddr(addressOf(object))
-		cidr, errCIDR := netip.ParsePrefix(object.Spec.PodCIDR)
-		if errAddress != nil || errCIDR != nil {
-			// It was made by somebody else, without addresses.
-			wanted[object.Name] = spec
-			if !ours {
-				specs = append(specs, spec)
-			}
+		said := statementOf(object)
+		if !said.address.IsValid() || !said.podRange.IsValid() || t.overlapsLocked(&said) {
 			continue
 		}
-		t.taken[address] = true
-		t.blocks.skip(cidr)
-		n := newNode(spec, address.String(), cidr)
-		n.seeImages(object.Status.Images)
-		t.putLocked(n)
+		if ours {
+			said = statement{spec: spec, address: said.address, podRange: said.podRange, images: said.images}
+		}
+		t.blocks.hold(said.podRange)
+		t.putLocked(t.makeLocked(&said, said.podRange, !ours))
 	}
 	for _, spec := range specs {
 		if t.byName[spec.Name] != nil {
@@ -140,26 +144,126 @@ func (t *nodeTable) adopt(existing []*corev1.Node, specs []NodeSpec) error {
 	return nil
 }
 
+// adopt makes a node of a Node that a client has made, in place of the lost one of its
+// name, if any, whose addresses it keeps unless the Node states others. If the options or
+// AddNode have asked for a node of that name, it is that one's machine. The node begins
+// settling. An error says that there is no room for it.
+func (t *nodeTable) adopt(object *corev1.Node) (*node, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	said := statementOf(object)
+	machine, ours := t.retired[object.Name]
+	old := t.byName[object.Name]
+	if old != nil {
+		t.releaseLocked(old)
+		said.after(old)
+		machine, ours = old.spec, !old.managed
+	}
+	if ours {
+		said.spec = machine.over(said.spec)
+	}
+	podRange, err := t.placeLocked(&said)
+	if err != nil {
+		if old != nil {
+			t.holdLocked(old)
+		}
+		return nil, err
+	}
+	n := t.makeLocked(&said, podRange, !ours)
+	n.uid, n.settling = object.UID, true
+	t.putLocked(n)
+	return n, nil
+}
+
+// placeLocked returns the range of pod addresses for a node, which the node then holds:
+// what its Node states, or another if nodes would share addresses.
+func (t *nodeTable) placeLocked(said *statement) (netip.Prefix, error) {
+	if p := said.podRange; p.IsValid() && !t.overlapsLocked(said) {
+		t.blocks.hold(p)
+		return p, nil
+	}
+	return t.blocks.take(said.rangePods())
+}
+
+// overlapsLocked reports whether another node has pod addresses of the stated range.
+func (t *nodeTable) overlapsLocked(said *statement) bool {
+	for name, n := range t.byName {
+		if name != said.spec.Name && n.cidr.Overlaps(said.podRange) {
+			return true
+		}
+	}
+	return false
+}
+
+// makeLocked makes a node as its Node states, with a range of pod addresses that it holds.
+func (t *nodeTable) makeLocked(said *statement, podRange netip.Prefix, managed bool) *node {
+	address := said.address
+	if address.IsValid() {
+		t.addresses.hold(address)
+	} else {
+		address = t.addresses.take()
+	}
+	n := newNode(said.spec, address.String(), podRange)
+	n.managed, n.stated = managed, *said
+	n.seeImages(said.images)
+	return n
+}
+
+func (t *nodeTable) holdLocked(n *node) {
+	t.blocks.hold(n.cidr)
+	t.addresses.hold(netip.MustParseAddr(n.address))
+}
+
+func (t *nodeTable) releaseLocked(n *node) {
+	t.blocks.release(n.cidr)
+	t.addresses.release(netip.MustParseAddr(n.address))
+}
+
+// remove takes out a node that is lost. It returns the Nodes that there was no room for
+// before, in the order of their names.
+func (t *nodeTable) remove(n *node) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byName[n.name] != n || !n.isLost() {
+		return nil
+	}
+	t.releaseLocked(n)
+	delete(t.byName, n.name)
+	if !n.managed {
+		t.retired[n.name] = n.spec
+	}
+	t.order = slices.DeleteFunc(t.order, func(name string) bool { return name == n.name })
+	return slices.Sorted(maps.Keys(t.refused))
+}
+
+// refuse notes that there is no room for a Node; false if that is known.
+func (t *nodeTable) refuse(object *corev1.Node) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known := t.refused[object.Name] == object.UID
+	t.refused[object.Name] = object.UID
+	return !known
+}
+
+// forget drops what is known of a refused Node that was deleted.
+func (t *nodeTable) forget(object *corev1.Node) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.refused[object.Name] == object.UID {
+		delete(t.refused, object.Name)
+	}
+}
+
+// refuses reports whether there was no room for a Node.
+func (t *nodeTable) refuses(object *corev1.Node) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.refused[object.Name] == object.UID
+}
+
 func byCreation(a, b *corev1.Node) int {
 	if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
 		return c
 	}
-	if a.Name < b.Name {
-		return -1
-	}
-	return 1
-}
-
-// specOf describes a node of the API by what it says of itself.
-func specOf(object *corev1.Node) NodeSpec {
-	return NodeSpec{Name: object.Name, Capacity: object.Status.Capacity, Allocatable: object.Status.Allocatable}
-}
-
-func addressOf(object *corev1.Node) string {
-	for _, a := range object.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
-			return a.Address
-		}
-	}
-	return ""
+	return strings.Compare(a.Name, b.Name)
 }

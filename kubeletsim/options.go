@@ -92,6 +92,8 @@ type Options struct {
 	Nodes int
 	Node  NodeSpec
 	Pools []Pool
+	// ManageNodes says which Nodes are simulated that clients make. Default ManageMarked.
+	ManageNodes ManageNodes
 	// KubeletVersion is what the nodes say they run. Default v1.37.2.
 	KubeletVersion string
 	// Version is that of the simulated container runtime. Default "dev".
@@ -116,6 +118,9 @@ func (o *Options) complete() error {
 			return fmt.Errorf("making the kubelets' client: %w", err)
 		}
 		o.Client = client
+	}
+	if o.ManageNodes == "" {
+		o.ManageNodes = ManageMarked
 	}
 	if o.Clock == nil {
 		o.Clock = clock.Real()

@@ -2,6 +2,7 @@ package kubeletsim
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
@@ -15,17 +16,22 @@ import (
 // podTable holds the pods that are bound to any node, ours or not: a node may be
 // added after its pods.
 type podTable struct {
-	mu     sync.Mutex
-	byUID  map[types.UID]*podEntry
+	mu    sync.Mutex
+	byUID map[types.UID]*podEntry
+	// byNode has the pods of each node that has any. A pod stays with its node.
+	byNode map[string]map[types.UID]bool
 	images *imageBook
 }
 
 func newPodTable(images *imageBook) *podTable {
-	return &podTable{byUID: map[types.UID]*podEntry{}, images: images}
+	return &podTable{byUID: map[types.UID]*podEntry{}, byNode: map[string]map[types.UID]bool{}, images: images}
 }
 
 // podEntry is one pod: what the API says of it, and its runtime's state.
 type podEntry struct {
+	// node is the one that it is bound to.
+	node string
+
 	mu     sync.Mutex
 	pod    *corev1.Pod
 	gone   bool
@@ -69,7 +75,16 @@ func (t *podTable) get(uid types.UID) *podEntry {
 func (t *podTable) remove(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	e := t.byUID[uid]
+	if e == nil {
+		return
+	}
 	delete(t.byUID, uid)
+	if uids := t.byNode[e.node]; len(uids) > 1 {
+		delete(uids, uid)
+	} else {
+		delete(t.byNode, e.node)
+	}
 }
 
 // observe takes note of a pod's state in the API; false if it was known already,
@@ -78,7 +93,12 @@ func (t *podTable) observe(pod *corev1.Pod) bool {
 	t.mu.Lock()
 	e := t.byUID[pod.UID]
 	if e == nil {
-		t.byUID[pod.UID] = &podEntry{pod: pod, images: t.images}
+		e = &podEntry{pod: pod, node: pod.Spec.NodeName, images: t.images}
+		t.byUID[pod.UID] = e
+		if t.byNode[e.node] == nil {
+			t.byNode[e.node] = map[types.UID]bool{}
+		}
+		t.byNode[e.node][pod.UID] = true
 		t.mu.Unlock()
 		return true
 	}
@@ -108,16 +128,7 @@ func (t *podTable) all() []types.UID {
 func (t *podTable) on(node string) []types.UID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var uids []types.UID
-	for uid, e := range t.byUID {
-		e.mu.Lock()
-		if e.pod.Spec.NodeName == node {
-			uids = append(uids, uid)
-		}
-		e.mu.Unlock()
-	}
-	slices.Sort(uids)
-	return uids
+	return slices.Sorted(maps.Keys(t.byNode[node]))
 }
 
 // observe keeps the pod if it is newer than the one that is known.
@@ -202,6 +213,25 @@ func (e *podEntry) announce() {
 		close(e.changed)
 		e.changed = nil
 	}
+}
+
+// holding reports, for a node that takes over the pod, whether the pod has been admitted and
+// has not ended, and the address that it has; not valid if it has none of its own.
+func (e *podEntry) holding() (pod *corev1.Pod, address netip.Addr, holds bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.gone:
+		return nil, netip.Addr{}, false
+	case !e.shown.admitted.IsZero():
+		return e.pod, e.shown.address, !e.shown.ended
+	case finished(e.pod) || e.pod.Status.StartTime == nil:
+		return nil, netip.Addr{}, false
+	case !e.pod.Spec.HostNetwork:
+		// An address that cannot be read is one that we did not give.
+		address, _ = netip.ParseAddr(e.pod.Status.PodIP)
+	}
+	return e.pod, address, true
 }
 
 // dealt forgets the first n faults.

@@ -64,5 +64,5 @@ func TestNodeInFull(t *testing.T) {
 
 func testNode(t *testing.T) *node {
 	t.Helper()
-	return newNode(NodeSpec{Name: "node-0"}, "172.18.0.2", netip.MustParsePrefix("10.244.0.0/24"))
+	return testNodeNamed("node-0")
 }

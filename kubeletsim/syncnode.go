@@ -2,6 +2,8 @@ package kubeletsim
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock/events"
 )
 
 // The periods of upstream's kubelet with its default configuration: the lease is
@@ -23,14 +27,28 @@ const (
 	reportPeriod  = 5 * time.Minute
 )
 
-// syncNode registers a node or does what of its heartbeats is due.
+// adoptRetry is the delay before a Node that could not be read is looked for again.
+const adoptRetry = time.Second
+
+// syncNode registers a node or does what of its heartbeats is due. One that is not there,
+// or was lost, it adopts if there is a Node for it.
 func (k *Kubelet) syncNode(ctx context.Context, key key) {
+	now := k.opts.Clock.Now()
 	n := k.nodes.get(key.id)
+	if n == nil || n.isLost() {
+		var err error
+		if n, err = k.adoptNode(ctx, key.id, n); err != nil {
+			if ctx.Err() == nil {
+				k.opts.Logger.Error(err, "Cannot begin to simulate a node, will retry", "node", key.id, "after", adoptRetry)
+				k.due.set(key, now.Add(adoptRetry))
+			}
+			return
+		}
+	}
 	if n == nil || !n.reachable() {
 		k.due.set(key, time.Time{})
 		return
 	}
-	now := k.opts.Clock.Now()
 	restarted, resumed := n.takeStart()
 	if restarted {
 		n.registered = false
@@ -42,7 +60,12 @@ func (k *Kubelet) syncNode(ctx context.Context, key key) {
 		n.statusDue = now
 	}
 	err := k.heartbeat(ctx, n, now)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
+		return
+	case errors.Is(err, errGone):
+		k.due.set(key, time.Time{})
+		k.queue.add(key)
 		return
 	}
 	wake := n.statusDue
@@ -99,6 +122,9 @@ func (k *Kubelet) jittered(n *node, period time.Duration) time.Duration {
 
 // register makes the Node, or takes up the one that is there.
 func (k *Kubelet) register(ctx context.Context, n *node, now time.Time) error {
+	if n.managed {
+		return k.registerAgain(ctx, n, now)
+	}
 	object := nodeObject(n, &k.opts, now)
 	created, err := k.opts.Client.CoreV1().Nodes().Create(ctx, object, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -131,19 +157,23 @@ func (n *node) starting(events []event) []event {
 	return append(all, events[last:]...)
 }
 
+// registerAgain takes up the Node that is there.
 func (k *Kubelet) registerAgain(ctx context.Context, n *node, now time.Time) error {
 	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
+	if n.managed && (apierrors.IsNotFound(err) || err == nil && n.loseTo(object.UID)) {
+		n.lose(n.objectUID())
+		return errGone
+	}
 	if err != nil {
 		return err
 	}
 	n.setUID(object.UID)
-	if object.Spec.PodCIDR == "" || object.Annotations[AnnotationNode] != simulated {
-		object = object.DeepCopy()
-		if object.Spec.PodCIDR == "" {
-			object.Spec.PodCIDR, object.Spec.PodCIDRs = n.cidr.String(), []string{n.cidr.String()}
+	if missing := missingOf(object, n, &k.opts); missing != nil {
+		patch, err := json.Marshal(missing)
+		if err != nil {
+			return fmt.Errorf("encoding the patch of node %s: %w", n.name, err)
 		}
-		metav1.SetMetaDataAnnotation(&object.ObjectMeta, AnnotationNode, simulated)
-		if object, err = k.opts.Client.CoreV1().Nodes().Update(ctx, object, metav1.UpdateOptions{}); err != nil {
+		if object, err = k.opts.Client.CoreV1().Nodes().Patch(ctx, n.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}
@@ -220,14 +250,12 @@ func (k *Kubelet) putNodeStatus(ctx context.Context, n *node, object *corev1.Nod
 func (k *Kubelet) renew(ctx context.Context, n *node, now time.Time) error {
 	client := k.opts.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	renewed := metav1.NewMicroTime(n.clocked(now).Truncate(time.Microsecond))
+	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: n.objectUID()}}
 	if n.lease == nil {
 		seconds := int32(leaseDuration / time.Second)
 		lease, err := client.Create(ctx, &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: n.name, Namespace: corev1.NamespaceNodeLease,
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: n.objectUID()}},
-			},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: &n.name, LeaseDurationSeconds: &seconds, RenewTime: &renewed},
+			ObjectMeta: metav1.ObjectMeta{Name: n.name, Namespace: corev1.NamespaceNodeLease, OwnerReferences: owners},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &n.name, LeaseDurationSeconds: &seconds, RenewTime: &renewed},
 		}, metav1.CreateOptions{})
 		if err == nil {
 			n.lease = lease
@@ -241,6 +269,8 @@ func (k *Kubelet) renew(ctx context.Context, n *node, now time.Time) error {
 		}
 	}
 	lease := n.lease.DeepCopy()
+	// It may be left from a Node of the same name, with which it would be collected.
+	lease.OwnerReferences = owners
 	lease.Spec.HolderIdentity = &n.name
 	lease.Spec.RenewTime = &renewed
 	updated, err := client.Update(ctx, lease, metav1.UpdateOptions{})
@@ -261,14 +291,18 @@ func (n *node) objectUID() types.UID {
 	return n.uid
 }
 
-// reportNode reports events of the node. Their UID is the node's name, as
-// upstream's kubelets have it.
+// reportNode reports events of the node.
 func (k *Kubelet) reportNode(n *node, events []event) {
 	if k.opts.Recorder == nil {
 		return
 	}
-	recorder := n.recorder(k.opts.Recorder)
-	for _, e := range events {
-		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: n.name, UID: types.UID(n.name)}, e.kind, e.reason, e.message)
+	reportNode(n.recorder(k.opts.Recorder), n.name, events...)
+}
+
+// reportNode reports events of the Node of a name. Their UID is the node's name, as
+// upstream's kubelets have it.
+func reportNode(recorder *events.Recorder, name string, all ...event) {
+	for _, e := range all {
+		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}, e.kind, e.reason, e.message)
 	}
 }

@@ -251,6 +251,7 @@ func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
 	if e.state.address.IsValid() && !e.returned {
 		n.giveBack(e.state.address)
 	}
+	k.dropNode(n)
 	if !n.reachable() {
 		return
 	}

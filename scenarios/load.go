@@ -46,6 +46,7 @@ func clusterOptions(c *format.Cluster) (minikcm.Options, error) {
 	options := minikcm.Options{
 		Driven: true, // by the steps: what they do is done before anybody takes notice
 		Nodes:  -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
+		ManageNodes: managed(c.ManageAllNodes),
 		Latencies: minikcm.Latencies{
 			PodStart: time.Duration(c.StartDelay), ContainerReady: time.Duration(c.ReadyDelay), ContainerStop: time.Duration(c.ContainerStop),
 		},
@@ -73,6 +74,13 @@ func clusterOptions(c *format.Cluster) (minikcm.Options, error) {
 		options.Pools = append(options.Pools, pool)
 	}
 	return options, nil
+}
+
+func managed(all *bool) minikcm.ManageNodes {
+	if all != nil && !*all {
+		return minikcm.ManageMarked
+	}
+	return minikcm.ManageAll
 }
 
 func poolOf(p *format.Pool) (minikcm.Pool, error) {

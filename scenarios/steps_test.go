@@ -58,6 +58,15 @@ func TestSteps(t *testing.T) {
 			"parts/b.yaml": "apiVersion: minikcm.dev/v1alpha1\nkind: Steps\nspec:\n  vars: {NAME: ~}\n  steps: [{apply: {files: [c.yaml], template: true}}]\n",
 			"parts/c.yaml": strings.Replace(configMap, "name: a", `name: "${NAME}"`, 1),
 		},
+		"nodes": {"a.yaml": header + "  vars: {SIZE: '3'}\n  cluster: {nodes: 0}\n  steps:\n" + `    - apply: {objects: [{apiVersion: v1, kind: Node, metadata: {name: a}}]}
+    - apply: {objects: [{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default}, spec: {containers: [{name: c, image: nginx}]}}]}
+    - wait: {target: pod/p, for: condition=Ready}
+    - fault: {nodes: {action: delete, names: [a]}}
+    - wait: {target: pod/p, for: delete}
+`},
+		"nodes that nobody simulates": {"a.yaml": header + "  vars: {SIZE: '3'}\n  cluster: {nodes: 0, manageAllNodes: false}\n  steps:\n" + `    - apply: {objects: [{apiVersion: v1, kind: Node, metadata: {name: a}}]}
+    - wait: {target: node/a, for: condition=Ready=Unknown, within: 2m}
+`},
 		"kustomize": {
 			"a.yaml":                  header + "  vars: {SIZE: '3'}" + first + "    - apply: {kustomize: [base]}\n    - expect: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: my-a}, data: {color: blue}}]}\n",
 			"base/kustomization.yaml": "namePrefix: my-\nresources: [b.yaml]\n",

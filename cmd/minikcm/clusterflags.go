@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
@@ -16,7 +17,10 @@ import (
 
 // clusterFlags are the flags of every command that starts a cluster.
 type clusterFlags struct {
+	flags       *pflag.FlagSet
 	nodes       int
+	pools       []string
+	manageAll   bool
 	dataDir     string
 	snapshot    string
 	etcd        etcdFlags
@@ -36,7 +40,10 @@ type clusterFlags struct {
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.nodes, "nodes", 1, "how many simulated nodes to start")
+	f.flags = flags
+	flags.IntVar(&f.nodes, "nodes", 1, fmt.Sprintf("how many simulated nodes to start; 0 by default with --pool; at most %d with those of --pool", minikcm.MaxNodes))
+	flags.StringArrayVar(&f.pools, "pool", nil, "start a pool of like nodes, such as name=a,nodes=4,cpu=4,memory=8Gi,pods=110,label=k=v,taint=k=v:NoSchedule; its nodes are called a-0, a-1 ...; can be repeated")
+	flags.BoolVar(&f.manageAll, "manage-all-nodes", true, "simulate the Nodes that clients make, too; if false, only those with the annotation minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake, and with --nodes 0 none")
 	flags.StringVar(&f.dataDir, "data-dir", "", "keep the cluster in this directory; without it, the cluster is gone when the command ends")
 	flags.StringVar(&f.snapshot, "from-snapshot", "", "begin with the objects of this etcd snapshot, which is not changed")
 	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one")
@@ -71,18 +78,44 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		}
 	}
 	opts.Latencies.PodStart, opts.Latencies.ContainerReady = f.startDelay, f.readyDelay
-	if f.nodes < 0 {
-		return opts, fmt.Errorf("--nodes must not be negative, but is %d", f.nodes)
+	err := f.nodeOptions(&opts)
+	if err != nil {
+		return opts, err
 	}
-	if f.nodes == 0 {
-		opts.Nodes = -1
-	}
-	var err error
 	if opts.Etcd, err = f.etcd.options(); err != nil {
 		return opts, err
 	}
 	opts.ClockMode, opts.ClockFactor, err = parseClock(f.clock)
 	return opts, err
+}
+
+// nodeOptions sets what says which nodes there are.
+func (f *clusterFlags) nodeOptions(opts *minikcm.Options) error {
+	for _, text := range f.pools {
+		pool, err := parsePool(text)
+		if err != nil {
+			return badInput{fmt.Errorf("--pool %s: %w", text, err)}
+		}
+		opts.Pools = append(opts.Pools, pool)
+	}
+	switch nodes := f.nodes; {
+	case nodes < 0:
+		return fmt.Errorf("--nodes must not be negative, but is %d", nodes)
+	case nodes > minikcm.MaxNodes:
+		return badInput{fmt.Errorf("--nodes %d: %w", nodes, minikcm.ErrTooManyNodes)}
+	case nodes == 0, len(f.pools) > 0 && !f.flags.Changed("nodes"):
+		opts.Nodes = -1
+	}
+	if err := minikcm.CheckNodes(max(opts.Nodes, 0), opts.Node, opts.Pools); err != nil {
+		return badInput{fmt.Errorf("--nodes and --pool together: %w", err)}
+	}
+	switch {
+	case f.manageAll:
+		opts.ManageNodes = minikcm.ManageAll
+	case opts.Nodes <= 0 && len(opts.Pools) == 0:
+		opts.ManageNodes = minikcm.ManageNone
+	}
+	return nil
 }
 
 // parseClock reads real or scaled=N.

@@ -52,10 +52,9 @@ stop", and when the cluster stops. docs/faults.md says what each fault does.`,
 	}
 	cmd.PersistentFlags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
 	for _, p := range fault.Parts() {
-		cmd.AddCommand(newFaultPart(f, p))
+		addStrict(cmd, newFaultPart(f, p))
 	}
-	cmd.AddCommand(newFaultApply(f), newFaultList(f), newFaultStop(f))
-	markBadInput(cmd)
+	addStrict(cmd, newFaultApply(f), newFaultList(f), newFaultStop(f))
 	return cmd
 }
 

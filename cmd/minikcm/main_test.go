@@ -97,6 +97,23 @@ func TestMistakes(t *testing.T) {
 		{"up", "--nods", "3"},
 		{"up", "--nodes", "many"},
 		{"up", "--nodes", "-1"},
+		{"up", "--nodes", "4000"},
+		{"up", "--nodes", "2", "--pool", "cpu=4"},
+		{"up", "--nodes", "3000", "--pool", "name=a,nodes=73"},
+		{"up", "--pool", "a"},
+		{"up", "--pool", "name=A"},
+		{"up", "--pool", "name=a", "--pool", "name=a"},
+		{"up", "--pool", "name=a,gpu=3"},
+		{"up", "--pool", "name=a,nodes=x"},
+		{"up", "--pool", "name=a,nodes=4000"},
+		{"up", "--pool", "name=a,cpu=lots"},
+		{"up", "--pool", "name=a,memory=-1Gi"},
+		{"up", "--pool", "name=a,pods=1.5"},
+		{"up", "--pool", "name=a,pods=100000"},
+		{"up", "--pool", "name=a,label=k"},
+		{"up", "--pool", "name=a,label=k=a b"},
+		{"up", "--pool", "name=a,taint=k=v"},
+		{"up", "--pool", "name=a,taint=k l:NoSchedule"},
 		{"up", "--port", "70000"},
 		{"up", "--bind-address", "localhost"},
 		{"up", "--advertise-address", "127.0.0.1"},
@@ -154,6 +171,19 @@ func TestMistakes(t *testing.T) {
 		{"etcd-snapshot", "restore", "a.db"},
 		{"etcd-snapshot", "restore", "a.db", "--data-dir", "d", "--bump-revision", "-1"},
 		{"etcd-snapshot", "status", "a.db", "-o", "yaml"},
+		{"node", "ad"},
+		{"node", "add", "--count", "0"},
+		{"node", "add", "--count", "2", "a"},
+		{"node", "add", "A"},
+		{"node", "add", "--cpu", "lots"},
+		{"node", "add", "--pods", "-1"},
+		{"node", "add", "--resource", "gpu=3"},
+		{"node", "add", "--resource", "label=a"},
+		{"node", "add", "--label", "k"},
+		{"node", "add", "--taint", "k=v"},
+		{"node", "add"},
+		{"node", "remove"},
+		{"node", "remove", "a"},
 		{"version", "1"},
 	} {
 		code, stdout, stderr := call(args...)
@@ -162,7 +192,7 @@ func TestMistakes(t *testing.T) {
 		}
 		fmt.Fprintf(&out, "$ minikcm %s\n%s", strings.Join(args, " "), stderr)
 	}
-	text := strings.NewReplacer(scenario, "bad.yaml", directory, "directory").Replace(out.String())
+	text := strings.NewReplacer(scenario, "bad.yaml", directory, "directory", os.Getenv("HOME"), "~").Replace(out.String())
 	text = regexp.MustCompile("the controllers are .*").ReplaceAllString(text, "the controllers are ...")
 	golden.Compare(t, "testdata/mistakes.golden", text)
 }

@@ -33,6 +33,18 @@ func asBadInput(err error) error {
 	return badInput{err}
 }
 
+// addStrict adds subcommands whose wrong flags and arguments are bad input.
+func addStrict(cmd *cobra.Command, subs ...*cobra.Command) {
+	cmd.AddCommand(subs...)
+	for _, sub := range subs {
+		check := sub.Args
+		sub.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+			return badInput{fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")}
+		})
+		sub.Args = func(cmd *cobra.Command, args []string) error { return asBadInput(check(cmd, args)) }
+	}
+}
+
 func newScenario() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
@@ -40,21 +52,8 @@ func newScenario() *cobra.Command {
 		Args:  aCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newScenarioRun(), newScenarioReplay(), newScenarioReport(), newScenarioValidate(), newScenarioList(), newScenarioShow(), newScenarioNew(), newScenarioSchema())
-	markBadInput(cmd)
+	addStrict(cmd, newScenarioRun(), newScenarioReplay(), newScenarioReport(), newScenarioValidate(), newScenarioList(), newScenarioShow(), newScenarioNew(), newScenarioSchema())
 	return cmd
-}
-
-// markBadInput makes what is wrong with the arguments and flags of a command's commands
-// bad input.
-func markBadInput(cmd *cobra.Command) {
-	for _, sub := range cmd.Commands() {
-		check := sub.Args
-		sub.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-			return badInput{fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")}
-		})
-		sub.Args = func(cmd *cobra.Command, args []string) error { return asBadInput(check(cmd, args)) }
-	}
 }
 
 func newScenarioList() *cobra.Command {

@@ -26,6 +26,7 @@ func newUp() *cobra.Command {
 		Long: `up starts a cluster, writes a kubeconfig, prints the line that makes kubectl use
 it, and stays in the foreground until it gets SIGINT (Ctrl-C) or SIGTERM.`,
 		Example: `  minikcm up --nodes 3
+  minikcm up --pool name=small,nodes=4,cpu=4,memory=8Gi --pool name=gpu,cpu=32,nvidia.com/gpu=8,taint=gpu=yes:NoSchedule
   minikcm up --data-dir ./cluster --port 6443`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -90,7 +91,7 @@ func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
 		return err
 	}
 	_, _ = fmt.Fprintf(errOut, "%s ready at https://%s in %v (seed %d). Stop it with Ctrl-C.\n",
-		count(max(opts.Nodes, 0), "node"), cluster.Address(), elapsed().Round(time.Millisecond), cluster.Seed())
+		count(len(cluster.Kubelets().Nodes()), "node"), cluster.Address(), elapsed().Round(time.Millisecond), cluster.Seed())
 	select {
 	case <-cmd.Context().Done():
 		_, _ = fmt.Fprintln(errOut, "Stopping.")

@@ -53,7 +53,11 @@ func (q *turnQueue) Pop() types.NamespacedName {
 		for key = range q.waiting {
 			break
 		}
-		q.waiting[key].Take()
+		if !q.waiting[key].Take() {
+			// It was granted to a worker that has ended. Were the grant left in the channel,
+			// the next one would block, with the ledger's lock held.
+			<-q.granted
+		}
 	}
 	delete(q.waiting, key)
 	return key

@@ -127,6 +127,7 @@ func TestTaintsFollowConditions(t *testing.T) {
 			in:   snapshot(testNode(corev1.ConditionFalse), may, func(s *Snapshot) { s.Since = at(time.Second) }),
 			want: []corev1.Taint{taint(corev1.TaintNodeNotReady, noSchedule)},
 		},
+		"never said anything": {in: snapshot(testNode(""), may), unchanged: true},
 		"all nodes are lost": {
 			in:   snapshot(allUnknown(tainted(taint(corev1.TaintNodeUnreachable, noExecute))), lost),
 			want: []corev1.Taint{taint(corev1.TaintNodeUnreachable, noSchedule)},

@@ -41,10 +41,14 @@ func noScheduleKeys(n *corev1.Node) []string {
 }
 
 // noExecuteKey is the key of the NoExecute taint that the node should have; "" for none.
+// A node without a Ready condition gets none, as in upstream's controller: its kubelet
+// has the startup grace period to post one before the controller sets it to Unknown.
 func noExecuteKey(n *corev1.Node) string {
 	ready := condition(n, corev1.NodeReady)
 	switch {
-	case ready == nil || ready.Status == corev1.ConditionUnknown:
+	case ready == nil:
+		return ""
+	case ready.Status == corev1.ConditionUnknown:
 		return corev1.TaintNodeUnreachable
 	case ready.Status == corev1.ConditionFalse:
 		return corev1.TaintNodeNotReady

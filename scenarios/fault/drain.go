@@ -63,9 +63,13 @@ func (d *drain) attempt(ctx context.Context, env *Env) (done bool, err error) {
 	return len(d.refused) == 0, nil
 }
 
-func drainable(pod *corev1.Pod) bool {
+func drainable(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && Drains(pod) }
+
+// Drains reports whether a pod leaves its node with a drain: not if it belongs to a
+// DaemonSet, nor if it mirrors a static one.
+func Drains(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
-	return pod.DeletionTimestamp == nil && (owner == nil || owner.Kind != "DaemonSet") && pod.Annotations[corev1.MirrorPodAnnotationKey] == ""
+	return (owner == nil || owner.Kind != "DaemonSet") && pod.Annotations[corev1.MirrorPodAnnotationKey] == ""
 }
 
 // ErrGone is the error of an action on a pod that was deleted meanwhile.

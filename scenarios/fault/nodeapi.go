@@ -47,7 +47,7 @@ func (n *Nodes) byAPI(ctx context.Context, env *Env, name string) (injected, err
 
 // taint adds a taint to a node.
 func (n *Nodes) taint(ctx context.Context, env *Env, name string) (injected, error) {
-	taint, err := parseTaint(n.Taint)
+	taint, err := ParseTaint(n.Taint)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm"
 )
 
 // The actions of nodes.
@@ -78,7 +80,7 @@ func (n *Nodes) check(c *checker) {
 			c.problem("pressure", "%q is not known; known are memory, disk, pid", n.Pressure)
 		}
 	case NodeTaint:
-		if _, err := parseTaint(n.Taint); err != nil {
+		if _, err := ParseTaint(n.Taint); err != nil {
 			c.problem("taint", "%v", err)
 		}
 	}
@@ -88,7 +90,8 @@ func pressures() map[string]corev1.NodeConditionType {
 	return map[string]corev1.NodeConditionType{"memory": corev1.NodeMemoryPressure, "disk": corev1.NodeDiskPressure, "pid": corev1.NodePIDPressure}
 }
 
-func parseTaint(text string) (corev1.Taint, error) {
+// ParseTaint reads KEY=VALUE:EFFECT or KEY:EFFECT.
+func ParseTaint(text string) (corev1.Taint, error) {
 	pair, effect, ok := strings.Cut(text, ":")
 	key, value, _ := strings.Cut(pair, "=")
 	effects := []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute)}
@@ -161,13 +164,24 @@ func (n *Nodes) hit(ctx context.Context, env *Env, name string) (injected, error
 	kubelets := env.Cluster.Kubelets()
 	hold := func(what, becomes string, breaks, mends func() error) (injected, error) {
 		undo, err := env.Holds.hold(what+" of node/"+name, breaks, func() error {
+			if err := mends(); err != nil {
+				return err
+			}
 			env.note("node/%s is back", name)
-			return mends()
+			return nil
 		})
-		if err == nil {
-			env.note("node/%s %s", name, becomes)
+		if err != nil {
+			return nil, err
 		}
-		return undo, err
+		env.note("node/%s %s", name, becomes)
+		return func(ctx context.Context) error {
+			err := undo(ctx)
+			if errors.Is(err, minikcm.ErrNoNode) { // deleted meanwhile, as by an autoscaler
+				env.note("node/%s is gone", name)
+				return nil
+			}
+			return err
+		}, nil
 	}
 	start := func() error { return kubelets.StartNode(name) }
 	switch n.Action {

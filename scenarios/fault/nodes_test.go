@@ -41,6 +41,26 @@ func TestNodesLost(t *testing.T) {
 	}
 }
 
+// A fault ends well though an autoscaler has deleted the node meanwhile.
+func TestLostNodeIsDeleted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	nodes := b.client.CoreV1().Nodes()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "scaled", Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}}
+	if _, err := nodes.Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Second)
+	wait := b.begin(t.Context(), read(t, "{nodes: {action: crash, names: [scaled]}, for: 3m}"))
+	b.advance(time.Minute)
+	if err := nodes.Delete(t.Context(), "scaled", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNodePressure(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -64,6 +64,9 @@ type Cluster struct {
 	Nodes *int `yaml:"nodes"`
 	// Pools are nodes of other kinds, beside those of Nodes, which is then 0 by default.
 	Pools []Pool `yaml:"pools"`
+	// ManageAllNodes simulates the Nodes that steps make, too; default true. If false, only
+	// those with the annotation minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake.
+	ManageAllNodes *bool `yaml:"manageAllNodes"`
 	// Clock is virtual (the default), real, or scaled=N.
 	Clock string `yaml:"clock"`
 	// Start is when virtual time begins, as RFC 3339 writes it; default is a Monday,

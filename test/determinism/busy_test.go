@@ -170,3 +170,16 @@ func kill(name string) step {
 func node(name string, do func(k *kubeletsim.Kubelet, name string) error) step {
 	return func(_ context.Context, d *driver) error { return do(d.cluster.Kubelets(), name) }
 }
+
+func makeNode(name string) step {
+	return func(ctx context.Context, d *driver) error {
+		_, err := d.client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		return err
+	}
+}
+
+func deleteNode(name string) step {
+	return func(ctx context.Context, d *driver) error {
+		return d.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+	}
+}

@@ -67,11 +67,22 @@ func lost(ctx context.Context, d *driver) error {
 	)
 }
 
+// autoscaled has nodes that a client makes, replaces and deletes while pods run on them.
+func autoscaled(ctx context.Context, d *driver) error {
+	return inOrder(ctx, d,
+		deployment("web", 12), daemonSet("agent"), pass(10*time.Second), makeNode("a"), makeNode("b"), pass(20*time.Second),
+		kill("web"), kill("web"), kill("web"), pass(10*time.Second),
+		deleteNode("a"), makeNode("a"), makeNode("c"), deleteNode("node-0"), pass(2*time.Minute),
+		deleteNode("b"), kill("web"), pass(30*time.Second), makeNode("b"), makeNode("node-0"), pass(5*time.Minute),
+		roll("web", "image:2"), pass(10*time.Second), deleteNode("c"), pass(5*time.Minute),
+	)
+}
+
 // The same seed gives the same writes: all of them, in one order, with one set of
 // revisions, causes and changes.
 func TestSameSeedSameWrites(t *testing.T) {
 	t.Parallel()
-	for name, course := range map[string]step{"killed": killed, "lost": lost, "busy": busy, "flaky": flaky} {
+	for name, course := range map[string]step{"killed": killed, "lost": lost, "busy": busy, "flaky": flaky, "autoscaled": autoscaled} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := writesOf(t, 7, course)
@@ -95,7 +106,7 @@ func writesOf(t *testing.T, seed uint64, course step) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cluster, err := minikcm.Start(ctx, minikcm.Options{Nodes: 3, Seed: seed, ClockMode: clock.ModeVirtual, Driven: true, NoHTTPS: true, APIFaults: true})
+	cluster, err := minikcm.Start(ctx, minikcm.Options{Nodes: 3, ManageNodes: minikcm.ManageAll, Seed: seed, ClockMode: clock.ModeVirtual, Driven: true, NoHTTPS: true, APIFaults: true})
 	if err != nil {
 		t.Fatal(err)
 	}

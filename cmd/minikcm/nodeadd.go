@@ -1,0 +1,209 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+)
+
+// nodeAdd is what is asked of "minikcm node add".
+type nodeAdd struct {
+	kubeconfig string
+	names      []string
+	count      int
+	pool, like string
+	spec       minikcm.NodeSpec
+	timeout    time.Duration
+}
+
+func newNodeAdd() *cobra.Command {
+	var add nodeAdd
+	cmd := &cobra.Command{
+		Use:   "add [NAME...]",
+		Short: "Add nodes and wait until they are Ready",
+		Long: `add makes Nodes in the cluster that "minikcm up" runs, and waits until they are
+Ready. Nodes without a name are called as --pool says, or as the one that --like names,
+or "node", with the next numbers that follow.`,
+		Example: `  minikcm node add
+  minikcm node add --pool small --count 10
+  minikcm node add gpu-box --cpu 64 --memory 512Gi --resource nvidia.com/gpu=8 --taint gpu=yes:NoSchedule`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if len(names) > 0 && cmd.Flags().Changed("count") {
+				return badInput{errors.New("give either names or --count")}
+			}
+			add.names = names
+			if err := add.check(); err != nil {
+				return badInput{err}
+			}
+			return add.run(cmd)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&add.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
+	flags.IntVar(&add.count, "count", 1, "how many nodes to add, if no names are given")
+	flags.StringVar(&add.pool, "pool", "", "call the nodes POOL-N unless they have names, and make them like the first of those that are called so")
+	flags.StringVar(&add.like, "like", "", "make the nodes like this one: with its labels, taints and resources")
+	registerNodeFlags(flags, &add.spec)
+	flags.DurationVar(&add.timeout, "timeout", time.Minute, "how long to wait until the nodes are Ready")
+	return cmd
+}
+
+// check refuses what no cluster would accept.
+func (a *nodeAdd) check() error {
+	if a.count < 1 || a.count > minikcm.MaxNodes {
+		return fmt.Errorf("--count %d is not between 1 and %d", a.count, minikcm.MaxNodes)
+	}
+	for _, name := range append(slices.Clone(a.names), cmp.Or(a.pool, "node")) {
+		if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
+			return fmt.Errorf("a node cannot be called %q: %s", name, wrong[0])
+		}
+	}
+	return a.spec.Validate()
+}
+
+func (a *nodeAdd) run(cmd *cobra.Command) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
+	defer cancel()
+	elapsed := clock.Stopwatch()
+	_, client, err := ownClusterOf(ctx, a.kubeconfig)
+	if err != nil {
+		return err
+	}
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	if err := a.settle(list.Items); err != nil {
+		return badInput{err}
+	}
+	made, err := a.create(ctx, client, list.Items)
+	if err != nil {
+		return fmt.Errorf("%w (added before that: %s)", err, cmp.Or(strings.Join(made, ", "), "none"))
+	}
+	if err := waitReady(ctx, client, made); err != nil {
+		if ctx.Err() != nil && cmd.Context().Err() == nil {
+			return fmt.Errorf("%w within %v; they stay, and \"minikcm kubectl describe node\" says more", err, a.timeout)
+		}
+		return err
+	}
+	for _, name := range made {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "node/%s added\n", name); err != nil {
+			return err
+		}
+	}
+	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s Ready after %v\n", count(len(made), "node"), elapsed().Round(time.Millisecond))
+	return nil
+}
+
+// settle finds what the nodes are like, and sees to it that none is there already.
+func (a *nodeAdd) settle(nodes []corev1.Node) error {
+	like := a.like
+	for i := range nodes {
+		switch name := nodes[i].Name; {
+		case slices.Contains(a.names, name):
+			return fmt.Errorf("node %s is there already; choose another name, or remove it first", name)
+		case like == "" && a.pool != "" && numberedName.MatchString(name) && baseOf(name) == a.pool:
+			like = name // the first, as they are listed by name
+		}
+	}
+	if like == "" {
+		return nil
+	}
+	at := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == like })
+	if at < 0 {
+		return fmt.Errorf("there is no node %s that others could be like; \"minikcm kubectl get nodes\" lists them", like)
+	}
+	a.spec = overridden(specLike(&nodes[at]), a.spec)
+	return nil
+}
+
+// create makes the Nodes, and returns the names of those that it has made.
+func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, nodes []corev1.Node) (made []string, err error) {
+	create := func(name string) error {
+		_, err := client.CoreV1().Nodes().Create(ctx, nodeFrom(name, &a.spec), metav1.CreateOptions{})
+		if err == nil {
+			made = append(made, name)
+			return nil
+		}
+		return fmt.Errorf("adding node %s: %w", name, err)
+	}
+	for _, name := range a.names {
+		if err := create(name); err != nil {
+			return made, err
+		}
+	}
+	if len(a.names) > 0 {
+		return made, nil
+	}
+	base := cmp.Or(a.pool, baseOf(a.like), "node")
+	names := make([]string, len(nodes))
+	for i := range nodes {
+		names[i] = nodes[i].Name
+	}
+	for next := nextNumber(base, names); len(made) < a.count; next++ {
+		// Others may add nodes, too: their numbers are passed over.
+		if err := create(fmt.Sprintf("%s-%d", base, next)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return made, err
+		}
+	}
+	return made, nil
+}
+
+// waitReady returns when all nodes are Ready. It does not wait for one that says that it
+// is not: its kubelet has refused it.
+func waitReady(ctx context.Context, client kubernetes.Interface, names []string) error {
+	pending := map[string]string{} // why each is not Ready
+	for _, name := range names {
+		pending[name] = "no kubelet has posted its status; has \"minikcm up\" both --nodes 0 and --manage-all-nodes=false?"
+	}
+	_, err := watchtools.UntilWithSync(ctx, nodesOf(client), &corev1.Node{}, nil, func(ev watch.Event) (bool, error) {
+		node, ok := ev.Object.(*corev1.Node)
+		if !ok || pending[node.Name] == "" {
+			return false, nil
+		}
+		if ev.Type == watch.Deleted {
+			return false, fmt.Errorf("node %s was deleted before it was Ready", node.Name)
+		}
+		switch ready := readyOf(node); {
+		case ready == nil:
+		case ready.Status == corev1.ConditionTrue:
+			delete(pending, node.Name)
+		case ready.Status == corev1.ConditionFalse:
+			return false, fmt.Errorf("node %s is not Ready: %s", node.Name, ready.Message)
+		default:
+			pending[node.Name] = ready.Message
+		}
+		return len(pending) == 0, nil
+	})
+	if err == nil || ctx.Err() == nil || len(pending) == 0 {
+		return err
+	}
+	first := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return pending[name] == "" })[0]
+	return fmt.Errorf("%s not Ready, %s first (%s),", count(len(pending), "node"), first, pending[first])
+}
+
+func readyOf(node *corev1.Node) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == corev1.NodeReady {
+			return &node.Status.Conditions[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios/fault"
+)
+
+// evictionRetry is the delay before evictions that a budget has refused are asked for
+// again, in the machine's time.
+const evictionRetry = time.Second
+
+// drainNode cordons a node, evicts its pods, and returns when they are gone.
+func drainNode(ctx context.Context, client kubernetes.Interface, node string, out io.Writer) error {
+	cordon := []byte(`{"spec":{"unschedulable":true}}`)
+	if _, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, cordon, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("cordoning node %s: %w", node, err)
+	}
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+	if err != nil {
+		return fmt.Errorf("listing the pods of node %s: %w", node, err)
+	}
+	leaving := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !fault.Drains(&pod) })
+	if err := evictAll(ctx, client, leaving); err != nil {
+		return err
+	}
+	return waitGone(ctx, client, node, leaving, func(pod *corev1.Pod) error {
+		_, err := fmt.Fprintf(out, "pod %s/%s evicted from %s%s\n", pod.Namespace, pod.Name, node, afterwards(pod))
+		return err
+	})
+}
+
+// evictAll asks for the evictions of pods until all are granted. What a budget refuses does
+// not keep the others.
+func evictAll(ctx context.Context, client kubernetes.Interface, pods []corev1.Pod) error {
+	for why := map[types.UID]string{}; ; {
+		var refused []corev1.Pod
+		for i := range pods {
+			refusal, err := fault.Evict(ctx, client, &pods[i], nil)
+			switch {
+			case errors.Is(err, fault.ErrGone):
+			case err != nil && ctx.Err() != nil && len(why) > 0:
+				return refusedError(append(refused, pods[i:]...), why)
+			case err != nil:
+				return err
+			case refusal != "":
+				refused = append(refused, pods[i])
+				why[pods[i].UID] = refusal
+			}
+		}
+		if len(refused) == 0 {
+			return nil
+		}
+		pods = refused
+		retry := clock.Real().NewTimer(evictionRetry)
+		select {
+		case <-retry.C():
+		case <-ctx.Done():
+			retry.Stop()
+			return refusedError(pods, why)
+		}
+	}
+}
+
+func refusedError(pods []corev1.Pod, why map[types.UID]string) error {
+	texts := make([]string, len(pods))
+	for i := range pods {
+		texts[i] = fmt.Sprintf("%s/%s (%s)", pods[i].Namespace, pods[i].Name, why[pods[i].UID])
+	}
+	return fmt.Errorf("%s not evicted: %s", count(len(pods), "pod"), strings.Join(texts, ", "))
+}

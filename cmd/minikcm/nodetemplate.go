@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/kubeletsim"
+)
+
+// nodeFlag is a flag that says what a node is like, as setNode's key does. Without a key,
+// its value begins with the name of a resource.
+type nodeFlag struct {
+	spec           *minikcm.NodeSpec
+	key, kind, now string
+}
+
+func (f *nodeFlag) String() string { return f.now }
+func (f *nodeFlag) Type() string   { return f.kind }
+
+func (f *nodeFlag) Set(text string) error {
+	f.now = text
+	if f.key != "" {
+		return setNode(f.spec, f.key, text)
+	}
+	name, quantity, ok := strings.Cut(text, "=")
+	if !ok || name == "label" || name == "annotation" || name == "taint" {
+		return fmt.Errorf("%q is not NAME=QUANTITY, such as nvidia.com/gpu=8", text)
+	}
+	err := setNode(f.spec, name, quantity)
+	if errors.Is(err, errNoKey) {
+		return fmt.Errorf("%q is no resource; resources are cpu, memory, ephemeral-storage, pods, and extended ones such as nvidia.com/gpu", name)
+	}
+	return err
+}
+
+// registerNodeFlags adds the flags that say what a node is like.
+func registerNodeFlags(flags *pflag.FlagSet, spec *minikcm.NodeSpec) {
+	for _, f := range []struct{ name, key, kind, usage string }{
+		{"cpu", "cpu", "quantity", "how many CPUs each node has (default 32)"},
+		{"memory", "memory", "quantity", "how much memory each node has (default 256Gi)"},
+		{"pods", "pods", "quantity", "how many pods each node takes (default 250)"},
+		{"resource", "", "NAME=QUANTITY", "how much each node has of another resource, such as nvidia.com/gpu=8; can be repeated"},
+		{"label", "label", "KEY=VALUE", "a label of the nodes; can be repeated"},
+		{"taint", "taint", "KEY=VALUE:EFFECT", "a taint of the nodes; can be repeated"},
+	} {
+		flags.Var(&nodeFlag{spec: spec, key: f.key, kind: f.kind}, f.name, f.usage)
+	}
+}
+
+// specLike describes nodes that are like one that there is, apart from what is that one's
+// alone or follows from its conditions.
+func specLike(node *corev1.Node) minikcm.NodeSpec {
+	spec := minikcm.NodeSpec{
+		Labels:   maps.Clone(node.Labels),
+		Capacity: node.Status.Capacity.DeepCopy(), Allocatable: node.Status.Allocatable.DeepCopy(),
+	}
+	delete(spec.Labels, corev1.LabelHostname)
+	for _, taint := range node.Spec.Taints {
+		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
+			taint.TimeAdded = nil
+			spec.Taints = append(spec.Taints, taint)
+		}
+	}
+	return spec
+}
+
+// overridden is the spec with what the other one says, which goes first.
+func overridden(spec, by minikcm.NodeSpec) minikcm.NodeSpec {
+	for name, quantity := range by.Capacity {
+		if spec.Capacity == nil {
+			spec.Capacity = corev1.ResourceList{}
+		}
+		spec.Capacity[name] = quantity
+		delete(spec.Allocatable, name)
+	}
+	for key, value := range by.Labels {
+		if spec.Labels == nil {
+			spec.Labels = map[string]string{}
+		}
+		spec.Labels[key] = value
+	}
+	for i := range by.Taints {
+		taint := by.Taints[i]
+		spec.Taints = append(slices.DeleteFunc(spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }), taint)
+	}
+	return spec
+}
+
+// nodeFrom is the Node that a client makes for a node to be simulated.
+func nodeFrom(name string, spec *minikcm.NodeSpec) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: spec.Labels,
+			Annotations: map[string]string{kubeletsim.AnnotationNode: kubeletsim.Simulated},
+		},
+		Spec:   corev1.NodeSpec{Taints: spec.Taints},
+		Status: corev1.NodeStatus{Capacity: spec.Capacity, Allocatable: spec.Allocatable},
+	}
+}
+
+var numberedName = regexp.MustCompile(`^(.+)-(\d+)$`)
+
+// baseOf is what a node's name is without its number.
+func baseOf(name string) string {
+	if parts := numberedName.FindStringSubmatch(name); parts != nil {
+		return parts[1]
+	}
+	return name
+}
+
+// nextNumber is one more than the highest of those that follow the base in names.
+func nextNumber(base string, names []string) int {
+	next := 0
+	for _, name := range names {
+		if parts := numberedName.FindStringSubmatch(name); parts != nil && parts[1] == base {
+			if n, err := strconv.Atoi(parts[2]); err == nil {
+				next = max(next, n+1)
+			}
+		}
+	}
+	return next
+}
