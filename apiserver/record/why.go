@@ -222,9 +222,6 @@ func (e *explainer) ending(w *Write) string {
 	return fmt.Sprintf("because of revision %d, which this server did not write or not for a client", newest)
 }
 
-// own reports whether a part of the cluster wrote.
-func (w *Write) own() bool { return len(w.UserAgent) > 8 && w.UserAgent[:8] == "minikcm/" }
-
 // textOfTime formats a time of the record for people, as an offset if the record's start
 // is known.
 func textOfTime(at, start time.Time) string {
