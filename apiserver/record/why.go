@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -35,6 +36,9 @@ type Explanation struct {
 type Link struct {
 	Write
 	Because []*Link `json:"because,omitempty"`
+	// Inferred is set for a cause that is not recorded but probable, and says how its
+	// object relates to the one whose write it caused.
+	Inferred Relation `json:"inferred,omitempty"`
 	// Note says why the chain ends here, where that is not plain.
 	Note string `json:"note,omitempty"`
 }
@@ -136,6 +140,8 @@ type explainer struct {
 	byRevision map[int64]int
 	since      int64
 	forgotten  int64
+	// inferred is made when it is first needed.
+	inferred *inference
 }
 
 func (e *explainer) chain(i int) *Link {
@@ -153,7 +159,7 @@ func (e *explainer) link(i int, seen map[int64]bool, depth int) *Link {
 	causes := e.causes(w)
 	switch {
 	case len(causes) == 0:
-		l.Note = e.ending(w)
+		e.infer(l, seen, depth)
 		return l
 	case depth == 0:
 		l.Note = "followed no further"
@@ -169,6 +175,24 @@ func (e *explainer) link(i int, seen map[int64]bool, depth int) *Link {
 		}
 	}
 	return l
+}
+
+// infer adds to a write without recorded causes the probable one, or why there is none.
+func (e *explainer) infer(l *Link, seen map[int64]bool, depth int) {
+	if e.inferred == nil {
+		e.inferred = newInference(e.writes)
+	}
+	cause, relation := e.inferred.cause(&l.Write)
+	switch {
+	case cause < 0 || seen[e.writes[cause].Revision]:
+		l.Note = e.ending(&l.Write)
+	case depth == 0:
+		l.Note = "followed no further"
+	default:
+		because := e.link(cause, seen, depth-1)
+		because.Inferred = relation
+		l.Because = append(l.Because, because)
+	}
 }
 
 // causes are the indices of the writes that caused one and are in the record, the
@@ -209,6 +233,9 @@ func (e *explainer) ending(w *Write) string {
 	if len(w.Causes) == 0 {
 		if w.own() {
 			return "no write woke it: its start, a timer, or something that is not in the API"
+		}
+		if e.inferred.asOwner(w) {
+			return fmt.Sprintf("its controller owner %s/%s has no earlier write in the record", strings.ToLower(w.Controller.Kind), w.Controller.Name)
 		}
 		return ""
 	}

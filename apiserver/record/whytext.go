@@ -95,11 +95,24 @@ func (p *printer) print(l *Link, first, rest string, effect time.Time) {
 		if i == len(l.Because)-1 && l.Note == "" {
 			branch, trunk = "└─ ", "   "
 		}
-		p.print(because, rest+branch+"because ", rest+trunk, l.Time)
+		p.print(because, rest+branch+because.conjunction(), rest+trunk, l.Time)
 	}
 	if l.Note != "" {
 		fmt.Fprintf(p.b, "%s└─ %s\n", rest, l.Note)
 	}
+}
+
+// conjunction comes before a cause. An inferred one says so, and why it is likely.
+func (l *Link) conjunction() string {
+	switch l.Inferred {
+	case "":
+		return "because "
+	case ItsOwner:
+		return "probably because its controller owner "
+	case ItsPart:
+		return "probably because what it owns, "
+	}
+	return "probably because "
 }
 
 func ago(d time.Duration) string {
@@ -123,13 +136,20 @@ func (l *Link) sentence(home string) string {
 	case l.Effect == Removed:
 		verb = "removed"
 	case l.marks():
-		verb = "told to end"
+		verb = "marked for deletion"
 	case l.Subresource == "binding":
 		verb = "bound"
 	case l.scaled() != nil:
 		verb = "scaled"
 	}
-	text := fmt.Sprintf("%s was %s by %s", l.object(home), verb, l.Writer())
+	object := l.object(home)
+	switch l.Inferred {
+	case ItsPart:
+		object += ","
+	case SameOwner:
+		object += ", of the same owner,"
+	}
+	text := fmt.Sprintf("%s was %s by %s", object, verb, l.Writer())
 	if !l.own() && l.Actor != "" && l.Actor != l.Writer() {
 		text += " (" + l.Actor + ")"
 	}
