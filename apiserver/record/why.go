@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"minikcm.dev/minikcm/reasons"
 )
 
 const (
@@ -17,7 +19,8 @@ const (
 
 // Explanation is why an object is as it is: the newest one of its name.
 type Explanation struct {
-	// Object is the write that tells of it last.
+	// Object is the write that tells of it last. Of an object without one in the record,
+	// it only names the object.
 	Object Write `json:"object"`
 	// Creation, Change and Deletion are its first write, the last one that changed it
 	// before it was to be deleted, and its last one if it was; nil: there was none, or
@@ -25,6 +28,9 @@ type Explanation struct {
 	Creation *Link `json:"creation,omitempty"`
 	Change   *Link `json:"change,omitempty"`
 	Deletion *Link `json:"deletion,omitempty"`
+	// Now is why the object is not as expected, if it is there and something says so. A
+	// record alone does not know.
+	Now *reasons.Report `json:"now,omitempty"`
 	// Writes is how often it was written, Forgotten how many writes of all objects the
 	// record no longer has, and Since the revision that it begins with.
 	Writes    int   `json:"writes"`
@@ -50,30 +56,13 @@ type Query struct {
 }
 
 func (q *Query) matches(w *Write) bool {
-	return w.Name == q.Name && w.Namespace == q.Namespace &&
-		(q.Group == "" || q.Group == w.Resource.Group) &&
+	return w.Name == q.Name && w.Namespace == q.Namespace && q.sameKind(w)
+}
+
+func (q *Query) sameKind(w *Write) bool {
+	return (q.Group == "" || q.Group == w.Resource.Group) &&
 		(q.Resource == "" || q.Resource == w.Resource.Resource) &&
 		(q.Kind == "" || q.Kind == w.Kind)
-}
-
-// NeverWrittenError says that the record has no write of an object.
-type NeverWrittenError struct {
-	Query Query
-	// Since is the oldest revision of the record, and Forgotten how many writes it no
-	// longer has.
-	Since, Forgotten int64
-}
-
-func (e *NeverWrittenError) Error() string {
-	name := cmp.Or(e.Query.Resource, e.Query.Kind) + "/" + e.Query.Name
-	if e.Query.Namespace != "" {
-		name += " in namespace " + e.Query.Namespace
-	}
-	text := fmt.Sprintf("nobody wrote %s since the record begins (revision %d)", name, e.Since)
-	if e.Forgotten > 0 {
-		text += fmt.Sprintf("; %d older writes are forgotten", e.Forgotten)
-	}
-	return text
 }
 
 // Explain follows the causes of an object's writes back to where they began. writes
@@ -94,7 +83,13 @@ func Explain(writes []Write, forgotten int64, query Query) (*Explanation, error)
 	}
 	e.since, e.forgotten = since, forgotten
 	if len(own) == 0 {
-		return nil, &NeverWrittenError{Query: query, Since: since, Forgotten: forgotten}
+		never := &NeverWrittenError{Query: query, Since: since, Forgotten: forgotten}
+		for i := range writes {
+			if query.sameKind(&writes[i]) {
+				never.Suggest(writes[i].Namespace, writes[i].Name)
+			}
+		}
+		return nil, never
 	}
 	slices.SortFunc(own, func(a, b int) int { return cmp.Compare(writes[a].Revision, writes[b].Revision) })
 	own = newest(writes, own)

@@ -17,6 +17,12 @@ func (e *Explanation) Print(w io.Writer, start time.Time) error {
 	var b strings.Builder
 	p := &printer{b: &b, namespace: e.Object.Namespace}
 	fmt.Fprintf(&b, "%s\n", e.summary())
+	if e.Now != nil && len(e.Now.Reasons) > 0 {
+		fmt.Fprintf(&b, "\n%s\n", e.Now.Title())
+		for _, line := range e.Now.Lines() {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
+	}
 	for _, part := range []struct {
 		title string
 		link  *Link
@@ -31,7 +37,7 @@ func (e *Explanation) Print(w io.Writer, start time.Time) error {
 		fmt.Fprintf(&b, "\n%s %s\n", title, textOfTime(part.link.Time, start))
 		p.print(part.link, "  ", "  ", part.link.Time)
 	}
-	if e.Creation == nil {
+	if e.Creation == nil && e.Writes > 0 {
 		fmt.Fprintf(&b, "\nIts creation is not in the record, which begins with revision %d", e.Since)
 		if e.Forgotten > 0 {
 			fmt.Fprintf(&b, ": %d older writes are forgotten", e.Forgotten)
@@ -51,15 +57,26 @@ func (e *Explanation) summary() string {
 	case e.Deletion != nil:
 		state = "is being deleted"
 	}
-	times := "once"
-	if e.Writes > 1 {
-		times = fmt.Sprintf("%d times", e.Writes)
-	}
 	name := e.Object.object(e.Object.Namespace)
 	if e.Object.Namespace != "" {
 		name += " in namespace " + e.Object.Namespace
 	}
-	return fmt.Sprintf("%s %s; it was written %s.", name, state, times)
+	return fmt.Sprintf("%s %s; %s.", name, state, e.times())
+}
+
+// times says how often the object was written.
+func (e *Explanation) times() string {
+	switch e.Writes {
+	case 0:
+		text := fmt.Sprintf("the record, which begins with revision %d, has no write of it", e.Since)
+		if e.Forgotten > 0 {
+			text += fmt.Sprintf(": %d older writes are forgotten", e.Forgotten)
+		}
+		return text
+	case 1:
+		return "it was written once"
+	}
+	return fmt.Sprintf("it was written %d times", e.Writes)
 }
 
 // object names the object as people do who are at home in a namespace.
