@@ -3,6 +3,7 @@ package reasons
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,8 +28,9 @@ const (
 // it: those of its namespace, or of all if it has none, and the nodes. It may be read by
 // several goroutines once all is added. It keeps what it is given and changes nothing.
 type Index struct {
-	parts  map[types.UID][]item
-	events map[name][]Event
+	objects []item
+	parts   map[types.UID][]item
+	events  map[name][]Event
 	// nodes are by name; budgets and makers, which create pods from a template, are by
 	// namespace.
 	nodes           map[string]item
@@ -59,6 +61,7 @@ func (x *Index) Add(kind schema.GroupVersionKind, obj runtime.Object) {
 		return
 	}
 	it := item{kind, m, obj}
+	x.objects = append(x.objects, it)
 	owner := metav1.GetControllerOfNoCopy(m)
 	if owner != nil {
 		x.parts[owner.UID] = append(x.parts[owner.UID], it)
@@ -163,6 +166,23 @@ func (x *Index) Makers(namespace string, selector labels.Selector) []*unstructur
 	return found
 }
 
+// Unexpected calls do with each object that is not as expected and its report, in the order
+// in which the objects were added, until do returns false.
+func (x *Index) Unexpected(do func(o *unstructured.Unstructured, r Report) bool) {
+	for _, it := range x.objects {
+		if it.isFine() {
+			continue
+		}
+		o := it.unstructured()
+		if o == nil {
+			continue
+		}
+		if r := Of(x.Subject(o)); r.State != AsExpected && !do(o, r) {
+			return
+		}
+	}
+}
+
 func textMap(value any) map[string]string {
 	m, _ := value.(map[string]any)
 	out := make(map[string]string, len(m))
@@ -187,13 +207,29 @@ func selects(o *unstructured.Unstructured, set map[string]string, path ...string
 // isFine reports whether the item is one of the many that are as expected, without making
 // it unstructured.
 func (it item) isFine() bool {
-	pod, ok := it.came.(*corev1.Pod)
-	if !ok || pod.DeletionTimestamp != nil {
+	if it.meta.GetDeletionTimestamp() != nil {
 		return false
+	}
+	pod, ok := it.came.(*corev1.Pod)
+	if !ok {
+		return !hasStatus(it.came)
 	}
 	return pod.Status.Phase == corev1.PodSucceeded || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
+}
+
+// hasStatus reports whether objects of a type may say how they are.
+func hasStatus(obj runtime.Object) bool {
+	t := reflect.TypeOf(obj)
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return true
+	}
+	if _, untyped := obj.(runtime.Unstructured); untyped {
+		return true
+	}
+	_, has := t.Elem().FieldByName("Status")
+	return has
 }
 
 // unstructured is nil for what cannot be made unstructured, which no API object is.

@@ -26,14 +26,14 @@ func Present(s *Subject) Report {
 	for _, budget := range s.Budgets {
 		if state, _ := stateOf(budget); state == Guarding {
 			r := guard(fieldsOf(budget))
-			r.Object = nameOf(budget)
+			r.Object = Name(budget)
 			a.add(cause, r)
 		}
 	}
 	if len(a.found) == 0 {
 		return Report{}
 	}
-	return a.report(Guarding)
+	return a.report(Guarded)
 }
 
 // answerOf collects all that is said of an object, and its state.
@@ -98,7 +98,7 @@ func (a *answer) node(o *unstructured.Unstructured) {
 	for _, c := range badConditions(o) {
 		if c.text("type") == "Ready" {
 			r := conditionReason(c)
-			r.Object = nameOf(o)
+			r.Object = Name(o)
 			a.add(cause, r)
 		}
 	}
@@ -110,7 +110,7 @@ const maxNames = 3
 func namesOf(s *Subject) []string {
 	var names []string
 	for i := range s.Parts[:min(len(s.Parts), maxNames)] {
-		names = append(names, nameOf(s.Parts[i].Object))
+		names = append(names, Name(s.Parts[i].Object))
 	}
 	if more := len(s.Parts) + s.MoreParts - len(names); more > 0 && len(names) > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
@@ -118,8 +118,8 @@ func namesOf(s *Subject) []string {
 	return names
 }
 
-// nameOf names an object as kubectl does.
-func nameOf(o *unstructured.Unstructured) string {
+// Name names an object as kubectl does: pod/web.
+func Name(o *unstructured.Unstructured) string {
 	return strings.ToLower(o.GetKind()) + "/" + o.GetName()
 }
 
@@ -139,7 +139,7 @@ func (a *answer) parts(s *Subject) {
 				continue
 			}
 			if r.Object == "" {
-				r.Object = nameOf(part.Object)
+				r.Object = Name(part.Object)
 			}
 			kind, _, _ := strings.Cut(r.Object, "/")
 			key := same{kind, r.Source, r.Reason.Reason}

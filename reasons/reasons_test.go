@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -100,7 +101,7 @@ func TestPresent(t *testing.T) {
 		t.Fatal(err)
 	}
 	index.Add(budget.GroupVersionKind(), budget)
-	want := "Allows no disruption because\n  poddisruptionbudget/web: disruptionsAllowed is 0 (InsufficientPods): 3 of 3 pods are healthy, and 3 must be\n"
+	want := "Not evicted because\n  poddisruptionbudget/web: disruptionsAllowed is 0 (InsufficientPods): 3 of 3 pods are healthy, and 3 must be\n"
 	if got := printed(reasons.Present(index.Subject(pod))); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -180,5 +181,37 @@ func TestEndlessParts(t *testing.T) {
 	}
 	if got := reasons.Of(index.Subject(first)); got.State != reasons.AsExpected {
 		t.Errorf("got %s", printed(got))
+	}
+}
+
+// Of all objects, those that are not as expected are found, typed or not.
+func TestUnexpected(t *testing.T) {
+	t.Parallel()
+	index := reasons.NewIndex()
+	for _, file := range []string{"deployment-unschedulable", "pod-ready", "budget"} {
+		_, from := read(t, "testdata/"+file+".yaml")
+		from.Unexpected(func(o *unstructured.Unstructured, _ reasons.Report) bool {
+			index.Add(o.GroupVersionKind(), o)
+			return true
+		})
+	}
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	index.Add(kind, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	index.Add(kind, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", DeletionTimestamp: new(metav1.Unix(1, 0)), Finalizers: []string{"example.com/hold"}}})
+	var got []string
+	index.Unexpected(func(o *unstructured.Unstructured, r reasons.Report) bool {
+		got = append(got, r.Sentence(reasons.Name(o)))
+		return len(got) < 6
+	})
+	want := []string{
+		"deployment/big is not ready because pod/big-1-a and 1 more: PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
+		"replicaset/big-1 is not ready because pod/big-1-a and 1 more: PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
+		"pod/big-1-a is not ready because PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
+		"pod/big-1-b is not ready because PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
+		"poddisruptionbudget/web allows no disruption because disruptionsAllowed is 0 (InsufficientPods): 3 of 3 pods are healthy, and 3 must be",
+		"configmap/held is not gone because it waits for its finalizers: example.com/hold",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

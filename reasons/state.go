@@ -19,34 +19,27 @@ const (
 	Failed      State = "failed"
 	// Impaired is of an object that is ready, but has another condition that is bad.
 	Impaired State = "impaired"
-	// Guarding is of a PodDisruptionBudget that allows no eviction.
+	// Guarding is of a PodDisruptionBudget that allows no eviction, and Guarded of a pod
+	// that it guards.
 	Guarding State = "guarding"
+	Guarded  State = "guarded"
 	// Warned is of an object without a status that says how it is, whose newest event is
 	// a warning.
 	Warned State = "warned"
 )
 
-// title begins the list of the reasons.
-func (s State) title() string {
-	switch s {
-	case NotReady:
-		return "Not ready because"
-	case NotComplete:
-		return "Not complete because"
-	case NotBound:
-		return "Not bound because"
-	case NotGone:
-		return "Not gone because"
-	case Failed:
-		return "Failed because"
-	case Impaired:
-		return "Impaired because"
-	case Guarding:
-		return "Allows no disruption because"
-	case Warned:
-		return "Warned of"
-	}
-	return "Now"
+// words are how a state is told: above a list of reasons, and between an object's name and
+// its reason.
+var words = map[State]struct{ title, phrase string }{
+	NotReady:    {"Not ready because", "is not ready because"},
+	NotComplete: {"Not complete because", "is not complete because"},
+	NotBound:    {"Not bound because", "is not bound because"},
+	NotGone:     {"Not gone because", "is not gone because"},
+	Failed:      {"Failed because", "failed because"},
+	Impaired:    {"Impaired because", "is impaired because"},
+	Guarding:    {"Allows no disruption because", "allows no disruption because"},
+	Guarded:     {"Not evicted because", "is not evicted because"},
+	Warned:      {"Warned of", "is warned of:"},
 }
 
 // stateOf is the state as the object itself tells it. known is false for kinds whose

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/spell"
 )
 
 // Why explains an object of the run. kind is as kubectl takes it: Pod, pods, po,
@@ -39,7 +40,11 @@ func (r *Run) query(kind, namespace, name string) (minikcm.Query, error) {
 		}
 		return q, nil
 	}
-	return minikcm.Query{}, fmt.Errorf("nobody wrote an object of kind %q in this run, which has %s", kind, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+	written := slices.Sorted(maps.Keys(kinds))
+	if meant := spell.Nearest(kind, written); meant != "" {
+		return minikcm.Query{}, fmt.Errorf("no object of kind %q was written in this run; did you mean %s?", kind, meant)
+	}
+	return minikcm.Query{}, fmt.Errorf("no object of kind %q was written in this run, which has %s", kind, strings.Join(written, ", "))
 }
 
 // maxExplained bounds for how many objects of one failure the causes are told.
