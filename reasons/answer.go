@@ -66,15 +66,16 @@ func (r Reason) String() string {
 }
 
 // Title begins the list of the reasons: "Not ready because".
-func (r *Report) Title() string { return words[r.State].title }
+func (r *Report) Title() string { return titles[r.State] }
 
-// Sentence is the first reason as a sentence about the object of that name: "pod/web is not
-// ready because ...". It is empty for a report without reasons.
-func (r *Report) Sentence(object string) string {
-	if len(r.Reasons) == 0 {
+// Sentence is the first reason, of an object or several: "pod/web: not ready because ...".
+// It is empty for a report without reasons.
+func (r *Report) Sentence(objects string) string {
+	title := r.Title()
+	if len(r.Reasons) == 0 || title == "" {
 		return ""
 	}
-	return object + " " + words[r.State].phrase + " " + r.Reasons[0].String()
+	return objects + ": " + strings.ToLower(title[:1]) + title[1:] + " " + r.Reasons[0].String()
 }
 
 // Lines are the reasons as lines for people.

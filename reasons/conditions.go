@@ -31,7 +31,7 @@ const (
 // controller-runtime, Gateway API, Cluster API, Flux and Crossplane have in common.
 var (
 	goodConditions = []string{
-		"Initialized", "PodScheduled", "PodReadyToStartContainers", "Established", "NamesAccepted", "KubernetesAPIApprovalPolicyConformant",
+		"Initialized", "PodScheduled", "Established", "NamesAccepted", "KubernetesAPIApprovalPolicyConformant",
 		"AbleToScale", "ScalingActive", "DisruptionAllowed", "Synced", "Reconciled", "Programmed", "ResolvedRefs", "Valid", "Approved",
 	}
 	goodEndings = []string{"Ready", "Available", "Healthy", "Accepted", "Reachable", "Succeeded", "Installed"}
@@ -43,6 +43,8 @@ var (
 
 func meaningOf(kind, condition string) meaning {
 	switch {
+	case condition == "PodReadyToStartContainers": // its containers say more
+		return neutral
 	case kind == "Deployment" && condition == "Progressing":
 		return goodWhenTrue
 	case kind == "Job" && condition == "Suspended":
@@ -98,7 +100,7 @@ func remarks(o *unstructured.Unstructured) []fields {
 // only follows from another.
 func rankOf(kind, condition string) rank {
 	switch {
-	case kind == "Pod" && slices.Contains([]string{"Ready", "ContainersReady", "Initialized", "PodReadyToStartContainers"}, condition),
+	case kind == "Pod" && slices.Contains([]string{"Ready", "ContainersReady", "Initialized"}, condition),
 		kind == "Deployment" && condition == "Available":
 		return consequence
 	case kind == "Job", kind == "Namespace" && condition == "NamespaceContentRemaining", kind == "PodDisruptionBudget", slices.Contains([]string{"Ready", "Available", "Healthy", "Progressing", "Reconciled"}, condition):

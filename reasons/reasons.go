@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -58,11 +59,14 @@ func answerOf(s *Subject) (*answer, State) {
 	default:
 		return a, AsExpected
 	}
-	a.conditions(s.Object)
 	a.fields(s.Object)
+	a.conditions(s.Object)
 	a.node(s.Node)
 	a.events(s.Events, state == NotBound)
 	a.found = append(a.found, parts.found...)
+	if phase := fieldsOf(s.Object).text("status", "phase"); len(a.found) == 0 && phase != "" {
+		a.add(consequence, Reason{Source: "phase is " + phase})
+	}
 	return a, state
 }
 
@@ -123,6 +127,15 @@ func Name(o *unstructured.Unstructured) string {
 	return strings.ToLower(o.GetKind()) + "/" + o.GetName()
 }
 
+// FullName is the name with the namespace, unless that is the default one or there is none.
+func FullName(kind, namespace, name string) string {
+	full := strings.ToLower(kind) + "/" + name
+	if namespace != "" && namespace != metav1.NamespaceDefault {
+		full += " in " + namespace
+	}
+	return full
+}
+
 // parts adds what is wrong with what the object controls, once for all of which the same
 // is true. A part that is going is no reason.
 func (a *answer) parts(s *Subject) {
@@ -144,7 +157,9 @@ func (a *answer) parts(s *Subject) {
 			kind, _, _ := strings.Cut(r.Object, "/")
 			key := same{kind, r.Source, r.Reason.Reason}
 			if first, ok := at[key]; ok {
-				a.found[first].Others += 1 + r.Others
+				if a.found[first].Object != r.Object { // not the node of several pods
+					a.found[first].Others += 1 + r.Others
+				}
 				continue
 			}
 			at[key] = len(a.found)
@@ -160,15 +175,11 @@ func (a *answer) parts(s *Subject) {
 func (a *answer) fields(o *unstructured.Unstructured) {
 	f := fieldsOf(o)
 	if f.unseen() {
-		a.add(warning, Reason{
-			Source: "status", Message: fmt.Sprintf("its controller has seen generation %d of %d", f.number("status", "observedGeneration"), f.number("metadata", "generation")),
-		})
+		a.unseen(f.number("status", "observedGeneration"), f.number("metadata", "generation"))
 	}
 	switch kind := o.GetKind(); {
 	case kind == "Pod":
 		a.pod(o)
-	case kind == "PersistentVolumeClaim":
-		a.add(consequence, Reason{Source: "phase is " + f.text("status", "phase")})
 	case kind == "PodDisruptionBudget":
 		a.add(cause, guard(f))
 	case kind == "DaemonSet":
@@ -179,6 +190,14 @@ func (a *answer) fields(o *unstructured.Unstructured) {
 		}
 		a.add(consequence, counted("replicas are ready", f.number("status", "readyReplicas"), f.replicas()))
 	}
+}
+
+func (a *answer) unseen(observed, generation int64) {
+	if observed == 0 {
+		a.add(cause, Reason{Source: "no controller has seen it yet"})
+		return
+	}
+	a.add(warning, Reason{Source: fmt.Sprintf("its controller has seen generation %d of %d only", observed, generation)})
 }
 
 func counted(what string, n, of int64) Reason {

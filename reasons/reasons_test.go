@@ -204,12 +204,12 @@ func TestUnexpected(t *testing.T) {
 		return len(got) < 6
 	})
 	want := []string{
-		"deployment/big is not ready because pod/big-1-a and 1 more: PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
-		"replicaset/big-1 is not ready because pod/big-1-a and 1 more: PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
-		"pod/big-1-a is not ready because PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
-		"pod/big-1-b is not ready because PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
-		"poddisruptionbudget/web allows no disruption because disruptionsAllowed is 0 (InsufficientPods): 3 of 3 pods are healthy, and 3 must be",
-		"configmap/held is not gone because it waits for its finalizers: example.com/hold",
+		"deployment/big: not ready because pod/big-1-a and 1 more: PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
+		"replicaset/big-1: not ready because pod/big-1-a and 1 more: PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
+		"pod/big-1-a: not ready because PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
+		"pod/big-1-b: not ready because PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
+		"poddisruptionbudget/web: allows no disruption because disruptionsAllowed is 0 (InsufficientPods): 3 of 3 pods are healthy, and 3 must be",
+		"configmap/held: being deleted, still there because it waits for its finalizers: example.com/hold",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

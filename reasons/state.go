@@ -1,6 +1,8 @@
 package reasons
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -28,18 +30,17 @@ const (
 	Warned State = "warned"
 )
 
-// words are how a state is told: above a list of reasons, and between an object's name and
-// its reason.
-var words = map[State]struct{ title, phrase string }{
-	NotReady:    {"Not ready because", "is not ready because"},
-	NotComplete: {"Not complete because", "is not complete because"},
-	NotBound:    {"Not bound because", "is not bound because"},
-	NotGone:     {"Not gone because", "is not gone because"},
-	Failed:      {"Failed because", "failed because"},
-	Impaired:    {"Impaired because", "is impaired because"},
-	Guarding:    {"Allows no disruption because", "allows no disruption because"},
-	Guarded:     {"Not evicted because", "is not evicted because"},
-	Warned:      {"Warned of", "is warned of:"},
+// titles begin the list of an object's reasons.
+var titles = map[State]string{
+	NotReady:    "Not ready because",
+	NotComplete: "Not complete because",
+	NotBound:    "Not bound because",
+	NotGone:     "Being deleted, still there because",
+	Failed:      "Failed because",
+	Impaired:    "Impaired because",
+	Guarding:    "Allows no disruption because",
+	Guarded:     "Not evicted because",
+	Warned:      "Warned of",
 }
 
 // stateOf is the state as the object itself tells it. known is false for kinds whose
@@ -86,9 +87,11 @@ func podState(f fields) State {
 	return NotReady
 }
 
-// unseen reports whether the status is older than the spec.
+// unseen reports whether the status is older than the spec. Workloads have no
+// observedGeneration before their controller has seen them; other kinds need not have one.
 func (f fields) unseen() bool {
-	return f.has("status", "observedGeneration") && f.number("status", "observedGeneration") < f.number("metadata", "generation")
+	said := f.has("status", "observedGeneration") || strings.HasPrefix(f.text("apiVersion"), "apps/")
+	return said && f.number("status", "observedGeneration") < f.number("metadata", "generation")
 }
 
 func (f fields) replicas() int64 { return f.numberOr(1, "spec", "replicas") }

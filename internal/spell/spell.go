@@ -6,8 +6,11 @@ import (
 	"strings"
 )
 
-// maxNames bounds how many names are compared, as their lists come from outside.
-const maxNames = 5000
+const (
+	// maxNames bounds how many names are compared, as their lists come from outside.
+	maxNames  = 5000
+	minPrefix = 3
+)
 
 // Nearest is the known name that is written most like another; empty if none is.
 func Nearest(written string, known []string) string {
@@ -18,8 +21,8 @@ func Nearest(written string, known []string) string {
 }
 
 // NearestN are at most n known names that are written like another, the nearest first.
-// Case does not count. Names that continue the written one after a dash come before
-// others, as a pod's name continues its Deployment's.
+// Case does not count. Names that continue the written one come before others, as a pod's
+// name continues its Deployment's, if it is at least minPrefix letters long.
 func NearestN(written string, known []string, n int) []string {
 	type candidate struct {
 		name     string
@@ -31,7 +34,7 @@ func NearestN(written string, known []string, n int) []string {
 	for _, name := range known[:min(len(known), maxNames)] {
 		other := strings.ToLower(name)
 		switch {
-		case written != "" && strings.HasPrefix(other, lower+"-"):
+		case len(lower) >= minPrefix && strings.HasPrefix(other, lower):
 			found = append(found, candidate{name, 0})
 		case len(other)-len(lower) > most || len(lower)-len(other) > most:
 		default:

@@ -13,6 +13,8 @@ func TestNearest(t *testing.T) {
 		"web":                  {"web-5fc9f4bf66-abcde", "web-5fc9f4bf66-fghij"},
 		"web-5fc9f4bf66-abcdf": {"web-5fc9f4bf66-abcde", "web-5fc9f4bf66-fghij"},
 		"db-2":                 {"db-0", "db-1"},
+		"deplo":                {"deployment"},
+		"de":                   nil,
 		"dbb":                  nil,
 		"noed":                 {"Node"},
 		"deplyoment":           {"deployment"},
