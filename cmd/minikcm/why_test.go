@@ -8,7 +8,11 @@ import (
 	"minikcm.dev/minikcm/test/golden"
 )
 
-const savedRun = "../../scenarios/report/testdata/failed.json"
+const (
+	savedRun = "../../scenarios/report/testdata/failed.json"
+	// pendingRun has pods that could not be scheduled.
+	pendingRun = "../../scenarios/report/testdata/pending.json"
+)
 
 // A saved run answers why, and says what is wrong with a question.
 func TestWhyOfRun(t *testing.T) {
@@ -31,6 +35,10 @@ func TestWhyOfRun(t *testing.T) {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}
 		fmt.Fprintf(&out, "$ minikcm why %s\n%s%s\n", strings.Join(args, " "), stdout, stderr)
+	}
+	for _, args := range [][]string{{"deploy/web"}, {"po/crash", "-n", "shop"}, {"pod/web"}, {"pod/crash"}, {"deploy/wbe"}, {"deploymens/web"}} {
+		_, stdout, stderr := call(append([]string{"why", "--run", pendingRun}, args...)...)
+		fmt.Fprintf(&out, "$ minikcm why %s # of pods that wait\n%s%s\n", strings.Join(args, " "), stdout, stderr)
 	}
 	golden.Compare(t, "testdata/why.golden", out.String())
 	if code, _, stderr := call("why", "pod/a", "--run", "testdata"); code != 1 || !strings.Contains(stderr, "has no run in it") {
