@@ -94,7 +94,7 @@ func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) 
 	}
 	mapping, err := mappingOf(client, kind)
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("the cluster at %s has no kind %q%s; \"minikcm kubectl api-resources\" lists them", config.Host, kind, meantKind(client, kind))
+		return nil, fmt.Errorf("the cluster at %s has no kind %q%s \"minikcm kubectl api-resources\" lists the kinds", config.Host, kind, meantKind(client, kind))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("looking up the kind %s at %s: %w", kind, config.Host, err)
@@ -119,11 +119,12 @@ func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) 
 	return &explanation, nil
 }
 
-// meantKind is a hint at the kind of the cluster that is written most like another.
+// meantKind ends a sentence about an unknown kind, with the known one that is written most
+// like it, if there is one.
 func meantKind(client kubernetes.Interface, kind string) string {
 	lists, err := client.Discovery().ServerPreferredResources()
 	if err != nil && len(lists) == 0 {
-		return ""
+		return "."
 	}
 	var names []string
 	for _, list := range lists {
@@ -133,9 +134,9 @@ func meantKind(client kubernetes.Interface, kind string) string {
 		}
 	}
 	if meant := spell.Nearest(kind, names); meant != "" {
-		return fmt.Sprintf(", did you mean %s?", meant)
+		return fmt.Sprintf("; did you mean %s?", meant)
 	}
-	return ""
+	return "."
 }
 
 // whyError tells the record's own words from those of a cluster that has none.
