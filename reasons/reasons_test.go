@@ -101,7 +101,7 @@ func TestPresent(t *testing.T) {
 		t.Fatal(err)
 	}
 	index.Add(budget.GroupVersionKind(), budget)
-	want := "Not evicted because\n  poddisruptionbudget/web: disruptionsAllowed is 0 (InsufficientPods): 3 of 3 pods are healthy, and 3 must be\n"
+	want := "Guarded by\n  poddisruptionbudget/web: disruptionsAllowed is 0 (InsufficientPods): 3 of 3 pods are healthy, and 3 must be\n"
 	if got := printed(reasons.Present(index.Subject(pod))); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

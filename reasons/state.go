@@ -39,7 +39,7 @@ var titles = map[State]string{
 	Failed:      "Failed because",
 	Impaired:    "Impaired because",
 	Guarding:    "Allows no disruption because",
-	Guarded:     "Not evicted because",
+	Guarded:     "Guarded by",
 	Warned:      "Warned of",
 }
 

@@ -135,6 +135,7 @@ func (b *branch) within(ctx context.Context, limit time.Duration, reported bool,
 		last = x.Holds(ctx)
 		switch {
 		case last == nil || !check.IsDiffers(last):
+			x.Explain(ctx, last)
 			return last
 		case over.Load():
 			x.Explain(ctx, last)

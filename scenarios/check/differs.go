@@ -1,8 +1,8 @@
 package check
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +25,8 @@ type Differs struct {
 	Reasons []Reason
 	// gone are the UIDs of those among the objects that are not there any more.
 	gone []types.UID
+	// final says that it will not become as wanted.
+	final bool
 	// surplus says that the objects were not to be there.
 	surplus bool
 	// others are those of a long list, of which the ones matter that are not as expected.
@@ -41,7 +43,7 @@ type Differs struct {
 func (d *Differs) Error() string {
 	var why []string
 	for i := range d.Reasons {
-		why = append(why, d.Reasons[i].String())
+		why = append(why, d.Reasons[i].lines()...)
 	}
 	lines := []string{d.Text}
 	if strings.HasSuffix(d.Text, ":") {
@@ -52,10 +54,11 @@ func (d *Differs) Error() string {
 	return strings.Join(lines, "\n  ")
 }
 
-// IsDiffers says whether err is only about how the cluster is.
+// IsDiffers says whether err is only about how the cluster is now, and may become
+// otherwise.
 func IsDiffers(err error) bool {
-	var d *Differs
-	return errors.As(err, &d)
+	all := Differences(err)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(d *Differs) bool { return d.final })
 }
 
 // Differences are all that err is made of.

@@ -134,6 +134,7 @@ func (m *Monitor) expire(ctx context.Context, spell int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.unmet && m.spells == spell && !m.stopped && !m.told {
+		m.x.explainLocked(ctx, m.last) // before its text becomes part of another
 		m.tell(ctx, fmt.Errorf("not within %v: %w", m.within(), m.last))
 	}
 }

@@ -21,14 +21,22 @@ type Reason struct {
 	Report  reasons.Report
 }
 
-// String is the first reason as a line: "pod/web-1 and 2 more: not ready because ...".
-func (r *Reason) String() string {
+// maxLines bounds how many reasons are told of each object.
+const maxLines = 2
+
+// lines are the first reasons: "pod/web-1 and 2 more: not ready because ...", and the next
+// one beneath.
+func (r *Reason) lines() []string {
 	first := r.Objects[0]
 	objects := reasons.FullName(first.GetKind(), first.GetNamespace(), first.GetName())
 	if more := len(r.Objects) - 1; more > 0 {
 		objects += fmt.Sprintf(" and %d more", more)
 	}
-	return r.Report.Sentence(objects)
+	lines := []string{r.Report.Sentence(objects)}
+	for _, other := range r.Report.Reasons[1:min(len(r.Report.Reasons), maxLines)] {
+		lines = append(lines, "  "+other.String())
+	}
+	return lines
 }
 
 // shortage is which pods there are too few of.

@@ -114,10 +114,13 @@ func (a *awaited) holds(ctx context.Context, o *unstructured.Unstructured) error
 		return a.condition(o)
 	case format.ForRollout:
 		message, done, err := a.rollout.Status(o, 0)
-		if err == nil && !done {
-			err = &Differs{Text: fmt.Sprintf("%s: %s", TitleOf(o), strings.TrimSpace(message)), Objects: about}
+		switch {
+		case err != nil: // which it gives up with
+			return &Differs{Text: fmt.Sprintf("%s: %v", TitleOf(o), err), Objects: about, final: true}
+		case !done:
+			return &Differs{Text: fmt.Sprintf("%s: %s", TitleOf(o), strings.TrimSpace(message)), Objects: about}
 		}
-		return err
+		return nil
 	case format.ForCEL:
 		world, err := a.cluster.World(ctx, a.expression.Metrics)
 		if err != nil {
