@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -117,4 +118,42 @@ func TestReasons(t *testing.T) {
 		fmt.Fprintf(&out, "# %s\n%s\n\n", name, *texts[name])
 	}
 	golden.Compare(t, "testdata/reasons.golden", out.String())
+}
+
+// On a cluster that is there already the API is asked.
+func TestReasonsElsewhere(t *testing.T) {
+	t.Parallel()
+	cluster, err := minikcm.Start(t.Context(), minikcm.Options{NoHTTPS: true, Seed: 1, Nodes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, test := range []struct{ name, text, want string }{
+		{
+			"unschedulable", web(`image: nginx, resources: {requests: {cpu: "1000"}}`) + `
+    - wait: {target: pods, selector: app=web, for: count=3, within: 1m}
+    - wait: {target: pods, selector: app=web, for: condition=PodScheduled=False, within: 1m}
+    - expect: {counts: [` + ready + `]}`,
+			"and 2 more: not ready because PodScheduled is False (Unschedulable): 0/1 nodes are available: 1 Insufficient cpu.",
+		},
+		{
+			"warned", `
+    - apply: {objects: [{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: default}, spec: {hard: {pods: "0"}}}]}
+    - apply: {objects: [{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: default}, spec: {template: {metadata: {labels: {job: a}}, spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}]}
+    - expect: {within: 1m, objects: [{apiVersion: v1, kind: Event, reason: FailedCreate, involvedObject: {kind: Job, name: a}}]}
+    - expect: {counts: [{target: pods, selector: job=a, equals: 1}]}`,
+			"job/a: not complete because event (FailedCreate)",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			result, _ := runScenario(t, header+"\n  steps:"+test.text+"\n", Options{Config: cluster.Config()})
+			if result.Failure == nil || !strings.Contains(result.Failure.Error(), test.want) {
+				t.Errorf("got %v, want %s", result.Failure, test.want)
+			}
+		})
+	}
 }
