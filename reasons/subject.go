@@ -42,11 +42,6 @@ type About struct {
 	UID                   types.UID
 }
 
-// aboutOf is the object as events name it.
-func aboutOf(o *unstructured.Unstructured) About {
-	return About{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()}
-}
-
 // newestFirst are events with the newest first, one for each type and reason.
 func newestFirst(events []Event) []Event {
 	sorted := slices.Clone(events)

@@ -143,6 +143,7 @@ func TestReasonsElsewhere(t *testing.T) {
 		{
 			"warned", `
     - apply: {objects: [{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: default}, spec: {hard: {pods: "0"}}}]}
+    - wait: {target: resourcequota/q, for: "jsonpath={.status.hard.pods}=0", within: 1m}
     - apply: {objects: [{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: default}, spec: {template: {metadata: {labels: {job: a}}, spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}]}
     - expect: {within: 1m, objects: [{apiVersion: v1, kind: Event, reason: FailedCreate, involvedObject: {kind: Job, name: a}}]}
     - expect: {counts: [{target: pods, selector: job=a, equals: 1}]}`,
