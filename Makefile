@@ -18,13 +18,7 @@ help: ## Show this list.
 
 .PHONY: build
 build: ## Build bin/minikcm, linked to nothing.
-	CGO_ENABLED=0 $(GO) build -ldflags="-s -w $(KUBECTL_VERSION)" -o bin/minikcm ./cmd/minikcm
-
-# What "minikcm kubectl version" says of itself: kubectl knows it from its link only.
-KUBERNETES = $(patsubst v0.%,1.%,$(shell $(GO) list -m -f '{{.Version}}' k8s.io/kubectl))
-KUBECTL_VERSION = -X k8s.io/component-base/version.gitVersion=v$(KUBERNETES) \
-	-X k8s.io/component-base/version.gitMajor=$(word 1,$(subst ., ,$(KUBERNETES))) \
-	-X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(KUBERNETES)))
+	CGO_ENABLED=0 $(GO) build -ldflags="-s -w" -o bin/minikcm ./cmd/minikcm
 
 .PHONY: run
 run: build ## Start a cluster in the foreground; ARGS="--nodes 5" for more.

@@ -1,11 +1,15 @@
 package minikcm
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"minikcm.dev/minikcm/apiserver/record"
 )
@@ -13,12 +17,56 @@ import (
 // whyPath is where objects are explained.
 const whyPath = ownPath + "/why"
 
-// Why follows the causes of an object's writes back to where they began. The error is
-// a *record.NeverWrittenError if the record has none of them.
-func (c *Cluster) Why(query Query) (*Explanation, error) {
+// Why says why an object is as it is: what keeps it from being as expected now, and the
+// causes of its writes, back to where they began. The error is a
+// *record.NeverWrittenError if there is no such object and the record has none of its
+// writes.
+func (c *Cluster) Why(ctx context.Context, query Query) (*Explanation, error) {
 	log := c.Writes()
 	forgotten := log.Forgotten()
-	return record.Explain(log.Writes(nil), forgotten, query)
+	explanation, err := record.Explain(log.Writes(nil), forgotten, query)
+	var never *record.NeverWrittenError
+	if err != nil && !errors.As(err, &never) {
+		return nil, err
+	}
+	object, report, err := c.reasons(ctx, query)
+	switch {
+	case err == nil && never != nil:
+		explanation = unwritten(object, never)
+	case apierrors.IsNotFound(err) && never != nil:
+		never.Absent = true
+		c.suggest(query, never)
+		return nil, never
+	case never != nil:
+		return nil, err
+	case err != nil: // the record knows without the store
+		return explanation, nil
+	}
+	explanation.Now = report
+	return explanation, nil
+}
+
+// unwritten explains an object that is there, and of which the record has no write.
+func unwritten(o *unstructured.Unstructured, never *record.NeverWrittenError) *Explanation {
+	return &Explanation{
+		Object: Write{
+			Resource: metav1.GroupVersionResource{Group: o.GroupVersionKind().Group, Version: o.GroupVersionKind().Version, Resource: never.Query.Resource},
+			Kind:     o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
+		},
+		Since: never.Since, Forgotten: never.Forgotten,
+	}
+}
+
+// suggest adds the objects of the kind that there are.
+func (c *Cluster) suggest(query Query, never *record.NeverWrittenError) {
+	for held := range c.server.Held("") {
+		if query.Group != "" && query.Group != held.Kind.Group || query.Resource != "" && query.Resource != held.Resource || query.Resource == "" && query.Kind != held.Kind.Kind {
+			continue
+		}
+		if m, err := meta.Accessor(held.Object); err == nil {
+			never.Suggest(m.GetNamespace(), m.GetName())
+		}
+	}
 }
 
 // serveWhy answers GET /minikcm/v1/why?resource=pods&namespace=default&name=web with
@@ -34,7 +82,7 @@ func (c *Cluster) serveWhy(w http.ResponseWriter, r *http.Request) {
 		answerStatus(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, q, "name, and one of resource and kind, must be given: they say what to explain")
 		return
 	}
-	explanation, err := c.Why(q)
+	explanation, err := c.Why(r.Context(), q)
 	var never *record.NeverWrittenError
 	switch {
 	case errors.As(err, &never):

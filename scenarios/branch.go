@@ -236,8 +236,12 @@ func about(failure *record.Failure, err error) {
 	for _, d := range check.Differences(err) {
 		failure.Diff = append(failure.Diff, d.Diff...)
 		for _, o := range d.Objects {
-			gvk := o.GroupVersionKind()
-			failure.Objects = append(failure.Objects, record.Object{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
+			failure.Objects = append(failure.Objects, record.ObjectOf(o))
+		}
+		for _, r := range d.Reasons {
+			for _, o := range r.Objects {
+				failure.Reasons = append(failure.Reasons, record.Reasons{Object: record.ObjectOf(o), Report: r.Report})
+			}
 		}
 	}
 }

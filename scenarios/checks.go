@@ -18,7 +18,7 @@ import (
 
 // checks are what checks look at.
 func (r *run) checks() *check.Cluster {
-	return &check.Cluster{Follower: r.follower, Kinds: r.kinds, World: r.expressions}
+	return &check.Cluster{Follower: r.follower, Kinds: r.kinds, World: r.expressions, Known: r.known}
 }
 
 // expressions is what CEL expressions may name.
@@ -119,7 +119,7 @@ func (b *branch) within(ctx context.Context, limit time.Duration, reported bool,
 		last = x.Holds(ctx)
 	}
 	if last == nil || limit == 0 || !check.IsDiffers(last) {
-		x.Explain(last)
+		x.Explain(ctx, last)
 		return last
 	}
 	var over atomic.Bool
@@ -129,15 +129,16 @@ func (b *branch) within(ctx context.Context, limit time.Duration, reported bool,
 	defer timer.Stop()
 	for {
 		if err := b.wait(ctx); err != nil {
-			x.Explain(last)
+			x.Explain(ctx, last)
 			return fmt.Errorf("%w: %w", err, last)
 		}
 		last = x.Holds(ctx)
 		switch {
 		case last == nil || !check.IsDiffers(last):
+			x.Explain(ctx, last)
 			return last
 		case over.Load():
-			x.Explain(last)
+			x.Explain(ctx, last)
 			return fmt.Errorf("not within %v: %w", limit, last)
 		}
 	}

@@ -152,14 +152,14 @@ func TestFaultsElsewhereEndWithTheRun(t *testing.T) {
 				}
 			}
 			node, err := e.Client().CoreV1().Nodes().Get(t.Context(), "node-0", metav1.GetOptions{})
-			if err != nil || node.Spec.Unschedulable || tainted(node) {
+			if err != nil || node.Spec.Unschedulable || isTainted(node) {
 				t.Errorf("the node is left as %+v: %v", node.Spec, err)
 			}
 		})
 	}
 }
 
-func tainted(node *corev1.Node) bool {
+func isTainted(node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == "a" {
 			return true
@@ -168,7 +168,7 @@ func tainted(node *corev1.Node) bool {
 	return false
 }
 
-// cancelWhenTainted calls cancel when all nodes are tainted.
+// cancelWhenTainted calls cancel when all nodes are isTainted.
 func cancelWhenTainted(ctx context.Context, t *testing.T, client kubernetes.Interface, cancel func()) {
 	t.Helper()
 	watcher, err := client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{})
@@ -184,7 +184,7 @@ func cancelWhenTainted(ctx context.Context, t *testing.T, client kubernetes.Inte
 		defer close(done)
 		all := map[string]bool{}
 		for event := range watcher.ResultChan() {
-			if node, ok := event.Object.(*corev1.Node); ok && tainted(node) {
+			if node, ok := event.Object.(*corev1.Node); ok && isTainted(node) {
 				if all[node.Name] = true; len(all) == 3 {
 					cancel()
 				}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"minikcm.dev/minikcm/internal/spell"
 	"minikcm.dev/minikcm/scenarios/format"
 )
 
@@ -77,7 +78,7 @@ func unknown(name string) error {
 			return fmt.Errorf("there is no scenario %q; to run the file, write ./%s", name, file)
 		}
 	}
-	if meant := format.Nearest(name, Names()); meant != "" {
+	if meant := spell.Nearest(name, Names()); meant != "" {
 		return fmt.Errorf("there is no scenario %q; did you mean %s? A file is named by its path, such as ./%s.yaml", name, meant, name)
 	}
 	return fmt.Errorf("there is no scenario %q; shipped are %s, and a file is named by its path, such as ./%s.yaml", name, strings.Join(Names(), ", "), name)

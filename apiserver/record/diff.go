@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -36,7 +37,7 @@ const (
 // untold are fields whose change says nothing that another field's does not.
 var untold = []string{
 	"managedFields", "deletionGracePeriodSeconds", "hostIPs", "podIPs", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink",
-	"startTime", "lastTransitionTime", "lastHeartbeatTime", "lastUpdateTime", "lastProbeTime", "lastScheduleTime", "observedGeneration", "renewTime",
+	"startTime", "startedAt", "finishedAt", "containerID", "lastTransitionTime", "lastHeartbeatTime", "lastUpdateTime", "lastProbeTime", "lastScheduleTime", "observedGeneration", "renewTime",
 	"[kubectl.kubernetes.io/last-applied-configuration]", "[deployment.kubernetes.io/desired-replicas]", "[deployment.kubernetes.io/max-replicas]",
 }
 
@@ -317,7 +318,7 @@ func text(v reflect.Value) string {
 	case intstr.IntOrString:
 		return x.String()
 	case []string:
-		return shortened(strings.Join(x, ", "))
+		return shortened(strings.Join(x, ", "), maxValue)
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -329,18 +330,35 @@ func text(v reflect.Value) string {
 	case reflect.Map:
 		return plural(v.Len(), "entry")
 	}
-	return shortened(fmt.Sprint(v.Interface()))
+	return shortened(fmt.Sprint(v.Interface()), maxValue)
 }
 
-// structText says of a thing with a state, such as a condition or a taint, the state;
-// of another that it is there.
+// structText is the state of a thing that has one, such as a condition or a taint, and
+// "set" for any other.
 func structText(v reflect.Value) string {
-	for _, name := range []string{"Status", "Effect", "Value", "Reason"} {
-		if f := v.FieldByName(name); f.IsValid() && f.Kind() == reflect.String && f.Len() > 0 {
-			return shortened(f.String())
+	field := func(name string) string {
+		if f := v.FieldByName(name); f.IsValid() && f.Kind() == reflect.String {
+			return f.String()
+		}
+		return ""
+	}
+	if status := field("Status"); status != "" {
+		return stateText(status, field("Reason"))
+	}
+	for _, name := range []string{"Effect", "Value", "Reason"} {
+		if text := field(name); text != "" {
+			return shortened(text, maxValue)
 		}
 	}
 	return "set"
+}
+
+// stateText is a condition's status, with its reason unless the condition is true.
+func stateText(status, reason string) string {
+	if status == string(corev1.ConditionTrue) || reason == "" {
+		return shortened(status, maxValue)
+	}
+	return shortened(status+" ("+reason+")", maxValue)
 }
 
 func plural(n int, what string) string {
@@ -353,10 +371,17 @@ func plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-func shortened(s string) string {
-	s = strings.ReplaceAll(s, "\n", " ")
-	if runes := []rune(s); len(runes) > maxValue {
-		return string(runes[:maxValue-1]) + "…"
+// shortened is text for one line of a terminal: at most limit characters, none of them a
+// control character.
+func shortened(text string, limit int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
 	}
-	return s
+	return text
 }

@@ -45,6 +45,12 @@ func pod(change func(*corev1.Pod)) *corev1.Pod {
 
 func TestChanges(t *testing.T) {
 	t.Parallel()
+	conditions := func(list ...any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": list}}}
+	}
+	ready := func(status, reason string) map[string]any {
+		return map[string]any{"type": "Ready", "status": status, "reason": reason}
+	}
 	custom := func(replicas int64) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "x", "resourceVersion": fmt.Sprint(replicas)},
@@ -85,9 +91,19 @@ func TestChanges(t *testing.T) {
 			&corev1.Secret{Data: map[string][]byte{"password": []byte("hunter2")}},
 			"data[password]: 3 bytes -> 7 bytes\n",
 		},
-		"long":      {pod(nil), pod(func(p *corev1.Pod) { p.Status.Message = strings.Repeat("x", 100) }), "status.message:  -> " + strings.Repeat("x", 59) + "…\n"},
-		"custom":    {custom(1), custom(2), "spec.list[a].value: 1 -> 2\nspec.replicas: 1 -> 2\n"},
-		"two kinds": {pod(nil), custom(1), ""},
+		"long":   {pod(nil), pod(func(p *corev1.Pod) { p.Status.Message = strings.Repeat("x", 100) }), "status.message:  -> " + strings.Repeat("x", 59) + "…\n"},
+		"custom": {custom(1), custom(2), "spec.list[a].value: 1 -> 2\nspec.replicas: 1 -> 2\n"},
+		"condition that is bad": {pod(nil), pod(func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable"})
+		}), "status.conditions[PodScheduled]:  -> False (Unschedulable)\n"},
+		"custom conditions": {
+			conditions(map[string]any{"type": "Synced", "status": "True"}), conditions(ready("False", "NoDatabase"), map[string]any{"type": "Synced", "status": "False"}),
+			"status.conditions[Ready]:  -> False (NoDatabase)\nstatus.conditions[Synced].status: True -> False\n",
+		},
+		"custom condition goes": {conditions(ready("True", "Fine")), conditions(), "status.conditions[Ready]: True -> \n"},
+		"two items of one name": {conditions(ready("True", ""), ready("False", "")), conditions(ready("True", "")), "status.conditions: 2 items -> 1 item\n"},
+		"control characters":    {pod(nil), pod(func(p *corev1.Pod) { p.Status.Message = "a\nb\x1b[31m" }), "status.message:  -> a b [31m\n"},
+		"two kinds":             {pod(nil), custom(1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

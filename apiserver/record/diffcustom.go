@@ -17,15 +17,47 @@ func (w *walk) any(a, b any) {
 		}
 	}
 	if old, ok := a.([]any); ok {
-		if item, ok := b.([]any); ok && len(old) == len(item) {
-			for i := range item {
-				w.within(itemName(item[i], i), func() { w.any(old[i], item[i]) })
-			}
+		if item, ok := b.([]any); ok && w.anyLists(old, item) {
 			return
 		}
 	}
 	if !reflect.DeepEqual(a, b) {
 		w.tell(anyText(a), anyText(b))
+	}
+}
+
+// anyLists compares lists whose items have names, item by item, and lists of one length.
+// It is false for others.
+func (w *walk) anyLists(old, items []any) bool {
+	before, named := byKey(old)
+	after, alsoNamed := byKey(items)
+	if named && alsoNamed {
+		w.keyed(before, after)
+		return true
+	}
+	if len(old) != len(items) {
+		return false
+	}
+	for i := range items {
+		w.within("["+strconv.Itoa(i)+"]", func() { w.any(old[i], items[i]) })
+	}
+	return true
+}
+
+// keyed compares the items of two lists by their keys.
+func (w *walk) keyed(old, items map[string]any) {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(items))
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		w.within("["+key+"]", func() {
+			was, before := old[key]
+			is, after := items[key]
+			if before && after {
+				w.any(was, is)
+				return
+			}
+			w.tell(itemText(was), itemText(is))
+		})
 	}
 }
 
@@ -37,16 +69,40 @@ func (w *walk) anyMaps(old, item map[string]any) {
 	}
 }
 
-// itemName is the key of a list's item, or its index.
-func itemName(item any, i int) string {
-	if m, ok := item.(map[string]any); ok {
-		for _, key := range []string{"type", "name", "key"} {
-			if name, ok := m[key].(string); ok {
-				return "[" + name + "]"
-			}
+// byKey are a list's items by what tells them apart. It is false if some items have no
+// key, or two the same.
+func byKey(list []any) (items map[string]any, ok bool) {
+	items = make(map[string]any, len(list))
+	for _, item := range list {
+		key := keyOfItem(item)
+		if _, twice := items[key]; twice || key == "" {
+			return nil, false
+		}
+		items[key] = item
+	}
+	return items, true
+}
+
+func keyOfItem(item any) string {
+	m, _ := item.(map[string]any)
+	for _, key := range []string{"type", "name", "key"} {
+		if name, ok := m[key].(string); ok {
+			return name
 		}
 	}
-	return "[" + strconv.Itoa(i) + "]"
+	return ""
+}
+
+// itemText is an item that came or went: a condition's state, or whatever there is.
+func itemText(item any) string {
+	if m, ok := item.(map[string]any); ok {
+		if status, ok := m["status"].(string); ok {
+			reason, _ := m["reason"].(string)
+			return stateText(status, reason)
+		}
+		return "set"
+	}
+	return anyText(item)
 }
 
 func anyText(v any) string {
@@ -58,5 +114,5 @@ func anyText(v any) string {
 	case []any:
 		return plural(len(v), "item")
 	}
-	return shortened(fmt.Sprint(v))
+	return shortened(fmt.Sprint(v), maxValue)
 }

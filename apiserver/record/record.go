@@ -38,6 +38,9 @@ type Write struct {
 	UID       types.UID `json:"uid,omitempty"`
 	// Causes are the revisions that woke the reconcile that wrote this.
 	Causes []int64 `json:"causes,omitempty"`
+	// Controller is the object's controller owner, if a client outside the cluster wrote
+	// it without causes: an inference follows it.
+	Controller *Owner `json:"controller,omitempty"`
 	// Changes are the fields that became different, as far as they tell something.
 	Changes []Change `json:"changes,omitempty"`
 }
@@ -71,10 +74,14 @@ func NewLog(capacity int) *Log {
 	return &Log{capacity: capacity}
 }
 
-// Add keeps one write, with what it changed from old, which may be nil, to obj.
+// Add keeps one write, with what it changed from old, which may be nil, to obj, and with
+// obj's controller owner where an inference needs it.
 func (l *Log) Add(w Write, old, obj runtime.Object) {
 	if w.Changes == nil && w.Effect != Removed {
 		w.Changes = l.differ.changes(old, obj)
+	}
+	if w.Controller == nil {
+		w.Controller = w.ownerOf(obj)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"minikcm.dev/minikcm/reasons"
 )
 
 const (
@@ -16,7 +19,8 @@ const (
 
 // Explanation is why an object is as it is: the newest one of its name.
 type Explanation struct {
-	// Object is the write that tells of it last.
+	// Object is the write that tells of it last. Of an object without one in the record,
+	// it only names the object.
 	Object Write `json:"object"`
 	// Creation, Change and Deletion are its first write, the last one that changed it
 	// before it was to be deleted, and its last one if it was; nil: there was none, or
@@ -24,6 +28,9 @@ type Explanation struct {
 	Creation *Link `json:"creation,omitempty"`
 	Change   *Link `json:"change,omitempty"`
 	Deletion *Link `json:"deletion,omitempty"`
+	// Now is why the object is not as expected, if it is there and something says so. A
+	// record alone does not know.
+	Now *reasons.Report `json:"now,omitempty"`
 	// Writes is how often it was written, Forgotten how many writes of all objects the
 	// record no longer has, and Since the revision that it begins with.
 	Writes    int   `json:"writes"`
@@ -35,6 +42,9 @@ type Explanation struct {
 type Link struct {
 	Write
 	Because []*Link `json:"because,omitempty"`
+	// Inferred is set for a cause that is not recorded but probable, and says how its
+	// object relates to the one whose write it caused.
+	Inferred Relation `json:"inferred,omitempty"`
 	// Note says why the chain ends here, where that is not plain.
 	Note string `json:"note,omitempty"`
 }
@@ -46,30 +56,13 @@ type Query struct {
 }
 
 func (q *Query) matches(w *Write) bool {
-	return w.Name == q.Name && w.Namespace == q.Namespace &&
-		(q.Group == "" || q.Group == w.Resource.Group) &&
+	return w.Name == q.Name && w.Namespace == q.Namespace && q.sameKind(w)
+}
+
+func (q *Query) sameKind(w *Write) bool {
+	return (q.Group == "" || q.Group == w.Resource.Group) &&
 		(q.Resource == "" || q.Resource == w.Resource.Resource) &&
 		(q.Kind == "" || q.Kind == w.Kind)
-}
-
-// NeverWrittenError says that the record has no write of an object.
-type NeverWrittenError struct {
-	Query Query
-	// Since is the oldest revision of the record, and Forgotten how many writes it no
-	// longer has.
-	Since, Forgotten int64
-}
-
-func (e *NeverWrittenError) Error() string {
-	name := cmp.Or(e.Query.Resource, e.Query.Kind) + "/" + e.Query.Name
-	if e.Query.Namespace != "" {
-		name += " in namespace " + e.Query.Namespace
-	}
-	text := fmt.Sprintf("nobody wrote %s since the record begins (revision %d)", name, e.Since)
-	if e.Forgotten > 0 {
-		text += fmt.Sprintf("; %d older writes are forgotten", e.Forgotten)
-	}
-	return text
 }
 
 // Explain follows the causes of an object's writes back to where they began. writes
@@ -90,7 +83,13 @@ func Explain(writes []Write, forgotten int64, query Query) (*Explanation, error)
 	}
 	e.since, e.forgotten = since, forgotten
 	if len(own) == 0 {
-		return nil, &NeverWrittenError{Query: query, Since: since, Forgotten: forgotten}
+		never := &NeverWrittenError{Query: query, Since: since, Forgotten: forgotten}
+		for i := range writes {
+			if query.sameKind(&writes[i]) {
+				never.Suggest(writes[i].Namespace, writes[i].Name)
+			}
+		}
+		return nil, never
 	}
 	slices.SortFunc(own, func(a, b int) int { return cmp.Compare(writes[a].Revision, writes[b].Revision) })
 	own = newest(writes, own)
@@ -136,6 +135,8 @@ type explainer struct {
 	byRevision map[int64]int
 	since      int64
 	forgotten  int64
+	// inferred is made when it is first needed.
+	inferred *inference
 }
 
 func (e *explainer) chain(i int) *Link {
@@ -153,7 +154,7 @@ func (e *explainer) link(i int, seen map[int64]bool, depth int) *Link {
 	causes := e.causes(w)
 	switch {
 	case len(causes) == 0:
-		l.Note = e.ending(w)
+		e.infer(l, seen, depth)
 		return l
 	case depth == 0:
 		l.Note = "followed no further"
@@ -169,6 +170,24 @@ func (e *explainer) link(i int, seen map[int64]bool, depth int) *Link {
 		}
 	}
 	return l
+}
+
+// infer adds to a write without recorded causes the probable one, or why there is none.
+func (e *explainer) infer(l *Link, seen map[int64]bool, depth int) {
+	if e.inferred == nil {
+		e.inferred = newInference(e.writes)
+	}
+	cause, relation := e.inferred.cause(&l.Write)
+	switch {
+	case cause < 0 || seen[e.writes[cause].Revision]:
+		l.Note = e.ending(&l.Write)
+	case depth == 0:
+		l.Note = "followed no further"
+	default:
+		because := e.link(cause, seen, depth-1)
+		because.Inferred = relation
+		l.Because = append(l.Because, because)
+	}
 }
 
 // causes are the indices of the writes that caused one and are in the record, the
@@ -210,6 +229,9 @@ func (e *explainer) ending(w *Write) string {
 		if w.own() {
 			return "no write woke it: its start, a timer, or something that is not in the API"
 		}
+		if e.inferred.asOwner(w) {
+			return fmt.Sprintf("its controller owner %s/%s has no earlier write in the record", strings.ToLower(w.Controller.Kind), w.Controller.Name)
+		}
 		return ""
 	}
 	newest := slices.Max(w.Causes)
@@ -221,9 +243,6 @@ func (e *explainer) ending(w *Write) string {
 	}
 	return fmt.Sprintf("because of revision %d, which this server did not write or not for a client", newest)
 }
-
-// own reports whether a part of the cluster wrote.
-func (w *Write) own() bool { return len(w.UserAgent) > 8 && w.UserAgent[:8] == "minikcm/" }
 
 // textOfTime formats a time of the record for people, as an offset if the record's start
 // is known.

@@ -17,6 +17,12 @@ func (e *Explanation) Print(w io.Writer, start time.Time) error {
 	var b strings.Builder
 	p := &printer{b: &b, namespace: e.Object.Namespace}
 	fmt.Fprintf(&b, "%s\n", e.summary())
+	if e.Now != nil && len(e.Now.Reasons) > 0 {
+		fmt.Fprintf(&b, "\n%s\n", e.Now.Title())
+		for _, line := range e.Now.Lines() {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
+	}
 	for _, part := range []struct {
 		title string
 		link  *Link
@@ -31,7 +37,7 @@ func (e *Explanation) Print(w io.Writer, start time.Time) error {
 		fmt.Fprintf(&b, "\n%s %s\n", title, textOfTime(part.link.Time, start))
 		p.print(part.link, "  ", "  ", part.link.Time)
 	}
-	if e.Creation == nil {
+	if e.Creation == nil && e.Writes > 0 {
 		fmt.Fprintf(&b, "\nIts creation is not in the record, which begins with revision %d", e.Since)
 		if e.Forgotten > 0 {
 			fmt.Fprintf(&b, ": %d older writes are forgotten", e.Forgotten)
@@ -51,15 +57,26 @@ func (e *Explanation) summary() string {
 	case e.Deletion != nil:
 		state = "is being deleted"
 	}
-	times := "once"
-	if e.Writes > 1 {
-		times = fmt.Sprintf("%d times", e.Writes)
-	}
 	name := e.Object.object(e.Object.Namespace)
 	if e.Object.Namespace != "" {
 		name += " in namespace " + e.Object.Namespace
 	}
-	return fmt.Sprintf("%s %s; it was written %s.", name, state, times)
+	return fmt.Sprintf("%s %s; %s.", name, state, e.times())
+}
+
+// times says how often the object was written.
+func (e *Explanation) times() string {
+	switch e.Writes {
+	case 0:
+		text := fmt.Sprintf("the record, which begins with revision %d, has no write of it", e.Since)
+		if e.Forgotten > 0 {
+			text += fmt.Sprintf(": %d older writes are forgotten", e.Forgotten)
+		}
+		return text
+	case 1:
+		return "it was written once"
+	}
+	return fmt.Sprintf("it was written %d times", e.Writes)
 }
 
 // object names the object as people do who are at home in a namespace.
@@ -95,11 +112,24 @@ func (p *printer) print(l *Link, first, rest string, effect time.Time) {
 		if i == len(l.Because)-1 && l.Note == "" {
 			branch, trunk = "└─ ", "   "
 		}
-		p.print(because, rest+branch+"because ", rest+trunk, l.Time)
+		p.print(because, rest+branch+because.conjunction(), rest+trunk, l.Time)
 	}
 	if l.Note != "" {
 		fmt.Fprintf(p.b, "%s└─ %s\n", rest, l.Note)
 	}
+}
+
+// conjunction comes before a cause. An inferred one says so, and why it is likely.
+func (l *Link) conjunction() string {
+	switch l.Inferred {
+	case "":
+		return "because "
+	case ItsOwner:
+		return "probably because its controller owner "
+	case ItsPart:
+		return "probably because what it owns, "
+	}
+	return "probably because "
 }
 
 func ago(d time.Duration) string {
@@ -123,13 +153,20 @@ func (l *Link) sentence(home string) string {
 	case l.Effect == Removed:
 		verb = "removed"
 	case l.marks():
-		verb = "told to end"
+		verb = "marked for deletion"
 	case l.Subresource == "binding":
 		verb = "bound"
 	case l.scaled() != nil:
 		verb = "scaled"
 	}
-	text := fmt.Sprintf("%s was %s by %s", l.object(home), verb, l.Writer())
+	object := l.object(home)
+	switch l.Inferred {
+	case ItsPart:
+		object += ","
+	case SameOwner:
+		object += ", of the same owner,"
+	}
+	text := fmt.Sprintf("%s was %s by %s", object, verb, l.Writer())
 	if !l.own() && l.Actor != "" && l.Actor != l.Writer() {
 		text += " (" + l.Actor + ")"
 	}

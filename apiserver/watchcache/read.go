@@ -86,6 +86,26 @@ func (c *Cache) Empty(ctx context.Context, minRev int64) (bool, error) {
 	return c.snapshot.tree.Len() == 0, nil
 }
 
+// Peek returns the entries below a prefix, in the order of their keys, as far as the cache
+// has come. It never waits: it is not ok before the first read or watch has started the
+// cache, and while the cache follows the store anew.
+func (c *Cache) Peek(prefix string) (entries []*Entry, ok bool) {
+	c.mu.Lock()
+	ok = c.gate != nil && !c.closed && c.gate.isOpen() && c.gate.err == nil
+	if !ok {
+		c.mu.Unlock()
+		return nil, false
+	}
+	v := c.snapshot.share()
+	c.mu.Unlock()
+	f := newFilter(prefix, "", nil, nil)
+	v.each(&f, "", func(e *Entry) bool {
+		entries = append(entries, e)
+		return true
+	})
+	return entries, true
+}
+
 // List returns the entries that opts ask for. An exact revision that the cache does
 // not have is ErrNotCached; a revision that the store has not come to is a Timeout
 // error with the cause ResourceVersionTooLarge.

@@ -220,3 +220,25 @@ func TestListIsAPicture(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Peek starts nothing and waits for nothing.
+func TestPeek(t *testing.T) {
+	f := newFixture(t)
+	f.put(newPod("a", "", ""))
+	if entries, ok := f.cache.Peek(prefix); ok || entries != nil || f.store.listed() != 0 {
+		t.Errorf("before the first use: %v, %t; the store was listed %d times", entries, ok, f.store.listed())
+	}
+	revision := f.put(newPod("b", "", ""))
+	if _, _, err := f.cache.Get(f.ctx, prefix+"default/b", revision); err != nil {
+		t.Fatal(err)
+	}
+	for below, want := range map[string]int{prefix: 2, prefix + "default/": 2, prefix + "other/": 0} {
+		if entries, ok := f.cache.Peek(below); !ok || len(entries) != want {
+			t.Errorf("below %s: %d, %t", below, len(entries), ok)
+		}
+	}
+	f.cache.Close()
+	if _, ok := f.cache.Peek(prefix); ok {
+		t.Error("a closed cache has something")
+	}
+}

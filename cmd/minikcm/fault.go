@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"minikcm.dev/minikcm/internal/spell"
 	"minikcm.dev/minikcm/scenarios/fault"
 	"minikcm.dev/minikcm/scenarios/faultapi"
-	"minikcm.dev/minikcm/scenarios/format"
 )
 
 // faultExamples have one for each part of a fault.
@@ -124,7 +124,7 @@ func noAction(part fault.Part, written string) error {
 		return fmt.Errorf("what to do to %s is missing: the actions are %s", part.Name, known)
 	}
 	hint := ""
-	if meant := format.Nearest(written, names); meant != "" {
+	if meant := spell.Nearest(written, names); meant != "" {
 		hint = fmt.Sprintf("; did you mean %s?", meant)
 	}
 	return fmt.Errorf("there is no action %q for %s%s\nThe actions are %s", written, part.Name, hint, known)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/cli"
 	kubectl "k8s.io/kubectl/pkg/cmd"
@@ -49,7 +50,15 @@ func runKubectl(cmd *cobra.Command, args []string) error {
 		sayFatal(streams.ErrOut, message, missing)
 		os.Exit(code)
 	})
-	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50.0).WithWarningPrinter(streams)
+	release := kubectlVersion()
+	if err := setKubectlVersion(release); err != nil {
+		return err
+	}
+	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50.0).WithWarningPrinter(streams).
+		WithWrapConfigFn(func(config *rest.Config) *rest.Config {
+			config.UserAgent = kubectlUserAgent(release)
+			return config
+		})
 	root := kubectl.NewDefaultKubectlCommandWithArgs(kubectl.KubectlOptions{
 		PluginHandler: kubectl.NewDefaultPluginHandler(plugin.ValidPluginFilenamePrefixes),
 		Arguments:     append([]string{"kubectl"}, args...),

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/spell"
 	"minikcm.dev/minikcm/scenarios/record"
 )
 
@@ -27,11 +28,17 @@ func newWhy() *cobra.Command {
 	var kubeconfig, run, namespace, output string
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME",
-		Short: "Show the chain of causes behind an object's creation, last change and deletion",
-		Long: `why follows the record of writes back: from what became of an object to the write
-that woke the controller that did it, to what caused that write, and so on, to what
-somebody asked for. It asks the cluster that "minikcm up" runs, or with --run a run
-that "minikcm scenario run --save" or "--json" has saved.`,
+		Short: "Show why an object is not ready, and what caused its creation, last change and deletion",
+		Long: `why begins with what keeps the object from being as expected now: conditions,
+containers, events and finalizers of its own and of what it controls.
+
+Then it follows the record of writes back: from what became of the object to the
+write that woke the controller that did it, to what caused that write, and so on, to
+the client that began it. Programs outside the cluster do not say what woke them;
+the probable cause of what they wrote is marked as such.
+
+It asks the cluster that "minikcm up" runs, or with --run a run that "minikcm
+scenario run --save" or "--json" has saved.`,
 		Example: `  minikcm why pod/web-5d4f8c7b9-x2x5k
   minikcm why deploy/web -n shop -o json
   minikcm why pod/web-5d4f8c7b9-x2x5k --run ./run.json`,
@@ -87,7 +94,7 @@ func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) 
 	}
 	mapping, err := mappingOf(client, kind)
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("the cluster at %s has no kind %q; \"kubectl api-resources\" lists them", config.Host, kind)
+		return nil, fmt.Errorf("the cluster at %s has no kind %q%s \"minikcm kubectl api-resources\" lists the kinds", config.Host, kind, meantKind(client, kind))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("looking up the kind %s at %s: %w", kind, config.Host, err)
@@ -112,6 +119,26 @@ func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) 
 	return &explanation, nil
 }
 
+// meantKind ends a sentence about an unknown kind, with the known one that is written most
+// like it, if there is one.
+func meantKind(client kubernetes.Interface, kind string) string {
+	lists, err := client.Discovery().ServerPreferredResources()
+	if err != nil && len(lists) == 0 {
+		return "."
+	}
+	var names []string
+	for _, list := range lists {
+		for i := range list.APIResources {
+			r := &list.APIResources[i]
+			names = append(append(names, r.SingularName, r.Name), r.ShortNames...)
+		}
+	}
+	if meant := spell.Nearest(kind, names); meant != "" {
+		return fmt.Sprintf("; did you mean %s?", meant)
+	}
+	return "."
+}
+
 // whyError tells the record's own words from those of a cluster that has none.
 func whyError(config *rest.Config, name string, err error) error {
 	var status apierrors.APIStatus
@@ -121,7 +148,7 @@ func whyError(config *rest.Config, name string, err error) error {
 	if details := status.Status().Details; details != nil && details.Name == name {
 		return errors.New(status.Status().Message)
 	}
-	return fmt.Errorf("the cluster at %s is none of minikcm's: nobody there knows why", config.Host)
+	return fmt.Errorf("the cluster at %s is not minikcm's: it has no record of writes", config.Host)
 }
 
 // mappingOf finds a kind as kubectl does: by its name, its plural or a short name,

@@ -2,13 +2,54 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"minikcm.dev/minikcm/test/golden"
 )
 
-const savedRun = "../../scenarios/report/testdata/failed.json"
+const (
+	savedRun = "../../scenarios/report/testdata/failed.json"
+	// pendingRun has pods that could not be scheduled.
+	pendingRun = "../../scenarios/report/testdata/pending.json"
+)
+
+var (
+	whyTime     = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}`)
+	whyRevision = regexp.MustCompile(`\[\d+\]|revision \d+`)
+	whyDelay    = regexp.MustCompile(`, [\d.µms]+ before`)
+	whyHost     = regexp.MustCompile(`https://127\.0\.0\.1:\d+`)
+)
+
+// A running cluster tells why a pod waits, by whom it was made, and what may have been
+// meant by what it does not have.
+func TestWhyOfCluster(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	up, _ := launchUp(t, home, "--nodes", "2")
+	defer up.stop()
+	run := func(args ...string) string {
+		p := launch(t, home, "run", args...)
+		_, out := p.end()
+		return out + p.stderr.String()
+	}
+	run("kubectl", "run", "big", "--image=nginx", `--overrides={"spec":{"containers":[{"name":"big","image":"nginx","resources":{"requests":{"cpu":"1000"}}}]}}`)
+	if out := run("kubectl", "wait", "pod/big", "--for=condition=PodScheduled=False", "--timeout=30s"); out != "pod/big condition met\n" {
+		t.Fatalf("the pod does not wait for a node: %s", out)
+	}
+	var out strings.Builder
+	for _, args := range [][]string{{"pod/big"}, {"pods/bg"}, {"pod/big", "-n", "kube-system"}, {"pdo/big"}, {"gardener/big"}, {"service/kubernetes"}} {
+		fmt.Fprintf(&out, "$ minikcm why %s\n%s\n", strings.Join(args, " "), run(append([]string{"why"}, args...)...))
+	}
+	text := whyTime.ReplaceAllString(out.String(), "TIME")
+	text = whyRevision.ReplaceAllStringFunc(text, func(found string) string { return regexp.MustCompile(`\d+`).ReplaceAllString(found, "N") })
+	text = whyHost.ReplaceAllString(whyDelay.ReplaceAllString(text, ""), "HOST")
+	golden.Compare(t, "testdata/why-cluster.golden", text)
+	if json := run("why", "pod/big", "-o", "json"); !strings.Contains(json, `"state": "not ready"`) || !strings.Contains(json, `"reason": "Unschedulable"`) {
+		t.Errorf("in JSON it says\n%s", json)
+	}
+}
 
 // A saved run answers why, and says what is wrong with a question.
 func TestWhyOfRun(t *testing.T) {
@@ -31,6 +72,10 @@ func TestWhyOfRun(t *testing.T) {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}
 		fmt.Fprintf(&out, "$ minikcm why %s\n%s%s\n", strings.Join(args, " "), stdout, stderr)
+	}
+	for _, args := range [][]string{{"deploy/web"}, {"po/crash", "-n", "shop"}, {"pod/web"}, {"pod/crash"}, {"deploy/wbe"}, {"deploymens/web"}} {
+		_, stdout, stderr := call(append([]string{"why", "--run", pendingRun}, args...)...)
+		fmt.Fprintf(&out, "$ minikcm why %s # of pods that wait\n%s%s\n", strings.Join(args, " "), stdout, stderr)
 	}
 	golden.Compare(t, "testdata/why.golden", out.String())
 	if code, _, stderr := call("why", "pod/a", "--run", "testdata"); code != 1 || !strings.Contains(stderr, "has no run in it") {

@@ -68,7 +68,7 @@ func rotations(t *testing.T, k client.Client, secret *corev1.Secret) int {
 
 func TestRotator(t *testing.T) {
 	cluster := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0)) // Secrets need none
-	mgr := ctrltest.NewManager(t, cluster, ctrl.Options{}) // in place of ctrl.NewManager
+	mgr := ctrltest.NewManager(t, cluster, ctrl.Options{})                                 // in place of ctrl.NewManager
 	if err := (&Rotator{Clock: cluster.Clock()}).SetupWithManager(mgr); err != nil {
 		t.Fatal(err)
 	}

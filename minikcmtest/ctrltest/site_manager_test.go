@@ -149,7 +149,7 @@ func TestWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	advance(t, c, 0)
-	e, err := c.Why(minikcm.Query{Resource: "configmaps", Namespace: "default", Name: "home-1"})
+	e, err := c.Why(t.Context(), minikcm.Query{Resource: "configmaps", Namespace: "default", Name: "home-1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,7 @@ func (b *bench) pods() map[string]bool {
 // killedBy checks that the experiment is why the pod is gone.
 func (b *bench) killedBy(pod, experiment string) {
 	b.Helper()
-	why, err := b.cluster.Why(minikcm.Query{Kind: "Pod", Namespace: "default", Name: pod})
+	why, err := b.cluster.Why(b.Context(), minikcm.Query{Kind: "Pod", Namespace: "default", Name: pod})
 	if err != nil {
 		b.Fatal(err)
 	}

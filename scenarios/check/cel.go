@@ -112,7 +112,7 @@ func orEmpty[V any](m map[string]V) map[string]V {
 func (e *Expression) Value(w *World, given map[string]any) (any, error) {
 	value, _, err := e.program.Eval(w.bindings(given))
 	if err != nil {
-		return nil, &Differs{Text: fmt.Sprintf("%s: %v%s", e.Text, err, hintAt(err)), Diff: e.parts(w, given), Objects: objectsOf(given)}
+		return nil, e.differs(fmt.Sprintf("%s: %v%s", e.Text, err, hintAt(err)), w, given)
 	}
 	return native(value), nil
 }
@@ -138,9 +138,14 @@ func (e *Expression) Holds(w *World, given map[string]any) error {
 	case true:
 		return nil
 	case false:
-		return &Differs{Text: e.Text + " is false", Diff: e.parts(w, given), Objects: objectsOf(given)}
+		return e.differs(e.Text+" is false", w, given)
 	}
 	return errors.New(e.Text + ": an expression that must hold says true or false, not " + text(value))
+}
+
+func (e *Expression) differs(text string, w *World, given map[string]any) *Differs {
+	objects, others := objectsOf(given)
+	return &Differs{Text: text, Diff: e.parts(w, given), Objects: objects, others: others}
 }
 
 // hintAt says what to do about a field that is not there.
@@ -154,26 +159,34 @@ func hintAt(err error) string {
 // maxListed bounds how many objects of a list are named.
 const maxListed = 10
 
-// objectsOf are the objects among what is given, those that are named first. Of a long
-// list nobody knows which ones matter.
-func objectsOf(given map[string]any) []*unstructured.Unstructured {
-	var named, listed []*unstructured.Unstructured
+// objectsOf returns the objects among what is given, those that are named first. Of a long
+// list, which are the others, only those matter that are not as expected.
+func objectsOf(given map[string]any) (objects, others []*unstructured.Unstructured) {
+	var listed []*unstructured.Unstructured
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		switch value := given[name].(type) {
 		case map[string]any:
-			named = append(named, &unstructured.Unstructured{Object: value})
+			objects = append(objects, &unstructured.Unstructured{Object: value})
 		case []any:
+			items := itemsOf(value)
 			if len(value) > maxNearest {
+				others = append(others, items[:min(len(items), maxLooked)]...)
 				continue
 			}
-			for _, item := range value {
-				if object, ok := item.(map[string]any); ok {
-					listed = append(listed, &unstructured.Unstructured{Object: object})
-				}
-			}
+			listed = append(listed, items...)
 		}
 	}
-	return append(named, listed...)
+	return append(objects, listed...), others
+}
+
+func itemsOf(list []any) []*unstructured.Unstructured {
+	var items []*unstructured.Unstructured
+	for _, item := range list {
+		if object, ok := item.(map[string]any); ok {
+			items = append(items, &unstructured.Unstructured{Object: object})
+		}
+	}
+	return items
 }
 
 // namesOf are the names of a list's objects, as far as that is short and they say something.

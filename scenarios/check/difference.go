@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Difference lists in what got is not at least want, one line a field: every field
@@ -48,7 +49,7 @@ func appendDifference(out []string, path string, want, got any) []string {
 				out = appendDifference(out, path+"["+name+"]", item, same)
 				continue
 			}
-			out = append(out, fmt.Sprintf("%s[%d]: expected an item %s among %s", path, i, text(item), text(got)))
+			out = append(out, absentItem(path, i, item, have))
 		}
 		return out
 	}
@@ -78,6 +79,43 @@ func namesake(want any, have []any) (name string, found any) {
 		return name, found
 	}
 	return "", nil
+}
+
+// absentItem says that no item of a list is at least the wanted one. Where items have
+// names, those that there are say more than all that is in them.
+func absentItem(path string, i int, item any, have []any) string {
+	wanted, _ := item.(map[string]any)
+	for _, key := range []string{"name", "type"} {
+		name, _ := wanted[key].(string)
+		names := values(have, key)
+		if name == "" || len(have) == 0 || len(names) < len(have) || slices.Contains(names, name) {
+			continue
+		}
+		return fmt.Sprintf("%s[%s]: expected, but there is only %s", path, name, bounded(strings.Join(names, ", ")))
+	}
+	return fmt.Sprintf("%s[%d]: expected an item %s among %s", path, i, bounded(text(item)), bounded(text(have)))
+}
+
+// values are those of a field in the items of a list, as far as they are texts.
+func values(list []any, field string) []string {
+	var all []string
+	for _, item := range list {
+		m, _ := item.(map[string]any)
+		if value, _ := m[field].(string); value != "" {
+			all = append(all, value)
+		}
+	}
+	return all
+}
+
+// maxText bounds what is shown of a value.
+const maxText = 400
+
+func bounded(text string) string {
+	if runes := []rune(text); len(runes) > maxText {
+		return string(runes[:maxText-1]) + "…"
+	}
+	return text
 }
 
 // Covers reports whether Difference has nothing to say, and says nothing.
@@ -121,7 +159,7 @@ func join(path, key string) string {
 }
 
 func mismatch(path string, want, got any) string {
-	return fmt.Sprintf("%s: expected %s, found %s", path, text(want), text(got))
+	return fmt.Sprintf("%s: expected %s, found %s", path, bounded(text(want)), bounded(text(got)))
 }
 
 func text(v any) string {

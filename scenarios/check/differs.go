@@ -1,12 +1,13 @@
 package check
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/scenarios/format"
 )
@@ -19,33 +20,45 @@ type Differs struct {
 	Diff []string
 	// Objects are those that it is about.
 	Objects []*unstructured.Unstructured
+	// Reasons are what the API says of why those objects, or those that were to make them,
+	// are not as expected: of the first maxExplained, which Explain adds.
+	Reasons []Reason
+	// gone are the UIDs of those among the objects that are not there any more.
+	gone []types.UID
+	// final says that it will not become as wanted.
+	final bool
+	// surplus says that the objects were not to be there.
+	surplus bool
+	// others are those of a long list, of which the ones matter that are not as expected.
+	others []*unstructured.Unstructured
+	// missing says which pods there are too few of; nil: it is not about that.
+	missing *shortage
 	// more adds what only a failure is told with: to find it after every event would
 	// take longer than what is waited for. See Expectation.Explain.
 	more func(d *Differs)
 }
 
-// explain adds what there is more to tell, with the mutex held of the views that err is
-// about.
-func explain(err error) {
-	for _, d := range Differences(err) {
-		if d.more != nil {
-			d.more(d)
-			d.more = nil
-		}
-	}
-}
-
+// Error has the reasons before the differences, which follow from them, unless the text
+// leads to the differences.
 func (d *Differs) Error() string {
-	if len(d.Diff) == 0 {
-		return d.Text
+	var why []string
+	for i := range d.Reasons {
+		why = append(why, d.Reasons[i].lines()...)
 	}
-	return d.Text + "\n  " + strings.Join(d.Diff, "\n  ")
+	lines := []string{d.Text}
+	if strings.HasSuffix(d.Text, ":") {
+		lines = append(append(lines, d.Diff...), why...)
+	} else {
+		lines = append(append(lines, why...), d.Diff...)
+	}
+	return strings.Join(lines, "\n  ")
 }
 
-// IsDiffers says whether err is only about how the cluster is.
+// IsDiffers says whether err is only about how the cluster is now, and may become
+// otherwise.
 func IsDiffers(err error) bool {
-	var d *Differs
-	return errors.As(err, &d)
+	all := Differences(err)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(d *Differs) bool { return d.final })
 }
 
 // Differences are all that err is made of.
@@ -119,6 +132,7 @@ func (d *Differs) about(where map[string]any, lacking []*unstructured.Unstructur
 	d.Objects = append(d.Objects, lacking[:one]...)
 	var others []*unstructured.Unstructured
 	for _, o := range gone {
+		d.gone = append(d.gone, o.unstructured().GetUID())
 		if o.covers(where) {
 			d.Objects = append(d.Objects, o.unstructured())
 		} else {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"minikcm.dev/minikcm/reasons"
 	"minikcm.dev/minikcm/scenarios/format"
 )
 
@@ -19,6 +20,10 @@ type Cluster struct {
 	// World is asked for whenever an expression is looked at; metrics says whether it
 	// needs them.
 	World func(ctx context.Context, metrics bool) (*World, error)
+	// Known is what there is in a namespace, or everywhere if that is empty, to say why
+	// objects are not as expected; nil: nothing says so. It is called with the views' mutex
+	// held, and while an event is in flight.
+	Known func(ctx context.Context, namespace string) *reasons.Index
 }
 
 // clause is one thing that must hold, with the mutex held.
@@ -28,13 +33,14 @@ type clause func(ctx context.Context) error
 type Expectation struct {
 	mu      sync.Mutex
 	clauses []clause
+	known   func(ctx context.Context, namespace string) *reasons.Index
 }
 
 // Follow returns when it knows all there is. changed is called after every event, in
 // the order of events, with Holds not allowed: HoldsLocked is, and tells how things are
 // after that very event. changed may be nil.
 func (c *Cluster) Follow(ctx context.Context, e *format.Expect, changed func()) (*Expectation, error) {
-	x := &Expectation{}
+	x := &Expectation{known: c.Known}
 	for i := range e.Objects {
 		o, view, namespace, err := c.object(ctx, &e.Objects[i], &x.mu, changed)
 		if err != nil {
@@ -61,7 +67,8 @@ func (c *Cluster) Follow(ctx context.Context, e *format.Expect, changed func()) 
 			return nil, err
 		}
 		count := view.Count(n.Where)
-		x.clauses = append(x.clauses, func(context.Context) error { return counted(n, count(), view) })
+		lacking := shortageOf(q)
+		x.clauses = append(x.clauses, func(context.Context) error { return counted(n, count(), view, lacking) })
 	}
 	return x, c.expressions(ctx, e, x, changed)
 }
@@ -109,11 +116,12 @@ func (x *Expectation) Holds(ctx context.Context) error {
 	return x.HoldsLocked(ctx)
 }
 
-// Explain adds to what Holds has just returned what it took no time to find out.
-func (x *Expectation) Explain(err error) {
+// Explain adds to what Holds has just returned what it took no time to find out, and why
+// the objects are as they are.
+func (x *Expectation) Explain(ctx context.Context, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	explain(err)
+	x.explainLocked(ctx, err)
 }
 
 // HoldsLocked is Holds for whoever is called with a change.
@@ -196,21 +204,23 @@ func present(o *format.Object, view *View, namespace string) error {
 func absent(o *format.Object, view *View) error {
 	for _, got := range view.List() {
 		if Covers(o.Object, got.Object) {
-			return &Differs{Text: TitleOf(got) + " should not exist", Objects: []*unstructured.Unstructured{got}}
+			return &Differs{Text: TitleOf(got) + " should not exist", Objects: []*unstructured.Unstructured{got}, surplus: true}
 		}
 	}
 	return nil
 }
 
-func counted(c *format.Count, n int, view *View) error {
+// counted checks a count. lacking is what there is too few of, if there is.
+func counted(c *format.Count, n int, view *View, lacking *shortage) error {
 	if (c.Equals == nil || n == *c.Equals) && (c.Min == nil || n >= *c.Min) && (c.Max == nil || n <= *c.Max) {
 		return nil
 	}
 	d := &Differs{Text: fmt.Sprintf("expected %s%s, found %d", c.Title(), c.Which(), n)}
 	if (c.Equals != nil && n < *c.Equals) || (c.Min != nil && n < *c.Min) {
-		d.more = func(d *Differs) { d.nearest(c.Where, view) }
+		d.more, d.missing = func(d *Differs) { d.nearest(c.Where, view) }, lacking
 		return d
 	}
+	d.surplus = true
 	d.more = func(d *Differs) {
 		for _, o := range view.List() {
 			if Covers(c.Where, o.Object) {

@@ -95,11 +95,11 @@ func (m *Monitor) look(ctx context.Context, x *Expectation) {
 	holds := err == nil
 	switch {
 	case err != nil && !IsDiffers(err):
-		m.tell(err)
+		m.tell(ctx, err)
 	case m.invariant.Always != nil && !holds:
-		m.tell(err)
+		m.tell(ctx, err)
 	case m.invariant.Never != nil && holds:
-		m.tell(&Differs{Text: "it holds, which it never may: " + m.invariant.Never.Title()})
+		m.tell(ctx, &Differs{Text: "it holds, which it never may: " + m.invariant.Never.Title()})
 	case m.invariant.Eventually != nil:
 		m.eventually(ctx, err)
 	}
@@ -134,14 +134,15 @@ func (m *Monitor) expire(ctx context.Context, spell int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.unmet && m.spells == spell && !m.stopped && !m.told {
-		m.tell(fmt.Errorf("not within %v: %w", m.within(), m.last))
+		m.x.explainLocked(ctx, m.last) // before its text becomes part of another
+		m.tell(ctx, fmt.Errorf("not within %v: %w", m.within(), m.last))
 	}
 }
 
 // tell is called with the expectation's mutex held.
-func (m *Monitor) tell(err error) {
+func (m *Monitor) tell(ctx context.Context, err error) {
 	m.told = true
-	explain(err)
+	m.x.explainLocked(ctx, err)
 	m.Violated(&Violation{Invariant: m.invariant, Err: err})
 }
 

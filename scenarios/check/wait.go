@@ -30,11 +30,12 @@ func (c *Cluster) FollowWait(ctx context.Context, w *format.Wait, changed func()
 	if err != nil {
 		return nil, err
 	}
-	x := &Expectation{}
+	x := &Expectation{known: c.Known}
 	view, err := c.Follower.Follow(ctx, q, &x.mu, changed)
 	if err != nil {
 		return nil, err
 	}
+	f.lacking = shortageOf(q)
 	x.clauses = []clause{func(ctx context.Context) error { return f.all(ctx, w, view) }}
 	return x, nil
 }
@@ -45,6 +46,8 @@ type awaited struct {
 	cluster *Cluster
 	// about names what is waited for, as long as it is not there.
 	about *unstructured.Unstructured
+	// lacking is what there is too few of, as long as too few are there.
+	lacking *shortage
 	// expression and rollout are of those kinds.
 	expression *Expression
 	rollout    polymorphichelpers.StatusViewer
@@ -64,7 +67,7 @@ func (c *Cluster) awaited(f *format.For, kind schema.GroupKind, q Query) (*await
 
 func (a *awaited) all(ctx context.Context, w *format.Wait, view *View) error {
 	if a.Kind == format.ForCount {
-		return a.counts(len(view.objects), w)
+		return a.counts(len(view.objects), w, view)
 	}
 	list := view.List()
 	switch {
@@ -72,7 +75,7 @@ func (a *awaited) all(ctx context.Context, w *format.Wait, view *View) error {
 	case a.Kind == format.ForDelete:
 		return nil
 	case w.Selector != "":
-		return &Differs{Text: fmt.Sprintf("no %s match %s", w.Target, w.Selector)}
+		return &Differs{Text: fmt.Sprintf("no %s match %s", w.Target, w.Selector), missing: a.lacking}
 	default:
 		return &Differs{Text: w.Target + " does not exist", Objects: []*unstructured.Unstructured{a.about}}
 	}
@@ -84,12 +87,19 @@ func (a *awaited) all(ctx context.Context, w *format.Wait, view *View) error {
 	return nil
 }
 
-func (a *awaited) counts(n int, w *format.Wait) error {
+func (a *awaited) counts(n int, w *format.Wait, view *View) error {
 	holds := map[string]bool{"=": n == a.Count, ">=": n >= a.Count, "<=": n <= a.Count}[a.Operator]
 	if holds {
 		return nil
 	}
-	return &Differs{Text: fmt.Sprintf("there are %d %s", n, strings.TrimSuffix(w.Target+" "+w.Selector, " "))}
+	d := &Differs{Text: fmt.Sprintf("there are %d %s", n, strings.TrimSuffix(w.Target+" "+w.Selector, " "))}
+	if n < a.Count {
+		d.missing = a.lacking
+		return d
+	}
+	d.surplus = true
+	d.more = func(d *Differs) { d.others = view.List() }
+	return d
 }
 
 // holds says whether an object that exists is as waited for; a *Differs if not.
@@ -99,15 +109,18 @@ func (a *awaited) holds(ctx context.Context, o *unstructured.Unstructured) error
 	case format.ForCreate:
 		return nil
 	case format.ForDelete:
-		return &Differs{Text: TitleOf(o) + " still exists", Objects: about}
+		return &Differs{Text: TitleOf(o) + " still exists", Objects: about, surplus: true}
 	case format.ForCondition:
 		return a.condition(o)
 	case format.ForRollout:
 		message, done, err := a.rollout.Status(o, 0)
-		if err == nil && !done {
-			err = &Differs{Text: fmt.Sprintf("%s: %s", TitleOf(o), strings.TrimSpace(message)), Objects: about}
+		switch {
+		case err != nil: // which it gives up with
+			return &Differs{Text: fmt.Sprintf("%s: %v", TitleOf(o), err), Objects: about, final: true}
+		case !done:
+			return &Differs{Text: fmt.Sprintf("%s: %s", TitleOf(o), strings.TrimSpace(message)), Objects: about}
 		}
-		return err
+		return nil
 	case format.ForCEL:
 		world, err := a.cluster.World(ctx, a.expression.Metrics)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	strictjson "sigs.k8s.io/json"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/internal/spell"
 )
 
 // Problem is a field of an object that its kind does not have, or cannot have with this
@@ -66,5 +66,5 @@ func checkBuiltIn(object *unstructured.Unstructured, gvk schema.GroupVersionKind
 // unknown is the problem of a field that is none of those known beside it.
 func unknown(path string, known []string) Problem {
 	name := path[strings.LastIndex(path, ".")+1:]
-	return Problem{Path: path, Message: "is not a field of this kind", Near: format.Nearest(name, known)}
+	return Problem{Path: path, Message: "is not a field of this kind", Near: spell.Nearest(name, known)}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"minikcm.dev/minikcm/internal/spell"
 )
 
 // decoder fills Go values from YAML and collects what does not fit. It knows the
@@ -248,7 +250,7 @@ func (d *decoder) structure(node *yaml.Node, field string, into reflect.Value) {
 		if !known {
 			names := slices.Sorted(maps.Keys(fields))
 			d.problem(key.Line, join(field, key.Value), "unknown field; %s", didYouMean(key.Value, names))
-			if meant := Nearest(key.Value, names); meant != "" {
+			if meant := spell.Nearest(key.Value, names); meant != "" {
 				(*d.problems)[len(*d.problems)-1].meant = join(field, meant)
 			}
 			continue

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"minikcm.dev/minikcm/internal/spell"
 )
 
 // Problem is one thing that is wrong with a file.
@@ -86,48 +88,11 @@ func isPart(field, of string) bool {
 // didYouMean is a hint at the known name that is nearest to what was written, and all
 // known ones otherwise.
 func didYouMean(written string, known []string) string {
-	if best := Nearest(written, known); best != "" {
+	if best := spell.Nearest(written, known); best != "" {
 		return fmt.Sprintf("did you mean %s?", best)
 	}
 	if len(known) == 0 {
 		return "there are none here"
 	}
 	return "known here: " + strings.Join(known, ", ")
-}
-
-// Nearest is the known name that is written most like another; empty if none is.
-func Nearest(written string, known []string) string {
-	best, least := "", 1+len(written)/2
-	for _, name := range known {
-		if d := distance(strings.ToLower(written), strings.ToLower(name)); d < least {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// distance is how many letters must be added, left out, changed or swapped with their
-// neighbour to make b of a (the optimal string alignment distance).
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/reasons"
 )
 
 const (
@@ -116,17 +117,13 @@ func phaseOf(pod *corev1.Pod) Phase {
 func (o *observations) event(at time.Duration, revision int64, e *corev1.Event) {
 	o.totals.Events++
 	count(o.totals.ByReason, e.Reason)
-	times := max(e.Count, 1)
-	if e.Series != nil {
-		times = max(times, e.Series.Count)
-	}
 	component := e.Source.Component
 	if component == "" {
 		component = e.ReportingController
 	}
 	about := e.InvolvedObject
 	o.events.add(Event{
-		At: at, Revision: revision, Type: e.Type, Reason: e.Reason, Message: e.Message, Count: times, Component: component,
+		At: at, Revision: revision, Type: e.Type, Reason: e.Reason, Message: e.Message, Count: reasons.EventOf(e, revision).Count, Component: component, UID: about.UID,
 		Object: Object{Group: about.GroupVersionKind().Group, Kind: about.Kind, Namespace: about.Namespace, Name: about.Name},
 	})
 }

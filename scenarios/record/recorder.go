@@ -109,15 +109,19 @@ func (r *Recorder) Stop(verdict Verdict, message string) *Run {
 	for _, end := range r.forget {
 		end()
 	}
+	var unexpected []Reasons
 	if r.cluster != nil {
 		r.sample()
+		if verdict != Passed {
+			unexpected = r.notAsExpected(r.cluster)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stopped {
 		return &r.run
 	}
-	r.stopped = true
+	r.stopped, r.run.NotAsExpected = true, unexpected
 	if r.timer != nil {
 		r.timer.Stop()
 	}

@@ -3,7 +3,10 @@ package record
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/reasons"
 )
 
 // The type of a saved run. A change that a reader of an older version would
@@ -49,6 +52,9 @@ type Run struct {
 	// Pods are the pods by phase over time, and Controllers who did how much when.
 	Pods        Pods         `json:"pods"`
 	Controllers []Controller `json:"controllers,omitempty"`
+	// NotAsExpected are objects that were not as expected in the end, of a run that did not
+	// pass: at most maxNotAsExpected.
+	NotAsExpected []Reasons `json:"notAsExpected,omitempty"`
 	// Writes and Events are the oldest and the newest, in their order.
 	Writes []minikcm.Write `json:"writes,omitempty"`
 	Events []Event         `json:"events,omitempty"`
@@ -122,8 +128,24 @@ type Failure struct {
 	Diff []string `json:"diff,omitempty"`
 	// Objects are those that the check was about.
 	Objects []Object `json:"objects,omitempty"`
+	// Reasons are why some of them, or the objects that make them, were not as expected
+	// then. Message tells the first one of each.
+	Reasons []Reasons `json:"reasons,omitempty"`
 	// Causes are, for each of them, the chain that led to its newest state, as text.
 	Causes []string `json:"causes,omitempty"`
+}
+
+// Reasons are why an object was not as expected.
+type Reasons struct {
+	Object Object `json:"object"`
+	// Part says that another object controls it, whose reasons may be this one's.
+	Part bool `json:"part,omitempty"`
+	reasons.Report
+}
+
+// String is the first reason as a line; empty if there is none.
+func (r *Reasons) String() string {
+	return r.Sentence(reasons.FullName(r.Object.Kind, r.Object.Namespace, r.Object.Name))
 }
 
 // Object names an object.
@@ -145,6 +167,8 @@ type Event struct {
 	Message   string        `json:"message"`
 	Count     int32         `json:"count"`
 	Component string        `json:"component,omitempty"`
+	// UID is that of the object.
+	UID types.UID `json:"uid,omitempty"`
 }
 
 // Totals count what happened.

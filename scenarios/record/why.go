@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/spell"
 )
 
 // Why explains an object of the run. kind is as kubectl takes it: Pod, pods, po,
@@ -16,7 +17,17 @@ func (r *Run) Why(kind, namespace, name string) (*minikcm.Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return minikcm.Explain(r.Writes, r.Totals.ForgottenWrites, query)
+	return r.explain(query, r.NotAsExpected)
+}
+
+// explain explains an object, with why it was not as expected, if that is in the list.
+func (r *Run) explain(q minikcm.Query, why []Reasons) (*minikcm.Explanation, error) {
+	explanation, err := minikcm.Explain(r.Writes, r.Totals.ForgottenWrites, q)
+	if err != nil {
+		return nil, err
+	}
+	explanation.Now = reasonsOf(why, &explanation.Object)
+	return explanation, nil
 }
 
 // query finds the kind among those that were written in the run.
@@ -39,24 +50,40 @@ func (r *Run) query(kind, namespace, name string) (minikcm.Query, error) {
 		}
 		return q, nil
 	}
-	return minikcm.Query{}, fmt.Errorf("nobody wrote an object of kind %q in this run, which has %s", kind, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+	written := slices.Sorted(maps.Keys(kinds))
+	if meant := spell.Nearest(kind, written); meant != "" {
+		return minikcm.Query{}, fmt.Errorf("no object of kind %q was written in this run; did you mean %s?", kind, meant)
+	}
+	return minikcm.Query{}, fmt.Errorf("no object of kind %q was written in this run, which has %s", kind, strings.Join(written, ", "))
 }
 
 // maxExplained bounds for how many objects of one failure the causes are told.
 const maxExplained = 3
 
-// explainFailures tells of what each failed check was about why it is as it is.
+// explainFailures adds to each failed check the causes of what it was about. Of objects
+// that are as they are for the same reason, the first one's say enough.
 func (r *Run) explainFailures() {
 	for i := range r.Failures {
 		f := &r.Failures[i]
+		told := map[string]bool{}
 		for _, o := range f.Objects {
 			if len(f.Causes) == maxExplained {
 				break
 			}
 			query := minikcm.Query{Group: o.Group, Kind: o.Kind, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name}
-			explanation, err := minikcm.Explain(r.Writes, r.Totals.ForgottenWrites, query)
+			explanation, err := r.explain(query, f.Reasons)
 			if o.Name == "" || err != nil {
-				continue // it never was there: nobody can say why
+				continue // the record does not have it
+			}
+			if now := explanation.Now; now != nil {
+				sentence := now.Sentence("")
+				if told[sentence] {
+					continue
+				}
+				told[sentence] = true
+				if len(now.Reasons) == 1 {
+					explanation.Now = nil // the message has it
+				}
 			}
 			var text strings.Builder
 			if explanation.Print(&text, r.Start) == nil {

@@ -59,14 +59,16 @@ type runView struct {
 	Class    string
 	Facts    []fact
 	Failures []failureView
-	Legend   []legend
-	Pods     template.HTML
-	Steps    template.HTML
-	Activity template.HTML
-	Events   template.HTML
-	Rows     []rowView
-	LeftOut  int
-	Replay   string
+	// Unexpected are the objects that were not as expected in the end, a line each.
+	Unexpected []string
+	Legend     []legend
+	Pods       template.HTML
+	Steps      template.HTML
+	Activity   template.HTML
+	Events     template.HTML
+	Rows       []rowView
+	LeftOut    int
+	Replay     string
 	// Ordered says that the plots show the order of writes, not time.
 	Ordered bool
 }
@@ -113,7 +115,7 @@ func viewOf(i int, run *record.Run) runView {
 		c := run.Pods.Phases[p]
 		v.Legend = append(v.Legend, legend{phaseClass(p), phaseName(p), fmt.Sprintf("%d in the end", c.Last[len(c.Last)-1])})
 	}
-	v.Failures = failureViews(run)
+	v.Failures, v.Unexpected = failureViews(run), unexpected(run)
 	v.Rows, v.LeftOut = rowViews(timeline(run))
 	return v
 }

@@ -107,7 +107,7 @@ func suiteOf(id int, run *record.Run) suite {
 		switch text, failed := failureOf(run, i); {
 		case failed:
 			told = true
-			c.Failure = &problem{Message: printable(firstLine(text)), Type: string(run.Verdict), Text: printable(text)}
+			c.Failure = &problem{Message: printable(firstLine(text) + reasonOf(run, i)), Type: string(run.Verdict), Text: printable(text)}
 			s.Failures++
 		case span.Failure != "":
 			c.Skipped = &skipped{Message: printable("ended by: " + firstLine(span.Failure))}
@@ -152,6 +152,17 @@ func failureOf(run *record.Run, i int) (text string, failed bool) {
 		}
 	}
 	return strings.TrimSpace(b.String()), failed
+}
+
+// reasonOf is the first reason of a span's failure, to follow its first line: CI shows that
+// line only.
+func reasonOf(run *record.Run, i int) string {
+	for f := range run.Failures {
+		if failure := &run.Failures[f]; top(run, failure.Span) == i && len(failure.Reasons) > 0 {
+			return "; " + failure.Reasons[0].String()
+		}
+	}
+	return ""
 }
 
 // top is the outermost span that i is a part of.

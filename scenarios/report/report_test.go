@@ -139,6 +139,30 @@ func TestHTML(t *testing.T) {
 	}
 }
 
+// Reports of a run whose pods could not be scheduled have the scheduler's message where
+// each of them is read first, and what else was not as expected.
+func TestNotReady(t *testing.T) {
+	t.Parallel()
+	run, err := record.Load("testdata/pending.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, page, junit strings.Builder
+	if err := errors.Join(report.Text(&text, run), report.HTML(&page, []*record.Run{run}), report.JUnit(&junit, []*record.Run{run})); err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "testdata/pending.golden", text.String())
+	const message, crash = "PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.", "pod/crash in shop: not ready because container c is waiting (CrashLoopBackOff)"
+	for _, want := range []string{message, crash, "Not as expected in the end"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if first := regexp.MustCompile(`<failure message="[^"]*`).FindString(junit.String()); !strings.Contains(first, message) {
+		t.Errorf("CI shows of the failure %s", first)
+	}
+}
+
 // A run of which nothing is known can be shown, too.
 func TestEmptyRun(t *testing.T) {
 	t.Parallel()

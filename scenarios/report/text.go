@@ -33,6 +33,12 @@ func Text(w io.Writer, run *record.Run) error {
 		b.WriteString("\nWhat failed\n")
 		writeFailures(&b, run, "  ")
 	}
+	if lines := unexpected(run); len(lines) > 0 {
+		b.WriteString("\nNot as expected in the end\n")
+		for _, line := range lines {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
+	}
 	if t := run.Totals; t.ForgottenWrites+t.ForgottenEvents > 0 {
 		fmt.Fprintf(&b, "\nThe record has no room for %d writes and %d events between the oldest and the newest.\n", t.ForgottenWrites, t.ForgottenEvents)
 	}

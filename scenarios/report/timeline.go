@@ -91,9 +91,13 @@ func eventRows(events []record.Event) []row {
 			r.kind = "warning"
 		}
 		kind := strings.ToLower(g.first.Object.Kind)
-		if len(g.names) == 1 {
+		switch {
+		case len(g.names) == 1:
 			r.text += " " + kind + "/" + g.names[0]
-		} else {
+		case r.kind == "warning": // why is more than of which
+			r.text += fmt.Sprintf(" %d × %s", len(g.names), kind)
+			r.detail = strings.TrimSuffix(r.detail, ".") + ": " + few(g.names)
+		default:
 			r.text += fmt.Sprintf(" %d × %s", len(g.names), kind)
 			r.detail = few(g.names)
 		}
@@ -116,7 +120,7 @@ func few(names []string) string {
 
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	const most = 160
+	const most = 300
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"
 	}

@@ -1,0 +1,2 @@
+// Package spell finds the name that was meant among those that there are.
+package spell

@@ -1,0 +1,78 @@
+package spell
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxNames bounds how many names are compared, as their lists come from outside.
+	maxNames  = 5000
+	minPrefix = 3
+)
+
+// Nearest is the known name that is written most like another; empty if none is.
+func Nearest(written string, known []string) string {
+	if near := NearestN(written, known, 1); len(near) > 0 {
+		return near[0]
+	}
+	return ""
+}
+
+// NearestN are at most n known names that are written like another, the nearest first.
+// Case does not count. Names that continue the written one come before others, as a pod's
+// name continues its Deployment's, if it is at least minPrefix letters long.
+func NearestN(written string, known []string, n int) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var found []candidate
+	most := len(written) / 2
+	lower := strings.ToLower(written)
+	for _, name := range known[:min(len(known), maxNames)] {
+		other := strings.ToLower(name)
+		switch {
+		case len(lower) >= minPrefix && strings.HasPrefix(other, lower):
+			found = append(found, candidate{name, 0})
+		case len(other)-len(lower) > most || len(lower)-len(other) > most:
+		default:
+			if d := distance(lower, other); d <= most {
+				found = append(found, candidate{name, 1 + d})
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	var names []string
+	for _, c := range found[:min(len(found), n)] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// distance is how many letters must be added, left out, changed or swapped with their
+// neighbour to make b of a (the optimal string alignment distance).
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

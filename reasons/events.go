@@ -1,0 +1,69 @@
+package reasons
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxEvents bounds how many kinds of warnings are told of one object.
+const maxEvents = 3
+
+// settledBy are the normal events after which a warning is history.
+var settledBy = map[string][]string{
+	"FailedScheduling":   {"Scheduled"},
+	"FailedCreate":       {"SuccessfulCreate"},
+	"FailedDelete":       {"SuccessfulDelete"},
+	"FailedMount":        {"Started", "SuccessfulMountVolume"},
+	"FailedAttachVolume": {"SuccessfulAttachVolume"},
+	"Failed":             {"Started"},
+	"BackOff":            {"Started"},
+	"ProvisioningFailed": {"ProvisioningSucceeded"},
+	"NodeNotReady":       {"NodeReady"},
+}
+
+// saidBy are the reasons of conditions and containers that tell what an event tells,
+// and newer.
+var saidBy = map[string][]string{
+	"FailedScheduling": {"Unschedulable", "SchedulingGated", "SchedulerError"},
+	"NodeNotReady":     {"NodeStatusUnknown", "NodeStatusNeverUpdated", "KubeletNotReady"},
+	"BackOff":          {"CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull"},
+	"Failed":           {"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"},
+}
+
+// events adds the newest warnings that are not history and say something new.
+func (a *answer) events(events []Event, everything bool) {
+	newest := newestFirst(events)
+	told := 0
+	for _, e := range newest {
+		if told == maxEvents {
+			return
+		}
+		normal := e.Type != "Warning"
+		if normal && !everything || a.saysAlready(e.Reason) || isSettled(e, newest) {
+			continue
+		}
+		told++
+		r := Reason{Source: "event", Reason: e.Reason, Message: e.Message, Count: e.Count}
+		switch {
+		case normal:
+			a.add(remark, r)
+		case strings.HasPrefix(e.Reason, "Failed") || e.Reason == "Unhealthy" || e.Reason == "NodeNotReady":
+			a.add(cause, r)
+		default:
+			a.add(warning, r)
+		}
+	}
+}
+
+func isSettled(e Event, newest []Event) bool {
+	return slices.ContainsFunc(newest, func(other Event) bool {
+		return other.Type != "Warning" && other.Revision > e.Revision && slices.Contains(settledBy[e.Reason], other.Reason)
+	})
+}
+
+// saysAlready reports whether a condition or a container says what an event would.
+func (a *answer) saysAlready(reason string) bool {
+	return slices.ContainsFunc(a.found, func(f ranked) bool {
+		return f.Reason.Reason == reason || slices.Contains(saidBy[reason], f.Reason.Reason)
+	})
+}
