@@ -37,6 +37,8 @@ type Cluster struct {
 	kubeconfig []byte
 	authority  *auth.Authority
 	tokenKey   *auth.TokenKey
+	// lastRevision is the store's when the cluster was closed.
+	lastRevision atomic.Int64
 	// kubeconfigWritten says that it is in the file that the options name.
 	kubeconfigWritten bool
 
@@ -156,7 +158,7 @@ func (c *Cluster) openStore(ctx context.Context) error {
 		}
 		return err
 	}
-	opts := store.EmbeddedOptions{Logger: c.opts.Logger, Snapshot: c.opts.Snapshot}
+	opts := store.EmbeddedOptions{Logger: c.opts.Logger, Snapshot: c.opts.Snapshot, RevisionBump: c.opts.Identity.revisionBump()}
 	if c.opts.DataDir != "" {
 		opts.DataDir = etcdDir(c.opts.DataDir)
 	}
@@ -264,6 +266,17 @@ func (c *Cluster) Close() error {
 	return c.closeErr
 }
 
+// keepRevision keeps the last revision of an embedded store for Identity.
+func (c *Cluster) keepRevision() {
+	embedded, ok := c.snapshots.(*store.Embedded)
+	if !ok {
+		return
+	}
+	if revision, err := embedded.Revision(context.Background()); err == nil { // it may have failed
+		c.lastRevision.Store(revision)
+	}
+}
+
 // close takes down in the reverse order of start: who uses, before what is used.
 func (c *Cluster) close() error {
 	close(c.closing)
@@ -276,6 +289,7 @@ func (c *Cluster) close() error {
 		c.https.Close()
 	}
 	if c.store != nil {
+		c.keepRevision()
 		err = errors.Join(err, c.store.Close())
 	}
 	if c.virtual != nil {

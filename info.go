@@ -23,8 +23,10 @@ type Info struct {
 	Version    string `json:"version"`
 	Kubernetes string `json:"kubernetes"`
 	// Features are what is served beneath /minikcm/v1/, by name.
-	Features []string  `json:"features"`
-	Clock    ClockInfo `json:"clock"`
+	Features []string `json:"features"`
+	// Seed is what the cluster's chance follows from.
+	Seed  uint64    `json:"seed"`
+	Clock ClockInfo `json:"clock"`
 }
 
 // ClockInfo says how a cluster's time passes.
@@ -47,7 +49,7 @@ func (c *Cluster) Info() Info {
 	}
 	slices.Sort(features)
 	info := Info{
-		Version: Version(), Kubernetes: apiserver.DefaultVersion, Features: features,
+		Version: Version(), Kubernetes: apiserver.DefaultVersion, Features: features, Seed: c.opts.Seed,
 		Clock: ClockInfo{Mode: c.opts.ClockMode, Now: c.clock.Now().UTC()},
 	}
 	switch info.Clock.Mode {

@@ -36,8 +36,9 @@ type Options struct {
 	// DataDir keeps the cluster over restarts, with fsync. Empty: everything is in
 	// a temporary directory that Close removes.
 	DataDir string
-	// Identity is that of an earlier cluster (Cluster.Identity), whose kubeconfigs,
-	// certificates and tokens an ephemeral cluster goes on to accept. Nil: a new one.
+	// Identity is that of an earlier cluster (Cluster.Identity), which an ephemeral cluster
+	// takes the place of: it goes on to accept its kubeconfigs, certificates and tokens, and
+	// its resource versions are later. Nil: a new one.
 	Identity *Identity
 	// Snapshot is the file of an etcd snapshot, of a minikcm's or of another cluster's
 	// etcd, that an ephemeral cluster begins with. A virtual clock had better not

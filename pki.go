@@ -15,16 +15,34 @@ import (
 // it.
 const caName = "kubernetes"
 
-// Identity is what a cluster's certificates and tokens are signed with.
+// Identity is what a cluster needs to take the place of another one before the eyes of
+// its clients: what certificates and tokens are signed with, and the resource versions
+// that have been given.
 type Identity struct {
 	authority *auth.Authority
 	tokenKey  *auth.TokenKey
+	// revision is the last of the store; 0 if it is not known.
+	revision int64
 }
 
 // Identity returns the cluster's identity, for Options.Identity of a cluster that takes its
-// place.
+// place. Of a closed cluster it has the last resource version, too: those of the new
+// cluster are later, and watches that clients resume there end with 410 (Expired), upon
+// which informers list anew.
 func (c *Cluster) Identity() *Identity {
-	return &Identity{authority: c.authority, tokenKey: c.tokenKey}
+	return &Identity{authority: c.authority, tokenKey: c.tokenKey, revision: c.lastRevision.Load()}
+}
+
+// revisionGap is the distance between the revisions of a cluster and of the one that takes
+// its place. It makes up for revisions that Close gives after the last that it sees.
+const revisionGap = 1_000_000
+
+// revisionBump is by how much the revisions of a store with this identity are raised.
+func (i *Identity) revisionBump() uint64 {
+	if i == nil || i.revision <= 0 {
+		return 0
+	}
+	return uint64(i.revision) + revisionGap
 }
 
 // readIdentity returns the identity that was given, or that the data directory holds;

@@ -29,6 +29,10 @@ type EmbeddedOptions struct {
 	// Snapshot is the file of an etcd snapshot that an ephemeral store begins with.
 	// A data directory is made of one by RestoreSnapshot.
 	Snapshot string
+	// RevisionBump is by how much the first revision of an ephemeral store is raised, as
+	// RestoreOptions.RevisionBump: clients of an earlier store, whose revisions were lower,
+	// begin anew.
+	RevisionBump uint64
 	// Logger gets what etcd logs from warnings up. The zero value discards it.
 	Logger klog.Logger
 }
@@ -75,17 +79,15 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 }
 
 func (s *Embedded) open(ctx context.Context, opts EmbeddedOptions) error {
-	if opts.DataDir != "" && opts.Snapshot != "" {
-		return errors.New("a data directory does not begin with a snapshot: restore the snapshot to it first")
+	if opts.DataDir != "" && (opts.Snapshot != "" || opts.RevisionBump > 0) {
+		return errors.New("a data directory does not begin with a snapshot or a later revision: restore the snapshot to it first")
 	}
 	dir, err := s.takeDir(opts.DataDir)
 	if err != nil {
 		return err
 	}
-	if opts.Snapshot != "" {
-		if err := RestoreSnapshot(ctx, RestoreOptions{Snapshot: opts.Snapshot, DataDir: dir}); err != nil {
-			return err
-		}
+	if err := fill(ctx, dir, opts); err != nil {
+		return err
 	}
 	s.etcd, err = startEtcd(ctx, etcdConfig(dir, opts, s.failure), s.failure)
 	if err != nil {
@@ -96,6 +98,46 @@ func (s *Embedded) open(ctx context.Context, opts EmbeddedOptions) error {
 	s.space = newSpace(s.server, s.failure)
 	s.hub, err = newHub(s.server, s.failure)
 	return err
+}
+
+// fill makes what an ephemeral store begins with, unless that is nothing.
+func fill(ctx context.Context, dir string, opts EmbeddedOptions) (err error) {
+	if opts.Snapshot == "" && opts.RevisionBump == 0 {
+		return nil
+	}
+	if opts.Snapshot == "" {
+		empty, remove, err := emptySnapshot(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, remove()) }()
+		opts.Snapshot = empty
+	}
+	return RestoreSnapshot(ctx, RestoreOptions{Snapshot: opts.Snapshot, DataDir: dir, RevisionBump: opts.RevisionBump})
+}
+
+// emptySnapshot makes the file of a snapshot without any key, which remove removes.
+func emptySnapshot(ctx context.Context) (path string, remove func() error, err error) {
+	dir, err := os.MkdirTemp("", "minikcm-empty-")
+	if err != nil {
+		return "", nil, fmt.Errorf("making a directory for an empty snapshot: %w", err)
+	}
+	remove = func() error { return os.RemoveAll(dir) }
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, remove())
+		}
+	}()
+	path = filepath.Join(dir, "empty.db")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", nil, fmt.Errorf("making an empty snapshot: %w", err)
+	}
+	s, err := StartEmbedded(ctx, EmbeddedOptions{})
+	if err != nil {
+		return "", nil, errors.Join(err, file.Close())
+	}
+	return path, remove, errors.Join(s.Snapshot(ctx, file), s.Close(), file.Close())
 }
 
 // Failed is closed when the store has broken for good, of a full disk or a file

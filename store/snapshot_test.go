@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -247,4 +248,42 @@ func TestSnapshotReplacesNothing(t *testing.T) {
 func withHash(data []byte) []byte {
 	sum := sha256.Sum256(data)
 	return append(bytes.Clone(data), sum[:]...)
+}
+
+// A store whose first revision is raised has nothing in it, and watches from before end.
+func TestRevisionBump(t *testing.T) {
+	const bump = 1 << 30
+	s, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{RevisionBump: bump})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if revision, err := s.Revision(testContext(t)); err != nil || revision < bump {
+		t.Errorf("the first revision is %d: %v", revision, err)
+	}
+	list, err := s.List(testContext(t), "", store.ListOptions{})
+	if err != nil || len(list.KeyValues) > 0 {
+		t.Errorf("it begins with %v: %v", list, err)
+	}
+	var compacted *store.CompactedError
+	w, err := s.Watch(testContext(t), "", 7)
+	if err == nil {
+		for batch := range w.Batches() {
+			t.Errorf("a watch from an earlier revision delivers %+v", batch)
+		}
+		err = w.Err()
+	}
+	if !errors.As(err, &compacted) {
+		t.Errorf("a watch from an earlier revision: %v", err)
+	}
+	if _, err := s.Put(testContext(t), "k", []byte("v"), 0); err != nil {
+		t.Error(err)
+	}
+	if _, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{RevisionBump: bump, DataDir: t.TempDir()}); err == nil {
+		t.Error("a data directory and a raised revision are accepted together")
+	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -89,6 +91,9 @@ func clientConfig(ctx context.Context, path string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no kubeconfig %s: start a cluster with \"minikcm up\", or name a kubeconfig with --kubeconfig", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig (name one with --kubeconfig): %w", err)
 	}

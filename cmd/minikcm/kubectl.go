@@ -57,6 +57,9 @@ func runKubectl(cmd *cobra.Command, args []string) error {
 	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50.0).WithWarningPrinter(streams).
 		WithWrapConfigFn(func(config *rest.Config) *rest.Config {
 			config.UserAgent = kubectlUserAgent(release)
+			if computesAges(args) {
+				withAges(config)
+			}
 			return config
 		})
 	root := kubectl.NewDefaultKubectlCommandWithArgs(kubectl.KubectlOptions{

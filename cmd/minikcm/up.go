@@ -3,17 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
-
-	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/manager"
-	"minikcm.dev/minikcm/controllers/manager/serving"
 )
 
 func newUp() *cobra.Command {
@@ -47,58 +38,6 @@ it, and stays in the foreground until it gets SIGINT (Ctrl-C) or SIGTERM.`,
 	cmd.Flags().BoolVar(&chaosMesh, "chaos-mesh", false, "make Chaos Mesh's PodChaos, Schedule and Workflow known, and do what they ask for")
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "where to write the kubeconfig (default $HOME/.minikcm/kubeconfig, or DATA-DIR/kubeconfig)")
 	return cmd
-}
-
-func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
-	if opts.KubeconfigPath, err = filepath.Abs(opts.KubeconfigPath); err != nil {
-		return err
-	}
-	elapsed := clock.Stopwatch()
-	var started atomic.Pointer[minikcm.Cluster]
-	opts.Gatherer = serving.Gatherer(func() []manager.Status {
-		if cluster := started.Load(); cluster != nil {
-			return cluster.Controllers()
-		}
-		return nil
-	})
-	cluster, err := minikcm.Start(cmd.Context(), opts)
-	if err != nil {
-		return startError(cmd.Context(), err)
-	}
-	started.Store(cluster)
-	defer func() {
-		if closeErr := cluster.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	if chaosMesh {
-		stop, err := runChaosMesh(cmd.Context(), cluster, opts.Logger)
-		if err != nil {
-			return err
-		}
-		defer stop()
-	}
-	registered := runningCluster{
-		PID: os.Getpid(), Kubeconfig: opts.KubeconfigPath, Server: "https://" + cluster.Address(), Started: clock.Real().Now(), DataDir: opts.DataDir,
-	}
-	remove, err := registered.register()
-	if err != nil {
-		return err
-	}
-	defer remove()
-	out, errOut := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if _, err := fmt.Fprintf(out, "export KUBECONFIG=%s\n", shellQuote(opts.KubeconfigPath)); err != nil {
-		return err
-	}
-	_, _ = fmt.Fprintf(errOut, "%s ready at https://%s in %v (seed %d). Stop it with Ctrl-C.\n",
-		count(len(cluster.Kubelets().Nodes()), "node"), cluster.Address(), elapsed().Round(time.Millisecond), cluster.Seed())
-	select {
-	case <-cmd.Context().Done():
-		_, _ = fmt.Fprintln(errOut, "Stopping.")
-		return nil
-	case <-cluster.Done():
-		return cluster.Err()
-	}
 }
 
 // startError is what to say of a cluster that did not start.

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Only times of which kubectl prints nothing but the age are moved.
+func TestMovedTimes(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"a deployment": {
+			`{"kind":"Deployment","metadata":{"creationTimestamp":"2026-01-01T00:00:00Z"}}`,
+			`{"kind":"Deployment","metadata":{"creationTimestamp":"2026-01-01T00:00:00Z"}}`,
+		},
+		"a deployment that is being deleted": {
+			`{"kind":"Deployment","metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"}}`,
+			`{"kind":"Deployment","metadata":{"deletionTimestamp":"2026-01-01T01:00:00Z"}}`,
+		},
+		"pods": {
+			`{"items":[{"metadata":{"creationTimestamp":"2026-01-01T00:00:00Z"},"status":{"startTime":"2026-01-01T00:00:00Z"}}],"kind":"PodList"}`,
+			`{"items":[{"metadata":{"creationTimestamp":"2026-01-01T01:00:00Z"},"status":{"startTime":"2026-01-01T00:00:00Z"}}],"kind":"PodList"}`,
+		},
+		"events": {
+			`{"items":[{"count":12345678901234567,"eventTime":"2026-01-01T00:00:00.500000Z","firstTimestamp":null,"series":{"lastObservedTime":"2026-01-01T00:00:01.000000Z"}}],"kind":"EventList"}`,
+			`{"items":[{"count":12345678901234567,"eventTime":"2026-01-01T01:00:00.500000Z","firstTimestamp":null,"series":{"lastObservedTime":"2026-01-01T01:00:01.000000Z"}}],"kind":"EventList"}`,
+		},
+		"an event of a watch": {
+			`{"object":{"kind":"Event","lastTimestamp":"2026-01-01T00:00:00Z"},"type":"ADDED"}`,
+			`{"object":{"kind":"Event","lastTimestamp":"2026-01-01T01:00:00Z"},"type":"ADDED"}`,
+		},
+		"no object": {`[1, 2]`, `[1, 2]`},
+		"odd types": {
+			`{"items":["x",{"metadata":7}],"kind":"EventList"}`,
+			`{"items":["x",{"metadata":7}],"kind":"EventList"}`,
+		},
+	} {
+		if got := string(movedTimes([]byte(c.in), time.Hour)); got != c.want {
+			t.Errorf("%s: %s\nwant %s", name, got, c.want)
+		}
+	}
+}
+
+func TestComputesAges(t *testing.T) {
+	for args, want := range map[string]bool{
+		"describe pod web": true, "-n x describe pod": true, "events -w": true, "events -o json": false, "get pods": false, "get pods -o yaml": false,
+	} {
+		if got := computesAges(strings.Fields(args)); got != want {
+			t.Errorf("kubectl %s: %v", args, got)
+		}
+	}
+}
+
+// On a clock that is far ahead of the machine's, kubectl prints the ages of the cluster.
+func TestAgesOnAScaledClock(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	up, _ := launchUp(t, home, "--clock", "scaled=1000")
+	for _, args := range [][]string{
+		{"create", "deployment", "web", "--image=nginx"},
+		{"rollout", "status", "deployment/web"},
+		{"describe", "deployment", "web"},
+		{"describe", "node", "node-0"},
+		{"events"},
+		{"get", "events"},
+		{"get", "pods"},
+	} {
+		p := launch(t, home, "run", append([]string{"kubectl"}, args...)...)
+		code, out := p.end()
+		if code != 0 || strings.Contains(out, "<invalid>") || strings.Contains(out, "<unknown>") {
+			t.Errorf("kubectl %s ends with %d and prints:\n%s%s", strings.Join(args, " "), code, out, p.stderr.String())
+		}
+	}
+	watch := launch(t, home, "run", "kubectl", "events", "--watch")
+	for _, line := range []string{watch.line(), watch.line(), watch.line()} {
+		if strings.Contains(line, "<invalid>") {
+			t.Errorf("kubectl events --watch prints %s", line)
+		}
+	}
+	_ = watch.Process.Kill() // it would not end by itself
+	_, _ = watch.end()
+	up.stop()
+}

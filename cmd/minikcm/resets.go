@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm"
+)
+
+// resetFeature is the name of what serves resets, and resetPath where.
+const (
+	resetFeature = "reset"
+	resetPath    = "/minikcm/v1/" + resetFeature
+)
+
+// resetState is what the cluster answers there: to a POST what Resets will be when the
+// reset is over, to a GET what it is.
+type resetState struct {
+	// Resets is how often the cluster has been reset.
+	Resets int `json:"resets"`
+}
+
+// resets serves requests for resets of the cluster of "minikcm up", also over the clusters
+// that take each other's place: POST asks for a reset, and GET answers when the cluster is
+// ready.
+type resets struct {
+	// refusal is why the cluster cannot be reset; empty if it can.
+	refusal string
+	// asked delivers the user that has asked for a reset.
+	asked chan string
+
+	mu    sync.Mutex
+	count int
+	ready chan struct{} // closed when the cluster is ready
+}
+
+func newResets(opts *minikcm.Options) *resets {
+	r := &resets{asked: make(chan string, 1), ready: make(chan struct{})}
+	switch {
+	case opts.DataDir != "":
+		r.refusal = fmt.Sprintf("the cluster keeps its state in %s, which a reset would lose: stop it, remove the directory, and start it anew", opts.DataDir)
+	case len(opts.Etcd.Endpoints) > 0:
+		r.refusal = "the cluster keeps its state in an external etcd, which a reset would lose"
+	}
+	return r
+}
+
+// extension serves the resets beside a cluster.
+func (r *resets) extension() minikcm.Extension {
+	return minikcm.Extension{Name: resetFeature, Start: func(context.Context, *minikcm.Cluster) (minikcm.Service, error) { return r, nil }}
+}
+
+// setReady says that the cluster is ready: the first one, or the one after a reset.
+func (r *resets) setReady() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.ready)
+}
+
+// begin begins a reset, unless the cluster is not ready yet: then it is new, or will be.
+func (r *resets) begin() (state resetState, begun bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.ready:
+		r.ready = make(chan struct{})
+		r.count++
+		begun = true
+	default:
+	}
+	return resetState{Resets: r.count}, begun
+}
+
+// Close is called for each cluster, which the resets outlive.
+func (r *resets) Close() error { return nil }
+
+func (r *resets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	switch {
+	case req.URL.Path != resetPath:
+		http.NotFound(w, req)
+	case req.Method == http.MethodGet:
+		r.serveState(w, req)
+	case req.Method != http.MethodPost:
+		w.Header().Set("Allow", "GET, POST")
+		answerStatus(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "a reset is asked for by POST")
+	case r.refusal != "":
+		answerStatus(w, http.StatusConflict, metav1.StatusReasonConflict, r.refusal)
+	default:
+		r.serveReset(w, req)
+	}
+}
+
+// serveState answers when the cluster is ready.
+func (r *resets) serveState(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
+	ready, state := r.ready, resetState{Resets: r.count}
+	r.mu.Unlock()
+	select {
+	case <-ready:
+		answerJSON(w, http.StatusOK, state)
+	case <-req.Context().Done():
+	}
+}
+
+// serveReset answers before the cluster goes away: with the connection the answer would
+// be lost.
+func (r *resets) serveReset(w http.ResponseWriter, req *http.Request) {
+	state, begun := r.begin()
+	answerJSON(w, http.StatusAccepted, state)
+	_ = http.NewResponseController(w).Flush() // the reset goes on if the client is gone
+	if begun {
+		r.asked <- minikcm.UserOf(req)
+	}
+}
+
+func answerJSON(w http.ResponseWriter, code int, answer any) {
+	data, err := json.Marshal(answer)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+	w.WriteHeader(code)
+	_, _ = w.Write(data) // fails only if the client is gone
+}
+
+func answerStatus(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
+	answerJSON(w, code, &metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Reason: reason, Message: message, Code: int32(code), //nolint:gosec // an HTTP code
+	})
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/scenarios/faultapi"
+)
+
+func newStatus() *cobra.Command {
+	var kubeconfig, output string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the state of a running cluster in a few lines",
+		Long: `status shows where the cluster of "minikcm up" is reached, its clock and seed, how many
+nodes and pods are in which state, which controllers fail, and the faults that last.`,
+		Example: `  minikcm status
+  minikcm status -o json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains([]string{"", "json", "yaml"}, output) {
+				return badInput{fmt.Errorf("--output=%s: must be json or yaml, or left out", output)}
+			}
+			status, err := statusOf(cmd.Context(), kubeconfig)
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			switch output {
+			case "json":
+				data, err := json.MarshalIndent(status, "", "    ")
+				return write(out, append(data, '\n'), err)
+			case "yaml":
+				data, err := yaml.Marshal(status)
+				return write(out, data, err)
+			}
+			return status.print(out)
+		},
+	}
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	return cmd
+}
+
+// clusterStatus is what "minikcm status" prints; its JSON is documented in docs/cli.md.
+type clusterStatus struct {
+	Server string `json:"server"`
+	minikcm.Info
+	Nodes nodeCounts `json:"nodes"`
+	// Pods are counted by what kubectl calls their phase: Terminating of those that are
+	// being deleted, their phase of the others.
+	Pods        map[string]int   `json:"pods"`
+	Controllers controllerCounts `json:"controllers"`
+	// Faults are those that are not over.
+	Faults []faultapi.Injection `json:"faults"`
+}
+
+// nodeCounts counts Nodes. A node that is not ready or cordoned is named, up to maxNamed.
+type nodeCounts struct {
+	Total    int      `json:"total"`
+	Ready    int      `json:"ready"`
+	NotReady []string `json:"notReady,omitempty"`
+	Cordoned []string `json:"cordoned,omitempty"`
+}
+
+// controllerCounts counts controllers by their state. Failing are those whose reconciles
+// of some keys fail now.
+type controllerCounts struct {
+	States  map[manager.State]int `json:"states"`
+	Failing []string              `json:"failing,omitempty"`
+}
+
+// statusOf asks a cluster for all of its status.
+func statusOf(ctx context.Context, kubeconfig string) (*clusterStatus, error) {
+	config, client, err := clusterOf(ctx, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	faults, err := faultapi.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	info, err := faults.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	status := &clusterStatus{Server: config.Host, Info: *info, Faults: []faultapi.Injection{}}
+	if info.Has(faultapi.Feature) {
+		if status.Faults, err = activeFaults(ctx, faults); err != nil {
+			return nil, err
+		}
+	}
+	controllers, err := controllersOf(ctx, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	status.Controllers = countControllers(controllers)
+	return status, status.count(ctx, config, client)
+}
+
+func activeFaults(ctx context.Context, client *faultapi.Client) ([]faultapi.Injection, error) {
+	list, err := client.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Items, func(i faultapi.Injection) bool { return i.State.Done() }), nil
+}
+
+// count counts nodes and pods as the server's watch cache has them.
+func (s *clusterStatus) count(ctx context.Context, config *rest.Config, client *kubernetes.Clientset) error {
+	cached := metav1.ListOptions{ResourceVersion: "0"}
+	nodes, err := client.CoreV1().Nodes().List(ctx, cached)
+	if err != nil {
+		return fmt.Errorf("listing the nodes of the cluster at %s: %w", config.Host, err)
+	}
+	pods, err := client.CoreV1().Pods("").List(ctx, cached)
+	if err != nil {
+		return fmt.Errorf("listing the pods of the cluster at %s: %w", config.Host, err)
+	}
+	s.Nodes, s.Pods = countNodes(nodes.Items), countPods(pods.Items)
+	return nil
+}
+
+func countNodes(nodes []corev1.Node) nodeCounts {
+	counts := nodeCounts{Total: len(nodes)}
+	for i := range nodes {
+		node := &nodes[i]
+		if isReady(node) {
+			counts.Ready++
+		} else {
+			counts.NotReady = append(counts.NotReady, node.Name)
+		}
+		if node.Spec.Unschedulable {
+			counts.Cordoned = append(counts.Cordoned, node.Name)
+		}
+	}
+	return counts
+}
+
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+func countPods(pods []corev1.Pod) map[string]int {
+	counts := map[string]int{}
+	for i := range pods {
+		state := string(pods[i].Status.Phase)
+		if pods[i].DeletionTimestamp != nil {
+			state = "Terminating"
+		}
+		counts[state]++
+	}
+	return counts
+}
+
+func countControllers(all []manager.Status) controllerCounts {
+	counts := controllerCounts{States: map[manager.State]int{}}
+	for i := range all {
+		counts.States[all[i].State]++
+		if len(all[i].Failing) > 0 {
+			counts.Failing = append(counts.Failing, all[i].Name)
+		}
+	}
+	return counts
+}
+
+// atClock is the cluster's time as status prints it.
+func atClock(info *minikcm.ClockInfo) string {
+	text := string(info.Mode)
+	if info.Factor > 0 {
+		text += fmt.Sprintf("=%v", info.Factor)
+	}
+	return fmt.Sprintf("%s, %s", text, info.Now.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// maxNamed caps how many nodes or controllers a line names.
+const maxNamed = 5
+
+// print prints the status as lines of a name and a value.
+func (s *clusterStatus) print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
+	line := func(name, value string) { _, _ = fmt.Fprintf(table, "%s\t%s\n", name, value) } // to memory
+	line("SERVER", fmt.Sprintf("%s (minikcm %s, Kubernetes %s)", s.Server, s.Version, s.Kubernetes))
+	line("CLOCK", atClock(&s.Clock))
+	line("SEED", fmt.Sprint(s.Seed))
+	line("NODES", s.Nodes.String())
+	line("PODS", inOrder(s.Pods, []string{"Running", "Pending", "Succeeded", "Failed", "Terminating"}))
+	line("CONTROLLERS", s.Controllers.String())
+	if len(s.Faults) == 0 {
+		line("FAULTS", "none")
+	}
+	for i := range s.Faults {
+		name, f := "FAULTS", &s.Faults[i]
+		if i > 0 {
+			name = ""
+		}
+		line(name, fmt.Sprintf("%s %s (%s, for %s, left: %s)", f.ID, f.Title, f.State, duration.HumanDuration(s.Clock.Now.Sub(f.Since)), left(f, s.Clock.Now)))
+	}
+	return table.Flush()
+}
+
+func (c *nodeCounts) String() string {
+	if c.Total == 0 {
+		return "none"
+	}
+	parts := []string{fmt.Sprintf("%d Ready", c.Ready)}
+	if n := len(c.NotReady); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d NotReady (%s)", n, some(c.NotReady)))
+	}
+	if n := len(c.Cordoned); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d cordoned (%s)", n, some(c.Cordoned)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (c *controllerCounts) String() string {
+	states := map[string]int{}
+	for state, n := range c.States {
+		states[string(state)] += n
+	}
+	text := inOrder(states, nil)
+	if len(c.Failing) > 0 {
+		text += "; failing: " + some(c.Failing)
+	}
+	return text
+}
+
+// some names the first ones, and says how many more there are.
+func some(names []string) string {
+	if len(names) <= maxNamed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
+}
+
+// inOrder prints counts such as "3 Running, 1 Pending": those of the order first, then the
+// others by name.
+func inOrder(counts map[string]int, order []string) string {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if !slices.Contains(order, name) {
+			order = append(slices.Clone(order), name)
+		}
+	}
+	var parts []string
+	for _, name := range order {
+		if n := counts[name]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, name))
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}

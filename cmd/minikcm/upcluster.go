@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers/manager/serving"
+)
+
+// upCluster is what "minikcm up" runs: a cluster, and after each reset another one in its
+// place.
+type upCluster struct {
+	opts      minikcm.Options
+	chaosMesh bool
+	resets    *resets
+	current   atomic.Pointer[minikcm.Cluster]
+}
+
+// up runs a cluster until the command is interrupted or the cluster fails.
+func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
+	if opts.KubeconfigPath, err = filepath.Abs(opts.KubeconfigPath); err != nil {
+		return err
+	}
+	u := &upCluster{opts: opts, chaosMesh: chaosMesh, resets: newResets(&opts)}
+	u.opts.Extensions = append(u.opts.Extensions, u.resets.extension())
+	u.opts.Gatherer = serving.Gatherer(func() []manager.Status {
+		if cluster := u.current.Load(); cluster != nil {
+			return cluster.Controllers()
+		}
+		return nil
+	})
+	elapsed := clock.Stopwatch()
+	stop, err := u.start(cmd.Context())
+	if err != nil {
+		return startError(cmd.Context(), err)
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	remove, err := u.register()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", shellQuote(u.opts.KubeconfigPath)); err != nil {
+		return err
+	}
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...) }
+	cluster := u.current.Load()
+	say("%s ready at https://%s in %v (seed %d). Stop it with Ctrl-C.",
+		count(len(cluster.Kubelets().Nodes()), "node"), cluster.Address(), elapsed().Round(time.Millisecond), cluster.Seed())
+	for {
+		select {
+		case <-cmd.Context().Done():
+			say("Stopping.")
+			return nil
+		case <-u.current.Load().Done():
+			return u.current.Load().Err()
+		case user := <-u.resets.asked:
+			elapsed := clock.Stopwatch()
+			if stop, err = u.restart(cmd.Context(), stop); err != nil {
+				return startError(cmd.Context(), err)
+			}
+			say("Reset by %s: ready again in %v.", user, elapsed().Round(time.Millisecond))
+		}
+	}
+}
+
+// start starts a cluster. stop ends it, and may be called again.
+func (u *upCluster) start(ctx context.Context) (stop func() error, err error) {
+	cluster, err := minikcm.Start(ctx, u.opts)
+	if err != nil {
+		return notStarted, err
+	}
+	u.current.Store(cluster)
+	if !u.chaosMesh {
+		u.resets.setReady()
+		return cluster.Close, nil
+	}
+	stopChaos, err := runChaosMesh(ctx, cluster, u.opts.Logger)
+	if err != nil {
+		return notStarted, errors.Join(err, cluster.Close())
+	}
+	u.resets.setReady()
+	return func() error {
+		stopChaos()
+		return cluster.Close()
+	}, nil
+}
+
+// notStarted stops what has not been started.
+func notStarted() error { return nil }
+
+// restart ends the cluster and starts one in its place as the first one was: at the same
+// address, with the same seed, and for the same kubeconfigs and tokens.
+func (u *upCluster) restart(ctx context.Context, stop func() error) (func() error, error) {
+	old := u.current.Load()
+	_, port, err := net.SplitHostPort(old.Address())
+	if err != nil {
+		return stop, err
+	}
+	if u.opts.Port, err = strconv.Atoi(port); err != nil {
+		return stop, err
+	}
+	u.opts.Seed = old.Seed()
+	if err := stop(); err != nil {
+		return notStarted, err
+	}
+	u.opts.Identity = old.Identity()
+	return u.start(ctx)
+}
+
+// register lists the cluster for "minikcm list".
+func (u *upCluster) register() (remove func(), err error) {
+	registered := runningCluster{
+		PID: os.Getpid(), Kubeconfig: u.opts.KubeconfigPath, Server: "https://" + u.current.Load().Address(), Started: clock.Real().Now(), DataDir: u.opts.DataDir,
+	}
+	return registered.register()
+}
