@@ -139,14 +139,15 @@ func TestTypedCustomResource(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	definer, err := client.New(c.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := definer.Create(t.Context(), gadgetDefinition()); err != nil {
+		t.Fatal(err)
+	}
 	for name, config := range map[string]*rest.Config{"Config": c.Config(), "ConfigFor": c.ConfigFor("jane", "system:masters")} {
 		typed, err := client.New(config, client.Options{Scheme: scheme})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if name == "Config" {
-			err = typed.Create(t.Context(), gadgetDefinition())
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
