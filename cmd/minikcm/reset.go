@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"minikcm.dev/minikcm/clock"
@@ -54,6 +53,9 @@ A cluster with --data-dir or --etcd-servers is not reset: its state is meant to 
 // resetTimeout bounds the wait for a cluster that was reset, on the machine's clock.
 const resetTimeout = time.Minute
 
+// resetRetry is the delay before a request is made again that no server has accepted.
+const resetRetry = 20 * time.Millisecond
+
 // reset asks for a reset and waits until it is over.
 func reset(ctx context.Context, host string, client *kubernetes.Clientset) error {
 	wanted, err := askReset(ctx, host, client)
@@ -62,22 +64,24 @@ func reset(ctx context.Context, host string, client *kubernetes.Clientset) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
 	defer cancel()
-	// Between the two clusters nothing listens. A new request waits on the server.
-	const again = 20 * time.Millisecond
-	var last error
-	err = wait.PollUntilContextCancel(ctx, again, true, func(ctx context.Context) (bool, error) {
-		var data []byte
-		if data, last = client.Discovery().RESTClient().Get().AbsPath(resetPath).DoRaw(ctx); last != nil {
-			return false, nil
-		}
+	// Between the two clusters nothing listens. A request that is accepted waits on the server.
+	again := clock.Real().NewTicker(resetRetry)
+	defer again.Stop()
+	for {
+		data, err := client.Discovery().RESTClient().Get().AbsPath(resetPath).DoRaw(ctx)
 		var state resetState
-		last = json.Unmarshal(data, &state)
-		return last == nil && state.Resets >= wanted, nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting until the cluster at %s is ready again: %w", host, errors.Join(err, last))
+		if err == nil {
+			err = json.Unmarshal(data, &state)
+		}
+		if err == nil && state.Resets >= wanted {
+			return nil
+		}
+		select {
+		case <-again.C():
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until the cluster at %s is ready again: %w", host, errors.Join(ctx.Err(), err))
+		}
 	}
-	return nil
 }
 
 // askReset asks for a reset, and returns how often the cluster will have been reset when it
@@ -86,7 +90,7 @@ func askReset(ctx context.Context, host string, client *kubernetes.Clientset) (w
 	result := client.Discovery().RESTClient().Post().AbsPath(resetPath).Do(ctx)
 	data, _ := result.Raw()
 	var state resetState
-	switch err := result.Error(); {
+	switch err = result.Error(); {
 	case apierrors.IsNotFound(err):
 		return 0, fmt.Errorf("the cluster at %s cannot be reset: only one that \"minikcm up\" runs can", host)
 	case apierrors.IsConflict(err):
