@@ -72,7 +72,7 @@ func TestControllersOfARunningCluster(t *testing.T) {
 	}
 	up.stop()
 	gone := launch(t, home, "run", "controllers", "--kubeconfig", kubeconfig)
-	if code, _ := gone.end(); code != 1 || !strings.Contains(gone.stderr.String(), "reading the kubeconfig") {
+	if code, _ := gone.end(); code != 1 || !strings.Contains(gone.stderr.String(), "start a cluster with") {
 		t.Errorf("without a cluster it ends with %d: %s", code, gone.stderr.String())
 	}
 }

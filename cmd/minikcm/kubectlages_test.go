@@ -55,7 +55,7 @@ func TestComputesAges(t *testing.T) {
 func TestAgesOnAScaledClock(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	up, _ := launchUp(t, home, "--clock", "scaled=1000")
+	up, _ := launchUp(t, home, "--clock", "scaled=20") // events are kept for an hour: three minutes
 	for _, args := range [][]string{
 		{"create", "deployment", "web", "--image=nginx"},
 		{"rollout", "status", "deployment/web"},
