@@ -78,6 +78,7 @@ verify: ## Check what make fix can mend, and what it cannot.
 	$(GO) -C tools mod tidy -diff
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
+	@dead="$$($(TOOL) deadcode -test ./... | grep -v '_test\.go:')"; if [ -n "$$dead" ]; then echo "what no command and no test reaches:"; echo "$$dead"; exit 1; fi
 
 .PHONY: fix
 fix: ## Mend format, generated files and go.mod.

@@ -57,7 +57,7 @@ func ask(t *testing.T, config *rest.Config, path string) (code int, answer strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // it is only read
+	defer resp.Body.Close() // it is only read
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)

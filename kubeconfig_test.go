@@ -26,7 +26,7 @@ func TestWriteKubeconfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "config")
-			if err := os.WriteFile(path, []byte(test.old), 0o644); err != nil { //nolint:gosec // others may read it, before
+			if err := os.WriteFile(path, []byte(test.old), 0o644); err != nil { // others may read it, before
 				t.Fatal(err)
 			}
 			err := writeKubeconfig(path, []byte("new"))

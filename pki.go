@@ -119,7 +119,7 @@ func createAuthority(dataDir string) (*auth.Authority, error) {
 	if err := os.WriteFile(keyPath, key, 0o600); err != nil {
 		return nil, fmt.Errorf("writing the certificate authority's key: %w", err)
 	}
-	if err := os.WriteFile(certPath, authority.CertPEM(), 0o644); err != nil { //nolint:gosec // a certificate is public
+	if err := os.WriteFile(certPath, authority.CertPEM(), 0o644); err != nil { // a certificate is public
 		return nil, fmt.Errorf("writing the certificate authority: %w", err)
 	}
 	return authority, nil

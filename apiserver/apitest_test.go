@@ -235,7 +235,7 @@ func (r *reply) into(t testing.TB, obj any) {
 func (h *harness) raw(cfg *rest.Config, method, path, body string, headers ...string) *reply {
 	h.t.Helper()
 	resp := h.open(h.ctx, cfg, method, path, body, headers...)
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close() // read to its end
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		h.t.Fatalf("%s %s: reading the answer: %v", method, path, err)

@@ -130,7 +130,7 @@ func TestLargeBodies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer resp.Body.Close() //nolint:errcheck // read to its end
+		defer resp.Body.Close() // read to its end
 		if resp.StatusCode != 413 {
 			t.Fatalf("a body of untold length: %d", resp.StatusCode)
 		}

@@ -66,21 +66,21 @@ func (d *definitions) cleanLocked(kind *customKind) {
 		d.server.opts.Ledger.End(clock.Request, 1)
 		return
 	}
-	d.goLocked(func() { d.clean(name) })
+	d.goLocked(func(ctx context.Context) { d.clean(ctx, name) })
 }
 
 // clean deletes the objects of a definition, waits for their finalizers, and lets the
 // definition go. It counts in the ledger but for when it waits.
-func (d *definitions) clean(name string) {
+func (d *definitions) clean(ctx context.Context, name string) {
 	defer d.server.opts.Ledger.End(clock.Request, 1)
 	for {
-		err := d.tryClean(name)
-		if err == nil || apierrors.IsNotFound(err) || d.ctx.Err() != nil {
+		err := d.tryClean(ctx, name)
+		if err == nil || apierrors.IsNotFound(err) || ctx.Err() != nil {
 			return
 		}
 		d.server.opts.Logger.Error(err, "Deleting the objects of a CustomResourceDefinition", "name", name)
 		var alive bool
-		d.waiting(func() { alive = d.pause() })
+		d.waiting(func() { alive = d.pause(ctx) })
 		if !alive {
 			return
 		}
@@ -94,18 +94,18 @@ func (d *definitions) waiting(f func()) {
 	f()
 }
 
-func (d *definitions) tryClean(name string) error {
-	if err := d.change(d.ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
+func (d *definitions) tryClean(ctx context.Context, name string) error {
+	if err := d.change(ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
 		crd.Emptying(definition, d.server.now())
 	}); err != nil {
 		return err
 	}
 	if kind := d.find(name); kind != nil && kind.objects != nil {
-		if err := d.empty(kind); err != nil {
+		if err := d.empty(ctx, kind); err != nil {
 			return err
 		}
 	}
-	return d.change(d.ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
+	return d.change(ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
 		crd.Emptied(definition, d.server.now())
 	})
 }
@@ -117,12 +117,12 @@ func (d *definitions) find(name string) *customKind {
 }
 
 // empty deletes all objects of a kind, and returns when none is left.
-func (d *definitions) empty(kind *customKind) error {
-	left, err := d.deleteAll(kind)
+func (d *definitions) empty(ctx context.Context, kind *customKind) error {
+	left, err := d.deleteAll(ctx, kind)
 	if err != nil || left == 0 {
 		return err
 	}
-	watcher, err := kind.objects.Cache().Watch(d.ctx, watchcache.WatchOptions{
+	watcher, err := kind.objects.Cache().Watch(ctx, watchcache.WatchOptions{
 		Prefix: kind.objects.Prefix(""), SendInitialEvents: ptr.To(false),
 	})
 	if err != nil {
@@ -130,21 +130,21 @@ func (d *definitions) empty(kind *customKind) error {
 	}
 	defer watcher.Stop()
 	for { // What went before the watch began is not seen by it.
-		if left, err = d.deleteAll(kind); err != nil || left == 0 {
+		if left, err = d.deleteAll(ctx, kind); err != nil || left == 0 {
 			return err
 		}
-		if err := d.awaitDeletion(watcher); err != nil {
+		if err := d.awaitDeletion(ctx, watcher); err != nil {
 			return err
 		}
 	}
 }
 
 // awaitDeletion returns when an object has gone.
-func (d *definitions) awaitDeletion(watcher *watchcache.Watcher) error {
+func (d *definitions) awaitDeletion(ctx context.Context, watcher *watchcache.Watcher) error {
 	for {
 		var events []watchcache.Event
 		var err error
-		d.waiting(func() { events, err = watcher.Next(d.ctx) })
+		d.waiting(func() { events, err = watcher.Next(ctx) })
 		if err != nil {
 			return err
 		}
@@ -158,8 +158,8 @@ func (d *definitions) awaitDeletion(watcher *watchcache.Watcher) error {
 
 // deleteAll asks for the deletion of every object, and returns how many there were
 // that wait for their finalizers.
-func (d *definitions) deleteAll(kind *customKind) (waiting int, err error) {
-	_, all, err := kind.objects.ListAt(d.ctx, kind.objects.Prefix(""), store.ListOptions{})
+func (d *definitions) deleteAll(ctx context.Context, kind *customKind) (waiting int, err error) {
+	_, all, err := kind.objects.ListAt(ctx, kind.objects.Prefix(""), store.ListOptions{})
 	if err != nil {
 		return 0, err
 	}
@@ -172,8 +172,8 @@ func (d *definitions) deleteAll(kind *customKind) (waiting int, err error) {
 			waiting++
 			continue
 		}
-		rq := d.server.ownRequest(d.ctx, kind.rows.Stored, kind.objects, verbDelete, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
-		_, gone, err := rq.delete(d.ctx, &metav1.DeleteOptions{})
+		rq := d.server.ownRequest(ctx, kind.rows.Stored, kind.objects, verbDelete, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
+		_, gone, err := rq.delete(ctx, &metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return 0, err
 		}

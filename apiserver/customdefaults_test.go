@@ -118,7 +118,7 @@ func (c *customs) watched(path, name string) *unstructured.Unstructured {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
 	resp := c.open(ctx, c.cfg, "GET", path, "")
-	defer resp.Body.Close() //nolint:errcheck // abandoned
+	defer resp.Body.Close() // abandoned
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

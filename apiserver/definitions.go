@@ -28,7 +28,9 @@ import (
 type definitions struct {
 	server  *Server
 	objects *storage.Objects
-	ctx     context.Context //nolint:containedctx // of the goroutines, ended by stop
+	// begin calls a function in a goroutine, with a context that cancel ends; running
+	// counts these goroutines.
+	begin   func(func(context.Context))
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
@@ -56,7 +58,8 @@ type customKind struct {
 
 func (s *Server) newDefinitions() *definitions {
 	d := &definitions{server: s, objects: s.stored[crd.Resource], known: map[string]*customKind{}, webhooks: crd.NewWebhooks(serviceResolver{s})}
-	d.ctx, d.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	d.begin, d.cancel = func(f func(context.Context)) { d.running.Go(func() { f(ctx) }) }, cancel
 	return d
 }
 
@@ -67,7 +70,7 @@ func (d *definitions) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the CustomResourceDefinitions: %w", err)
 	}
-	d.goRun(func() { d.follow(revision) })
+	d.goRun(func(ctx context.Context) { d.follow(ctx, revision) })
 	return nil
 }
 
@@ -96,15 +99,15 @@ func (d *definitions) reload(ctx context.Context) (int64, error) {
 }
 
 // goRun runs f unless the server is about to stop, which waits for it.
-func (d *definitions) goRun(f func()) {
+func (d *definitions) goRun(f func(context.Context)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.goLocked(f)
 }
 
-func (d *definitions) goLocked(f func()) {
+func (d *definitions) goLocked(f func(context.Context)) {
 	if !d.stopped {
-		d.running.Go(f)
+		d.begin(f)
 	}
 }
 
@@ -239,7 +242,7 @@ func (d *definitions) retireLocked(kind *customKind) {
 		kind.close()
 		return
 	}
-	d.goLocked(func() {
+	d.goLocked(func(context.Context) {
 		// By now the surface without it has been published, or will be: the gate's
 		// visitors look again until it is.
 		d.mu.Lock()
@@ -291,17 +294,17 @@ func (d *definitions) change(ctx context.Context, name string, alter func(*apiex
 
 // follow learns of what other processes write. Whatever an event says, the newest
 // state is read: this process may know a newer one than the event's.
-func (d *definitions) follow(revision int64) {
-	for d.ctx.Err() == nil {
-		err := d.followFrom(revision)
-		if d.ctx.Err() != nil || errors.Is(err, watchcache.ErrClosed) {
+func (d *definitions) follow(ctx context.Context, revision int64) {
+	for ctx.Err() == nil {
+		err := d.followFrom(ctx, revision)
+		if ctx.Err() != nil || errors.Is(err, watchcache.ErrClosed) {
 			return
 		}
 		d.server.opts.Logger.V(2).Info("Watching the CustomResourceDefinitions ended", "err", err)
-		if !d.pause() {
+		if !d.pause(ctx) {
 			return
 		}
-		if again, err := d.reload(d.ctx); err == nil {
+		if again, err := d.reload(ctx); err == nil {
 			revision = again
 		}
 	}
@@ -311,32 +314,32 @@ func (d *definitions) follow(revision int64) {
 const retryDelay = time.Second
 
 // pause waits before the store is tried again, and reports whether to go on.
-func (d *definitions) pause() bool {
+func (d *definitions) pause(ctx context.Context) bool {
 	woken := make(chan struct{})
 	timer := d.server.opts.Clock.AfterFunc(retryDelay, func() { close(woken) })
 	defer timer.Stop()
 	select {
 	case <-woken:
 		return true
-	case <-d.ctx.Done():
+	case <-ctx.Done():
 		return false
 	}
 }
 
-func (d *definitions) followFrom(revision int64) error {
-	watcher, err := d.objects.Cache().Watch(d.ctx, watchcache.WatchOptions{Prefix: d.objects.Prefix(""), Revision: revision})
+func (d *definitions) followFrom(ctx context.Context, revision int64) error {
+	watcher, err := d.objects.Cache().Watch(ctx, watchcache.WatchOptions{Prefix: d.objects.Prefix(""), Revision: revision})
 	if err != nil {
 		return err
 	}
 	defer watcher.Stop()
 	for {
-		events, err := watcher.Next(d.ctx)
+		events, err := watcher.Next(ctx)
 		if err != nil {
 			return err
 		}
 		for i := range events {
 			if entry := events[i].Entry; entry.Object != nil {
-				if err := d.learn(entry.Key, entry.Object.(*apiextensionsv1.CustomResourceDefinition).Name); err != nil {
+				if err := d.learn(ctx, entry.Key, entry.Object.(*apiextensionsv1.CustomResourceDefinition).Name); err != nil {
 					return err
 				}
 			}
@@ -345,10 +348,10 @@ func (d *definitions) followFrom(revision int64) error {
 }
 
 // learn takes over the newest state of a definition.
-func (d *definitions) learn(key, name string) error {
+func (d *definitions) learn(ctx context.Context, key, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	obj, err := d.objects.Get(d.ctx, key, name)
+	obj, err := d.objects.Get(ctx, key, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		if d.known[name] == nil {

@@ -33,7 +33,7 @@ func serveDelete(ctx context.Context, rq *request) error {
 
 // warnOfOrphans tells of dependents that a deletion leaves behind without saying so.
 func (rq *request) warnOfOrphans(opts *metav1.DeleteOptions) {
-	if rq.row.Strategy.DeleteWarning != "" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { //nolint:staticcheck // old clients send it
+	if rq.row.Strategy.DeleteWarning != "" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { // old clients send it
 		addWarning(rq.w, rq.row.Strategy.DeleteWarning)
 	}
 }
@@ -183,15 +183,15 @@ func setPropagationFinalizers(m metav1.Object, orphanByDefault bool, opts *metav
 	finalizers := slices.Clone(m.GetFinalizers())
 	orphan := wantsOrphans(finalizers, orphanByDefault, opts)
 	foreground := opts.PropagationPolicy != nil && *opts.PropagationPolicy == metav1.DeletePropagationForeground
-	if opts.PropagationPolicy == nil && opts.OrphanDependents == nil { //nolint:staticcheck // old clients send it
+	if opts.PropagationPolicy == nil && opts.OrphanDependents == nil { // old clients send it
 		foreground = slices.Contains(finalizers, metav1.FinalizerDeleteDependents)
 	}
 	m.SetFinalizers(setFinalizer(setFinalizer(finalizers, metav1.FinalizerOrphanDependents, orphan), metav1.FinalizerDeleteDependents, foreground))
 }
 
 func wantsOrphans(finalizers []string, byDefault bool, opts *metav1.DeleteOptions) bool {
-	if opts.OrphanDependents != nil { //nolint:staticcheck // old clients send it
-		return *opts.OrphanDependents //nolint:staticcheck // old clients send it
+	if opts.OrphanDependents != nil { // old clients send it
+		return *opts.OrphanDependents // old clients send it
 	}
 	if opts.PropagationPolicy != nil {
 		return *opts.PropagationPolicy == metav1.DeletePropagationOrphan

@@ -160,7 +160,7 @@ func mayDisrupt(budget *policyv1.PodDisruptionBudget) error {
 	case status.DisruptionsAllowed < 0:
 		return apierrors.NewForbidden(budgetsResource.GroupResource(), budget.Name, fmt.Errorf("pdb disruptions allowed is negative"))
 	case len(status.DisruptedPods) > maxDisruptedPods:
-		return apierrors.NewForbidden(budgetsResource.GroupResource(), budget.Name, fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller")) //nolint:staticcheck // the API's text
+		return apierrors.NewForbidden(budgetsResource.GroupResource(), budget.Name, fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller")) // the API's text
 	case status.DisruptionsAllowed == 0:
 		return tooManyDisruptions(0, fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, status.DesiredHealthy, status.CurrentHealthy))
 	}

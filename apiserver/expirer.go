@@ -16,8 +16,9 @@ import (
 // written, so that one timer for the oldest is enough.
 type expirer struct {
 	server *Server
-	ctx    context.Context
-	cancel context.CancelFunc
+	// remove removes an object, unless the expirer is stopped.
+	remove func(*expiry)
+	cancel context.CancelFunc // ends remove
 
 	mu      sync.Mutex
 	queues  map[time.Duration]*expiryQueue
@@ -42,8 +43,18 @@ type expiry struct {
 
 func (s *Server) newExpirer() *expirer {
 	e := &expirer{server: s, queues: map[time.Duration]*expiryQueue{}}
-	e.ctx, e.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	e.remove, e.cancel = func(x *expiry) { s.removeExpired(ctx, x) }, cancel
 	return e
+}
+
+// removeExpired removes an object that was not written since its end was planned.
+func (s *Server) removeExpired(ctx context.Context, x *expiry) {
+	_, err := x.objects.Remove(ctx, x.key, x.revision)
+	var conflict *store.ConflictError
+	if err != nil && !errors.As(err, &conflict) && ctx.Err() == nil {
+		s.opts.Logger.Error(err, "Removing an expired object", "key", x.key)
+	}
 }
 
 // load plans the end of what was stored before the server started.
@@ -100,11 +111,7 @@ func (e *expirer) expire(q *expiryQueue) {
 	due := e.take(q)
 	defer e.running.Done()
 	for _, x := range due {
-		_, err := x.objects.Remove(e.ctx, x.key, x.revision)
-		var conflict *store.ConflictError
-		if err != nil && !errors.As(err, &conflict) && e.ctx.Err() == nil {
-			e.server.opts.Logger.Error(err, "Removing an expired object", "key", x.key)
-		}
+		e.remove(x)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

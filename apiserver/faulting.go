@@ -121,7 +121,7 @@ func refusal(rule *faults.Rule, rq *faults.Request) error {
 		if err.ErrStatus.Details == nil {
 			err.ErrStatus.Details = &metav1.StatusDetails{}
 		}
-		err.ErrStatus.Details.RetryAfterSeconds = int32(rule.RetryAfter) //nolint:gosec // some seconds
+		err.ErrStatus.Details.RetryAfterSeconds = int32(rule.RetryAfter) // some seconds
 	}
 	return err
 }

@@ -211,7 +211,7 @@ func TestWatchCompressed(t *testing.T) {
 	defer cancel()
 	const watched = mapsPath + "?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 	resp := h.open(ctx, inMemory().config(h), "GET", watched, "", "Accept-Encoding", "gzip")
-	defer resp.Body.Close() //nolint:errcheck // ended by its context
+	defer resp.Body.Close() // ended by its context
 	if resp.Header.Get("Content-Encoding") != "gzip" || resp.Header.Get("Vary") != "Accept-Encoding" {
 		t.Fatalf("%v", resp.Header)
 	}

@@ -13,9 +13,8 @@ import (
 type periodic struct {
 	clock    clock.Clock
 	interval time.Duration
-	do       func(ctx context.Context)
-	ctx      context.Context //nolint:containedctx // of what is done, ended by stop
-	cancel   context.CancelFunc
+	do       func()
+	cancel   context.CancelFunc // ends what do waits for
 
 	mu      sync.Mutex
 	timer   interface{ Stop() bool }
@@ -24,8 +23,8 @@ type periodic struct {
 }
 
 func startPeriodic(c clock.Clock, interval time.Duration, do func(ctx context.Context)) *periodic {
-	p := &periodic{clock: c, interval: interval, do: do}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &periodic{clock: c, interval: interval, do: func() { do(ctx) }, cancel: cancel}
 	p.schedule()
 	return p
 }
@@ -47,7 +46,7 @@ func (p *periodic) run() {
 	p.running.Add(1)
 	p.mu.Unlock()
 	defer p.running.Done()
-	p.do(p.ctx)
+	p.do()
 	p.schedule()
 }
 

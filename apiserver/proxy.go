@@ -168,7 +168,7 @@ func (rq *request) serviceDestination(ctx context.Context, name, port string) (d
 	if err != nil {
 		return destination{}, err
 	}
-	endpoints, ok := obj.(*corev1.Endpoints) //nolint:staticcheck // upstream's proxy reads them too
+	endpoints, ok := obj.(*corev1.Endpoints) // upstream's proxy reads them too
 	if !ok || len(endpoints.Subsets) == 0 {
 		return destination{}, apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
 	}
@@ -195,7 +195,7 @@ func (rq *request) serviceDestination(ctx context.Context, name, port string) (d
 	return first, nil
 }
 
-func (rq *request) endpoint(ctx context.Context, address *corev1.EndpointAddress, port string) destination { //nolint:staticcheck // as above
+func (rq *request) endpoint(ctx context.Context, address *corev1.EndpointAddress, port string) destination { // as above
 	if ref := address.TargetRef; ref != nil && ref.Kind == "Pod" {
 		if pod, err := rq.pod(ctx, ref.Name); err == nil {
 			return rq.listening(pod, port)

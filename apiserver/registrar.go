@@ -22,8 +22,7 @@ import (
 // every cluster has.
 type registrar struct {
 	server  *Server
-	ctx     context.Context //nolint:containedctx // of the goroutine, ended by stop
-	cancel  context.CancelFunc
+	cancel  context.CancelFunc // ends run
 	running sync.WaitGroup
 	// wanted holds at most one request to look again.
 	wanted chan struct{}
@@ -31,11 +30,11 @@ type registrar struct {
 
 // startRegistrar begins to write.
 func (s *Server) startRegistrar() {
-	r := &registrar{server: s, wanted: make(chan struct{}, 1)}
-	r.ctx, r.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &registrar{server: s, cancel: cancel, wanted: make(chan struct{}, 1)}
 	s.registrar.Store(r)
 	r.wake()
-	r.running.Go(r.run)
+	r.running.Go(func() { r.run(ctx) })
 }
 
 // wake makes the registrar look at what is served. A nil one has not begun: it will
@@ -53,20 +52,20 @@ func (r *registrar) wake() {
 	}
 }
 
-func (r *registrar) run() {
+func (r *registrar) run(ctx context.Context) {
 	first := true
 	for {
 		select {
-		case <-r.ctx.Done():
+		case <-ctx.Done():
 			return
 		case <-r.wanted:
 		}
-		err := errors.Join(r.server.registerServed(r.ctx), r.server.bootstrapFlows(r.ctx, first))
+		err := errors.Join(r.server.registerServed(ctx), r.server.bootstrapFlows(ctx, first))
 		if !first {
-			err = errors.Join(err, r.server.settleDangling(r.ctx))
+			err = errors.Join(err, r.server.settleDangling(ctx))
 		}
 		first = false
-		if err != nil && r.ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil {
 			r.server.opts.Logger.Error(err, "Writing the objects that every cluster has")
 		}
 		r.server.opts.Ledger.End(clock.Key, 1)

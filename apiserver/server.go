@@ -160,7 +160,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the store's revision: %w", err)
 	}
-	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) //nolint:gosec // any bits will do
+	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) // any bits will do
 	for _, row := range s.table.All() {
 		if row.Storage == nil && row.Via == nil && !row.Computed && !row.Asked {
 			s.stored[row.GVR()] = storage.New(storage.Config{

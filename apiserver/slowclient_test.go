@@ -216,7 +216,7 @@ func TestManySlowWatchers(t *testing.T) {
 			}
 		},
 		"memory": func(ctx context.Context, t *testing.T, h *harness) {
-			h.open(ctx, inMemory().config(h), "GET", "/api/v1/configmaps?watch=true", "") //nolint:bodyclose // never read; ctx ends it
+			h.open(ctx, inMemory().config(h), "GET", "/api/v1/configmaps?watch=true", "") // never read; ctx ends it
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -280,5 +280,5 @@ func heap() int64 {
 	runtime.GC() // the first may have left what was freed while it ran
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc) //nolint:gosec // no machine has as much
+	return int64(stats.HeapAlloc) // no machine has as much
 }

@@ -64,7 +64,7 @@ func (t *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (t *memoryTransport) send(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
-		defer req.Body.Close() //nolint:errcheck // a request's body has nothing to say at its end
+		defer req.Body.Close() // a request's body has nothing to say at its end
 	}
 	if err := req.Context().Err(); err != nil {
 		return nil, err

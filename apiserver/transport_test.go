@@ -34,7 +34,7 @@ func TestCloseWithStalledWatch(t *testing.T) {
 		ctx, cancel := context.WithCancel(h.ctx)
 		defer cancel()
 		resp := h.open(ctx, cfg, "GET", "/api/v1/configmaps?watch=true", "")
-		defer resp.Body.Close() //nolint:errcheck // cut off
+		defer resp.Body.Close() // cut off
 		flood(t, h)
 		closes(t, h)
 	})
@@ -66,9 +66,9 @@ func TestCloseWithStalledClients(t *testing.T) {
 			ctx, cancel := context.WithCancel(h.ctx)
 			defer cancel()
 			resp := h.open(ctx, cfg, "GET", "/api/v1/configmaps", "")
-			defer resp.Body.Close() //nolint:errcheck // cut off
+			defer resp.Body.Close() // cut off
 			reader, writer := io.Pipe()
-			defer writer.Close() //nolint:errcheck // never fails
+			defer writer.Close() // never fails
 			req, err := http.NewRequestWithContext(ctx, "POST", cfg.Host+"/api/v1/namespaces/default/configmaps", reader)
 			if err != nil {
 				t.Fatal(err)
@@ -101,7 +101,7 @@ func TestStalledWatchIsCutOff(t *testing.T) {
 			ctx, cancel := context.WithCancel(h.ctx)
 			defer cancel()
 			stalled := h.open(ctx, cfg, "GET", "/api/v1/configmaps?watch=true", "")
-			defer stalled.Body.Close() //nolint:errcheck // cut off
+			defer stalled.Body.Close() // cut off
 			good := must(h.client().CoreV1().ConfigMaps("default").Watch(h.ctx, metav1.ListOptions{}))(t)
 			defer good.Stop()
 			go flood(t, h)
@@ -131,7 +131,7 @@ func TestIdleWatchGoesOn(t *testing.T) {
 			h.stall = 200 * time.Millisecond
 			must(h.client().CoreV1().ConfigMaps("default").Create(h.ctx, configMap("a"), metav1.CreateOptions{}))(t)
 			idle := h.open(h.ctx, w.config(h), "GET", "/api/v1/configmaps?watch=true&timeoutSeconds=1", "")
-			defer idle.Body.Close() //nolint:errcheck // read to the end
+			defer idle.Body.Close() // read to the end
 			if _, err := io.Copy(io.Discard, idle.Body); err != nil {
 				t.Fatalf("the watch was cut off: %v", err)
 			}

@@ -237,7 +237,7 @@ func TestWatchFrames(t *testing.T) {
 		ctx, cancel := context.WithCancel(h.ctx)
 		defer cancel()
 		resp := h.open(ctx, cfg, "GET", "/api/v1/namespaces/default/configmaps?watch=1", "", "Accept", "application/json")
-		defer resp.Body.Close() //nolint:errcheck // ended by its context
+		defer resp.Body.Close() // ended by its context
 		if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "application/json" || resp.ContentLength != -1 {
 			t.Fatalf("%d %v", resp.StatusCode, resp.Header)
 		}
@@ -272,7 +272,7 @@ func TestWatchTable(t *testing.T) {
 	ctx, cancel := context.WithCancel(h.ctx)
 	defer cancel()
 	resp := h.open(ctx, inMemory().config(h), "GET", "/api/v1/namespaces/default/configmaps?watch=1", "", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
-	defer resp.Body.Close() //nolint:errcheck // ended by its context
+	defer resp.Body.Close() // ended by its context
 	lines := bufio.NewScanner(resp.Body)
 	for i := range 2 {
 		if !lines.Scan() {

@@ -151,7 +151,7 @@ func exitCodeOf(err error) int32 {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit):
-		return int32(exit.ExitStatus()) //nolint:gosec // a byte
+		return int32(exit.ExitStatus()) // a byte
 	}
 	return 1
 }

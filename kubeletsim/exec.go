@@ -60,7 +60,7 @@ func (k *Kubelet) findRunning(pod *corev1.Pod, name, doing string) (*place, erro
 	shown := e.see()
 	id := shown.runOf(name)
 	if id == "" {
-		return nil, nil //nolint:nilnil // it is said above
+		return nil, nil // it is said above
 	}
 	return k.placeOf(n, e, name)
 }

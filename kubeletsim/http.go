@@ -214,7 +214,7 @@ func (in *place) serveFile(ctx context.Context, a httpAnswer, name string) (stat
 		body, err = machine.Files.ReadFile(file + "/index.html")
 	}
 	if err != nil {
-		return http.StatusNotFound, []byte("404 page not found\n"), nil //nolint:nilerr // it is the answer
+		return http.StatusNotFound, []byte("404 page not found\n"), nil // it is the answer
 	}
 	return http.StatusOK, body, nil
 }

@@ -210,7 +210,7 @@ func (in *place) runEnded(ctx context.Context, code int, err error) {
 		in.kubelet.opts.Logger.Error(err, "A container's command is not followed any more", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
 		in.note(lost)
 	default:
-		in.tell(fault{container: in.spec.Name, run: in.id, exitCode: int32(code & 0xff)}) //nolint:gosec // a byte
+		in.tell(fault{container: in.spec.Name, run: in.id, exitCode: int32(code & 0xff)}) // a byte
 	}
 }
 

@@ -216,7 +216,7 @@ func chance(seed uint64, at time.Time, key []string) float64 {
 	var bits [16]byte
 	for i := range 8 {
 		bits[i] = byte(seed >> (8 * i))
-		bits[8+i] = byte(uint64(at.UnixNano()) >> (8 * i)) //nolint:gosec // any bits will do
+		bits[8+i] = byte(uint64(at.UnixNano()) >> (8 * i)) // any bits will do
 	}
 	_, _ = h.Write(bits[:])
 	for _, part := range key {

@@ -124,7 +124,7 @@ func (k *Kubelet) adoptNode(ctx context.Context, name string, lost *node) (*node
 	}
 	if err != nil || !k.manages(object) {
 		k.endNode(lost)
-		return nil, nil //nolint:nilnil // it is said above
+		return nil, nil // it is said above
 	}
 	n, err := k.nodes.adopt(object)
 	if err != nil {

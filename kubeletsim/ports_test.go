@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	//lint:ignore SA1019 client-go's port forwarding speaks it
-	"k8s.io/apimachinery/pkg/util/httpstream" //nolint:staticcheck // as above
+	"k8s.io/apimachinery/pkg/util/httpstream" // as above
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -45,7 +45,7 @@ func get(t *testing.T, port uint16, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close() //nolint:errcheck // it is read
+	defer response.Body.Close() // it is read
 	body, err := io.ReadAll(response.Body)
 	return fmt.Sprintf("%d %s", response.StatusCode, body), err
 }
@@ -57,7 +57,7 @@ func portError(t *testing.T, dialer httpstream.Dialer, port string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // the test is over
+	defer conn.Close() // the test is over
 	header := http.Header{}
 	header.Set(corev1.PortHeader, port)
 	header.Set(corev1.PortForwardRequestIDHeader, "0")
@@ -158,7 +158,7 @@ func TestProxy(t *testing.T) {
 	}
 	c.Eventually("the services to have endpoints", func(ctx context.Context, client kubernetes.Interface) error {
 		for _, name := range []string{"web", "mute"} {
-			endpoints, err := client.CoreV1().Endpoints("default").Get(ctx, name, metav1.GetOptions{}) //nolint:staticcheck // the proxy reads them
+			endpoints, err := client.CoreV1().Endpoints("default").Get(ctx, name, metav1.GetOptions{}) // the proxy reads them
 			if err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ func TestProxy(t *testing.T) {
 				return fmt.Errorf("%s has none", name)
 			}
 		}
-		_, err := client.CoreV1().Endpoints("default").Get(ctx, "none", metav1.GetOptions{}) //nolint:staticcheck // as above
+		_, err := client.CoreV1().Endpoints("default").Get(ctx, "none", metav1.GetOptions{}) // as above
 		return err
 	})
 	core := c.client.CoreV1().RESTClient()

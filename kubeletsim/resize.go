@@ -153,7 +153,7 @@ func (s *stepper) endResize() {
 func (s *stepper) resizeSummary(why string) string {
 	type allocation struct {
 		Name      string                      `json:"name"`
-		Resources corev1.ResourceRequirements `json:"resources,omitempty"` //nolint:modernize // as upstream writes it
+		Resources corev1.ResourceRequirements `json:"resources,omitempty"` // as upstream writes it
 	}
 	summary := struct {
 		InitContainers []allocation `json:"initContainers,omitempty"`

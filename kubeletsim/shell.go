@@ -90,7 +90,7 @@ func (s *shell) chance() int32 {
 	if s.random == nil {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(s.program.id))
-		s.random = rand.New(rand.NewPCG(h.Sum64(), 0)) //nolint:gosec // nothing to be kept secret
+		s.random = rand.New(rand.NewPCG(h.Sum64(), 0)) // nothing to be kept secret
 	}
 	s.changes++
 	return s.random.Int32N(1 << 15)

@@ -413,7 +413,7 @@ func TestExecInVirtualTime(t *testing.T) {
 	request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("web").SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Command: []string{"sh"}, Stdin: true, Stdout: true, TTY: true}, scheme.ParameterCodec)
 	keys, typed := io.Pipe()
-	defer typed.Close() //nolint:errcheck // the shell has ended
+	defer typed.Close() // the shell has ended
 	shown := &screen{changed: make(chan struct{}, 1)}
 	done := make(chan result)
 	go func() {

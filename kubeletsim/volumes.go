@@ -89,9 +89,9 @@ func (in *place) fill(ctx context.Context, tree *memfs.Tree, v *corev1.Volume) e
 func permOf(mode, fallback *int32) fs.FileMode {
 	switch {
 	case mode != nil:
-		return fs.FileMode(*mode).Perm() //nolint:gosec // the API allows 0 to 0777
+		return fs.FileMode(*mode).Perm() // the API allows 0 to 0777
 	case fallback != nil:
-		return fs.FileMode(*fallback).Perm() //nolint:gosec // as above
+		return fs.FileMode(*fallback).Perm() // as above
 	}
 	return 0o644
 }

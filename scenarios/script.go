@@ -19,7 +19,7 @@ import (
 const pace = 20 * time.Millisecond
 
 func (b *branch) script(ctx context.Context, s *format.Script) error {
-	cmd := exec.CommandContext(ctx, "sh", "-euc", s.Run) //nolint:gosec // running it is what was asked for
+	cmd := exec.CommandContext(ctx, "sh", "-euc", s.Run) // running it is what was asked for
 	cmd.Dir = s.Dir
 	cmd.Env = os.Environ()
 	for _, name := range sortedKeys(s.Env) {
@@ -38,7 +38,7 @@ func (b *branch) kubectl(ctx context.Context, k *format.Kubectl) error {
 		args = append(args, "--kubeconfig", b.run.kubeconfig)
 	}
 	args = append(args, k.Args...)
-	cmd := exec.CommandContext(ctx, command[0], args...) //nolint:gosec // running it is what was asked for
+	cmd := exec.CommandContext(ctx, command[0], args...) // running it is what was asked for
 	cmd.Env = os.Environ()
 	cmd.Stdin = strings.NewReader(k.Stdin)
 	return b.command(ctx, cmd, *k.Speed, k.Output, k.Fails)

@@ -19,14 +19,17 @@ type failure struct {
 	once     sync.Once
 	happened chan struct{}
 	err      error // set before happened is closed
-	broken   context.Context
-	cancel   context.CancelFunc // ends broken
+	// afterwards calls a function when it has happened, as context.AfterFunc.
+	afterwards func(func()) (stop func() bool)
+	cancel     context.CancelFunc // calls what afterwards was given
 }
 
 func newFailure() *failure {
-	f := &failure{happened: make(chan struct{})}
-	f.broken, f.cancel = context.WithCancel(context.Background())
-	return f
+	broken, cancel := context.WithCancel(context.Background())
+	return &failure{
+		happened: make(chan struct{}), cancel: cancel,
+		afterwards: func(call func()) func() bool { return context.AfterFunc(broken, call) },
+	}
 }
 
 func (f *failure) set(err error) {
@@ -41,7 +44,7 @@ func (f *failure) set(err error) {
 // for in vain.
 func (f *failure) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(f.broken, cancel)
+	stop := f.afterwards(cancel)
 	return ctx, func() {
 		stop()
 		cancel()

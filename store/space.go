@@ -18,7 +18,8 @@ type space struct {
 	failure *failure
 	quota   int64
 
-	ctx    context.Context
+	// start begins to make space, beside what goes on. cancel ends that.
+	start  func()
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 	// mending is held by who makes the file smaller and, for reading, by who copies
@@ -32,7 +33,8 @@ type space struct {
 
 func newSpace(server *etcdserver.EtcdServer, f *failure) *space {
 	s := &space{server: server, failure: f, quota: server.Cfg.QuotaBackendBytes}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	s.start, s.cancel = func() { s.ended.Go(func() { s.exhaustedBeside(ctx) }) }, cancel
 	return s
 }
 
@@ -88,22 +90,25 @@ func (s *space) exhausted() {
 		return
 	}
 	s.running = true
-	s.ended.Go(func() {
-		defer s.failure.recover()
-		s.reclaim()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.running = false
-	})
+	s.start()
+}
+
+// exhaustedBeside makes space and then lets exhausted begin again.
+func (s *space) exhaustedBeside(ctx context.Context) {
+	defer s.failure.recover()
+	s.reclaim(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = false
 }
 
 // reclaim forgets all history. What cannot be done now is tried again with the next
 // write that is refused.
-func (s *space) reclaim() {
+func (s *space) reclaim(ctx context.Context) {
 	s.mending.Lock()
 	defer s.mending.Unlock()
 	newest := s.server.KV().Rev()
-	_, err := s.server.Compact(s.ctx, &pb.CompactionRequest{Revision: newest, Physical: true})
+	_, err := s.server.Compact(ctx, &pb.CompactionRequest{Revision: newest, Physical: true})
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return
 	}
@@ -115,7 +120,7 @@ func (s *space) reclaim() {
 			return
 		}
 	}
-	_ = s.disarm(s.ctx)
+	_ = s.disarm(ctx)
 }
 
 func (s *space) close() {

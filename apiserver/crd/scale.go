@@ -68,8 +68,8 @@ func scaleOf(s *apiextensionsv1.CustomResourceSubresourceScale, parent runtime.O
 			Name: u.GetName(), Namespace: u.GetNamespace(), UID: u.GetUID(),
 			ResourceVersion: u.GetResourceVersion(), CreationTimestamp: u.GetCreationTimestamp(),
 		},
-		Spec:   autoscalingv1.ScaleSpec{Replicas: int32(wanted)},                        //nolint:gosec // validated when it was written
-		Status: autoscalingv1.ScaleStatus{Replicas: int32(current), Selector: selector}, //nolint:gosec // validated when it was written
+		Spec:   autoscalingv1.ScaleSpec{Replicas: int32(wanted)},                        // validated when it was written
+		Status: autoscalingv1.ScaleStatus{Replicas: int32(current), Selector: selector}, // validated when it was written
 	}, nil
 }
 

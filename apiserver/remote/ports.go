@@ -53,7 +53,7 @@ func ServePorts(w http.ResponseWriter, r *http.Request, o PortOptions) error {
 		return ErrNoUpgrade
 	}
 	if err != nil || conn == nil {
-		return nil //nolint:nilerr // it has been answered
+		return nil // it has been answered
 	}
 	p.serve(r.Context(), conn)
 	return nil
@@ -129,7 +129,7 @@ func (p *ports) serve(ctx context.Context, conn httpstream.Connection) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer p.serving.Wait()
 	defer cancel()
-	defer conn.Close() //nolint:errcheck // the client may have closed it before
+	defer conn.Close() // the client may have closed it before
 	defer close(p.done)
 	expired := clock.Real().NewTimer(time.Hour)
 	defer expired.Stop()
@@ -191,8 +191,8 @@ func (p *pair) remove(conn httpstream.Connection) {
 }
 
 func (p *ports) forward(ctx context.Context, joined *pair) {
-	defer joined.data.Close()   //nolint:errcheck // the client may have gone
-	defer joined.errors.Close() //nolint:errcheck // as above
+	defer joined.data.Close()   // the client may have gone
+	defer joined.errors.Close() // as above
 	// What is sent before the client knows of the streams, it takes for a mistake.
 	<-joined.data.replied
 	<-joined.errors.replied

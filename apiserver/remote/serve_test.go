@@ -110,7 +110,7 @@ func TestOldProtocols(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	url, ended := serve(t, Options{Run: upper})
-	response, err := http.Get(url) //nolint:noctx // the server is here
+	response, err := http.Get(url) // the server is here
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type arrived struct {
 func openSPDY(w http.ResponseWriter, r *http.Request, o Options) (*connection, error) {
 	protocol, err := httpstream.Handshake(r, w, spdyProtocols())
 	if err != nil {
-		return nil, nil //nolint:nilnil,nilerr // it has been answered
+		return nil, nil // it has been answered
 	}
 	streams, done := make(chan arrived), make(chan struct{})
 	defer close(done)
@@ -41,7 +41,7 @@ func openSPDY(w http.ResponseWriter, r *http.Request, o Options) (*connection, e
 		}
 	})
 	if conn == nil {
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil // as above
 	}
 	gone := make(chan struct{})
 	go func() {
@@ -51,7 +51,7 @@ func openSPDY(w http.ResponseWriter, r *http.Request, o Options) (*connection, e
 	c := &connection{gone: gone}
 	if !c.collect(streams, expected(o, protocol), o) {
 		_ = conn.Close()
-		return nil, nil //nolint:nilnil // there is no way left to answer
+		return nil, nil // there is no way left to answer
 	}
 	c.plain = protocol != remoteconsts.StreamProtocolV4Name
 	var once sync.Once

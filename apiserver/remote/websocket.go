@@ -43,7 +43,7 @@ func openWebSocket(w http.ResponseWriter, r *http.Request, o Options) (*connecti
 	quiet := klog.NewContext(r.Context(), klog.FromContext(r.Context()).V(4))
 	protocol, streams, err := conn.Open(w, r.WithContext(quiet))
 	if err != nil {
-		return nil, nil //nolint:nilnil,nilerr // the handshake has been answered
+		return nil, nil // the handshake has been answered
 	}
 	c := &connection{status: streams[remoteconsts.StreamErr]}
 	switch protocol {

@@ -58,7 +58,7 @@ func parseIndex(text string, completions int32) (int32, error) {
 	if index >= int(completions) {
 		return 0, fmt.Errorf("too large index: %q", text)
 	}
-	return int32(index), nil //nolint:gosec // less than an int32
+	return int32(index), nil // less than an int32
 }
 
 // countIndexes is how many indexes there are in all intervals.

@@ -86,7 +86,7 @@ func endpointSliceWarnings(s, old *discoveryv1.EndpointSlice) []string {
 	return all
 }
 
-func endpointsWarnings(e *corev1.Endpoints) []string { //nolint:staticcheck // deprecated, and served
+func endpointsWarnings(e *corev1.Endpoints) []string { // deprecated, and served
 	if byController[e.Labels["endpoints.kubernetes.io/managed-by"]] {
 		return nil
 	}

@@ -199,7 +199,7 @@ func warnContainer(p, annotations *field.Path, m *metav1.ObjectMeta, c *corev1.C
 
 // warnAppArmor tells of a profile that is given by an annotation only.
 func warnAppArmor(annotations *field.Path, m *metav1.ObjectMeta, c *corev1.Container) []string {
-	key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name //nolint:staticcheck // it is what is warned of
+	key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name // it is what is warned of
 	if _, exists := m.Annotations[key]; !exists || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
 		return nil
 	}

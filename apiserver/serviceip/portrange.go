@@ -46,7 +46,7 @@ func ParsePortRange(text string) (PortRange, error) {
 
 func parsePort(text string) (int32, error) {
 	number, err := strconv.ParseUint(strings.TrimSpace(text), 10, 16)
-	return int32(number), err //nolint:gosec // 16 bits
+	return int32(number), err // 16 bits
 }
 
 func (r PortRange) String() string { return fmt.Sprintf("%d-%d", r.First, r.Last) }

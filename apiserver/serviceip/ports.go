@@ -57,7 +57,7 @@ func (s portSet) next(random *clock.Random) (int32, error) {
 		}
 		start := random.IntN(n)
 		for k := range n {
-			port := s.First + int32(band[0]+(start+k)%n) //nolint:gosec // a port
+			port := s.First + int32(band[0]+(start+k)%n) // a port
 			if !s.has(port) {
 				s.set(port, true)
 				return port, nil

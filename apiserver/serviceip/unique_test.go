@@ -137,7 +137,7 @@ func drawSpec(t *rapid.T) func(*corev1.ServiceSpec) {
 			withIP(fmt.Sprintf("10.0.0.%d", rapid.IntRange(1, 14).Draw(t, "address")))(spec)
 		}
 		if spec.Type == corev1.ServiceTypeNodePort && rapid.Bool().Draw(t, "wanted port") {
-			spec.Ports[0].NodePort = int32(rapid.IntRange(30000, 30011).Draw(t, "port")) //nolint:gosec // a port
+			spec.Ports[0].NodePort = int32(rapid.IntRange(30000, 30011).Draw(t, "port")) // a port
 		}
 	}
 }

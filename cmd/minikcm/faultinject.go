@@ -198,11 +198,11 @@ JSON, one in each document. All are checked before the first is injected.`,
 // readFaults reads a file, or in for "-".
 func readFaults(file string, in io.Reader) ([]*fault.Fault, error) {
 	if file != "-" {
-		opened, err := os.Open(file) //nolint:gosec // as any file that a user names
+		opened, err := os.Open(file) // as any file that a user names
 		if err != nil {
 			return nil, fmt.Errorf("reading the faults: %w", err)
 		}
-		defer opened.Close() //nolint:errcheck // it is only read
+		defer opened.Close() // it is only read
 		in = opened
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxFaultFile+1))

@@ -36,7 +36,7 @@ func registryDir() (string, error) {
 func (c *runningCluster) register() (remove func(), err error) {
 	dir, err := registryDir()
 	if err != nil {
-		return func() {}, nil //nolint:nilerr // a cluster needs no home directory
+		return func() {}, nil // a cluster needs no home directory
 	}
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -75,7 +75,7 @@ func runningClusters() ([]runningCluster, error) {
 	var all []runningCluster
 	for _, entry := range entries {
 		file := filepath.Join(dir, entry.Name())
-		data, err := os.ReadFile(file) //nolint:gosec // it is in the registry
+		data, err := os.ReadFile(file) // it is in the registry
 		if err != nil {
 			continue // its process has just ended
 		}

@@ -133,6 +133,6 @@ func answerJSON(w http.ResponseWriter, code int, answer any) {
 func answerStatus(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	answerJSON(w, code, &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusFailure, Reason: reason, Message: message, Code: int32(code), //nolint:gosec // an HTTP code
+		Status:   metav1.StatusFailure, Reason: reason, Message: message, Code: int32(code), // an HTTP code
 	})
 }

@@ -160,7 +160,7 @@ these. An existing file is never overwritten; - writes to the standard output.`,
 			if validName.MatchString(name) {
 				text = strings.Replace(text, "name: my-scenario\n", "name: "+name+"\n", 1)
 			}
-			file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // as any file that a user writes
+			file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // as any file that a user writes
 			if errors.Is(err, fs.ErrExist) {
 				return badInput{fmt.Errorf("%s is there already; name another file, or remove it first", path)}
 			}

@@ -52,7 +52,7 @@ func (o *outputs) prepare(scenarios int) error {
 // leaves the file as it is, or not there.
 func writable(name string) error {
 	_, err := os.Stat(name)
-	file, openErr := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600) //nolint:gosec // as any file that a user names
+	file, openErr := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600) // as any file that a user names
 	if openErr != nil {
 		return openErr
 	}
@@ -97,7 +97,7 @@ func (o *outputs) writeRuns(runs []*record.Run) error {
 		if taken[dir]++; taken[dir] > 1 {
 			dir += "-" + strconv.Itoa(taken[dir])
 		}
-		if made := os.MkdirAll(dir, 0o755); made != nil { //nolint:gosec // as any folder that a user makes
+		if made := os.MkdirAll(dir, 0o755); made != nil { // as any folder that a user makes
 			return errors.Join(err, fmt.Errorf("saving the run: %w", made))
 		}
 		err = errors.Join(err, toFile(filepath.Join(dir, record.FileName), run.Save))
@@ -110,7 +110,7 @@ func toFile(name string, write func(io.Writer) error) error {
 	if name == "" {
 		return nil
 	}
-	file, err := os.Create(name) //nolint:gosec // it is the user who names it
+	file, err := os.Create(name) // it is the user who names it
 	if err != nil {
 		return fmt.Errorf("writing a report: %w", err)
 	}

@@ -79,7 +79,7 @@ type need struct {
 func wanted(in Snapshot) (need, error) {
 	spec := in.Budget.Spec
 	if spec.MaxUnavailable == nil && (spec.MinAvailable == nil || spec.MinAvailable.Type == intstr.Int) {
-		n := need{expected: int32(len(in.Pods))} //nolint:gosec // pods are far fewer
+		n := need{expected: int32(len(in.Pods))} // pods are far fewer
 		if spec.MinAvailable != nil {
 			n.healthy = spec.MinAvailable.IntVal
 		}
@@ -95,11 +95,11 @@ func wanted(in Snapshot) (need, error) {
 		if err != nil {
 			return need{}, err
 		}
-		n.healthy = max(expected-int32(most), 0) //nolint:gosec // at most expected, or what a field holds
+		n.healthy = max(expected-int32(most), 0) // at most expected, or what a field holds
 		return n, nil
 	}
 	least, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, int(expected), true)
-	n.healthy = int32(least) //nolint:gosec // as above
+	n.healthy = int32(least) // as above
 	return n, err
 }
 

@@ -73,7 +73,7 @@ func (s *sizes) find(ctx context.Context, namespace string, ref *metav1.OwnerRef
 	}
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
-		return "", 0, false, nil //nolint:nilerr // nobody's controller, as upstream sees it
+		return "", 0, false, nil // nobody's controller, as upstream sees it
 	}
 	mappings, err := s.client.Mappings(schema.GroupKind{Group: gv.Group, Kind: ref.Kind}, gv.Version)
 	if meta.IsNoMatchError(err) {

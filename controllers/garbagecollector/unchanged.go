@@ -58,7 +58,7 @@ func (f *fingerprints) sameAt(ctx context.Context, path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("asking for %s: %w", path, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close() // read to its end
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		return false, fmt.Errorf("reading %s: %w", path, err)
 	}

@@ -186,7 +186,7 @@ func jobControllers() []Descriptor {
 			Concurrency: Concurrency{Flag: "concurrent-horizontal-pod-autoscaler-syncs", What: "autoscalers", Default: 5, In: func(s *Settings) *int32 {
 				return &s.HPAController.ConcurrentHorizontalPodAutoscalerSyncs
 			}},
-			Flags: podAutoscalerFlags, New: configured(podautoscaler.NewWith, podAutoscalerOptions),
+			Flags: podAutoscalerFlags, New: configured(podautoscaler.New, podAutoscalerOptions),
 		},
 		{
 			Name: disruption.Name, Aliases: []string{"disruption"}, Account: "disruption-controller",
@@ -270,7 +270,7 @@ func cleaningControllers() []Descriptor {
 			About:   "taints nodes that are not heard of",
 			Watches: []string{"nodes", "leases", "pods"}, Writes: []string{"nodes", "nodes/status", "pods/status"},
 			Docs:  "concepts/architecture/nodes/#node-controller",
-			Flags: nodeLifecycleFlags, New: configured(nodelifecycle.NewWithOptions, nodeLifecycleOptions),
+			Flags: nodeLifecycleFlags, New: configured(nodelifecycle.New, nodeLifecycleOptions),
 		},
 		{
 			Name: tainteviction.Name, Account: "node-controller",
@@ -284,7 +284,7 @@ func cleaningControllers() []Descriptor {
 			About:   "deletes pods that have ended or whose node is gone",
 			Watches: []string{"pods", "nodes"}, Writes: []string{"pods", "pods/status"},
 			Docs:  "concepts/workloads/pods/pod-lifecycle/#pod-garbage-collection",
-			Flags: podGCFlags, New: configured(podgc.NewWithOptions, podGCOptions),
+			Flags: podGCFlags, New: configured(podgc.New, podGCOptions),
 		},
 		{
 			Name: resourcequota.Name, Aliases: []string{"resourcequota"}, Account: "resourcequota-controller",

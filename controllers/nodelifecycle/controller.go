@@ -76,13 +76,9 @@ type Controller struct {
 	nodeLoop, podLoop *loop.Loop
 }
 
-// New returns a controller with default options that is not yet running.
-func New(ctx context.Context, e *env.Env) (*Controller, error) {
-	return NewWithOptions(ctx, e, Options{})
-}
-
-// NewWithOptions is New with options.
-func NewWithOptions(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
+// New returns a controller that is not yet running. The zero value of opts is upstream's
+// defaults.
+func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	opts.complete()
 	client, _, err := e.ClientFor(Name)
 	if err != nil {

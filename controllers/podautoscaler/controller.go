@@ -18,13 +18,8 @@ const Name = "horizontal-pod-autoscaler-controller"
 // Controller keeps the size of autoscalers' targets.
 type Controller struct{ loop *loop.Loop }
 
-// New returns a controller with upstream's options that is not yet running.
-func New(ctx context.Context, e *env.Env) (*Controller, error) {
-	return NewWith(ctx, e, DefaultOptions())
-}
-
-// NewWith returns a controller that is not yet running.
-func NewWith(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
+// New returns a controller that is not yet running.
+func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
 		return nil, err

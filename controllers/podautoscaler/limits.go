@@ -48,7 +48,7 @@ type bounds struct{ min, max int32 }
 func (b bounds) limit(current, desired int32) limited {
 	most, above := b.max, tooMany
 	if fastest := max(scaleUpFactor*int64(current), scaleUpMinimum); int64(most) > fastest {
-		most, above = int32(fastest), tooFast //nolint:gosec // less than an int32
+		most, above = int32(fastest), tooFast // less than an int32
 	}
 	switch {
 	case desired < b.min:

@@ -90,7 +90,7 @@ func (r *reconciler) gather(ctx context.Context, a *autoscalingv2.HorizontalPodA
 	}
 	selector, err := labels.Parse(in.Scale.Status.Selector)
 	if err != nil || in.Scale.Status.Selector == "" {
-		return in, resource, nil //nolint:nilerr // Decide says so
+		return in, resource, nil // Decide says so
 	}
 	if in.Pods, err = r.pods.Pods(a.Namespace).List(selector); err != nil {
 		return in, resource, fmt.Errorf("listing the pods of HorizontalPodAutoscaler %s: %w", key, err)

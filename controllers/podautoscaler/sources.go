@@ -154,7 +154,7 @@ func utilizationOf(metrics map[string]PodMetric, requests map[string]int64) (per
 	if requested == 0 {
 		return 0, 0, errors.New("no metrics returned matched known pods")
 	}
-	return int32(used * 100 / requested), used / n, nil //nolint:gosec // as upstream reckons
+	return int32(used * 100 / requested), used / n, nil // as upstream reckons
 }
 
 // average compares what each pod has on average with target thousandths.

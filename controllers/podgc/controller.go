@@ -65,13 +65,9 @@ type Controller struct {
 // allEnded is the key of the pods that have ended.
 var allEnded = types.NamespacedName{}
 
-// New returns a controller with default options that is not yet running.
-func New(ctx context.Context, e *env.Env) (*Controller, error) {
-	return NewWithOptions(ctx, e, Options{})
-}
-
-// NewWithOptions is New with options.
-func NewWithOptions(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
+// New returns a controller that is not yet running. The zero value of opts is upstream's
+// defaults.
+func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func (p *proc) pack(o tarOptions) error {
 	}
 	if o.gzip {
 		zipped := gzip.NewWriter(out)
-		defer zipped.Close() //nolint:errcheck // what cannot be written was told of by the writer beneath
+		defer zipped.Close() // what cannot be written was told of by the writer beneath
 		out = zipped
 	}
 	w := archive.NewWriter(out)

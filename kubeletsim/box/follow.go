@@ -48,11 +48,11 @@ func (p *proc) follows(names []string) func(ctx context.Context) int {
 func (p *proc) writeRest(name string, offset *int64) error {
 	info, err := p.machine.Files.Stat(p.path(name))
 	if err != nil || info.Mode()&fs.ModeDevice != 0 || info.Size() == *offset {
-		return nil //nolint:nilerr // it may come back
+		return nil // it may come back
 	}
 	f, err := p.machine.Files.OpenFile(p.path(name), os.O_RDONLY, 0)
 	if err != nil {
-		return nil //nolint:nilerr // as above
+		return nil // as above
 	}
 	data, err := io.ReadAll(f)
 	if err != nil {

@@ -317,7 +317,7 @@ func find(_ context.Context, p *proc) int {
 			}
 			matched, err := path.Match(pattern, path.Base(name))
 			if err != nil || !matched || depth > deepest || depth < shallowest || kind != "" && kind != kindLetter(info.Mode()) {
-				return nil //nolint:nilerr // a bad pattern matches nothing
+				return nil // a bad pattern matches nothing
 			}
 			found = append(found, name)
 			return nil

@@ -113,7 +113,7 @@ func (s *session) start(ctx context.Context, args []string) error {
 		return interp.ExitStatus(exitNotFound)
 	}
 	if code := run(ctx, p); code != 0 {
-		return interp.ExitStatus(uint8(code)) //nolint:gosec // exit codes are bytes
+		return interp.ExitStatus(uint8(code)) // exit codes are bytes
 	}
 	return nil
 }

@@ -174,3 +174,19 @@ func TestEvents(t *testing.T) {
 	advance(t, c, 5*time.Minute)
 	expect("new a ConfigMap Reconcile 0s until 2m0s 2", "old a ConfigMap 4m0s 3")
 }
+
+// A manager's requests are made by the user that it is given.
+func TestAs(t *testing.T) {
+	t.Parallel()
+	c := newStill(t)
+	mgr := ctrltest.NewManager(t, c, ctrl.Options{}, ctrltest.As("jane", "system:masters"))
+	ctrltest.Start(t, mgr)
+	if err := mgr.GetClient().Create(t.Context(), configMap("hers")); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range c.Writes().Writes(nil) {
+		if w.Name == "hers" && w.Actor != "jane" {
+			t.Errorf("%s has made it", w.Actor)
+		}
+	}
+}

@@ -63,11 +63,11 @@ func IsDiffers(err error) bool {
 
 // Differences are all that err is made of.
 func Differences(err error) []*Differs {
-	if d, ok := err.(*Differs); ok { //nolint:errorlint // the tree is walked here
+	if d, ok := err.(*Differs); ok { // the tree is walked here
 		return []*Differs{d}
 	}
 	var all []*Differs
-	switch wrapped := err.(type) { //nolint:errorlint // likewise
+	switch wrapped := err.(type) { // likewise
 	case interface{ Unwrap() []error }:
 		for _, inner := range wrapped.Unwrap() {
 			all = append(all, Differences(inner)...)

@@ -21,9 +21,6 @@ const (
 	Custom  = "custom"
 )
 
-// Ways are their names.
-func Ways() []string { return []string{Polling, Own, Shared, Custom} }
-
 // Env is where it is done.
 type Env struct {
 	Config *rest.Config

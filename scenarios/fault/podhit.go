@@ -24,7 +24,7 @@ func (p *Pods) hit(ctx context.Context, env *Env, pod *corev1.Pod) (injected, er
 	case PodCrash:
 		code := int32(1)
 		if p.ExitCode != nil {
-			code = int32(*p.ExitCode) //nolint:gosec // it was checked
+			code = int32(*p.ExitCode) // it was checked
 		}
 		if err := env.Cluster.Kubelets().Crash(name, p.Container, code); err != nil {
 			return nil, err

@@ -170,13 +170,6 @@ func (c *Client) List(ctx context.Context) (*List, error) {
 	return list, c.decode(ctx, "listing the faults", data, err, list)
 }
 
-// Get returns a fault.
-func (c *Client) Get(ctx context.Context, id string) (*Injection, error) {
-	injection := &Injection{}
-	data, err := raw(ctx, c.rest.Get().AbsPath(Path, url.PathEscape(id)))
-	return injection, c.decode(ctx, "reading the fault "+id, data, err, injection)
-}
-
 // Stop takes a fault back and returns it when that is done.
 func (c *Client) Stop(ctx context.Context, id string) (*Injection, error) {
 	injection := &Injection{}
@@ -237,7 +230,7 @@ func (c *Client) follow(ctx context.Context, doing string, request *rest.Request
 	if err != nil {
 		return nil, c.explain(ctx, doing, err)
 	}
-	defer body.Close() //nolint:errcheck // it is only read
+	defer body.Close() // it is only read
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxLine)
 	var last *Injection

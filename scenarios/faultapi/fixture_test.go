@@ -120,7 +120,7 @@ func send(t *testing.T, config *rest.Config, method, path, body string) (code in
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // it is only read
+	defer resp.Body.Close() // it is only read
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)

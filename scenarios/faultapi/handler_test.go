@@ -145,7 +145,7 @@ func TestStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // it is only read
+	defer resp.Body.Close() // it is only read
 	var states []State
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		var injection Injection

@@ -226,7 +226,7 @@ func TestCloseTakesBack(t *testing.T) {
 	if cluster, err = minikcm.Start(t.Context(), options()); err != nil {
 		t.Fatal(err)
 	}
-	defer cluster.Close() //nolint:errcheck // it has been closed well before
+	defer cluster.Close() // it has been closed well before
 	node, err := cluster.Client().CoreV1().Nodes().Get(t.Context(), "node-0", metav1.GetOptions{})
 	// The taint of a cordon is removed by a controller.
 	if err != nil || node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == "a" }) {

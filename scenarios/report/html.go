@@ -24,7 +24,7 @@ func HTML(w io.Writer, runs []*record.Run) error {
 	if err != nil {
 		return fmt.Errorf("reading the template of the report: %w", err)
 	}
-	data := pageData{Style: template.CSS(pageStyle)} //nolint:gosec // it is a file of this package
+	data := pageData{Style: template.CSS(pageStyle)} // it is a file of this package
 	for i, run := range runs {
 		data.Runs = append(data.Runs, viewOf(i, run))
 		if run.Verdict != record.Passed {

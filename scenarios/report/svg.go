@@ -26,7 +26,7 @@ type svg struct {
 func newSVG(height float64, label string) *svg { return &svg{height: height, label: label} }
 
 func (s *svg) html() template.HTML {
-	//nolint:gosec // whatever comes from a run is escaped where it is drawn
+	// whatever comes from a run is escaped where it is drawn
 	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %s %s" role="img" aria-label="%s" preserveAspectRatio="xMidYMid meet">%s</svg>`,
 		num(plotWidth), num(s.height), html.EscapeString(s.label), s.b.String()))
 }

@@ -196,7 +196,7 @@ func fetch(ctx context.Context, b *testing.B, client *http.Client, url, accept s
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close() // read to its end
 	n, err := io.Copy(io.Discard, resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		b.Fatalf("%s: %d %v", url, resp.StatusCode, err)

@@ -118,7 +118,7 @@ func runSuite(ctx context.Context, opts options, focus string) error {
 func writeKubectl(bin, out string) (string, error) {
 	script := filepath.Join(out, "kubectl")
 	text := fmt.Sprintf("#!/bin/sh\nexec %q kubectl \"$@\"\n", filepath.Join(bin, "minikcm"))
-	if err := os.WriteFile(script, []byte(text), 0o755); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil { // it is a program
 		return "", fmt.Errorf("writing the kubectl script: %w", err)
 	}
 	return script, nil

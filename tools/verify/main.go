@@ -16,6 +16,7 @@ type check struct {
 func checks() []check {
 	return []check{
 		{"imports", checkImports},
+		{"subfolders", checkSubfolders},
 		{"calls", checkCalls},
 		{"sizes", checkSizes},
 		{"shape", checkShape},
@@ -50,6 +51,10 @@ func verify(root string, generate bool) ([]string, error) {
 	for _, c := range checks() {
 		t.check = c.name
 		c.run(t)
+	}
+	t.check = "subjects"
+	if err := checkSubjects(t, root); err != nil {
+		return nil, err
 	}
 	if generate {
 		t.check = "generated"

@@ -3,8 +3,7 @@ package main
 import "go/ast"
 
 // checkShape finds init functions and contexts in structs: a package is wired by
-// whoever uses it, and a context belongs to a call. A struct with a CancelFunc may
-// have the context that it ends: its own life.
+// its user, and a context belongs to a call. A goroutine gets its context as an argument.
 func checkShape(t *tree) {
 	for _, f := range t.files {
 		if f.generated {
@@ -22,11 +21,6 @@ func checkShape(t *tree) {
 			s, ok := n.(*ast.StructType)
 			if !ok {
 				return true
-			}
-			for _, field := range s.Fields.List {
-				if isSelector(field.Type, "context", "CancelFunc") {
-					return true
-				}
 			}
 			for _, field := range s.Fields.List {
 				if isSelector(field.Type, "context", "Context") {

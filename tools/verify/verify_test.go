@@ -46,6 +46,11 @@ func TestChecks(t *testing.T) {
 		"operators in a test": {"store/a_test.go", "package store\nimport _ \"sigs.k8s.io/controller-runtime/pkg/client\"\n", ""},
 		"operators in memory": {"minikcmtest/ctrltest/doc.go", doc("ctrltest") + "import _ \"sigs.k8s.io/controller-runtime\"\n", ""},
 		"unknown folder":      {"new/a.go", "package new\n", "import table"},
+		"layer above":         {"apiserver/record/doc.go", doc("record") + "import _ \"minikcm.dev/minikcm/apiserver\"\n", "apiserver/record must not import"},
+		"layer beside":        {"kubeletsim/memfs/doc.go", doc("memfs") + "import _ \"minikcm.dev/minikcm/kubeletsim/box\"\n", "kubeletsim/memfs must not import"},
+		"layer below":         {"kubeletsim/box/doc.go", doc("box") + "import _ \"minikcm.dev/minikcm/kubeletsim/memfs\"\n", ""},
+		"what all share":      {"controllers/x/doc.go", doc("x") + "import _ \"minikcm.dev/minikcm/controllers/loop\"\n", ""},
+		"another controller":  {"controllers/x/doc.go", doc("x") + "import _ \"minikcm.dev/minikcm/controllers/job\"\n", "must not import"},
 		"decision":            {"controllers/x/decide.go", "package x\nimport _ \"context\"\n", "a decision imports context"},
 		"time":                {"store/a.go", "package store\nimport \"time\"\nvar _ = time.Now()\n", "time.Now outside clock/"},
 		"time as a value":     {"store/a_test.go", "package store\nimport t \"time\"\nvar _ = t.Sleep\n", "t.Sleep outside clock/"},
@@ -61,7 +66,7 @@ func TestChecks(t *testing.T) {
 		"long file":           {"store/a.go", "package store\n" + strings.Repeat("// a line\n", maxFile), "the file has 601 lines"},
 		"init":                {"store/a.go", "package store\nfunc init() {}\n", "init function"},
 		"context":             {"store/a.go", "package store\nimport \"context\"\ntype t struct { ctx context.Context }\n", "a context in a struct"},
-		"context of its own":  {"store/a.go", "package store\nimport \"context\"\ntype t struct { ctx context.Context; cancel context.CancelFunc }\n", ""},
+		"context of its own":  {"store/a.go", "package store\nimport \"context\"\ntype t struct { ctx context.Context; cancel context.CancelFunc }\n", "a context in a struct"},
 		"second comment":      {"store/a.go", "// Package store is more.\npackage store\n", "is in doc.go"},
 		"testdata":            {"store/testdata/a.go", "package broken", ""},
 		"no doc":              {"store/deeper/a.go", "package deeper\n", "no doc.go"},
@@ -86,5 +91,21 @@ func TestChecks(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+func TestSubjects(t *testing.T) {
+	for text, want := range map[string]string{
+		"store: keep the revision of a snapshot":      "",
+		"scenarios, cmd: break running clusters":      "",
+		"clock/inflight: add work that counts itself": "",
+		"docs: say how to test an operator.":          "is not",
+		"Keep no context in a repetition":             "is not",
+		"store:keep":                                  "is not",
+		"store: " + strings.Repeat("x", maxSubject):   "has more than",
+	} {
+		if got := wrongSubject(text); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }

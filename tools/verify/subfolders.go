@@ -1,0 +1,96 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// inFolder says which packages of its own top folder a package may import, by their paths
+// beneath that folder; "." is the folder's own package. A package that is not listed
+// imports what inFolderDefault says, or none. "*" are all.
+var inFolder = map[string][]string{
+	"clock/events":    {"."},
+	"clock/informers": {"."},
+
+	"store/faulty":    {"."},
+	"store/storetest": {"."},
+
+	"apiserver":                 {"*"},
+	"apiserver/admission":       {"auth", "resources"},
+	"apiserver/admission/hooks": {"admission", "auth", "resources"},
+	"apiserver/apiservices":     {"resources", "resources/columns"},
+	"apiserver/crd":             {"codec", "openapi", "resources"},
+	"apiserver/openapi":         {"resources"},
+	"apiserver/ownership":       {"openapi"},
+	"apiserver/resources":       {"resources/columns"},
+	"apiserver/serviceip":       {"codec"},
+	"apiserver/storage":         {"codec", "resources", "watchcache"},
+
+	"controllers/certificates/approving": {"certificates", "env", "loop"},
+	"controllers/certificates/cleaner":   {"certificates", "env", "loop"},
+	"controllers/certificates/signing":   {"certificates", "env", "loop"},
+	"controllers/cronjob":                {"env", "job", "loop", "owned", "plan"},
+	"controllers/endpoints":              {"endpointslice/selection", "env", "loop"},
+	"controllers/endpointslice":          {"endpointslice/selection", "env", "loop"},
+	"controllers/env":                    {"loop"},
+	"controllers/history":                {"owned", "plan"},
+	"controllers/loop":                   {},
+	"controllers/manager":                {"*"},
+	"controllers/manager/election":       {},
+	"controllers/manager/process":        {"env", "manager", "manager/election", "manager/serving"},
+	"controllers/manager/serving":        {"manager"},
+	"controllers/modeltest":              {"loop", "plan"},
+	"controllers/nodelifecycle":          {"env", "loop", "nodelifecycle/bynode"},
+	"controllers/owned":                  {"loop", "plan"},
+	"controllers/plan":                   {"loop"},
+	"controllers/podgc":                  {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
+	"controllers/replicationcontroller":  {"env", "replicaset"},
+	"controllers/tainteviction":          {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
+
+	"kubeletsim":     {"*"},
+	"kubeletsim/box": {"memfs"},
+
+	"scenarios":           {"*"},
+	"scenarios/chaosmesh": {"fault"},
+	"scenarios/check":     {"format"},
+	"scenarios/faultapi":  {"fault", "format"},
+	"scenarios/format":    {"fault"},
+	"scenarios/report":    {"record"},
+
+	"minikcmtest/ctrltest": {"."},
+}
+
+// inFolderDefault is for the packages that inFolder does not list. Of controllers there are
+// many, on what all of them share.
+var inFolderDefault = map[string][]string{
+	"controllers": {"env", "history", "loop", "owned", "plan", "scales"},
+	// The command line and the tests of several folders are not layered.
+	"cmd": {"*"}, "test": {"*"}, "examples": {"*"}, ".": {"*"},
+}
+
+// checkSubfolders keeps the layers within each top folder. Tests may import what they need.
+func checkSubfolders(t *tree) {
+	for _, f := range t.files {
+		folder, known := topFolder(f.dir)
+		if !known || f.test {
+			continue
+		}
+		may, listed := inFolder[f.dir]
+		if !listed {
+			may = inFolderDefault[folder]
+		}
+		for _, spec := range f.ast.Imports {
+			imported := importPath(spec)
+			if target, ours := ourFolder(imported); !ours || target != folder || slices.Contains(may, "*") {
+				continue
+			}
+			beneath := strings.TrimPrefix(strings.TrimPrefix(imported, module+"/"+folder), "/")
+			if beneath == "" {
+				beneath = "."
+			}
+			if !slices.Contains(may, beneath) {
+				t.reportf(f, spec.Pos(), "%s must not import %s", f.dir, imported)
+			}
+		}
+	}
+}

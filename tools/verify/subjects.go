@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+)
+
+// maxSubject is how long the first line of a commit's message may be, in characters.
+const maxSubject = 72
+
+// subject is "area: what it does": one or several areas, and what follows is not
+// capitalized unless it is a name.
+var subject = regexp.MustCompile(`^[a-z0-9][a-z0-9/._-]*(, [a-z0-9][a-z0-9/._-]*)*: \S.*[^.\s]$`)
+
+// mainBranches are where commits are that are not checked: the first one that exists.
+var mainBranches = []string{"origin/main", "main"}
+
+// checkSubjects wants the subject of each commit that is not on the main branch yet to be
+// "area: what it does". Without git, or on the main branch, there are none.
+func checkSubjects(t *tree, root string) error {
+	git := func(args ...string) (string, error) {
+		out, err := exec.Command("git", append([]string{"-C", root}, args...)...).Output()
+		return string(bytes.TrimSpace(out)), err
+	}
+	for _, branch := range mainBranches {
+		if _, err := git("rev-parse", "--verify", "--quiet", branch); err != nil {
+			continue
+		}
+		subjects, err := git("log", "--no-merges", "--format=%h %s", branch+"..HEAD")
+		if err != nil {
+			return fmt.Errorf("listing the commits since %s: %w", branch, err)
+		}
+		for line := range strings.Lines(subjects) {
+			commit, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			if problem := wrongSubject(text); problem != "" {
+				t.problems = append(t.problems, fmt.Sprintf("commit %s: %q %s (subjects)", commit, text, problem))
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// wrongSubject says what is wrong with a subject; empty: nothing.
+func wrongSubject(text string) string {
+	switch {
+	case len([]rune(text)) > maxSubject:
+		return fmt.Sprintf("has more than %d characters", maxSubject)
+	case !subject.MatchString(text):
+		return `is not "area: what it does"`
+	}
+	return ""
+}
