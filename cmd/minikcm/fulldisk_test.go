@@ -72,7 +72,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("on a full disk it says\n%s", full.stderr.String())
 		}
 	} else {
-		t.Errorf("on a full disk it ends with %d", code)
+		t.Errorf("on a full disk it ends with %d: %s", code, full.stderr.String())
 	}
 
 	resize(200)

@@ -54,10 +54,13 @@ func TestOneWorksAtATime(t *testing.T) {
 	cluster := minikcmtest.New(t)
 	client := cluster.Client()
 	events := record.NewFakeRecorder(10)
+	// The second one's first look at the lease is over when it knows the leader.
+	known := make(chan string, 10)
 	lead := func(name string) *candidate {
 		return candidacy(t, func(ctx context.Context, work func(context.Context) error) error {
 			opts := options(client, name)
 			opts.Recorder = events
+			opts.NewLeader = func(_, leader string) { known <- name + " sees " + leader }
 			return election.Lead(ctx, opts, work)
 		})
 	}
@@ -67,6 +70,9 @@ func TestOneWorksAtATime(t *testing.T) {
 		t.Errorf("event %q, want %q", got, want)
 	}
 	second := lead("second")
+	if got := <-known; got != "second sees first" {
+		t.Error(got)
+	}
 	select {
 	case <-second.working:
 		t.Error("both work")
@@ -101,11 +107,15 @@ func TestALostLeaseEndsTheWork(t *testing.T) {
 	cluster := minikcmtest.New(t)
 	leases := cluster.Client().CoordinationV1().Leases("kube-system")
 	opts := options(cluster.Client(), "one")
-	opts.Config.RenewDeadline.Duration = 100 * time.Millisecond
+	// From the theft on, the election tries for so long.
+	opts.Config.RenewDeadline.Duration = time.Second
 	c := candidacy(t, func(ctx context.Context, work func(context.Context) error) error {
 		return election.Lead(ctx, opts, work)
 	})
 	<-c.working
+	if before, err := leases.Get(t.Context(), "main", metav1.GetOptions{}); err != nil || *before.Spec.HolderIdentity != "one" {
+		t.Fatalf("the lease before the theft: %+v, %v", before.Spec, err)
+	}
 	thief := `{"spec":{"holderIdentity":"thief","leaseDurationSeconds":3600}}`
 	if _, err := leases.Patch(t.Context(), "main", "application/merge-patch+json", []byte(thief), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
