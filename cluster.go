@@ -57,6 +57,8 @@ type Cluster struct {
 	done      chan struct{}
 	failOnce  sync.Once
 	failure   error
+	// broken is closed when the store has failed, after done.
+	broken    chan struct{}
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -68,8 +70,8 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 		return nil, err
 	}
 	opts.complete()
-	c := &Cluster{opts: opts, done: make(chan struct{}), closing: make(chan struct{})}
-	if err := c.start(ctx); err != nil {
+	c := &Cluster{opts: opts, done: make(chan struct{}), closing: make(chan struct{}), broken: make(chan struct{})}
+	if err := c.unlessBroken(func() error { return c.start(ctx) }); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
@@ -262,7 +264,7 @@ func (c *Cluster) Err() error {
 // Close stops everything and returns when it has stopped. It may be called more
 // than once.
 func (c *Cluster) Close() error {
-	c.closeOnce.Do(func() { c.closeErr = c.close() })
+	c.closeOnce.Do(func() { c.closeErr = c.unlessBroken(c.close) })
 	return c.closeErr
 }
 

@@ -2,7 +2,9 @@ package minikcm
 
 import (
 	"fmt"
+	"time"
 
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -24,12 +26,42 @@ func (e *StoreFailedError) Error() string {
 
 func (e *StoreFailedError) Unwrap() error { return e.Err }
 
+// brokenPatience is how long the start and the end of a cluster may take after its store
+// has failed, on the machine's clock.
+const brokenPatience = 10 * time.Second
+
+// unlessBroken calls call and returns what it returns. If the store fails and call does not
+// return within brokenPatience, unlessBroken returns the failure and leaves call behind:
+// a goroutine of etcd that ends in its fatal log line keeps the locks that it holds.
+//
+//	commit of etcd's backend  locks readTx, writes to a full disk, logs a fatal line, ends
+//	apiserver.New             asks for the newest revision, which waits for readTx
+//	Start                     waits for apiserver.New
+func (c *Cluster) unlessBroken(call func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- call() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-c.broken:
+	}
+	patience := clock.Real().NewTimer(brokenPatience)
+	defer patience.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-patience.C():
+		return c.failure
+	}
+}
+
 // watchStore stops the cluster when its store breaks.
 func (c *Cluster) watchStore(s *store.Embedded) {
 	c.parts.Go(func() {
 		select {
 		case <-s.Failed():
 			c.stopped(&StoreFailedError{DataDir: c.opts.DataDir, Err: s.Failure()})
+			close(c.broken)
 		case <-c.closing:
 		}
 	})

@@ -185,17 +185,20 @@ func (s *Embedded) takeDir(dataDir string) (string, error) {
 // Close implements Store. It waits for the operations in flight.
 func (s *Embedded) Close() error {
 	s.closeOnce.Do(func() {
-		s.inFlight.Lock()
 		s.closed.Store(true)
-		s.inFlight.Unlock()
+		// A read may wait for ever for a lock of a broken etcd.
+		s.failure.unlessBroken(func() {
+			s.inFlight.Lock()
+			defer s.inFlight.Unlock()
+		})
 		if s.space != nil {
-			s.space.close()
+			s.failure.unlessBroken(s.space.close)
 		}
 		if s.hub != nil {
-			s.hub.close()
+			s.failure.unlessBroken(s.hub.close)
 		}
 		if s.etcd != nil {
-			stopEtcd(s.etcd, s.failure)
+			s.failure.unlessBroken(s.etcd.Close)
 		}
 		var errs []error
 		for _, f := range s.cleanup {

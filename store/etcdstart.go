@@ -11,8 +11,6 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/storage/wal"
-
-	"minikcm.dev/minikcm/clock"
 )
 
 const (
@@ -100,27 +98,5 @@ func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd,
 		return etcd, errors.New("it stopped")
 	case <-ctx.Done():
 		return etcd, ctx.Err()
-	}
-}
-
-// stopEtcd waits for etcd's end, but not for ever if it is broken: some of its
-// goroutines may have ended with locks that the others wait for.
-func stopEtcd(etcd *embed.Etcd, f *failure) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer f.recover()
-		etcd.Close()
-	}()
-	select {
-	case <-done:
-		return
-	case <-f.happened:
-	}
-	patience := clock.Real().NewTimer(brokenStopTimeout)
-	defer patience.Stop()
-	select {
-	case <-done:
-	case <-patience.C():
 	}
 }

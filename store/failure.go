@@ -10,6 +10,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
 )
 
 // failure is the first thing that broke an etcd beyond repair. etcd reports such
@@ -64,6 +66,29 @@ func (f *failure) get() error {
 func (f *failure) recover() {
 	if r := recover(); r != nil {
 		f.set(fmt.Errorf("panic: %v", r))
+	}
+}
+
+// unlessBroken calls call and returns when it has returned. If etcd is broken and call does
+// not return within brokenStopTimeout, call is left behind: a goroutine of etcd that ends in
+// its fatal log line keeps the locks that it holds, for which others wait in vain.
+func (f *failure) unlessBroken(call func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer f.recover()
+		call()
+	}()
+	select {
+	case <-done:
+		return
+	case <-f.happened:
+	}
+	patience := clock.Real().NewTimer(brokenStopTimeout)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C():
 	}
 }
 
