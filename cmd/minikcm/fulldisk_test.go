@@ -3,7 +3,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -31,6 +33,24 @@ func smallDisk(t *testing.T, megabytes int) (dir string, resize func(megabytes i
 		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, size(n)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// fill writes a file until its disk is full.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = file.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -64,7 +84,9 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 
-	// As long as the disk is full, it does not start, and says so.
+	// As long as the disk is full, it does not start, and says so. What the first process
+	// has left free, a file takes.
+	fill(t, filepath.Join(disk, "rest"))
 	full := launch(t, t.TempDir(), "run", "up", "--data-dir", data)
 	if code, _ := full.end(); code == 1 {
 		t.Logf("%s", full.stderr.String())
