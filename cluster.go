@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/store"
 	"minikcm.dev/minikcm/store/faulty"
@@ -47,6 +48,7 @@ type Cluster struct {
 	manager  atomic.Pointer[manager.Manager]
 	logs     logs
 	services services
+	loaded   *dump.Summary
 	// makesAccounts says that a controller gives namespaces their service account.
 	makesAccounts bool
 
@@ -113,6 +115,9 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	if c.client, err = kubernetes.NewForConfig(c.ownConfig(AdminUser)); err != nil {
 		return fmt.Errorf("making the cluster's own client: %w", err)
+	}
+	if err := c.loadObjects(ctx); err != nil {
+		return err
 	}
 	if !c.opts.NoHTTPS {
 		if err := c.listen(ctx); err != nil {

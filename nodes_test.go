@@ -351,3 +351,19 @@ func TestManagedNodeOverRestart(t *testing.T) {
 		t.Errorf("the node's status differs (-before +after):\n%s", diff)
 	}
 }
+
+// A Node that comes with a pressure stays under it: no pod is sent there.
+func TestNodeUnderPressure(t *testing.T) {
+	t.Parallel()
+	c := withManaged(t, 0, minikcm.ManageAll)
+	node := bareNode("full")
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+	makeNode(t, c.Client(), node)
+	c.Eventually("the node to be Ready, and tainted", func(ctx context.Context, client kubernetes.Interface) error {
+		node, err := client.CoreV1().Nodes().Get(ctx, "full", metav1.GetOptions{})
+		if err == nil && (readyStatus(node) != corev1.ConditionTrue || len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != corev1.TaintNodeDiskPressure) {
+			err = fmt.Errorf("conditions %v, taints %v", node.Status.Conditions, node.Spec.Taints)
+		}
+		return err
+	})
+}

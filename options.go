@@ -13,6 +13,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/store"
 )
@@ -44,6 +45,10 @@ type Options struct {
 	// etcd, that an ephemeral cluster begins with. A virtual clock had better not
 	// start before the snapshot was taken.
 	Snapshot string
+	// Objects are loaded before the controllers and the nodes begin, so that they find them
+	// as if they had made them: see package dump. Cluster.Loaded says what became of them.
+	// Their Nodes are simulated as ManageNodes says.
+	Objects *dump.Dump
 	// Etcd uses an etcd cluster that is there already, if it names endpoints. Its
 	// DialTimeout is 5 s unless it says otherwise.
 	Etcd store.EtcdOptions
@@ -132,6 +137,9 @@ func (o *Options) Validate() error {
 	}
 	if o.Snapshot != "" && (o.DataDir != "" || len(o.Etcd.Endpoints) > 0) {
 		return fmt.Errorf("only a cluster of its own begins with a snapshot (%s), none with a data directory or an external etcd: restore the snapshot to it first", o.Snapshot)
+	}
+	if err := o.validateObjects(); err != nil {
+		return err
 	}
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("port %d is not between 0 and 65535", o.Port)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/store"
 )
@@ -25,6 +26,9 @@ func TestOptionsValidate(t *testing.T) {
 		"everything":            {Options{Nodes: 3, DataDir: "d", BindAddress: "::1", Port: 65535, ClockMode: clock.ModeScaled, ClockFactor: 0.5, Controllers: []string{"*", "-deployment-controller"}}, ""},
 		"virtual":               {Options{ClockMode: clock.ModeVirtual, Etcd: etcd}, ""},
 		"two stores":            {Options{DataDir: "d", Etcd: etcd}, "a data directory (d) and an external etcd were both given: choose one"},
+		"objects and snapshot":  {Options{Objects: dump.New("x", nil), Snapshot: "s.db"}, "a snapshot (s.db) and objects to begin with were both given: choose one"},
+		"objects and etcd":      {Options{Objects: dump.New("x", nil), Etcd: etcd}, "only a new cluster can begin with objects"},
+		"objects in a new dir":  {Options{Objects: dump.New("x", nil), DataDir: "nowhere"}, ""},
 		"negative port":         {Options{Port: -1}, "port -1 is not between 0 and 65535"},
 		"large port":            {Options{Port: 65536}, "port 65536 is not between 0 and 65535"},
 		"host name":             {Options{BindAddress: "localhost"}, `bind address "localhost" is not an IP address`},

@@ -61,7 +61,7 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	r := &readiness{client: c.client, account: !c.makesAccounts, nodes: c.kubelets.Nodes()}
+	r := &readiness{client: c.client, account: !c.makesAccounts, nodes: c.awaitedNodes()}
 	err := c.Until(ctx, r.look, nil)
 	switch cause := context.Cause(ctx); {
 	case err == nil:

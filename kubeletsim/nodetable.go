@@ -204,7 +204,7 @@ func (t *nodeTable) makeLocked(said *statement, podRange netip.Prefix, managed b
 		address = t.addresses.take()
 	}
 	n := newNode(said.spec, address.String(), podRange)
-	n.managed, n.stated = managed, *said
+	n.managed, n.stated, n.trouble = managed, *said, said.troubles
 	n.seeImages(said.images)
 	return n
 }

@@ -161,6 +161,18 @@ func (o *Options) nodeSpecs() []NodeSpec {
 	return specs
 }
 
+// NodeNames are the names of the nodes that Options with so many nodes and these pools begin
+// with, in order.
+func NodeNames(nodes int, pools []Pool) []string {
+	opts := Options{Nodes: nodes, Pools: pools}
+	specs := opts.nodeSpecs()
+	names := make([]string, len(specs))
+	for i := range specs {
+		names[i] = specs[i].Name
+	}
+	return names
+}
+
 // ownInformers are for when none were given.
 func (o *Options) ownInformers() (*ledgered.Factory, error) {
 	if o.Config == nil {

@@ -22,6 +22,8 @@ type statement struct {
 	addresses   []corev1.NodeAddress
 	info        corev1.NodeSystemInfo
 	images      []corev1.ContainerImage
+	// troubles are the pressures that the Node reports. They last until SetTrouble ends them.
+	troubles map[corev1.NodeConditionType]bool
 }
 
 func statementOf(object *corev1.Node) statement {
@@ -31,6 +33,7 @@ func statementOf(object *corev1.Node) statement {
 		addresses:   slices.Clone(object.Status.Addresses),
 		info:        object.Status.NodeInfo,
 		images:      object.Status.Images,
+		troubles:    pressuresOf(object),
 	}
 	s.info.Architecture = cmp.Or(s.info.Architecture, object.Labels[corev1.LabelArchStable])
 	s.info.OperatingSystem = cmp.Or(s.info.OperatingSystem, object.Labels[corev1.LabelOSStable])
@@ -45,6 +48,26 @@ func statementOf(object *corev1.Node) statement {
 		}
 	}
 	return s
+}
+
+// pressuresOf returns the pressures that a Node is under. Whether it is Ready follows from
+// the simulation.
+func pressuresOf(object *corev1.Node) map[corev1.NodeConditionType]bool {
+	var under map[corev1.NodeConditionType]bool
+	for i := range object.Status.Conditions {
+		c := &object.Status.Conditions[i]
+		switch c.Type {
+		case corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure:
+			if c.Status != corev1.ConditionTrue {
+				continue
+			}
+			if under == nil {
+				under = map[corev1.NodeConditionType]bool{}
+			}
+			under[c.Type] = true
+		}
+	}
+	return under
 }
 
 // after completes what a Node states that has the name of a node which was lost: it has that

@@ -77,6 +77,9 @@ func (b *branch) hintAt(err error) string {
 }
 
 func (b *branch) apply(ctx context.Context, a *format.Apply) error {
+	if isDump(a) {
+		return b.load(ctx, a)
+	}
 	return b.each(a, "applying", func(client dynamic.ResourceInterface, o *format.Object) error {
 		data, err := o.MarshalJSON()
 		if err != nil {

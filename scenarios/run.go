@@ -261,6 +261,9 @@ func startCluster(ctx context.Context, s *Scenario, opts Options, kubeconfig str
 	if err != nil {
 		return nil, fmt.Errorf("the cluster of %s: %w", s.Metadata.Name, err)
 	}
+	if err := beginWith(&options, &spec); err != nil {
+		return nil, fmt.Errorf("the cluster of %s: %w", s.Metadata.Name, err)
+	}
 	if opts.Seed != 0 {
 		options.Seed = opts.Seed
 	}

@@ -38,6 +38,7 @@ type world struct {
 	random *clock.Random
 	seed   uint64
 
+	config   *rest.Config
 	client   kubernetes.Interface
 	dynamic  dynamic.Interface
 	kinds    check.Kinds
@@ -95,6 +96,7 @@ func (w *world) connect(config *rest.Config) error {
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	config.UserAgent = "minikcm-scenario"
 	config.QPS = -1
+	w.config = config
 	var err error
 	if w.client, err = kubernetes.NewForConfig(config); err != nil {
 		return fmt.Errorf("making the scenario's client: %w", err)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ type clusterFlags struct {
 	manageAll   bool
 	dataDir     string
 	snapshot    string
+	objects     objectFlags
 	etcd        etcdFlags
 	bindAddress string
 	port        int
@@ -41,11 +43,12 @@ type clusterFlags struct {
 func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.flags = flags
-	flags.IntVar(&f.nodes, "nodes", 1, fmt.Sprintf("how many simulated nodes to start; 0 by default with --pool; at most %d with those of --pool", minikcm.MaxNodes))
+	flags.IntVar(&f.nodes, "nodes", 1, fmt.Sprintf("how many simulated nodes to start; 0 by default with --pool, or if --from-objects has Nodes; at most %d with those of --pool", minikcm.MaxNodes))
 	flags.StringArrayVar(&f.pools, "pool", nil, "start a pool of like nodes, such as name=a,nodes=4,cpu=4,memory=8Gi,pods=110,label=k=v,taint=k=v:NoSchedule; its nodes are called a-0, a-1 ...; can be repeated")
 	flags.BoolVar(&f.manageAll, "manage-all-nodes", true, "simulate the Nodes that clients make, too; if false, only those with the annotation minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake, and with --nodes 0 none")
 	flags.StringVar(&f.dataDir, "data-dir", "", "keep the cluster in this directory; without it, the cluster is gone when the command ends")
 	flags.StringVar(&f.snapshot, "from-snapshot", "", "begin with the objects of this etcd snapshot, which is not changed")
+	f.objects.register(flags, "begin with the objects of these files or folders, as \"kubectl get -A -o yaml\" writes them; - is standard input; can be repeated")
 	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one")
 	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1", "IP address to serve HTTPS on")
 	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 is a free one")
@@ -77,9 +80,12 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 			return opts, fmt.Errorf("%s must not be negative, but is %v", name, d)
 		}
 	}
+	var err error
+	if opts.Objects, err = f.objects.read(os.Stdin); err != nil {
+		return opts, err
+	}
 	opts.Latencies.PodStart, opts.Latencies.ContainerReady = f.startDelay, f.readyDelay
-	err := f.nodeOptions(&opts)
-	if err != nil {
+	if err = f.nodeOptions(&opts); err != nil {
 		return opts, err
 	}
 	if opts.Etcd, err = f.etcd.options(); err != nil {
@@ -103,7 +109,7 @@ func (f *clusterFlags) nodeOptions(opts *minikcm.Options) error {
 		return fmt.Errorf("--nodes must not be negative, but is %d", nodes)
 	case nodes > minikcm.MaxNodes:
 		return badInput{fmt.Errorf("--nodes %d: %w", nodes, minikcm.ErrTooManyNodes)}
-	case nodes == 0, len(f.pools) > 0 && !f.flags.Changed("nodes"):
+	case nodes == 0, (len(f.pools) > 0 || opts.Objects != nil && opts.Objects.HasNodes()) && !f.flags.Changed("nodes"):
 		opts.Nodes = -1
 	}
 	if err := minikcm.CheckNodes(max(opts.Nodes, 0), opts.Node, opts.Pools); err != nil {

@@ -57,6 +57,9 @@ func execIn(cmd *cobra.Command, opts minikcm.Options, args []string) (err error)
 			err = closeErr
 		}
 	}()
+	if err := printLoaded(cmd, cluster); err != nil {
+		return err
+	}
 	child := exec.Command(path, args[1:]...) // running it is what was asked for
 	child.Env = append(os.Environ(), "KUBECONFIG="+opts.KubeconfigPath)
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()

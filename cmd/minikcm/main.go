@@ -101,7 +101,7 @@ failures. Any Kubernetes client can use it. No container is ever run.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(newUp(), newExec(), newKubectl(), newScenario(), newControllerManager(), newControllers(), newEtcdSnapshot(), newFault(), newList(), newNode(), newReset(), newStatus(), newWhy(), newVersion())
+	root.AddCommand(newUp(), newExec(), newKubectl(), newScenario(), newControllerManager(), newControllers(), newEtcdSnapshot(), newFault(), newFit(), newList(), newNode(), newReset(), newStatus(), newWhatif(), newWhy(), newVersion())
 	return root
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/kubeletsim"
 )
 
 // nodeAdd is what is asked of "minikcm node add".
@@ -130,14 +131,14 @@ func (a *nodeAdd) settle(nodes []corev1.Node) error {
 	if at < 0 {
 		return fmt.Errorf("there is no node %s that others could be like; \"minikcm kubectl get nodes\" lists them", like)
 	}
-	a.spec = overridden(specLike(&nodes[at]), a.spec)
+	a.spec = overridden(kubeletsim.SpecLike(&nodes[at]), a.spec)
 	return nil
 }
 
 // create makes the Nodes, and returns the names of those that it has made.
 func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, nodes []corev1.Node) (made []string, err error) {
 	create := func(name string) error {
-		_, err := client.CoreV1().Nodes().Create(ctx, nodeFrom(name, &a.spec), metav1.CreateOptions{})
+		_, err := client.CoreV1().Nodes().Create(ctx, kubeletsim.NodeFrom(name, &a.spec), metav1.CreateOptions{})
 		if err == nil {
 			made = append(made, name)
 			return nil

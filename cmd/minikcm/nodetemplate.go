@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,10 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/kubeletsim"
 )
 
 // nodeFlag is a flag that says what a node is like, as setNode's key does. Without a key,
@@ -57,23 +54,6 @@ func registerNodeFlags(flags *pflag.FlagSet, spec *minikcm.NodeSpec) {
 	}
 }
 
-// specLike describes nodes that are like one that there is, apart from what is that one's
-// alone or follows from its conditions.
-func specLike(node *corev1.Node) minikcm.NodeSpec {
-	spec := minikcm.NodeSpec{
-		Labels:   maps.Clone(node.Labels),
-		Capacity: node.Status.Capacity.DeepCopy(), Allocatable: node.Status.Allocatable.DeepCopy(),
-	}
-	delete(spec.Labels, corev1.LabelHostname)
-	for _, taint := range node.Spec.Taints {
-		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
-			taint.TimeAdded = nil
-			spec.Taints = append(spec.Taints, taint)
-		}
-	}
-	return spec
-}
-
 // overridden is the spec with what the other one says, which goes first.
 func overridden(spec, by minikcm.NodeSpec) minikcm.NodeSpec {
 	for name, quantity := range by.Capacity {
@@ -94,18 +74,6 @@ func overridden(spec, by minikcm.NodeSpec) minikcm.NodeSpec {
 		spec.Taints = append(slices.DeleteFunc(spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }), taint)
 	}
 	return spec
-}
-
-// nodeFrom is the Node that a client makes for a node to be simulated.
-func nodeFrom(name string, spec *minikcm.NodeSpec) *corev1.Node {
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: spec.Labels,
-			Annotations: map[string]string{kubeletsim.AnnotationNode: kubeletsim.Simulated},
-		},
-		Spec:   corev1.NodeSpec{Taints: spec.Taints},
-		Status: corev1.NodeStatus{Capacity: spec.Capacity, Allocatable: spec.Allocatable},
-	}
 }
 
 var numberedName = regexp.MustCompile(`^(.+)-(\d+)$`)

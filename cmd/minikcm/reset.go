@@ -21,8 +21,8 @@ func newReset() *cobra.Command {
 		Use:   "reset",
 		Short: "Bring a running cluster back to its state at the start",
 		Long: `reset brings the cluster that "minikcm up" runs back to its state at the start: all
-objects that were made since are gone, those of --from-snapshot are back, faults are over,
-and the clock begins anew. The address, the kubeconfig, tokens and the seed stay, and
+objects that were made since are gone, those of --from-snapshot and --from-objects are back,
+faults are over, and the clock begins anew. The address, the kubeconfig, tokens and the seed stay, and
 informers find the new state by themselves. The command returns when the cluster is ready.
 A cluster with --data-dir or --etcd-servers is not reset: its state is meant to be kept.`,
 		Example: `  minikcm reset

@@ -18,7 +18,8 @@ func newUp() *cobra.Command {
 it, and stays in the foreground until it gets SIGINT (Ctrl-C) or SIGTERM.`,
 		Example: `  minikcm up --nodes 3
   minikcm up --pool name=small,nodes=4,cpu=4,memory=8Gi --pool name=gpu,cpu=32,nvidia.com/gpu=8,taint=gpu=yes:NoSchedule
-  minikcm up --data-dir ./cluster --port 6443`,
+  minikcm up --data-dir ./cluster --port 6443
+  minikcm up --from-objects dump.yaml`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts, err := flags.options()

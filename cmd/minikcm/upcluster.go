@@ -52,6 +52,9 @@ func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
 		return err
 	}
 	defer remove()
+	if err := printLoaded(cmd, u.current.Load()); err != nil {
+		return err
+	}
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", shellQuote(u.opts.KubeconfigPath)); err != nil {
 		return err
 	}

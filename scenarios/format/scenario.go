@@ -80,6 +80,11 @@ type Cluster struct {
 	NoScheduler bool `yaml:"noScheduler"`
 	// Snapshot is the file of an etcd snapshot to begin with.
 	Snapshot string `yaml:"snapshot"`
+	// Objects are files and folders of objects to begin with, as "kubectl get -A -o yaml"
+	// writes them. If there are Nodes among them, Nodes is 0 by default.
+	Objects []string `yaml:"objects"`
+	// RedactSecrets replaces the values of the Secrets in Objects by placeholders.
+	RedactSecrets bool `yaml:"redactSecrets"`
 	// StartDelay is how long a pod takes to start, unless its annotations say otherwise.
 	StartDelay Duration `yaml:"startDelay"`
 	// ReadyDelay is how long a started container takes to become ready, unless the pod's

@@ -3,6 +3,7 @@ package format
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -16,7 +17,8 @@ import (
 
 // Defaults of a scenario's fields.
 const (
-	defaultNodes   = 3
+	// DefaultNodes is how many nodes a cluster has that begins with no Nodes and no pools.
+	DefaultNodes   = 3
 	defaultTimeout = 10 * time.Minute
 	defaultWithin  = time.Minute
 	defaultSpeed   = 10
@@ -104,13 +106,13 @@ func leastTime(steps []Step) time.Duration {
 
 func (d *decoder) checkCluster(c *Cluster, line int) {
 	const field = "spec.cluster"
-	if c.Nodes == nil {
-		c.Nodes = ptr.To(defaultNodes)
+	if c.Nodes == nil && len(c.Objects) == 0 {
+		c.Nodes = ptr.To(DefaultNodes)
 		if len(c.Pools) > 0 {
 			c.Nodes = ptr.To(0)
 		}
 	}
-	if *c.Nodes < 0 {
+	if c.Nodes != nil && *c.Nodes < 0 {
 		d.problem(line, field+".nodes", "must not be negative: %d", *c.Nodes)
 	}
 	before := len(*d.problems)
@@ -128,6 +130,7 @@ func (d *decoder) checkCluster(c *Cluster, line int) {
 		d.check(line, field+".snapshot", notThere(d.path(c.Snapshot), err))
 		c.Snapshot = d.path(c.Snapshot)
 	}
+	d.checkObjectPaths(c, line, field+".objects")
 	seen := []string{}
 	for i := range c.Pools {
 		p := &c.Pools[i]
@@ -140,6 +143,18 @@ func (d *decoder) checkCluster(c *Cluster, line int) {
 	}
 	if d.options.Cluster != nil && len(*d.problems) == before {
 		d.check(line, field, d.options.Cluster(c))
+	}
+}
+
+// checkObjectPaths makes the paths of objects to begin with lead from anywhere.
+func (d *decoder) checkObjectPaths(c *Cluster, line int, field string) {
+	for i, path := range c.Objects {
+		c.Objects[i] = d.path(path)
+		_, err := os.Stat(c.Objects[i])
+		d.check(line, fmt.Sprintf("%s[%d]", field, i), notThere(c.Objects[i], err))
+	}
+	if c.RedactSecrets && len(c.Objects) == 0 {
+		d.problem(line, "spec.cluster.redactSecrets", "is for objects, which are missing")
 	}
 }
 

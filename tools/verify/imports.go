@@ -17,16 +17,18 @@ var mayImport = map[string][]string{
 	"apiserver":   {"clock", "store", "quota", "reasons", "internal"},
 	"controllers": {"clock", "quota"},
 	"kubeletsim":  {"clock"},
-	"scenarios":   {"clock", "reasons", "internal", "."},
-	".":           {"clock", "reasons", "internal", "store", "apiserver", "controllers", "kubeletsim"},
+	"dump":        {"reasons"},
+	"scenarios":   {"clock", "reasons", "internal", "dump", "."},
+	".":           {"clock", "reasons", "internal", "dump", "store", "apiserver", "controllers", "kubeletsim"},
+	"capacity":    {"clock", "reasons", "dump", "controllers", "kubeletsim", "scenarios", "."},
 	"minikcmtest": {"clock", "store", "apiserver", "controllers", "kubeletsim", "."},
-	"cmd":         {"clock", "reasons", "internal", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "."},
-	"test":        {"clock", "reasons", "internal", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
+	"cmd":         {"clock", "reasons", "internal", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
+	"test":        {"clock", "reasons", "internal", "dump", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
 	"examples":    {"clock", "minikcmtest", "."},
 }
 
 // Tests of these folders may start whole clusters.
-var testsOnClusters = []string{"controllers", "kubeletsim", "scenarios", "apiserver", "."}
+var testsOnClusters = []string{"dump", "capacity", "controllers", "kubeletsim", "scenarios", "apiserver", "."}
 
 // Modules that nothing imports, and why.
 var neverImport = map[string]string{

@@ -1,0 +1,189 @@
+package capacity
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/test/golden"
+)
+
+// manifests are three nodes of 4 CPUs, a Deployment of 4 pods, a StatefulSet that a budget
+// guards, and a DaemonSet.
+const manifests = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 4
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: nginx, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, namespace: default}
+spec:
+  replicas: 2
+  podManagementPolicy: Parallel
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: c, image: pg, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, namespace: default}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {containers: [{name: c, image: agent, resources: {requests: {cpu: 100m}}}]}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: db, namespace: default}
+spec: {maxUnavailable: 0, selector: {matchLabels: {app: db}}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: pods, namespace: limited}
+spec: {hard: {pods: "3"}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: small, namespace: limited}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: small}}
+  template:
+    metadata: {labels: {app: small}}
+    spec: {containers: [{name: c, image: nginx, resources: {requests: {cpu: 1m}}}]}
+`
+
+// fork has the manifests on three nodes.
+func fork(t *testing.T) *Fork {
+	t.Helper()
+	text := manifests
+	for i := range 3 {
+		amounts := `{cpu: "4", memory: 16Gi, pods: "20"}`
+		text += fmt.Sprintf("---\napiVersion: v1\nkind: Node\nmetadata: {name: n%d, labels: {disk: ssd}}\nstatus: {capacity: %s, allocatable: %s}\n", i, amounts, amounts)
+	}
+	objects, err := dump.Decode([]byte(text), dump.MaxObjects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(t.Context(), Options{Objects: dump.New("the test", objects)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if refused := f.Loaded().Refused; len(refused) > 0 {
+		t.Fatalf("refused: %v", refused)
+	}
+	return f
+}
+
+// What is asked has the same answer each time, word by word.
+func TestWhatIf(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"drain":     "drain n0",
+		"remove":    "remove n0 n1",
+		"add":       "add 2 like n0, drain n0",
+		"scale":     "scale deployment/web=12",
+		"scaledown": "scale deployment/web=1 statefulset/db=1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			changes, err := ParseChanges(strings.Fields(text), "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := fork(t).WhatIf(t.Context(), changes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			if err := report.Print(&out); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, "testdata/"+name+".golden", out.String())
+			report.Loaded = nil
+			data, err := json.MarshalIndent(report, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, "testdata/"+name+".json.golden", string(data)+"\n")
+		})
+	}
+}
+
+func TestFit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		target        string
+		wanted, limit int
+		fits          bool
+	}{
+		"asmany":  {"deployment/web", 0, 100, true},
+		"limit":   {"deployment/web", 0, 2, true},
+		"wanted":  {"statefulset/db", 4, 100, true},
+		"toomany": {"statefulset/db", 40, 100, false},
+		"quota":   {"limited/deployment/small", 0, 10, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target, err := ParseTarget(c.target, "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			fit, err := fork(t).Fit(t.Context(), target, c.wanted, c.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fit.Fits() != c.fits {
+				t.Errorf("fits: %v", fit.Fits())
+			}
+			var out strings.Builder
+			if err := fit.Print(&out); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, "testdata/fit-"+name+".golden", out.String())
+		})
+	}
+}
+
+// A question about what is not there is refused before anything is changed.
+func TestQuestionsWithoutSense(t *testing.T) {
+	t.Parallel()
+	f := fork(t)
+	for text, want := range map[string]string{
+		"drain n7":                  "the cluster has no node n7",
+		"add 1 like n7":             "the cluster has no node n7",
+		"scale deployment/none=3":   "the cluster has no deployment/none in default; another namespace is named by -n",
+		"scale daemonset/agent=3":   "daemonset/agent in default cannot be scaled: its kind has no replicas",
+		"scale gadget/x=3":          `the cluster has no resource "gadget": write it as kubectl takes it, such as deployment, deployments.apps or deploy`,
+		"drain n0, scale none/x=30": `the cluster has no resource "none": write it as kubectl takes it, such as deployment, deployments.apps or deploy`,
+	} {
+		changes, err := ParseChanges(strings.Fields(text), "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = f.WhatIf(t.Context(), changes); err == nil || err.Error() != want || !errors.As(err, new(InputError)) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+	if _, err := f.Fit(t.Context(), &Target{Kind: "deployment", Namespace: "default", Name: "web"}, 4, 10); !errors.As(err, new(InputError)) {
+		t.Errorf("fit with the replicas that there are: %v", err)
+	}
+}

@@ -1,0 +1,145 @@
+package capacity
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/reasons"
+)
+
+// compare fills in what is other than before. It changes neither state.
+func (r *Report) compare(before, after *state) {
+	gone, came := differences(before.pods, after.pods)
+	r.pair(gone, came, after.preempted)
+	r.wait(before, after)
+	r.compareNodes(before.use(), after.use())
+	r.Fits = len(r.Refused) == 0 && !slices.ContainsFunc(r.Pending, func(w Waiting) bool { return !w.Before })
+}
+
+// differences are the pods that are in one of the lists only. Pods that had ended are not
+// missed.
+func differences(before, after []corev1.Pod) (gone, came []*corev1.Pod) {
+	known := map[types.UID]bool{}
+	for i := range before {
+		known[before[i].UID] = true
+	}
+	there := map[types.UID]bool{}
+	for i := range after {
+		there[after[i].UID] = true
+		if !known[after[i].UID] {
+			came = append(came, &after[i])
+		}
+	}
+	for i := range before {
+		if !there[before[i].UID] && !ended(&before[i]) {
+			gone = append(gone, &before[i])
+		}
+	}
+	return gone, came
+}
+
+// ownerOf is what makes another pod in the place of one; its own UID if nothing does.
+func ownerOf(pod *corev1.Pod) types.UID {
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		return owner.UID
+	}
+	return pod.UID
+}
+
+// pair finds, for each pod that has gone, the one that took its place: of the same owner,
+// and of the same name if there is one.
+func (r *Report) pair(gone, came []*corev1.Pod, preempted map[types.UID]bool) {
+	byName := func(a, b *corev1.Pod) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	}
+	slices.SortFunc(gone, byName)
+	slices.SortFunc(came, byName)
+	take := func(match func(*corev1.Pod) bool) *corev1.Pod {
+		at := slices.IndexFunc(came, match)
+		if at < 0 {
+			return nil
+		}
+		pod := came[at]
+		came = slices.Delete(came, at, at+1)
+		return pod
+	}
+	successors := make([]*corev1.Pod, len(gone))
+	for i, old := range gone {
+		successors[i] = take(func(p *corev1.Pod) bool { return ownerOf(p) == ownerOf(old) && p.Name == old.Name })
+	}
+	for i, old := range gone {
+		if successors[i] == nil {
+			successors[i] = take(func(p *corev1.Pod) bool { return ownerOf(p) == ownerOf(old) })
+		}
+		if next := successors[i]; next != nil {
+			r.Moved = append(r.Moved, Move{nameOf(old), old.Spec.NodeName, nameOf(next), next.Spec.NodeName, preempted[old.UID]})
+			continue
+		}
+		r.Gone = append(r.Gone, placedOf(old, preempted[old.UID]))
+	}
+	for _, pod := range came {
+		r.Started = append(r.Started, placedOf(pod, false))
+	}
+}
+
+func placedOf(pod *corev1.Pod, preempted bool) Placed {
+	return Placed{nameOf(pod), pod.Spec.NodeName, preempted, ownerOf(pod)}
+}
+
+// wait collects the pods that do not run after the changes, and why.
+func (r *Report) wait(before, after *state) {
+	was := map[types.UID]bool{}
+	for i := range before.pods {
+		was[before.pods[i].UID] = pending(&before.pods[i])
+	}
+	for i := range after.pods {
+		pod := &after.pods[i]
+		if pending(pod) {
+			r.Pending = append(r.Pending, Waiting{nameOf(pod), pod.Spec.NodeName, whyPending(pod), was[pod.UID]})
+		}
+	}
+}
+
+func pending(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && (pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "")
+}
+
+// whyPending is the scheduler's message, or the first reason in the pod's status.
+func whyPending(pod *corev1.Pod) string {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+	if err != nil {
+		return err.Error()
+	}
+	fields["kind"], fields["apiVersion"] = "Pod", "v1"
+	report := reasons.Of(&reasons.Subject{Object: &unstructured.Unstructured{Object: fields}})
+	if len(report.Reasons) == 0 {
+		return "it has not started yet"
+	}
+	return report.Reasons[0].String()
+}
+
+func (r *Report) compareNodes(before, after map[string]*Use) {
+	names := map[string]bool{}
+	for name := range before {
+		names[name] = true
+	}
+	for name := range after {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		r.Nodes = append(r.Nodes, NodeUse{Name: name, Before: before[name], After: after[name]})
+	}
+}

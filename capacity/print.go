@@ -1,0 +1,284 @@
+package capacity
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Print writes the report as tables: what moved, what waits and why, what was refused, and
+// the nodes whose use has changed.
+func (r *Report) Print(w io.Writer) error {
+	var b strings.Builder
+	texts := make([]string, len(r.Changes))
+	for i := range r.Changes {
+		texts[i] = r.Changes[i].String()
+	}
+	fmt.Fprintf(&b, "What if: %s\n", strings.Join(texts, ", "))
+	b.WriteString(r.verdict() + "\n")
+	moved := make([][]string, len(r.Moved))
+	for i, m := range r.Moved {
+		moved[i] = []string{m.Pod.String(), m.From + because(m.Preempted), orNone(m.To), m.As.Name}
+	}
+	table(&b, "MOVED", []string{"POD", "FROM", "TO", "AS"}, moved)
+	table(&b, "STARTED", []string{"POD", "NODE"}, placed(r.Started))
+	table(&b, "GONE", []string{"POD", "NODE"}, placed(r.Gone))
+	table(&b, "PENDING", []string{"POD", "BEFORE", "WHY"}, r.waiting())
+	refused := make([][]string, len(r.Refused))
+	for i, p := range r.Refused {
+		refused[i] = []string{p.Pod.String(), p.Node, p.Reason}
+	}
+	table(&b, "REFUSED", []string{"POD", "NODE", "WHY"}, refused)
+	r.printNodes(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Report) verdict() string {
+	before := 0
+	for i := range r.Pending {
+		if r.Pending[i].Before {
+			before++
+		}
+	}
+	text := "Everything fits"
+	if !r.Fits {
+		var wrong []string
+		if n := len(r.Pending) - before; n > 0 {
+			wrong = append(wrong, count(n, "pod")+" pending")
+		}
+		if n := len(r.Refused); n > 0 {
+			wrong = append(wrong, count(n, "eviction")+" refused")
+		}
+		text = "It does not fit: " + strings.Join(wrong, ", ")
+	}
+	took := time.Duration(r.Took * float64(time.Second)).Round(time.Second)
+	if r.Settled {
+		text += fmt.Sprintf(" (settled after %v of cluster time)", took)
+	} else {
+		text += fmt.Sprintf(" (still changing after %v of cluster time: --for lets it go on)", took)
+	}
+	if before > 0 {
+		text += fmt.Sprintf("; %s pending before", count(before, "pod"))
+	}
+	return text + "."
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// waiting has the pods that wait for the same reason in one line if they are many.
+func (r *Report) waiting() [][]string {
+	type same struct {
+		reason string
+		before bool
+	}
+	found := map[same][]Waiting{}
+	var order []same
+	for _, w := range r.Pending {
+		key := same{w.Reason, w.Before}
+		if found[key] == nil {
+			order = append(order, key)
+		}
+		found[key] = append(found[key], w)
+	}
+	rows := make([][]string, len(order))
+	for i, key := range order {
+		pods := found[key]
+		name := pods[0].Pod.String()
+		if len(pods) > 1 {
+			name += fmt.Sprintf(" and %d more", len(pods)-1)
+		}
+		before := "no"
+		if key.before {
+			before = "yes"
+		}
+		rows[i] = []string{name, before, key.reason}
+	}
+	return rows
+}
+
+// placed has the pods of one owner that are on one node in one line.
+func placed(pods []Placed) [][]string {
+	type same struct {
+		owner     types.UID
+		node      string
+		preempted bool
+	}
+	first, count := map[same]int{}, map[same]int{}
+	var rows [][]string
+	for i := range pods {
+		p := &pods[i]
+		key := same{p.owner, p.Node, p.Preempted}
+		if count[key]++; count[key] == 1 {
+			first[key] = len(rows)
+			rows = append(rows, []string{p.Pod.String(), orNone(p.Node) + because(p.Preempted)})
+			continue
+		}
+		row := rows[first[key]]
+		name, _, _ := strings.Cut(row[0], " ")
+		row[0] = fmt.Sprintf("%s and %d more", name, count[key]-1)
+	}
+	return rows
+}
+
+func because(preempted bool) string {
+	if preempted {
+		return " (preempted)"
+	}
+	return ""
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "<none>"
+	}
+	return text
+}
+
+// printNodes writes the nodes whose use has changed, and all together.
+func (r *Report) printNodes(b *strings.Builder) {
+	resources := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
+	var rows [][]string
+	var before, after Use
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		before.plus(n.Before)
+		after.plus(n.After)
+		row := []string{n.Name}
+		changed := n.Before == nil || n.After == nil || n.Before.Unschedulable != n.After.Unschedulable
+		for _, name := range resources {
+			was, is := n.Before.share(name), n.After.share(name)
+			changed = changed || was != is
+			row = append(row, was, is)
+		}
+		if changed {
+			rows = append(rows, row)
+		}
+	}
+	total := []string{fmt.Sprintf("all %d", len(r.Nodes))}
+	for _, name := range resources {
+		total = append(total, before.share(name), after.share(name))
+	}
+	table(b, "NODES (requested of allocatable)", []string{"NAME", "CPU", "THEN", "MEMORY", "THEN", "PODS", "THEN"}, append(rows, total))
+}
+
+func (u *Use) plus(other *Use) {
+	if other == nil {
+		return
+	}
+	if u.requested == nil {
+		u.requested, u.allocatable = amounts{}, amounts{}
+	}
+	u.requested.add(corev1.ResourceList(other.requested))
+	u.allocatable.add(corev1.ResourceList(other.allocatable))
+}
+
+// share is how much of a resource is requested: 1500m/4 (37%).
+func (u *Use) share(name corev1.ResourceName) string {
+	if u == nil {
+		return "-"
+	}
+	requested, allocatable := u.requested[name], u.allocatable[name]
+	percent := int64(0)
+	if has := allocatable.MilliValue(); has > 0 {
+		percent = int64(requested.AsApproximateFloat64() * 100 / allocatable.AsApproximateFloat64())
+	}
+	return fmt.Sprintf("%s/%s (%d%%)", short(name, requested), short(name, allocatable), percent)
+}
+
+// short writes an amount as people compare it: memory in Gi or Mi, CPUs in cores.
+func short(name corev1.ResourceName, q resource.Quantity) string {
+	const mi = 1 << 20
+	switch {
+	case name == corev1.ResourceCPU:
+		return strconv.FormatFloat(math.Round(q.AsApproximateFloat64()*100)/100, 'f', -1, 64)
+	case name != corev1.ResourceMemory:
+		return strconv.FormatInt(q.Value(), 10)
+	case q.Value() < 10<<30:
+		return fmt.Sprintf("%dMi", q.Value()/mi)
+	}
+	return fmt.Sprintf("%dGi", q.Value()/(mi<<10))
+}
+
+// table writes a titled table, unless it is empty.
+func table(b *strings.Builder, title string, header []string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
+	for _, row := range slices.Concat([][]string{header}, rows) {
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // a builder takes everything
+	}
+	_ = w.Flush()
+	fmt.Fprintf(b, "\n%s\n", title)
+	for line := range strings.Lines(text.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// Print writes how many more replicas fit, where they are, and what stops the next.
+func (f *Fit) Print(w io.Writer) error {
+	var b strings.Builder
+	more := strconv.Itoa(f.More)
+	if f.AtLeast {
+		more = "at least " + more
+	}
+	switch {
+	case f.Wanted == 0:
+		fmt.Fprintf(&b, "%s has %s, and %s more fit.\n", &f.Target, count(f.Replicas, "replica"), more)
+	case f.Fits():
+		fmt.Fprintf(&b, "%s fits with %d replicas, %d more than it has.\n", &f.Target, f.Wanted, f.More)
+	default:
+		fmt.Fprintf(&b, "%s does not fit with %d replicas: it has %d, and %d of %d more fit.\n", &f.Target, f.Wanted, f.Replicas, f.More, f.Wanted-f.Replicas)
+	}
+	if f.Stops != "" {
+		fmt.Fprintf(&b, "The next one is stopped: %s\n", f.Stops)
+	}
+	table(&b, "DISPLACED by it", []string{"POD", "NODE"}, placed(f.Displaced))
+	table(&b, "NODES", []string{"NAME", "MORE", "WHAT STOPS THE NEXT"}, f.rows())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// rows are the nodes that got replicas, or take no more.
+func (f *Fit) rows() [][]string {
+	counts, why := map[string]int{}, map[string]string{}
+	var names []string
+	for _, n := range f.On {
+		counts[n.Node] = n.Pods
+		names = append(names, n.Node)
+	}
+	for _, n := range f.Nodes {
+		why[n.Node] = strings.Join(n.Reasons, ", ")
+		names = append(names, n.Node)
+	}
+	slices.Sort(names)
+	var rows [][]string
+	for _, name := range slices.Compact(names) {
+		rows = append(rows, []string{name, fmt.Sprint(counts[name]), why[name]})
+	}
+	return rows
+}
+
+// Fits reports whether all replicas fit that were asked for, or at least one more.
+func (f *Fit) Fits() bool {
+	if f.Wanted == 0 {
+		return f.More > 0
+	}
+	return f.Replicas+f.More >= f.Wanted
+}

@@ -1,0 +1,118 @@
+package dump
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
+)
+
+// pageSize is how many objects are asked for at once.
+const pageSize = 500
+
+// FromCluster reads the objects of a cluster, by GET requests alone: discovery, and a list of
+// every kind that Load would load, in pages. Lists that are forbidden, or that fail, are
+// in Skipped, unless they are of pods or nodes, without which a dump says little.
+func FromCluster(ctx context.Context, config *rest.Config) (*Dump, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.WarningHandler = rest.NoWarnings{}
+	finder, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client that reads a cluster: %w", err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client that reads a cluster: %w", err)
+	}
+	d := &Dump{Sources: []string{"the cluster at " + config.Host}}
+	served, err := discovery.ServerPreferredResources(finder)
+	if err != nil && len(served) == 0 {
+		return nil, fmt.Errorf("asking the cluster at %s what it has: %w", config.Host, err)
+	}
+	for _, resource := range listable(served) {
+		if err := d.list(ctx, client, resource); err != nil {
+			return nil, fmt.Errorf("reading the cluster at %s: %w", config.Host, err)
+		}
+	}
+	return d, nil
+}
+
+// listed is a resource whose objects are read.
+type listed struct {
+	resource schema.GroupVersionResource
+	kind     string
+}
+
+// listable returns the resources whose objects may be loaded, in the order of their names.
+func listable(served []*metav1.APIResourceList) []listed {
+	var all []listed
+	for _, list := range served {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for i := range list.APIResources {
+			r := &list.APIResources[i]
+			if !slices.Contains(r.Verbs, "list") || isSubresource(r.Name) {
+				continue
+			}
+			sample := &unstructured.Unstructured{}
+			sample.SetGroupVersionKind(gv.WithKind(r.Kind))
+			// What is left out whatever it says need not be asked for.
+			if why := leftOut(sample); why == "" || why == leftOwn {
+				all = append(all, listed{gv.WithResource(r.Name), r.Kind})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b listed) int { return strings.Compare(a.resource.String(), b.resource.String()) })
+	return all
+}
+
+// list reads the objects of a resource.
+func (d *Dump) list(ctx context.Context, client dynamic.Interface, of listed) error {
+	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return client.Resource(of.resource).List(ctx, opts)
+	})
+	pages.PageSize = pageSize
+	begun := len(d.objects)
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		o, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("an item of %s is a %T", of.resource.Resource, item)
+		}
+		if len(d.objects) == MaxObjects {
+			return errTooMany
+		}
+		d.objects = append(d.objects, o)
+		return nil
+	})
+	name := of.resource.GroupResource().String()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil, errors.Is(err, errTooMany), name == "pods", name == "nodes", !isAnswer(err):
+		return fmt.Errorf("listing %s: %w", name, err)
+	}
+	d.objects = d.objects[:begun]
+	d.Skipped = note(d.Skipped, "the cluster does not let them be read: "+err.Error(), "all "+name)
+	return nil
+}
+
+var errTooMany = fmt.Errorf("there are more than %d objects", MaxObjects)
+
+// isAnswer reports whether an error is an answer of the API server, and not that none came.
+func isAnswer(err error) bool {
+	return apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
+}

@@ -1,0 +1,153 @@
+package dump
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// level is when objects of a kind are created. Within a level, what refers to the UID of
+// another object comes after it.
+type level int
+
+const (
+	definitions   level = iota // CustomResourceDefinitions, for the kinds that follow
+	namespaces                 // for all that is in them
+	identities                 // accounts, rights, classes: admission looks for them
+	configuration              // ConfigMaps and Secrets
+	storage                    // claims, then the volumes that name them by UID
+	machines                   // Nodes
+	others                     // custom objects, Services and whatever else there is
+	workloads                  // from owners to owned
+	pods
+	endpoints // they name pods by UID
+	limits    // quotas and limits would refuse what was there before them
+	policies  // so would admission policies
+)
+
+func levelOf(o *unstructured.Unstructured) level {
+	gvk := o.GroupVersionKind()
+	switch gvk.Group {
+	case "":
+		return levelOfCore(gvk.Kind)
+	case "apiextensions.k8s.io":
+		return definitions
+	case "rbac.authorization.k8s.io", "scheduling.k8s.io", "node.k8s.io":
+		return identities
+	case "storage.k8s.io":
+		return storage
+	case "apps", "batch", "autoscaling", "policy":
+		return workloads
+	case "discovery.k8s.io":
+		return endpoints
+	case "admissionregistration.k8s.io":
+		return policies
+	case "networking.k8s.io":
+		if gvk.Kind == "ServiceCIDR" {
+			return identities
+		}
+	}
+	return others
+}
+
+func levelOfCore(kind string) level {
+	switch kind {
+	case "Namespace":
+		return namespaces
+	case "ServiceAccount":
+		return identities
+	case "ConfigMap", "Secret":
+		return configuration
+	case "PersistentVolumeClaim", "PersistentVolume":
+		return storage
+	case "Node":
+		return machines
+	case "ReplicationController", "PodTemplate":
+		return workloads
+	case "Pod":
+		return pods
+	case "Endpoints":
+		return endpoints
+	case "LimitRange", "ResourceQuota":
+		return limits
+	}
+	return others
+}
+
+// position is where an object is in the order: by level, and by how many objects it waits
+// for one after the other within the level.
+type position struct {
+	level level
+	depth int
+}
+
+// ordered sorts objects so that each comes after those whose UIDs it needs, whatever the
+// order in which they are given.
+func ordered(objects []*unstructured.Unstructured) {
+	p := &positions{
+		byUID: make(map[types.UID]*unstructured.Unstructured, len(objects)),
+		found: make(map[*unstructured.Unstructured]position, len(objects)),
+	}
+	for _, o := range objects {
+		if uid := o.GetUID(); uid != "" {
+			p.byUID[uid] = o
+		}
+	}
+	keys := make(map[*unstructured.Unstructured]string, len(objects))
+	for _, o := range objects {
+		p.of(o)
+		keys[o] = strings.Join([]string{o.GetKind(), o.GetAPIVersion(), o.GetNamespace(), o.GetName()}, "\x00")
+	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
+		at, bt := p.found[a], p.found[b]
+		return cmp.Or(cmp.Compare(at.level, bt.level), cmp.Compare(at.depth, bt.depth), strings.Compare(keys[a], keys[b]))
+	})
+}
+
+// positions finds where objects are in the order.
+type positions struct {
+	byUID map[types.UID]*unstructured.Unstructured
+	found map[*unstructured.Unstructured]position
+}
+
+// of returns the position of an object. Owners that own each other in a circle end it: one
+// of them comes first.
+func (p *positions) of(o *unstructured.Unstructured) position {
+	if at, known := p.found[o]; known {
+		return at
+	}
+	at := position{level: levelOf(o)}
+	p.found[o] = at // for circles
+	for _, uid := range needs(o) {
+		other := p.byUID[uid]
+		if other == nil || other == o {
+			continue
+		}
+		switch before := p.of(other); {
+		case before.level > at.level:
+			at = position{before.level, before.depth + 1}
+		case before.level == at.level:
+			at.depth = max(at.depth, before.depth+1)
+		}
+	}
+	p.found[o] = at
+	return at
+}
+
+// needs are the UIDs of the objects that must be there before an object: its owners, and
+// the claim of a volume.
+func needs(o *unstructured.Unstructured) []types.UID {
+	var uids []types.UID
+	for _, owner := range o.GetOwnerReferences() {
+		uids = append(uids, owner.UID)
+	}
+	if isCore(o, "PersistentVolume") {
+		if uid, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "uid"); uid != "" {
+			uids = append(uids, types.UID(uid))
+		}
+	}
+	return uids
+}

@@ -1,0 +1,108 @@
+package dump
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// planned is an object to be created.
+type planned struct {
+	// object is as a client would create it, apart from the UIDs of the dump.
+	object *unstructured.Unstructured
+	// uid and generation are those that it has in the dump.
+	uid        types.UID
+	generation int64
+	// status is what is written once all objects are there; nil: nothing.
+	status map[string]any
+	// doomed says that it was being deleted, and grace how long that may take, in seconds.
+	doomed bool
+	grace  *int64
+	// standIn says that it is not in the dump.
+	standIn bool
+}
+
+// plan decides what becomes of the objects of a dump: which are created, as what and in
+// which order. What it decides against is noted in the summary.
+func (d *Dump) plan(opts *Options, s *Summary) []*planned {
+	kept := d.sortOut(opts, s)
+	nodes := map[string]bool{}
+	for _, name := range opts.Nodes {
+		nodes[name] = true
+	}
+	for _, o := range kept {
+		if isCore(o, "Node") {
+			nodes[o.GetName()] = true
+		}
+	}
+	kept = d.place(kept, nodes, s)
+	made := map[*unstructured.Unstructured]bool{}
+	for _, o := range standIns(kept, d.objects) {
+		made[o] = true
+		kept = append(kept, o)
+	}
+	ordered(kept)
+	all := make([]*planned, len(kept))
+	for i, o := range kept {
+		all[i] = d.prepare(o, opts, s)
+		all[i].standIn = made[o]
+	}
+	return all
+}
+
+// sortOut returns copies of the objects that are loaded, whatever nodes there are.
+func (d *Dump) sortOut(opts *Options, s *Summary) []*unstructured.Unstructured {
+	seen := map[string]bool{}
+	var kept []*unstructured.Unstructured
+	for _, o := range d.objects {
+		why := leftOut(o)
+		if why == "" && opts.RootsOnly {
+			why = leftElsewhere(o)
+		}
+		key := o.GroupVersionKind().Group + "/" + keyOf(o.GetKind(), o.GetNamespace(), o.GetName())
+		if why == "" && seen[key] {
+			why = leftTwice
+		}
+		if why != "" {
+			s.Left = note(s.Left, why, nameOf(o))
+			continue
+		}
+		seen[key] = true
+		kept = append(kept, o.DeepCopy())
+	}
+	return kept
+}
+
+// place takes pods from nodes that are not there, and leaves out those that no other node
+// can have.
+func (d *Dump) place(objects []*unstructured.Unstructured, nodes map[string]bool, s *Summary) []*unstructured.Unstructured {
+	var kept []*unstructured.Unstructured
+	for _, o := range objects {
+		if node := bound(o); isCore(o, "Pod") && node != "" && !nodes[node] {
+			if why := unplaceable(o); why != "" {
+				s.Left = note(s.Left, why, nameOf(o))
+				continue
+			}
+			unbind(o)
+			s.Changed = note(s.Changed, changedElsewhere, nameOf(o))
+		}
+		kept = append(kept, o)
+	}
+	return kept
+}
+
+// prepare cleans an object.
+func (d *Dump) prepare(o *unstructured.Unstructured, opts *Options, s *Summary) *planned {
+	p := &planned{uid: o.GetUID(), generation: o.GetGeneration(), doomed: beingDeleted(o), grace: o.GetDeletionGracePeriodSeconds()}
+	if changed := clean(o); changed != "" {
+		s.Changed = note(s.Changed, changed, nameOf(o))
+	}
+	if !opts.RootsOnly {
+		p.status = restorable(o)
+	}
+	if !isCore(o, "Node") {
+		delete(o.Object, "status")
+	}
+	o.SetUID("")
+	p.object = o
+	return p
+}

@@ -1,0 +1,93 @@
+package dump
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+)
+
+// kinds finds the resources of kinds that a cluster serves, and remembers them.
+type kinds struct {
+	discovery discovery.DiscoveryInterface
+	served    map[schema.GroupVersion][]metav1.APIResource
+}
+
+// kind is how objects of a kind are reached.
+type kind struct {
+	resource           schema.GroupVersionResource
+	namespaced, status bool
+}
+
+// forget lets kinds be found that have been defined meanwhile.
+func (k *kinds) forget() { k.served = nil }
+
+// of finds a kind; missing says why there is none.
+func (k *kinds) of(gvk schema.GroupVersionKind) (found *kind, missing string, err error) {
+	gv := gvk.GroupVersion()
+	served, known := k.served[gv]
+	if !known {
+		list, err := k.discovery.ServerResourcesForGroupVersion(gv.String())
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, "", fmt.Errorf("asking what %s has: %w", gv, err)
+		}
+		if list != nil {
+			served = list.APIResources
+		}
+		if k.served == nil {
+			k.served = map[schema.GroupVersion][]metav1.APIResource{}
+		}
+		k.served[gv] = served
+	}
+	at := slices.IndexFunc(served, func(r metav1.APIResource) bool { return r.Kind == gvk.Kind && !isSubresource(r.Name) })
+	if at < 0 {
+		if isBuiltin(gvk.Group) {
+			return nil, leftVersion, nil
+		}
+		return nil, leftKind, nil
+	}
+	r := &served[at]
+	status := slices.ContainsFunc(served, func(sub metav1.APIResource) bool { return sub.Name == r.Name+"/status" })
+	return &kind{resource: gv.WithResource(r.Name), namespaced: r.Namespaced, status: status}, "", nil
+}
+
+func isSubresource(name string) bool {
+	return slices.Contains([]byte(name), '/')
+}
+
+// establishTimeout is how long a cluster may take, in the machine's time, until it serves a
+// kind that was defined.
+const establishTimeout = 30 * time.Second
+
+// established returns when a CustomResourceDefinition is served, which minikcm's are at
+// once.
+func (l *loader) established(ctx context.Context, k *kind, crd *unstructured.Unstructured) error {
+	if isEstablished(crd) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
+	defer cancel()
+	w, err := l.client.Resource(k.resource).Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, crd.GetName()).String(), ResourceVersion: crd.GetResourceVersion(),
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until it is Established: %w", err)
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		if o, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Error && isEstablished(o) {
+			return nil
+		}
+	}
+	return fmt.Errorf("it was not Established within %v", establishTimeout)
+}
+
+func isEstablished(crd *unstructured.Unstructured) bool { return conditionIsTrue(crd, "Established") }

@@ -1,0 +1,213 @@
+package dump
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// standIns returns what objects need that are to be loaded and that is not among them: namespaces,
+// service accounts, priority and runtime classes, without which the API server refuses
+// pods; and ConfigMaps and Secrets, without which pods do not start, if the dump has no
+// object of their kind at all (dumped is all of it), so that they were left out when it was taken.
+func standIns(objects, dumped []*unstructured.Unstructured) []*unstructured.Unstructured {
+	s := &missing{there: map[string]bool{}, kinds: map[string]bool{}, made: map[string]*unstructured.Unstructured{}}
+	for _, o := range dumped {
+		s.kinds[o.GetKind()] = true
+	}
+	for _, o := range objects {
+		s.there[keyOf(o.GetKind(), o.GetNamespace(), o.GetName())] = true
+	}
+	for _, o := range objects {
+		if namespace := o.GetNamespace(); namespace != "" {
+			s.need("v1", "Namespace", "", namespace)
+		}
+		if path := podSpec(o); path != nil {
+			s.podSpec(o, path)
+		}
+	}
+	return slices.SortedFunc(maps.Values(s.made), func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(strings.Compare(a.GetKind(), b.GetKind()), strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+	})
+}
+
+// missing finds what is not there.
+type missing struct {
+	there, kinds map[string]bool
+	made         map[string]*unstructured.Unstructured
+}
+
+func keyOf(kind, namespace, name string) string {
+	return strings.Join([]string{kind, namespace, name}, "/")
+}
+
+// need returns the stand-in for an object; nil if the object is there.
+func (s *missing) need(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	key := keyOf(kind, namespace, name)
+	if s.there[key] {
+		return nil
+	}
+	o := s.made[key]
+	if o == nil {
+		o = &unstructured.Unstructured{Object: map[string]any{}}
+		o.SetAPIVersion(apiVersion)
+		o.SetKind(kind)
+		o.SetNamespace(namespace)
+		o.SetName(name)
+		s.made[key] = o
+	}
+	return o
+}
+
+func (s *missing) podSpec(o *unstructured.Unstructured, path []string) {
+	fields, _, _ := unstructured.NestedMap(o.Object, path...)
+	var spec corev1.PodSpec
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &spec) != nil {
+		return // the API server says what is wrong
+	}
+	namespace := o.GetNamespace()
+	if o.GetKind() == "Pod" { // others need it when they make a pod
+		s.need("v1", "ServiceAccount", namespace, cmp.Or(spec.ServiceAccountName, "default"))
+	} else if spec.ServiceAccountName != "" && spec.ServiceAccountName != "default" {
+		s.need("v1", "ServiceAccount", namespace, spec.ServiceAccountName)
+	}
+	s.classes(&spec)
+	s.volumes(namespace, spec.Volumes)
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			s.environment(namespace, &containers[i])
+		}
+	}
+}
+
+func (s *missing) classes(spec *corev1.PodSpec) {
+	if name := spec.PriorityClassName; name != "" && !strings.HasPrefix(name, "system-") {
+		if class := s.need("scheduling.k8s.io/v1", "PriorityClass", "", name); class != nil {
+			if _, known := class.Object["value"]; !known || spec.Priority != nil {
+				class.Object["value"] = int64(valueOr(spec.Priority, 0))
+			}
+		}
+	}
+	if name := valueOr(spec.RuntimeClassName, ""); name != "" {
+		if class := s.need("node.k8s.io/v1", "RuntimeClass", "", name); class != nil {
+			class.Object["handler"] = "stand-in"
+			if len(spec.Overhead) > 0 {
+				class.Object["overhead"] = map[string]any{"podFixed": quantities(spec.Overhead)}
+			}
+		}
+	}
+}
+
+func quantities(list corev1.ResourceList) map[string]any {
+	texts := map[string]any{}
+	for name, quantity := range list {
+		texts[string(name)] = quantity.String()
+	}
+	return texts
+}
+
+func valueOr[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+func (s *missing) volumes(namespace string, volumes []corev1.Volume) {
+	for i := range volumes {
+		v := &volumes[i].VolumeSource
+		if v.ConfigMap != nil {
+			s.values("ConfigMap", namespace, v.ConfigMap.Name, v.ConfigMap.Optional, keysOf(v.ConfigMap.Items)...)
+		}
+		if v.Secret != nil {
+			s.values("Secret", namespace, v.Secret.SecretName, v.Secret.Optional, keysOf(v.Secret.Items)...)
+		}
+		if v.Projected == nil {
+			continue
+		}
+		for j := range v.Projected.Sources {
+			source := &v.Projected.Sources[j]
+			if source.ConfigMap != nil {
+				s.values("ConfigMap", namespace, source.ConfigMap.Name, source.ConfigMap.Optional, keysOf(source.ConfigMap.Items)...)
+			}
+			if source.Secret != nil {
+				s.values("Secret", namespace, source.Secret.Name, source.Secret.Optional, keysOf(source.Secret.Items)...)
+			}
+		}
+	}
+}
+
+func keysOf(items []corev1.KeyToPath) []string {
+	keys := make([]string, len(items))
+	for i := range items {
+		keys[i] = items[i].Key
+	}
+	return keys
+}
+
+func (s *missing) environment(namespace string, c *corev1.Container) {
+	for i := range c.EnvFrom {
+		if from := c.EnvFrom[i].ConfigMapRef; from != nil {
+			s.values("ConfigMap", namespace, from.Name, from.Optional)
+		}
+		if from := c.EnvFrom[i].SecretRef; from != nil {
+			s.values("Secret", namespace, from.Name, from.Optional)
+		}
+	}
+	for i := range c.Env {
+		from := c.Env[i].ValueFrom
+		if from == nil {
+			continue
+		}
+		if ref := from.ConfigMapKeyRef; ref != nil {
+			s.values("ConfigMap", namespace, ref.Name, ref.Optional, ref.Key)
+		}
+		if ref := from.SecretKeyRef; ref != nil {
+			s.values("Secret", namespace, ref.Name, ref.Optional, ref.Key)
+		}
+	}
+}
+
+// values needs a ConfigMap or a Secret with keys. Every namespace gets the ConfigMap of the
+// cluster's certificate by itself.
+func (s *missing) values(kind, namespace, name string, optional *bool, keys ...string) {
+	if s.kinds[kind] || valueOr(optional, false) || name == "" || kind == "ConfigMap" && name == "kube-root-ca.crt" {
+		return
+	}
+	o := s.need("v1", kind, namespace, name)
+	if o == nil {
+		return
+	}
+	field := "data"
+	if kind == "Secret" {
+		field = "stringData"
+	}
+	values, _ := o.Object[field].(map[string]any)
+	if values == nil {
+		values = map[string]any{}
+		o.Object[field] = values
+	}
+	for _, key := range keys {
+		values[key] = redacted
+	}
+}
+
+// inEveryCluster reports whether every cluster has an object, or a controller makes it.
+func inEveryCluster(o *unstructured.Unstructured) bool {
+	switch {
+	case isCore(o, "ServiceAccount"):
+		return o.GetName() == "default"
+	case isCore(o, "Namespace"):
+		switch o.GetName() {
+		case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease:
+			return true
+		}
+	}
+	return false
+}

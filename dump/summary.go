@@ -1,0 +1,135 @@
+package dump
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Summary is what became of a dump. Every object of it is counted in Loaded, or named in
+// Left or Refused.
+type Summary struct {
+	// Sources are where the objects came from.
+	Sources []string `json:"sources"`
+	// Loaded are the objects that the cluster has now, by kind, in the order of the names.
+	Loaded []Count `json:"loaded"`
+	// Made are objects that were not in the dump, and that others of it need.
+	Made []Note `json:"made,omitempty"`
+	// Left are objects that were left out.
+	Left []Note `json:"left,omitempty"`
+	// Changed are objects that were loaded, but differ from the dump's.
+	Changed []Note `json:"changed,omitempty"`
+	// Refused are objects that the API server did not accept.
+	Refused []Refusal `json:"refused,omitempty"`
+	// Nodes are the names of the Nodes that were loaded.
+	Nodes []string `json:"nodes,omitempty"`
+}
+
+// Count is how many objects of a kind there are.
+type Count struct {
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+}
+
+// Note is what is true of several objects, and why.
+type Note struct {
+	Reason string `json:"reason"`
+	// Objects are such as "pod/web-1 in shop".
+	Objects []string `json:"objects"`
+}
+
+// Refusal is an object with the API server's answer.
+type Refusal struct {
+	Object string `json:"object"`
+	Error  string `json:"error"`
+}
+
+// Total is how many objects were loaded.
+func (s *Summary) Total() int {
+	total := 0
+	for _, c := range s.Loaded {
+		total += c.Count
+	}
+	return total
+}
+
+// note adds an object to those of which the same is true.
+func note(notes []Note, reason, object string) []Note {
+	for i := range notes {
+		if notes[i].Reason == reason {
+			notes[i].Objects = append(notes[i].Objects, object)
+			return notes
+		}
+	}
+	return append(notes, Note{Reason: reason, Objects: []string{object}})
+}
+
+func (s *Summary) loaded(kind string) {
+	for i := range s.Loaded {
+		if s.Loaded[i].Kind == kind {
+			s.Loaded[i].Count++
+			return
+		}
+	}
+	s.Loaded = append(s.Loaded, Count{kind, 1})
+}
+
+func (s *Summary) sort() {
+	slices.SortFunc(s.Loaded, func(a, b Count) int { return strings.Compare(a.Kind, b.Kind) })
+	for _, notes := range [][]Note{s.Made, s.Left, s.Changed} {
+		slices.SortFunc(notes, func(a, b Note) int { return strings.Compare(a.Reason, b.Reason) })
+	}
+}
+
+// maxNamed is how many objects of a note are printed by name.
+const maxNamed = 3
+
+// Print writes the summary as a person reads it: kinds with their counts, then a line for
+// each reason that something is other than in the dump.
+func (s *Summary) Print(w io.Writer) error {
+	var b strings.Builder
+	kinds := make([]string, len(s.Loaded))
+	for i, c := range s.Loaded {
+		kinds[i] = plural(c.Count, c.Kind)
+	}
+	fmt.Fprintf(&b, "Loaded %s from %s: %s.\n", plural(s.Total(), "object"), joined(s.Sources), joined(kinds))
+	for _, part := range []struct {
+		what  string
+		notes []Note
+	}{{"Added", s.Made}, {"Left out", s.Left}, {"Changed", s.Changed}} {
+		for _, n := range part.notes {
+			fmt.Fprintf(&b, "  %s %s: %s\n", part.what, named(n.Objects), n.Reason)
+		}
+	}
+	for _, r := range s.Refused {
+		fmt.Fprintf(&b, "  Refused %s: %s\n", r.Object, r.Error)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// named names objects, or counts them by kind if they are many.
+func named(objects []string) string {
+	if len(objects) <= maxNamed {
+		return joined(objects)
+	}
+	counts := map[string]int{}
+	for _, object := range objects {
+		kind, _, _ := strings.Cut(object, "/")
+		counts[kind]++
+	}
+	var texts []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		texts = append(texts, plural(counts[kind], kind))
+	}
+	return joined(texts)
+}
+
+func joined(texts []string) string {
+	if len(texts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(texts, ", ")
+}
