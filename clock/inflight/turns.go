@@ -1,9 +1,11 @@
-package clock
+package inflight
 
 import (
 	"cmp"
 	"container/heap"
 	"math"
+
+	"minikcm.dev/minikcm/clock/internal/hash"
 )
 
 // Turn is a piece of work that waits for its turn. Where turns are taken (see
@@ -120,14 +122,14 @@ func (l *Ledger) PlaceOf(name, key string) Place {
 	if !l.TakesTurns() {
 		return Place{}
 	}
-	rank := hashOf([]string{name, key})
+	rank := hash.Of(name, key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.placeLocked(name, rank)
 }
 
-func (l *Ledger) placeLocked(name string, hash uint64) Place {
-	p := Place{rank: mix(mix(l.takes.seed, l.takes.instant), hash)}
+func (l *Ledger) placeLocked(name string, rank uint64) Place {
+	p := Place{rank: hash.Mix(hash.Mix(l.takes.seed, l.takes.instant), rank)}
 	switch name {
 	case First:
 	case Last:
@@ -152,7 +154,7 @@ func (p Place) Compare(q Place) int {
 // called only where TakesTurns.
 func (l *Ledger) Join(k Kind, name, key string, granted func()) *Turn {
 	t := &Turn{ledger: l, kind: k, granted: granted, index: -1}
-	rank := hashOf([]string{name, key})
+	rank := hash.Of(name, key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.beginLocked(k, 1)
