@@ -2,20 +2,14 @@ package clock
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// Pause is work that the ledger counts and that may wait for time to pass, during
-// which it is not in flight.
-type Pause struct {
-	begin, end func()
-	// caller is whoever waits for this work, and pauses with it.
-	caller *Pause
-}
-
-type pauseKey struct{}
+// Pause is the work whose context it is from, as inflight.Pauser.
+type Pause struct{ pauser inflight.Pauser }
 
 // Pausing returns a context for work that is counted once as k, and does one thing at
 // a time: what it calls may let time pass with Sleep.
@@ -26,9 +20,8 @@ func Pausing(ctx context.Context, l *Ledger, k Kind) context.Context {
 	return PausingWith(ctx, func() { l.End(k, 1) }, func() { l.Begin(k, 1) })
 }
 
-// PausingWorker is Pausing for a worker, who cannot do other work while this waits:
-// substitute is called then, once, to put another one into its place. A worker who was
-// replaced ends with this work.
+// PausingWorker is Pausing for a pool worker: its first pause calls substitute, which
+// starts a replacement. A worker that was replaced ends with this work.
 func PausingWorker(ctx context.Context, l *Ledger, k Kind, substitute func()) (working context.Context, replaced func() bool) {
 	if l == nil {
 		return ctx, func() bool { return false }
@@ -44,72 +37,44 @@ func PausingWorker(ctx context.Context, l *Ledger, k Kind, substitute func()) (w
 
 // PausingWith is Pausing for work that is counted in a way of its own.
 func PausingWith(ctx context.Context, begin, end func()) context.Context {
-	return context.WithValue(ctx, pauseKey{}, &Pause{begin: begin, end: end, caller: PauseOf(ctx)})
+	return inflight.WithPauser(ctx, funcs{begin, end})
 }
 
-// Alone returns a context for work that nobody waits for, though it has a context from
-// somebody who is counted: it pauses without them.
-func Alone(ctx context.Context) context.Context {
-	return context.WithValue(ctx, pauseKey{}, (*Pause)(nil))
-}
+type funcs struct{ begin, end func() }
+
+func (f funcs) Pause()  { f.begin() }
+func (f funcs) Resume() { f.end() }
+
+// Alone is inflight.Alone.
+func Alone(ctx context.Context) context.Context { return inflight.Alone(ctx) }
 
 // PauseOf returns what Pausing has put into a context; nil if nothing was.
 func PauseOf(ctx context.Context) *Pause {
-	p, _ := ctx.Value(pauseKey{}).(*Pause)
-	return p
+	if p := inflight.PauserOf(ctx); p != nil {
+		return &Pause{p}
+	}
+	return nil
 }
 
-type hurriedKey struct{}
+// Hurried is inflight.Hurried.
+func Hurried(ctx context.Context) context.Context { return inflight.Hurried(ctx) }
 
-// Hurried returns a context for work that lets no time pass, as somebody who is in
-// flight waits for it. What it calls does without its delays.
-func Hurried(ctx context.Context) context.Context {
-	return context.WithValue(ctx, hurriedKey{}, true)
-}
-
-// IsHurried reports whether Hurried has made the context, or one that it is from.
-func IsHurried(ctx context.Context) bool {
-	hurried, _ := ctx.Value(hurriedKey{}).(bool)
-	return hurried
-}
+// IsHurried is inflight.IsHurried.
+func IsHurried(ctx context.Context) bool { return inflight.IsHurried(ctx) }
 
 // Begin ends the count of the work and of its callers, as they only wait.
 func (p *Pause) Begin() {
-	for ; p != nil; p = p.caller {
-		p.begin()
+	if p != nil {
+		p.pauser.Pause()
 	}
 }
 
 // End counts them again.
 func (p *Pause) End() {
-	for ; p != nil; p = p.caller {
-		p.end()
+	if p != nil {
+		p.pauser.Resume()
 	}
 }
 
-// Sleep lets d pass on c, as far as ctx lives. The work whose context it is is not in
-// flight meanwhile, and is again before time moves on.
-func Sleep(ctx context.Context, c Clock, d time.Duration) error {
-	if err := ctx.Err(); err != nil || d <= 0 {
-		return err
-	}
-	pause := PauseOf(ctx)
-	resume := sync.OnceFunc(pause.End)
-	begun, due := make(chan struct{}), make(chan struct{})
-	// Before others may go on: timers of one instant fire in the order of their making.
-	timer := c.AfterFunc(d, func() {
-		<-begun
-		resume()
-		close(due)
-	})
-	pause.Begin()
-	close(begun)
-	defer resume()
-	defer timer.Stop()
-	select {
-	case <-due:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+// Sleep is inflight.Sleep.
+func Sleep(ctx context.Context, c Clock, d time.Duration) error { return inflight.Sleep(ctx, c, d) }

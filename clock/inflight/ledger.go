@@ -68,7 +68,13 @@ type Ledger struct {
 func NewLedger() *Ledger { return &Ledger{} }
 
 // Begin counts n more pieces of work of kind k.
-func (l *Ledger) Begin(k Kind, n int) {
+func (l *Ledger) Begin(k Kind, n int) { l.begin(k, n) }
+
+// End takes back n pieces that Begin counted. It panics when more is ended than
+// was begun: the ledger would be lying from then on.
+func (l *Ledger) End(k Kind, n int) { l.end(k, n) }
+
+func (l *Ledger) begin(k Kind, n int) {
 	if l == nil || n == 0 {
 		return
 	}
@@ -77,9 +83,9 @@ func (l *Ledger) Begin(k Kind, n int) {
 	l.beginLocked(k, int64(n))
 }
 
-// End takes back n pieces that Begin counted. It panics when more is ended than
+// end takes back n pieces that begin counted. It panics when more is ended than
 // was begun: the ledger would be lying from then on.
-func (l *Ledger) End(k Kind, n int) {
+func (l *Ledger) end(k Kind, n int) {
 	if l == nil || n == 0 {
 		return
 	}

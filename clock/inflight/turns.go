@@ -154,13 +154,18 @@ func (p Place) Compare(q Place) int {
 // called only where TakesTurns.
 func (l *Ledger) Join(k Kind, name, key string, granted func()) *Turn {
 	t := &Turn{ledger: l, kind: k, granted: granted, index: -1}
+	t.join(name, key)
+	return t
+}
+
+func (t *Turn) join(name, key string) {
 	rank := hash.Of(name, key)
+	l := t.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.beginLocked(k, 1)
+	l.beginLocked(t.kind, 1)
 	t.place = l.placeLocked(name, rank)
 	t.waitLocked()
-	return t
 }
 
 func (t *Turn) waitLocked() {
