@@ -304,3 +304,18 @@ func TestQueueUnderLoad(t *testing.T) {
 		run.Wait()
 	}
 }
+
+// A queue that is closed drops its keys, of which one may have been granted to no worker.
+func TestKeysAreDroppedAfterAGrant(t *testing.T) {
+	l := newLedger(t, true)
+	q := inflight.NewQueue(inflight.QueueOptions[string]{Ledger: l, Name: "queue"})
+	for _, key := range []string{"a", "b", "c", "d"} {
+		q.Add(key)
+	}
+	q.Close()
+	wants(t, l, "nothing")
+	q.Add("e")
+	if _, _, ok := q.Get(t.Context()); ok || q.Len() != 0 {
+		t.Error("a closed queue has a key")
+	}
+}
