@@ -133,6 +133,13 @@ func (t *Alarms[K]) expire(generation int) {
 	}
 }
 
+// Len returns how many keys wait.
+func (t *Alarms[K]) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.heap)
+}
+
 // Close gives up all alarms, and waits for a callback that is running.
 func (t *Alarms[K]) Close() {
 	t.mu.Lock()

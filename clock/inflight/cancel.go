@@ -49,7 +49,7 @@ func (c *canceller) wake() {
 	}
 	c.mu.Unlock()
 	for _, w := range waiters {
-		if w.ctx.Err() != nil {
+		if w.ended() != nil {
 			w.resume()
 		}
 	}

@@ -52,11 +52,15 @@ func (l *Latch) IsOpen() bool {
 // Wait returns when the latch is open, or with the cause of ctx's end. The work whose
 // context it is (With) is not in flight meanwhile, and is again before whatever opens
 // the latch goes on, or ends a context that WithCancelCause has made.
-func (l *Latch) Wait(ctx context.Context) error {
+func (l *Latch) Wait(ctx context.Context) error { return l.WaitOr(ctx, nil) }
+
+// WaitOr is Wait that also returns when other is closed. That wakes the work without
+// counting it first: time may pass in between.
+func (l *Latch) WaitOr(ctx context.Context, other <-chan struct{}) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	w := &waiter{ctx: ctx, chain: chainOf(ctx), woken: make(chan struct{})}
+	w := &waiter{ended: ctx.Err, chain: chainOf(ctx), woken: make(chan struct{})}
 	if !l.join(w) {
 		return nil
 	}
@@ -65,6 +69,9 @@ func (l *Latch) Wait(ctx context.Context) error {
 	defer w.resume()
 	select {
 	case <-w.woken:
+		return nil
+	case <-other:
+		l.leave(w)
 		return nil
 	case <-ctx.Done():
 		l.leave(w)
@@ -93,7 +100,7 @@ func (l *Latch) leave(w *waiter) {
 
 // waiter is one Wait.
 type waiter struct {
-	ctx   context.Context //nolint:containedctx // of the one call that Wait is
+	ended func() error // of its context
 	chain *chain
 	woken chan struct{}
 

@@ -184,7 +184,7 @@ func (l *Typed[K]) Len() int { return l.queue.Len() }
 // ctx ends. Keys that are queued then are dropped; reconciles that run then get
 // the ended context. It returns nil when ctx has ended and everything with it.
 func (l *Typed[K]) Run(ctx context.Context) error {
-	defer l.stop()
+	defer l.Close()
 	if l.waitForSync(ctx) {
 		l.queue.Run(ctx, l.opts.Workers, l.process)
 	}
@@ -199,8 +199,9 @@ func (l *Typed[K]) waitForSync(ctx context.Context) bool {
 	return len(synced) == 0 || cache.WaitFor(klog.NewContext(ctx, l.opts.Logger.V(4)), l.opts.Name, synced...)
 }
 
-// stop ends timers and handlers and drops what is still queued.
-func (l *Typed[K]) stop() {
+// Close ends timers and handlers, and drops what is still queued. Run does that itself;
+// it is for a loop that was not run.
+func (l *Typed[K]) Close() {
 	for _, w := range l.watches {
 		// The informer may have stopped before us: then there is nothing to remove.
 		_ = w.informer.RemoveEventHandler(w.registration)
