@@ -95,9 +95,9 @@ func (f *flow) rest(ctx context.Context) error {
 	d := f.retries.next()
 	if _, virtual := f.retries.clock.(*clock.Virtual); virtual && !f.mayPause() {
 		// Time stands still until it has synced.
-		return clock.Sleep(ctx, clock.Real(), d)
+		return inflight.Sleep(ctx, clock.Real(), d)
 	}
-	return clock.Sleep(clock.PausingWith(ctx, f.pause, f.resume), f.retries.clock, d)
+	return inflight.Sleep(inflight.WithPauser(ctx, f), f.retries.clock, d)
 }
 
 // asksAgain reports whether a reflector whose watch is answered so would send the same
