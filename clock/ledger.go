@@ -20,17 +20,5 @@ const (
 	Start    = inflight.Start
 )
 
-// First and Last are the names of those whose turn comes before and after all others'.
-const (
-	First = inflight.First
-	Last  = inflight.Last
-)
-
-// Turn and Place are those of package inflight.
-type (
-	Turn  = inflight.Turn
-	Place = inflight.Place
-)
-
 // NewLedger returns a ledger with nothing in flight.
 func NewLedger() *Ledger { return inflight.NewLedger() }

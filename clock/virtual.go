@@ -32,14 +32,14 @@ var ErrClosed = errors.New("the virtual clock is closed")
 //   - Functions given to AfterFunc run one after the other, in that order. Each is
 //     counted as Callback from the moment it is due until it has returned. The
 //     next one of the same instant starts when all that the one before has set
-//     going has ended or waits for its turn (Ledger.Join); only a timer that is set for no time
+//     going has ended or waits for its turn (inflight.Line); only a timer that is set for no time
 //     at all (d <= 0) waits for none of them, as whoever set it may be waiting for it.
 //   - A timer's or a ticker's value is counted as Tick from the moment it is due
 //     until it is received, or given up with Stop or Reset. It stays there for as
 //     long as that takes, and time with it: a ticker drops no tick, and a channel
 //     that is left behind unread (After in a select that went another way) holds
 //     time for ever. Use NewTimer and Stop it, or AfterFunc. What a receiver does
-//     after it has received is not known to the clock, unless it tells the ledger.
+//     after it has received is not known to the clock, unless work of the ledger covers it.
 //   - A timer with d <= 0 fires at once, without anybody waiting.
 //
 // A function given to AfterFunc may create, stop and reset timers. It must not

@@ -55,20 +55,6 @@ func Alone(ctx context.Context) context.Context {
 	return context.WithValue(ctx, chainKey{}, (*chain)(nil))
 }
 
-// PauserOf returns the work whose context ctx is, with its callers; nil: there is none.
-func PauserOf(ctx context.Context) Pauser {
-	if c := chainOf(ctx); c != nil {
-		return whole{c}
-	}
-	return nil
-}
-
-// whole is a chain as one Pauser.
-type whole struct{ *chain }
-
-func (w whole) Pause()  { w.pause() }
-func (w whole) Resume() { w.resume() }
-
 // MayPause reports whether ctx is that of work which can pause.
 func MayPause(ctx context.Context) bool { return chainOf(ctx) != nil }
 

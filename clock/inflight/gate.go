@@ -122,7 +122,7 @@ func AtLast(l *Ledger, k Kind, key string, do func()) {
 		return
 	}
 	last := Work{ledger: l, kind: k}
-	t := &Turn{ledger: l, kind: k, index: -1, granted: func() {
+	t := &turn{ledger: l, kind: k, index: -1, granted: func() {
 		go func() { // the ledger must not be asked here
 			defer last.End()
 			do()

@@ -41,9 +41,9 @@ var kindNames = [kinds]string{
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Ledger counts the work that is in flight in one cluster. Whoever hands work to
-// somebody else begins the next piece before it ends its own, so that the count
-// is zero only when nothing can happen before time passes.
+// Ledger counts the work that is in flight in one cluster, which the other types of
+// this package do in it. What hands work on begins the next piece before it ends its
+// own, so that the count is zero only when nothing can happen before time passes.
 //
 // A nil *Ledger counts nothing and is always idle.
 type Ledger struct {
@@ -67,13 +67,7 @@ type Ledger struct {
 // NewLedger returns a ledger with nothing in flight.
 func NewLedger() *Ledger { return &Ledger{} }
 
-// Begin counts n more pieces of work of kind k.
-func (l *Ledger) Begin(k Kind, n int) { l.begin(k, n) }
-
-// End takes back n pieces that Begin counted. It panics when more is ended than
-// was begun: the ledger would be lying from then on.
-func (l *Ledger) End(k Kind, n int) { l.end(k, n) }
-
+// begin counts n more pieces of work of kind k.
 func (l *Ledger) begin(k Kind, n int) {
 	if l == nil || n == 0 {
 		return

@@ -40,7 +40,7 @@ type Ticket[T any] struct {
 
 	work Work
 	line *Line[T]
-	turn Turn
+	turn turn
 	// at is guarded by the line's lock.
 	at ticketPlace
 }
@@ -76,7 +76,7 @@ func (l *Line[T]) Join(key string, value T) *Ticket[T] {
 		l.put(t)
 		return t
 	}
-	t.turn = Turn{ledger: l.ledger, kind: l.kind, index: -1, granted: func() { l.put(t) }}
+	t.turn = turn{ledger: l.ledger, kind: l.kind, index: -1, granted: func() { l.put(t) }}
 	t.turn.join(l.name, key)
 	return t
 }
@@ -147,7 +147,7 @@ func (l *Line[T]) Close() {
 // Withdraw takes the ticket out of the line, and reports whether Next had not returned
 // it. Its work is in flight, as after Next.
 func (t *Ticket[T]) Withdraw() bool {
-	if t.line.turns && t.turn.Take() {
+	if t.line.turns && t.turn.take() {
 		t.line.mu.Lock()
 		defer t.line.mu.Unlock()
 		t.at = out
@@ -162,7 +162,7 @@ func (t *Ticket[T]) Withdraw() bool {
 
 // Hurry lets Next return the ticket, though its turn has not come.
 func (t *Ticket[T]) Hurry() {
-	if t.line.turns && t.turn.Take() {
+	if t.line.turns && t.turn.take() {
 		t.line.put(t)
 	}
 }
@@ -177,7 +177,7 @@ func (t *Ticket[T]) Return() {
 	t.line.mu.Lock()
 	t.at = waiting
 	t.line.mu.Unlock()
-	t.turn.Return()
+	t.turn.giveBack()
 }
 
 // Work is the ticket's, once Next or Withdraw has returned it.

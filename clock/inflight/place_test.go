@@ -18,20 +18,26 @@ func TestPlacesAreTheOrderOfTurns(t *testing.T) {
 	for seed := range uint64(20) {
 		l := inflight.NewLedger()
 		l.TakeTurns(seed, false)
-		l.Begin(inflight.Start, 1)
+		before := inflight.Begin(l, inflight.Start)
+		line := inflight.NewLine[string](l, inflight.Key, "queue")
 		var works []work
 		var granted []string
 		for _, key := range []string{"a", "b", "c", "d", "e"} {
 			works = append(works, work{key, l.PlaceOf("queue", key)})
-			l.Join(inflight.Key, "queue", key, func() { granted = append(granted, key) })
+			line.Join(key, key)
 		}
 		if got := l.String(); got != "1 starting parts; waiting for their turn: 5 queued keys" {
 			t.Errorf("in flight: %s", got)
 		}
-		l.End(inflight.Start, 1)
+		before.End()
 		later := l.PlaceOf("queue", "0")
 		for range works {
-			l.End(inflight.Key, 1)
+			ticket, ok := line.Next(ended())
+			if !ok {
+				t.Fatalf("seed %d: nothing is granted after %v", seed, granted)
+			}
+			granted = append(granted, ticket.Value)
+			ticket.End()
 		}
 		slices.SortFunc(works, func(a, b work) int { return a.place.Compare(b.place) })
 		var want []string
