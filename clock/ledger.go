@@ -1,6 +1,11 @@
 package clock
 
-import "minikcm.dev/minikcm/clock/inflight"
+import (
+	"context"
+	"time"
+
+	"minikcm.dev/minikcm/clock/inflight"
+)
 
 // Ledger and Kind are those of package inflight, under the name that a cluster's
 // parts know them by.
@@ -22,3 +27,7 @@ const (
 
 // NewLedger returns a ledger with nothing in flight.
 func NewLedger() *Ledger { return inflight.NewLedger() }
+
+// Sleep is inflight.Sleep for operators: it lets d pass on c, in which the reconcile
+// whose context ctx is does not hold time.
+func Sleep(ctx context.Context, c Clock, d time.Duration) error { return inflight.Sleep(ctx, c, d) }

@@ -16,7 +16,6 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/minikcmtest"
 	"minikcm.dev/minikcm/minikcmtest/ctrltest"
 )
@@ -94,7 +93,7 @@ func TestReconcileSleeps(t *testing.T) {
 			startWaiting(t, c, workers, func(ctx context.Context, _ client.Client, name string) error {
 				seen.notef("%s begins", name)
 				defer seen.notef("%s ends", name)
-				return inflight.Sleep(ctx, c.Clock(), time.Minute)
+				return clock.Sleep(ctx, c.Clock(), time.Minute)
 			})
 			createMaps(t, c, "a", "b", "c")
 			advance(t, c, time.Hour)
