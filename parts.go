@@ -12,8 +12,8 @@ import (
 
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/manager"
@@ -67,10 +67,10 @@ func (c *Cluster) startParts() error {
 	parts = append(parts, part{"kubelets", c.kubelets.Run}, part{"controller manager", m.Run})
 	// Until the kubelets know their nodes, nothing that must be done is in flight:
 	// time must not pass meanwhile.
-	c.ledger.Begin(clock.Action, 1)
+	beginning := inflight.Begin(c.ledger, inflight.Action)
 	c.parts.Go(func() {
+		defer beginning.End()
 		<-c.kubelets.Begun()
-		c.ledger.End(clock.Action, 1)
 	})
 	for _, p := range parts {
 		c.runPart(ctx, p)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/admission"
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // speaksAnother reports whether what is read and written beneath an object is of
@@ -41,8 +41,7 @@ func (rq *request) admitConnect(ctx context.Context, kind string, opts runtime.O
 	attributes := rq.attributes(admission.Connect, opts, nil, false)
 	attributes.Kind = corev1.SchemeGroupVersion.WithKind(kind)
 	opts.GetObjectKind().SetGroupVersionKind(attributes.Kind)
-	rq.server.opts.Ledger.Begin(clock.Request, 1)
-	defer rq.server.opts.Ledger.End(clock.Request, 1)
+	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
 	if err := rq.server.hooks.Mutate(ctx, attributes); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/watchcache"
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -60,48 +60,37 @@ func (d *definitions) cleanLocked(kind *customKind) {
 	}
 	kind.cleaning = true
 	name := kind.definition.Name
-	// Whoever caused it is in the ledger still.
-	d.server.opts.Ledger.Begin(clock.Request, 1)
 	if d.stopped {
-		d.server.opts.Ledger.End(clock.Request, 1)
 		return
 	}
-	d.goLocked(func(ctx context.Context) { d.clean(ctx, name) })
+	work := inflight.Begin(d.server.opts.Ledger, inflight.Request) // while its cause is in flight
+	d.goLocked(func(ctx context.Context) { d.clean(ctx, name, work) })
 }
 
 // clean deletes the objects of a definition, waits for their finalizers, and lets the
 // definition go. It counts in the ledger but for when it waits.
-func (d *definitions) clean(ctx context.Context, name string) {
-	defer d.server.opts.Ledger.End(clock.Request, 1)
+func (d *definitions) clean(ctx context.Context, name string, work *inflight.Work) {
+	defer work.End()
 	for {
-		err := d.tryClean(ctx, name)
+		err := d.tryClean(ctx, name, work)
 		if err == nil || apierrors.IsNotFound(err) || ctx.Err() != nil {
 			return
 		}
 		d.server.opts.Logger.Error(err, "Deleting the objects of a CustomResourceDefinition", "name", name)
-		var alive bool
-		d.waiting(func() { alive = d.pause(ctx) })
-		if !alive {
+		if inflight.Sleep(inflight.With(ctx, work), d.server.opts.Clock, retryDelay) != nil {
 			return
 		}
 	}
 }
 
-// waiting runs f outside of the ledger.
-func (d *definitions) waiting(f func()) {
-	d.server.opts.Ledger.End(clock.Request, 1)
-	defer d.server.opts.Ledger.Begin(clock.Request, 1)
-	f()
-}
-
-func (d *definitions) tryClean(ctx context.Context, name string) error {
+func (d *definitions) tryClean(ctx context.Context, name string, work *inflight.Work) error {
 	if err := d.change(ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
 		crd.Emptying(definition, d.server.now())
 	}); err != nil {
 		return err
 	}
 	if kind := d.find(name); kind != nil && kind.objects != nil {
-		if err := d.empty(ctx, kind); err != nil {
+		if err := d.empty(ctx, kind, work); err != nil {
 			return err
 		}
 	}
@@ -117,7 +106,7 @@ func (d *definitions) find(name string) *customKind {
 }
 
 // empty deletes all objects of a kind, and returns when none is left.
-func (d *definitions) empty(ctx context.Context, kind *customKind) error {
+func (d *definitions) empty(ctx context.Context, kind *customKind, work *inflight.Work) error {
 	left, err := d.deleteAll(ctx, kind)
 	if err != nil || left == 0 {
 		return err
@@ -133,18 +122,19 @@ func (d *definitions) empty(ctx context.Context, kind *customKind) error {
 		if left, err = d.deleteAll(ctx, kind); err != nil || left == 0 {
 			return err
 		}
-		if err := d.awaitDeletion(ctx, watcher); err != nil {
+		if err := d.awaitDeletion(ctx, watcher, work); err != nil {
 			return err
 		}
 	}
 }
 
-// awaitDeletion returns when an object has gone.
-func (d *definitions) awaitDeletion(ctx context.Context, watcher *watchcache.Watcher) error {
+// awaitDeletion returns when an object has gone. The watcher counts the events that it
+// has delivered, so that work does not have to while it waits for one.
+func (d *definitions) awaitDeletion(ctx context.Context, watcher *watchcache.Watcher, work *inflight.Work) error {
 	for {
-		var events []watchcache.Event
-		var err error
-		d.waiting(func() { events, err = watcher.Next(ctx) })
+		work.Pause()
+		events, err := watcher.Next(ctx)
+		work.Resume()
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // BenchmarkFaultsAtRest is what a request costs on its way past faults of which there
@@ -33,8 +34,10 @@ func BenchmarkFaultsAtRest(b *testing.B) {
 // BenchmarkStoreWaits is what it costs to let a request wait for the store.
 func BenchmarkStoreWaits(b *testing.B) {
 	s := &Server{opts: Options{Clock: clock.Real(), Ledger: clock.NewLedger()}}
+	work := inflight.Begin(s.opts.Ledger, inflight.Request)
+	defer work.End()
 	b.ReportAllocs()
 	for b.Loop() {
-		s.withPause(b.Context())
+		s.withPause(b.Context(), work)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // requestTimeout ends a request that is not a watch, as upstream's
@@ -175,12 +176,12 @@ func (rq *request) serve() error {
 	if err != nil {
 		return err
 	}
-	rq.server.opts.Ledger.Begin(clock.Request, 1)
-	defer rq.server.opts.Ledger.End(clock.Request, 1)
+	rq.work = inflight.Begin(rq.server.opts.Ledger, inflight.Request)
+	defer rq.work.End()
 	ctx, cancel := context.WithTimeout(rq.r.Context(), limit)
 	defer cancel()
 	if waits := rq.server.opts.StoreWaits; waits != nil && waits() {
-		ctx = rq.server.withPause(ctx)
+		ctx = rq.server.withPause(ctx, rq.work)
 	}
 	return verb(ctx, rq)
 }

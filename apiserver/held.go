@@ -11,7 +11,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/reasons"
 )
 
@@ -114,13 +114,13 @@ func (s *Server) EventsIn(ctx context.Context, namespace string) ([]reasons.Even
 // reading counts what is read outside a resource's request as a request in flight, which
 // lets time pass where a request does.
 func (s *Server) reading(ctx context.Context) (_ context.Context, done func()) {
-	s.opts.Ledger.Begin(clock.Request, 1)
+	work := inflight.Begin(s.opts.Ledger, inflight.Request)
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	if waits := s.opts.StoreWaits; waits != nil && waits() {
-		ctx = s.withPause(ctx)
+		ctx = s.withPause(ctx, work)
 	}
 	return ctx, func() {
 		cancel()
-		s.opts.Ledger.End(clock.Request, 1)
+		work.End()
 	}
 }

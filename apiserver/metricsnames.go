@@ -15,7 +15,7 @@ import (
 	externalmetrics "k8s.io/metrics/pkg/apis/external_metrics"
 
 	"minikcm.dev/minikcm/apiserver/codec"
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // MetricNames are the metrics that an object tells of: of itself, of pods that it
@@ -54,8 +54,7 @@ func (s *Server) serveMetricNames(gv schema.GroupVersion, kind string) http.Hand
 			writeError(w, r, notAcceptable())
 			return
 		}
-		s.opts.Ledger.Begin(clock.Request, 1)
-		defer s.opts.Ledger.End(clock.Request, 1)
+		defer inflight.Begin(s.opts.Ledger, inflight.Request).End()
 		custom, external, err := s.metricNames(r.Context())
 		if err != nil {
 			writeError(w, r, err)

@@ -21,7 +21,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/resources"
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // namedByMetrics reports whether the paths of a group are not named by kinds but by the
@@ -51,8 +51,7 @@ func (rq *request) serveValues() error {
 		return notAcceptable()
 	}
 	rq.target = target
-	rq.server.opts.Ledger.Begin(clock.Request, 1)
-	defer rq.server.opts.Ledger.End(clock.Request, 1)
+	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
 	ctx, cancel := context.WithTimeout(rq.r.Context(), requestTimeout)
 	defer cancel()
 	if rq.row.Group == externalmetrics.GroupName {

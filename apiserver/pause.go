@@ -6,19 +6,18 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/store"
 )
 
-// withPause lets what a request does let time pass: it is not in flight then, nor is
-// whoever waits for it, if he has said so (clock.Pausing).
-func (s *Server) withPause(ctx context.Context) context.Context {
+// withPause lets what a request does let time pass: its work is not in flight then, nor
+// is that of the caller that waits for it (inflight.With).
+func (s *Server) withPause(ctx context.Context, work *inflight.Work) context.Context {
 	if s.isHurried(ctx) {
 		return ctx // nor does the store let it wait, or fail
 	}
-	never := !s.mayWait(ctx)
-	ctx = clock.Pausing(ctx, s.opts.Ledger, clock.Request)
-	pause := clock.PauseOf(ctx)
-	return store.WithPause(ctx, &store.Pause{Begin: pause.Begin, End: pause.End, Never: never})
+	mayWait := s.mayWait(ctx)
+	return store.ForRequest(inflight.With(ctx, work), mayWait)
 }
 
 // mayWait reports whether time can pass while a request waits. The cluster's own parts
@@ -35,13 +34,13 @@ func (s *Server) mayWaitFor(ctx context.Context, user *auth.User) bool {
 	if s.isHurried(ctx) {
 		return false
 	}
-	return user == nil || !strings.HasPrefix(user.Name, "system:") || clock.PauseOf(ctx) != nil
+	return user == nil || !strings.HasPrefix(user.Name, "system:") || inflight.MayPause(ctx)
 }
 
 // isHurried is of requests that virtual time stands still for until they have succeeded.
 // No fault meets them: none would ever end.
 func (s *Server) isHurried(ctx context.Context) bool {
-	return s.isVirtual() && clock.IsHurried(ctx)
+	return s.isVirtual() && inflight.IsHurried(ctx)
 }
 
 func (s *Server) isVirtual() bool {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // pipeLimit is how many unread bytes a pipe holds before its writer waits. A
@@ -19,13 +20,12 @@ const pipeLimit = 256 << 10
 // comes back only when it has handed on all that it got. The stream's end is in
 // flight until the client has closed it.
 type pipe struct {
-	ledger  *clock.Ledger
 	onClose func()
 
 	mu       sync.Mutex
 	changed  sync.Cond
 	unread   []byte
-	counted  bool
+	counted  inflight.Flag
 	finished bool
 	closed   bool
 	err      error
@@ -35,7 +35,7 @@ type pipe struct {
 }
 
 func newPipe(ledger *clock.Ledger) *pipe {
-	p := &pipe{ledger: ledger}
+	p := &pipe{counted: inflight.NewFlag(ledger, inflight.Event)}
 	p.changed.L = &p.mu
 	return p
 }
@@ -53,9 +53,8 @@ func (p *pipe) Write(data []byte) (int, error) {
 	case len(p.unread) >= pipeLimit:
 		return 0, os.ErrDeadlineExceeded
 	}
-	if !p.counted && len(data) > 0 {
-		p.counted = true
-		p.ledger.Begin(clock.Event, 1)
+	if len(data) > 0 {
+		p.counted.Set(true)
 	}
 	p.unread = append(p.unread, data...)
 	p.changed.Broadcast()
@@ -75,7 +74,7 @@ func (p *pipe) Read(into []byte) (int, error) {
 		case p.finished:
 			return 0, io.EOF
 		}
-		p.settle()
+		p.counted.Set(false)
 		p.changed.Wait()
 	}
 	n := copy(into, p.unread)
@@ -85,14 +84,6 @@ func (p *pipe) Read(into []byte) (int, error) {
 		p.changed.Broadcast()
 	}
 	return n, nil
-}
-
-// settle takes back the event in flight.
-func (p *pipe) settle() {
-	if p.counted {
-		p.counted = false
-		p.ledger.End(clock.Event, 1)
-	}
 }
 
 // Close is the client's end of the stream.
@@ -113,7 +104,7 @@ func (p *pipe) abort(err error) {
 	}
 	p.closed, p.err = true, err
 	p.unread = nil
-	p.settle()
+	p.counted.Set(false)
 	p.changed.Broadcast()
 }
 
@@ -142,9 +133,8 @@ func (p *pipe) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.finished = true
-	if !p.counted && !p.closed {
-		p.counted = true
-		p.ledger.Begin(clock.Event, 1)
+	if !p.closed {
+		p.counted.Set(true)
 	}
 	p.changed.Broadcast()
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/remote"
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // PortFunc returns what listens on a port within a pod; nil: nothing does.
@@ -66,8 +66,7 @@ func wantedPorts(values []string) []int32 {
 
 // openPorts finds the pod, and what listens on its ports.
 func (rq *request) openPorts(ctx context.Context) (*corev1.Pod, PortFunc, error) {
-	rq.server.opts.Ledger.Begin(clock.Request, 1)
-	defer rq.server.opts.Ledger.End(clock.Request, 1)
+	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
 	pod, err := rq.pod(ctx, rq.Name)
 	if err != nil {
 		return nil, nil, err

@@ -4,8 +4,7 @@ import (
 	"context"
 
 	"minikcm.dev/minikcm/apiserver/storage"
-	"minikcm.dev/minikcm/apiserver/watchcache"
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // reach waits for a revision that a client asks for before it has happened, for as
@@ -14,13 +13,11 @@ func (rq *request) reach(ctx context.Context, revision int64) error {
 	if revision == 0 {
 		return nil
 	}
-	ledger := rq.server.opts.Ledger
-	pause := watchcache.Pause{Begin: func() {}, End: func() {}}
+	own := inflight.Alone(ctx)
 	if !rq.longRunning() {
-		pause.Begin = func() { ledger.End(clock.Request, 1) }
-		pause.End = func() { ledger.Begin(clock.Request, 1) }
+		own = inflight.With(ctx, rq.work)
 	}
-	err := rq.objects.Cache().Reach(ctx, revision, pause)
+	err := rq.objects.Cache().Reach(own, revision)
 	if err != nil && ctx.Err() != nil && !rq.longRunning() {
 		err = ctx.Err() // the request's time is over, not a watch's
 	}

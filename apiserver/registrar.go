@@ -12,7 +12,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/storage"
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -24,14 +24,18 @@ type registrar struct {
 	server  *Server
 	cancel  context.CancelFunc // ends run
 	running sync.WaitGroup
-	// wanted holds at most one request to look again.
-	wanted chan struct{}
+	// looks has at most one request to look again. None waits for its turn: nothing that
+	// does depends on what is written.
+	looks *inflight.Queue[struct{}]
 }
 
 // startRegistrar begins to write.
 func (s *Server) startRegistrar() {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &registrar{server: s, cancel: cancel, wanted: make(chan struct{}, 1)}
+	r := &registrar{
+		server: s, cancel: cancel,
+		looks: inflight.NewQueue(inflight.QueueOptions[struct{}]{Ledger: s.opts.Ledger, Name: "registrar", Ahead: true}),
+	}
 	s.registrar.Store(r)
 	r.wake()
 	r.running.Go(func() { r.run(ctx) })
@@ -40,26 +44,14 @@ func (s *Server) startRegistrar() {
 // wake makes the registrar look at what is served. A nil one has not begun: it will
 // look anyway.
 func (r *registrar) wake() {
-	if r == nil {
-		return
-	}
-	// Counted before it can be seen, so that the count never passes through zero.
-	r.server.opts.Ledger.Begin(clock.Key, 1)
-	select {
-	case r.wanted <- struct{}{}:
-	default:
-		r.server.opts.Ledger.End(clock.Key, 1)
+	if r != nil {
+		r.looks.Add(struct{}{})
 	}
 }
 
 func (r *registrar) run(ctx context.Context) {
 	first := true
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.wanted:
-		}
+	r.looks.Run(ctx, 1, func(ctx context.Context, _ struct{}) {
 		err := errors.Join(r.server.registerServed(ctx), r.server.bootstrapFlows(ctx, first))
 		if !first {
 			err = errors.Join(err, r.server.settleDangling(ctx))
@@ -68,8 +60,7 @@ func (r *registrar) run(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			r.server.opts.Logger.Error(err, "Writing the objects that every cluster has")
 		}
-		r.server.opts.Ledger.End(clock.Key, 1)
-	}
+	})
 }
 
 // stop returns when nothing is being written any more.
@@ -79,11 +70,7 @@ func (r *registrar) stop() {
 	}
 	r.cancel()
 	r.running.Wait()
-	select {
-	case <-r.wanted:
-		r.server.opts.Ledger.End(clock.Key, 1)
-	default:
-	}
+	r.looks.Close()
 }
 
 // registerServed makes the local APIServices be those of the versions that are served

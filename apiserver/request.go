@@ -19,6 +19,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
+
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // maxBodyBytes is the largest request body that is read, as upstream has it.
@@ -37,6 +39,7 @@ type request struct {
 	objects *storage.Objects
 	target  codec.Target
 	causes  []int64
+	work    *inflight.Work // nil if it lasts
 	// local says that the client is in this process.
 	local bool
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/remote"
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // Containers reaches what runs in the containers of pods. Upstream asks the pod's
@@ -105,8 +105,7 @@ func isSet(value string) bool { return value != "false" && value != "0" }
 // openContainer finds the pod and its container, and opens what is asked for of them. A
 // request counts as in flight so long only: what lasts is for those to count who do it.
 func (rq *request) openContainer(ctx context.Context, container *string, open func(pod *corev1.Pod) (StreamFunc, error)) (StreamFunc, error) {
-	rq.server.opts.Ledger.Begin(clock.Request, 1)
-	defer rq.server.opts.Ledger.End(clock.Request, 1)
+	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
 	pod, err := rq.pod(ctx, rq.Name)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 // AfterFunc is the exact way to wait: a virtual clock does not move on before
 // the callback has returned. A channel (After, NewTimer, NewTicker) counts as
 // delivered once it has been received from; what its receiver does next is not
-// known to the clock unless the receiver tells the Ledger.
+// known to the clock unless work of the ledger covers it.
 type Clock = utilclock.WithTickerAndDelayedExecution
 
 // Real returns the machine's clock.

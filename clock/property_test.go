@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // plan is what a timer does when it fires: it sets timers, stops others and sets
@@ -232,7 +233,7 @@ type office struct {
 
 // begin counts e before it returns, and hands it to a goroutine.
 func (o *office) begin(e *errand) {
-	o.ledger.Begin(e.Kind, 1)
+	work := inflight.Begin(o.ledger, e.Kind)
 	at := o.v.Now()
 	o.idle.Go(func() {
 		for range e.Yields {
@@ -250,7 +251,7 @@ func (o *office) begin(e *errand) {
 			o.moved = append(o.moved, e.Kind)
 		}
 		o.mu.Unlock()
-		o.ledger.End(e.Kind, 1)
+		work.End()
 	})
 }
 

@@ -59,6 +59,10 @@ func (r *Random) Keyed(key string) *Random {
 	return NewRandom(h.Sum64())
 }
 
+// Fractions returns Keyed's numbers in [0, 1), one after the other. It implements
+// inflight.Chances.
+func (r *Random) Fractions(key string) (next func() float64) { return r.Keyed(key).Float64 }
+
 // nameAlphabet has no vowels and no digits that look like letters, as in
 // k8s.io/apimachinery/pkg/util/rand, so that suffixes spell no words.
 const nameAlphabet = "bcdfghjklmnpqrstvwxz2456789"

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // ErrDeadlock is what Virtual.Wait returns when what it waits for cannot happen
@@ -30,14 +32,14 @@ var ErrClosed = errors.New("the virtual clock is closed")
 //   - Functions given to AfterFunc run one after the other, in that order. Each is
 //     counted as Callback from the moment it is due until it has returned. The
 //     next one of the same instant starts when all that the one before has set
-//     going has ended or waits for its turn (Ledger.Join); only a timer that is set for no time
+//     going has ended or waits for its turn (inflight.Line); only a timer that is set for no time
 //     at all (d <= 0) waits for none of them, as whoever set it may be waiting for it.
 //   - A timer's or a ticker's value is counted as Tick from the moment it is due
 //     until it is received, or given up with Stop or Reset. It stays there for as
 //     long as that takes, and time with it: a ticker drops no tick, and a channel
 //     that is left behind unread (After in a select that went another way) holds
 //     time for ever. Use NewTimer and Stop it, or AfterFunc. What a receiver does
-//     after it has received is not known to the clock, unless it tells the ledger.
+//     after it has received is not known to the clock, unless work of the ledger covers it.
 //   - A timer with d <= 0 fires at once, without anybody waiting.
 //
 // A function given to AfterFunc may create, stop and reset timers. It must not
@@ -46,14 +48,17 @@ var ErrClosed = errors.New("the virtual clock is closed")
 // Virtual's zero value is not usable. All methods are safe for concurrent use.
 type Virtual struct {
 	start  time.Time
-	now    atomic.Int64 // nanoseconds since start; written under ledger.mu
+	now    atomic.Int64 // nanoseconds since start; written under mu, within Timeline.Jump and Rest
 	jumped atomic.Int64 // by how much more Now has moved than timers know of
-	ledger *Ledger      // never nil; its mutex guards all that follows
+	ledger *Ledger      // never nil
+	line   inflight.Timeline
 
+	mu      sync.Mutex // held while the ledger is asked, never the other way round
 	armed   timerHeap
 	queue   []*virtualTimer // due, waiting for their turn, in order
 	running bool            // the goroutine that empties queue exists
 	created uint64
+	urgent  chan struct{} // has a value when queue has got an urgent timer
 	stops   []*stop
 	changed chan struct{} // closed and replaced when a stop is taken away
 
@@ -77,6 +82,8 @@ func NewVirtual(start time.Time, ledger *Ledger) *Virtual {
 	return &Virtual{
 		start:   start.Round(0), // without the machine's monotonic reading
 		ledger:  ledger,
+		line:    ledger.Timeline(),
+		urgent:  make(chan struct{}, 1),
 		changed: make(chan struct{}),
 		closed:  make(chan struct{}),
 		isOpen:  true,
@@ -109,11 +116,10 @@ func (v *Virtual) Advance(ctx context.Context, d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("advancing the virtual clock by %v: time does not go back", d)
 	}
-	l := v.ledger
-	l.mu.Lock()
+	v.mu.Lock()
 	own := &stop{at: later(v.now.Load(), d)}
 	v.stops = append(v.stops, own)
-	l.mu.Unlock()
+	v.mu.Unlock()
 	defer v.removeStop(own)
 	if err := v.move(ctx, nil, own); err != nil {
 		return fmt.Errorf("advancing the virtual clock by %v: %w", d, err)
@@ -136,7 +142,7 @@ func (v *Virtual) Wait(ctx context.Context, done <-chan struct{}) error {
 
 // move steps until done is closed or the time is at own.
 func (v *Virtual) move(ctx context.Context, done <-chan struct{}, own *stop) error {
-	defer v.ledger.watch(done)()
+	defer v.line.Attend(done)()
 	for {
 		finished, again, err := v.step(ctx, done, own)
 		if finished || err != nil {
@@ -155,41 +161,49 @@ func (v *Virtual) move(ctx context.Context, done <-chan struct{}, own *stop) err
 // in flight. It is over when done is closed or own is reached; otherwise it
 // returns the channel that says when to try again.
 func (v *Virtual) step(ctx context.Context, done <-chan struct{}, own *stop) (finished bool, again <-chan struct{}, err error) {
-	l := v.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	select {
 	case <-done:
 		return true, nil, nil
 	default:
 	}
 	if err := ctx.Err(); err != nil {
-		return false, nil, fmt.Errorf("at %s (in flight: %s): %w", v.Now().Format(time.RFC3339Nano), l.listLocked(), err)
+		return false, nil, fmt.Errorf("at %s (in flight: %s): %w", v.Now().Format(time.RFC3339Nano), v.ledger, err)
 	}
 	if !v.isOpen {
 		return false, nil, ErrClosed
-	}
-	if l.total != 0 {
-		return false, l.whenIdleLocked(), nil
 	}
 	limit := int64(math.MaxInt64)
 	for _, s := range v.stops {
 		limit = min(limit, s.at)
 	}
 	if len(v.armed) > 0 && v.armed[0].due <= limit {
-		v.fireLocked(v.armed[0].due)
-		return false, l.whenIdleLocked(), nil
+		return false, v.fireLocked(v.armed[0].due), nil
 	}
-	if len(v.stops) == 0 {
+	return v.stopLocked(own, limit)
+}
+
+// stopLocked moves to the nearest stop, as no timer is set that is due before. Without
+// any stop there is nothing to wait for.
+func (v *Virtual) stopLocked(own *stop, limit int64) (finished bool, again <-chan struct{}, err error) {
+	moved, idle := v.line.Rest(func() {
+		if len(v.stops) > 0 {
+			v.now.Store(limit)
+		}
+	})
+	switch {
+	case !moved:
+		return false, idle, nil
+	case len(v.stops) == 0:
 		return false, nil, ErrDeadlock
 	}
-	v.now.Store(limit)
 	return own != nil && own.at == limit, v.changed, nil
 }
 
 func (v *Virtual) removeStop(own *stop) {
-	v.ledger.mu.Lock()
-	defer v.ledger.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	v.stops = slices.DeleteFunc(v.stops, func(s *stop) bool { return s == own })
 	close(v.changed)
 	v.changed = make(chan struct{})
@@ -200,8 +214,7 @@ func (v *Virtual) removeStop(own *stop) {
 // that runs has returned. No timer fires afterwards. Now keeps working. It must
 // not be called from a timer's function.
 func (v *Virtual) Close() {
-	l := v.ledger
-	l.mu.Lock()
+	v.mu.Lock()
 	if v.isOpen {
 		v.isOpen = false
 		close(v.closed)
@@ -213,7 +226,7 @@ func (v *Virtual) Close() {
 			v.unqueueLocked(v.queue[0])
 		}
 	}
-	l.mu.Unlock()
+	v.mu.Unlock()
 	v.routine.Wait()
 }
 

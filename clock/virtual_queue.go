@@ -3,6 +3,8 @@ package clock
 import (
 	"slices"
 	"time"
+
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // offer is a value on its way through a timer's channel.
@@ -10,6 +12,7 @@ type offer struct {
 	cancel   chan struct{} // closed by Stop
 	ended    chan struct{} // closed when received is known
 	received bool
+	work     inflight.Due
 }
 
 // runQueue fires the queued timers one after the other, and ends when the queue is
@@ -24,67 +27,71 @@ func (v *Virtual) runQueue() {
 		}
 	}()
 	for {
-		t := v.nextTurn()
-		if t == nil {
+		f, work := v.nextTurn()
+		if f == nil {
 			ended = true
 			return
 		}
-		if t.f != nil {
-			v.call(t)
-		}
+		call(f, &work)
 	}
 }
 
-func (v *Virtual) call(t *virtualTimer) {
-	defer v.ledger.End(Callback, 1)
-	t.f()
+func call(f func(), work *inflight.Due) {
+	defer work.End()
+	f()
 }
 
-// nextTurn takes the head of the queue once nothing else is in flight, and whatever must
-// not wait at once. A timer with a channel is on offer when nextTurn returns it.
-func (v *Virtual) nextTurn() *virtualTimer {
-	l := v.ledger
+// nextTurn returns the function that is next and may run, and what counts it; nil once
+// the queue is empty. A timer with a channel is offered on the way.
+func (v *Virtual) nextTurn() (f func(), work inflight.Due) {
 	for {
-		l.mu.Lock()
+		v.mu.Lock()
 		if len(v.queue) == 0 {
 			v.running = false
-			l.mu.Unlock()
-			return nil
+			v.mu.Unlock()
+			return nil, inflight.Due{}
 		}
-		if t := v.mayFireLocked(); t != nil {
-			v.takeTurnLocked(t)
-			if t.ch != nil {
-				v.offerLocked(t)
+		t, quiet := v.mayFireLocked()
+		switch {
+		case t == nil:
+			v.mu.Unlock()
+			select {
+			case <-quiet:
+			case <-v.urgent:
+			case <-v.closed: // Close empties the queue
 			}
-			l.mu.Unlock()
-			return t
-		}
-		quiet := l.whenQuietLocked()
-		l.mu.Unlock()
-		select {
-		case <-quiet:
-		case <-v.closed: // Close empties the queue
+		case t.f != nil:
+			work = t.work
+			v.mu.Unlock()
+			return t.f, work
+		default:
+			v.offerLocked(t)
+			v.mu.Unlock()
 		}
 	}
 }
 
-// mayFireLocked takes the timer out of the queue that may fire now; nil if none may.
-func (v *Virtual) mayFireLocked() *virtualTimer {
+// mayFireLocked takes the timer out of the queue that may fire now, and counts it as
+// fired. If there is none, quiet is closed when there may be one.
+func (v *Virtual) mayFireLocked() (t *virtualTimer, quiet <-chan struct{}) {
 	at := 0
-	if v.ledger.total != v.ledger.turns {
+	fired, quiet := v.queue[0].work.TryFire()
+	if !fired {
 		if at = slices.IndexFunc(v.queue, func(t *virtualTimer) bool { return t.urgent }); at < 0 {
-			return nil
+			return nil, quiet
 		}
+		v.queue[at].work.Fire()
 	}
-	t := v.queue[at]
+	t = v.queue[at]
 	v.queue = slices.Delete(v.queue, at, at+1)
-	return t
+	t.queued, t.urgent = false, false
+	return t, nil
 }
 
-// offerLocked offers the timer's value, which has been counted as a Tick, to
-// whoever receives first.
+// offerLocked offers the timer's value, which its work counts as a Tick, to the first
+// receiver.
 func (v *Virtual) offerLocked(t *virtualTimer) {
-	o := &offer{cancel: make(chan struct{}), ended: make(chan struct{})}
+	o := &offer{cancel: make(chan struct{}), ended: make(chan struct{}), work: t.work}
 	t.offer = o
 	value := v.Now()
 	v.routine.Go(func() { v.sendOffer(t, o, value) })
@@ -98,11 +105,10 @@ func (v *Virtual) sendOffer(t *virtualTimer, o *offer, value time.Time) {
 	case <-v.closed:
 	}
 	close(o.ended)
-	l := v.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if t.offer == o {
 		t.offer = nil
 	}
-	l.endLocked(Tick, 1)
+	o.work.End()
 }

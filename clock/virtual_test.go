@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 var epoch = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -63,12 +64,12 @@ func TestTimeStandsStillWhileInFlight(t *testing.T) {
 				defer v.Close()
 				fired := make(chan struct{})
 				v.AfterFunc(time.Minute, func() { close(fired) })
-				ledger.Begin(kind, 1)
+				work := inflight.Begin(ledger, kind)
 				result := make(chan error)
 				go func() { result <- v.Wait(t.Context(), fired) }()
 				synctest.Wait()
 				wantNow(t, v, 0)
-				ledger.End(kind, 1)
+				work.End()
 				if err := <-result; err != nil {
 					t.Fatal(err)
 				}
@@ -113,7 +114,8 @@ func TestWaitEnds(t *testing.T) {
 		ledger := clock.NewLedger()
 		v := clock.NewVirtual(epoch, ledger)
 		defer v.Close()
-		ledger.Begin(clock.Key, 2)
+		inflight.Begin(ledger, clock.Key)
+		inflight.Begin(ledger, clock.Key)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		err := v.Wait(ctx, make(chan struct{}))
@@ -125,7 +127,7 @@ func TestWaitEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ledger := clock.NewLedger()
 			v := clock.NewVirtual(epoch, ledger)
-			ledger.Begin(clock.Request, 1)
+			inflight.Begin(ledger, clock.Request)
 			result := make(chan error, 3)
 			go func() { result <- v.Wait(t.Context(), make(chan struct{})) }()
 			go func() { result <- v.Advance(t.Context(), time.Second) }()
@@ -338,9 +340,9 @@ func TestNoTimeAtAllPassesOthersBy(t *testing.T) {
 	defer v.Close()
 	var order []string
 	v.AfterFunc(time.Second, func() {
-		ledger.Begin(clock.Action, 1)
+		work := inflight.Begin(ledger, clock.Action)
 		go func() {
-			defer ledger.End(clock.Action, 1)
+			defer work.End()
 			due := make(chan struct{})
 			v.AfterFunc(0, func() { close(due) })
 			<-due

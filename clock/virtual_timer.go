@@ -6,6 +6,8 @@ import (
 	"time"
 
 	utilclock "k8s.io/utils/clock"
+
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // virtualTimer is a timer or a ticker of a Virtual. It is in one of four places:
@@ -17,12 +19,13 @@ type virtualTimer struct {
 	f      func()         // of AfterFunc, otherwise nil
 	ch     chan time.Time // unbuffered, so that a receipt is seen; nil with f
 
-	// The rest is guarded by the ledger's mutex.
+	// The rest is guarded by the clock's mutex.
 	due    int64 // nanoseconds since the clock's start
 	order  uint64
 	index  int // in the heap, -1 if not armed
 	queued bool
-	urgent bool // queued, and does not wait for its turn
+	urgent bool         // queued, and does not wait for its turn
+	work   inflight.Due // since it is queued or offered
 	offer  *offer
 }
 
@@ -95,15 +98,15 @@ func (t *virtualTimer) C() <-chan time.Time { return t.ch }
 // the function has not started, or the value has not been received. After it
 // returned no value can be received, as with time.Timer since Go 1.23.
 func (t *virtualTimer) Stop() bool {
-	l := t.clock.ledger
-	l.mu.Lock()
+	mu := &t.clock.mu
+	mu.Lock()
 	stopped := t.disarmLocked()
 	o := t.offer
 	t.offer = nil
 	if o != nil {
 		close(o.cancel)
 	}
-	l.mu.Unlock()
+	mu.Unlock()
 	if o != nil {
 		<-o.ended
 		stopped = stopped || !o.received
@@ -121,9 +124,8 @@ func (t *virtualTimer) Reset(d time.Duration) bool {
 // arm sets the timer off: into the heap, or due at once.
 func (t *virtualTimer) arm(d time.Duration) {
 	v := t.clock
-	l := v.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if !v.isOpen {
 		return
 	}
@@ -137,12 +139,13 @@ func (t *virtualTimer) arm(d time.Duration) {
 		heap.Push(&v.armed, t)
 	case t.f != nil:
 		t.due = now
-		v.queueLocked(t, true)
+		v.queueLocked(t, v.line.Due(Callback), true)
 	default:
 		// Offered past the queue: whoever set it may be a function that the queue
 		// waits for.
 		t.due = now
-		l.beginLocked(Tick, 1)
+		t.work = v.line.Due(Tick)
+		t.work.Fire()
 		v.offerLocked(t)
 	}
 }
@@ -201,44 +204,43 @@ func (h *timerHeap) Pop() any {
 	return t
 }
 
-// fireLocked moves the time to at and queues every timer that is due then.
-func (v *Virtual) fireLocked(at int64) {
-	v.now.Store(at)
-	v.ledger.takes.instant = uint64(at)
-	for len(v.armed) > 0 && v.armed[0].due <= at {
-		t := v.armed[0]
-		v.queueLocked(t, false)
-		if t.period == 0 {
-			heap.Pop(&v.armed)
-			continue
+// fireLocked moves the time to at, if nothing is in flight, and queues every timer that
+// is due then. idle is closed when there may be something to do.
+func (v *Virtual) fireLocked(at int64) (idle <-chan struct{}) {
+	_, idle = v.line.Jump(at, func(due func(Kind) inflight.Due) {
+		v.now.Store(at)
+		for len(v.armed) > 0 && v.armed[0].due <= at {
+			t := v.armed[0]
+			v.queueLocked(t, due(t.kind()), false)
+			if t.period == 0 {
+				heap.Pop(&v.armed)
+				continue
+			}
+			t.due = later(t.due, t.period)
+			heap.Fix(&v.armed, 0)
 		}
-		t.due = later(t.due, t.period)
-		heap.Fix(&v.armed, 0)
-	}
+	})
+	return idle
 }
 
-func (v *Virtual) queueLocked(t *virtualTimer, urgent bool) {
-	l := v.ledger
-	l.beginLocked(t.kind(), 1)
-	l.queueLocked(t.kind(), 1)
-	t.queued, t.urgent = true, urgent
+func (v *Virtual) queueLocked(t *virtualTimer, work inflight.Due, urgent bool) {
+	t.queued, t.urgent, t.work = true, urgent, work
 	v.queue = append(v.queue, t)
-	if !v.running {
+	switch {
+	case !v.running:
 		v.running = true
 		v.routine.Go(v.runQueue)
-	} else if urgent {
-		l.quiet = wake(l.quiet)
+	case urgent:
+		select {
+		case v.urgent <- struct{}{}:
+		default: // it has not seen the last one yet
+		}
 	}
 }
 
 // unqueueLocked takes a timer out of the queue as if it had never been due.
 func (v *Virtual) unqueueLocked(t *virtualTimer) {
 	v.queue = slices.Delete(v.queue, slices.Index(v.queue, t), slices.Index(v.queue, t)+1)
-	v.takeTurnLocked(t)
-	v.ledger.endLocked(t.kind(), 1)
-}
-
-func (v *Virtual) takeTurnLocked(t *virtualTimer) {
 	t.queued, t.urgent = false, false
-	v.ledger.queueLocked(t.kind(), -1)
+	t.work.End()
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/utils/exec"
 
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/kubeletsim/box"
 )
 
@@ -114,7 +115,8 @@ func (in *place) console() *console {
 
 // start begins the process.
 func (in *place) start(c *console) {
-	run := func() {
+	run := func(starting *inflight.Work) {
+		starting.End() // the command that runs in it counts itself
 		defer close(c.ended)
 		defer c.read.CloseWithError(io.ErrClosedPipe)
 		ctx, stop := in.kubelet.whileServing()
@@ -131,8 +133,25 @@ func (in *place) start(c *console) {
 			in.crash(in.spec.Name, exitCodeOf(err))
 		}
 	}
-	if !in.kubelet.crew.start(run) {
+	if !in.kubelet.crew.Go(run) {
 		close(c.ended)
+	}
+}
+
+// whileServing returns a context that ends with Run.
+func (k *Kubelet) whileServing() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-k.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel()
+		watching.Wait()
 	}
 }
 
@@ -142,7 +161,7 @@ func (in *place) crash(container string, exitCode int32) {
 		return // the sandbox's own process takes no notice
 	}
 	in.entry.hit(fault{container: container, exitCode: exitCode})
-	in.kubelet.queue.add(podKey(string(in.pod.UID)))
+	in.kubelet.loop.Add(podKey(string(in.pod.UID)))
 }
 
 func exitCodeOf(err error) int32 {

@@ -74,7 +74,7 @@ func (k *Kubelet) hit(name types.NamespacedName, f fault) error {
 		return fmt.Errorf("breaking pod %s: it has no container %s", name, f.container)
 	}
 	e.hit(f)
-	k.queue.add(podKey(string(pod.UID)))
+	k.loop.Add(podKey(string(pod.UID)))
 	return nil
 }
 

@@ -176,7 +176,7 @@ func (k *Kubelet) loseImages(obj any) {
 func (k *Kubelet) wakeAll() {
 	for _, uid := range k.pods.all() {
 		k.pods.get(uid).stale.Store(true)
-		k.queue.add(podKey(string(uid)))
+		k.loop.Add(podKey(string(uid)))
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
 )
 
@@ -23,8 +24,8 @@ import (
 // then Run it, once. Its other methods may be called at any time and by anybody.
 type Kubelet struct {
 	opts  Options
-	queue *queue
-	due   *timers
+	loop  *loop.Typed[key]
+	due   *inflight.Alarms[key]
 	pods  *podTable
 	nodes *nodeTable
 	// imageErrors says which images cannot be had.
@@ -42,7 +43,7 @@ type Kubelet struct {
 	space  *memfs.Space
 	shared sharedVolumes
 	// crew are the processes that live as long as Run.
-	crew crew
+	crew *inflight.Group
 	// ended is closed when Run ends.
 	ended <-chan struct{}
 
@@ -68,8 +69,12 @@ func New(opts Options) (*Kubelet, error) {
 	}
 	k := &Kubelet{opts: opts, begun: make(chan struct{}), nodes: newNodeTable()}
 	k.pods = newPodTable(&k.images)
-	k.queue = newQueue(opts.Ledger, k.settled)
-	k.due = newTimers(opts.Clock, k.queue.add)
+	k.loop = loop.New(loop.TypedOptions[key]{
+		Name: Component, KeyName: func(k key) string { return k.id }, Kind: inflight.Action, Workers: opts.Workers,
+		Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger, Settled: k.settled,
+	}, loop.TypedFunc[key](k.sync))
+	k.due = inflight.NewAlarms(opts.Clock, func(due key) { k.loop.Add(due) })
+	k.crew = inflight.NewGroup(opts.Ledger, inflight.Action)
 	k.space = memfs.NewSpace(opts.Clock.Now, 0)
 	factory := opts.Informers
 	if factory == nil {
@@ -132,34 +137,10 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		return err
 	}
 	k.begin()
-	var workers sync.WaitGroup
-	var work func()
-	work = func() {
-		workers.Go(func() {
-			for {
-				key, ok := k.queue.take()
-				if !ok {
-					return
-				}
-				working, replaced := ctx, func() bool { return false }
-				if k.queue.granted != nil { // while one lets virtual time pass, others' turns come
-					working, replaced = clock.PausingWorker(ctx, k.opts.Ledger, clock.Action, work)
-				}
-				k.sync(working, key)
-				k.queue.done(key)
-				if replaced() {
-					return
-				}
-			}
-		})
+	if err := k.loop.Run(ctx); err != nil {
+		return err
 	}
-	for range k.opts.Workers {
-		work()
-	}
-	<-ctx.Done()
-	k.queue.close()
-	workers.Wait()
-	k.crew.wait()
+	k.crew.Close()
 	return nil
 }
 
@@ -190,13 +171,13 @@ func (k *Kubelet) takeOver() error {
 	}
 	for _, name := range k.nodes.names() {
 		k.settle(k.nodes.get(name))
-		k.queue.add(nodeKey(name))
+		k.loop.Add(nodeKey(name))
 	}
 	return nil
 }
 
-// sync looks after a pod or a node. A panic is that key's only.
-func (k *Kubelet) sync(ctx context.Context, key key) {
+// sync looks after a pod or a node. A panic is that key's only, which is given up.
+func (k *Kubelet) sync(ctx context.Context, key key) (loop.Result, error) {
 	defer func() {
 		if r := recover(); r != nil {
 			k.opts.Logger.Error(fmt.Errorf("panic: %v", r), "Gave up a pod or node", "key", key.id, "stack", string(debug.Stack()))
@@ -207,6 +188,7 @@ func (k *Kubelet) sync(ctx context.Context, key key) {
 	} else {
 		k.syncPod(ctx, key)
 	}
+	return loop.Result{}, nil
 }
 
 // settled reports whether a pod's last worker, while there is no other, has seen all
@@ -223,8 +205,8 @@ func (k *Kubelet) stop() {
 		// The informer may have stopped before us: then there is nothing to remove.
 		_ = h.informer.RemoveEventHandler(h.registration)
 	}
-	k.queue.close()
-	k.due.close()
+	k.loop.Close()
+	k.due.Close()
 	if k.own != nil {
 		k.own.Shutdown()
 	}
@@ -236,12 +218,12 @@ func (k *Kubelet) observePod(obj any) {
 		return
 	}
 	if k.pods.observe(pod) {
-		k.queue.tell(podKey(string(pod.UID)))
+		k.loop.Offer(podKey(string(pod.UID)))
 	}
 }
 
 func (k *Kubelet) losePod(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok && k.pods.lose(pod) {
-		k.queue.add(podKey(string(pod.UID)))
+		k.loop.Add(podKey(string(pod.UID)))
 	}
 }

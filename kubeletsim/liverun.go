@@ -5,11 +5,10 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/kubeletsim/box"
 )
 
@@ -147,15 +146,14 @@ func (k *Kubelet) beginRun(ctx context.Context, in *place) {
 		},
 	}
 	in.entry.files.addRun(in.spec.Name, run)
-	k.opts.Ledger.Begin(clock.Action, 1)
-	started := k.crew.start(func() {
+	started := k.crew.Go(func(work *inflight.Work) {
 		defer cancel()
 		defer run.tape.end()
-		in.live(ctx, run)
+		run.main.Work = work
+		in.live(inflight.With(inflight.Alone(ctx), work), run)
 	})
 	if !started {
 		cancel()
-		k.opts.Ledger.End(clock.Action, 1)
 	}
 }
 
@@ -164,8 +162,7 @@ func (in *place) live(ctx context.Context, run *liveRun) {
 	machine, release, err := in.machine(ctx)
 	for err != nil {
 		in.kubelet.opts.Logger.Error(err, "Cannot make what a container needs, will retry", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
-		if !in.kubelet.pause(ctx, lastRetry) {
-			in.kubelet.opts.Ledger.End(clock.Action, 1)
+		if inflight.Sleep(ctx, in.kubelet.opts.Clock, lastRetry) != nil {
 			return
 		}
 		machine, release, err = in.machine(ctx)
@@ -175,28 +172,6 @@ func (in *place) live(ctx context.Context, run *liveRun) {
 	_, _ = machine.Run(ctx, in.command(machine.Env), box.Streams{
 		Out: run.tape.writer(corev1.LogStreamStdout), Err: run.tape.writer(corev1.LogStreamStderr), TTY: in.spec.TTY,
 	}) // what comes of it, main is told
-}
-
-// pause is for a process that the ledger counts: it does not, while time passes. It
-// returns false when ctx has ended.
-func (k *Kubelet) pause(ctx context.Context, d time.Duration) bool {
-	woken := make(chan struct{})
-	timer := k.opts.Clock.AfterFunc(d, func() {
-		k.opts.Ledger.Begin(clock.Action, 1)
-		close(woken)
-	})
-	k.opts.Ledger.End(clock.Action, 1)
-	select {
-	case <-woken:
-		return true
-	case <-ctx.Done():
-		if !timer.Stop() {
-			<-woken
-		} else {
-			k.opts.Ledger.Begin(clock.Action, 1)
-		}
-		return false
-	}
 }
 
 // runEnded tells the pod's worker how its process ended.
@@ -220,7 +195,7 @@ func (in *place) note(kind faultKind) {
 
 func (in *place) tell(f fault) {
 	in.entry.hit(f)
-	in.kubelet.queue.add(podKey(string(in.pod.UID)))
+	in.kubelet.loop.Add(podKey(string(in.pod.UID)))
 }
 
 // command is what the container's process is started with.

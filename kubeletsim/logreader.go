@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // keepLines is how many lines of a run are kept.
@@ -31,8 +31,8 @@ type logReader struct {
 	// partial are lines without an end, by stream.
 	partial map[stream]string
 	out     *logWriter
-	// counted is whether the ledger counts an action of this reader.
-	counted bool
+	// work counts an action of this reader; nil: none is counted.
+	work *inflight.Work
 }
 
 type logLine struct {
@@ -144,41 +144,28 @@ func (l *logReader) until(ctx context.Context, at time.Time) error {
 // wait returns when the pod has changed or the time has come. What then is written
 // belongs to that time: the ledger counts it.
 func (l *logReader) wait(ctx context.Context, changed <-chan struct{}, at time.Time) error {
-	opts := &l.kubelet.opts
-	woken := make(chan struct{})
 	if at.IsZero() {
 		l.settle()
-	} else {
-		if !l.counted { // no time may pass between the two looks at the clock
-			l.counted = true
-			opts.Ledger.Begin(clock.Action, 1)
+		select {
+		case <-changed:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		timer := opts.Clock.AfterFunc(at.Sub(opts.Clock.Now()), func() {
-			opts.Ledger.Begin(clock.Action, 1)
-			close(woken)
-		})
-		l.settle()
-		defer func() {
-			if !timer.Stop() {
-				<-woken
-				l.counted = true
-			}
-		}()
 	}
-	select {
-	case <-woken:
-	case <-changed:
-	case <-ctx.Done():
-		return ctx.Err()
+	opts := &l.kubelet.opts
+	if l.work == nil { // no time may pass between the two looks at the clock
+		l.work = inflight.Begin(opts.Ledger, inflight.Action)
 	}
-	return nil
+	var due inflight.Latch
+	timer := opts.Clock.AfterFunc(at.Sub(opts.Clock.Now()), due.Open)
+	defer timer.Stop()
+	return due.WaitOr(inflight.With(inflight.Alone(ctx), l.work), changed)
 }
 
 func (l *logReader) settle() {
-	if l.counted {
-		l.counted = false
-		l.kubelet.opts.Ledger.End(clock.Action, 1)
-	}
+	l.work.End()
+	l.work = nil
 }
 
 // take divides what the process writes into lines.

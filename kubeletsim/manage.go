@@ -49,7 +49,7 @@ func (k *Kubelet) observeNode(obj any) {
 		return
 	}
 	if n := k.nodes.get(object.Name); n == nil || n.loseTo(object.UID) {
-		k.queue.add(nodeKey(object.Name))
+		k.loop.Add(nodeKey(object.Name))
 	}
 }
 
@@ -61,7 +61,7 @@ func (k *Kubelet) loseNode(obj any) {
 	}
 	k.nodes.forget(object)
 	if n := k.nodes.get(object.Name); n != nil && n.lose(object.UID) {
-		k.queue.add(nodeKey(object.Name))
+		k.loop.Add(nodeKey(object.Name))
 	}
 }
 
@@ -171,7 +171,7 @@ func (k *Kubelet) endNode(n *node) {
 		return
 	}
 	for _, uid := range k.pods.on(n.name) {
-		k.due.set(podKey(string(uid)), time.Time{})
+		k.due.Set(podKey(string(uid)), time.Time{})
 	}
 	k.dropNode(n)
 }
@@ -182,7 +182,7 @@ func (k *Kubelet) dropNode(n *node) {
 		return
 	}
 	for _, name := range k.nodes.remove(n) {
-		k.queue.add(nodeKey(name)) // now there is room
+		k.loop.Add(nodeKey(name)) // now there is room
 	}
 }
 

@@ -128,9 +128,7 @@ func TestNothingIsLeftOfADeletedNode(t *testing.T) {
 }
 
 func (k *Kubelet) timersLeft() int {
-	k.due.mu.Lock()
-	defer k.due.mu.Unlock()
-	return len(k.due.heap)
+	return k.due.Len()
 }
 
 // An informer that is late delivers a Node that has been replaced; and one that has lost its

@@ -29,7 +29,7 @@ func (k *Kubelet) stopNode(name string, crash bool) error {
 	n.stopped = true
 	n.crashed = n.crashed || crash
 	n.mu.Unlock()
-	k.due.set(nodeKey(name), time.Time{})
+	k.due.Set(nodeKey(name), time.Time{})
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (k *Kubelet) SetTrouble(name string, condition corev1.NodeConditionType, tr
 	n.trouble[condition] = trouble
 	n.changed = true
 	n.mu.Unlock()
-	k.queue.add(nodeKey(name))
+	k.loop.Add(nodeKey(name))
 	return nil
 }
 
@@ -130,13 +130,13 @@ func (n *node) takeStart() (restarted, resumed bool) {
 }
 
 func (k *Kubelet) wakeNode(name string) {
-	k.queue.add(nodeKey(name))
+	k.loop.Add(nodeKey(name))
 	k.wakePods(name)
 }
 
 func (k *Kubelet) wakePods(name string) {
 	for _, uid := range k.pods.on(name) {
-		k.queue.add(podKey(string(uid)))
+		k.loop.Add(podKey(string(uid)))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/kubeletsim/box"
 )
 
@@ -90,18 +90,15 @@ func (k *Kubelet) ask(ctx context.Context, n *node, e *podEntry, pod *corev1.Pod
 		ref := containersOf(pod)[q.container]
 		c := &e.state.containers[q.container]
 		in := &place{kubelet: k, node: n, entry: e, pod: pod, spec: ref.Container, id: containerID(pod.UID, c.name, c.restarts)}
-		k.opts.Ledger.Begin(clock.Action, 1)
-		started := k.crew.start(func() {
+		k.crew.Go(func(work *inflight.Work) {
+			ctx := inflight.With(inflight.Alone(ctx), work)
 			probe := q.kind.of(ref.Container)
 			if probe.Exec != nil {
-				in.askCommand(ctx, q.kind, probe)
+				in.askCommand(ctx, work, q.kind, probe)
 			} else {
 				in.askFile(ctx, ref, q.kind, probe)
 			}
 		})
-		if !started {
-			k.opts.Ledger.End(clock.Action, 1)
-		}
 	}
 }
 
@@ -114,13 +111,12 @@ const maxProbeOutput = 10 << 10
 
 // askCommand runs a probe's command in the container. One that cannot be followed
 // succeeds.
-func (in *place) askCommand(ctx context.Context, kind probeKind, probe *corev1.Probe) {
+func (in *place) askCommand(ctx context.Context, work *inflight.Work, kind probeKind, probe *corev1.Probe) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	machine, release, err := in.kubelet.machineFor(ctx, in)
 	if err != nil {
 		in.answered(kind, notProbed, "")
-		in.kubelet.opts.Ledger.End(clock.Action, 1)
 		return
 	}
 	defer release()
@@ -137,6 +133,7 @@ func (in *place) askCommand(ctx context.Context, kind probeKind, probe *corev1.P
 	var out output
 	own := *machine
 	own.Main = &box.Main{
+		Work: work,
 		Lost: func(bool) {
 			answer(probed, "")
 			cancel()
@@ -177,7 +174,6 @@ func (o *output) String() string {
 
 // askFile looks for the file that an HTTP probe is for.
 func (in *place) askFile(ctx context.Context, ref containerRef, kind probeKind, probe *corev1.Probe) {
-	defer in.kubelet.opts.Ledger.End(clock.Action, 1)
 	a, _, _ := probedAnswer(in.pod, ref, probe.HTTPGet)
 	status, _, err := in.serveFile(ctx, a, probedPath(probe.HTTPGet))
 	why := httpFailure(status)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 func drawPod(t *rapid.T) *corev1.Pod {
@@ -118,20 +119,20 @@ func TestTimersFireInTime(t *testing.T) {
 		clk := clock.NewVirtual(epoch, nil)
 		defer clk.Close()
 		due := map[key]time.Time{}
-		timers := newTimers(clk, func(k key) {
+		timers := inflight.NewAlarms(clk, func(k key) {
 			at, ok := due[k]
 			if !ok || at.After(clk.Now()) {
 				t.Fatalf("%v fired at %v, due at %v", k, clk.Now(), at)
 			}
 			delete(due, k)
 		})
-		defer timers.close()
+		defer timers.Close()
 		for range rapid.IntRange(1, 50).Draw(t, "steps") {
 			k := podKey(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key"))
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
 				delete(due, k)
-				timers.set(k, time.Time{})
+				timers.Set(k, time.Time{})
 			case 1:
 				if err := clk.Advance(ctx, time.Duration(rapid.IntRange(0, 20).Draw(t, "seconds"))*time.Second); err != nil {
 					t.Fatal(err)
@@ -144,7 +145,7 @@ func TestTimersFireInTime(t *testing.T) {
 			default:
 				at := clk.Now().Add(time.Duration(rapid.IntRange(1, 30).Draw(t, "in")) * time.Second)
 				due[k] = at
-				timers.set(k, at)
+				timers.Set(k, at)
 			}
 		}
 	})

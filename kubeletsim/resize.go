@@ -68,7 +68,7 @@ func (k *Kubelet) release(n *node, pod types.UID) {
 
 func (k *Kubelet) wakeWaiting(n *node) {
 	for _, uid := range n.waiters() {
-		k.queue.add(podKey(string(uid)))
+		k.loop.Add(podKey(string(uid)))
 	}
 }
 

@@ -109,7 +109,7 @@ func (k *Kubelet) await(s supply, pod types.UID) error {
 	if k.supplies.watching[s.secret] {
 		if !known {
 			// It may have come between the look and now.
-			k.queue.add(podKey(string(pod)))
+			k.loop.Add(podKey(string(pod)))
 		}
 		return nil
 	}
@@ -143,7 +143,7 @@ func (k *Kubelet) supplied(s supply) {
 	delete(k.supplies.waiting, s)
 	k.supplies.mu.Unlock()
 	for pod := range pods {
-		k.queue.add(podKey(string(pod)))
+		k.loop.Add(podKey(string(pod)))
 	}
 }
 

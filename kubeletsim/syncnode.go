@@ -40,13 +40,13 @@ func (k *Kubelet) syncNode(ctx context.Context, key key) {
 		if n, err = k.adoptNode(ctx, key.id, n); err != nil {
 			if ctx.Err() == nil {
 				k.opts.Logger.Error(err, "Cannot begin to simulate a node, will retry", "node", key.id, "after", adoptRetry)
-				k.due.set(key, now.Add(adoptRetry))
+				k.due.Set(key, now.Add(adoptRetry))
 			}
 			return
 		}
 	}
 	if n == nil || !n.reachable() {
-		k.due.set(key, time.Time{})
+		k.due.Set(key, time.Time{})
 		return
 	}
 	restarted, resumed := n.takeStart()
@@ -64,8 +64,8 @@ func (k *Kubelet) syncNode(ctx context.Context, key key) {
 	case ctx.Err() != nil:
 		return
 	case errors.Is(err, errGone):
-		k.due.set(key, time.Time{})
-		k.queue.add(key)
+		k.due.Set(key, time.Time{})
+		k.loop.Add(key)
 		return
 	}
 	wake := n.statusDue
@@ -82,7 +82,7 @@ func (k *Kubelet) syncNode(ctx context.Context, key key) {
 	} else {
 		n.failures = 0
 	}
-	k.due.set(key, wake)
+	k.due.Set(key, wake)
 }
 
 func (k *Kubelet) heartbeat(ctx context.Context, n *node, now time.Time) error {

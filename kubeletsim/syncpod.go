@@ -31,7 +31,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		return
 	}
 	if n == nil || !n.active() {
-		k.due.set(key, time.Time{})
+		k.due.Set(key, time.Time{})
 		return
 	}
 	if !e.stale.Swap(false) && e.rests(k.opts.Clock.Now()) {
@@ -47,7 +47,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	missing, err := k.missingFor(ctx, e, pod)
 	if err != nil {
 		if ctx.Err() == nil {
-			k.due.set(key, k.retryAt(e, pod, err))
+			k.due.Set(key, k.retryAt(e, pod, err))
 		}
 		return
 	}
@@ -86,7 +86,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	if !e.due.IsZero() && (e.wake.IsZero() || e.due.Before(e.wake)) {
 		e.wake = e.due
 	}
-	k.due.set(key, e.wake)
+	k.due.Set(key, e.wake)
 }
 
 // missingFor looks for what the pod needs while any of its containers is still to be
@@ -134,7 +134,7 @@ func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nod
 	if pod.Generation != seen.Generation || !pod.DeletionTimestamp.Equal(seen.DeletionTimestamp) || !maps.Equal(pod.Annotations, seen.Annotations) {
 		// The status had to be written onto a pod that asks for something else by now,
 		// whose coming will not be told apart from the echo of this write.
-		k.queue.add(podKey(string(pod.UID)))
+		k.loop.Add(podKey(string(pod.UID)))
 		return "", nil
 	}
 	if !e.state.ended {
@@ -237,7 +237,7 @@ func (k *Kubelet) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
 
 // forgetPod ends what runs of a pod that the API does not have any more.
 func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
-	k.due.set(podKey(string(pod.UID)), time.Time{})
+	k.due.Set(podKey(string(pod.UID)), time.Time{})
 	k.pods.remove(pod.UID)
 	e.showEnd(k.opts.Clock.Now())
 	e.files.free()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/scenarios/check"
 	"minikcm.dev/minikcm/scenarios/format"
 	"minikcm.dev/minikcm/scenarios/record"
@@ -30,7 +31,7 @@ type run struct {
 	background sync.WaitGroup
 
 	mu         sync.Mutex
-	gates      []*gate
+	gates      []*inflight.Gate
 	branches   int
 	remembered map[string]any
 	// deferred take back the faults that last to the end of the steps.
@@ -43,9 +44,12 @@ type run struct {
 	telling sync.Mutex
 }
 
-// branch is one of the things that a run does side by side.
+// branch is one of the things that a run does side by side. Its gate is where it waits.
+// When it has been raised it goes on as soon as it is its turn, which comes before that
+// of the cluster's parts: when all that has been done is seen everywhere.
 type branch struct {
-	*gate
+	*inflight.Gate
+	name   string // among the branches of a run
 	run    *run
 	random *clock.Random
 	// span is of the step that it does, and notes are what was done in it.
@@ -64,8 +68,9 @@ func (r *run) branch(random *clock.Random) *branch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.branches++
-	b := &branch{gate: newGate(r.ledger, strconv.Itoa(r.branches)), run: r, random: random}
-	r.gates = append(r.gates, b.gate)
+	name := strconv.Itoa(r.branches)
+	b := &branch{Gate: inflight.NewGate(r.ledger, inflight.Action, inflight.First, name), name: name, run: r, random: random}
+	r.gates = append(r.gates, b.Gate)
 	return b
 }
 
@@ -74,7 +79,7 @@ func (r *run) raiseAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, g := range r.gates {
-		g.raise()
+		g.Raise()
 	}
 }
 
@@ -82,13 +87,21 @@ func (r *run) raiseAll() {
 func (b *branch) leave() {
 	b.run.mu.Lock()
 	for i, g := range b.run.gates {
-		if g == b.gate {
+		if g == b.Gate {
 			b.run.gates = append(b.run.gates[:i:i], b.run.gates[i+1:]...)
 			break
 		}
 	}
 	b.run.mu.Unlock()
-	b.gate.leave()
+	b.Leave()
+}
+
+// raiseLast is Raise at the end of what is done at this instant. expired is called before.
+func (b *branch) raiseLast(expired func()) {
+	inflight.AtLast(b.run.ledger, inflight.Action, b.name, func() {
+		expired()
+		b.Raise()
+	})
 }
 
 // stepped keeps a step of the scenario itself that has ended.
@@ -198,7 +211,7 @@ func (b *branch) behind(ctx context.Context, step *format.Step) {
 	b.note("goes on in the background")
 	b.run.background.Go(func() {
 		defer child.leave()
-		err := child.yield(ctx)
+		err := child.Yield(ctx)
 		if err == nil {
 			err = child.do(ctx, step)
 		}
@@ -250,7 +263,7 @@ func about(failure *record.Failure, err error) {
 // slow etcd do, it is not in flight.
 func (b *branch) do(ctx context.Context, s *format.Step) error {
 	all := ctx
-	ctx = clock.Pausing(ctx, b.run.ledger, clock.Action)
+	ctx = inflight.WithPauser(ctx, b.Gate)
 	switch {
 	case s.Apply != nil:
 		return b.apply(ctx, s.Apply)

@@ -88,7 +88,7 @@ func (r *run) metrics(ctx context.Context) (map[string]any, error) {
 
 func (b *branch) expect(ctx context.Context, e *format.Expect) error {
 	return b.within(ctx, time.Duration(e.Within), false, func(ctx context.Context) (*check.Expectation, error) {
-		return b.run.checks().Follow(ctx, e, b.raise)
+		return b.run.checks().Follow(ctx, e, b.Raise)
 	})
 }
 
@@ -97,7 +97,7 @@ func (b *branch) expect(ctx context.Context, e *format.Expect) error {
 func (b *branch) await(ctx context.Context, w *format.Wait) error {
 	reported := w.Parsed().Kind == format.ForRollout || w.Parsed().Kind == format.ForCondition
 	return b.within(ctx, time.Duration(w.Within), reported, func(ctx context.Context) (*check.Expectation, error) {
-		return b.run.checks().FollowWait(ctx, w, b.raise)
+		return b.run.checks().FollowWait(ctx, w, b.Raise)
 	})
 }
 
@@ -128,7 +128,7 @@ func (b *branch) within(ctx context.Context, limit time.Duration, reported bool,
 	})
 	defer timer.Stop()
 	for {
-		if err := b.wait(ctx); err != nil {
+		if err := b.Wait(ctx); err != nil {
 			x.Explain(ctx, last)
 			return fmt.Errorf("%w: %w", err, last)
 		}
@@ -147,13 +147,13 @@ func (b *branch) within(ctx context.Context, limit time.Duration, reported bool,
 // instant lets all take notice of what was done, and do what they do about it at this
 // moment. Where time is not virtual, nobody knows when that is over.
 func (b *branch) instant(ctx context.Context) error {
-	if !b.ledger.TakesTurns() {
+	if !b.TakesTurns() {
 		return nil
 	}
 	var over atomic.Bool
 	b.raiseLast(func() { over.Store(true) })
 	for !over.Load() {
-		if err := b.wait(ctx); err != nil {
+		if err := b.Wait(ctx); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ func (b *branch) parallel(ctx context.Context, steps []format.Step) error {
 	for i, child := range children {
 		all.Go(func() {
 			defer child.leave()
-			err := child.yield(ctx)
+			err := child.Yield(ctx)
 			if err == nil {
 				err = child.step(ctx, &steps[i])
 			}
@@ -44,7 +44,7 @@ func (b *branch) parallel(ctx context.Context, steps []format.Step) error {
 			}
 			left--
 			if left == 0 {
-				b.raise()
+				b.Raise()
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func (b *branch) parallel(ctx context.Context, steps []format.Step) error {
 	}
 	// The children see the end of ctx themselves; they are waited for all the same.
 	for !over() {
-		if b.wait(context.WithoutCancel(ctx)) != nil {
+		if b.Wait(context.WithoutCancel(ctx)) != nil {
 			break // it never ends
 		}
 	}
@@ -192,7 +192,7 @@ func (b *branch) sleep(ctx context.Context, d time.Duration) error {
 	over := make(chan struct{})
 	timer := b.run.clock.AfterFunc(d, func() {
 		close(over)
-		b.raise()
+		b.Raise()
 	})
 	defer timer.Stop()
 	for {
@@ -201,7 +201,7 @@ func (b *branch) sleep(ctx context.Context, d time.Duration) error {
 			return nil
 		default:
 		}
-		if err := b.wait(ctx); err != nil {
+		if err := b.Wait(ctx); err != nil {
 			return err
 		}
 	}

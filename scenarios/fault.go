@@ -13,7 +13,7 @@ func (b *branch) fault(ctx context.Context, f *fault.Fault) error {
 		return b.faultElsewhere(ctx, f)
 	}
 	return f.Run(ctx, fault.Env{
-		Cluster: b.run.cluster, Client: b.run.client, Dynamic: b.run.dynamic, Clock: b.run.clock, Ledger: b.run.ledger,
+		Cluster: b.run.cluster, Client: b.run.client, Dynamic: b.run.dynamic, Clock: b.run.clock,
 		Random: b.random, Note: b.note, Defer: b.run.later, Exempt: []string{User}, Namespace: b.run.kinds.Default,
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/scenarios/check"
 	"minikcm.dev/minikcm/scenarios/format"
 	"minikcm.dev/minikcm/scenarios/record"
@@ -12,7 +13,7 @@ import (
 // monitors are those of a run's invariants. A nil one watches nothing.
 type monitors struct {
 	run  *run
-	gate *gate
+	gate *inflight.Gate
 
 	mu     sync.Mutex
 	active map[*format.Invariant]*watched
@@ -52,9 +53,9 @@ func (m *monitors) watch(ctx context.Context, i *format.Invariant) error {
 	span := m.run.recorder.Begin(nil, record.Check, "invariant "+i.Name, i.Line)
 	monitor, err := m.run.checks().Watch(ctx, i, check.Watching{
 		Clock:    m.run.clock,
-		Last:     func(do func()) { atLast(m.run.ledger, "invariant "+i.Name, do) },
+		Last:     func(do func()) { inflight.AtLast(m.run.ledger, inflight.Action, "invariant "+i.Name, do) },
 		Violated: func(err error) { m.violated(span, i, err) },
-		Settled:  m.gate.raise,
+		Settled:  m.gate.Raise,
 	})
 	if err != nil {
 		span.End(err)
@@ -98,7 +99,7 @@ func (m *monitors) end(step string) {
 // settle waits for what does not hold now and may yet: each has its own limit.
 func (m *monitors) settle(ctx context.Context) error {
 	for m.unmet() {
-		if err := m.gate.wait(ctx); err != nil {
+		if err := m.gate.Wait(ctx); err != nil {
 			return err
 		}
 	}

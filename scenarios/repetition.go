@@ -7,14 +7,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/scenarios/check"
 )
 
 // repetition is an outermost repeat, and what its steps follow as long as it lasts.
 type repetition struct {
-	// follow begins to follow what nobody follows yet.
-	follow func(q check.Query) (*check.View, error)
+	// follow begins to follow for a branch what none follows yet.
+	follow func(b *branch, q check.Query) (*check.View, error)
 
 	mu    sync.Mutex // the views', too
 	views map[check.Query]*check.View
@@ -27,8 +27,8 @@ func (b *branch) repeating(ctx context.Context) (repeated context.Context, over 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	r := &repetition{views: map[check.Query]*check.View{}}
-	r.follow = func(q check.Query) (*check.View, error) {
-		return b.run.follower.Follow(clock.Pausing(ctx, b.run.ledger, clock.Action), q, &r.mu, nil)
+	r.follow = func(b *branch, q check.Query) (*check.View, error) {
+		return b.run.follower.Follow(inflight.WithPauser(ctx, b.Gate), q, &r.mu, nil)
 	}
 	b.repeats = r
 	return ctx, func() {
@@ -44,11 +44,11 @@ func (b *branch) current(ctx context.Context, q check.Query) ([]metav1.Object, e
 	if b.repeats == nil || !b.run.ledger.TakesTurns() {
 		return b.run.follower.List(ctx, q)
 	}
-	view, err := b.repeats.view(q)
+	view, err := b.repeats.view(b, q)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.yield(ctx); err != nil {
+	if err := b.Yield(ctx); err != nil {
 		return nil, err
 	}
 	b.repeats.mu.Lock()
@@ -56,14 +56,14 @@ func (b *branch) current(ctx context.Context, q check.Query) ([]metav1.Object, e
 	return slices.Clone(view.Metas()), nil
 }
 
-func (r *repetition) view(q check.Query) (*check.View, error) {
+func (r *repetition) view(b *branch, q check.Query) (*check.View, error) {
 	r.mu.Lock()
 	view := r.views[q]
 	r.mu.Unlock()
 	if view != nil {
 		return view, nil
 	}
-	view, err := r.follow(q)
+	view, err := r.follow(b, q)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/scenarios/fault"
 	"minikcm.dev/minikcm/scenarios/format"
 	"minikcm.dev/minikcm/scenarios/record"
@@ -193,7 +194,7 @@ func (b *branch) scenario(ctx context.Context) error {
 // main runs the steps under the invariants.
 func (b *branch) main(ctx context.Context) error {
 	defer b.limit(time.Duration(b.run.scenario.Spec.Timeout), "the scenario's timeout", b.run.cancel)()
-	monitors := &monitors{run: b.run, gate: b.gate}
+	monitors := &monitors{run: b.run, gate: b.Gate}
 	b.run.monitors = monitors
 	defer monitors.stop()
 	if err := monitors.begin(ctx, ""); err != nil {
@@ -215,7 +216,7 @@ func (b *branch) main(ctx context.Context) error {
 func (b *branch) limit(d time.Duration, what string, cancel context.CancelCauseFunc) (stop func()) {
 	var stopped atomic.Bool
 	timer := b.run.clock.AfterFunc(d, func() {
-		atLast(b.run.ledger, what, func() {
+		inflight.AtLast(b.run.ledger, inflight.Action, what, func() {
 			if stopped.Load() {
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/minikcmtest"
 	"minikcm.dev/minikcm/scenarios/format"
 )
@@ -65,8 +66,7 @@ func TestWatchdog(t *testing.T) {
 		failure := r.drive(ctx, func(context.Context, *branch) error {
 			defer close(ended)
 			r.stepped(StepResult{Title: "the step before"})
-			w.ledger.Begin(clock.Key, 1)
-			defer w.ledger.End(clock.Key, 1)
+			defer inflight.Begin(w.ledger, inflight.Key).End()
 			if interrupted {
 				cancel()
 			}

@@ -5,23 +5,19 @@ import (
 	"errors"
 	"sync"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // ErrRefused is what a client in the process gets from a server that is down.
 var ErrRefused = errors.New("dial tcp: connect: connection refused")
 
-// waiter is a client of the cluster's own that waits for the server to be back.
-type waiter struct {
-	resume func()
-	up     chan struct{}
-}
-
 // Down lets nobody reach the server until up is called: connections are refused, and
 // watches end. The cluster's informers wait.
 func (f *Faults) Down() (up func()) {
 	f.mu.Lock()
-	f.down++
+	if f.down++; f.down == 1 {
+		f.up = &inflight.Latch{}
+	}
 	f.settleLocked()
 	f.mu.Unlock()
 	f.DropWatches(Match{}, 0)
@@ -30,13 +26,8 @@ func (f *Faults) Down() (up func()) {
 		defer f.mu.Unlock()
 		f.down--
 		f.settleLocked()
-		if f.down > 0 {
-			return
-		}
-		for w := range f.waiting {
-			w.resume()
-			close(w.up)
-			delete(f.waiting, w)
+		if f.down == 0 {
+			f.up.Open()
 		}
 	})
 }
@@ -67,27 +58,15 @@ func (f *Faults) Reach(ctx context.Context, user string, isWatch bool) error {
 		return nil
 	}
 	f.mu.Lock()
-	if !f.isDownLocked(user) {
-		f.mu.Unlock()
-		return nil
-	}
-	pause := clock.PauseOf(ctx)
-	if !isWatch || pause == nil {
-		f.mu.Unlock()
-		return ErrRefused
-	}
-	w := &waiter{resume: sync.OnceFunc(pause.End), up: make(chan struct{})}
-	f.waiting[w] = struct{}{}
-	pause.Begin()
+	down, up := f.isDownLocked(user), f.up
 	f.mu.Unlock()
-	select {
-	case <-w.up:
+	switch {
+	case !down:
 		return nil
-	case <-ctx.Done():
-		f.mu.Lock()
-		delete(f.waiting, w)
-		f.mu.Unlock()
-		w.resume()
+	case !isWatch || !inflight.MayPause(ctx):
+		return ErrRefused
+	case up.Wait(ctx) != nil:
 		return ctx.Err()
 	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // Faults are those of one API server. All methods may be called from several
@@ -30,13 +31,13 @@ type Faults struct {
 	rules   []*Rule // in the order of their injection
 	streams map[*stream]struct{}
 	// down are those who have taken the server away; up is closed when it is back.
-	down    int
-	waiting map[*waiter]struct{}
+	down int
+	up   *inflight.Latch // opened when the server is back
 }
 
 // New returns none. The ledger counts the watches that are dropped until they have ended.
 func New(c clock.Clock, ledger *clock.Ledger, random *clock.Random) *Faults {
-	f := &Faults{clock: c, ledger: ledger, random: random, streams: map[*stream]struct{}{}, waiting: map[*waiter]struct{}{}}
+	f := &Faults{clock: c, ledger: ledger, random: random, streams: map[*stream]struct{}{}}
 	f.settleLocked()
 	return f
 }
@@ -122,5 +123,5 @@ func (f *Faults) Meet(r *Request) Fate {
 
 // Sleep lets a delay pass.
 func (f *Faults) Sleep(ctx context.Context, d time.Duration) error {
-	return clock.Sleep(ctx, f.clock, d)
+	return inflight.Sleep(ctx, f.clock, d)
 }

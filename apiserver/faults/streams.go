@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strconv"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // ErrDropped is the cause of the end of a context that DropWatches has ended.
@@ -15,7 +15,7 @@ var ErrDropped = errors.New("the watch was dropped")
 type stream struct {
 	request Request
 	cancel  context.CancelCauseFunc
-	dropped bool
+	dropped *inflight.Work // since DropWatches has ended it
 }
 
 // Watching returns a context for a watch, which DropWatches ends. The function is called
@@ -31,9 +31,7 @@ func (f *Faults) Watching(ctx context.Context, r *Request) (context.Context, fun
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		delete(f.streams, s)
-		if s.dropped {
-			f.ledger.End(clock.Event, 1)
-		}
+		s.dropped.End()
 	}
 }
 
@@ -51,9 +49,8 @@ func (f *Faults) DropWatches(match Match, share float64) int {
 			exempt = exempt || user == s.request.User
 		}
 		if !exempt && match.Matches(&s.request) && (share <= 0 || chances.Keyed(s.request.UserAgent+" "+s.request.Resource).Float64() < share) {
-			if !s.dropped {
-				s.dropped = true
-				f.ledger.Begin(clock.Event, 1)
+			if s.dropped == nil {
+				s.dropped = inflight.Begin(f.ledger, inflight.Event)
 			}
 			s.cancel(ErrDropped)
 			dropped++

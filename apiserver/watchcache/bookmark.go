@@ -5,15 +5,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
-
-	"minikcm.dev/minikcm/clock"
 )
 
 // arm sets the timer for the next bookmarks if anybody wants any. All caches send
 // theirs at the same times: the progress that the first one asks the store for is
 // reported to all of them, and the others need not ask. mu is held.
 func (c *Cache) arm() {
-	if c.bookmarking == 0 || c.bookmarkTimer != nil || c.isBookmarkDue {
+	if c.bookmarking == 0 || c.bookmarkTimer != nil || c.isBookmarkDue.IsSet() {
 		return
 	}
 	interval := c.cfg.BookmarkInterval
@@ -33,12 +31,11 @@ func (c *Cache) disarm() {
 func (c *Cache) bookmark() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.bookmarkTimer == nil || c.bookmarking == 0 || c.isBookmarkDue {
+	if c.bookmarkTimer == nil || c.bookmarking == 0 || c.isBookmarkDue.IsSet() {
 		return
 	}
 	c.bookmarkTimer = nil
-	c.isBookmarkDue = true
-	c.cfg.Ledger.Begin(clock.Event, 1)
+	c.isBookmarkDue.Set(true)
 	select {
 	case c.bookmarkDue <- struct{}{}:
 	default:
@@ -54,7 +51,7 @@ func (c *Cache) askForBookmarks(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	isThere := c.rev >= newest
-	if isThere && c.isBookmarkDue {
+	if isThere && c.isBookmarkDue.IsSet() {
 		c.sendBookmarks()
 	}
 	c.mu.Unlock()
@@ -82,14 +79,6 @@ func (c *Cache) sendBookmarks() {
 		c.removeLocked(w)
 		w.end(errTooSlow)
 	}
-	c.bookmarkDone()
+	c.isBookmarkDue.Set(false)
 	c.arm()
-}
-
-// bookmarkDone takes back the ledger's count. mu is held.
-func (c *Cache) bookmarkDone() {
-	if c.isBookmarkDue {
-		c.isBookmarkDue = false
-		c.cfg.Ledger.End(clock.Event, 1)
-	}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilclock "k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // Cache is the watch cache of one prefix. It costs nothing until it is first read
@@ -42,14 +42,14 @@ type Cache struct {
 	asked   int64     // the newest revision that progress has been requested for
 
 	// While following, owed is the newest revision that this process is known to
-	// have written; the ledger has a count (owing) while rev is before it.
+	// have written; owing is set while rev is before it.
 	following bool
 	owed      int64
-	owing     bool
+	owing     inflight.Flag
 
 	bookmarking   int // how many watchers want bookmarks
 	bookmarkTimer utilclock.Timer
-	isBookmarkDue bool // the ledger has a count
+	isBookmarkDue inflight.Flag
 }
 
 // New returns a cache and starts nothing.
@@ -61,6 +61,9 @@ func New(cfg Config) *Cache {
 		snapshot:    newSnapshot(),
 		ring:        ring{max: cfg.RingSize, age: cfg.RingAge},
 		watchers:    newIndex(cfg.IndexFields),
+		owing:       inflight.NewFlag(cfg.Ledger, inflight.Event),
+
+		isBookmarkDue: inflight.NewFlag(cfg.Ledger, inflight.Event),
 	}
 }
 
@@ -100,17 +103,13 @@ func (c *Cache) Committed(revision int64) {
 		return
 	}
 	c.owed = max(c.owed, revision)
-	if !c.owing {
-		c.owing = true
-		c.cfg.Ledger.Begin(clock.Event, 1)
-	}
+	c.owing.Set(true)
 }
 
 // settle takes back the ledger's count when nothing is owed any more. mu is held.
 func (c *Cache) settle() {
-	if c.owing && (c.rev >= c.owed || !c.following) {
-		c.owing = false
-		c.cfg.Ledger.End(clock.Event, 1)
+	if c.rev >= c.owed || !c.following {
+		c.owing.Set(false)
 	}
 }
 

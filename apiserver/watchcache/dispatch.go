@@ -57,7 +57,7 @@ func (c *Cache) dispatch(batch store.Batch) error {
 	c.rev = batch.Revision
 	c.wake(c.rev)
 	c.settle()
-	if c.isBookmarkDue {
+	if c.isBookmarkDue.IsSet() {
 		c.sendBookmarks()
 	}
 	return nil

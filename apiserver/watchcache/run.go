@@ -222,6 +222,6 @@ func (c *Cache) end(err error, again bool) {
 	if !again {
 		c.settle()
 	}
-	c.bookmarkDone()
+	c.isBookmarkDue.Set(false)
 	c.wake(1<<63 - 1)
 }

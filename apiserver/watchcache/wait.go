@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // catchUpLimit is how long a reader waits for the cache to come to a revision that
@@ -54,16 +55,7 @@ func (g *gate) wait(ctx context.Context) error {
 // waiter waits until the cache is at revision, or has to start anew.
 type waiter struct {
 	revision int64
-	done     chan struct{}
-	// woken, if there is one, is called before the waiter goes on.
-	woken func()
-}
-
-func (w *waiter) wake() {
-	if w.woken != nil {
-		w.woken()
-	}
-	close(w.done)
+	come     inflight.Latch
 }
 
 // wake wakes the waiters that have what they want. mu is held.
@@ -72,7 +64,7 @@ func (c *Cache) wake(revision int64) {
 		if w.revision > revision {
 			return false
 		}
-		w.wake()
+		w.come.Open()
 		return true
 	}
 	c.waiters = slices.DeleteFunc(c.waiters, hasCome)
@@ -99,7 +91,7 @@ func (c *Cache) lockAt(ctx context.Context, atLeast, from int64) error {
 		if c.rev >= atLeast {
 			return nil
 		}
-		w := &waiter{revision: atLeast, done: make(chan struct{})}
+		w := &waiter{revision: atLeast}
 		c.waiters = append(c.waiters, w)
 		ask := c.asked < atLeast
 		c.asked = max(c.asked, atLeast)
@@ -119,17 +111,18 @@ func (c *Cache) await(ctx context.Context, w *waiter, ask bool) error {
 			return fmt.Errorf("waiting for the watch cache of %s: %w", c.cfg.Prefix, err)
 		}
 	}
-	timer := clock.Real().NewTimer(catchUpLimit)
+	late := make(chan struct{})
+	timer := clock.Real().AfterFunc(catchUpLimit, func() { close(late) })
 	defer timer.Stop()
-	select {
-	case <-w.done:
-		return nil
-	case <-ctx.Done():
+	// The request stays in flight: it waits for the machine, not for time.
+	switch err := w.come.WaitOr(inflight.Alone(ctx), late); {
+	case err != nil:
 		c.giveUp(w, false)
 		return ctx.Err()
-	case <-timer.C():
+	case !w.come.IsOpen():
 		return tooLarge(w.revision, c.giveUp(w, true))
 	}
+	return nil
 }
 
 // giveUp removes w and returns where the cache is. If progress was not delivered,
@@ -141,7 +134,7 @@ func (c *Cache) giveUp(w *waiter, askAgain bool) int64 {
 	if askAgain {
 		c.asked = 0
 		for _, other := range c.waiters {
-			other.wake()
+			other.come.Open()
 		}
 		c.waiters = nil
 	}

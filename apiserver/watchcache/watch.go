@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // WatchOptions say what to watch and from where (Kubernetes documentation, "API
@@ -69,6 +69,7 @@ func (c *Cache) Watch(ctx context.Context, opts WatchOptions) (*Watcher, error) 
 		cache:     c,
 		filter:    newFilter(opts.Prefix, opts.Key, opts.Label, opts.Field),
 		bookmarks: opts.Bookmarks,
+		counted:   inflight.NewTally(c.cfg.Ledger, inflight.Event),
 		sent:      c.rev,
 		wake:      make(chan struct{}, 1),
 	}
@@ -87,8 +88,7 @@ func (c *Cache) Watch(ctx context.Context, opts WatchOptions) (*Watcher, error) 
 		}
 	}
 	if w.backlog != nil {
-		w.counted = 1
-		c.cfg.Ledger.Begin(clock.Event, 1)
+		w.counted.Add(1)
 	}
 	c.watchers.add(w)
 	if w.bookmarks {

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // backlogChunk is the most events of a backlog that Next returns at once.
@@ -34,9 +34,9 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	queue   []Event
-	spare   []Event // the batch that the reader has had
-	taken   int     // how many of counted the reader works on
-	counted int     // how many the ledger counts
+	spare   []Event        // the batch that the reader has had
+	taken   int            // how many of counted the reader works on
+	counted inflight.Tally // queued, or taken and not done
 	err     error
 }
 
@@ -132,8 +132,7 @@ func (w *Watcher) done() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.spare)
-	w.counted -= w.taken
-	w.cache.cfg.Ledger.End(clock.Event, w.taken)
+	w.counted.Add(-w.taken)
 	w.taken = 0
 }
 
@@ -147,8 +146,7 @@ func (w *Watcher) enqueue(events []Event) bool {
 	if len(w.queue)+len(events) > w.cache.cfg.WatcherBuffer {
 		return false
 	}
-	w.counted += len(events)
-	w.cache.cfg.Ledger.Begin(clock.Event, len(events))
+	w.counted.Add(len(events))
 	w.queue = append(w.queue, events...)
 	w.signal()
 	return true
@@ -181,7 +179,7 @@ func (w *Watcher) Stop() {
 	if w.err == nil {
 		w.err = ErrClosed
 	}
-	w.cache.cfg.Ledger.End(clock.Event, w.counted)
-	w.counted, w.taken = 0, 0
+	w.counted.Clear()
+	w.taken = 0
 	w.queue, w.spare, w.rest, w.backlog = nil, nil, nil, nil
 }

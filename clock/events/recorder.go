@@ -18,13 +18,15 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // shards is how many goroutines write. An object's events go through one of
 // them, so that they keep their order; several let the store batch its writes.
 const shards = 4
 
-// queueLength bounds the events of one shard that wait to be written.
+// queueLength bounds the events of one shard that wait to be written. Where they take
+// turns there is no bound: which events are lost would follow from the machine.
 const queueLength = 16384
 
 // Recorder reports events of one source. Copies of it for other sources, made
@@ -43,20 +45,17 @@ var _ record.EventRecorder = &Recorder{}
 type sink struct {
 	client     corev1client.EventsGetter
 	clock      clock.Clock
-	ledger     *clock.Ledger
 	stamps     *stamps
 	correlator *record.EventCorrelator
-	queues     [shards]chan *pending
+	queues     [shards]*inflight.Queue[*pending]
+	retries    *inflight.Alarms[*pending]
 	seed       maphash.Seed
 	dropped    atomic.Int64
 
+	series seriesCache
+
 	mu     sync.Mutex
 	closed bool
-	// waiting are those that wait for their turn in the ledger, in order.
-	waiting []*pending
-	retries map[*pending]func() bool
-	timers  sync.WaitGroup
-	series  seriesCache
 }
 
 // pending is an event on its way to the apiserver, of either API.
@@ -67,7 +66,6 @@ type pending struct {
 
 	tries int
 	shard int
-	turn  *clock.Turn
 }
 
 // message is what is written of an event.
@@ -97,15 +95,14 @@ func NewRecorder(client corev1client.EventsGetter, clk clock.Clock, ledger *cloc
 	s := &sink{
 		client:     client,
 		clock:      clk,
-		ledger:     ledger,
 		stamps:     newStamps(clk, random),
 		correlator: record.NewEventCorrelator(newStamps(clk, random)),
 		seed:       maphash.MakeSeed(),
-		retries:    map[*pending]func() bool{},
 	}
 	for i := range s.queues {
-		s.queues[i] = make(chan *pending, queueLength)
+		s.queues[i] = inflight.NewQueue(inflight.QueueOptions[*pending]{Ledger: ledger, Name: "events", KeyName: (*pending).key})
 	}
+	s.retries = inflight.NewAlarms(clk, s.enqueue)
 	return &Recorder{sink: s, source: v1.EventSource{Component: component}, scheme: scheme.Scheme}
 }
 
@@ -215,25 +212,18 @@ func (s *sink) shardOf(ref *v1.ObjectReference) int {
 	return int(maphash.String(s.seed, ref.Namespace+"/"+ref.Name) % shards)
 }
 
+// key names the event in the order of turns.
+func (p *pending) key() string { return p.about.Namespace + "/" + p.about.Name + "/" + p.component }
+
 // enqueue never blocks.
 func (s *sink) enqueue(p *pending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed && s.ledger.TakesTurns() {
-		// One turn is granted at a time, so there is room for it.
-		s.waiting = append(s.waiting, p)
-		p.turn = s.ledger.Join(clock.Key, "events", p.about.Namespace+"/"+p.about.Name+"/"+p.component, func() { s.queues[0] <- p })
+	queue := s.queues[p.shard]
+	if !s.closed && (queue.TakesTurns() || queue.Len() < queueLength) {
+		queue.Add(p)
 		return
 	}
-	s.ledger.Begin(clock.Key, 1)
-	if !s.closed {
-		select {
-		case s.queues[p.shard] <- p:
-			return
-		default:
-		}
-	}
-	s.ledger.End(clock.Key, 1)
 	if s.dropped.Add(1) == 1 {
 		_, reason := p.name()
 		klog.Background().Info("Dropping events: the queue is full or has ended", "reason", reason, "object", klog.KRef(p.about.Namespace, p.about.Name))

@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -37,11 +36,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	var writers sync.WaitGroup
 	for _, queue := range r.queues {
 		writers.Go(func() {
-			for p := range queue {
-				r.taken(p)
-				r.write(writeCtx, p)
-				r.ledger.End(clock.Key, 1)
-			}
+			// A write does not pause: it goes on with a context of its own.
+			queue.Run(writeCtx, 1, func(_ context.Context, p *pending) { r.write(writeCtx, p) })
 		})
 	}
 	<-ctx.Done()
@@ -52,44 +48,16 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// taken forgets an event that does not wait for its turn any more.
-func (s *sink) taken(p *pending) {
-	if p.turn == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := slices.Index(s.waiting, p); i >= 0 {
-		s.waiting = slices.Delete(s.waiting, i, i+1)
-	}
-}
-
 // close stops the retries and lets the writers end when the queues are empty.
 func (s *sink) close() {
 	s.mu.Lock()
 	s.closed = true
-	for p, stop := range s.retries {
-		if stop() {
-			s.timers.Done()
-		}
-		delete(s.retries, p)
-	}
-	s.series.stop()
-	for _, p := range s.waiting {
-		if p.turn.Take() {
-			select {
-			case s.queues[p.shard] <- p:
-			default:
-				s.ledger.End(clock.Key, 1)
-				s.dropped.Add(1)
-			}
-		}
-	}
-	for _, queue := range s.queues {
-		close(queue)
-	}
 	s.mu.Unlock()
-	s.timers.Wait()
+	s.retries.Close()
+	s.series.stop()
+	for _, queue := range s.queues {
+		queue.Drain()
+	}
 }
 
 func (s *sink) write(ctx context.Context, p *pending) {
@@ -103,7 +71,7 @@ func (s *sink) write(ctx context.Context, p *pending) {
 	var status apierrors.APIStatus
 	switch {
 	case ctx.Err() != nil:
-		// The recorder has been stopped: nobody is left to be told.
+		// The recorder has been stopped.
 	case errors.As(err, &construction):
 		logger.Error(err, "Cannot construct the request for an event")
 	case apierrors.IsAlreadyExists(err), apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
@@ -160,18 +128,5 @@ func (s *sink) retryLater(logger klog.Logger, p *pending, err error) {
 		return
 	}
 	logger.V(2).Info("Cannot write an event, will retry", "err", err)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return
-	}
-	s.timers.Add(1)
-	timer := s.clock.AfterFunc(retryDelay, func() {
-		defer s.timers.Done()
-		s.mu.Lock()
-		delete(s.retries, p)
-		s.mu.Unlock()
-		s.enqueue(p)
-	})
-	s.retries[p] = timer.Stop
+	s.retries.Set(p, s.clock.Now().Add(retryDelay))
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // flow counts what one informer has been handed and not finished. A change passes
@@ -28,7 +29,8 @@ type flow struct {
 	// A stopped flow counts nothing any more.
 	started, stopped bool
 	// held: the informer itself is in flight, as it is not synced or has no watch.
-	held, synced, connected bool
+	held              inflight.Flag
+	synced, connected bool
 	// paused: its request waits for time to pass.
 	paused bool
 
@@ -37,6 +39,7 @@ type flow struct {
 	// Frames of the current watch: of its initial list, and after it.
 	initialFrames, frames int
 
+	counted  inflight.Tally // frames, listed and queued
 	changes  map[any]*change
 	listed   int // how many of changes are listed, not queued
 	next     uint64
@@ -54,6 +57,7 @@ type change struct {
 func newFlow(ledger *clock.Ledger) *flow {
 	return &flow{
 		ledger: ledger, retries: newRetries(ledger), connected: true, next: 1,
+		held: inflight.NewFlag(ledger, inflight.Event), counted: inflight.NewTally(ledger, inflight.Event),
 		changes: map[any]*change{}, handlers: map[*handler]struct{}{},
 	}
 }
@@ -74,7 +78,7 @@ func (f *flow) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dropFramesLocked()
-	f.ledger.End(clock.Event, len(f.changes))
+	f.counted.Add(-len(f.changes))
 	clear(f.changes)
 	f.stopped = true
 	f.holdLocked()
@@ -91,15 +95,7 @@ func (f *flow) hasSynced() {
 // holdLocked counts the informer itself, or no longer.
 func (f *flow) holdLocked() {
 	hold := f.started && !f.stopped && !(f.synced && f.connected) && !f.paused
-	if hold == f.held {
-		return
-	}
-	f.held = hold
-	if hold {
-		f.ledger.Begin(clock.Event, 1)
-	} else {
-		f.ledger.End(clock.Event, 1)
-	}
+	f.held.Set(hold)
 }
 
 // request is called when the reflector sends its next list or watch request, or waits
@@ -124,9 +120,9 @@ func (f *flow) mayPause() bool {
 	return f.synced
 }
 
-// pause and resume are told when a request begins and ends to wait for time to pass.
-func (f *flow) pause()  { f.setPaused(true) }
-func (f *flow) resume() { f.setPaused(false) }
+// Pause and Resume implement inflight.Pauser, for a request that waits for time to pass.
+func (f *flow) Pause()  { f.setPaused(true) }
+func (f *flow) Resume() { f.setPaused(false) }
 
 func (f *flow) setPaused(paused bool) {
 	f.mu.Lock()
@@ -167,7 +163,7 @@ func (f *flow) begin(turn uint64, initial bool) {
 	} else {
 		f.frames++
 	}
-	f.ledger.Begin(clock.Event, 1)
+	f.counted.Add(1)
 }
 
 // void takes back a frame that will not be stored as an object.
@@ -182,11 +178,11 @@ func (f *flow) void(turn uint64, initial bool) {
 	} else {
 		f.frames--
 	}
-	f.ledger.End(clock.Event, 1)
+	f.counted.Add(-1)
 }
 
 func (f *flow) dropFramesLocked() {
-	f.ledger.End(clock.Event, f.initialFrames+f.frames)
+	f.counted.Add(-(f.initialFrames + f.frames))
 	f.initialFrames, f.frames = 0, 0
 }
 
@@ -201,7 +197,7 @@ func (f *flow) dropListedLocked() {
 			delete(f.changes, obj)
 		}
 	}
-	f.ledger.End(clock.Event, f.listed)
+	f.counted.Add(-f.listed)
 	f.listed = 0
 }
 
@@ -231,11 +227,11 @@ func (f *flow) stored(in, out any, err error) {
 		case f.frames > 0:
 			f.frames--
 		default: // an element of a plain list
-			f.ledger.Begin(clock.Event, 1)
+			f.counted.Add(1)
 		}
 	}
 	if err != nil {
-		f.ledger.End(clock.Event, 1)
+		f.counted.Add(-1)
 		return
 	}
 	f.changes[out] = c
@@ -290,6 +286,6 @@ func (f *flow) passedLocked(obj any, c *change) {
 	c.waiting--
 	if c.waiting == 0 {
 		delete(f.changes, obj)
-		f.ledger.End(clock.Event, 1)
+		f.counted.Add(-1)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // informer is one of client-go's shared informers, and the flow of what it delivers.
@@ -77,7 +78,7 @@ func (i *informer) RunWithContext(ctx context.Context) {
 		}
 	})
 	// Whoever starts an informer does not wait for what it asks for later.
-	i.SharedIndexInformer.RunWithContext(withFlow(clock.Alone(ctx), i.flow))
+	i.SharedIndexInformer.RunWithContext(withFlow(inflight.Alone(ctx), i.flow))
 }
 
 // end waits for what waits for the informer.
@@ -124,8 +125,7 @@ func (i *informer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler,
 
 func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	counted := &handler{next: h, flow: i.flow, removed: make(chan struct{})}
-	i.flow.ledger.Begin(clock.Event, 1)
-	defer i.flow.ledger.End(clock.Event, 1)
+	defer inflight.Begin(i.flow.ledger, inflight.Event).End()
 	handle, err := i.SharedIndexInformer.AddEventHandlerWithOptions(counted, opts)
 	if err != nil {
 		return nil, err
@@ -135,9 +135,9 @@ func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts
 	defer i.mu.Unlock()
 	i.handlers[handle] = counted
 	if i.running != nil && !i.ended {
-		i.flow.ledger.Begin(clock.Event, 1)
+		work := inflight.Begin(i.flow.ledger, inflight.Event)
 		i.joining.Go(func() {
-			defer i.flow.ledger.End(clock.Event, 1)
+			defer work.End()
 			select {
 			case <-handle.HasSyncedChecker().Done():
 			case <-counted.removed:

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // What client-go's NewReflectorWithOptions waits before it lists or watches again.
@@ -36,12 +37,12 @@ var errNotLed = errors.New("the informer does not lead its reflector yet")
 // calls its error handler, which does not return but lists and watches with the
 // reflector from then on, and waits in between.
 type retries struct {
-	clock  clock.Clock
-	random *clock.Random
+	clock   clock.Clock
+	chances inflight.Chances
 
 	mu     sync.Mutex
 	led    bool
-	chance *clock.Random
+	chance func() float64
 	delay  wait.DelayFunc
 }
 
@@ -51,7 +52,7 @@ func newRetries(ledger *clock.Ledger) *retries {
 	if r == nil {
 		return nil
 	}
-	return &retries{clock: r.Clock, random: r.Random}
+	return &retries{clock: r.Clock, chances: r.Chances}
 }
 
 // lead begins with the reflector's waits.
@@ -60,7 +61,7 @@ func (r *retries) lead() {
 	defer r.mu.Unlock()
 	r.led = true
 	if r.chance == nil {
-		r.chance = r.random.Keyed("retries") // its client is not of Wrap's making
+		r.chance = r.chances.Fractions("retries") // its client is not of Wrap's making
 	}
 	r.delay = wait.Backoff{
 		Duration: firstRetry, Cap: longestRetry, Steps: retriesDoubled, Factor: timesLongerEach,
@@ -74,7 +75,7 @@ func (r *retries) mayAsk(req *http.Request) bool {
 	if !r.led && r.chance == nil {
 		// It is what tells informers apart, and the same in every run of a seed.
 		query := req.URL.Query()
-		r.chance = r.random.Keyed(strings.Join([]string{"retries", req.UserAgent(), req.URL.Path, query.Get("labelSelector"), query.Get("fieldSelector")}, "\x00"))
+		r.chance = r.chances.Fractions(strings.Join([]string{"retries", req.UserAgent(), req.URL.Path, query.Get("labelSelector"), query.Get("fieldSelector")}, "\x00"))
 	}
 	return r.led
 }
@@ -84,7 +85,7 @@ func (r *retries) next() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := r.delay()
-	return d + time.Duration(r.chance.Float64()*longerByAtMost*float64(d))
+	return d + time.Duration(r.chance()*longerByAtMost*float64(d))
 }
 
 // rest waits until the reflector is to ask again. What it was handed and did not store
@@ -94,9 +95,9 @@ func (f *flow) rest(ctx context.Context) error {
 	d := f.retries.next()
 	if _, virtual := f.retries.clock.(*clock.Virtual); virtual && !f.mayPause() {
 		// Time stands still until it has synced.
-		return clock.Sleep(ctx, clock.Real(), d)
+		return inflight.Sleep(ctx, clock.Real(), d)
 	}
-	return clock.Sleep(clock.PausingWith(ctx, f.pause, f.resume), f.retries.clock, d)
+	return inflight.Sleep(inflight.WithPauser(ctx, f), f.retries.clock, d)
 }
 
 // asksAgain reports whether a reflector whose watch is answered so would send the same

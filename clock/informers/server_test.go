@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // server is an API server of one resource, ConfigMaps, behind a RoundTripper. It
@@ -77,8 +78,7 @@ func (s *server) frame(kind watch.EventType, obj runtime.Object) []byte {
 // write creates, updates or deletes an object and tells the watchers. It counts as
 // in flight while it does.
 func (s *server) write(kind watch.EventType, name string, data map[string]string) {
-	s.ledger.Begin(clock.Request, 1)
-	defer s.ledger.End(clock.Request, 1)
+	defer inflight.Begin(s.ledger, inflight.Request).End()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.revision++
@@ -114,8 +114,7 @@ func (s *server) watches() int {
 }
 
 func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
-	s.ledger.Begin(clock.Request, 1)
-	defer s.ledger.End(clock.Request, 1)
+	defer inflight.Begin(s.ledger, inflight.Request).End()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {s.contentType}}, Request: req}
@@ -133,7 +132,7 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = io.NopCloser(bytes.NewReader(s.encode(&metav1.Status{Status: metav1.StatusFailure, Code: 422, Reason: metav1.StatusReasonInvalid})))
 		return resp, nil
 	}
-	st := &stream{server: s}
+	st := &stream{server: s, counted: inflight.NewFlag(s.ledger, inflight.Event)}
 	st.changed.L = &st.mu
 	if query.Get("sendInitialEvents") == "true" {
 		for obj := range maps.Values(s.objects) {
@@ -155,7 +154,7 @@ type stream struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	unread  []byte
-	counted bool
+	counted inflight.Flag
 	ended   bool
 }
 
@@ -171,17 +170,11 @@ func (st *stream) send(frame []byte) {
 }
 
 func (st *stream) beginLocked() {
-	if !st.counted {
-		st.counted = true
-		st.server.ledger.Begin(clock.Event, 1)
-	}
+	st.counted.Set(true)
 }
 
 func (st *stream) settleLocked() {
-	if st.counted {
-		st.counted = false
-		st.server.ledger.End(clock.Event, 1)
-	}
+	st.counted.Set(false)
 }
 
 func (st *stream) end(lose bool) {

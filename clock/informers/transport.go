@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 type flowKey struct{}
@@ -73,9 +73,9 @@ func (t transport) ask(f *flow, req *http.Request) (turn uint64, resp *http.Resp
 	turn = f.request()
 	ctx := req.Context()
 	if f.mayPause() {
-		ctx = clock.PausingWith(ctx, f.pause, f.resume)
+		ctx = inflight.WithPauser(ctx, f)
 	} else {
-		ctx = clock.Hurried(ctx)
+		ctx = inflight.Hurried(ctx)
 	}
 	resp, err = t.next.RoundTrip(req.WithContext(ctx))
 	return turn, resp, err

@@ -5,23 +5,24 @@ import (
 	"sync"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // keeper owns the graph: everything that reads or changes it runs on the goroutine
 // of run, in the order of submission. Informers never wait for it. What is submitted
 // counts as in flight until it has run, so that a virtual clock does not outrun it.
 type keeper struct {
-	graph  *Graph
-	ledger *clock.Ledger
+	graph *Graph
 
 	mu      sync.Mutex
+	counted inflight.Tally // submitted, and not run
 	pending []func(*Graph)
 	closed  bool
 	wake    chan struct{}
 }
 
 func newKeeper(ledger *clock.Ledger) *keeper {
-	return &keeper{graph: NewGraph(), ledger: ledger, wake: make(chan struct{}, 1)}
+	return &keeper{graph: NewGraph(), counted: inflight.NewTally(ledger, inflight.Key), wake: make(chan struct{}, 1)}
 }
 
 // submit lets f run later. After the end of run it is dropped.
@@ -31,7 +32,7 @@ func (k *keeper) submit(f func(*Graph)) bool {
 	if k.closed {
 		return false
 	}
-	k.ledger.Begin(clock.Key, 1)
+	k.counted.Add(1)
 	k.pending = append(k.pending, f)
 	select {
 	case k.wake <- struct{}{}:
@@ -70,15 +71,21 @@ func (k *keeper) run(ctx context.Context) {
 		k.mu.Unlock()
 		for _, f := range batch {
 			f(k.graph)
-			k.ledger.End(clock.Key, 1)
+			k.ran()
 		}
 	}
+}
+
+func (k *keeper) ran() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.counted.Add(-1)
 }
 
 func (k *keeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
-	k.ledger.End(clock.Key, len(k.pending))
+	k.counted.Add(-len(k.pending))
 	k.pending = nil
 }

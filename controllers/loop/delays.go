@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	utilclock "k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/clock"
@@ -13,12 +12,12 @@ import (
 // delays holds the keys that wait for a time. It uses AfterFunc, not the channel
 // timers of client-go's delaying queue: a virtual clock knows that a function has
 // returned, but not that a channel's receiver has done its work.
-type delays struct {
+type delays[K comparable] struct {
 	clock clock.Clock
-	fire  func(types.NamespacedName)
+	fire  func(K)
 
 	mu      sync.Mutex
-	waiting map[types.NamespacedName]*delay
+	waiting map[K]*delay
 	closed  bool
 	running sync.WaitGroup
 }
@@ -28,12 +27,12 @@ type delay struct {
 	timer utilclock.Timer
 }
 
-func newDelays(c clock.Clock, add func(types.NamespacedName)) *delays {
-	return &delays{clock: c, fire: add, waiting: map[types.NamespacedName]*delay{}}
+func newDelays[K comparable](c clock.Clock, add func(K)) *delays[K] {
+	return &delays[K]{clock: c, fire: add, waiting: map[K]*delay{}}
 }
 
 // add lets key wait for after, unless it already waits for less; then it returns false.
-func (d *delays) add(key types.NamespacedName, after time.Duration) bool {
+func (d *delays[K]) add(key K, after time.Duration) bool {
 	due := d.clock.Now().Add(after)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,14 +65,14 @@ func (d *delays) add(key types.NamespacedName, after time.Duration) bool {
 
 // cancel stops a timer. One that has fired ends by itself: it finds that it is
 // no longer the current one.
-func (d *delays) cancel(w *delay) {
+func (d *delays[K]) cancel(w *delay) {
 	if w.timer.Stop() {
 		d.running.Done()
 	}
 }
 
 // stop ends all timers and waits for the callbacks that run.
-func (d *delays) stop() {
+func (d *delays[K]) stop() {
 	d.mu.Lock()
 	d.closed = true
 	for key, w := range d.waiting {

@@ -5,30 +5,28 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"minikcm.dev/minikcm/clock"
 )
 
 // disturbances are what a loop suffers on demand. A loop that was never disturbed has
 // none.
-type disturbances struct {
+type disturbances[K comparable] struct {
 	mu     sync.Mutex
 	paused int
-	held   []types.NamespacedName // in the order of Add, each once
+	held   []K // in the order of Add, each once
 
 	slow time.Duration
 	// busy is until when the work that has been queued takes.
 	busy   time.Time
-	slowed *delays
+	slowed *delays[K]
 
 	lost   float64
 	random *clock.Random
 }
 
 // disturbed returns the loop's disturbances, and makes them the first time.
-func (l *Loop) disturbed() *disturbances {
-	d := &disturbances{}
+func (l *Typed[K]) disturbed() *disturbances[K] {
+	d := &disturbances[K]{}
 	d.slowed = newDelays(l.opts.Clock, l.queue.Add)
 	if !l.disturbances.CompareAndSwap(nil, d) {
 		return l.disturbances.Load()
@@ -37,7 +35,7 @@ func (l *Loop) disturbed() *disturbances {
 }
 
 // Pause lets no key be worked on until resume is called. What runs ends as usual.
-func (l *Loop) Pause() (resume func()) {
+func (l *Typed[K]) Pause() (resume func()) {
 	d := l.disturbed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,7 +43,7 @@ func (l *Loop) Pause() (resume func()) {
 	return sync.OnceFunc(func() {
 		d.mu.Lock()
 		d.paused--
-		var keys []types.NamespacedName
+		var keys []K
 		if d.paused == 0 {
 			keys, d.held = d.held, nil
 		}
@@ -58,7 +56,7 @@ func (l *Loop) Pause() (resume func()) {
 
 // Slow makes each reconcile take longer by by, of the clock's time, until end is
 // called: as many at once as there are workers.
-func (l *Loop) Slow(by time.Duration) (end func()) {
+func (l *Typed[K]) Slow(by time.Duration) (end func()) {
 	d := l.disturbed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +69,7 @@ func (l *Loop) Slow(by time.Duration) (end func()) {
 }
 
 // Lose lets a share of the events that are delivered go by unseen until end is called.
-func (l *Loop) Lose(share float64, random *clock.Random) (end func()) {
+func (l *Typed[K]) Lose(share float64, random *clock.Random) (end func()) {
 	d := l.disturbed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,7 +82,7 @@ func (l *Loop) Lose(share float64, random *clock.Random) (end func()) {
 }
 
 // holds reports whether a key that was added does not come into the queue at once.
-func (l *Loop) holds(key types.NamespacedName) bool {
+func (l *Typed[K]) holds(key K) bool {
 	d := l.disturbances.Load()
 	if d == nil {
 		return false
@@ -112,7 +110,7 @@ func (l *Loop) holds(key types.NamespacedName) bool {
 }
 
 // loses reports whether an event is one that is not seen.
-func (l *Loop) loses(ev Event) bool {
+func (l *Typed[K]) loses(ev Event) bool {
 	d := l.disturbances.Load()
 	if d == nil {
 		return false
@@ -123,7 +121,7 @@ func (l *Loop) loses(ev Event) bool {
 	return d.lost > 0 && d.random.Keyed(ev.Type.String()+KeyOf(ev.Object).String()+ev.Object.GetResourceVersion()).Float64() < d.lost
 }
 
-func (l *Loop) stopDisturbances() {
+func (l *Typed[K]) stopDisturbances() {
 	if d := l.disturbances.Load(); d != nil {
 		d.slowed.stop()
 	}

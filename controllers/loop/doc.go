@@ -1,5 +1,5 @@
-// Package loop is the queue loop of every controller, written once on
-// client-go's workqueue. It guarantees:
+// Package loop is the queue loop of every controller and of the simulated kubelets,
+// written once on inflight.Queue, which is client-go's work queue. It guarantees:
 //
 //   - A key is reconciled by one worker at a time; adds that come meanwhile are
 //     merged into one further reconcile.

@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,21 +13,29 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// Reconciler brings one object's world nearer to what the object asks for. It
+// TypedReconciler brings one object's world nearer to what the object asks for. It
 // gets a key, not an event: whatever has happened, it looks at what is.
-type Reconciler interface {
-	Reconcile(ctx context.Context, key types.NamespacedName) (Result, error)
+type TypedReconciler[K comparable] interface {
+	Reconcile(ctx context.Context, key K) (Result, error)
 }
 
-// Func is a function that is a Reconciler.
-type Func func(ctx context.Context, key types.NamespacedName) (Result, error)
+// TypedFunc is a function that is a TypedReconciler.
+type TypedFunc[K comparable] func(ctx context.Context, key K) (Result, error)
 
 // Reconcile calls f.
-func (f Func) Reconcile(ctx context.Context, key types.NamespacedName) (Result, error) {
-	return f(ctx, key)
-}
+func (f TypedFunc[K]) Reconcile(ctx context.Context, key K) (Result, error) { return f(ctx, key) }
+
+// The loop of a controller, whose keys are the names of API objects, goes by shorter
+// names.
+type (
+	Loop       = Typed[types.NamespacedName]
+	Reconciler = TypedReconciler[types.NamespacedName]
+	Func       = TypedFunc[types.NamespacedName]
+	Options    = TypedOptions[types.NamespacedName]
+)
 
 // Result says what a successful reconcile waits for.
 type Result struct {
@@ -41,8 +48,8 @@ type Result struct {
 	Unsure bool
 }
 
-// unheard is after how long a key is looked at again whose reconcile was unsure.
-const unheard = 10 * time.Second
+// unsureRequeue is the delay before a reconcile that returned Unsure is retried.
+const unsureRequeue = 10 * time.Second
 
 // The back-off of failing keys when Options leaves it open, as in upstream's
 // controllers.
@@ -51,11 +58,18 @@ const (
 	DefaultMaxDelay  = 1000 * time.Second
 )
 
-// Options describe a loop. The zero value of a field means what its comment
+// TypedOptions describe a loop. The zero value of a field means what its comment
 // says.
-type Options struct {
-	// Name of the controller, for logs and metrics.
+type TypedOptions[K comparable] struct {
+	// Name of the controller, for logs and metrics, and for the order of turns.
 	Name string
+	// KeyName names a key in the order of turns; nil: fmt.Sprint.
+	KeyName func(K) string
+	// Kind is what the ledger counts a key as; 0: inflight.Key.
+	Kind inflight.Kind
+	// Settled reports of a key that no worker has whether the last one has seen all that
+	// there is; see Offer. Nil: it never has.
+	Settled func(K) bool
 	// Workers is how many keys are reconciled at once; 0: one. Where the ledger makes
 	// keys wait for their turn, it is one.
 	Workers int
@@ -64,8 +78,8 @@ type Options struct {
 	Ahead bool
 	// Clock ends delays; nil: the machine's.
 	Clock clock.Clock
-	// Ledger is told of queued keys; nil: nobody is.
-	Ledger *clock.Ledger
+	// Ledger counts the keys that are queued or worked on; nil: none does.
+	Ledger *inflight.Ledger
 	// Random is there for loops that spread their retries; nil: none do.
 	Random *clock.Random
 	Logger klog.Logger
@@ -78,30 +92,29 @@ type Options struct {
 	// Metrics receives the queue's depth, adds, latency, duration and retries
 	// under Name; nil: the provider that client-go's workqueue was given, if any.
 	Metrics workqueue.MetricsProvider
-	// Registry is told of the loop; nil: nobody is.
-	Registry *Registry
+	// Registry gets the loop; nil: none does.
+	Registry *TypedRegistry[K]
 }
 
-// Loop is one controller's queue and workers. Make it with New, declare what it
+// Typed is one controller's queue and workers. Make it with New, declare what it
 // watches with Watch, then Run it, once.
-type Loop struct {
-	opts       Options
-	reconciler Reconciler
-	queue      *workqueue.Typed[types.NamespacedName]
-	turns      *turnQueue // nil unless the ledger gives keys their turns
-	backoff    workqueue.TypedRateLimiter[types.NamespacedName]
+type Typed[K comparable] struct {
+	opts       TypedOptions[K]
+	reconciler TypedReconciler[K]
+	queue      *inflight.Queue[K]
+	backoff    workqueue.TypedRateLimiter[K]
 	retries    workqueue.CounterMetric
-	delays     *delays
-	causes     cause.ByKey[types.NamespacedName]
-	stats      stats
+	delays     *delays[K]
+	causes     cause.ByKey[K]
+	stats      stats[K]
 	watches    []watch
-	// disturbances are nil until somebody disturbs it.
-	disturbances atomic.Pointer[disturbances]
+	// disturbances are nil until something disturbs it.
+	disturbances atomic.Pointer[disturbances[K]]
 }
 
 // New returns a loop that calls r for each key. Options that are left out get
 // their defaults.
-func New(opts Options, r Reconciler) *Loop {
+func New[K comparable](opts TypedOptions[K], r TypedReconciler[K]) *Typed[K] {
 	if opts.Workers <= 0 {
 		opts.Workers = 1
 	}
@@ -114,37 +127,29 @@ func New(opts Options, r Reconciler) *Loop {
 	if opts.MaxDelay <= 0 {
 		opts.MaxDelay = DefaultMaxDelay
 	}
-	l := &Loop{
+	l := &Typed[K]{
 		opts:       opts,
 		reconciler: r,
-		backoff:    workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](opts.BaseDelay, opts.MaxDelay),
+		backoff:    workqueue.NewTypedItemExponentialFailureRateLimiter[K](opts.BaseDelay, opts.MaxDelay),
 	}
-	var queue workqueue.Queue[types.NamespacedName] = &countedQueue{ledger: opts.Ledger}
-	if opts.Ledger.TakesTurns() && !opts.Ahead {
-		l.opts.Workers = 1
-		l.turns = newTurnQueue(opts.Name, opts.Ledger)
-		queue = l.turns
-	}
-	// The queue uses its clock for metrics only, whose histograms measure how
-	// long the machine took: a ticker on a virtual clock would also wake it
-	// twice a second for nothing.
-	l.queue = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[types.NamespacedName]{
-		Name:            opts.Name,
-		MetricsProvider: opts.Metrics,
-		Clock:           clock.Real(),
-		Queue:           queue,
+	l.queue = inflight.NewQueue(inflight.QueueOptions[K]{
+		Ledger: opts.Ledger, Kind: opts.Kind, Name: opts.Name, KeyName: opts.KeyName, Ahead: opts.Ahead, Settled: opts.Settled,
+		MetricsName: opts.Name, Metrics: opts.Metrics,
 	})
+	if l.queue.TakesTurns() {
+		l.opts.Workers = 1
+	}
 	if opts.Metrics != nil {
 		l.retries = opts.Metrics.NewRetriesMetric(opts.Name)
 	}
-	l.delays = newDelays(opts.Clock, func(key types.NamespacedName) { l.Add(key) })
+	l.delays = newDelays(opts.Clock, func(key K) { l.Add(key) })
 	opts.Registry.add(l)
 	return l
 }
 
 // Add queues key at once. The causes are the resourceVersions of what made it
 // necessary.
-func (l *Loop) Add(key types.NamespacedName, causes ...int64) {
+func (l *Typed[K]) Add(key K, causes ...int64) {
 	// Before the queue knows of the key, so that the worker that takes it finds
 	// them.
 	l.causes.Add(key, causes)
@@ -153,9 +158,17 @@ func (l *Loop) Add(key types.NamespacedName, causes ...int64) {
 	}
 }
 
+// Offer is Add for what a reconcile of the key may have brought about itself: it does
+// nothing if the loop's Settled says so. See inflight.Queue.
+func (l *Typed[K]) Offer(key K) {
+	if !l.holds(key) {
+		l.queue.Offer(key)
+	}
+}
+
 // AddAfter queues key when d of the cluster's time has passed. Of several delays
 // of one key the one that ends first is kept. The causes are those of Add.
-func (l *Loop) AddAfter(key types.NamespacedName, d time.Duration, causes ...int64) {
+func (l *Typed[K]) AddAfter(key K, d time.Duration, causes ...int64) {
 	if d <= 0 {
 		l.Add(key, causes...)
 		return
@@ -165,34 +178,20 @@ func (l *Loop) AddAfter(key types.NamespacedName, d time.Duration, causes ...int
 }
 
 // Len returns how many keys are queued and not being reconciled.
-func (l *Loop) Len() int { return l.queue.Len() }
+func (l *Typed[K]) Len() int { return l.queue.Len() }
 
 // Run waits until the watched informers have synced, then reconciles keys until
 // ctx ends. Keys that are queued then are dropped; reconciles that run then get
 // the ended context. It returns nil when ctx has ended and everything with it.
-func (l *Loop) Run(ctx context.Context) error {
-	defer l.stop()
-	if !l.waitForSync(ctx) {
-		return nil
+func (l *Typed[K]) Run(ctx context.Context) error {
+	defer l.Close()
+	if l.waitForSync(ctx) {
+		l.queue.Run(ctx, l.opts.Workers, l.process)
 	}
-	var workers sync.WaitGroup
-	var work func()
-	work = func() {
-		workers.Go(func() {
-			for l.next(ctx, work) {
-			}
-		})
-	}
-	for range l.opts.Workers {
-		work()
-	}
-	<-ctx.Done()
-	l.queue.ShutDown()
-	workers.Wait()
 	return nil
 }
 
-func (l *Loop) waitForSync(ctx context.Context) bool {
+func (l *Typed[K]) waitForSync(ctx context.Context) bool {
 	synced := make([]cache.DoneChecker, 0, len(l.watches))
 	for _, w := range l.watches {
 		synced = append(synced, w.registration.HasSyncedChecker())
@@ -200,60 +199,26 @@ func (l *Loop) waitForSync(ctx context.Context) bool {
 	return len(synced) == 0 || cache.WaitFor(klog.NewContext(ctx, l.opts.Logger.V(4)), l.opts.Name, synced...)
 }
 
-// stop ends timers and handlers and drops what is still queued.
-func (l *Loop) stop() {
+// Close ends timers and handlers, and drops what is still queued. Run does that itself;
+// it is for a loop that was not run.
+func (l *Typed[K]) Close() {
 	for _, w := range l.watches {
 		// The informer may have stopped before us: then there is nothing to remove.
 		_ = w.informer.RemoveEventHandler(w.registration)
 	}
 	l.delays.stop()
 	l.stopDisturbances()
-	l.queue.ShutDown()
-	for {
-		key, shutdown := l.queue.Get()
-		if shutdown {
-			return
-		}
-		l.done(key)
-	}
+	l.queue.Close()
 }
 
-// next reconciles one key; false when the queue has been shut down, or substitute was
-// called: for another worker, as the turns of other keys come while a reconcile lets
-// virtual time pass.
-func (l *Loop) next(ctx context.Context, substitute func()) bool {
-	if l.turns != nil && !l.turns.grant(ctx) {
-		return false
-	}
-	key, shutdown := l.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer l.done(key)
+func (l *Typed[K]) process(ctx context.Context, key K) {
 	if ctx.Err() != nil {
-		return true
+		return
 	}
-	if l.turns == nil {
-		l.process(ctx, key)
-		return true
-	}
-	ctx, replaced := clock.PausingWorker(ctx, l.opts.Ledger, clock.Key, substitute)
-	l.process(ctx, key)
-	return !replaced()
-}
-
-// done hands the key back. The ledger still counts it while the queue may push
-// it again, so that the count never passes through zero.
-func (l *Loop) done(key types.NamespacedName) {
-	l.queue.Done(key)
-	l.opts.Ledger.End(clock.Key, 1)
-}
-
-func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 	logger := klog.LoggerWithValues(l.opts.Logger, "controller", l.opts.Name, "key", key)
 	causes := l.causes.Take(key)
 	ctx = klog.NewContext(cause.With(ctx, causes), logger)
-	if l.turns != nil {
+	if l.queue.TakesTurns() {
 		ctx = clock.OneByOne(ctx)
 	}
 	l.stats.began(key, l.opts.Clock.Now())
@@ -262,7 +227,7 @@ func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 		l.backoff.Forget(key)
 		l.stats.succeeded(key)
 		if result.Unsure {
-			l.AddAfter(key, unheard)
+			l.AddAfter(key, unsureRequeue)
 		}
 		if result.RequeueAfter > 0 {
 			l.AddAfter(key, result.RequeueAfter)
@@ -280,7 +245,7 @@ func (l *Loop) process(ctx context.Context, key types.NamespacedName) {
 
 // failed schedules the retry of a key and names it: at first quietly, as most
 // failures are conflicts that the next reconcile does not have.
-func (l *Loop) failed(logger klog.Logger, key types.NamespacedName, err error) {
+func (l *Typed[K]) failed(logger klog.Logger, key K, err error) {
 	failures := l.backoff.NumRequeues(key) + 1
 	l.stats.failed(key, failures, err, l.opts.Clock.Now())
 	if l.opts.MaxRetries > 0 && failures > l.opts.MaxRetries {

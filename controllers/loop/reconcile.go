@@ -4,12 +4,11 @@ import (
 	"context"
 	"runtime/debug"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 )
 
 // reconcile calls the reconciler and turns its panic into an error of this key.
-func (l *Loop) reconcile(ctx context.Context, key types.NamespacedName) (result Result, err error) {
+func (l *Typed[K]) reconcile(ctx context.Context, key K) (result Result, err error) {
 	defer func() {
 		value := recover()
 		if value == nil {

@@ -3,16 +3,21 @@ package loop
 import (
 	"slices"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// Registry knows the loops of somebody who wants to look at them later. The zero
-// value is ready, and a nil one forgets what it is told.
-type Registry struct {
+// Registry is that of controllers' loops.
+type Registry = TypedRegistry[types.NamespacedName]
+
+// TypedRegistry keeps loops for those that look at them later. The zero value is
+// ready, and a nil one keeps none.
+type TypedRegistry[K comparable] struct {
 	mu    sync.Mutex
-	loops []*Loop
+	loops []*Typed[K]
 }
 
-func (r *Registry) add(l *Loop) {
+func (r *TypedRegistry[K]) add(l *Typed[K]) {
 	if r == nil {
 		return
 	}
@@ -22,7 +27,7 @@ func (r *Registry) add(l *Loop) {
 }
 
 // Loops returns the loops in the order in which they were made.
-func (r *Registry) Loops() []*Loop {
+func (r *TypedRegistry[K]) Loops() []*Typed[K] {
 	if r == nil {
 		return nil
 	}
@@ -32,8 +37,8 @@ func (r *Registry) Loops() []*Loop {
 }
 
 // Stats returns the current figures of all loops.
-func (r *Registry) Stats() []Stats {
-	var all []Stats
+func (r *TypedRegistry[K]) Stats() []TypedStats[K] {
+	var all []TypedStats[K]
 	for _, l := range r.Loops() {
 		all = append(all, l.Stats())
 	}

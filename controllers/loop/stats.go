@@ -2,6 +2,7 @@ package loop
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -10,57 +11,63 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Stats is what a loop has done so far, for people to look at.
-type Stats struct {
+// Stats and InProgress are those of a controller's loop.
+type (
+	Stats      = TypedStats[types.NamespacedName]
+	InProgress = TypedInProgress[types.NamespacedName]
+)
+
+// TypedStats is what a loop has done so far, for people to look at.
+type TypedStats[K comparable] struct {
 	// Name is the loop's.
 	Name string
 	// Queued is the number of keys that wait for a worker.
 	Queued int
 	// InProgress are the reconciles that run, the longest running first.
-	InProgress []InProgress
+	InProgress []TypedInProgress[K]
 	// Reconciles, Failures and Panics count reconciles that ended; a panic is
 	// also a failure. Retries counts the failures that are tried again.
 	Reconciles, Failures, Panics, Retries int64
 	// Failing has the failures in a row of each key whose last reconcile failed.
-	Failing map[types.NamespacedName]int
+	Failing map[K]int
 	// LastError is the last failure's text, LastErrorKey its key, and LastErrorTime
 	// the cluster's time of it.
 	LastError     string
-	LastErrorKey  types.NamespacedName
+	LastErrorKey  K
 	LastErrorTime time.Time
 }
 
-// InProgress is a reconcile that runs.
-type InProgress struct {
-	Key types.NamespacedName
+// TypedInProgress is a reconcile that runs.
+type TypedInProgress[K comparable] struct {
+	Key K
 	// Since is the cluster's time at which it began.
 	Since time.Time
 }
 
 // Stats returns the current figures.
-func (l *Loop) Stats() Stats {
+func (l *Typed[K]) Stats() TypedStats[K] {
 	s := l.stats.snapshot()
 	s.Name = l.opts.Name
 	s.Queued = l.queue.Len()
 	return s
 }
 
-type stats struct {
+type stats[K comparable] struct {
 	mu      sync.Mutex
-	s       Stats
-	running map[types.NamespacedName]time.Time
+	s       TypedStats[K]
+	running map[K]time.Time
 }
 
-func (t *stats) began(key types.NamespacedName, now time.Time) {
+func (t *stats[K]) began(key K, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running == nil {
-		t.running = map[types.NamespacedName]time.Time{}
+		t.running = map[K]time.Time{}
 	}
 	t.running[key] = now
 }
 
-func (t *stats) succeeded(key types.NamespacedName) {
+func (t *stats[K]) succeeded(key K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.s.Reconciles++
@@ -68,13 +75,13 @@ func (t *stats) succeeded(key types.NamespacedName) {
 	delete(t.running, key)
 }
 
-func (t *stats) failed(key types.NamespacedName, failures int, err error, now time.Time) {
+func (t *stats[K]) failed(key K, failures int, err error, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.s.Reconciles++
 	t.s.Failures++
 	if t.s.Failing == nil {
-		t.s.Failing = map[types.NamespacedName]int{}
+		t.s.Failing = map[K]int{}
 	}
 	t.s.Failing[key] = failures
 	t.s.LastError, t.s.LastErrorKey, t.s.LastErrorTime = err.Error(), key, now
@@ -82,34 +89,34 @@ func (t *stats) failed(key types.NamespacedName, failures int, err error, now ti
 }
 
 // interrupted forgets a reconcile that the loop's end has ended.
-func (t *stats) interrupted(key types.NamespacedName) {
+func (t *stats[K]) interrupted(key K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.running, key)
 }
 
-func (t *stats) retried() {
+func (t *stats[K]) retried() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.s.Retries++
 }
 
-func (t *stats) panicked() {
+func (t *stats[K]) panicked() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.s.Panics++
 }
 
-func (t *stats) snapshot() Stats {
+func (t *stats[K]) snapshot() TypedStats[K] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.s
 	s.Failing = maps.Clone(t.s.Failing)
 	for key, since := range t.running {
-		s.InProgress = append(s.InProgress, InProgress{key, since})
+		s.InProgress = append(s.InProgress, TypedInProgress[K]{key, since})
 	}
-	slices.SortFunc(s.InProgress, func(a, b InProgress) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key.String(), b.Key.String()))
+	slices.SortFunc(s.InProgress, func(a, b TypedInProgress[K]) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(fmt.Sprint(a.Key), fmt.Sprint(b.Key)))
 	})
 	return s
 }

@@ -42,7 +42,7 @@ type watch struct {
 // waits for the informer's sync and removes the handler at its end. Tombstones
 // are unwrapped here. mapFn runs on the informer's goroutine and must not block;
 // it may have side effects (expectations) and return nothing.
-func (l *Loop) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []types.NamespacedName) {
+func (l *Typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []K) {
 	deliver := func(ev Event) {
 		defer l.recoverEvent(ev)
 		if l.loses(ev) {
@@ -89,9 +89,9 @@ func (l *Loop) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []
 	l.watches = append(l.watches, watch{informer, registration})
 }
 
-// recoverEvent keeps a panic of a mapping from ending the process. The event wakes
-// nobody then; what it was about is looked at when its next one comes.
-func (l *Loop) recoverEvent(ev Event) {
+// recoverEvent keeps a panic of a mapping from ending the process. The event adds no
+// key then; what it was about is looked at when its next one comes.
+func (l *Typed[K]) recoverEvent(ev Event) {
 	value := recover()
 	if value == nil {
 		return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -25,29 +26,25 @@ type breaking struct {
 	// not run.
 	run   context.CancelCauseFunc
 	ended chan struct{}
-	// up is closed when it may run again after it was taken down; nil: it was not.
-	up chan struct{}
-	// crashing: what Crash has counted lasts until the wait for the restart has begun.
-	crashing bool
+	// up has a value when it may run again after it was taken down; nil: it was not.
+	up chan *restart
+	// crashing is set by Crash, until the wait for the restart has begun.
+	crashing inflight.Flag
 }
 
 // crashes counts the crash of the present run, if there is one.
 func (c *member) crashes() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.run != nil && !c.crashing {
-		c.crashing = true
-		c.env.Ledger.Begin(clock.Action, 1)
+	if c.run != nil {
+		c.crashing.Set(true)
 	}
 }
 
 func (c *member) hasCrashed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.crashing {
-		c.crashing = false
-		c.env.Ledger.End(clock.Action, 1)
-	}
+	c.crashing.Set(false)
 }
 
 // runUntilBroken is runOnce that somebody can end.
@@ -82,17 +79,19 @@ func (c *member) stayDown(ctx context.Context) bool {
 	c.lastError, c.lastTime = errTakenDown.Error(), c.since
 	c.mu.Unlock()
 	c.hasCrashed()
+	var again *restart
 	select {
-	case <-up:
+	case again = <-up:
 	case <-ctx.Done():
 		return false
 	}
 	c.mu.Lock()
 	c.up = nil
 	c.mu.Unlock()
-	if err := c.makeAgain(ctx); err != nil {
+	if err := c.makeAgain(ctx, again); err != nil {
 		c.env.Logger.Error(err, "A controller that was taken down could not be made again", "controller", c.descriptor.Name)
-		return c.rest(ctx, firstRestart) && c.makeAgain(ctx) == nil
+		again = c.rest(ctx, firstRestart)
+		return again != nil && c.makeAgain(ctx, again) == nil
 	}
 	return true
 }
@@ -141,13 +140,12 @@ func (m *Manager) TakeDown(name string) (up func(), err error) {
 		c.mu.Unlock()
 		return nil, fmt.Errorf("breaking the controller %s: it is down already", name)
 	}
-	again := make(chan struct{})
+	again := make(chan *restart, 1)
 	c.up = again
 	c.mu.Unlock()
 	c.end(errTakenDown)
 	return sync.OnceFunc(func() {
-		c.env.Ledger.Begin(clock.Action, 1) // until it has been made
-		close(again)
+		again <- &restart{inflight.Begin(c.env.Ledger, inflight.Action)}
 	}), nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/controllers/env"
 )
 
@@ -107,11 +107,10 @@ func (m *Manager) work(ctx context.Context) error {
 	}()
 	// Time must not pass, nor anybody work, before all are there: what there is to do
 	// first must not depend on who was made first.
-	m.env.Ledger.Begin(clock.Key, 1)
-	begun := sync.OnceFunc(func() { m.env.Ledger.End(clock.Key, 1) })
-	defer begun()
+	beginning := inflight.Begin(m.env.Ledger, inflight.Key)
+	defer beginning.End()
 	if m.opts.StartInterval > 0 {
-		begun()
+		beginning.End()
 	}
 	first, rest := m.split()
 	for phase, members := range [][]*member{first, rest} {
@@ -132,7 +131,7 @@ func (m *Manager) work(ctx context.Context) error {
 			m.opts.Up()
 		}
 	}
-	begun()
+	beginning.End()
 	<-ctx.Done()
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
 )
@@ -50,7 +50,9 @@ func newMember(d Descriptor, e *env.Env, s *Settings) *member {
 	if d.Account != "" {
 		own.AccountOf = map[string]string{d.Name: d.Account}
 	}
-	return &member{descriptor: d, env: &own, settings: s, state: Waiting}
+	c := &member{descriptor: d, env: &own, settings: s, state: Waiting}
+	c.crashing = inflight.NewFlag(e.Ledger, inflight.Action)
+	return c
 }
 
 // make makes the controller and forgets the one before.
@@ -95,12 +97,13 @@ func (c *member) supervise(ctx context.Context) {
 		}
 		for {
 			c.failed(err, wait)
-			if !c.rest(ctx, wait) {
+			again := c.rest(ctx, wait)
+			if again == nil {
 				c.set(Stopped)
 				return
 			}
 			wait = min(2*wait, lastRestart)
-			if err = c.makeAgain(ctx); err == nil {
+			if err = c.makeAgain(ctx, again); err == nil {
 				break
 			}
 		}
@@ -137,30 +140,24 @@ func (c *member) failed(err error, wait time.Duration) {
 	c.lastError, c.lastTime = err.Error(), c.since
 }
 
-// rest lets d pass; true: it counts as in flight from then on.
-func (c *member) rest(ctx context.Context, d time.Duration) bool {
-	due := make(chan struct{})
-	timer := c.env.Clock.AfterFunc(d, func() {
-		c.env.Ledger.Begin(clock.Action, 1)
-		close(due)
-	})
+// rest lets d pass, and returns what is in flight from then on; nil, if ctx has ended.
+func (c *member) rest(ctx context.Context, d time.Duration) *restart {
+	work := inflight.Begin(c.env.Ledger, inflight.Action)
 	c.hasCrashed()
-	select {
-	case <-due:
-		return true
-	case <-ctx.Done():
-		if !timer.Stop() {
-			<-due
-			c.env.Ledger.End(clock.Action, 1)
-		}
-		return false
+	if inflight.Sleep(inflight.With(inflight.Alone(ctx), work), c.env.Clock, d) != nil {
+		work.End()
+		return nil
 	}
+	return &restart{work}
 }
+
+// restart counts a controller that is to be made again.
+type restart struct{ work *inflight.Work }
 
 // makeAgain makes it anew after rest or stayDown, and ends what those have counted:
 // what it has to see is counted by then.
-func (c *member) makeAgain(ctx context.Context) error {
-	defer c.env.Ledger.End(clock.Action, 1)
+func (c *member) makeAgain(ctx context.Context, r *restart) error {
+	defer r.work.End()
 	err := c.make(ctx)
 	if err == nil {
 		// What it has asked for may not run yet.

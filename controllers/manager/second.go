@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // errOver ends a second of a controller.
@@ -33,8 +34,7 @@ func (m *Manager) launcher(ctx context.Context, running *sync.WaitGroup) {
 	m.launching.Lock()
 	defer m.launching.Unlock()
 	m.launch = func(c *member) (func(), error) {
-		m.env.Ledger.Begin(clock.Action, 1)
-		if err := c.makeAgain(ctx); err != nil {
+		if err := c.makeAgain(ctx, &restart{inflight.Begin(m.env.Ledger, inflight.Action)}); err != nil {
 			return nil, err
 		}
 		own, cancel := context.WithCancelCause(ctx)

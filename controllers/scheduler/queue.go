@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"cmp"
+	"context"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	utilclock "k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // place is where a queued pod is.
@@ -43,6 +45,9 @@ func (p place) counted() bool {
 	return p == active || p == backingOff || p == deciding || p == binding
 }
 
+// waits says in which places a pod waits to be decided upon.
+func (p place) waits() bool { return p == active || p == backingOff }
+
 // queuedPod is a pod without a node. All but info is guarded by the queue.
 type queuedPod struct {
 	info *PodInfo
@@ -60,8 +65,9 @@ type queuedPod struct {
 	timer   utilclock.Timer
 	// seen is how many improvements there had been when it was popped.
 	seen int
-	// turn is the pod's in the ledger while it is active or backing off, if it takes any.
-	turn *clock.Turn
+	// ticket counts the pod while its place is one that is counted; while it is active or
+	// backing off, it is in line.
+	ticket *inflight.Ticket[*queuedPod]
 	// ruled is set if the last decision met pods elsewhere that it must keep clear
 	// of, or near to.
 	ruled bool
@@ -71,19 +77,17 @@ type queuedPod struct {
 }
 
 // queue holds the pods that have no node.
+//
+// It is no inflight.Queue, as whichever pod's turn it is, the best one of all is decided
+// upon, and a pod that waits may move from one heap to another, or out.
 type queue struct {
-	clock  clock.Clock
-	ledger *clock.Ledger
+	clock clock.Clock
+	// line hands a ticket over for each pod that waits to be decided upon.
+	line *inflight.Line[*queuedPod]
 	// helps reports whether the change may let the pod in.
 	helps func(q *queuedPod, c change) bool
 
-	// granted has the pod whose turn it is; nil: nobody has to wait for it. There is one
-	// turn at a time, so there is room for it.
-	granted chan *queuedPod
-	ended   chan struct{}
-
 	mu       sync.Mutex
-	wake     *sync.Cond
 	closed   bool
 	pods     map[types.UID]*queuedPod
 	active   *podHeap
@@ -96,9 +100,9 @@ type queue struct {
 }
 
 func newQueue(c clock.Clock, ledger *clock.Ledger, helps func(q *queuedPod, c change) bool) *queue {
-	q := &queue{
+	return &queue{
 		clock:   c,
-		ledger:  ledger,
+		line:    inflight.NewLine[*queuedPod](ledger, inflight.Key, Name),
 		helps:   helps,
 		pods:    map[types.UID]*queuedPod{},
 		waiting: map[types.UID]*queuedPod{},
@@ -106,12 +110,6 @@ func newQueue(c clock.Clock, ledger *clock.Ledger, helps func(q *queuedPod, c ch
 		active:  newPodHeap(before),
 		backoff: newPodHeap(readyBefore),
 	}
-	q.wake = sync.NewCond(&q.mu)
-	q.ended = make(chan struct{})
-	if ledger.TakesTurns() {
-		q.granted = make(chan *queuedPod, 1)
-	}
-	return q
 }
 
 // before is PrioritySort: the more important first, then the older. Those of one
@@ -200,26 +198,39 @@ type attempt struct {
 	ruled bool
 }
 
-// pop waits for the next pod to decide upon; nil when the queue is closed. Who
-// pops calls one of done, reject and fail, or decided and then done or fail.
+// pop waits for the next pod to decide upon; nil when the queue is closed. What
+// pops calls one of done, reject and fail, or decided and then done or fail. Whichever
+// pod's ticket is next, the best pod is decided upon: the ledger knows by then of all
+// that could be better.
 func (q *queue) pop() *attempt {
-	if q.granted != nil {
-		return q.popInTurn()
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	for {
-		if q.closed {
+		next, ok := q.line.Next(context.Background()) // until close
+		if !ok {
 			return nil
 		}
-		if q.backoff.len() > 0 {
-			q.activateReadyLocked()
+		if a := q.popFor(next); a != nil {
+			return a
 		}
-		if next := q.bestLocked(); next != nil {
-			return q.takeLocked(next)
-		}
-		q.wake.Wait()
 	}
+}
+
+// popFor returns the best pod, and puts the one whose ticket was next back in line if it
+// is another; nil if that one has been dropped meanwhile.
+func (q *queue) popFor(next *inflight.Ticket[*queuedPod]) *attempt {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || next.Value.ticket != next {
+		return nil
+	}
+	if q.backoff.len() > 0 {
+		q.activateReadyLocked()
+	}
+	best := q.bestLocked()
+	a := q.takeLocked(best)
+	if best != next.Value {
+		next.Return()
+	}
+	return a
 }
 
 // bestLocked is the pod to decide upon next; nil: there is none.
@@ -307,7 +318,6 @@ func (q *queue) fail(a *attempt) {
 		if p.place == failing && !q.closed {
 			p.timer = nil
 			q.moveLocked(p, active)
-			q.wake.Signal()
 		}
 	})
 	q.moveLocked(p, failing)
@@ -356,14 +366,13 @@ func (q *queue) retryLocked(p *queuedPod) {
 	} else {
 		q.moveLocked(p, active)
 	}
-	q.wake.Signal()
 }
 
 func (q *queue) stampLocked(p *queuedPod) {
 	p.since = q.clock.Now()
 }
 
-// moveLocked changes a pod's place, and tells the ledger.
+// moveLocked changes a pod's place, and with it how it counts.
 func (q *queue) moveLocked(p *queuedPod, to place) {
 	from := p.place
 	q.countLocked(p, to)
@@ -391,7 +400,23 @@ func (q *queue) moveLocked(p *queuedPod, to place) {
 		}
 	}
 	if from.counted() && !to.counted() {
-		q.ledger.End(clock.Key, 1)
+		p.ticket.End()
+		p.ticket = nil
+	}
+}
+
+// countLocked lets a pod join the line that is to be decided upon, and leave it.
+func (q *queue) countLocked(p *queuedPod, to place) {
+	waited, waits := p.place.waits(), to.waits()
+	switch {
+	case waited && !waits:
+		p.ticket.Withdraw()
+	case waits && !waited:
+		before := p.ticket
+		p.ticket = q.line.Join(string(p.info.Pod.UID), p)
+		if before != nil {
+			before.End()
+		}
 	}
 }
 
@@ -411,8 +436,7 @@ func (q *queue) dropLocked(p *queuedPod) {
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
-	close(q.ended)
-	q.wake.Broadcast()
+	q.line.Close()
 	for _, p := range q.pods {
 		if p.place != deciding && p.place != binding {
 			q.dropLocked(p)

@@ -7,17 +7,16 @@ import (
 	"sync"
 	"time"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // attention is whether the ledger counts a command as being at work: it does unless a part
 // of it waits.
 type attention struct {
-	ledger *clock.Ledger
+	work *inflight.Work
 
 	mu      sync.Mutex
-	counted bool
-	over    bool
+	paused  bool
 	waiting map[*absence]bool
 }
 
@@ -28,20 +27,16 @@ type absence struct {
 	until []<-chan struct{}
 }
 
-// begin begins the counting.
-func (a *attention) begin() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.count()
+// work is what counts the command: its Main's, if that has been counted already.
+func (m *Machine) work() *inflight.Work {
+	if m.Main != nil && m.Main.Work != nil {
+		return m.Main.Work
+	}
+	return inflight.Begin(m.Ledger, inflight.Action)
 }
 
 // finish ends the counting for good.
-func (a *attention) finish() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.over = true
-	a.count()
-}
+func (a *attention) finish() { a.work.End() }
 
 // leave is when the part begins to wait.
 func (w *absence) leave() {
@@ -82,14 +77,14 @@ func closed(c <-chan struct{}) bool {
 
 // count is called with the lock held.
 func (a *attention) count() {
-	counts := len(a.waiting) == 0 && !a.over
+	waits := len(a.waiting) > 0
 	switch {
-	case counts && !a.counted:
-		a.ledger.Begin(clock.Action, 1)
-	case a.counted && !counts:
-		a.ledger.End(clock.Action, 1)
+	case waits && !a.paused:
+		a.work.Pause()
+	case a.paused && !waits:
+		a.work.Resume()
 	}
-	a.counted = counts
+	a.paused = waits
 }
 
 // sleep returns when d has passed on the cluster's clock, or with the error of ctx.

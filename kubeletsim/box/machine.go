@@ -71,8 +71,7 @@ const (
 // *NotStartedError if there is no such program, or that of ctx.
 func (m *Machine) Run(ctx context.Context, argv []string, streams Streams) (code int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &session{machine: m, tty: streams.TTY, size: streams.Size, attention: attention{ledger: m.Ledger, counted: m.Main != nil}}
-	s.attention.begin()
+	s := &session{machine: m, tty: streams.TTY, size: streams.Size, attention: attention{work: m.work()}}
 	defer s.attention.finish()
 	defer func() { m.Main.ended(code, err) }()
 	m.Main.serve(s)

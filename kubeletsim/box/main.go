@@ -9,13 +9,16 @@ import (
 	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// Main is what is special about a container's own process. Its maker has counted one
-// action in the ledger before Run, which the command ends.
+// Main is what is special about a container's own process.
 //
 // A nil *Main is that of any other command.
 type Main struct {
+	// Work counts the process from before Run, which ends it.
+	Work *inflight.Work
 	// Ended is called with the command's end while the ledger still counts it.
 	Ended func(code int, err error)
 	// Lost is called when it cannot be told what the command does next: it starts a

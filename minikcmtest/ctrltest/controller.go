@@ -150,8 +150,8 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, request T) (reconcile.Res
 	}
 	causes := r.queue.causes.Take(request)
 	ctx = cause.With(ctx, causes)
-	if r.queue.turns {
-		working, done := r.queue.pausing(ctx)
+	if r.queue.line.TakesTurns() {
+		working, done := r.queue.pausing(ctx, request)
 		defer done()
 		ctx = working
 	}

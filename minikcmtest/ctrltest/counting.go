@@ -8,15 +8,8 @@ import (
 	"sync"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
-
-// ticket is a place in the ledger's line. It belongs to an item of a queue, but when
-// its turn comes the item of the highest priority is handed out: the other one gets
-// that one's ticket.
-type ticket[T comparable] struct {
-	turn *clock.Turn
-	item *item[T]
-}
 
 // counts reports whether there is a worker for what is ready. Without one, nothing can
 // be done about it before time passes.
@@ -28,28 +21,20 @@ func (q *queue[T]) push(it *item[T]) {
 	if q.counts() {
 		q.count(it)
 	}
-	q.added.Signal()
 }
 
+// count gives an item a place in the line. When that is next, the item of the highest
+// priority is handed out: the other one gets that one's ticket.
 func (q *queue[T]) count(it *item[T]) {
-	it.counted = true
-	if !q.turns {
-		q.ledger.Begin(clock.Key, 1)
-		return
-	}
-	own := &ticket[T]{item: it}
-	it.ticket = own
-	own.turn = q.ledger.Join(clock.Key, q.name, fmt.Sprint(it.request), func() { q.granted <- own })
+	it.ticket = q.line.Join(fmt.Sprint(it.request), it)
 }
 
-// uncount is the reverse of count, except for an item whose turn has been granted: a
-// worker is about to take it.
+// uncount is the reverse of count, except for an item that a worker is about to take.
 func (q *queue[T]) uncount(it *item[T]) {
-	if q.turns && !it.ticket.turn.Take() {
-		return
+	if it.ticket.Withdraw() {
+		it.ticket.End()
+		it.ticket = nil
 	}
-	it.counted, it.ticket = false, nil
-	q.ledger.End(clock.Key, 1)
 }
 
 func (q *queue[T]) countReady() {
@@ -57,7 +42,7 @@ func (q *queue[T]) countReady() {
 		return
 	}
 	for _, it := range q.ready {
-		if !it.counted {
+		if it.ticket == nil {
 			q.count(it)
 		}
 	}
@@ -65,39 +50,41 @@ func (q *queue[T]) countReady() {
 
 func (q *queue[T]) uncountReady() {
 	for _, it := range q.ready {
-		if it.counted {
+		if it.ticket != nil {
 			q.uncount(it)
 		}
 	}
 }
 
-// take hands out the next item, now that a ticket's turn has come.
-func (q *queue[T]) take(granted *ticket[T]) (request T, priority int, shutdown bool) {
+// take hands out the best item, now that a ticket is next.
+func (q *queue[T]) take(ticket *inflight.Ticket[*item[T]]) (request T, priority int, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.isClosed {
-		q.ledger.End(clock.Key, 1)
+		ticket.End()
 		return request, 0, true
 	}
-	next, holder := heap.Pop(&q.ready).(*item[T]), granted.item
-	if next != holder {
-		q.swap(holder, next)
+	best := heap.Pop(&q.ready).(*item[T])
+	if holder := ticket.Value; holder != best {
+		q.swap(holder, best)
 	}
-	return q.handOut(next)
+	delete(q.items, best.request)
+	q.working[best.request] = ticket
+	return best.request, best.priority, false
 }
 
-// swap gives holder, whose turn has been granted to next, the ticket of next.
-func (q *queue[T]) swap(holder, next *item[T]) {
-	holder.counted, holder.ticket = next.counted, next.ticket
-	if holder.counted {
-		holder.ticket.item = holder
+// swap gives holder, whose ticket was next, the one of best.
+func (q *queue[T]) swap(holder, best *item[T]) {
+	holder.ticket = best.ticket
+	if holder.ticket != nil {
+		holder.ticket.Value = holder
 	} else if q.counts() {
 		q.count(holder)
 	}
 }
 
-// pausing returns a context for the work on one request, which may let time pass with
-// clock.Sleep, and be slowed down by faults of the API server. The request counts no
+// pausing returns a context for the work on a request, which may let time pass with
+// inflight.Sleep, and be slowed down by faults of the API server. The request counts no
 // longer as in flight then. done is called when the work has ended.
 //
 // If the worker was the last one, requests that are ready do not count either:
@@ -105,27 +92,30 @@ func (q *queue[T]) swap(holder, next *item[T]) {
 //	worker 1: a    reconciles a, which waits for a minute; a is not counted
 //	      b added  would be counted, and no worker ever take it: the minute could not pass
 //	      so b is counted from the end of a's minute on
-func (q *queue[T]) pausing(ctx context.Context) (working context.Context, done func()) {
-	w := &waits{}
+func (q *queue[T]) pausing(ctx context.Context, request T) (working context.Context, done func()) {
+	q.mu.Lock()
+	ticket := q.working[request]
+	q.mu.Unlock()
+	w := &waits{
+		pause:  func() { q.pause(ticket.Work()) },
+		resume: func() { q.resume(ticket.Work()) },
+	}
 	ctx = context.WithValue(clock.OneByOne(ctx), waitsKey{}, w)
-	working = clock.PausingWith(ctx,
-		func() { w.begin(q.pause) },
-		func() { w.end(q.resume) })
-	return working, func() { w.over(q.resume) }
+	return inflight.WithPauser(ctx, w), w.over
 }
 
-func (q *queue[T]) pause() {
+func (q *queue[T]) pause(work *inflight.Work) {
 	q.mu.Lock()
 	q.paused++
 	if !q.counts() {
 		q.uncountReady()
 	}
 	q.mu.Unlock()
-	q.ledger.End(clock.Key, 1)
+	work.Pause()
 }
 
-func (q *queue[T]) resume() {
-	q.ledger.Begin(clock.Key, 1)
+func (q *queue[T]) resume(work *inflight.Work) {
+	work.Resume()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.paused--
@@ -137,6 +127,8 @@ func (q *queue[T]) resume() {
 // other (oneByOne), or else time could pass between two that were meant to be made at
 // once.
 type waits struct {
+	pause, resume func()
+
 	requests sync.Mutex // held by the request that is made
 
 	mu    sync.Mutex
@@ -160,30 +152,32 @@ func (t oneByOne) RoundTrip(req *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport beneath.
 func (t oneByOne) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-func (w *waits) begin(pause func()) {
+// Pause implements inflight.Pauser.
+func (w *waits) Pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.depth++
 	if w.depth == 1 && !w.ended {
-		pause()
+		w.pause()
 	}
 }
 
-func (w *waits) end(resume func()) {
+// Resume implements inflight.Pauser.
+func (w *waits) Resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.depth--
 	if w.depth == 0 && !w.ended {
-		resume()
+		w.resume()
 	}
 }
 
 // over is called when the reconcile has returned, whatever it has left behind.
-func (w *waits) over(resume func()) {
+func (w *waits) over() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.depth > 0 {
-		resume()
+		w.resume()
 	}
 	w.ended = true
 }

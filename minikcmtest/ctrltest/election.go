@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // The durations of controller-runtime's leader election when the options leave them
@@ -40,8 +41,8 @@ type election struct {
 	lease, renew, retry time.Duration
 	releases            bool
 	elected             chan struct{} // closed when it leads
-	granted             chan struct{} // the first turn
-	turn                *clock.Turn
+	line                *inflight.Line[struct{}]
+	ticket              *inflight.Ticket[struct{}]
 
 	// What was last seen of the lease, and when it changed. Only hold and what it calls
 	// touch them.
@@ -55,7 +56,8 @@ func (w *world) newElection(config *rest.Config, options manager.Options) (*elec
 		clock: w.clock, ledger: w.ledger, random: w.random.Fork(),
 		lease: ptr.Deref(options.LeaseDuration, defaultLease), renew: ptr.Deref(options.RenewDeadline, defaultRenew),
 		retry: ptr.Deref(options.RetryPeriod, defaultRetry), releases: options.LeaderElectionReleaseOnCancel,
-		elected: make(chan struct{}), granted: make(chan struct{}, 1),
+		elected: make(chan struct{}),
+		line:    inflight.NewLine[struct{}](w.ledger, inflight.Key, "leader election"),
 	}
 	if e.lease <= e.renew || e.renew <= time.Duration(leaderelection.JitterFactor*float64(e.retry)) || e.retry <= 0 {
 		return nil, fmt.Errorf("the leader election's LeaseDuration (%v) must be longer than its RenewDeadline (%v), and that longer than %v times its RetryPeriod (%v)",
@@ -91,30 +93,20 @@ func (w *world) newElection(config *rest.Config, options manager.Options) (*elec
 // join counts the candidacy in the ledger. Candidates of one instant come in an order
 // that follows from the seed.
 func (e *election) join() {
-	if e.ledger.TakesTurns() {
-		e.turn = e.ledger.Join(clock.Key, "leader election", e.lock.Identity(), func() { e.granted <- struct{}{} })
-		return
-	}
-	e.ledger.Begin(clock.Key, 1)
-	e.granted <- struct{}{}
+	e.ticket = e.line.Join(e.lock.Identity(), struct{}{})
 }
 
 // hold tries to get the lease, calls lead when it has it, and renews it until ctx ends
 // or the lease is lost, which it reports.
 func (e *election) hold(ctx context.Context, lead func()) (lost bool) {
-	defer e.ledger.End(clock.Key, 1)
-	select {
-	case <-e.granted:
-	case <-ctx.Done():
-		if e.turn != nil {
-			e.turn.Take()
-		}
+	defer e.ticket.End()
+	if _, granted := e.line.Next(ctx); !granted {
 		return false
 	}
-	ctx = clock.Pausing(ctx, e.ledger, clock.Key)
+	ctx = inflight.With(ctx, e.ticket.Work())
 	for !e.try(ctx) {
 		jitter := time.Duration(e.random.Float64() * leaderelection.JitterFactor * float64(e.retry))
-		if clock.Sleep(ctx, e.clock, e.retry+jitter) != nil {
+		if inflight.Sleep(ctx, e.clock, e.retry+jitter) != nil {
 			return false
 		}
 	}
@@ -122,7 +114,7 @@ func (e *election) hold(ctx context.Context, lead func()) (lost bool) {
 	lead()
 	close(e.elected)
 	renewed := e.clock.Now()
-	for clock.Sleep(ctx, e.clock, e.retry) == nil {
+	for inflight.Sleep(ctx, e.clock, e.retry) == nil {
 		switch {
 		case e.try(ctx):
 			renewed = e.clock.Now()
@@ -182,7 +174,7 @@ func (e *election) release() {
 	if !e.releases {
 		return
 	}
-	ctx := clock.Hurried(context.Background())
+	ctx := inflight.Hurried(context.Background())
 	old, _, err := e.lock.Get(ctx)
 	if err != nil || old.HolderIdentity != e.lock.Identity() {
 		return

@@ -21,6 +21,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/minikcmtest"
 )
@@ -84,7 +85,7 @@ func newManager(cluster *minikcmtest.Cluster, config *rest.Config, options manag
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return oneByOne{next} })
 	w := &world{clock: cluster.Clock(), ledger: cluster.Ledger(), random: cluster.Random(), adapters: adapters}
 	w.identity = "ctrltest_" + string(w.random.UID())
-	w.starting = starting{ledger: w.ledger, begun: make(chan struct{})}
+	w.starting = starting{count: inflight.NewTally(w.ledger, inflight.Start), begun: make(chan struct{})}
 	elects := options.LeaderElection
 	electing := options
 	options.LeaderElection = false // by controller-runtime, on the machine's clock

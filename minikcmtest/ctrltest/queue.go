@@ -2,6 +2,7 @@ package ctrltest
 
 import (
 	"container/heap"
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // queue is a controller's work queue on the cluster's clock. It guarantees:
@@ -30,21 +32,16 @@ import (
 // request was worked on meanwhile or not.
 type queue[T comparable] struct {
 	queueOptions[T]
-	// turns: requests wait for their turn in the ledger.
-	turns bool
-	// granted has the ticket whose turn it is. One turn is granted at a time, so there
-	// is room for it.
-	granted chan *ticket[T]
-	closed  chan struct{}
-	begin   sync.Once
-	causes  cause.ByKey[T] // of the requests
+	// line has a ticket for each item that is ready and counted.
+	line   *inflight.Line[*item[T]]
+	begin  sync.Once
+	causes cause.ByKey[T] // of the requests
 
 	mu       sync.Mutex
-	added    sync.Cond      // for workers without turns
-	items    map[T]*item[T] // that are to be worked on
-	ready    readyItems[T]  // those of items that no worker has
-	waiting  map[T]*alarm   // for a time
-	working  map[T]struct{} // handed out and not Done
+	items    map[T]*item[T]                   // that are to be worked on
+	ready    readyItems[T]                    // those of items that no worker has
+	waiting  map[T]*alarm                     // for a time
+	working  map[T]*inflight.Ticket[*item[T]] // handed out and not Done
 	adds     uint64
 	begun    bool
 	isClosed bool
@@ -76,11 +73,9 @@ func newQueue[T comparable](opts queueOptions[T]) *queue[T] {
 	opts.workers = max(opts.workers, 1)
 	q := &queue[T]{
 		queueOptions: opts,
-		turns:        opts.ledger.TakesTurns(),
-		granted:      make(chan *ticket[T], 1), closed: make(chan struct{}),
-		items: map[T]*item[T]{}, waiting: map[T]*alarm{}, working: map[T]struct{}{},
+		line:         inflight.NewLine[*item[T]](opts.ledger, inflight.Key, opts.name),
+		items:        map[T]*item[T]{}, waiting: map[T]*alarm{}, working: map[T]*inflight.Ticket[*item[T]]{},
 	}
-	q.added.L = &q.mu
 	return q
 }
 
@@ -197,15 +192,11 @@ func (q *queue[T]) Get() (request T, shutdown bool) {
 // GetWithPriority is Get with the request's priority.
 func (q *queue[T]) GetWithPriority() (request T, priority int, shutdown bool) {
 	q.begin.Do(q.open)
-	if !q.turns {
-		return q.next()
-	}
-	select {
-	case granted := <-q.granted:
-		return q.take(granted)
-	case <-q.closed:
+	ticket, ok := q.line.Next(context.Background()) // until ShutDown
+	if !ok {
 		return request, 0, true
 	}
+	return q.take(ticket)
 }
 
 // open counts what was added before there was anybody to work on it.
@@ -217,35 +208,19 @@ func (q *queue[T]) open() {
 	q.onWork()
 }
 
-// next is GetWithPriority where no turns are taken.
-func (q *queue[T]) next() (request T, priority int, shutdown bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for len(q.ready) == 0 && !q.isClosed {
-		q.added.Wait()
-	}
-	if q.isClosed {
-		return request, 0, true
-	}
-	return q.handOut(heap.Pop(&q.ready).(*item[T]))
-}
-
-func (q *queue[T]) handOut(it *item[T]) (request T, priority int, shutdown bool) {
-	delete(q.items, it.request)
-	q.working[it.request] = struct{}{}
-	return it.request, it.priority, false
-}
-
 // Done hands a request back. The ledger still counts it while the queue makes it ready
 // again, so that the count never passes through zero.
 func (q *queue[T]) Done(request T) {
 	q.mu.Lock()
+	ticket := q.working[request]
 	delete(q.working, request)
 	if again := q.items[request]; again != nil {
 		q.push(again)
 	}
 	q.mu.Unlock()
-	q.ledger.End(clock.Key, 1)
+	if ticket != nil {
+		ticket.End()
+	}
 }
 
 // Forget ends a request's back-off.
@@ -274,13 +249,7 @@ func (q *queue[T]) ShutDown() {
 	for request := range q.waiting {
 		q.cancel(request)
 	}
-	close(q.closed)
-	q.added.Broadcast()
-	select {
-	case <-q.granted: // to no worker
-		q.ledger.End(clock.Key, 1)
-	default:
-	}
+	q.line.Close()
 }
 
 // ShutDownWithDrain is ShutDown: controller-runtime drains no queue.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // bench is a queue whose workers note what they are given.
@@ -203,8 +204,8 @@ func TestQueueProperties(t *testing.T) {
 			nap := time.Duration(naps[works%len(naps)]) * time.Second
 			works++
 			mu.Unlock()
-			ctx, done := b.pausing(context.Background())
-			if err := clock.Sleep(ctx, b.virtual, nap); err != nil {
+			ctx, done := b.pausing(context.Background(), request)
+			if err := inflight.Sleep(ctx, b.virtual, nap); err != nil {
 				r.Error(err)
 			}
 			done()

@@ -3,18 +3,17 @@ package ctrltest
 import (
 	"cmp"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // item is a request that is to be worked on.
 type item[T comparable] struct {
 	request  T
 	priority int
-	place    clock.Place
-	number   uint64 // of adds, for those of one place
-	index    int    // in readyItems, -1 if not there
-	counted  bool
-	ticket   *ticket[T] // nil unless it is counted and takes turns
+	place    inflight.Place
+	number   uint64                     // of adds, for those of one place
+	index    int                        // in readyItems, -1 if not there
+	ticket   *inflight.Ticket[*item[T]] // nil unless it is counted
 }
 
 // readyItems is a heap of the requests that no worker has, the next one first.

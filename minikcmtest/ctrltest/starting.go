@@ -3,7 +3,7 @@ package ctrltest
 import (
 	"sync"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // starting counts in the ledger what has been started and does not work yet: the
@@ -11,13 +11,11 @@ import (
 // controller, until a worker of it asks for a request. So no time passes, and no turn
 // is granted, before every controller has seen what there is.
 type starting struct {
-	ledger *clock.Ledger
-
 	mu      sync.Mutex
 	started bool
 	leading bool
 	gates   []*gated
-	count   int
+	count   inflight.Tally
 	// begun is closed when the count has come back to zero for the first time.
 	begun  chan struct{}
 	closed bool
@@ -85,8 +83,7 @@ func (s *starting) beginLocked(t *token) {
 		return
 	}
 	t.counted = true
-	s.count++
-	s.ledger.Begin(clock.Start, 1)
+	s.count.Add(1)
 }
 
 func (s *starting) end(t *token) {
@@ -100,10 +97,9 @@ func (s *starting) endLocked(t *token) {
 		return
 	}
 	t.counted = false
-	s.count--
-	if s.count == 0 && !s.closed {
+	if s.count.Len() == 1 && !s.closed {
 		s.closed = true
 		close(s.begun)
 	}
-	s.ledger.End(clock.Start, 1)
+	s.count.Add(-1)
 }

@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
@@ -153,12 +154,12 @@ func (c *Controller) see(ctx context.Context, kind string, object *unstructured.
 	if c.over || c.running[object.GetUID()] != nil {
 		return
 	}
-	own, cancel := context.WithCancelCause(cause.With(ctx, cause.Of(object)))
+	work := inflight.Begin(c.cluster.Ledger(), inflight.Action)
+	own, cancel := inflight.WithCancelCause(inflight.With(cause.With(ctx, cause.Of(object)), work))
 	e := &experiment{cancel: cancel}
 	c.running[object.GetUID()] = e
-	c.cluster.Ledger().Begin(clock.Action, 1)
 	c.works.Go(func() {
-		defer c.cluster.Ledger().End(clock.Action, 1)
+		defer work.End()
 		defer cancel(nil)
 		if err := c.run(own, kind, object); err != nil && own.Err() == nil {
 			c.failed(ctx, object, err)
@@ -189,12 +190,12 @@ func (c *Controller) end(uid types.UID, why error) {
 
 // sleep lets d of the cluster's time pass.
 func (c *Controller) sleep(ctx context.Context, d time.Duration) error {
-	return clock.Sleep(clock.Pausing(ctx, c.cluster.Ledger(), clock.Action), c.cluster.Clock(), d)
+	return inflight.Sleep(ctx, c.cluster.Clock(), d)
 }
 
 func (c *Controller) env() fault.Env {
 	return fault.Env{
-		Cluster: c.cluster, Client: c.client, Dynamic: c.dynamic, Clock: c.cluster.Clock(), Ledger: c.cluster.Ledger(),
+		Cluster: c.cluster, Client: c.client, Dynamic: c.dynamic, Clock: c.cluster.Clock(),
 		Random: c.random.Fork(), Exempt: []string{User},
 	}
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // workflow runs a workflow from its entry on.
@@ -145,22 +144,10 @@ func (w *flow) breaks(ctx context.Context, n *node) error {
 
 // children runs the parts of a node, until its deadline.
 func (w *flow) children(ctx context.Context, n *node) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	if deadline, _ := duration(n.Deadline); deadline > 0 {
-		ledger := w.controller.cluster.Ledger()
-		over := make(chan struct{})
-		timer := w.controller.cluster.Clock().AfterFunc(deadline, func() {
-			ledger.Begin(clock.Action, 1) // until the parts have ended
-			cancel(&deadlineExceeded{n.object.GetName()})
-			close(over)
-		})
-		defer func() {
-			if !timer.Stop() {
-				<-over
-				ledger.End(clock.Action, 1)
-			}
-		}()
+		limited, stop := inflight.WithTimeoutCause(ctx, w.controller.cluster.Clock(), deadline, &deadlineExceeded{n.object.GetName()})
+		defer stop()
+		ctx = limited
 	}
 	part := w.oneByOne
 	if n.TemplateType == "Parallel" {
@@ -192,30 +179,17 @@ func (w *flow) atOnce(ctx context.Context, n *node) error {
 	if err != nil || len(children) == 0 {
 		return err
 	}
-	ledger := w.controller.cluster.Ledger()
 	errs := make([]error, len(children))
-	var parts sync.WaitGroup
-	ended := make(chan struct{})
-	left := len(children)
-	var mu sync.Mutex
+	parts := inflight.NewGroup(w.controller.cluster.Ledger(), inflight.Action)
 	for i, child := range children {
-		ledger.Begin(clock.Action, 1)
-		parts.Go(func() {
-			if errs[i] = w.run(ctx, child); errs[i] == nil {
-				n.ended(ctx, child)
+		parts.Go(func(work *inflight.Work) {
+			own := inflight.With(inflight.Alone(ctx), work)
+			if errs[i] = w.run(own, child); errs[i] == nil {
+				n.ended(own, child)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			if left--; left == 0 {
-				close(ended) // its count becomes that of whoever waits
-				return
-			}
-			ledger.End(clock.Action, 1)
 		})
 	}
-	ledger.End(clock.Action, 1)
-	<-ended
-	parts.Wait()
+	parts.Wait(ctx)
 	return errors.Join(errs...)
 }
 

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // call does something as somebody else, while time goes on.
@@ -18,13 +18,11 @@ func (b *bench) call(do func(context.Context) error) (took time.Duration, err er
 	b.Helper()
 	done := make(chan struct{})
 	begun := b.cluster.Clock().Now()
-	ledger := b.cluster.Ledger()
-	ctx := clock.Pausing(b.Context(), ledger, clock.Action) // time passes only while it waits for that
-	ledger.Begin(clock.Action, 1)
+	work := inflight.Begin(b.cluster.Ledger(), inflight.Action) // time passes only while it waits for that
 	go func() {
 		defer close(done)
-		defer ledger.End(clock.Action, 1)
-		err = do(ctx)
+		defer work.End()
+		err = do(inflight.With(b.Context(), work))
 	}()
 	b.wait(done)
 	return b.cluster.Clock().Since(begun), err

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,19 +10,18 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// Env is what a fault is done to. Who calls Run with a Ledger counts as one
-// clock.Action in flight; while Run waits, it does not.
+// Env is what a fault is done to. What calls Run in a cluster on virtual time does so
+// with the context of its work (inflight.With), which is not in flight while Run waits.
 type Env struct {
 	// Cluster is nil if it is not one of ours, but one that Client reaches.
 	Cluster *minikcm.Cluster
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 	Clock   clock.Clock
-	// Ledger may be nil.
-	Ledger *clock.Ledger
-	Random *clock.Random
+	Random  *clock.Random
 	// Note is told what is done; nil: nobody is.
 	Note func(format string, args ...any)
 	// Defer is given what takes back a fault that lasts to the end of the scenario. It
@@ -81,31 +79,11 @@ func (e *Env) takeBack(ctx context.Context, undo injected) error {
 
 // sleep lets d of the cluster's time pass; it returns early with the cause of ctx's end.
 func (e *Env) sleep(ctx context.Context, d time.Duration) error {
-	if err := context.Cause(ctx); err != nil || d <= 0 {
-		return err
-	}
-	due := make(chan struct{})
-	// Whoever calls is in flight again before time can move on.
-	resume := sync.OnceFunc(func() { e.Ledger.Begin(clock.Action, 1) })
-	timer := e.Clock.AfterFunc(d, func() {
-		resume()
-		close(due)
-	})
-	defer resume()
-	defer timer.Stop()
-	e.Ledger.End(clock.Action, 1)
-	select {
-	case <-due:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return inflight.Sleep(ctx, e.Clock, d)
 }
 
 // wait returns when ctx ends, with its cause.
 func (e *Env) wait(ctx context.Context) error {
-	e.Ledger.End(clock.Action, 1)
-	<-ctx.Done()
-	e.Ledger.Begin(clock.Action, 1)
-	return context.Cause(ctx)
+	var never inflight.Latch
+	return never.Wait(ctx)
 }

@@ -16,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 const user = "minikcm:scenario"
@@ -74,7 +75,7 @@ func newBench(t *testing.T, faults ...*Fault) *bench {
 
 func (b *bench) env() Env {
 	return Env{
-		Cluster: b.cluster, Client: b.client, Clock: b.cluster.Clock(), Ledger: b.cluster.Ledger(), Random: clock.NewRandom(1), Exempt: []string{user},
+		Cluster: b.cluster, Client: b.client, Clock: b.cluster.Clock(), Random: clock.NewRandom(1), Exempt: []string{user},
 		Note: func(format string, args ...any) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -96,11 +97,11 @@ func (b *bench) beginWith(ctx context.Context, f *Fault, change func(*Env)) (wai
 	change(&env)
 	done := make(chan struct{})
 	var err error
-	b.cluster.Ledger().Begin(clock.Action, 1)
+	work := inflight.Begin(b.cluster.Ledger(), inflight.Action)
 	go func() {
 		defer close(done)
-		defer b.cluster.Ledger().End(clock.Action, 1)
-		err = f.Run(ctx, env)
+		defer work.End()
+		err = f.Run(inflight.With(ctx, work), env)
 	}()
 	return func() error {
 		b.wait(done)

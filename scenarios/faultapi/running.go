@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
@@ -120,7 +121,7 @@ func (r *running) takeBack(ctx, urgent context.Context, undo func(context.Contex
 		if !noted {
 			r.note("cannot be taken back yet, and is tried every %v: %v", retakeInterval, err)
 		}
-		_ = clock.Sleep(urgent, r.clock, retakeInterval) // its end is looked at above
+		_ = inflight.Sleep(urgent, r.clock, retakeInterval) // its end is looked at above
 	}
 	if err == nil && r.fault.Repeats() {
 		r.change(func(shown *Injection) { shown.State = Active })

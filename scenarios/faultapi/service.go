@@ -17,6 +17,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
@@ -104,18 +105,18 @@ func (s *service) inject(f *fault.Fault, user string, seed uint64) (*running, er
 
 // runLocked lets a fault run to its end. It counts as in flight while it does not wait.
 func (s *service) runLocked(r *running, env fault.Env) {
-	ledger := s.cluster.Ledger()
-	working := clock.Pausing(context.Background(), ledger, clock.Action)
-	ctx, stop := context.WithCancelCause(working)
-	urgent, hurry := context.WithCancel(working)
+	work := inflight.Begin(s.cluster.Ledger(), inflight.Action)
+	working := inflight.With(context.Background(), work)
+	ctx, stop := inflight.WithCancelCause(working)
+	urgent, hurried := inflight.WithCancelCause(working)
+	hurry := func() { hurried(nil) }
 	r.stop, r.hurry = stop, hurry
 	env.Note, env.Injected = r.note, r.injected
 	env.TakeBack = func(ctx context.Context, undo func(context.Context) error) error {
 		return r.takeBack(ctx, urgent, undo)
 	}
-	ledger.Begin(clock.Action, 1)
 	s.works.Go(func() {
-		defer ledger.End(clock.Action, 1)
+		defer work.End()
 		defer hurry()
 		err := r.fault.Run(ctx, env)
 		cause := context.Cause(ctx)
@@ -134,7 +135,7 @@ func (s *service) env(id string, random *clock.Random) (fault.Env, error) {
 		return fault.Env{}, fmt.Errorf("making the client of a fault: %w", err)
 	}
 	return fault.Env{
-		Cluster: s.cluster, Client: client, Clock: s.cluster.Clock(), Ledger: s.cluster.Ledger(), Random: random, Exempt: s.exempt, Holds: &s.holds,
+		Cluster: s.cluster, Client: client, Clock: s.cluster.Clock(), Random: random, Exempt: s.exempt, Holds: &s.holds,
 	}, nil
 }
 

@@ -29,7 +29,7 @@ type Fault struct {
 	// that start with Prefix. Operations without a key are met by an empty Prefix only.
 	Operations Operations
 	Prefix     string
-	// Requests lets it happen only to operations whose context has a store.Pause: those of
+	// Requests lets it happen only to operations whose context is from store.ForRequest: those of
 	// an API server's requests, and not those by which it follows the store. Those cannot
 	// fail for long on a virtual clock, which stands still until they succeed.
 	Requests bool

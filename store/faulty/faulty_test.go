@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/store"
 	"minikcm.dev/minikcm/store/faulty"
 	"minikcm.dev/minikcm/store/storetest"
@@ -141,15 +142,12 @@ func TestSlow(t *testing.T) {
 	defer remove()
 	done := make(chan struct{})
 	var err error
-	ctx := store.WithPause(t.Context(), &store.Pause{
-		Begin: func() { ledger.End(clock.Request, 1) },
-		End:   func() { ledger.Begin(clock.Request, 1) },
-	})
-	ledger.Begin(clock.Request, 1)
+	work := inflight.Begin(ledger, inflight.Request)
+	ctx := store.ForRequest(inflight.With(t.Context(), work), true)
 	var took time.Duration
 	go func() {
 		defer close(done)
-		defer ledger.End(clock.Request, 1)
+		defer work.End()
 		_, err = s.Put(ctx, "/a", nil, 0)
 		took = v.Since(begin)
 	}()

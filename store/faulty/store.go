@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -81,11 +82,12 @@ func (s *Store) fate(ctx context.Context, operation Operations, key string, adds
 	if !s.Broken() {
 		return out
 	}
+	isRequest, _ := store.RequestOf(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.faults {
 		switch {
-		case !f.meets(operation, key), f.Requests && store.PauseOf(ctx) == nil, f.Share > 0 && s.random.Float64() >= f.Share:
+		case !f.meets(operation, key), f.Requests && !isRequest, f.Share > 0 && s.random.Float64() >= f.Share:
 			continue
 		case errors.Is(f.Err, store.ErrNoSpace) && !adds:
 			continue
@@ -109,37 +111,22 @@ func (s *Store) suffer(ctx context.Context, f fate) error {
 	return f.err
 }
 
-// wait lets time pass. Whoever counts the operation as work in flight does not while
-// it only waits, or else virtual time would not pass.
+// wait lets time pass, in which the work whose context it is is not in flight, or else
+// virtual time would not pass.
 func (s *Store) wait(ctx context.Context, d time.Duration) error {
-	pause := store.PauseOf(ctx)
-	if pause != nil && pause.Never {
+	if isRequest, mayWait := store.RequestOf(ctx); isRequest && !mayWait {
 		return nil
 	}
-	due := make(chan struct{})
-	// The work is in flight again before time can move on.
-	resume := sync.OnceFunc(func() {
-		if pause != nil {
-			pause.End()
-		}
-	})
-	timer := s.clock.AfterFunc(d, func() {
-		resume()
-		close(due)
-	})
-	defer resume()
+	var due inflight.Latch
+	timer := s.clock.AfterFunc(d, due.Open)
 	defer timer.Stop()
-	if pause != nil {
-		pause.Begin()
-	}
-	select {
-	case <-due:
-		return nil
-	case <-ctx.Done():
+	switch err := due.WaitOr(ctx, s.closed); {
+	case err != nil:
 		return ctx.Err()
-	case <-s.closed:
+	case !due.IsOpen():
 		return &store.UnavailableError{Err: store.ErrClosed}
 	}
+	return nil
 }
 
 // Get implements store.Store.

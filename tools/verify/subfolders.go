@@ -9,8 +9,10 @@ import (
 // beneath that folder; "." is the folder's own package. A package that is not listed
 // imports what inFolderDefault says, or none. "*" are all.
 var inFolder = map[string][]string{
-	"clock/events":    {"."},
-	"clock/informers": {"."},
+	"clock":           {"inflight", "internal/hash"},
+	"clock/events":    {".", "inflight"},
+	"clock/inflight":  {"internal/hash"},
+	"clock/informers": {".", "inflight"},
 
 	"store/faulty":    {"."},
 	"store/storetest": {"."},

@@ -1,17 +1,19 @@
-package clock
+package inflight
 
 import (
 	"cmp"
 	"container/heap"
 	"math"
+
+	"minikcm.dev/minikcm/clock/internal/hash"
 )
 
-// Turn is a piece of work that waits for its turn. Where turns are taken (see
+// turn is a piece of work that waits for its turn. Where turns are taken (see
 // Ledger.TakeTurns), one piece of work is done at a time: the next one begins when
 // all that the last one has set going has come to rest, its events delivered to
 // everybody who watches. Which one is next depends on what is waiting and on the
 // seed, never on which goroutine was faster.
-type Turn struct {
+type turn struct {
 	ledger  *Ledger
 	kind    Kind
 	granted func()
@@ -23,7 +25,7 @@ type Turn struct {
 }
 
 // line orders by place, then by the order of joining.
-type line []*Turn
+type line []*turn
 
 func (h line) Len() int { return len(h) }
 
@@ -38,7 +40,7 @@ func (h line) Swap(i, j int) {
 }
 
 func (h *line) Push(x any) {
-	t := x.(*Turn)
+	t := x.(*turn)
 	t.index = len(*h)
 	*h = append(*h, t)
 }
@@ -79,7 +81,7 @@ func (w *watcher) waits() bool {
 	}
 }
 
-// TakeTurns makes work that is queued with Join wait for its turn, in an order that
+// TakeTurns makes work that is queued wait for its turn, in an order that
 // follows from the seed. It is called before anything else. If driven is set, turns
 // are granted only while somebody waits on the virtual clock (Advance, Wait) or in
 // WaitIdle: what the one who drives the cluster does in between happens while
@@ -120,14 +122,14 @@ func (l *Ledger) PlaceOf(name, key string) Place {
 	if !l.TakesTurns() {
 		return Place{}
 	}
-	rank := hashOf([]string{name, key})
+	rank := hash.Of(name, key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.placeLocked(name, rank)
 }
 
-func (l *Ledger) placeLocked(name string, hash uint64) Place {
-	p := Place{rank: mix(mix(l.takes.seed, l.takes.instant), hash)}
+func (l *Ledger) placeLocked(name string, rank uint64) Place {
+	p := Place{rank: hash.Mix(hash.Mix(l.takes.seed, l.takes.instant), rank)}
 	switch name {
 	case First:
 	case Last:
@@ -144,24 +146,23 @@ func (p Place) Compare(q Place) int {
 	return cmp.Or(cmp.Compare(p.generation, q.generation), cmp.Compare(p.rank, q.rank))
 }
 
-// Join counts a piece of work of kind k that waits for its turn. When that has come,
-// granted is called: under the ledger's lock, so it must hand the work to somebody
-// without blocking and without asking the ledger. From then on the work counts as any
-// other does, and is ended with End. Work that joined while nothing else was done is
-// ordered by name, key and seed; of one name and key, by the order of joining. It is
-// called only where TakesTurns.
-func (l *Ledger) Join(k Kind, name, key string, granted func()) *Turn {
-	t := &Turn{ledger: l, kind: k, granted: granted, index: -1}
-	rank := hashOf([]string{name, key})
+// join counts a piece of work that waits for its turn. When that has come, granted is
+// called: under the ledger's lock, so it must hand the work on without blocking and
+// without asking the ledger. From then on the work counts as any other does, and is
+// ended with end. Work that joined while nothing else was done is ordered by name, key
+// and seed; of one name and key, by the order of joining. It is called only where
+// TakesTurns.
+func (t *turn) join(name, key string) {
+	rank := hash.Of(name, key)
+	l := t.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.beginLocked(k, 1)
+	l.beginLocked(t.kind, 1)
 	t.place = l.placeLocked(name, rank)
 	t.waitLocked()
-	return t
 }
 
-func (t *Turn) waitLocked() {
+func (t *turn) waitLocked() {
 	l := t.ledger
 	l.takes.joined++
 	t.order = l.takes.joined
@@ -170,9 +171,9 @@ func (t *Turn) waitLocked() {
 	l.grantLocked()
 }
 
-// Take makes it the work's turn, whoever else waits, and does not call granted. It
+// take makes it the work's turn, whoever else waits, and does not call granted. It
 // reports whether the work was still waiting.
-func (t *Turn) Take() bool {
+func (t *turn) take() bool {
 	t.ledger.mu.Lock()
 	defer t.ledger.mu.Unlock()
 	if t.index < 0 {
@@ -183,8 +184,8 @@ func (t *Turn) Take() bool {
 	return true
 }
 
-// Return lets work whose turn it is wait once more, as long as it has not ended.
-func (t *Turn) Return() {
+// giveBack lets work whose turn it is wait once more, as long as it has not ended.
+func (t *turn) giveBack() {
 	t.ledger.mu.Lock()
 	defer t.ledger.mu.Unlock()
 	if t.index < 0 {
@@ -198,7 +199,7 @@ func (l *Ledger) grantLocked() {
 	if waiting == 0 || l.turns != waiting || l.total != waiting || !l.watchedLocked() {
 		return
 	}
-	t := heap.Pop(&l.takes.line).(*Turn)
+	t := heap.Pop(&l.takes.line).(*turn)
 	l.queueLocked(t.kind, -1)
 	l.takes.granted++
 	t.granted()

@@ -1,11 +1,11 @@
-package clock_test
+package inflight_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // Work is granted its turns in the order of the places that it had when it joined.
@@ -13,25 +13,31 @@ func TestPlacesAreTheOrderOfTurns(t *testing.T) {
 	t.Parallel()
 	type work struct {
 		key   string
-		place clock.Place
+		place inflight.Place
 	}
 	for seed := range uint64(20) {
-		l := clock.NewLedger()
+		l := inflight.NewLedger()
 		l.TakeTurns(seed, false)
-		l.Begin(clock.Start, 1)
+		before := inflight.Begin(l, inflight.Start)
+		line := inflight.NewLine[string](l, inflight.Key, "queue")
 		var works []work
 		var granted []string
 		for _, key := range []string{"a", "b", "c", "d", "e"} {
 			works = append(works, work{key, l.PlaceOf("queue", key)})
-			l.Join(clock.Key, "queue", key, func() { granted = append(granted, key) })
+			line.Join(key, key)
 		}
-		if got := l.String(); got != "5 queued keys, 1 starting parts" {
+		if got := l.String(); got != "1 starting parts; waiting for their turn: 5 queued keys" {
 			t.Errorf("in flight: %s", got)
 		}
-		l.End(clock.Start, 1)
+		before.End()
 		later := l.PlaceOf("queue", "0")
 		for range works {
-			l.End(clock.Key, 1)
+			ticket, ok := line.Next(ended())
+			if !ok {
+				t.Fatalf("seed %d: nothing is granted after %v", seed, granted)
+			}
+			granted = append(granted, ticket.Value)
+			ticket.End()
 		}
 		slices.SortFunc(works, func(a, b work) int { return a.place.Compare(b.place) })
 		var want []string
@@ -45,7 +51,7 @@ func TestPlacesAreTheOrderOfTurns(t *testing.T) {
 			t.Errorf("seed %d: turns of %s, places of %s", seed, strings.Join(granted, " "), strings.Join(want, " "))
 		}
 	}
-	if p := clock.NewLedger().PlaceOf("queue", "a"); p != (clock.Place{}) {
+	if p := inflight.NewLedger().PlaceOf("queue", "a"); p != (inflight.Place{}) {
 		t.Errorf("without turns there is a place: %v", p)
 	}
 }

@@ -1,0 +1,181 @@
+package inflight
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	utilclock "k8s.io/utils/clock"
+)
+
+// AlarmClock is what Alarms need of a clock.
+type AlarmClock interface {
+	utilclock.PassiveClock
+	utilclock.WithDelayedExecution
+}
+
+// Alarms remember for each key the one time at which it is due, and call ring for it
+// then. However many keys wait, one timer of the clock is set: for the earliest of them.
+// Keys that wait are not in flight; from when they are due, they are until ring has
+// returned.
+type Alarms[K comparable] struct {
+	clock AlarmClock
+	ring  func(K)
+
+	mu      sync.Mutex
+	heap    alarmHeap[K]
+	byKey   map[K]*alarm[K]
+	armed   utilclock.Timer
+	armedAt time.Time
+	// generation tells a callback of the armed timer from one that was replaced
+	// while it was already on its way.
+	generation int
+	closed     bool
+	callbacks  sync.WaitGroup
+}
+
+// NewAlarms returns alarms on c. ring may set alarms.
+func NewAlarms[K comparable](c AlarmClock, ring func(K)) *Alarms[K] {
+	return &Alarms[K]{clock: c, ring: ring, byKey: map[K]*alarm[K]{}}
+}
+
+// Set makes k due at the given time, in place of any other; the zero time makes it due
+// never. After Close it does nothing.
+func (t *Alarms[K]) Set(k K, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.setLocked(k, at)
+}
+
+// Hasten makes k due at the given time, unless it is due before. It reports whether it
+// did.
+func (t *Alarms[K]) Hasten(k K, at time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if a := t.byKey[k]; t.closed || a != nil && !at.Before(a.at) {
+		return false
+	}
+	t.setLocked(k, at)
+	return true
+}
+
+func (t *Alarms[K]) setLocked(k K, at time.Time) {
+	item := t.byKey[k]
+	switch {
+	case t.closed || item == nil && at.IsZero():
+		return
+	case at.IsZero():
+		heap.Remove(&t.heap, item.index)
+		delete(t.byKey, k)
+	case item == nil:
+		item = &alarm[K]{key: k, at: at}
+		t.byKey[k] = item
+		heap.Push(&t.heap, item)
+	case item.at.Equal(at):
+		return
+	default:
+		item.at = at
+		heap.Fix(&t.heap, item.index)
+	}
+	t.armLocked()
+}
+
+// armLocked sets the timer for the earliest. One that is set too early stays: it
+// finds nothing due and arms the next.
+func (t *Alarms[K]) armLocked() {
+	if len(t.heap) == 0 || t.closed {
+		return
+	}
+	at := t.heap[0].at
+	if t.armed != nil && !t.armedAt.After(at) {
+		return
+	}
+	t.disarmLocked()
+	t.generation++
+	generation := t.generation
+	t.armedAt = at
+	t.callbacks.Add(1)
+	t.armed = t.clock.AfterFunc(max(at.Sub(t.clock.Now()), 0), func() {
+		defer t.callbacks.Done()
+		t.expire(generation)
+	})
+}
+
+func (t *Alarms[K]) disarmLocked() {
+	if t.armed != nil && t.armed.Stop() {
+		t.callbacks.Done()
+	}
+	t.armed = nil
+}
+
+// expire fires what is due. The keys are handed over before it returns, so that a
+// virtual clock does not move on in between.
+func (t *Alarms[K]) expire(generation int) {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return
+	}
+	if generation == t.generation {
+		t.armed = nil
+	}
+	now := t.clock.Now()
+	var due []K
+	for len(t.heap) > 0 && !t.heap[0].at.After(now) {
+		item := heap.Pop(&t.heap).(*alarm[K])
+		delete(t.byKey, item.key)
+		due = append(due, item.key)
+	}
+	t.armLocked()
+	t.mu.Unlock()
+	for _, k := range due {
+		t.ring(k)
+	}
+}
+
+// Len returns how many keys wait.
+func (t *Alarms[K]) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.heap)
+}
+
+// Close gives up all alarms, and waits for a callback that is running.
+func (t *Alarms[K]) Close() {
+	t.mu.Lock()
+	t.closed = true
+	t.disarmLocked()
+	t.mu.Unlock()
+	t.callbacks.Wait()
+}
+
+// alarm is when a key is due.
+type alarm[K comparable] struct {
+	key   K
+	at    time.Time
+	index int
+}
+
+// alarmHeap implements heap.Interface, earliest first.
+type alarmHeap[K comparable] []*alarm[K]
+
+func (h alarmHeap[K]) Len() int           { return len(h) }
+func (h alarmHeap[K]) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h alarmHeap[K]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *alarmHeap[K]) Push(x any) {
+	item := x.(*alarm[K])
+	item.index = len(*h)
+	*h = append(*h, item)
+}
+
+func (h *alarmHeap[K]) Pop() any {
+	old := *h
+	item := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return item
+}

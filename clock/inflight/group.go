@@ -1,0 +1,75 @@
+package inflight
+
+import (
+	"context"
+	"sync"
+)
+
+// Group is goroutines that are counted, each from before it starts.
+type Group struct {
+	ledger *Ledger
+	kind   Kind
+
+	mu      sync.Mutex
+	closed  bool
+	left    int
+	ended   *Latch // opened when left is 0; nil: nothing waits for that
+	members sync.WaitGroup
+}
+
+// NewGroup returns a group of goroutines that do work of kind k.
+func NewGroup(l *Ledger, k Kind) *Group { return &Group{ledger: l, kind: k} }
+
+// Go runs do in a goroutine, unless the group is closed. What it does is counted until
+// do returns, or ends the work itself.
+func (g *Group) Go(do func(w *Work)) (started bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	w := Begin(g.ledger, g.kind)
+	g.left++
+	g.members.Go(func() {
+		defer w.End()
+		defer g.leave()
+		do(w)
+	})
+	return true
+}
+
+func (g *Group) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.left--; g.left == 0 && g.ended != nil {
+		g.ended.Open() // while the last one is still counted
+		g.ended = nil
+	}
+}
+
+// Wait returns when all goroutines have ended. The work whose context ctx is (With) is
+// not in flight meanwhile. The end of ctx does not end the waiting: it is for the
+// goroutines to see. Of several calls at a time, one is made by work that counts.
+func (g *Group) Wait(ctx context.Context) {
+	g.mu.Lock()
+	var ended *Latch
+	if g.left > 0 {
+		if g.ended == nil {
+			g.ended = &Latch{}
+		}
+		ended = g.ended
+	}
+	g.mu.Unlock()
+	if ended != nil {
+		_ = ended.Wait(context.WithoutCancel(ctx)) // which never ends
+	}
+	g.members.Wait()
+}
+
+// Close lets no goroutine start any more, and returns when all have ended.
+func (g *Group) Close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.members.Wait()
+}

@@ -1,0 +1,195 @@
+package inflight
+
+import (
+	"context"
+	"sync"
+)
+
+// Line hands work over to workers. What joins it is counted from Join until End; a
+// worker gets it from Next: at once, in the order of joining, or where the ledger makes
+// work take turns, when its turn has come.
+//
+//	the one that adds       the ledger              a worker
+//	Join(a)                 1 key waits
+//	Join(b)                 2 keys wait
+//	ends its own work       2 keys wait, b's turn
+//	                        1 key runs, 1 waits     Next returns b
+//	                        1 key runs, 1 waits     what b has set going comes to rest
+//	                        1 key waits, a's turn   b.End
+//
+// The lock order is: the user's locks, the ledger's, the line's. The ledger grants a turn
+// under its own lock, and so only puts the ticket where Next finds it.
+type Line[T any] struct {
+	ledger *Ledger
+	kind   Kind
+	name   string
+	turns  bool
+
+	wake  chan struct{} // has a value when ready may have a ticket
+	ended chan struct{} // closed by Close
+
+	mu     sync.Mutex
+	ready  []*Ticket[T]
+	closed bool
+}
+
+// Ticket is a place in a Line, and the piece of work that has it.
+type Ticket[T any] struct {
+	// Value is what Join was given.
+	Value T
+
+	work Work
+	line *Line[T]
+	turn turn
+	// at is guarded by the line's lock.
+	at ticketPlace
+}
+
+type ticketPlace int
+
+const (
+	waiting ticketPlace = iota // in the ledger's line
+	ready                      // Next may return it
+	out                        // Next has returned it, or will not
+)
+
+// NewLine returns a line for work of kind k. The name, and the keys that Join is given,
+// tell its work from other work of the ledger: the order of turns follows from them and
+// the seed. First and Last are names, too.
+func NewLine[T any](l *Ledger, k Kind, name string) *Line[T] {
+	return &Line[T]{
+		ledger: l, kind: k, name: name, turns: l.TakesTurns(),
+		wake: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
+}
+
+// TakesTurns reports whether work of the line waits for its turn.
+func (l *Line[T]) TakesTurns() bool { return l.turns }
+
+// Join counts a piece of work, which waits for a worker.
+func (l *Line[T]) Join(key string, value T) *Ticket[T] {
+	t := &Ticket[T]{Value: value, line: l, work: Work{ledger: l.ledger, kind: l.kind}}
+	if !l.turns {
+		if l.ledger != nil {
+			l.ledger.begin(l.kind, 1)
+		}
+		l.put(t)
+		return t
+	}
+	t.turn = turn{ledger: l.ledger, kind: l.kind, index: -1, granted: func() { l.put(t) }}
+	t.turn.join(l.name, key)
+	return t
+}
+
+// put lets Next return the ticket. The ledger's lock may be held.
+func (l *Line[T]) put(t *Ticket[T]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.at = ready
+	l.ready = append(l.ready, t)
+	l.signal()
+}
+
+func (l *Line[T]) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the first ticket that is ready; nil if none is.
+func (l *Line[T]) take() *Ticket[T] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.ready) > 0 {
+		t := l.ready[0]
+		l.ready[0] = nil
+		if l.ready = l.ready[1:]; len(l.ready) > 0 {
+			l.signal() // for another worker
+		}
+		if t.at == ready {
+			t.at = out
+			return t
+		}
+	}
+	return nil
+}
+
+// Next waits for a ticket. It is false when there is none and ctx has ended, or Close
+// was called.
+func (l *Line[T]) Next(ctx context.Context) (*Ticket[T], bool) {
+	for {
+		if t := l.take(); t != nil {
+			return t, true
+		}
+		select {
+		case <-l.wake:
+		case <-ctx.Done():
+			return nil, false
+		case <-l.ended:
+			t := l.take()
+			return t, t != nil
+		}
+	}
+}
+
+// Close lets Next return false where it would wait. What is in line stays counted until
+// it is ended.
+func (l *Line[T]) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.closed = true
+		close(l.ended)
+	}
+}
+
+// Withdraw takes the ticket out of the line, and reports whether Next had not returned
+// it. Its work is in flight, as after Next.
+func (t *Ticket[T]) Withdraw() bool {
+	if t.line.turns && t.turn.take() {
+		t.line.mu.Lock()
+		defer t.line.mu.Unlock()
+		t.at = out
+		return true
+	}
+	t.line.mu.Lock()
+	defer t.line.mu.Unlock()
+	was := t.at
+	t.at = out // take passes over it
+	return was == ready
+}
+
+// Hurry lets Next return the ticket, though its turn has not come.
+func (t *Ticket[T]) Hurry() {
+	if t.line.turns && t.turn.take() {
+		t.line.put(t)
+	}
+}
+
+// Return gives back a ticket that Next has returned: its work waits once more, in the
+// place that it had where turns are taken.
+func (t *Ticket[T]) Return() {
+	if !t.line.turns {
+		t.line.put(t)
+		return
+	}
+	t.line.mu.Lock()
+	t.at = waiting
+	t.line.mu.Unlock()
+	t.turn.giveBack()
+}
+
+// Work is the ticket's, once Next or Withdraw has returned it.
+func (t *Ticket[T]) Work() *Work {
+	if t.work.ledger == nil {
+		return nil
+	}
+	return &t.work
+}
+
+// End takes the ticket and its work back for good.
+func (t *Ticket[T]) End() {
+	t.Withdraw()
+	t.Work().End()
+}

@@ -1,0 +1,10 @@
+package kubeletsim
+
+// key names what a worker has to look after: a pod by UID, or a node by name.
+type key struct {
+	node bool
+	id   string
+}
+
+func podKey(uid string) key   { return key{id: uid} }
+func nodeKey(name string) key { return key{node: true, id: name} }
