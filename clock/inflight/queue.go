@@ -50,7 +50,7 @@ func NewQueue[K comparable](opts QueueOptions[K]) *Queue[K] {
 		opts.Kind = Key
 	}
 	if opts.KeyName == nil {
-		opts.KeyName = func(key K) string { return fmt.Sprint(key) }
+		opts.KeyName = nameOf[K]
 	}
 	if opts.Settled == nil {
 		opts.Settled = func(K) bool { return false }
@@ -67,6 +67,14 @@ func NewQueue[K comparable](opts QueueOptions[K]) *Queue[K] {
 		Name: opts.MetricsName, MetricsProvider: opts.Metrics, Clock: utilclock.RealClock{}, Queue: q.keys,
 	})
 	return q
+}
+
+// nameOf is fmt.Sprint for keys that know their text.
+func nameOf[K comparable](key K) string {
+	if named, ok := any(key).(fmt.Stringer); ok {
+		return named.String()
+	}
+	return fmt.Sprint(key)
 }
 
 // TakesTurns reports whether keys wait for their turn. Then one worker has one at a

@@ -44,8 +44,12 @@ func (s *keys[K]) Touch(K) {}
 
 func (s *keys[K]) Push(key K) {
 	e := &entry[K]{key: key}
+	name := "" // of use for turns only
+	if s.line.turns {
+		name = s.name(key)
+	}
 	// Granted at once perhaps: then the worker waits for the work queue's lock.
-	e.ticket = s.line.Join(s.name(key), e)
+	e.ticket = s.line.Join(name, e)
 	s.mu.Lock()
 	s.pushed++
 	e.number = s.pushed
