@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm/controllers/podautoscaler"
 )
 
-// podAutoscalerDefaults are upstream's.
+// podAutoscalerDefaults sets upstream's defaults.
 func podAutoscalerDefaults(s *Settings) {
 	c, defaults := &s.HPAController, podautoscaler.DefaultOptions()
 	c.HorizontalPodAutoscalerSyncPeriod.Duration = defaults.SyncPeriod

@@ -10,7 +10,8 @@ import (
 	"minikcm.dev/minikcm/controllers/podgc"
 )
 
-// Defaults returns settings with upstream's defaults for all that has a flag here.
+// Defaults returns settings in which every field that has a flag here is upstream's
+// default.
 func Defaults() *Settings {
 	s := &Settings{}
 	for _, d := range Descriptors() {
@@ -30,8 +31,8 @@ func Defaults() *Settings {
 	return s
 }
 
-// The functions below translate between the settings and the packages' options,
-// in which 0 means the default and less than 0 none.
+// The functions below translate between the settings and the packages' options, in which 0
+// means the default and a negative value means none.
 
 func nodeLifecycleFlags(fs *pflag.FlagSet, s *Settings) {
 	c := &s.NodeLifecycleController
@@ -66,7 +67,7 @@ func podGCOptions(s *Settings) podgc.Options {
 	return podgc.Options{TerminatedPodThreshold: int(noneIfZero(s.PodGCController.TerminatedPodGCThreshold))}
 }
 
-// tokenFlags name files, which the process reads.
+// tokenFlags adds flags for files, which the process reads.
 func tokenFlags(fs *pflag.FlagSet, s *Settings) {
 	c := &s.SAController
 	fs.StringVar(&c.ServiceAccountKeyFile, "service-account-private-key-file", c.ServiceAccountKeyFile, "file of the private key, in PEM, that signs the tokens of service accounts")
