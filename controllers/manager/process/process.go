@@ -58,7 +58,7 @@ func Run(ctx context.Context, o *Options, portGiven bool, out io.Writer) error {
 		return err
 	}
 	if len(o.Metrics.AllowListMapping)+len(o.Metrics.AllowListMappingManifest)+len(o.Metrics.DisabledMetrics)+len(o.Metrics.ShowHiddenMetricsForVersion) > 0 {
-		o.Metrics.Apply()
+		o.Metrics.Apply() // without settings it logs that it cannot read a manifest
 	}
 	p := &process{opts: o, generic: completed, selected: selected, out: out}
 	if p.cluster, err = o.clientConfig(o.Kubeconfig, completed); err != nil {
