@@ -55,7 +55,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 func wake(ev loop.Event) []types.NamespacedName {

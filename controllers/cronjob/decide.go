@@ -20,7 +20,7 @@ import (
 // Kind is what this controller's owners are.
 var Kind = batchv1.SchemeGroupVersion.WithKind("CronJob")
 
-// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+// Snapshot is the input of a decision besides the time. Decide does not change it.
 type Snapshot struct {
 	CronJob *batchv1.CronJob
 	// Jobs are those that it controls.

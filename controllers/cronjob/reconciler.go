@@ -20,19 +20,19 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Sources are what a reconciler reads and how it writes.
+// Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
 	// CronJobs and Jobs are the informers' caches.
 	CronJobs, Jobs cache.Indexer
-	// Executor needs no Kind and no Tracker: they are the reconciler's.
+	// Executor needs no Kind and no Tracker: the reconciler sets them.
 	Executor plan.Executor
-	// Decide decides; nil: the function of that name. Model checks plant mistakes here.
+	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) Plan
 }
 
-// Reconciler is the controller without its loop: what is done about a key, and
-// which keys an event wakes.
+// Reconciler is the controller without its loop: it reconciles a key, and maps
+// events to keys.
 type Reconciler struct {
 	clock        clock.PassiveClock
 	cronJobs     batchlisters.CronJobLister
@@ -196,13 +196,13 @@ func (c *creation) Written(owner types.UID, o plan.Object) {
 
 var cronJobOf = loop.ControllerOf(Kind.GroupKind())
 
-// OnCronJob wakes the CronJob itself.
+// OnCronJob enqueues the CronJob itself.
 func (r *Reconciler) OnCronJob(ev loop.Event) []types.NamespacedName {
 	r.expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
-// OnJob wakes the CronJob that controls a Job which comes, ends or goes.
+// OnJob enqueues the CronJob that controls a Job which comes, ends or goes.
 func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 	r.expectations.Observe(ev)
 	j, ok := ev.Object.(*batchv1.Job)

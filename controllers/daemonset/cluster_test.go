@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// cluster is a whole cluster on virtual time with one DaemonSet in it.
+// cluster is a cluster on virtual time with one DaemonSet in it.
 type cluster struct {
 	*minikcmtest.Cluster
 	t *testing.T

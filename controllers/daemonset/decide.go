@@ -18,7 +18,7 @@ var Kind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 // burst is how many pods one plan creates or deletes at most, as upstream's.
 const burst = 250
 
-// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+// Snapshot is the input of a decision besides the time. Decide does not change it.
 type Snapshot struct {
 	DaemonSet *appsv1.DaemonSet
 	// Pods and Revisions are those that it controls, and those of its namespace that
@@ -31,7 +31,7 @@ type Snapshot struct {
 	Failures Failures
 }
 
-// Plan is what is to be done about a DaemonSet.
+// Plan is the decision about one DaemonSet.
 type Plan struct {
 	plan.Plan[appsv1.DaemonSetStatus]
 	// Failures are to be remembered for the next decision.

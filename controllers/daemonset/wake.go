@@ -16,7 +16,7 @@ import (
 
 var controllerOf = loop.ControllerOf(Kind.GroupKind())
 
-// OnDaemonSet wakes the DaemonSet itself.
+// OnDaemonSet enqueues the DaemonSet itself.
 func (r *Reconciler) OnDaemonSet(ev loop.Event) []types.NamespacedName {
 	r.expectations.ObserveOwner(ev)
 	if ev.Type == loop.Deleted {
@@ -25,7 +25,7 @@ func (r *Reconciler) OnDaemonSet(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// OnPod wakes the DaemonSet that controls a pod, or all that an orphan could belong
+// OnPod enqueues the DaemonSet that controls a pod, or all that an orphan could belong
 // to.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	r.expectations.Observe(ev)
@@ -45,7 +45,7 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	return owned.Differs(old, pod) || old.Spec.NodeName != pod.Spec.NodeName
 }
 
-// OnRevision wakes the DaemonSet that controls a ControllerRevision, or all that an
+// OnRevision enqueues the DaemonSet that controls a ControllerRevision, or all that an
 // orphan could belong to. One that somebody else gave a DaemonSet is looked at when
 // something else wakes it, as upstream does.
 func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
@@ -67,7 +67,7 @@ func (r *Reconciler) adopters(ev loop.Event) []types.NamespacedName {
 	return owned.Adopters(o, r.daemonSets.DaemonSets(o.GetNamespace()).List, func(owner *appsv1.DaemonSet) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
-// OnNode wakes the DaemonSets for which a node has come or gone or has changed so
+// OnNode enqueues the DaemonSets for which a node has come or gone or has changed so
 // that it is to have a pod now, or is not any more.
 func (r *Reconciler) OnNode(ev loop.Event) []types.NamespacedName {
 	node, ok := ev.Object.(*corev1.Node)

@@ -22,7 +22,7 @@ import (
 	"minikcm.dev/minikcm/controllers/scales"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "disruption-controller"
 
 // Controller keeps the status of budgets. The keys of its first loop are budgets, of
@@ -37,7 +37,7 @@ type Controller struct {
 	stale    *loop.Loop
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return errors.Join(err, <-stale)
 }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForPod wakes the budgets that select the pod, or did before.

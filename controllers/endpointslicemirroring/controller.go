@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "endpointslice-mirroring-controller"
 
 // ManagedBy is the value of the label endpointslice.kubernetes.io/managed-by on
@@ -46,7 +46,7 @@ type Controller struct {
 	loop         *loop.Loop
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -74,7 +74,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // Reconcile brings the slices of one Endpoints object up to date.

@@ -21,7 +21,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "garbage-collector-controller"
 
 // Upstream's defaults.
@@ -60,7 +60,7 @@ type Controller struct {
 	waiting sync.WaitGroup
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, config, err := e.ClientFor(Name)
 	if err != nil {

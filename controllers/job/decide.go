@@ -14,7 +14,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+// Snapshot is the input of a decision besides the time. Decide does not change it.
 type Snapshot struct {
 	Job *batchv1.Job
 	// Pods are those that it controls, and those of its namespace that nobody does.

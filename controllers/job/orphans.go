@@ -96,7 +96,7 @@ func (o *Orphans) abandoned(pod *corev1.Pod) bool {
 	return !Foreign(job) && Finished(job) != nil
 }
 
-// OnPod wakes the pod if it is an orphan.
+// OnPod enqueues the pod if it is an orphan.
 func (o *Orphans) OnPod(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || ev.Type == loop.Deleted || !o.abandoned(pod) {
@@ -105,7 +105,7 @@ func (o *Orphans) OnPod(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// OnJob wakes all pods of a Job that has finished or has gone.
+// OnJob enqueues all pods of a Job that has finished or has gone.
 func (o *Orphans) OnJob(ev loop.Event) []types.NamespacedName {
 	job, ok := ev.Object.(*batchv1.Job)
 	if !ok || ev.Type != loop.Deleted && Finished(job) == nil {

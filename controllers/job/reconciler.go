@@ -20,17 +20,17 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Sources are what a reconciler reads and how it writes.
+// Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
 	// Jobs and Pods are the informers' caches.
 	Jobs, Pods cache.Indexer
-	// Executor needs no Kind and no Tracker: they are the reconciler's.
+	// Executor needs no Kind and no Tracker: the reconciler sets them.
 	Executor plan.Executor
 }
 
-// Reconciler is the controller without its loop: what is done about a key, and
-// which keys an event wakes.
+// Reconciler is the controller without its loop: it reconciles a key, and maps
+// events to keys.
 type Reconciler struct {
 	clock        clock.PassiveClock
 	jobs         batchlisters.JobLister

@@ -22,7 +22,7 @@ import (
 	"minikcm.dev/minikcm/controllers/nodelifecycle/bynode"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "node-lifecycle-controller"
 
 const (
@@ -76,7 +76,7 @@ type Controller struct {
 	nodeLoop, podLoop *loop.Loop
 }
 
-// New returns a controller that is not yet running. The zero value of opts is upstream's
+// New returns a controller. Run starts it. The zero value of opts is upstream's
 // defaults.
 func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	opts.complete()

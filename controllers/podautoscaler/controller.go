@@ -12,13 +12,13 @@ import (
 	"minikcm.dev/minikcm/controllers/scales"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "horizontal-pod-autoscaler-controller"
 
 // Controller keeps the size of autoscalers' targets.
 type Controller struct{ loop *loop.Loop }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
@@ -63,5 +63,5 @@ func nobody(loop.Event) []types.NamespacedName { return nil }
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }

@@ -15,7 +15,7 @@ import (
 // Kind is what this controller's owners are.
 var Kind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 
-// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+// Snapshot is the input of a decision besides the time. Decide does not change it.
 type Snapshot struct {
 	Set *appsv1.StatefulSet
 	// Pods and Revisions are those that it controls, and those of its namespace that
@@ -26,7 +26,7 @@ type Snapshot struct {
 	Claim func(name string) *corev1.PersistentVolumeClaim
 }
 
-// Plan is what is to be done about a StatefulSet.
+// Plan is the decision about one StatefulSet.
 type Plan = plan.Plan[appsv1.StatefulSetStatus]
 
 // Decide says what is the next step towards what the StatefulSet asks for, and

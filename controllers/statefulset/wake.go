@@ -15,13 +15,13 @@ import (
 
 var controllerOf = loop.ControllerOf(Kind.GroupKind())
 
-// OnStatefulSet wakes the StatefulSet itself.
+// OnStatefulSet enqueues the StatefulSet itself.
 func (r *Reconciler) OnStatefulSet(ev loop.Event) []types.NamespacedName {
 	r.expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
-// OnPod wakes the StatefulSet that controls a pod, or the one that an orphan could
+// OnPod enqueues the StatefulSet that controls a pod, or the one that an orphan could
 // belong to.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	r.expectations.Observe(ev)
@@ -59,7 +59,7 @@ func (r *Reconciler) adopters(orphan *corev1.Pod) []types.NamespacedName {
 	return []types.NamespacedName{loop.KeyOf(set)}
 }
 
-// OnRevision wakes the StatefulSet that controls a ControllerRevision, or those
+// OnRevision enqueues the StatefulSet that controls a ControllerRevision, or those
 // that an orphan could belong to.
 func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
 	r.expectations.Observe(ev)
@@ -84,7 +84,7 @@ func selects(set *appsv1.StatefulSet, o metav1.Object) bool {
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(o.GetLabels()))
 }
 
-// OnClaim wakes the StatefulSet that a claim is for, as its name says. It is not
+// OnClaim enqueues the StatefulSet that a claim is for, as its name says. It is not
 // its controller, unless the retention policy makes it so.
 func (r *Reconciler) OnClaim(ev loop.Event) []types.NamespacedName {
 	stem, _, ok := splitOrdinal(ev.Object.GetName())

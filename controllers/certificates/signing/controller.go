@@ -25,7 +25,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "certificatesigningrequest-signing-controller"
 
 const workers = 5
@@ -53,7 +53,7 @@ type Controller struct {
 	machine clock.Clock
 }
 
-// New returns a controller that is not yet running. It is an error if files are named
+// New returns a controller. Run starts it. It is an error if files are named
 // that cannot be used.
 func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	authority := e.Authority
