@@ -17,7 +17,7 @@ const Name = "cronjob-controller"
 // workers is the number of CronJobs reconciled at once, upstream's default.
 const workers = 5
 
-// Controller starts the Jobs of CronJobs. Its keys are CronJobs.
+// Controller creates and deletes the Jobs of CronJobs. Its keys are CronJobs.
 type Controller struct{ loop *loop.Loop }
 
 // New returns a controller. Run starts it.
@@ -40,8 +40,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	return c, nil
 }
 
-// onCronJob wakes the CronJob itself: at once, or when the first time of another
-// schedule has come.
+// onCronJob enqueues the CronJob: at once, or at the first time of a new schedule if the
+// event changes the schedule.
 func (c *Controller) onCronJob(r *Reconciler, ev loop.Event) []types.NamespacedName {
 	keys := r.OnCronJob(ev)
 	cj, ok := rescheduled(ev)

@@ -14,7 +14,7 @@ const Name = "daemonset-controller"
 // workers is the number of DaemonSets reconciled at once, upstream's default.
 const workers = 2
 
-// Controller runs DaemonSets. Its keys are DaemonSets.
+// Controller creates, updates and deletes the pods of DaemonSets. Its keys are DaemonSets.
 type Controller struct{ loop *loop.Loop }
 
 // New returns a controller. Run starts it.

@@ -96,8 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return r.execute(ctx, d, p)
 }
 
-// execute takes the plan's actions and writes the status, whether they succeed or
-// not.
+// execute executes the plan's actions and writes the status, whether they succeed or not.
 func (r *Reconciler) execute(ctx context.Context, d *appsv1.DaemonSet, p Plan) (loop.Result, error) {
 	result := loop.Result{RequeueAfter: p.RequeueAfter}
 	actErr := r.executor.Act(ctx, d, p.Actions)

@@ -16,7 +16,8 @@ const Name = "job-controller"
 // workers is the number of Jobs reconciled at once, upstream's default.
 const workers = 5
 
-// Controller runs Jobs. Its keys are Jobs, and pods that have lost theirs.
+// Controller reconciles Jobs. The keys of its loops are Jobs, and pods that have lost their
+// Job.
 type Controller struct{ jobs, orphans *loop.Loop }
 
 // New returns a controller. Run starts it.
@@ -54,5 +55,5 @@ func (c *Controller) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Stats returns what the loop of Jobs has done so far.
+// Stats returns the counters of the loop of Jobs.
 func (c *Controller) Stats() loop.Stats { return c.jobs.Stats() }

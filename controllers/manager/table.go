@@ -268,7 +268,7 @@ func cleaningControllers() []Descriptor {
 		},
 		{
 			Name: nodelifecycle.Name, Aliases: []string{"nodelifecycle"}, Account: "node-controller",
-				About:   "taints nodes whose heartbeats stop",
+			About:   "taints nodes whose heartbeats stop",
 			Watches: []string{"nodes", "leases", "pods"}, Writes: []string{"nodes", "nodes/status", "pods/status"},
 			Docs:  "concepts/architecture/nodes/#node-controller",
 			Flags: nodeLifecycleFlags, New: configured(nodelifecycle.New, nodeLifecycleOptions),

@@ -14,7 +14,8 @@ const Name = "statefulset-controller"
 // workers is the number of StatefulSets reconciled at once, upstream's default.
 const workers = 5
 
-// Controller runs StatefulSets. Its keys are StatefulSets.
+// Controller creates, updates and deletes the pods of StatefulSets. Its keys are
+// StatefulSets.
 type Controller struct{ loop *loop.Loop }
 
 // New returns a controller. Run starts it.

@@ -92,15 +92,15 @@ func (r *Reconciler) gather(set *appsv1.StatefulSet) Snapshot {
 		Claim: func(name string) *corev1.PersistentVolumeClaim {
 			claim, err := claims.Get(name)
 			if err != nil {
-				return nil // a lister fails only to find
+				return nil // the only error of a lister is not found
 			}
 			return claim
 		},
 	}
 }
 
-// execute takes the plan's actions and writes the status, whether they succeed or
-// not; all but that of the revision can be taken again.
+// execute executes the plan's actions and writes the status, whether they succeed or not:
+// every action but the creation of a revision can be repeated.
 func (r *Reconciler) execute(ctx context.Context, set *appsv1.StatefulSet, p Plan) (loop.Result, error) {
 	result := loop.Result{RequeueAfter: p.RequeueAfter}
 	actErr := r.executor.Act(ctx, set, p.Actions)

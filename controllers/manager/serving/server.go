@@ -152,7 +152,7 @@ func (o *Options) tlsConfig(ctx context.Context, ca dynamiccertificates.CAConten
 		ca.AddListener(dynamic)
 		runners = append(runners, caRunner)
 		if err := caRunner.RunOnce(ctx); err != nil {
-		return nil, nil, fmt.Errorf("finding the CA of client certificates: %w", err)
+			return nil, nil, fmt.Errorf("finding the CA of client certificates: %w", err)
 		}
 	}
 	if certRunner != nil {
