@@ -24,7 +24,7 @@ const Name = "certificatesigningrequest-approving-controller"
 
 const (
 	workers = 5
-	// askAgain is after how long somebody who was not allowed to may be.
+	// askAgain is the delay before the access review of a refused requester is repeated.
 	askAgain = 5 * time.Minute
 )
 
@@ -54,7 +54,7 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 // Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// Reconcile approves the request if it may.
+// Reconcile approves the request if its requester is authorized.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	request, err := c.requests.Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -101,7 +101,7 @@ func (c *Controller) allowed(ctx context.Context, request *certificatesv1.Certif
 	}
 	answer, err := c.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("asking what %s may do: %w", request.Spec.Username, err)
+		return false, fmt.Errorf("reviewing the access of %s: %w", request.Spec.Username, err)
 	}
 	return answer.Status.Allowed, nil
 }

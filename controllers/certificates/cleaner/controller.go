@@ -47,7 +47,7 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 // Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// Reconcile deletes the request if its time has come, and waits for it otherwise.
+// Reconcile deletes the request if it has expired, and otherwise requeues it for that time.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	request, err := c.requests.Get(key.Name)
 	if apierrors.IsNotFound(err) {
