@@ -36,13 +36,13 @@ func Defaults() *Settings {
 
 func nodeLifecycleFlags(fs *pflag.FlagSet, s *Settings) {
 	c := &s.NodeLifecycleController
-	fs.DurationVar(&c.NodeMonitorGracePeriod.Duration, "node-monitor-grace-period", c.NodeMonitorGracePeriod.Duration, "how long a node may be silent before it is unhealthy")
-	fs.DurationVar(&c.NodeStartupGracePeriod.Duration, "node-startup-grace-period", c.NodeStartupGracePeriod.Duration, "how long a new node may take to say anything")
-	fs.DurationVar(&c.NodeMonitorPeriod.Duration, "node-monitor-period", c.NodeMonitorPeriod.Duration, "how far passes over the nodes are apart")
-	fs.Float32Var(&c.NodeEvictionRate, "node-eviction-rate", c.NodeEvictionRate, "nodes a second whose pods are evicted when they fail in a healthy zone")
+	fs.DurationVar(&c.NodeMonitorGracePeriod.Duration, "node-monitor-grace-period", c.NodeMonitorGracePeriod.Duration, "time without a heartbeat after which a node is unhealthy")
+	fs.DurationVar(&c.NodeStartupGracePeriod.Duration, "node-startup-grace-period", c.NodeStartupGracePeriod.Duration, "time that a new node has to post its first status")
+	fs.DurationVar(&c.NodeMonitorPeriod.Duration, "node-monitor-period", c.NodeMonitorPeriod.Duration, "interval between passes over the nodes")
+	fs.Float32Var(&c.NodeEvictionRate, "node-eviction-rate", c.NodeEvictionRate, "nodes per second whose pods are evicted when nodes fail in a healthy zone")
 	fs.Float32Var(&c.SecondaryNodeEvictionRate, "secondary-node-eviction-rate", c.SecondaryNodeEvictionRate, "the same in a large zone that is unhealthy; in a small one, none")
 	fs.Int32Var(&c.LargeClusterSizeThreshold, "large-cluster-size-threshold", c.LargeClusterSizeThreshold, "the number of nodes above which a zone is large")
-	fs.Float32Var(&c.UnhealthyZoneThreshold, "unhealthy-zone-threshold", c.UnhealthyZoneThreshold, "what part of a zone's nodes, and at least 3, must not be ready for the zone to be unhealthy")
+	fs.Float32Var(&c.UnhealthyZoneThreshold, "unhealthy-zone-threshold", c.UnhealthyZoneThreshold, "fraction of a zone's nodes, at least 3, that must not be ready for the zone to be unhealthy")
 }
 
 func nodeLifecycleOptions(s *Settings) nodelifecycle.Options {
@@ -60,7 +60,7 @@ func nodeLifecycleOptions(s *Settings) nodelifecycle.Options {
 
 func podGCFlags(fs *pflag.FlagSet, s *Settings) {
 	c := &s.PodGCController
-	fs.Int32Var(&c.TerminatedPodGCThreshold, "terminated-pod-gc-threshold", c.TerminatedPodGCThreshold, "how many pods that have ended are kept; 0 or less keeps all")
+	fs.Int32Var(&c.TerminatedPodGCThreshold, "terminated-pod-gc-threshold", c.TerminatedPodGCThreshold, "number of ended pods to keep; 0 or less keeps all")
 }
 
 func podGCOptions(s *Settings) podgc.Options {

@@ -15,7 +15,7 @@ import (
 // Name is upstream's name of the controller.
 const Name = "horizontal-pod-autoscaler-controller"
 
-// Controller keeps the size of autoscalers' targets.
+// Controller sets the size of the targets of autoscalers.
 type Controller struct{ loop *loop.Loop }
 
 // New returns a controller. Run starts it.
@@ -43,22 +43,22 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	}
 	full := opts.completed()
 	loopOptions := e.Loop(Name, full.Workers)
-	// Whatever happens, an autoscaler is looked at once every period.
+	// Failures included, each autoscaler is reconciled once per period.
 	loopOptions.BaseDelay, loopOptions.MaxDelay = full.SyncPeriod, full.SyncPeriod
 	l := loop.New(loopOptions, r)
 	l.Watch(autoscalers.Informer(), func(ev loop.Event) []types.NamespacedName {
 		if ev.Type == loop.Deleted {
-			return loop.Self(ev) // to forget it
+			return loop.Self(ev) // Reconcile forgets it
 		}
 		l.AddAfter(loop.KeyOf(ev.Object), full.SyncPeriod)
 		return nil
 	})
-	l.Watch(pods.Informer(), nobody)
+	l.Watch(pods.Informer(), noKeys)
 	return &Controller{loop: l}, nil
 }
 
-// nobody is woken: the loop only waits until what it reads is there.
-func nobody(loop.Event) []types.NamespacedName { return nil }
+// noKeys enqueues nothing: the loop only waits until the cache that it reads is filled.
+func noKeys(loop.Event) []types.NamespacedName { return nil }
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
