@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// policy is for Deployments, with one expression and its message.
+// policy returns a policy for Deployments with one expression and its message.
 func policy(expression, message string) *admissionv1.ValidatingAdmissionPolicy {
 	return &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "replicas"},
@@ -29,8 +29,8 @@ func policy(expression, message string) *admissionv1.ValidatingAdmissionPolicy {
 	}
 }
 
-// TestWarnings creates the policy of the Kubernetes documentation, whose expression has
-// a mistake, and mends it.
+// TestWarnings creates the policy of the Kubernetes documentation with a mistake in its
+// expression, and then corrects it.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithControllers(admissionpolicystatus.Name))

@@ -20,14 +20,14 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, and manager whom the fields that it sets belong to, as
-// upstream has them.
+// Name is the controller's name, and manager the field manager of its writes, as upstream
+// names them.
 const (
 	Name    = "validatingadmissionpolicy-status-controller"
 	manager = "validatingadmissionpolicy-status"
 )
 
-// Controller keeps the statuses. Its keys are policies.
+// Controller maintains the status of policies. Its keys are policies.
 type Controller struct {
 	client   kubernetes.Interface
 	policies listersv1.ValidatingAdmissionPolicyLister
@@ -35,7 +35,7 @@ type Controller struct {
 	loop     *loop.Loop
 }
 
-// New returns a controller that asks the API for the schemas of kinds when a policy
+// New returns a controller, which reads the schemas of kinds from the API when a policy
 // needs them.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
@@ -55,7 +55,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 func wake(ev loop.Event) []types.NamespacedName {
@@ -85,7 +85,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{}, nil
 }
 
-// statusOf is the status of a generation with these warnings.
+// statusOf returns the status of a generation with these warnings.
 func statusOf(generation int64, warnings []admissionv1.ExpressionWarning) *applyv1.ValidatingAdmissionPolicyStatusApplyConfiguration {
 	checking := applyv1.TypeChecking()
 	for _, w := range warnings {

@@ -1,4 +1,4 @@
-// Package certificates is what the controllers of certificate signing requests share:
-// how far a request has come, and whether it is one of a kubelet's. The rules are those
-// of the Kubernetes documentation, "Certificates and Certificate Signing Requests".
+// Package certificates is shared by the controllers of certificate signing requests: it
+// decides which state a request is in, and whether a request is a kubelet's. The rules are
+// those of the Kubernetes documentation, "Certificates and Certificate Signing Requests".
 package certificates

@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Parse reads what a request carries in PEM.
+// Parse parses the PEM block of a request.
 func Parse(request *certificatesv1.CertificateSigningRequest) (*x509.CertificateRequest, error) {
 	block, _ := pem.Decode(request.Spec.Request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
@@ -29,24 +29,24 @@ func Has(request *certificatesv1.CertificateSigningRequest, of certificatesv1.Re
 	return slices.ContainsFunc(request.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == of })
 }
 
-// Approved reports whether a request is approved, and not denied.
+// Approved reports whether a request is approved and not denied.
 func Approved(request *certificatesv1.CertificateSigningRequest) bool {
 	return Has(request, certificatesv1.CertificateApproved) && !Has(request, certificatesv1.CertificateDenied)
 }
 
-// Failed reports whether a signer has given up on a request.
+// Failed reports whether a signer has failed a request.
 func Failed(request *certificatesv1.CertificateSigningRequest) bool {
 	return slices.ContainsFunc(request.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
 		return c.Type == certificatesv1.CertificateFailed && c.Status == corev1.ConditionTrue
 	})
 }
 
-// Issued reports whether there is a certificate.
+// Issued reports whether the request has its certificate.
 func Issued(request *certificatesv1.CertificateSigningRequest) bool {
 	return len(request.Status.Certificate) > 0
 }
 
-// Wake wakes a request that has changed.
+// Wake enqueues a request that has changed.
 func Wake(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Deleted {
 		return nil
@@ -54,7 +54,7 @@ func Wake(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{{Name: ev.Object.GetName()}}
 }
 
-// CheckKubeletClient says why a request is not that of a kubelet for its client
+// CheckKubeletClient returns an error if the request is not one of a kubelet for its client
 // certificate.
 func CheckKubeletClient(r *x509.CertificateRequest, usages []certificatesv1.KeyUsage) error {
 	if err := checkOrganization(r); err != nil {
@@ -77,8 +77,8 @@ func CheckKubeletClient(r *x509.CertificateRequest, usages []certificatesv1.KeyU
 	return checkUsages(usages, certificatesv1.UsageClientAuth)
 }
 
-// CheckKubeletServing says why a request is not that of a kubelet for the certificate
-// that it serves with.
+// CheckKubeletServing returns an error if the request is not one of a kubelet for its
+// serving certificate.
 func CheckKubeletServing(r *x509.CertificateRequest, usages []certificatesv1.KeyUsage) error {
 	if err := checkOrganization(r); err != nil {
 		return err
@@ -113,8 +113,8 @@ func checkCommonName(r *x509.CertificateRequest) error {
 	return nil
 }
 
-// checkUsages demands a purpose and digital signature; key encipherment may be left out
-// by keys that are not RSA's.
+// checkUsages requires the purpose and digital signature, and accepts key encipherment,
+// which keys other than RSA's do not need.
 func checkUsages(usages []certificatesv1.KeyUsage, purpose certificatesv1.KeyUsage) error {
 	want := []certificatesv1.KeyUsage{purpose, certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment}
 	slices.Sort(want)

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// node is a kubelet's request, which change alters.
+// node returns a kubelet's request after change.
 func node(change func(r *x509.CertificateRequest)) *x509.CertificateRequest {
 	r := &x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:n", Organization: []string{"system:nodes"}}}
 	change(r)

@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// world is a cluster in virtual time, as a user of CronJobs sees it.
+// world is a cluster on virtual time with helpers for CronJobs.
 type world struct {
 	*minikcmtest.Cluster
 	t *testing.T
@@ -50,7 +50,7 @@ func (w world) advance(d time.Duration) {
 	}
 }
 
-// toThe lets time pass until it is a multiple of d.
+// toThe advances the clock to the next multiple of d.
 func (w world) toThe(d time.Duration) {
 	now := w.Clock().Now()
 	w.advance(now.Truncate(d).Add(d).Sub(now))
@@ -74,7 +74,7 @@ func (w world) jobs() []batchv1.Job {
 	return jobs.Items
 }
 
-// reasons counts the events about the CronJob by their reasons.
+// reasons counts the events about the CronJob by reason.
 func (w world) reasons() map[string]int {
 	w.t.Helper()
 	events, err := w.Client().CoreV1().Events("default").List(w.t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=CronJob"})
@@ -88,8 +88,8 @@ func (w world) reasons() map[string]int {
 	return reasons
 }
 
-// A day of a CronJob: each hour's Job runs at its minute, is complete, and is kept
-// until three later ones are.
+// TestDay runs a CronJob for a day: each hour's Job runs at its minute, completes, and is
+// kept until three later ones exist.
 func TestDay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a day has thousands of heartbeats")
@@ -127,8 +127,8 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// activeAfter returns how many Jobs run a little after the fourth minute, with a
-// Job of ten minutes each minute.
+// activeAfter returns the Jobs that run shortly after the fourth minute, when a Job of ten
+// minutes is due each minute.
 func activeAfter(w world, policy batchv1.ConcurrencyPolicy) []string {
 	w.toThe(time.Minute)
 	w.create("*/1 * * * *", func(s *batchv1.CronJobSpec) { s.ConcurrencyPolicy = policy }, "sleep", "600")
@@ -177,7 +177,7 @@ func TestSuspendedStartsNothing(t *testing.T) {
 	}
 }
 
-// A time zone's midnight is its own. Nodes are not needed to see that.
+// TestTimeZone checks that a schedule follows its time zone. It needs no nodes.
 func TestTimeZone(t *testing.T) {
 	w := newWorld(t, minikcmtest.WithNodes(0), minikcmtest.WithControllers("serviceaccount-controller", "cronjob-controller"))
 	w.create("0 0 * * *", func(s *batchv1.CronJobSpec) {
@@ -196,7 +196,7 @@ func TestTimeZone(t *testing.T) {
 	}
 }
 
-// TestAnotherSchedule: a schedule is not heeded for times before it was asked for.
+// TestAnotherSchedule checks that a new schedule does not apply to times before it was set.
 func TestAnotherSchedule(t *testing.T) {
 	w := newWorld(t, minikcmtest.WithNodes(0), minikcmtest.WithControllers("serviceaccount-controller", "cronjob-controller"))
 	w.toThe(time.Hour)

@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// writes answers reads with err, takes down what is written, and refuses some of it.
+// writes is a Writer that returns err for reads, records writes, and refuses some of them.
 type writes struct {
 	err     error
 	done    []string
@@ -50,8 +50,8 @@ func (w *writes) Delete(_ context.Context, o plan.Object) error {
 	return err
 }
 
-// reconcilerOf looks at a CronJob in its tenth minute.
-func reconcilerOf(t *testing.T, w *writes, told record.EventRecorder, cj *batchv1.CronJob, known ...*batchv1.Job) *Reconciler {
+// reconcilerOf returns a reconciler in the tenth minute of a CronJob.
+func reconcilerOf(t *testing.T, w *writes, recorder record.EventRecorder, cj *batchv1.CronJob, known ...*batchv1.Job) *Reconciler {
 	t.Helper()
 	index := func() cache.Indexer {
 		return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -59,7 +59,7 @@ func reconcilerOf(t *testing.T, w *writes, told record.EventRecorder, cj *batchv
 	cronJobs, jobs := index(), index()
 	r, err := NewReconciler(Sources{
 		Clock: clocktesting.NewFakePassiveClock(minute(10)), CronJobs: cronJobs, Jobs: jobs,
-		Executor: plan.Executor{Writer: w, Recorder: told, Parallel: 1},
+		Executor: plan.Executor{Writer: w, Recorder: recorder, Parallel: 1},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,8 +75,8 @@ func reconcilerOf(t *testing.T, w *writes, told record.EventRecorder, cj *batchv
 	return r
 }
 
-// TestConflictHidesNoFailure: a Job that could not be started is tried again at once,
-// even if the CronJob's status was stale too.
+// TestConflictHidesNoFailure checks that a Job that could not be created is retried at
+// once, even if the write of the CronJob's status failed as stale too.
 func TestConflictHidesNoFailure(t *testing.T) {
 	gone := newCronJob(active(0))
 	away := errors.New("the store is away")
@@ -86,29 +86,30 @@ func TestConflictHidesNoFailure(t *testing.T) {
 	}
 }
 
-// TestReplacedJobIsRead: a Job that cannot be read is not replaced, and it is told.
+// TestReplacedJobIsRead checks that a Job that cannot be read is not replaced, and that an
+// event says so.
 func TestReplacedJobIsRead(t *testing.T) {
 	for name, tc := range map[string]struct {
-		err  error
-		told string
-		want string
+		err   error
+		event string
+		want  string
 	}{
-		"it is there":     {nil, "Normal SuccessfulDelete Deleted job " + nameOf(0), "delete " + nameOf(0) + " create " + nameOf(10) + " update c"},
-		"it has gone":     {apierrors.NewNotFound(batchv1.Resource("jobs"), nameOf(0)), `Warning FailedGet Get job: jobs.batch "` + nameOf(0) + `" not found`, ""},
-		"nobody can tell": {errors.New("the store is away"), "Warning FailedGet Get job: the store is away", ""},
+		"it is there":    {nil, "Normal SuccessfulDelete Deleted job " + nameOf(0), "delete " + nameOf(0) + " create " + nameOf(10) + " update c"},
+		"it has gone":    {apierrors.NewNotFound(batchv1.Resource("jobs"), nameOf(0)), `Warning FailedGet Get job: jobs.batch "` + nameOf(0) + `" not found`, ""},
+		"the read fails": {errors.New("the store is away"), "Warning FailedGet Get job: the store is away", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cj := newCronJob(active(0), policy(batchv1.ReplaceConcurrent))
-			w, told := &writes{err: tc.err}, record.NewFakeRecorder(10)
-			r := reconcilerOf(t, w, told, cj, jobOf(0))
+			w, recorder := &writes{err: tc.err}, record.NewFakeRecorder(10)
+			r := reconcilerOf(t, w, recorder, cj, jobOf(0))
 			if _, err := r.Reconcile(t.Context(), loop.KeyOf(cj)); (err == nil) != (tc.err == nil) {
 				t.Errorf("Reconcile() = %v", err)
 			}
 			if got := strings.Join(w.done, " "); got != tc.want {
 				t.Errorf("it did %q, want %q", got, tc.want)
 			}
-			if first := <-told.Events; first != tc.told {
-				t.Errorf("it was told %q, want %q", first, tc.told)
+			if first := <-recorder.Events; first != tc.event {
+				t.Errorf("the event is %q, want %q", first, tc.event)
 			}
 		})
 	}

@@ -11,16 +11,16 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "cronjob-controller"
 
-// workers is how many CronJobs are reconciled at once, as upstream's default.
+// workers is the number of CronJobs reconciled at once, upstream's default.
 const workers = 5
 
-// Controller starts the Jobs of CronJobs. Its keys are CronJobs.
+// Controller creates and deletes the Jobs of CronJobs. Its keys are CronJobs.
 type Controller struct{ loop *loop.Loop }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -40,8 +40,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	return c, nil
 }
 
-// onCronJob wakes the CronJob itself: at once, or when the first time of another
-// schedule has come.
+// onCronJob enqueues the CronJob: at once, or at the first time of a new schedule if the
+// event changes the schedule.
 func (c *Controller) onCronJob(r *Reconciler, ev loop.Event) []types.NamespacedName {
 	keys := r.OnCronJob(ev)
 	cj, ok := rescheduled(ev)
@@ -63,5 +63,5 @@ func (c *Controller) onCronJob(r *Reconciler, ev loop.Event) []types.NamespacedN
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }

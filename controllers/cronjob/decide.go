@@ -17,30 +17,30 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Kind is what this controller's owners are.
+// Kind is the kind of this controller's owners.
 var Kind = batchv1.SchemeGroupVersion.WithKind("CronJob")
 
-// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+// Snapshot is the input of a decision besides the time. Decide does not change it.
 type Snapshot struct {
 	CronJob *batchv1.CronJob
-	// Jobs are those that it controls.
+	// Jobs are those that the CronJob controls.
 	Jobs []*batchv1.Job
 }
 
-// Plan is what is to be done about a CronJob, in the order of Actions, Start,
-// status, Tidy. The status does not have the started Job yet: see Conclude.
+// Plan is the decision about one CronJob. It is executed in the order Actions, Start,
+// status, Tidy. The status does not include the started Job yet: see Conclude.
 type Plan struct {
 	plan.Plan[batchv1.CronJobStatus]
-	// Start is the Job whose time has come, or nil.
+	// Start is the Job to create, or nil.
 	Start *batchv1.Job
-	// At is the time that it is for.
+	// At is the scheduled time of Start.
 	At time.Time
 	// Tidy deletes finished Jobs beyond the history limits.
 	Tidy []plan.Action
 }
 
-// Decide says whether a Job's time has come, which Jobs have ended, and which of
-// those are not to be kept.
+// Decide returns the Job that is due, if any, and deletions of finished Jobs beyond the
+// history limits, and updates the status from the Jobs.
 func Decide(in Snapshot, now time.Time) Plan {
 	d := &decision{cj: in.CronJob, jobs: in.Jobs, now: now, status: in.CronJob.Status.DeepCopy()}
 	d.observe()
@@ -54,7 +54,7 @@ func Decide(in Snapshot, now time.Time) Plan {
 
 func suspended(cj *batchv1.CronJob) bool { return cj.Spec.Suspend != nil && *cj.Spec.Suspend }
 
-// decision is a plan in the making.
+// decision is the state of a decision while it is made.
 type decision struct {
 	cj     *batchv1.CronJob
 	jobs   []*batchv1.Job
@@ -63,11 +63,11 @@ type decision struct {
 	plan   Plan
 }
 
-func (d *decision) tell(kind, reason, format string, args ...any) {
+func (d *decision) record(kind, reason, format string, args ...any) {
 	d.plan.Events = append(d.plan.Events, plan.Event{Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-// observe brings the status up to date with the Jobs.
+// observe updates the status from the Jobs.
 func (d *decision) observe() {
 	exists := map[types.UID]bool{}
 	for _, j := range d.jobs {
@@ -80,7 +80,7 @@ func (d *decision) observe() {
 			d.meet(j, heeded)
 		case finished != nil && active:
 			d.drop(j.UID)
-			d.tell(corev1.EventTypeNormal, "SawCompletedJob", "Saw completed job: %s, condition: %v", j.Name, finished.Type)
+			d.record(corev1.EventTypeNormal, "SawCompletedJob", "Saw completed job: %s, condition: %v", j.Name, finished.Type)
 		}
 		if finished != nil && finished.Type == batchv1.JobComplete {
 			d.succeeded(j.Status.CompletionTime)
@@ -89,7 +89,7 @@ func (d *decision) observe() {
 	for _, ref := range d.cj.Status.Active {
 		if !exists[ref.UID] {
 			d.drop(ref.UID)
-			d.tell(corev1.EventTypeNormal, "MissingJob", "Active job went missing: %v", ref.Name)
+			d.record(corev1.EventTypeNormal, "MissingJob", "Active job went missing: %v", ref.Name)
 		}
 	}
 }
@@ -104,8 +104,8 @@ func (d *decision) succeeded(at *metav1.Time) {
 	}
 }
 
-// heed reports whether the Job was started for a time, which is done with then,
-// even if the status was never written.
+// heed reports whether the Job was started for a scheduled time. If so, it records that
+// time as handled, even if the status was never written.
 func (d *decision) heed(j *batchv1.Job) bool {
 	at, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
 	if err != nil || j.Name != JobName(d.cj, at) {
@@ -121,17 +121,17 @@ func heed(status *batchv1.CronJobStatus, at time.Time) {
 	}
 }
 
-// meet takes note of a running Job that the status does not have: one that was
-// started for a time just before a crash, or somebody else's.
+// meet handles a running Job that is not in the status: one that was started for a
+// scheduled time just before a crash, or one that the controller did not create.
 func (d *decision) meet(j *batchv1.Job, heeded bool) {
 	if !heeded {
-		d.tell(corev1.EventTypeWarning, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", j.Name)
+		d.record(corev1.EventTypeWarning, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", j.Name)
 		return
 	}
 	activate(d.status, j)
 }
 
-// activate puts a running Job into the status.
+// activate adds a running Job to the status.
 func activate(status *batchv1.CronJobStatus, j *batchv1.Job) {
 	status.Active = append(slices.Clip(status.Active), corev1.ObjectReference{
 		APIVersion: job.Kind.GroupVersion().String(), Kind: job.Kind.Kind,
@@ -139,30 +139,29 @@ func activate(status *batchv1.CronJobStatus, j *batchv1.Job) {
 	})
 }
 
-// schedule starts the Job whose time has come, unless something forbids it, and
-// sets the timer for the next. A suspended CronJob has none, but its time zone is
-// looked at.
+// schedule starts the Job that is due, unless the spec forbids it, and requests a requeue
+// at the next time. A suspended CronJob has neither, but its time zone is validated.
 func (d *decision) schedule() {
 	cj := d.cj
 	zone, err := location(cj)
 	if err != nil {
-		d.tell(corev1.EventTypeWarning, "UnknownTimeZone", "invalid timeZone: %q: %s", *cj.Spec.TimeZone, err)
+		d.record(corev1.EventTypeWarning, "UnknownTimeZone", "invalid timeZone: %q: %s", *cj.Spec.TimeZone, err)
 		return
 	}
 	if suspended(cj) {
 		return
 	}
 	if hasZone(cj.Spec.Schedule) {
-		d.tell(corev1.EventTypeWarning, "UnsupportedSchedule", "CRON_TZ or TZ used in schedule %q is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details", cj.Spec.Schedule)
+		d.record(corev1.EventTypeWarning, "UnsupportedSchedule", "CRON_TZ or TZ used in schedule %q is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details", cj.Spec.Schedule)
 	}
 	schedule, err := parse(cj)
 	if err != nil {
-		d.tell(corev1.EventTypeWarning, "UnparseableSchedule", "unparseable schedule: %q : %s", cj.Spec.Schedule, err)
+		d.record(corev1.EventTypeWarning, "UnparseableSchedule", "unparseable schedule: %q : %s", cj.Spec.Schedule, err)
 		return
 	}
 	all, err := since(schedule, d.from(), d.now)
 	if err != nil {
-		d.tell(corev1.EventTypeWarning, "InvalidSchedule", "invalid schedule: %s : %s", cj.Spec.Schedule, err)
+		d.record(corev1.EventTypeWarning, "InvalidSchedule", "invalid schedule: %s : %s", cj.Spec.Schedule, err)
 		return
 	}
 	if !all.next.IsZero() {
@@ -175,7 +174,7 @@ func (d *decision) schedule() {
 	d.plan.Start, d.plan.At = jobFor(cj, all.recent, zone), all.recent
 }
 
-// from is the time after which the schedule's times have not been heeded.
+// from returns the time after which scheduled times have not been handled.
 func (d *decision) from() time.Time {
 	if last := d.status.LastScheduleTime; last != nil {
 		return last.Time
@@ -190,30 +189,30 @@ func (d *decision) allows(schedule cron.Schedule, all occasions) bool {
 	if limit := cj.Spec.StartingDeadlineSeconds; limit != nil {
 		earliest := d.now.Add(-time.Duration(*limit) * time.Second)
 		if at.Before(earliest) {
-			d.tell(corev1.EventTypeWarning, "MissSchedule", "Missed scheduled time to start a job: %s", at.UTC().Format(time.RFC1123Z))
+			d.record(corev1.EventTypeWarning, "MissSchedule", "Missed scheduled time to start a job: %s", at.UTC().Format(time.RFC1123Z))
 			return false
 		}
-		// Those that are too late are not counted.
+		// Times before the starting deadline do not count.
 		if many && earliest.After(d.from()) {
 			timely, err := since(schedule, earliest, d.now)
 			many = err == nil && timely.many
 		}
 	}
 	if many {
-		d.tell(corev1.EventTypeWarning, "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
+		d.record(corev1.EventTypeWarning, "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
 	}
 	name := JobName(cj, at)
 	if slices.ContainsFunc(d.status.Active, func(ref corev1.ObjectReference) bool { return ref.Name == name }) {
 		return false
 	}
 	if cj.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(d.status.Active) > 0 {
-		d.tell(corev1.EventTypeNormal, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
+		d.record(corev1.EventTypeNormal, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
 		return false
 	}
 	return true
 }
 
-// replace deletes what runs, if the policy is that a new Job takes its place.
+// replace deletes the running Jobs if the concurrency policy is Replace.
 func (d *decision) replace() {
 	if d.cj.Spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent || len(d.status.Active) == 0 {
 		return
@@ -228,7 +227,7 @@ func (d *decision) replace() {
 	d.status.Active = nil
 }
 
-// tidy deletes the oldest finished Jobs of either kind that are beyond its limit.
+// tidy deletes the oldest finished Jobs beyond the limits of successful and of failed Jobs.
 func (d *decision) tidy() {
 	limits := map[batchv1.JobConditionType]*int32{
 		batchv1.JobComplete: d.cj.Spec.SuccessfulJobsHistoryLimit, batchv1.JobFailed: d.cj.Spec.FailedJobsHistoryLimit,
@@ -248,7 +247,7 @@ func (d *decision) tidy() {
 	}
 }
 
-// byStart orders Jobs by when they started; those that never did come last.
+// byStart orders Jobs by start time; those without one come last.
 func byStart(a, b *batchv1.Job) int {
 	switch x, y := a.Status.StartTime, b.Status.StartTime; {
 	case x == nil && y != nil:
@@ -269,8 +268,8 @@ func deletion(jobs []*batchv1.Job) plan.Action {
 	}
 }
 
-// Conclude returns the status to write when the Job has been started (nil: none
-// has), or nil if the CronJob has it already.
+// Conclude returns the status to write after start was created (nil: no Job was), or nil if
+// the CronJob has that status already.
 func Conclude(cj *batchv1.CronJob, p Plan, start *batchv1.Job) *batchv1.CronJobStatus {
 	status := *p.Status
 	if start != nil {

@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// hour is the hour that the tests are about; nameOf is a Job's name in it.
+// hour is the hour in which the tests take place; nameOf returns a Job's name in it.
 var hour = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
 func minute(n int) time.Time { return hour.Add(time.Duration(n) * time.Minute) }
@@ -24,8 +24,8 @@ func nameOf(n int) string    { return fmt.Sprintf("c-%d", minute(n).Unix()/60) }
 
 type option func(*batchv1.CronJob)
 
-// newCronJob returns one for every tenth minute, whose last time was the hour's
-// first.
+// newCronJob returns a CronJob for every tenth minute, last scheduled at the start of the
+// hour.
 func newCronJob(opts ...option) *batchv1.CronJob {
 	cj := &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "c", UID: "c", CreationTimestamp: metav1.NewTime(hour.Add(-time.Hour))},
@@ -53,7 +53,7 @@ func deadline(seconds int64) option {
 	return spec(func(s *batchv1.CronJobSpec) { s.StartingDeadlineSeconds = &seconds })
 }
 
-// active puts the Job of a minute into the status.
+// active adds the Job of a minute to the status.
 func active(n int) option {
 	return func(cj *batchv1.CronJob) {
 		cj.Status.Active = append(cj.Status.Active, corev1.ObjectReference{Namespace: "a", Name: nameOf(n), UID: types.UID(nameOf(n))})
@@ -85,7 +85,7 @@ func manual(j *batchv1.Job) *batchv1.Job {
 	return j
 }
 
-// summary is a plan as text.
+// summary formats a plan.
 func summary(p Plan) []string {
 	var lines []string
 	deletions := func(actions []plan.Action) {
@@ -126,7 +126,7 @@ func TestDecide(t *testing.T) {
 		name string
 		cj   *batchv1.CronJob
 		jobs []*batchv1.Job
-		// now is in the hour, in minutes.
+		// now is the minute of the hour.
 		now  int
 		want []string
 	}{
@@ -189,7 +189,7 @@ func TestDecide(t *testing.T) {
 		{"one was started just before a crash", newCronJob(), []*batchv1.Job{jobOf(10)}, 10, []string{"active [" + nameOf(10) + "] last 10:10", "again after 10m0s"}},
 		{"and has ended since", newCronJob(), []*batchv1.Job{jobOf(10, complete)}, 12, []string{"active [] last 10:10 success 10:11", "again after 8m0s"}},
 		{
-			"one of somebody else's", newCronJob(),
+			"one that another client created", newCronJob(),
 			[]*batchv1.Job{manual(jobOf(5))},
 			6,
 			[]string{"active [] last 10:00", "event Warning UnexpectedJob: Saw a job that the controller did not create or forgot: manual", "again after 4m0s"},
@@ -234,7 +234,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The Job that has been started is in the status, with its time.
+// TestConclude checks that the status contains the created Job and its scheduled time.
 func TestConclude(t *testing.T) {
 	cj := newCronJob()
 	p := Decide(Snapshot{CronJob: cj}, minute(10))

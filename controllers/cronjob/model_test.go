@@ -17,17 +17,17 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// decider is how it is decided whether a Job's time has come.
+// decider decides whether a Job is due.
 type decider func(in Snapshot, now time.Time) Plan
 
-// model is a world with one CronJob, its controller, and somebody who runs Jobs.
+// model is a world with one CronJob, its controller, and a stand-in for the Job controller.
 type model struct {
 	*modeltest.Run
 	t      *rapid.T
 	policy batchv1.ConcurrencyPolicy
-	// started has the Job of each time.
+	// started maps each scheduled time to the UID of its Job.
 	started map[string]types.UID
-	// shown are the Jobs that the controller has seen.
+	// shown are the Jobs that the controller's cache has contained.
 	shown map[types.UID]bool
 }
 
@@ -71,7 +71,7 @@ func (m *model) must(err error) {
 	}
 }
 
-// finish lets a running Job come to its end.
+// finish finishes a running Job.
 func (m *model) finish(draw modeltest.Draw) bool {
 	for _, j := range modeltest.List[*batchv1.Job](m.World) {
 		if job.Finished(j) != nil {
@@ -89,8 +89,8 @@ func (m *model) finish(draw modeltest.Draw) bool {
 	return false
 }
 
-// wait lets most of a minute pass, or several. A controller does not wait for its
-// own writes to come back for longer than five minutes, so none does for so long.
+// wait advances the clock by most of a minute, or several. Expectations time out after five
+// minutes, so every wait is shorter.
 func (m *model) wait(draw modeltest.Draw) bool {
 	for _, j := range modeltest.List[*batchv1.Job](m.World) {
 		if !m.shown[j.UID] {
@@ -121,7 +121,7 @@ func (m *model) check() {
 	m.aloneUnlessAllowed(running)
 }
 
-// onceForATime: each time of the schedule has one Job, whatever becomes of it.
+// onceForATime checks that each scheduled time has one Job.
 func (m *model) onceForATime(j *batchv1.Job) {
 	at := j.Annotations[batchv1.CronJobScheduledTimestampAnnotation]
 	if other := m.started[at]; other != "" && other != j.UID {
@@ -130,7 +130,7 @@ func (m *model) onceForATime(j *batchv1.Job) {
 	m.started[at] = j.UID
 }
 
-// neverEarly: no Job is there before its time.
+// neverEarly checks that no Job is created before its scheduled time.
 func (m *model) neverEarly(j *batchv1.Job) {
 	at, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
 	if err != nil || at.After(m.Clock.Now()) {
@@ -138,15 +138,15 @@ func (m *model) neverEarly(j *batchv1.Job) {
 	}
 }
 
-// aloneUnlessAllowed: two Jobs run at a time only if the policy is Allow.
+// aloneUnlessAllowed checks that two Jobs run at a time only if the policy is Allow.
 func (m *model) aloneUnlessAllowed(running int) {
 	if running > 1 && m.policy != batchv1.AllowConcurrent {
 		m.t.Fatalf("%d Jobs run, with the policy %s", running, m.policy)
 	}
 }
 
-// goesOn: the last times of the schedule were heeded, and what has ended is no longer
-// taken to run.
+// goesOn checks that the last scheduled times were handled, and that finished Jobs are no
+// longer listed as active.
 func (m *model) goesOn(since time.Time) {
 	cj := modeltest.List[*batchv1.CronJob](m.World)[0]
 	if s := cj.Status; s.LastScheduleTime == nil || s.LastScheduleTime.Sub(since) < 8*time.Minute || len(s.Active) != 0 {
@@ -154,7 +154,7 @@ func (m *model) goesOn(since time.Time) {
 	}
 }
 
-// historyIsBounded: of the Jobs that have ended either way only the last is kept.
+// historyIsBounded checks that only the last successful and the last failed Job are kept.
 func (m *model) historyIsBounded() {
 	kept := map[batchv1.JobConditionType]int{}
 	modeltest.Each(m.World, func(j *batchv1.Job) {
@@ -169,8 +169,8 @@ func (m *model) historyIsBounded() {
 	}
 }
 
-// TestEachTimeOnce crashes the controller between the creation of a Job and the
-// status, shows it the world late, and lets Jobs end in between.
+// TestEachTimeOnce crashes the controller between the creation of a Job and the write of
+// the status, delivers events late, and finishes Jobs in between.
 func TestEachTimeOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { eachTimeOnce(t, Decide) })
 }
@@ -193,7 +193,7 @@ func eachTimeOnce(t *rapid.T, decide decider) {
 	m.historyIsBounded()
 }
 
-// TestPlantedMistakesAreSeen: the invariants find what is wrong with a decision.
+// TestPlantedMistakesAreSeen checks that the invariants detect wrong decisions.
 func TestPlantedMistakesAreSeen(t *testing.T) {
 	changing := func(change func(p *Plan)) decider {
 		return func(in Snapshot, now time.Time) Plan {

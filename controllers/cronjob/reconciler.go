@@ -20,19 +20,19 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Sources are what a reconciler reads and how it writes.
+// Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
 	// CronJobs and Jobs are the informers' caches.
 	CronJobs, Jobs cache.Indexer
-	// Executor needs no Kind and no Tracker: they are the reconciler's.
+	// Executor needs no Kind and no Tracker: the reconciler sets them.
 	Executor plan.Executor
-	// Decide decides; nil: the function of that name. Model checks plant mistakes here.
+	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) Plan
 }
 
-// Reconciler is the controller without its loop: what is done about a key, and
-// which keys an event wakes.
+// Reconciler is the controller without its loop: it reconciles a key, and maps
+// events to keys.
 type Reconciler struct {
 	clock        clock.PassiveClock
 	cronJobs     batchlisters.CronJobLister
@@ -42,8 +42,7 @@ type Reconciler struct {
 	decide       func(in Snapshot, now time.Time) Plan
 }
 
-// NewReconciler returns a reconciler. It adds to the cache of Jobs the index that
-// it needs.
+// NewReconciler returns a reconciler. It adds the index that it needs to the cache of Jobs.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, cronJobs: batchlisters.NewCronJobLister(s.CronJobs),
@@ -60,7 +59,7 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 	return r, nil
 }
 
-// Reconcile starts the Job whose time has come and waits for the next.
+// Reconcile creates the Job that is due and requeues the CronJob at the next time.
 func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	cj, err := r.cronJobs.CronJobs(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -80,9 +79,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.execute(ctx, cj, p)...)
 }
 
-// gather takes the snapshot. An active Job that the cache does not have is looked
-// for in the API: the cache may be behind the CronJob's, and a Job that is taken
-// for gone could run beside its successor.
+// gather takes the snapshot. It reads active Jobs that are not in the cache from the API:
+// the cache of Jobs may be behind that of CronJobs, and a Job that is wrongly considered
+// gone could run beside its successor.
 func (r *Reconciler) gather(ctx context.Context, cj *batchv1.CronJob) (Snapshot, error) {
 	in := Snapshot{CronJob: cj, Jobs: r.jobs.Of(cj.UID)}
 	known := make(map[types.UID]bool, len(in.Jobs))
@@ -104,7 +103,7 @@ func (r *Reconciler) gather(ctx context.Context, cj *batchv1.CronJob) (Snapshot,
 	return in, nil
 }
 
-// read gets a Job from the API; nil if there is none.
+// read reads a Job from the API; nil if it does not exist.
 func (r *Reconciler) read(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
 	live, err := r.executor.Writer.Get(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
 	if apierrors.IsNotFound(err) {
@@ -120,7 +119,8 @@ func (r *Reconciler) read(ctx context.Context, namespace, name string) (*batchv1
 	return j, nil
 }
 
-// execute returns what has failed, one by one: one that an event answers hides no other.
+// execute executes the plan and returns the errors separately, so that a stale error does
+// not hide others.
 func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, p Plan) []error {
 	r.executor.Tell(cj, p.Events)
 	if err := r.confirm(ctx, cj, p.Actions); err != nil {
@@ -131,7 +131,7 @@ func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, p Plan) [
 	}
 	started, startErr := r.start(ctx, cj, p.Start)
 	if status := Conclude(cj, p, started); status != nil {
-		update := *cj // what the pointers in it lead to is not changed
+		update := *cj // a shallow copy: objects behind pointers are not changed
 		update.Status = *status
 		if err := r.executor.WriteStatus(ctx, &update); err != nil {
 			return []error{startErr, err}
@@ -140,8 +140,8 @@ func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, p Plan) [
 	return []error{startErr, r.executor.Act(ctx, cj, p.Tidy)}
 }
 
-// confirm reads the Jobs that are to be replaced: a cache that is behind the API is no
-// reason to start another one beside them.
+// confirm reads the Jobs to replace from the API. If one cannot be read, the cache may be
+// stale, and no successor is created.
 func (r *Reconciler) confirm(ctx context.Context, cj *batchv1.CronJob, replaced []plan.Action) error {
 	for _, action := range replaced {
 		for _, o := range action.Objects {
@@ -154,8 +154,8 @@ func (r *Reconciler) confirm(ctx context.Context, cj *batchv1.CronJob, replaced 
 	return nil
 }
 
-// start creates the Job. One that is there already was created by this controller
-// just before it crashed, or has nothing to do with it: then none is returned.
+// start creates the Job. It returns nil if a Job of that name exists: this controller
+// created it just before a crash, or it is unrelated.
 func (r *Reconciler) start(ctx context.Context, cj *batchv1.CronJob, j *batchv1.Job) (*batchv1.Job, error) {
 	if j == nil {
 		return nil, nil
@@ -180,13 +180,13 @@ func (r *Reconciler) start(ctx context.Context, cj *batchv1.CronJob, j *batchv1.
 	return created.job, err
 }
 
-// creation remembers the Job that has been created.
+// creation is a tracker that keeps the created Job.
 type creation struct {
 	plan.Tracker
 	job *batchv1.Job
 }
 
-// Written takes note of the Job as the API stored it.
+// Written keeps the Job as the API has stored it.
 func (c *creation) Written(owner types.UID, o plan.Object) {
 	c.Tracker.Written(owner, o)
 	if j, ok := o.(*batchv1.Job); ok {
@@ -196,13 +196,13 @@ func (c *creation) Written(owner types.UID, o plan.Object) {
 
 var cronJobOf = loop.ControllerOf(Kind.GroupKind())
 
-// OnCronJob wakes the CronJob itself.
+// OnCronJob enqueues the CronJob itself.
 func (r *Reconciler) OnCronJob(ev loop.Event) []types.NamespacedName {
 	r.expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
-// OnJob wakes the CronJob that controls a Job which comes, ends or goes.
+// OnJob enqueues the CronJob that controls a Job which is created, ends or is deleted.
 func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 	r.expectations.Observe(ev)
 	j, ok := ev.Object.(*batchv1.Job)

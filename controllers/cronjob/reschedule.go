@@ -11,9 +11,9 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// rescheduled is whether an event gives a CronJob another schedule. It is looked at
-// then only when the next time of that has come, so that no Job starts for a time that
-// it had before anybody asked for it.
+// rescheduled reports whether an event changes the schedule of a CronJob. The CronJob is
+// then reconciled at the next time of the new schedule, so that no Job starts for a time of
+// the new schedule that is already past.
 func rescheduled(ev loop.Event) (*batchv1.CronJob, bool) {
 	old, _ := ev.Old.(*batchv1.CronJob)
 	cj, ok := ev.Object.(*batchv1.CronJob)
@@ -23,8 +23,8 @@ func rescheduled(ev loop.Event) (*batchv1.CronJob, bool) {
 	return cj, old.Spec.Schedule != cj.Spec.Schedule || !ptr.Equal(old.Spec.TimeZone, cj.Spec.TimeZone)
 }
 
-// untilNext is how long it is until the next time of a CronJob's schedule; 0 if it has
-// none. It is an error if the schedule cannot be read.
+// untilNext returns the time until the next time of a CronJob's schedule; 0 if there is
+// none. It fails if the schedule cannot be parsed.
 func untilNext(cj *batchv1.CronJob, now time.Time) (time.Duration, error) {
 	schedule, err := parse(cj)
 	if err != nil {
@@ -36,7 +36,7 @@ func untilNext(cj *batchv1.CronJob, now time.Time) (time.Duration, error) {
 	return 0, nil
 }
 
-// unreadable tells of a CronJob that was given a schedule that nobody can read.
+// unreadable returns the event about a new schedule that cannot be parsed.
 func unreadable(cj *batchv1.CronJob) plan.Event {
 	return plan.Event{
 		Type: corev1.EventTypeWarning, Reason: "UnParseableCronJobSchedule", Message: "unparseable schedule for cronjob: " + cj.Spec.Schedule,

@@ -46,6 +46,6 @@ func TestUntilNext(t *testing.T) {
 		}
 	}
 	if e, want := unreadable(newCronJob()), "UnParseableCronJobSchedule: unparseable schedule for cronjob: */10 * * * *"; e.Reason+": "+e.Message != want {
-		t.Errorf("it is told %+v, want %s", e, want)
+		t.Errorf("the event is %+v, want %s", e, want)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// manyMissed is from how many missed times on it is told that they are many.
+// manyMissed is the number of missed times from which an event reports them.
 const manyMissed = 100
 
 var errNever = errors.New("time difference between two schedules is less than 1 second")
 
-// location is the time zone of the schedule. Where upstream uses the process's
-// local one, it is UTC here, so that a run does not depend on the machine.
+// location returns the time zone of the schedule. Its default is UTC, unlike upstream's,
+// which is the local zone of the process, so that a run does not depend on the machine.
 func location(cj *batchv1.CronJob) (*time.Location, error) {
 	if cj.Spec.TimeZone == nil {
 		return time.UTC, nil
@@ -24,7 +24,7 @@ func location(cj *batchv1.CronJob) (*time.Location, error) {
 	return time.LoadLocation(*cj.Spec.TimeZone)
 }
 
-// hasZone reports whether the zone is in the schedule itself.
+// hasZone reports whether the schedule itself specifies a time zone.
 func hasZone(schedule string) bool { return strings.Contains(schedule, "TZ") }
 
 func parse(cj *batchv1.CronJob) (cron.Schedule, error) {
@@ -39,7 +39,7 @@ func parse(cj *batchv1.CronJob) (cron.Schedule, error) {
 	return schedule, nil
 }
 
-// parseStandard is the library's parser; it panics on a zone without a schedule.
+// parseStandard calls the library's parser, which panics on a zone without a schedule.
 func parseStandard(text string) (_ cron.Schedule, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -49,17 +49,17 @@ func parseStandard(text string) (_ cron.Schedule, err error) {
 	return cron.ParseStandard(text)
 }
 
-// occasions is which times of a schedule have come since it was last heeded.
+// occasions are the times of a schedule since it was last handled.
 type occasions struct {
-	// recent is the last of them; zero: there is none.
+	// recent is the last time that has passed; zero: there is none.
 	recent time.Time
-	// many: there are more than a hundred.
+	// many is true if more than manyMissed times have passed.
 	many bool
-	// next is the first time to come.
+	// next is the first time in the future.
 	next time.Time
 }
 
-// since finds the times after from, until now.
+// since returns the times after from, until now.
 func since(schedule cron.Schedule, from, now time.Time) (occasions, error) {
 	from, now = from.UTC(), now.UTC()
 	first := schedule.Next(from)
@@ -84,7 +84,7 @@ func since(schedule cron.Schedule, from, now time.Time) (occasions, error) {
 	return o, nil
 }
 
-// last finds the last time until now without going through all, first being one.
+// last returns the last time until now without enumerating all; first is one of them.
 func last(schedule cron.Schedule, first, now time.Time) time.Time {
 	if every, ok := schedule.(cron.ConstantDelaySchedule); ok {
 		return first.Add(now.Sub(first) / every.Delay * every.Delay)

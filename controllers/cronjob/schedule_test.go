@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// at reads a time of 2026, in UTC unless it has a zone.
+// at parses a time of 2026, in UTC unless it has a zone.
 func at(t *testing.T, text string) time.Time {
 	t.Helper()
 	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", time.RFC3339} {
@@ -76,7 +76,8 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// The short way to the most recent time leads where the long one does.
+// TestMostRecentTime compares the fast search for the most recent time with the
+// enumeration.
 func TestMostRecentTime(t *testing.T) {
 	field := func(t *rapid.T, low, high int, name string) string {
 		return rapid.OneOf(rapid.Just("*"), rapid.StringMatching(`[0-9]`), rapid.Just("*/7")).Filter(func(s string) bool {

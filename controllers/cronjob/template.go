@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// JobName is the name of the Job for a time: the CronJob's with the minutes since
-// 1970.
+// JobName returns the name of the Job for a scheduled time: the CronJob's name and the
+// minutes since 1970.
 func JobName(cj *batchv1.CronJob, at time.Time) string {
 	return fmt.Sprintf("%s-%d", cj.Name, at.Unix()/60)
 }
 
-// jobFor returns the Job for a time, which it has as an annotation in the zone of
+// jobFor returns the Job for a scheduled time. An annotation holds the time in the zone of
 // the schedule.
 func jobFor(cj *batchv1.CronJob, at time.Time, zone *time.Location) *batchv1.Job {
 	template := &cj.Spec.JobTemplate

@@ -7,8 +7,8 @@ import (
 	"minikcm.dev/minikcm/controllers/modeltest"
 )
 
-// BenchmarkDecide looks at a DaemonSet when nothing is to be done: what each pod's
-// event costs at most.
+// BenchmarkDecide decides about a converged DaemonSet: the most that an event of one of its
+// pods costs.
 func BenchmarkDecide(b *testing.B) {
 	modeltest.Benchmark(b, func(t testing.TB, n int) func() error {
 		nodes := make([]string, n)

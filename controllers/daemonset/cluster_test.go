@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// cluster is a whole cluster on virtual time with one DaemonSet in it.
+// cluster is a cluster on virtual time with one DaemonSet in it.
 type cluster struct {
 	*minikcmtest.Cluster
 	t *testing.T
@@ -114,7 +114,8 @@ func (c *cluster) eventually(what string, check func(d *appsv1.DaemonSet) error)
 	return d
 }
 
-// on: n nodes are to have a pod, and have an available one of the newest template.
+// on checks that n nodes should have a pod and have an available one of the newest
+// template.
 func on(n int32) func(d *appsv1.DaemonSet) error {
 	return func(d *appsv1.DaemonSet) error {
 		want := appsv1.DaemonSetStatus{
@@ -196,7 +197,7 @@ func TestRollOut(t *testing.T) {
 			begin := c.Clock().Now()
 			c.update(image("agent:2"))
 			c.eventually("the rollout", on(5))
-			// Two, two and one, each of which take ten seconds.
+			// Three batches, of two, two and one pods, each take ten seconds.
 			if took := c.Clock().Since(begin); took < 30*time.Second || took > 50*time.Second {
 				t.Errorf("it took %v", took)
 			}
@@ -261,7 +262,7 @@ func TestFailedPodsAreReplacedEverSlower(t *testing.T) {
 	begin := c.Clock().Now()
 	for range 4 {
 		pod := c.pods()[0]
-		pod.Status.Phase, pod.ResourceVersion = corev1.PodFailed, "" // whatever was written meanwhile
+		pod.Status.Phase, pod.ResourceVersion = corev1.PodFailed, "" // unconditional: the pod may have changed
 		if _, err := c.Client().CoreV1().Pods("default").UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +275,8 @@ func TestFailedPodsAreReplacedEverSlower(t *testing.T) {
 			return nil
 		})
 	}
-	// The second to the fourth wait for one, two and four seconds since the last.
+	// The second, third and fourth pods wait one, two and four seconds after the previous
+	// one.
 	if took := c.Clock().Since(begin); took < 7*time.Second || took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}

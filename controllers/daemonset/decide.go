@@ -12,36 +12,36 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Kind is what this controller's owners are.
+// Kind is the kind of this controller's owners.
 var Kind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 
-// burst is how many pods one plan creates or deletes at most, as upstream's.
+// burst caps the pods that one plan creates or deletes, as upstream does.
 const burst = 250
 
-// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+// Snapshot is the input of a decision besides the time. Decide does not change it.
 type Snapshot struct {
 	DaemonSet *appsv1.DaemonSet
-	// Pods and Revisions are those that it controls, and those of its namespace that
-	// nobody does.
+	// Pods and Revisions are those that the DaemonSet controls, and those in its namespace
+	// without a controller.
 	Pods      []*corev1.Pod
 	Revisions []*appsv1.ControllerRevision
 	// Nodes are all nodes.
 	Nodes []*corev1.Node
-	// Failures is what the last Plan said of them.
+	// Failures are those that the previous Plan returned.
 	Failures Failures
 }
 
-// Plan is what is to be done about a DaemonSet.
+// Plan is the decision about one DaemonSet.
 type Plan struct {
 	plan.Plan[appsv1.DaemonSetStatus]
-	// Failures are to be remembered for the next decision.
+	// Failures have to be passed to the next decision.
 	Failures Failures
 }
 
-// Decide says what brings a pod to each node that is to have one, or the next step
-// of an update, and what the status is
+// Decide returns the actions that bring a pod to each node that should have one, or the
+// next step of an update, and the status
 // (https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/). The caller
-// sees to it that the snapshot has its own earlier writes.
+// ensures that the snapshot includes its own earlier writes.
 func Decide(in Snapshot, now time.Time) (Plan, error) {
 	d := in.DaemonSet
 	if d.DeletionTimestamp != nil {
@@ -80,8 +80,8 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	return p, nil
 }
 
-// selectsAll leaves a DaemonSet alone that would take every pod for its own. The API
-// accepts none; one that was stored otherwise is told of.
+// selectsAll returns only an event for a DaemonSet that would adopt every pod. The API
+// rejects such a DaemonSet, but one may already be stored.
 func selectsAll() Plan {
 	var p Plan
 	p.Events = []plan.Event{{

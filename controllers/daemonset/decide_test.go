@@ -20,7 +20,7 @@ import (
 
 var now = time.Unix(1_000_000, 0)
 
-// world is what a decision is made on: an update from the image "old" to "new".
+// world is the snapshot of a decision: an update from the image "old" to "new".
 type world struct {
 	Snapshot
 	old, new *appsv1.ControllerRevision
@@ -112,7 +112,7 @@ func (w *world) pods(all ...string) *world {
 	return w
 }
 
-// did tells a plan's actions in one line each.
+// did formats a plan's actions, one per line.
 func did(w *world, p Plan) []string {
 	var lines []string
 	for _, action := range p.Actions {

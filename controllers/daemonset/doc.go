@@ -1,6 +1,5 @@
-// Package daemonset is the daemonset-controller: one pod of a template on each node
-// that may have one, and updates of them, node by node within limits, or when they
-// are deleted. The pods are bound by the scheduler, to whom they name their node.
-// What is to be done is decided by the pure function Decide; the controller gathers
-// its snapshot and executes its plan.
+// Package daemonset is the daemonset-controller: it keeps one pod of a template on each
+// eligible node, and updates the pods node by node within limits, or when they are deleted.
+// The scheduler binds the pods, whose node affinity names their node. The pure function
+// Decide decides; the controller gathers its snapshot and executes its plan.
 package daemonset

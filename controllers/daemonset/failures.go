@@ -7,15 +7,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// A failed pod is replaced after a delay that doubles with each that fails on its
+// A failed pod is replaced after a delay that doubles with each failed pod on the same
 // node, as upstream's.
 const (
 	baseDelay = time.Second
 	maxDelay  = 15 * time.Minute
 )
 
-// Failures are the replacements of failed pods of one generation of a DaemonSet, by
-// node. The zero value: there have been none.
+// Failures records, by node, the replacements of failed pods of one generation of a
+// DaemonSet. The zero value is empty.
 type Failures struct {
 	generation int64
 	nodes      map[string]failure
@@ -26,7 +26,7 @@ type failure struct {
 	delay time.Duration
 }
 
-// of returns a copy, which is empty if it was of another generation.
+// of returns a copy, which is empty if f belongs to another generation.
 func (f Failures) of(d *appsv1.DaemonSet) Failures {
 	if f.generation != d.Status.ObservedGeneration {
 		return Failures{generation: d.Status.ObservedGeneration}
@@ -34,8 +34,8 @@ func (f Failures) of(d *appsv1.DaemonSet) Failures {
 	return Failures{generation: f.generation, nodes: maps.Clone(f.nodes)}
 }
 
-// wait returns how long the node's failed pod still has to be left; if it need not,
-// the next one's delay begins.
+// wait returns the remaining delay before the node's failed pod may be replaced; if it is
+// 0, wait starts the delay of the next one.
 func (f *Failures) wait(node string, now time.Time) time.Duration {
 	known, ok := f.nodes[node]
 	since := now.Sub(known.last)

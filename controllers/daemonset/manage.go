@@ -9,13 +9,13 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// manage sees to it that each node that is to have a pod has one, and others none.
-// A node whose pod is still ending gets no new one before it has gone.
+// manage ensures that each node that should have a pod has one, and that other nodes have
+// none. A node whose pod is terminating gets a new one only after that is gone.
 func (s *step) manage() {
 	for _, at := range s.sites {
 		switch {
 		case at.node == nil:
-			// The pods of a node that has gone are the garbage collector's.
+			// The pod garbage collector deletes the pods of missing nodes.
 		case at.run && len(at.pods) == 0:
 			s.create = append(s.create, at.name)
 		case at.stay:
@@ -31,8 +31,8 @@ func (s *step) manage() {
 	s.remove = append(s.remove, s.lost...)
 }
 
-// tend clears away pods that have ended and those that are too many. With a surge a
-// node may have two: an old one while the new one is not yet available.
+// tend deletes pods that have ended and surplus ones. With a surge a node may have two: an
+// old one until the new one is available.
 func (s *step) tend(at *site) {
 	alive := s.clear(at)
 	switch {
@@ -49,8 +49,8 @@ func (s *step) tend(at *site) {
 	}
 }
 
-// clear deletes the pods that have ended, failed ones after their delay, and
-// returns those that run or will.
+// clear deletes the pods that have ended, failed ones after their delay, and returns the
+// others.
 func (s *step) clear(at *site) []*corev1.Pod {
 	var alive []*corev1.Pod
 	for _, pod := range at.pods {
@@ -79,8 +79,8 @@ func (s *step) clear(at *site) []*corev1.Pod {
 	return alive
 }
 
-// pair keeps the oldest new pod and, while that is not available and it is ready
-// itself, the oldest old one.
+// pair keeps the oldest new pod and, while that is not available and the old pod is ready,
+// the oldest old one.
 func (s *step) pair(alive []*corev1.Pod) {
 	var young, old *corev1.Pod
 	for _, pod := range alive {

@@ -21,13 +21,13 @@ import (
 
 var steps = flag.Int("modeltest.steps", 150, "steps that a drawn history has")
 
-// model is a world with the controller, and a scheduler and kubelet in one.
+// model is a world with the controller, and with a combined scheduler and kubelet.
 type model struct {
 	*modeltest.Run
 	t *rapid.T
 }
 
-// decision is how the controller decides; nil: as it does.
+// decision replaces the controller's decision; nil: the real one.
 type decision func(daemonset.Snapshot, time.Time) (daemonset.Plan, error)
 
 func newModel(t *rapid.T, nodes int, decide decision) *model {
@@ -66,7 +66,7 @@ func (m *model) must(err error) {
 
 func (m *model) draw(n int, label string) int { return rapid.IntRange(0, n-1).Draw(m.t, label) }
 
-// kubelet binds a pod and makes it ready, or ends one that is being deleted.
+// kubelet binds a pod and makes it ready, or removes one that is being deleted.
 func (m *model) kubelet(draw modeltest.Draw) bool {
 	var todo []*corev1.Pod
 	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
@@ -87,7 +87,7 @@ func (m *model) kubelet(draw modeltest.Draw) bool {
 	return true
 }
 
-// target is the node that the pod asks for.
+// target returns the node that the pod's affinity names.
 func target(pod *corev1.Pod) string {
 	return pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
 }
@@ -100,7 +100,7 @@ func (m *model) setReady(pod *corev1.Pod, status corev1.ConditionStatus) {
 	})
 }
 
-// create makes the DaemonSet and lets it come up undisturbed.
+// create creates the DaemonSet and waits for its pods without disturbances.
 func (m *model) create(surge, unavailable, minReadySeconds int) {
 	labels := map[string]string{"app": "agent"}
 	limit := int32(m.draw(4, "history"))
@@ -138,7 +138,7 @@ func (m *model) rollOut(draw modeltest.Draw) bool {
 	return true
 }
 
-// relabel lets a node be one that is to have a pod, or no longer be one.
+// relabel changes whether a node should have a pod.
 func (m *model) relabel(draw modeltest.Draw) bool {
 	nodes := modeltest.List[*corev1.Node](m.World)
 	m.World.Change(nodes[draw(len(nodes), "node")], func(o plan.Object) {
@@ -148,7 +148,7 @@ func (m *model) relabel(draw modeltest.Draw) bool {
 	return true
 }
 
-// disturb does something to a pod that the controller does not.
+// disturb changes a pod in a way that the controller does not.
 func (m *model) disturb(draw modeltest.Draw) bool {
 	pods := modeltest.List[*corev1.Pod](m.World)
 	if len(pods) == 0 {
@@ -158,7 +158,7 @@ func (m *model) disturb(draw modeltest.Draw) bool {
 	switch draw(4, "disturbance") {
 	case 0:
 		if pod.DeletionTimestamp != nil {
-			return false // nobody adopts it
+			return false // it could not be adopted
 		}
 		m.World.Change(pod, func(o plan.Object) { o.SetOwnerReferences(nil) })
 	case 1:
@@ -171,7 +171,7 @@ func (m *model) disturb(draw modeltest.Draw) bool {
 	return true
 }
 
-// history takes the drawn steps, then lets all come to rest and looks at it.
+// history takes the drawn steps, then settles the world and checks it.
 func (m *model) history() {
 	for range *steps {
 		m.Step()
@@ -182,7 +182,7 @@ func (m *model) history() {
 	m.checkConverged()
 }
 
-// wanted are the nodes that are to have a pod.
+// wanted returns the nodes that should have a pod.
 func (m *model) wanted() map[string]bool {
 	nodes := map[string]bool{}
 	modeltest.Each(m.World, func(node *corev1.Node) {
@@ -193,8 +193,8 @@ func (m *model) wanted() map[string]bool {
 	return nodes
 }
 
-// checkConverged: each node that is to have one has a ready pod of the newest
-// template, others have none, and the status says so.
+// checkConverged checks that each node that should have a pod has a ready one of the newest
+// template, that others have none, and that the status agrees.
 func (m *model) checkConverged() {
 	d, nodes := m.set(), m.wanted()
 	pods := modeltest.List[*corev1.Pod](m.World)
@@ -226,9 +226,9 @@ func (m *model) dump() string {
 	return text
 }
 
-// TestRolloutKeepsItsLimits: at no moment are more nodes without a ready pod than
-// maxUnavailable allows, nor more pods there than maxSurge does, nor two of one
-// template on a node.
+// TestRolloutKeepsItsLimits checks that at no moment more nodes lack a ready pod than
+// maxUnavailable allows, more pods exist than maxSurge allows, or a node has two pods of
+// one template.
 func TestRolloutKeepsItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { rolloutKeepsItsLimits(t, nil) })
 }
@@ -271,8 +271,8 @@ func (m *model) checkLimits(nodes, surge, unavailable int) {
 	}
 }
 
-// TestConvergesAfterChaos also changes nodes, and kills, fails and orphans pods:
-// whatever happened, in the end all is as it should be.
+// TestConvergesAfterChaos also changes nodes, and deletes, fails and orphans pods, and
+// checks that the world converges to the spec.
 func TestConvergesAfterChaos(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { convergesAfterChaos(t, nil) })
 }
@@ -291,8 +291,8 @@ func convergesAfterChaos(t *rapid.T, decide decision) {
 	m.history()
 }
 
-// A revision that somebody gives to a DaemonSet is there until something wakes the
-// DaemonSet; then it takes the place of the one that says the same.
+// TestGivenRevision creates a revision for a DaemonSet from outside. It stays until an
+// event enqueues the DaemonSet, and then replaces the revision with the same data.
 func TestGivenRevision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t, 2, nil)

@@ -8,13 +8,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// comparisonOperators lets tolerations compare numbers (KEP-5471), as the scheduler
-// does.
+// comparisonOperators enables tolerations that compare numbers (KEP-5471), as in the
+// scheduler.
 const comparisonOperators = true
 
-// placement says which nodes are to have a pod: those that the template's node
-// name, selector and affinity allow and whose taints the pods tolerate. Whether
-// there is room is the scheduler's business.
+// placement decides which nodes should have a pod: those that the template's node name,
+// selector and affinity allow and whose taints the pods tolerate. Whether there is room is
+// left to the scheduler.
 type placement struct {
 	nodeName    string
 	required    nodeaffinity.RequiredNodeAffinity
@@ -30,8 +30,8 @@ func placementOf(d *appsv1.DaemonSet) placement {
 	}
 }
 
-// on reports whether the node is to have a pod, and whether one that it has may
-// stay: a taint that keeps pods away does not drive them out unless it says so.
+// on reports whether the node should have a pod, and whether an existing one may stay: a
+// NoSchedule taint keeps new pods away without evicting those that run.
 func (p *placement) on(node *corev1.Node) (run, stay bool) {
 	if p.nodeName != "" && p.nodeName != node.Name {
 		return false, false
@@ -51,8 +51,8 @@ func (p *placement) on(node *corev1.Node) (run, stay bool) {
 	return run, stay
 }
 
-// tolerations returns the template's and those that every daemon pod has: a node's
-// daemons are to run even where and when nothing else does.
+// tolerations returns the template's tolerations and those that every daemon pod has:
+// daemons run on nodes where other pods do not.
 func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	added := []corev1.Toleration{
 		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
@@ -74,7 +74,7 @@ func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	return all
 }
 
-// with puts the toleration in the place of those for the same taint.
+// with replaces the toleration for the same taint, or appends one.
 func with(all []corev1.Toleration, one corev1.Toleration) []corev1.Toleration {
 	found := false
 	for i := range all {

@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// misreading is a decision about another snapshot than the one there is.
+// misreading is a decision about a changed copy of the snapshot.
 func misreading(change func(in *daemonset.Snapshot)) decision {
 	return func(in daemonset.Snapshot, now time.Time) (daemonset.Plan, error) {
 		in.DaemonSet = in.DaemonSet.DeepCopy()
@@ -40,7 +40,7 @@ func twice(in daemonset.Snapshot, now time.Time) (daemonset.Plan, error) {
 	return p, err
 }
 
-// TestPlantedMistakesAreSeen: the properties find what is wrong with a decision.
+// TestPlantedMistakesAreSeen checks that the properties detect wrong decisions.
 func TestPlantedMistakesAreSeen(t *testing.T) {
 	for name, mistake := range map[string]struct {
 		property func(*rapid.T, decision)

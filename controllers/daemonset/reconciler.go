@@ -22,19 +22,19 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Sources are what a reconciler reads and how it writes.
+// Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
 	// DaemonSets, Pods, Revisions and Nodes are the informers' caches.
 	DaemonSets, Pods, Revisions, Nodes cache.Indexer
-	// Executor needs no Kind and no Tracker: they are the reconciler's.
+	// Executor needs no Kind and no Tracker: the reconciler sets them.
 	Executor plan.Executor
-	// Decide decides; nil: the function of that name. Model checks plant mistakes here.
+	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
 
-// Reconciler is the controller without its loop: what is done about a key, and
-// which keys an event wakes.
+// Reconciler is the controller without its loop: it reconciles a key, and maps
+// events to keys.
 type Reconciler struct {
 	clock        clock.PassiveClock
 	daemonSets   appslisters.DaemonSetLister
@@ -49,7 +49,7 @@ type Reconciler struct {
 	failures map[types.UID]Failures
 }
 
-// NewReconciler returns a reconciler. It adds to the caches the indexes that it needs.
+// NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, daemonSets: appslisters.NewDaemonSetLister(s.DaemonSets), nodes: corelisters.NewNodeLister(s.Nodes),
@@ -96,8 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return r.execute(ctx, d, p)
 }
 
-// execute takes the plan's actions and writes the status, whether they succeed or
-// not.
+// execute executes the plan's actions and writes the status, whether they succeed or not.
 func (r *Reconciler) execute(ctx context.Context, d *appsv1.DaemonSet, p Plan) (loop.Result, error) {
 	result := loop.Result{RequeueAfter: p.RequeueAfter}
 	actErr := r.executor.Act(ctx, d, p.Actions)

@@ -12,12 +12,12 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// revisions are the DaemonSet's history and the hash of the template in force.
+// revisions are the DaemonSet's history and the hash of the current template.
 type revisions struct {
 	d *appsv1.DaemonSet
-	// past holds other templates than the one in force.
+	// past holds the revisions of other templates than the current one.
 	past []*appsv1.ControllerRevision
-	// twins hold the template in force, as current does.
+	// twins are further revisions of the current template.
 	twins   []*appsv1.ControllerRevision
 	hash    string
 	actions []plan.Action
@@ -49,8 +49,8 @@ func revise(d *appsv1.DaemonSet, known []*appsv1.ControllerRevision) (*revisions
 	return r, nil
 }
 
-// hashOf returns the hash by which the revision's pods know it. One without has its
-// name in place of it, as upstream's.
+// hashOf returns the hash that the revision's pods have as a label. For a revision without
+// the label it returns the name, as upstream does.
 func hashOf(revision *appsv1.ControllerRevision) string {
 	if hash, ok := revision.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]; ok {
 		return hash
@@ -58,10 +58,10 @@ func hashOf(revision *appsv1.ControllerRevision) string {
 	return revision.Name
 }
 
-// merge makes one revision of all that hold the template in force, as there are when
-// one is adopted: their pods get the label of the newest, and only then the others
-// go, so that no pod is of a revision that there is not. Upstream gives the label to
-// the pods of other templates too, which makes an update pass them by.
+// merge merges the revisions of the current template; there are several when one is
+// adopted. It first relabels their pods with the hash of the newest, and only then deletes
+// the others, so that no pod refers to a missing revision. Upstream also relabels the pods
+// of other templates, which makes an update skip them.
 func (r *revisions) merge(pods []*corev1.Pod) []plan.Action {
 	if len(r.twins) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (r *revisions) ofTwin(pod *corev1.Pod) bool {
 	})
 }
 
-// surplus deletes old revisions of which there are no pods, beyond the history's limit.
+// surplus deletes old revisions without pods, beyond the history limit.
 func (r *revisions) surplus(pods []*corev1.Pod) []plan.Action {
 	live := map[string]bool{}
 	for _, pod := range pods {
@@ -94,7 +94,7 @@ func (r *revisions) surplus(pods []*corev1.Pod) []plan.Action {
 	})
 }
 
-// updated reports whether the pod is of the template in force.
+// updated reports whether the pod has the current template.
 func (r *revisions) updated(pod *corev1.Pod) bool {
 	if pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == r.hash || r.ofTwin(pod) {
 		return true

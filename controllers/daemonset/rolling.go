@@ -17,9 +17,9 @@ func (s *step) roll() {
 	}
 }
 
-// rollDeleting deletes old pods, in whose place come new ones, as far as no more
-// than maxUnavailable nodes are without an available one then. Old pods that are
-// not available cost nothing.
+// rollDeleting deletes old pods, which manage replaces, as long as no more than
+// maxUnavailable nodes are without an available pod. Old pods that are not available are
+// always deleted.
 func (s *step) rollDeleting() {
 	budget := s.unavailable()
 	var candidates []*corev1.Pod
@@ -30,7 +30,7 @@ func (s *step) rollDeleting() {
 		young, old, ok := s.generations(at)
 		switch {
 		case !ok || (young == nil) == (old == nil):
-			budget-- // it has none, or manage has yet to see to it
+			budget-- // the site has no pod, or manage has work to do on it
 		case young != nil:
 			if !s.available(young) {
 				budget--
@@ -45,10 +45,9 @@ func (s *step) rollDeleting() {
 	s.remove = append(s.remove, candidates[:max(0, min(budget, len(candidates)))]...)
 }
 
-// rollSurging creates new pods beside old ones, on no more than maxSurge nodes whose
-// old one is available, and deletes an old one when its successor is available. On
-// nodes that are not to have a pod any more old ones stay until all that are to have
-// one do.
+// rollSurging creates new pods beside old ones, on no more than maxSurge nodes whose old
+// pod is available, and deletes an old one when its successor is available. On nodes that
+// should no longer have a pod, old ones stay until all nodes that should have one do.
 func (s *step) rollSurging() {
 	budget, available := s.surge(), 0
 	var candidates []string
@@ -82,8 +81,7 @@ func (s *step) rollSurging() {
 	s.create = append(s.create, candidates[:max(0, min(budget, len(candidates)))]...)
 }
 
-// generations returns the site's new and its old pod, unless there are several of
-// either.
+// generations returns the site's new and old pod. ok is false if it has several of either.
 func (s *step) generations(at *site) (young, old *corev1.Pod, ok bool) {
 	for _, pod := range at.pods {
 		if pod.DeletionTimestamp != nil {
@@ -108,7 +106,7 @@ func (s *step) rolling() *appsv1.RollingUpdateDaemonSet {
 	return s.d.Spec.UpdateStrategy.RollingUpdate
 }
 
-// surge resolves maxSurge, a share of the nodes rounded up.
+// surge resolves maxSurge. It rounds a percentage of the nodes up.
 func (s *step) surge() int {
 	if rolling := s.rolling(); rolling != nil {
 		return resolve(rolling.MaxSurge, s.desired)
@@ -116,14 +114,14 @@ func (s *step) surge() int {
 	return 0
 }
 
-// surges reports whether a node may have two pods, however many nodes there are.
+// surges reports whether a node may have two pods, independent of the number of nodes.
 func (s *step) surges() bool {
 	rolling := s.rolling()
 	return rolling != nil && resolve(rolling.MaxSurge, 1) > 0
 }
 
-// unavailable resolves maxUnavailable likewise. It is not zero, which would be a
-// standstill.
+// unavailable resolves maxUnavailable likewise. It returns at least 1, because an update
+// could not proceed with 0.
 func (s *step) unavailable() int {
 	if rolling := s.rolling(); rolling != nil {
 		return max(1, resolve(rolling.MaxUnavailable, s.desired))
@@ -137,7 +135,7 @@ func resolve(value *intstr.IntOrString, total int) int {
 	}
 	n, err := intstr.GetScaledValueFromIntOrPercent(value, total, true)
 	if err != nil {
-		return 0 // validation has seen to it that it is a number or a percentage
+		return 0 // validation ensures that it is a number or a percentage
 	}
 	return n
 }

@@ -8,8 +8,8 @@ import (
 	"minikcm.dev/minikcm/controllers/owned"
 )
 
-// count returns the status that the nodes amount to. Of several pods on a node the
-// most senior one counts.
+// count computes the status from the sites. Of several pods on a node, it counts the most
+// senior one.
 func (s *step) count() *appsv1.DaemonSetStatus {
 	status := &appsv1.DaemonSetStatus{
 		ObservedGeneration:     s.d.Generation,
@@ -40,10 +40,11 @@ func (s *step) count() *appsv1.DaemonSetStatus {
 	return status
 }
 
-// Conclude returns the DaemonSet to write with its new status, or nil if it has it
-// already. After a collision the name of the newest revision will be another one.
+// Conclude returns the DaemonSet to write with its new status, or nil if it has that status
+// already. After a collision it raises the collision count, which changes the name of the
+// newest revision.
 func Conclude(d *appsv1.DaemonSet, p Plan, collided bool) *appsv1.DaemonSet {
-	update := *d // what the pointers in it lead to is not changed
+	update := *d // a shallow copy: objects behind pointers are not changed
 	switch {
 	case collided:
 		update.Status.CollisionCount = history.More(d.Status.CollisionCount)

@@ -12,31 +12,31 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// step is what is done at one time.
+// step is the state of one decision.
 type step struct {
 	d     *appsv1.DaemonSet
 	revs  *revisions
 	now   time.Time
 	sites []*site
-	// lost are pods that no node has, meant for nodes that do not exist.
+	// lost are pods that are not bound and are meant for nodes that do not exist.
 	lost     []*corev1.Pod
 	desired  int
 	failures *Failures
 
-	// create names the nodes that get a pod.
+	// create names the nodes that need a pod.
 	create  []string
 	remove  []*corev1.Pod
 	events  []plan.Event
 	soonest time.Duration
 }
 
-// site is a node with the pods that it has or that are meant for it.
+// site is a node with the pods that are on it or meant for it.
 type site struct {
 	name string
-	// node is nil if there are pods on a node that does not exist.
+	// node is nil if the node of the pods does not exist.
 	node      *corev1.Node
 	run, stay bool
-	// pods are sorted: first those that have been on the node for the longest time.
+	// pods are sorted by bySeniority.
 	pods []*corev1.Pod
 }
 
@@ -73,8 +73,7 @@ func newStep(in Snapshot, pods []*corev1.Pod, revs *revisions, now time.Time) *s
 	return s
 }
 
-// bySeniority puts pods that are bound before those that are not, and then the
-// oldest first.
+// bySeniority sorts bound pods before others, and then the oldest first.
 func bySeniority(a, b *corev1.Pod) int {
 	unbound := func(pod *corev1.Pod) int {
 		if pod.Spec.NodeName == "" {
@@ -89,8 +88,8 @@ func bySeniority(a, b *corev1.Pod) int {
 	)
 }
 
-// available reports whether the pod has been ready for minReadySeconds, and
-// remembers when the next one will have been.
+// available reports whether the pod has been ready for minReadySeconds. If it will be,
+// available requests a requeue at that time.
 func (s *step) available(pod *corev1.Pod) bool {
 	available, lacks := owned.Available(pod, s.d.Spec.MinReadySeconds, s.now)
 	if lacks > 0 {
@@ -99,15 +98,15 @@ func (s *step) available(pod *corev1.Pod) bool {
 	return available
 }
 
-// again asks to be called again after that time, at the latest.
+// again requests a requeue after that time at the latest.
 func (s *step) again(after time.Duration) {
 	if s.soonest == 0 || after < s.soonest {
 		s.soonest = after
 	}
 }
 
-// actions returns what the step comes to. What exceeds a burst follows when the
-// events of the first come back.
+// actions returns the actions of the step. What exceeds a burst follows when the events of
+// the first actions arrive.
 func (s *step) actions() []plan.Action {
 	var all []plan.Action
 	if create := s.create[:min(len(s.create), burst)]; len(create) > 0 {

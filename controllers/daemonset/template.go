@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/controllers/owned"
 )
 
-// generationLabel is the template's generation, as the pods of older versions of
-// Kubernetes had it instead of a hash.
+// generationLabel is the label with the template's generation, which the pods of older
+// versions of Kubernetes have instead of a hash.
 const generationLabel = "pod-template-generation"
 
 // newPod returns a pod for the node.
@@ -38,7 +38,7 @@ func generationOf(d *appsv1.DaemonSet) (string, bool) {
 	return strconv.FormatInt(generation, 10), true
 }
 
-// bindTo lets the scheduler choose this node only.
+// bindTo restricts the pod to this node by a node affinity.
 func bindTo(pod *corev1.Pod, node string) {
 	if pod.Spec.Affinity == nil {
 		pod.Spec.Affinity = &corev1.Affinity{}
@@ -46,7 +46,7 @@ func bindTo(pod *corev1.Pod, node string) {
 	if pod.Spec.Affinity.NodeAffinity == nil {
 		pod.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
 	}
-	// In place of the template's terms, not beside them: they are alternatives.
+	// It replaces the template's terms instead of adding one, because terms are ORed.
 	pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
 			{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
@@ -54,8 +54,8 @@ func bindTo(pod *corev1.Pod, node string) {
 	}
 }
 
-// nodeOf returns the node that the pod is on or is meant for, or "" if it is none
-// of ours in that respect.
+// nodeOf returns the node that the pod is bound to or that its affinity names; "" if there
+// is neither.
 func nodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// TestTwinsAreMerged gives a DaemonSet a revision of the template that it has one
-// of already. The newer one stays, and no pod is replaced for that.
+// TestTwinsAreMerged gives a DaemonSet a second revision of its current template. The newer
+// revision stays, and no pod is replaced because of it.
 func TestTwinsAreMerged(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2, nil)

@@ -16,7 +16,7 @@ import (
 
 var controllerOf = loop.ControllerOf(Kind.GroupKind())
 
-// OnDaemonSet wakes the DaemonSet itself.
+// OnDaemonSet enqueues the DaemonSet itself.
 func (r *Reconciler) OnDaemonSet(ev loop.Event) []types.NamespacedName {
 	r.expectations.ObserveOwner(ev)
 	if ev.Type == loop.Deleted {
@@ -25,8 +25,7 @@ func (r *Reconciler) OnDaemonSet(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// OnPod wakes the DaemonSet that controls a pod, or all that an orphan could belong
-// to.
+// OnPod enqueues the DaemonSet that controls a pod, or those that could adopt an orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	r.expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
@@ -36,7 +35,7 @@ func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	return append(controllerOf(ev), r.adopters(ev)...)
 }
 
-// matters reports whether a DaemonSet would see the difference.
+// matters reports whether the event changes what a DaemonSet reads.
 func matters(ev loop.Event, pod *corev1.Pod) bool {
 	old, ok := ev.Old.(*corev1.Pod)
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
@@ -45,9 +44,9 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	return owned.Differs(old, pod) || old.Spec.NodeName != pod.Spec.NodeName
 }
 
-// OnRevision wakes the DaemonSet that controls a ControllerRevision, or all that an
-// orphan could belong to. One that somebody else gave a DaemonSet is looked at when
-// something else wakes it, as upstream does.
+// OnRevision enqueues the DaemonSet that controls a ControllerRevision, or those that could
+// adopt an orphan. A revision that another client creates for a DaemonSet does not enqueue
+// it, as upstream.
 func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
 	controller := owned.ControllerUID(ev.Object)
 	given := ev.Type == loop.Added && controller != "" && !r.expectations.Pending(controller)
@@ -67,8 +66,8 @@ func (r *Reconciler) adopters(ev loop.Event) []types.NamespacedName {
 	return owned.Adopters(o, r.daemonSets.DaemonSets(o.GetNamespace()).List, func(owner *appsv1.DaemonSet) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
-// OnNode wakes the DaemonSets for which a node has come or gone or has changed so
-// that it is to have a pod now, or is not any more.
+// OnNode enqueues the DaemonSets for which a node has been added or removed, or has changed
+// in whether it should have a pod.
 func (r *Reconciler) OnNode(ev loop.Event) []types.NamespacedName {
 	node, ok := ev.Object.(*corev1.Node)
 	if !ok {

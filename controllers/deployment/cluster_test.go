@@ -22,7 +22,7 @@ import (
 
 const revision = "deployment.kubernetes.io/revision"
 
-// cluster is a whole cluster on virtual time with one Deployment in it.
+// cluster is a cluster on virtual time with one Deployment in it.
 type cluster struct {
 	*minikcmtest.Cluster
 	t *testing.T
@@ -77,7 +77,7 @@ func image(name string) func(d *appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = name }
 }
 
-// eventually returns the Deployment when check is satisfied.
+// eventually waits until check passes, and returns the Deployment.
 func (c *cluster) eventually(what string, check func(d *appsv1.Deployment) error) *appsv1.Deployment {
 	c.t.Helper()
 	var d *appsv1.Deployment
@@ -224,7 +224,7 @@ func TestRecreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watcher.Stop()
-	// Time stands still for an event that nobody reads.
+	// Events that no client reads would hold virtual time.
 	events := make(chan watch.Event, 1000)
 	go func() {
 		for ev := range watcher.ResultChan() {

@@ -14,9 +14,9 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Conclude returns the Deployment to write after the plan's actions, or nil if
-// there is nothing to write. When they failed the counts of the plan do not hold:
-// then only a ReplicaSet that could not be created is noted.
+// Conclude returns the Deployment to write after the plan's actions, or nil if there is
+// nothing to write. If the actions failed, the counts of the plan are wrong: Conclude then
+// only records a ReplicaSet that could not be created.
 func Conclude(d *appsv1.Deployment, p Plan, actErr error, now time.Time) *appsv1.Deployment {
 	if actErr == nil {
 		return with(d, *p.Status)
@@ -33,8 +33,8 @@ func Conclude(d *appsv1.Deployment, p Plan, actErr error, now time.Time) *appsv1
 	return with(d, Outcome{Status: status})
 }
 
-// takenName returns the ReplicaSet that could not be created because there is one
-// of its name, or nil if the error is another one.
+// takenName returns the ReplicaSet whose creation failed because its name is in use, or nil
+// if the error is a different one.
 func takenName(actErr error) *appsv1.ReplicaSet {
 	var failed *plan.ActionError
 	if !apierrors.IsAlreadyExists(actErr) || !errors.As(actErr, &failed) {
@@ -44,10 +44,9 @@ func takenName(actErr error) *appsv1.ReplicaSet {
 	return rs
 }
 
-// Collided returns the Deployment to write when the name of the ReplicaSet that
-// it wants is taken: with a higher collision count, which leads to another name.
-// It returns nil if the one that has the name is what the Deployment wants, which
-// the cache had not shown yet.
+// Collided returns the Deployment to write when the name of its wanted ReplicaSet is in
+// use: with a higher collision count, which leads to another name. It returns nil if live
+// is the wanted ReplicaSet itself, which the cache did not show yet.
 func Collided(d *appsv1.Deployment, wanted, live *appsv1.ReplicaSet) *appsv1.Deployment {
 	for _, ref := range live.OwnerReferences {
 		if ref.UID == d.UID && ref.Controller != nil && *ref.Controller && sameTemplate(&live.Spec.Template, &wanted.Spec.Template) {
@@ -63,14 +62,14 @@ func Collided(d *appsv1.Deployment, wanted, live *appsv1.ReplicaSet) *appsv1.Dep
 	return with(d, Outcome{Status: status})
 }
 
-// with returns a copy of the Deployment that carries the outcome, or nil if it
-// does already.
+// with returns a copy of the Deployment that has the outcome, or nil if the Deployment has
+// it already.
 func with(d *appsv1.Deployment, outcome Outcome) *appsv1.Deployment {
 	known := outcome.Revision == "" || d.Annotations[revisionAnnotation] == outcome.Revision
 	if known && equality.Semantic.DeepEqual(d.Status, outcome.Status) {
 		return nil
 	}
-	update := *d // what the pointers in it lead to is not changed
+	update := *d // a shallow copy: objects behind pointers are not changed
 	update.Status = outcome.Status
 	if !known {
 		update.Annotations = maps.Clone(d.Annotations)

@@ -15,29 +15,29 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+// Snapshot is the input of a decision besides the time. Decide does not change it.
 type Snapshot struct {
 	Deployment *appsv1.Deployment
-	// ReplicaSets are those that it controls, and those of its namespace that
-	// nobody does.
+	// ReplicaSets are those that the Deployment controls, and those in its namespace that
+	// have no controller.
 	ReplicaSets []*appsv1.ReplicaSet
-	// Running counts, by ReplicaSet, the pods that have not ended, those that are
-	// being deleted included. It is looked at only by the strategy Recreate.
+	// Running counts, by ReplicaSet, the pods that have not ended, including those that are
+	// being deleted. Only the strategy Recreate reads it.
 	Running map[types.UID]int
 }
 
-// Outcome is what a Deployment carries about its rollout.
+// Outcome is what the controller records in a Deployment about its rollout.
 type Outcome struct {
-	// Revision is the annotation deployment.kubernetes.io/revision; "": as it is.
+	// Revision is the annotation deployment.kubernetes.io/revision; "": it is not changed.
 	Revision string
 	Status   appsv1.DeploymentStatus
 }
 
-// Plan is what is to be done about a Deployment.
+// Plan is the decision about one Deployment.
 type Plan = plan.Plan[Outcome]
 
-// Decide says what the Deployment's next step is. The caller sees to it that the
-// snapshot has its own earlier writes.
+// Decide returns the Deployment's next step. The caller ensures that the snapshot includes
+// its own earlier writes.
 func Decide(in Snapshot, now time.Time) (Plan, error) {
 	d := in.Deployment
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
@@ -52,7 +52,7 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	r.plan.Actions = append(r.plan.Actions, plan.Each(plan.Release, claims.Release)...)
 	r.plan.Actions = append(r.plan.Actions, plan.Each(plan.Adopt, claims.Adopt)...)
 	r.step()
-	// The new one first: what becomes of the old ones is nothing without it.
+	// The new ReplicaSet comes first: if its action fails, the old ones must not shrink.
 	for _, s := range slices.Backward(r.all()) {
 		if action, needed := s.action(); needed {
 			r.plan.Actions = append(r.plan.Actions, action)
@@ -63,7 +63,7 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	return r.plan, nil
 }
 
-// selectsAll refuses a Deployment that would claim every pod.
+// selectsAll rejects a Deployment that would adopt every pod.
 func selectsAll(d *appsv1.Deployment) Plan {
 	status := d.Status
 	status.ObservedGeneration = max(status.ObservedGeneration, d.Generation)
@@ -76,16 +76,16 @@ func selectsAll(d *appsv1.Deployment) Plan {
 	}
 }
 
-// rollout is a decision in the making.
+// rollout is the state of a decision while it is made.
 type rollout struct {
 	in     Snapshot
 	d      *appsv1.Deployment
 	now    time.Time
 	wanted int32
 	limits limits
-	// new is the ReplicaSet of the current template; nil if there is none (yet).
+	// new is the ReplicaSet of the current template; nil if there is none yet.
 	new *set
-	// old are the others, oldest first.
+	// old are the other ReplicaSets, oldest first.
 	old []*set
 
 	plan     Plan
@@ -102,8 +102,8 @@ func newRollout(in Snapshot, sets []*appsv1.ReplicaSet, now time.Time) *rollout 
 		r.old = append(r.old, newSet(rs))
 	}
 	slices.SortFunc(r.old, byAge)
-	// The oldest that has the template is the new one: which of several it is must
-	// not change from one look to the next.
+	// The oldest one with the template is the new ReplicaSet, so that the choice among
+	// several does not change between reconciles.
 	i := slices.IndexFunc(r.old, func(s *set) bool { return sameTemplate(&s.Spec.Template, &d.Spec.Template) })
 	if i >= 0 {
 		r.new = r.old[i]
@@ -124,7 +124,7 @@ func (r *rollout) recreates() bool {
 	return r.d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 }
 
-// step takes one step, and takes stock.
+// step takes one step of the rollout and computes the status.
 func (r *rollout) step() {
 	if r.d.DeletionTimestamp != nil {
 		r.takeStock()
@@ -157,7 +157,7 @@ func (r *rollout) step() {
 	}
 }
 
-// syncNew brings an existing new ReplicaSet in line with the Deployment.
+// syncNew updates an existing new ReplicaSet to the Deployment.
 func (r *rollout) syncNew() {
 	r.inherit()
 	r.new.minReadySeconds = r.d.Spec.MinReadySeconds
@@ -167,8 +167,8 @@ func (r *rollout) syncNew() {
 	}
 }
 
-// ensureNew makes the ReplicaSet of the template, if there is none, with the size
-// that it may have at once.
+// ensureNew plans the creation of the new ReplicaSet, if there is none, with the size that
+// the strategy allows at once.
 func (r *rollout) ensureNew() {
 	if r.new != nil {
 		return
@@ -182,7 +182,8 @@ func (r *rollout) ensureNew() {
 	}
 }
 
-// resize gives the ReplicaSet a size; it reports whether that is another one.
+// resize sets the size of the ReplicaSet and reports whether it differs from the previous
+// one.
 func (r *rollout) resize(s *set, size int32) bool {
 	if s.size == size {
 		return false
@@ -191,8 +192,8 @@ func (r *rollout) resize(s *set, size int32) bool {
 	return true
 }
 
-// resizeFor also notes for what size of the Deployment it was, which is how a
-// change of that is told from the rollout.
+// resizeFor also records the Deployment's replicas in annotations. By them, scalingEvent
+// distinguishes a change of the replicas from the rollout.
 func (r *rollout) resizeFor(s *set, size int32) {
 	s.size = size
 	s.annotate(desiredReplicasAnnotation, strconv.Itoa(int(r.wanted)))

@@ -83,7 +83,7 @@ func progressing(state corev1.ConditionStatus, reason string, ago time.Duration)
 
 type setOption func(*appsv1.ReplicaSet)
 
-// replicaSet is an observed one, all of whose pods are there and available.
+// replicaSet returns an observed ReplicaSet whose pods all exist and are available.
 func replicaSet(image string, revision int, replicas int32, opts ...setOption) *appsv1.ReplicaSet {
 	yes, none := true, int32(0)
 	labels := map[string]string{"app": "web", appsv1.DefaultDeploymentUniqueLabelKey: image}
@@ -135,7 +135,7 @@ func decide(t *testing.T, d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) Plan
 	return p
 }
 
-// summary is a plan's actions as text: what is told of them, or else the verb.
+// summary formats a plan's actions: the messages of their events, or else the verbs.
 func summary(p Plan) []string {
 	var lines []string
 	for _, action := range p.Actions {
@@ -310,9 +310,9 @@ func TestNewReplicaSet(t *testing.T) {
 	if ref := metav1.GetControllerOf(rs); ref == nil || ref.UID != "d" || ref.Kind != "Deployment" || rs.Spec.MinReadySeconds != 5 {
 		t.Errorf("ReplicaSet = %+v", rs)
 	}
-	told := plan.Event{Type: "Normal", Reason: "ScalingReplicaSet", Message: "Scaled up replica set web-" + hash + " from 0 to 1"}
-	if action.Succeeded == nil || *action.Succeeded != told {
-		t.Errorf("event = %+v, want %+v", action.Succeeded, told)
+	event := plan.Event{Type: "Normal", Reason: "ScalingReplicaSet", Message: "Scaled up replica set web-" + hash + " from 0 to 1"}
+	if action.Succeeded == nil || *action.Succeeded != event {
+		t.Errorf("event = %+v, want %+v", action.Succeeded, event)
 	}
 	if len(d.Spec.Template.Labels) != 1 || len(d.Spec.Selector.MatchLabels) != 1 {
 		t.Error("the decision changed its snapshot")

@@ -1,9 +1,8 @@
-// Package deployment is the deployment-controller: it rolls a pod template out
-// over ReplicaSets, a step at a time, and keeps their history. What the next step
-// is, is decided by the pure function Decide; the controller gathers its snapshot
-// and executes its plan.
+// Package deployment is the deployment-controller: it rolls out a pod template over
+// ReplicaSets, a step at a time, and keeps their history. The pure function Decide decides
+// the next step; the controller gathers its snapshot and executes its plan.
 //
-// It is stricter than upstream in one thing: a ReplicaSet whose status is older
-// than its spec is not counted on, so that maxSurge and maxUnavailable hold for
-// the pods that are, not only for the numbers that were asked for.
+// It is stricter than upstream in one respect: it does not rely on a ReplicaSet whose
+// status is older than its spec, so that maxSurge and maxUnavailable hold for the pods that
+// exist, not only for the numbers in the specs.
 package deployment

@@ -15,8 +15,8 @@ func (r *rollout) cleanUpIfComplete() {
 	}
 }
 
-// cleanUp deletes the ReplicaSets of the oldest revisions beyond the history
-// limit, if they are empty and nobody holds them.
+// cleanUp deletes the ReplicaSets of the oldest revisions beyond the history limit, if they
+// have no pods and are not being deleted.
 func (r *rollout) cleanUp() {
 	limit := r.d.Spec.RevisionHistoryLimit
 	if limit == nil || *limit == math.MaxInt32 {

@@ -5,11 +5,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// limits are how far a rollout may stray from the wanted number of pods.
+// limits are the allowed deviations of a rollout from the wanted number of pods.
 type limits struct{ surge, unavailable int32 }
 
-// limitsOf resolves the strategy's percentages: the surge is rounded up, what may
-// be unavailable down. Both zero would be a standstill, so one may be unavailable then.
+// limitsOf resolves the strategy's percentages: it rounds the surge up and the unavailable
+// pods down. If both are zero, one pod may be unavailable, because the rollout could not
+// proceed.
 func limitsOf(d *appsv1.Deployment) limits {
 	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return limits{}
@@ -27,8 +28,8 @@ func limitsOf(d *appsv1.Deployment) limits {
 	return l
 }
 
-// resolve takes a number or a share of total; validation has seen to it that it
-// is one of them.
+// resolve returns an absolute number or a percentage of total. Validation ensures that the
+// value is one of them.
 func resolve(value *intstr.IntOrString, total int32, roundUp bool) int32 {
 	if value == nil {
 		return 0

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The reasons of the condition Progressing; clients see upstream's.
+// The reasons of the condition Progressing, which are upstream's.
 const (
 	newCreatedReason   = "NewReplicaSetCreated"
 	foundNewReason     = "FoundNewReplicaSet"
@@ -23,13 +23,13 @@ const (
 	resumedReason      = "DeploymentResumed"
 )
 
-// hasDeadline reports whether progress is watched at all.
+// hasDeadline reports whether the Deployment has a progress deadline.
 func hasDeadline(d *appsv1.Deployment) bool {
 	return d.Spec.ProgressDeadlineSeconds != nil && *d.Spec.ProgressDeadlineSeconds != math.MaxInt32
 }
 
-// notePause lets the deadline stand still while the Deployment is paused. A
-// rollout that has timed out stays so.
+// notePause stops the deadline while the Deployment is paused. A rollout that has timed out
+// stays timed out.
 func (r *rollout) notePause() {
 	if !hasDeadline(r.d) {
 		return
@@ -51,8 +51,8 @@ func (r *rollout) progress(status corev1.ConditionStatus, reason, message string
 	r.setCondition(appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: status, Reason: reason, Message: message})
 }
 
-// judgeProgress sets the condition Progressing by how the counts have changed,
-// and passes on the ReplicaSets' failures.
+// judgeProgress sets the condition Progressing from the change of the counts, and copies
+// the failure condition of the ReplicaSets.
 func (r *rollout) judgeProgress() {
 	if !hasDeadline(r.d) {
 		r.removeCondition(appsv1.DeploymentProgressing)
@@ -80,8 +80,8 @@ func (r *rollout) subject() string {
 	return fmt.Sprintf("Deployment %q", r.d.Name)
 }
 
-// progressAnew renews the condition, from whose update the deadline counts, even
-// if its reason stays.
+// progressAnew updates the condition even if its reason does not change, because the
+// deadline counts from its last update.
 func (r *rollout) progressAnew(was *appsv1.DeploymentCondition) {
 	c := appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: updatedReason,
@@ -94,7 +94,7 @@ func (r *rollout) progressAnew(was *appsv1.DeploymentCondition) {
 	r.setCondition(c)
 }
 
-// progressed reports whether any count went the right way since the last status.
+// progressed reports whether any count has improved since the last status.
 func (r *rollout) progressed() bool {
 	was, is := &r.d.Status, &r.status
 	return is.UpdatedReplicas > was.UpdatedReplicas ||
@@ -114,18 +114,19 @@ func (r *rollout) deadline(c *appsv1.DeploymentCondition) time.Time {
 	return c.LastUpdateTime.Add(time.Duration(*r.d.Spec.ProgressDeadlineSeconds) * time.Second)
 }
 
-// deadlineIn is after what time a rollout without progress is to be looked at
-// again; 0: it need not be.
+// deadlineIn returns the time until the progress deadline has to be checked; 0: there is no
+// need.
 func (r *rollout) deadlineIn() time.Duration {
 	c := r.condition(appsv1.DeploymentProgressing)
 	if !hasDeadline(r.d) || c == nil || c.Reason == timedOutReason || c.Reason == newAvailableReason || complete(r.d, &r.status) {
 		return 0
 	}
-	// A second more, since the condition's time has whole seconds only.
+	// One second is added because the condition's time has whole seconds.
 	return max(r.deadline(c).Sub(r.now), 0) + time.Second
 }
 
-// noteFailure passes on a ReplicaSet's failure to make pods, the new one's first.
+// noteFailure copies the ReplicaFailure condition of a ReplicaSet, preferably the new
+// one's.
 func (r *rollout) noteFailure() {
 	for _, s := range slices.Backward(r.all()) {
 		for _, c := range s.Status.Conditions {
@@ -141,7 +142,7 @@ func (r *rollout) noteFailure() {
 	r.removeCondition(appsv1.DeploymentReplicaFailure)
 }
 
-// withCondition returns the conditions with c, at now unless c has times of its own.
+// withCondition returns the conditions with c added. c's times default to now.
 func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition, now time.Time) []appsv1.DeploymentCondition {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	for _, was := range conditions {

@@ -18,19 +18,19 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Sources are what a reconciler reads and how it writes.
+// Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
 	// Deployments, ReplicaSets and Pods are the informers' caches.
 	Deployments, ReplicaSets, Pods cache.Indexer
-	// Executor needs no Kind and no Tracker: they are the reconciler's.
+	// Executor needs no Kind and no Tracker: the reconciler sets them.
 	Executor plan.Executor
-	// Decide decides; nil: the function of that name. Model checks plant mistakes here.
+	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
 
-// Reconciler is the controller without its loop: what is done about a key, and
-// which keys an event wakes.
+// Reconciler is the controller without its loop: it reconciles a key, and maps
+// events to keys.
 type Reconciler struct {
 	clock        clock.PassiveClock
 	deployments  appslisters.DeploymentLister
@@ -42,7 +42,7 @@ type Reconciler struct {
 	decide       func(in Snapshot, now time.Time) (Plan, error)
 }
 
-// NewReconciler returns a reconciler. It adds to the caches the indexes that it needs.
+// NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, deployments: appslisters.NewDeploymentLister(s.Deployments), replicaSets: appslisters.NewReplicaSetLister(s.ReplicaSets),
@@ -82,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.execute(ctx, d, p))
 }
 
-// gather takes the snapshot, after Met has said that the caches are up to date.
+// gather takes the snapshot. Met has reported that the caches are up to date.
 func (r *Reconciler) gather(d *appsv1.Deployment) Snapshot {
 	in := Snapshot{Deployment: d, ReplicaSets: r.sets.Candidates(d)}
 	if d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
@@ -112,12 +112,12 @@ func (r *Reconciler) execute(ctx context.Context, d *appsv1.Deployment, p Plan) 
 	return actErr
 }
 
-// resolveCollision looks at who has the name, and asks for another one if it is a
-// stranger.
+// resolveCollision reads the ReplicaSet that has the wanted name, and raises the collision
+// count if it is not the wanted one.
 func (r *Reconciler) resolveCollision(ctx context.Context, d *appsv1.Deployment, wanted *appsv1.ReplicaSet) error {
 	found, err := r.executor.Writer.Get(ctx, wanted)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("ReplicaSet %s/%s was there and has gone: %w", wanted.Namespace, wanted.Name, err)
+		return fmt.Errorf("ReplicaSet %s/%s existed and is gone: %w", wanted.Namespace, wanted.Name, err)
 	}
 	if err != nil {
 		return fmt.Errorf("reading the ReplicaSet that has the name %s/%s: %w", wanted.Namespace, wanted.Name, err)
@@ -128,7 +128,7 @@ func (r *Reconciler) resolveCollision(ctx context.Context, d *appsv1.Deployment,
 	}
 	update := Collided(d, wanted, live)
 	if update == nil {
-		return nil // its event is on the way, and wakes the Deployment
+		return nil // its event is on the way and enqueues the Deployment
 	}
 	return r.executor.WriteStatus(ctx, update)
 }

@@ -1,7 +1,7 @@
 package deployment
 
-// recreate takes the next step of a rollout that ends all old pods before it
-// makes new ones.
+// recreate takes the next step of a rollout that ends all old pods before it creates new
+// ones.
 func (r *rollout) recreate() {
 	shrunk := false
 	for _, s := range activeOf(r.old) {
@@ -17,8 +17,8 @@ func (r *rollout) recreate() {
 	r.cleanUpIfComplete()
 }
 
-// oldPodsRun reports whether any pod that is not of the new ReplicaSet has not yet
-// ended; one that is being deleted goes on until it is gone.
+// oldPodsRun reports whether a pod of an old ReplicaSet has not ended yet. A pod that is
+// being deleted counts until it is gone.
 func (r *rollout) oldPodsRun() bool {
 	if sum(r.old, func(s *set) int32 { return s.Status.Replicas }) > 0 {
 		return true

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The annotations by which a Deployment and its ReplicaSets know each other's
-// history and size; kubectl reads the first two.
+// The annotations that record history and size in a Deployment and its ReplicaSets. kubectl
+// reads the first two.
 const (
 	revisionAnnotation        = "deployment.kubernetes.io/revision"
 	revisionHistoryAnnotation = "deployment.kubernetes.io/revision-history"
@@ -17,10 +17,11 @@ const (
 	rollbackToAnnotation      = "deprecated.deployment.rollback.to"
 )
 
-// maxRevisionHistory is how long the history annotation may get, in bytes.
+// maxRevisionHistory caps the length of the history annotation, in bytes.
 const maxRevisionHistory = 2000
 
-// notCopied are the Deployment's annotations that its ReplicaSets do not get.
+// notCopied reports whether the annotation is not copied between a Deployment and its
+// ReplicaSets.
 func notCopied(key string) bool {
 	switch key {
 	case corev1.LastAppliedConfigAnnotation, revisionAnnotation, revisionHistoryAnnotation,
@@ -40,7 +41,7 @@ func revisionOf(s *set) int64 {
 	return n
 }
 
-// nextRevision is one more than that of any old ReplicaSet.
+// nextRevision returns the highest revision of the old ReplicaSets plus one.
 func nextRevision(old []*set) int64 {
 	last := int64(0)
 	for _, s := range old {
@@ -49,9 +50,9 @@ func nextRevision(old []*set) int64 {
 	return last + 1
 }
 
-// inherit gives the new ReplicaSet the Deployment's annotations and, if it is not
-// the latest already, the next revision. A revision that it had before, because
-// the Deployment was rolled back to it, goes into its history.
+// inherit copies the Deployment's annotations to the new ReplicaSet and, if that does not
+// have the highest revision already, assigns it the next one. If it had a revision before,
+// because the Deployment was rolled back to it, that is appended to its history.
 func (r *rollout) inherit() {
 	for key, value := range r.d.Annotations {
 		if !notCopied(key) {
@@ -61,7 +62,7 @@ func (r *rollout) inherit() {
 	had := r.new.annotations[revisionAnnotation]
 	number, err := strconv.ParseInt(had, 10, 64)
 	if had != "" && err != nil {
-		return // somebody's own text: not ours to change
+		return // the annotation is not a number: keep it, as upstream does
 	}
 	next := nextRevision(r.old)
 	if next <= number {
@@ -73,8 +74,8 @@ func (r *rollout) inherit() {
 	}
 }
 
-// extendHistory puts a revision behind the others, and drops the oldest when they
-// get too many.
+// extendHistory appends a revision to the history, and drops the oldest ones beyond
+// maxRevisionHistory.
 func extendHistory(history, revision string) string {
 	if history == "" {
 		return revision

@@ -12,17 +12,16 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// rollbackTo is the revision that the annotation asks for, 0 for the last one; false
-// if it asks for none. Clients of extensions/v1beta1 had a field for it, of which
-// this is what is left.
+// rollbackTo returns the revision that the annotation requests, 0 for the previous one;
+// false if it requests none. The annotation replaces a field of extensions/v1beta1.
 func rollbackTo(d *appsv1.Deployment) (int64, bool) {
 	revision, err := strconv.ParseInt(d.Annotations[rollbackToAnnotation], 10, 64)
 	return revision, err == nil
 }
 
-// rollBack gives the Deployment the template of an earlier revision, and takes the
-// annotation off in any case. The rollout is the next look's: nothing else happens
-// to ReplicaSets meanwhile than that the new one gets its revision.
+// rollBack sets the Deployment's template to that of an earlier revision, and removes the
+// annotation in any case. The next reconcile starts the rollout. Until then, the only
+// change to ReplicaSets is the revision of the new one.
 func (r *rollout) rollBack(revision int64) {
 	if r.new != nil {
 		r.syncNew()
@@ -35,8 +34,8 @@ func (r *rollout) rollBack(revision int64) {
 	r.revision, r.status = "", r.d.Status
 }
 
-// restore puts the revision's template into the Deployment, if there is one that
-// differs, and returns what is to be told.
+// restore copies the template of the revision into the Deployment, if it exists and
+// differs, and returns the event to record.
 func (r *rollout) restore(update *appsv1.Deployment, revision int64) *plan.Event {
 	if revision == 0 {
 		if revision = r.lastRevision(); revision == 0 {
@@ -54,7 +53,7 @@ func (r *rollout) restore(update *appsv1.Deployment, revision int64) *plan.Event
 	template := all[i].Spec.Template.DeepCopy()
 	template.Labels = withoutHash(template.Labels)
 	update.Spec.Template = *template
-	// The annotations go back too, the cause of the change above all; else the old
+	// The annotations are restored too, above all the change cause. Otherwise the old
 	// ReplicaSet would inherit those of the one that it replaces.
 	for key := range r.d.Annotations {
 		if !notCopied(key) {
@@ -72,7 +71,7 @@ func (r *rollout) restore(update *appsv1.Deployment, revision int64) *plan.Event
 	}
 }
 
-// lastRevision is the one before that of the template in force, or 0.
+// lastRevision returns the revision before that of the current template, or 0.
 func (r *rollout) lastRevision() int64 {
 	if len(r.old) == 0 {
 		return 0

@@ -12,7 +12,7 @@ import (
 func TestRollBackByAnnotation(t *testing.T) {
 	const cause = "kubernetes.io/change-cause"
 	for name, tc := range map[string]struct {
-		asks, image, cause, told string
+		asks, image, cause, event string
 	}{
 		"to a revision":               {"1", "a", "first", `Rolled back deployment "web" to revision 1`},
 		"to the last one":             {"0", "b", "second", `Rolled back deployment "web" to revision 2`},
@@ -38,8 +38,8 @@ func TestRollBackByAnnotation(t *testing.T) {
 			if diff := cmp.Diff(map[string]string{"app": "web"}, update.Spec.Template.Labels); diff != "" {
 				t.Errorf("the template's labels (-want +got):\n%s", diff)
 			}
-			if got := p.Actions[0].Succeeded.Message; got != tc.told {
-				t.Errorf("told: %s", got)
+			if got := p.Actions[0].Succeeded.Message; got != tc.event {
+				t.Errorf("event: %s", got)
 			}
 			if Conclude(d, p, nil, now) != nil {
 				t.Error("a status is written beside")
@@ -68,7 +68,7 @@ func TestNoRollBack(t *testing.T) {
 	}
 	d := deployment(2, "a", asking("0"))
 	p := decide(t, d, replicaSet("a", 1, 2))
-	if told := p.Actions[len(p.Actions)-1].Succeeded.Message; told != "Unable to find last revision." {
-		t.Errorf("with no other revision: %s", told)
+	if event := p.Actions[len(p.Actions)-1].Succeeded.Message; event != "Unable to find last revision." {
+		t.Errorf("with no other revision: %s", event)
 	}
 }

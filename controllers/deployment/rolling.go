@@ -2,8 +2,8 @@ package deployment
 
 import "slices"
 
-// roll takes the next step of a rolling update: it grows the new ReplicaSet, or
-// else shrinks old ones, or else is done.
+// roll takes the next step of a rolling update: it grows the new ReplicaSet, else shrinks
+// old ones, else cleans up.
 func (r *rollout) roll() {
 	r.ensureNew()
 	if r.sizeNew() || r.shrinkOld() {
@@ -12,11 +12,11 @@ func (r *rollout) roll() {
 	r.cleanUpIfComplete()
 }
 
-// sizeNew grows the new ReplicaSet as far as maxSurge lets it, or shrinks it to
-// what is wanted; it reports whether that is a change.
+// sizeNew grows the new ReplicaSet as far as maxSurge allows, or shrinks it to the wanted
+// number. It reports whether the size changes.
 func (r *rollout) sizeNew() bool {
 	if r.new.unborn {
-		return false // ensureNew has given it its size
+		return false // ensureNew has set its size
 	}
 	size := r.wanted
 	if r.new.size < r.wanted {
@@ -25,13 +25,13 @@ func (r *rollout) sizeNew() bool {
 	return r.resize(r.new, size)
 }
 
-// newSize is the size that the new ReplicaSet may have now.
+// newSize returns the size that the new ReplicaSet may have now.
 func (r *rollout) newSize() int32 {
 	if r.recreates() {
 		return r.wanted
 	}
-	// Of a ReplicaSet that has not yet seen that it is to shrink, nobody knows how
-	// many pods it has. It will say so in a moment.
+	// The status of a ReplicaSet that has not observed its latest spec does not say how
+	// many pods it has. Wait for the status.
 	if slices.ContainsFunc(r.all(), func(s *set) bool { return !s.observed() }) {
 		return r.new.size
 	}
@@ -42,8 +42,8 @@ func (r *rollout) newSize() int32 {
 	return r.new.size + min(room, r.wanted-r.new.size)
 }
 
-// shrinkOld shrinks the old ReplicaSets as far as maxUnavailable lets it; it
-// reports whether that is a change.
+// shrinkOld shrinks the old ReplicaSets as far as maxUnavailable allows. It reports whether
+// a size changes.
 func (r *rollout) shrinkOld() bool {
 	old := activeOf(r.old)
 	if len(old) == 0 {
@@ -51,7 +51,7 @@ func (r *rollout) shrinkOld() bool {
 	}
 	slices.SortFunc(old, byAge)
 	least := r.wanted - r.limits.unavailable
-	// Were all old pods available, so many could go.
+	// spare is the number of pods that could be removed if all old pods were available.
 	spare := sum(r.all(), sizeOf) - least - (r.new.size - r.new.available())
 	if spare <= 0 {
 		return false
@@ -62,8 +62,8 @@ func (r *rollout) shrinkOld() bool {
 	return unhealthy || healthy
 }
 
-// dropUnhealthy takes up to n pods that are not available from the old
-// ReplicaSets: nobody misses them, and they could stand in the way for ever.
+// dropUnhealthy removes up to n unavailable pods from the old ReplicaSets. Their removal
+// does not reduce availability, and they could block the rollout for ever.
 func (r *rollout) dropUnhealthy(old []*set, n int32) bool {
 	return r.drop(old, n, func(s *set) int32 {
 		if !s.observed() {
@@ -73,8 +73,8 @@ func (r *rollout) dropUnhealthy(old []*set, n int32) bool {
 	})
 }
 
-// drop takes up to n pods from the sets, oldest first, and no more from each than
-// most allows; it reports whether it took any.
+// drop removes up to n pods from the sets, oldest first, and from each no more than most
+// returns. It reports whether it removed any.
 func (r *rollout) drop(sets []*set, n int32, most func(*set) int32) bool {
 	dropped := false
 	for _, s := range sets {

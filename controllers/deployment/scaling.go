@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// scalingEvent reports whether the Deployment's number of replicas has changed
-// since its ReplicaSets were last sized: that goes before the rollout.
+// scalingEvent reports whether the Deployment's replicas have changed since its ReplicaSets
+// were last sized. Scaling precedes the rollout.
 func (r *rollout) scalingEvent() bool {
 	return slices.ContainsFunc(activeOf(r.all()), func(s *set) bool {
 		desired, ok := s.number(desiredReplicasAnnotation)
@@ -20,7 +20,7 @@ func (s *set) number(annotation string) (int32, bool) {
 	return int32(n), err == nil
 }
 
-// scale spreads a changed number of replicas without going on with the rollout.
+// scale distributes a changed number of replicas without advancing the rollout.
 func (r *rollout) scale() {
 	if only := r.onlyOne(); only != nil {
 		if only.size >= r.wanted || r.settledBut(only) {
@@ -39,8 +39,8 @@ func (r *rollout) scale() {
 	}
 }
 
-// onlyOne returns the ReplicaSet that has all the pods, or that would if there
-// were any; nil in the middle of a rollout.
+// onlyOne returns the only ReplicaSet with a size above zero or, if there is none, the one
+// to scale; nil in the middle of a rollout.
 func (r *rollout) onlyOne() *set {
 	active := activeOf(r.all())
 	switch {
@@ -57,16 +57,15 @@ func (r *rollout) onlyOne() *set {
 	}
 }
 
-// settledBut reports whether all ReplicaSets, that one left out, have no more pods
-// than they ought to. Until then others must not grow in their place.
+// settledBut reports whether no ReplicaSet except one has more pods than its size. Until
+// then others must not grow in their place.
 func (r *rollout) settledBut(one *set) bool {
 	return !slices.ContainsFunc(r.all(), func(s *set) bool {
 		return s != one && (!s.observed() || s.Status.Replicas > s.size || r.recreates() && s.size == 0 && r.in.Running[s.UID] > 0)
 	})
 }
 
-// saturated reports whether the new ReplicaSet has all the pods that are wanted,
-// and they are available.
+// saturated reports whether the new ReplicaSet has all wanted pods and they are available.
 func (r *rollout) saturated() bool {
 	if r.new == nil {
 		return false
@@ -75,8 +74,8 @@ func (r *rollout) saturated() bool {
 	return ok && desired == r.wanted && r.new.size == r.wanted && r.new.available() == r.wanted
 }
 
-// scaleInProportion gives each active ReplicaSet its share of the pods that come
-// or go, by its size; what rounding leaves over goes to the largest one.
+// scaleInProportion distributes the added or removed pods over the active ReplicaSets in
+// proportion to their sizes. The largest one takes the remainder of the rounding.
 func (r *rollout) scaleInProportion() {
 	active := activeOf(r.all())
 	if len(active) == 0 {
@@ -108,8 +107,8 @@ func (r *rollout) scaleInProportion() {
 	}
 }
 
-// share is how many of the pods that come or go the ReplicaSet gets, when others
-// have got given already.
+// share returns how many of the change pods the ReplicaSet gets, after given of them were
+// assigned to others.
 func (r *rollout) share(s *set, change, given int32) int32 {
 	if s.size == 0 || change == 0 || change == given {
 		return 0
@@ -121,8 +120,8 @@ func (r *rollout) share(s *set, change, given int32) int32 {
 	return max(share, change-given)
 }
 
-// fraction is the change that keeps the ReplicaSet's part of the whole as it was
-// when its size was last set.
+// fraction returns the change that keeps the ReplicaSet's share of the total as it was when
+// its size was last set.
 func (r *rollout) fraction(s *set) int32 {
 	if r.wanted == 0 {
 		return -s.size

@@ -12,13 +12,13 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// set is a ReplicaSet and what a decision makes of it.
+// set is a ReplicaSet with the changes that a decision makes to it.
 type set struct {
-	// ReplicaSet is as the snapshot has it; a new one as it is to be created.
+	// ReplicaSet is the one in the snapshot, or the one to create.
 	*appsv1.ReplicaSet
-	// unborn: it is to be created.
+	// unborn is true for a ReplicaSet that has to be created.
 	unborn bool
-	// What it ought to be.
+	// The fields that the ReplicaSet should have.
 	size            int32
 	annotations     map[string]string
 	minReadySeconds int32
@@ -35,12 +35,12 @@ func specReplicas(rs *appsv1.ReplicaSet) int32 {
 	return *rs.Spec.Replicas
 }
 
-// observed reports whether the status belongs to the spec: only then do its
-// counts say anything about the pods that will be.
+// observed reports whether the status is that of the current spec. Only then do its counts
+// predict the number of pods.
 func (s *set) observed() bool { return s.unborn || s.Status.ObservedGeneration >= s.Generation }
 
-// available is how many pods are sure to be available when the ReplicaSet has its
-// size: of those that are too many, the unavailable ones go first.
+// available returns how many pods are certain to be available when the ReplicaSet has its
+// size. It deletes unavailable surplus pods first.
 func (s *set) available() int32 {
 	if !s.observed() {
 		return 0
@@ -48,10 +48,10 @@ func (s *set) available() int32 {
 	return min(s.Status.AvailableReplicas, s.size)
 }
 
-// pods is the most pods that the ReplicaSet can have before it is looked at again.
+// pods returns the most pods that the ReplicaSet can have before the next decision.
 func (s *set) pods() int32 { return max(s.size, s.Status.Replicas) }
 
-// annotate sets an annotation; it reports whether that changes anything.
+// annotate sets an annotation and reports whether it changes.
 func (s *set) annotate(key, value string) bool {
 	if current, ok := s.annotations[key]; ok && current == value {
 		return false
@@ -64,7 +64,7 @@ func (s *set) annotate(key, value string) bool {
 	return true
 }
 
-// action returns what makes the ReplicaSet what it ought to be, if it is not.
+// action returns the action that creates or updates the ReplicaSet, if it needs one.
 func (s *set) action() (plan.Action, bool) {
 	was := specReplicas(s.ReplicaSet)
 	if s.unborn {
@@ -74,7 +74,7 @@ func (s *set) action() (plan.Action, bool) {
 	if !s.unborn && !resized && s.minReadySeconds == s.Spec.MinReadySeconds && maps.Equal(s.annotations, s.Annotations) {
 		return plan.Action{}, false
 	}
-	wanted := *s.ReplicaSet // what the pointers in it lead to is not changed
+	wanted := *s.ReplicaSet // a shallow copy: objects behind pointers are not changed
 	wanted.Spec.Replicas, wanted.Spec.MinReadySeconds, wanted.Annotations = &s.size, s.minReadySeconds, s.annotations
 	action := plan.One(plan.Update, &wanted)
 	if s.unborn {
@@ -101,7 +101,7 @@ func byAge(a, b *set) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// largestFirst orders by size as the snapshot has it; tie orders the rest.
+// largestFirst orders by size; tie orders sets of the same size.
 func largestFirst(tie func(a, b *set) int) func(a, b *set) int {
 	return func(a, b *set) int { return cmp.Or(cmp.Compare(b.size, a.size), tie(a, b)) }
 }

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// takeStock counts what the ReplicaSets say they have.
+// takeStock computes the status from the statuses of the ReplicaSets.
 func (r *rollout) takeStock() {
 	all := r.all()
 	conditions := r.status.Conditions
@@ -48,8 +48,8 @@ func (r *rollout) noteAvailability() {
 	r.setCondition(c)
 }
 
-// complete reports whether the status says that the rollout is over: all wanted
-// pods are of the new template and available, and no others are left.
+// complete reports whether the rollout is over according to the status: all wanted pods
+// have the new template and are available, and there are no others.
 func complete(d *appsv1.Deployment, status *appsv1.DeploymentStatus) bool {
 	wanted := wantedReplicas(d)
 	return status.UpdatedReplicas == wanted && status.Replicas == wanted &&
@@ -64,14 +64,14 @@ func conditionOf(status *appsv1.DeploymentStatus, t appsv1.DeploymentConditionTy
 	return &status.Conditions[i]
 }
 
-// condition is the condition as the status to be has it, or nil.
+// condition returns the condition in the status being computed, or nil.
 func (r *rollout) condition(t appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
 	return conditionOf(&r.status, t)
 }
 
-// setCondition sets a condition unless one of the same status and reason is there:
-// its times and message are then kept. A condition whose reason alone changes keeps
-// its transition time.
+// setCondition sets a condition, unless one with the same status and reason exists: that
+// keeps its times and message. If only the reason changes, the condition keeps its
+// transition time.
 func (r *rollout) setCondition(c appsv1.DeploymentCondition) {
 	r.status.Conditions = withCondition(r.status.Conditions, c, r.now)
 }

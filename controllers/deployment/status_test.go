@@ -220,8 +220,8 @@ func TestCollided(t *testing.T) {
 
 func TestHash(t *testing.T) {
 	d := deployment(1, "new")
-	// The format of the hash is a contract with existing ReplicaSets: this value
-	// may change with the API types only.
+	// The format of the hash is a contract with existing ReplicaSets: its value may change
+	// only with the API types.
 	if got := owned.TemplateHash(&d.Spec.Template, nil); got != owned.TemplateHash(d.Spec.Template.DeepCopy(), nil) || strings.ContainsAny(got, "aeiou013") {
 		t.Errorf("owned.TemplateHash() = %q", got)
 	}

@@ -11,11 +11,11 @@ import (
 	"minikcm.dev/minikcm/controllers/owned"
 )
 
-// Kind is what this controller's owners are.
+// Kind is the kind of this controller's owners.
 var Kind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
-// sameTemplate compares templates less the label that tells ReplicaSets apart.
-// Their hash does not serve: it changes with Kubernetes' versions.
+// sameTemplate compares templates without the hash label. It cannot compare hashes, because
+// they change between Kubernetes versions.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	x, y := *a, *b
 	x.Labels, y.Labels = withoutHash(a.Labels), withoutHash(b.Labels)
@@ -31,8 +31,7 @@ func withoutHash(labels map[string]string) map[string]string {
 	return rest
 }
 
-// unbornSet returns the ReplicaSet of the Deployment's template, with no
-// replicas yet.
+// unbornSet returns the ReplicaSet of the Deployment's template, without replicas yet.
 func unbornSet(d *appsv1.Deployment) *set {
 	hash := owned.TemplateHash(&d.Spec.Template, d.Status.CollisionCount)
 	template := *d.Spec.Template.DeepCopy()

@@ -7,8 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// TestAnnotationRollsBack asks for the last revision by the annotation, as clients
-// of extensions/v1beta1 did.
+// TestAnnotationRollsBack requests the previous revision by the annotation, as clients of
+// extensions/v1beta1 did.
 func TestAnnotationRollsBack(t *testing.T) {
 	t.Parallel()
 	const annotation = "deprecated.deployment.rollback.to"

@@ -15,14 +15,14 @@ var (
 	replicaSetOfPod        = loop.ControllerOf(appsv1.SchemeGroupVersion.WithKind("ReplicaSet").GroupKind())
 )
 
-// OnDeployment wakes the Deployment itself.
+// OnDeployment enqueues the Deployment itself.
 func (r *Reconciler) OnDeployment(ev loop.Event) []types.NamespacedName {
 	r.expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
-// OnReplicaSet wakes the Deployment that controls a ReplicaSet, or all
-// that an orphan could belong to.
+// OnReplicaSet enqueues the Deployment that controls a ReplicaSet, or those that could
+// adopt an orphan.
 func (r *Reconciler) OnReplicaSet(ev loop.Event) []types.NamespacedName {
 	r.expectations.Observe(ev)
 	keys := controllerOfReplicaSet(ev)
@@ -37,9 +37,8 @@ func (r *Reconciler) matching(orphan metav1.Object) []types.NamespacedName {
 	return owned.Adopters(orphan, r.deployments.Deployments(orphan.GetNamespace()).List, func(owner *appsv1.Deployment) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
-// OnPod wakes a Deployment that waits for the end of its old pods,
-// when one of them has ended or gone. For the rest the counts of its ReplicaSets
-// are enough.
+// OnPod enqueues a Deployment that waits for its old pods to end, when one of them has
+// ended or is gone. For all other decisions, the counts of the ReplicaSets suffice.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || ev.Type != loop.Deleted && !owned.Ended(pod) {

@@ -24,8 +24,8 @@ const (
 	maxUnavailable = 3
 )
 
-// TestEvictionsKeepTheBudget evicts all pods at once, again and again, and counts how
-// many are ever being disrupted at a time.
+// TestEvictionsKeepTheBudget evicts all pods repeatedly, and records the largest number of
+// pods that are disrupted at a time.
 func TestEvictionsKeepTheBudget(t *testing.T) {
 	cluster := minikcmtest.New(t, minikcmtest.WithNodes(3), minikcmtest.WithVirtualTime())
 	ctx, client := t.Context(), cluster.Client()
@@ -44,7 +44,7 @@ func TestEvictionsKeepTheBudget(t *testing.T) {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To[int32](replicas), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
-				// No new pod is ready before the cluster's time moves on.
+				// No new pod becomes ready before the cluster's time advances.
 				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"minikcm.dev/ready-delay": "10s"}},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
 			},

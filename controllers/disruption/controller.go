@@ -22,11 +22,11 @@ import (
 	"minikcm.dev/minikcm/controllers/scales"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "disruption-controller"
 
-// Controller keeps the status of budgets. The keys of its first loop are budgets, of
-// its second, pods whose disruption has been announced.
+// Controller maintains the status of budgets. The keys of its first loop are budgets, those
+// of the second are pods whose disruption has been announced.
 type Controller struct {
 	clock    clock.Clock
 	budgets  policylisters.PodDisruptionBudgetLister
@@ -37,7 +37,7 @@ type Controller struct {
 	stale    *loop.Loop
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
@@ -45,7 +45,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	}
 	apps := e.Informers.Apps().V1()
 	budgets, pods := e.Informers.Policy().V1().PodDisruptionBudgets(), e.Informers.Core().V1().Pods()
-	// The informers must be asked for before they are started.
+	// The informers must be requested before they are started.
 	replicaSets, deployments := apps.ReplicaSets().Informer(), apps.Deployments().Informer()
 	c := &Controller{
 		clock: e.Clock, budgets: budgets.Lister(), pods: pods.Lister(),
@@ -62,14 +62,14 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c.stale = loop.New(e.Loop(Name+"-stale-pod-disruption", 1), loop.Func(c.reconcilePod))
 	c.loop.Watch(budgets.Informer(), loop.Self)
 	c.loop.Watch(pods.Informer(), c.wakeForPod)
-	c.loop.Watch(replicaSets, nobody)
-	c.loop.Watch(deployments, nobody)
+	c.loop.Watch(replicaSets, noKeys)
+	c.loop.Watch(deployments, noKeys)
 	c.stale.Watch(pods.Informer(), wakeAnnounced)
 	return c, nil
 }
 
-// nobody is woken: the loop only waits until what it reads is there.
-func nobody(loop.Event) []types.NamespacedName { return nil }
+// noKeys enqueues nothing: the loop only waits until the caches that it reads are filled.
+func noKeys(loop.Event) []types.NamespacedName { return nil }
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
@@ -85,10 +85,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	return errors.Join(err, <-stale)
 }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// wakeForPod wakes the budgets that select the pod, or did before.
+// wakeForPod enqueues the budgets that select the pod, or selected it before.
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	keys := c.budgetsOf(ev.Object)
 	if pod, ok := ev.Object.(*corev1.Pod); ok && len(keys) > 1 && ev.Type != loop.Deleted {
@@ -122,7 +122,7 @@ func wakeAnnounced(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// reconcile brings a budget's status up to date.
+// reconcile updates the status of a budget.
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	budget, err := c.budgets.PodDisruptionBudgets(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -143,7 +143,8 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 	if p.Status != nil {
 		update := *budget
 		update.Status = *p.Status
-		// A conflict means that an eviction was granted meanwhile: its event wakes the key.
+		// A conflict means that an eviction was granted meanwhile: its event enqueues the
+		// key.
 		err = c.executor.WriteStatus(ctx, &update)
 	}
 	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, decideErr, err)
@@ -163,7 +164,7 @@ func (c *Controller) gather(ctx context.Context, budget *policyv1.PodDisruptionB
 	return in, err
 }
 
-// reconcilePod withdraws an announcement that nothing followed.
+// reconcilePod withdraws the announcement of a disruption that did not happen.
 func (c *Controller) reconcilePod(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {

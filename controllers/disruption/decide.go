@@ -18,30 +18,31 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// deletionTimeout is how long an evicted pod may live on before it counts again.
+// deletionTimeout is the time after its eviction at which a pod that still runs counts
+// again.
 const deletionTimeout = 2 * time.Minute
 
-// Snapshot is what a decision about a budget is made from.
+// Snapshot is the input of a decision about a budget.
 type Snapshot struct {
 	Budget *policyv1.PodDisruptionBudget
-	// Pods are those that the budget selects.
+	// Pods are the pods that the budget selects.
 	Pods []*corev1.Pod
-	// Scales are the sizes that the pods' controllers ask for, by the controller's
-	// UID; a pod whose controller is not among them cannot be reckoned with.
+	// Scales are the wanted sizes of the pods' controllers, by UID. A pod whose controller
+	// is missing here makes the calculation fail.
 	Scales map[types.UID]int32
-	// Sizeless says of controllers that have no size at all, by UID, why.
+	// Sizeless holds, by UID, the errors of controllers that have no size.
 	Sizeless map[types.UID]error
 }
 
 // Plan is a decision about a budget.
 type Plan struct {
 	plan.Plan[policyv1.PodDisruptionBudgetStatus]
-	// Overdue are the pods that should have gone since they were evicted.
+	// Overdue are the evicted pods that have not been deleted within deletionTimeout.
 	Overdue []*corev1.Pod
 }
 
-// Decide works out a budget's status. The error says why it cannot be: the status then
-// allows nothing.
+// Decide calculates a budget's status. The error says why it cannot be calculated: the
+// status then allows no evictions.
 func Decide(in Snapshot, now time.Time) (Plan, error) {
 	var p Plan
 	if len(in.Pods) == 0 {
@@ -69,17 +70,17 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	return p, nil
 }
 
-// need is how many pods there should be, and how many of them healthy.
+// need holds the numbers of pods that there should be, and that should be healthy.
 type need struct {
 	expected, healthy int32
-	// unmanaged says that some pods have no controller, and could not be counted.
+	// unmanaged is true if pods without a controller could not be counted.
 	unmanaged bool
 }
 
 func wanted(in Snapshot) (need, error) {
 	spec := in.Budget.Spec
 	if spec.MaxUnavailable == nil && (spec.MinAvailable == nil || spec.MinAvailable.Type == intstr.Int) {
-		n := need{expected: int32(len(in.Pods))} // pods are far fewer
+		n := need{expected: int32(len(in.Pods))} // the number of pods fits an int32
 		if spec.MinAvailable != nil {
 			n.healthy = spec.MinAvailable.IntVal
 		}
@@ -95,7 +96,7 @@ func wanted(in Snapshot) (need, error) {
 		if err != nil {
 			return need{}, err
 		}
-		n.healthy = max(expected-int32(most), 0) // at most expected, or what a field holds
+		n.healthy = max(expected-int32(most), 0) // most is at most expected, or the int32 of the field
 		return n, nil
 	}
 	least, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, int(expected), true)
@@ -137,7 +138,7 @@ func unmanagedEvent(budget *policyv1.PodDisruptionBudget) plan.Event {
 	}
 }
 
-// overdueEvent is told of a pod, not of the budget.
+// overdueEvent returns an event about a pod, not about the budget.
 func overdueEvent(budget *policyv1.PodDisruptionBudget) plan.Event {
 	return plan.Event{
 		Type: corev1.EventTypeWarning, Reason: "NotDeleted",
@@ -145,9 +146,9 @@ func overdueEvent(budget *policyv1.PodDisruptionBudget) plan.Event {
 	}
 }
 
-// ambiguousEvent is told of a pod that several budgets select, which can never be
-// evicted. Unlike upstream's controller, which counts it for one of them, this one
-// counts it for each.
+// ambiguousEvent returns an event about a pod that several budgets select, which can never
+// be evicted. Upstream's controller counts such a pod for one of the budgets, this one for
+// each.
 func ambiguousEvent(pod metav1.Object, budgets []types.NamespacedName) plan.Event {
 	first := slices.MinFunc(budgets, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 	return plan.Event{
@@ -156,8 +157,8 @@ func ambiguousEvent(pod metav1.Object, budgets []types.NamespacedName) plan.Even
 	}
 }
 
-// disruptedPods keeps those evicted pods that are still expected to go, and says when
-// the first of them is overdue, and which are.
+// disruptedPods returns the evicted pods that are still expected to be deleted, the time at
+// which the first of them becomes overdue, and the overdue pods.
 func disruptedPods(in Snapshot, now time.Time) (map[string]metav1.Time, time.Time, []*corev1.Pod) {
 	var kept map[string]metav1.Time
 	var recheck time.Time
@@ -193,7 +194,7 @@ func healthy(in Snapshot, disrupted map[string]metav1.Time) int32 {
 	return n
 }
 
-// status is nil if the budget's is right already.
+// status returns the new status, or nil if it does not change.
 func status(in Snapshot, n need, disrupted map[string]metav1.Time, now time.Time) *policyv1.PodDisruptionBudgetStatus {
 	old := &in.Budget.Status
 	next := old.DeepCopy()
@@ -219,7 +220,7 @@ func status(in Snapshot, n need, disrupted map[string]metav1.Time, now time.Time
 	return next
 }
 
-// failed is the status of a budget that cannot be worked out: nothing may be evicted.
+// failed returns the status of a budget that cannot be calculated: it allows no evictions.
 func failed(budget *policyv1.PodDisruptionBudget, err error, now time.Time) *policyv1.PodDisruptionBudgetStatus {
 	next := budget.Status.DeepCopy()
 	next.DisruptionsAllowed = 0

@@ -15,7 +15,7 @@ import (
 
 var start = time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
 
-// pods makes n ready pods of a controller, and more that are not.
+// pods returns n ready pods of a controller, and unready ones.
 func pods(controller string, ready, unready int) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range ready + unready {
@@ -62,8 +62,8 @@ func TestDecide(t *testing.T) {
 		"a controller that has not all yet": {budget("", "1"), pods("web", 3, 0), 5, 4, 3, 0, ""},
 		"two controllers":                   {budget("", "1"), append(pods("web", 5, 0), pods("db", 2, 0)...), 7, 6, 7, 1, ""},
 		"no pods":                           {budget("1", ""), nil, 0, 1, 0, 0, "NoPods"},
-		"pods of nobody, by number":         {budget("1", ""), pods("", 2, 0), 2, 1, 2, 1, ""},
-		"pods of nobody, by share":          {budget("50%", ""), pods("", 2, 0), 0, 0, 2, 0, "UnmanagedPods"},
+		"pods of no controller, by number":  {budget("1", ""), pods("", 2, 0), 2, 1, 2, 1, ""},
+		"pods of no controller, by share":   {budget("50%", ""), pods("", 2, 0), 0, 0, 2, 0, "UnmanagedPods"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// TestBudgetsThatSayNothing has a Job's pods, of which no budget with a share can
-// know how many there are to be, under two budgets, with which none can be evicted.
+// TestBudgetsThatSayNothing creates the pods of a Job, whose size no budget with a
+// percentage can determine, under two budgets, so that none can be evicted.
 func TestBudgetsThatSayNothing(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())

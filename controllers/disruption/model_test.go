@@ -25,19 +25,19 @@ const (
 	ownerUID     = types.UID("owner")
 )
 
-// decision is how a budget's status is worked out.
+// decision calculates a budget's status.
 type decision func(in Snapshot, now time.Time) (Plan, error)
 
 // model is a world with a budget, an owner that replaces its pods, a kubelet, and an
-// apiserver that evicts what the budget's status lets go.
+// apiserver that evicts as the budget's status allows.
 type model struct {
 	*modeltest.Run
 	t *rapid.T
-	// replicas is what the owner asks for.
+	// replicas is the wanted number of pods of the owner.
 	replicas int
 }
 
-// reconciler is the controller over the model's late caches.
+// reconciler is the controller with the model's delayed caches.
 type reconciler struct {
 	m             *model
 	decide        decision
@@ -100,7 +100,7 @@ func (m *model) healthy() (n int) {
 	return n
 }
 
-// replace lets the owner make a pod that is missing.
+// replace creates a missing pod of the owner.
 func (m *model) replace(modeltest.Draw) bool {
 	active := 0
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
@@ -119,7 +119,7 @@ func (m *model) replace(modeltest.Draw) bool {
 	return true
 }
 
-// kubelet makes a pod ready, or ends one that is being deleted.
+// kubelet makes a pod ready, or removes one that is being deleted.
 func (m *model) kubelet(draw modeltest.Draw) bool {
 	var todo []*corev1.Pod
 	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
@@ -141,8 +141,8 @@ func (m *model) kubelet(draw modeltest.Draw) bool {
 	return true
 }
 
-// evict does what the apiserver does about an eviction of a healthy pod: it asks the
-// budget's status, takes one off it, notes the pod there, and deletes the pod.
+// evict evicts a healthy pod as the apiserver does: it checks the budget's status,
+// decrements it, records the pod there, and deletes the pod.
 func (m *model) evict(draw modeltest.Draw) bool {
 	var ready []*corev1.Pod
 	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
@@ -171,21 +171,22 @@ func (m *model) evict(draw modeltest.Draw) bool {
 	return true
 }
 
-// neverViolated: an eviction leaves as many healthy pods as the budget asks for.
+// neverViolated checks that an eviction leaves as many healthy pods as the budget requires.
 func (m *model) neverViolated(b *policyv1.PodDisruptionBudget) {
 	if left, least := m.healthy(), m.least(b); left < least {
 		m.t.Fatalf("an eviction leaves %d healthy pods, at least %d are to be\n%s", left, least, m.dump())
 	}
 }
 
-// allowsAllThatMayGo: when all is at rest, no healthy pod that may go is kept back.
+// allowsAllThatMayGo checks that the settled status allows as many evictions as possible.
 func (m *model) allowsAllThatMayGo() {
 	if b := m.budget(); int(b.Status.DisruptionsAllowed) != m.replicas-m.least(b) || len(b.Status.DisruptedPods) > 0 {
 		m.t.Fatalf("%d of %d healthy pods may go\n%s", b.Status.DisruptionsAllowed, m.healthy(), m.dump())
 	}
 }
 
-// least is what the budget asks for, by the model's own reckoning.
+// least returns the number of healthy pods that the budget requires, calculated
+// independently.
 func (m *model) least(b *policyv1.PodDisruptionBudget) int {
 	if b.Spec.MinAvailable != nil {
 		return b.Spec.MinAvailable.IntValue()
@@ -193,7 +194,7 @@ func (m *model) least(b *policyv1.PodDisruptionBudget) int {
 	return m.replicas - b.Spec.MaxUnavailable.IntValue()
 }
 
-// user asks the budget for something else.
+// user changes the budget.
 func (m *model) user(draw modeltest.Draw) bool {
 	n := intstr.FromInt(draw(m.replicas+1, "limit"))
 	most := draw(2, "maxUnavailable") == 1
@@ -216,9 +217,9 @@ func (m *model) dump() string {
 	return text
 }
 
-// TestEvictionsKeepTheBudget: however late the controller sees what is, no eviction
-// that its status allows leaves fewer healthy pods than the budget asks for; and in
-// the end as many are allowed as can be.
+// TestEvictionsKeepTheBudget checks that no eviction that the status allows leaves fewer
+// healthy pods than the budget requires, however late the controller's events are, and that
+// in the end the status allows as many as possible.
 func TestEvictionsKeepTheBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { evictionsKeepTheBudget(t, Decide) })
 }
@@ -245,7 +246,7 @@ func evictionsKeepTheBudget(t *rapid.T, decide decision) {
 	m.allowsAllThatMayGo()
 }
 
-// TestPlantedMistakesAreSeen: the property finds what is wrong with a decision.
+// TestPlantedMistakesAreSeen checks that the property detects wrong decisions.
 func TestPlantedMistakesAreSeen(t *testing.T) {
 	misreading := func(change func(in *Snapshot)) decision {
 		return func(in Snapshot, now time.Time) (Plan, error) {

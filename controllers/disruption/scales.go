@@ -17,16 +17,16 @@ import (
 	"minikcm.dev/minikcm/controllers/scales"
 )
 
-// sizes finds the size that a pod's controller asks for: that of a ReplicaSet's
-// Deployment, if it has one, or else what the controller's scale subresource says.
+// sizes finds the wanted size of a pod's controller: that of a ReplicaSet's Deployment, if
+// it has one, or else that in the controller's scale subresource.
 type sizes struct {
 	replicaSets appslisters.ReplicaSetLister
 	deployments appslisters.DeploymentLister
 	client      *scales.Client
 }
 
-// of returns the sizes of the controllers of pods, by the UID that the pods name, and
-// why others have none.
+// of returns the sizes of the controllers of pods, by the UID in the pods' references, and
+// the errors of controllers without a size.
 func (s *sizes) of(ctx context.Context, pods []*corev1.Pod) (sizes map[types.UID]int32, sizeless map[types.UID]error, err error) {
 	sizes, sizeless = map[types.UID]int32{}, map[types.UID]error{}
 	for _, pod := range pods {
@@ -48,8 +48,8 @@ func (s *sizes) of(ctx context.Context, pods []*corev1.Pod) (sizes map[types.UID
 		if !found {
 			continue
 		}
-		// Several ReplicaSets of one Deployment are one controller: what counts is the
-		// Deployment's size, once.
+		// Several ReplicaSets of one Deployment are one controller: the Deployment's size
+		// counts once.
 		if _, counted := sizes[owner]; counted && owner != ref.UID {
 			size = 0
 		} else if owner != ref.UID {
@@ -60,7 +60,7 @@ func (s *sizes) of(ctx context.Context, pods []*corev1.Pod) (sizes map[types.UID
 	return sizes, sizeless, nil
 }
 
-// sizelessError says that no object of a resource has a size.
+// sizelessError means that objects of a resource have no size.
 type sizelessError struct{ resource schema.GroupResource }
 
 func (e *sizelessError) Error() string {
@@ -73,7 +73,7 @@ func (s *sizes) find(ctx context.Context, namespace string, ref *metav1.OwnerRef
 	}
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
-		return "", 0, false, nil // nobody's controller, as upstream sees it
+		return "", 0, false, nil // as upstream, treat it as no controller
 	}
 	mappings, err := s.client.Mappings(schema.GroupKind{Group: gv.Group, Kind: ref.Kind}, gv.Version)
 	if meta.IsNoMatchError(err) {
@@ -115,7 +115,7 @@ func (s *sizes) ofReplicaSet(namespace string, ref *metav1.OwnerReference) (type
 	return d.UID, ptr.Deref(d.Spec.Replicas, 1), true, nil
 }
 
-// ignoreMissing takes what is not there for no error.
+// ignoreMissing returns nil for an error that says that the object does not exist.
 func ignoreMissing(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -10,8 +10,7 @@ import (
 )
 
 // TakeBack decides about a pod whose disruption has been announced by its condition
-// DisruptionTarget. If the pod still lives when deletionTimeout is over, the condition
-// is withdrawn.
+// DisruptionTarget. It withdraws the condition if the pod still runs after deletionTimeout.
 func TakeBack(pod *corev1.Pod, now time.Time) plan.Plan[corev1.PodStatus] {
 	condition := announced(pod)
 	if condition == nil {
@@ -30,7 +29,7 @@ func TakeBack(pod *corev1.Pod, now time.Time) plan.Plan[corev1.PodStatus] {
 	return plan.Plan[corev1.PodStatus]{Status: status}
 }
 
-// announced returns the condition of a living pod that says that it is to go.
+// announced returns the true DisruptionTarget condition of a pod that has not ended.
 func announced(pod *corev1.Pod) *corev1.PodCondition {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return nil

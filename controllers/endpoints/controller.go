@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "endpoints-controller"
 
 const (
@@ -38,7 +38,7 @@ type Controller struct {
 	loop      *loop.Loop
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -67,18 +67,18 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// wakeForPod queues the services of a pod: small ones at once, large ones when
-// more events may have come.
+// wakeForPod enqueues the services of a pod: small ones at once, large ones after a delay
+// in which more events may arrive.
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	return c.batch.Wake(c.selection.Wake(ev), ev, c.loop.AddAfter)
 }
 
-// wakeForEndpoints makes up for objects that somebody deleted, and looks once at our
-// own that were there before: their service may be gone. Objects that others
-// made without a service are left alone.
+// wakeForEndpoints enqueues deleted objects, to create them again, and once the
+// controller's own objects that existed before, because their service may be gone. It
+// ignores objects that other clients created without a service.
 func wakeForEndpoints(ev loop.Event) []types.NamespacedName {
 	ours := ev.Object.GetLabels()[labelManagedBy] == managedBy
 	if ev.Type == loop.Deleted || ev.Type == loop.Added && ours {
@@ -87,7 +87,7 @@ func wakeForEndpoints(ev loop.Event) []types.NamespacedName {
 	return nil
 }
 
-// Reconcile brings the Endpoints of one service up to date.
+// Reconcile updates the Endpoints of one service.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	current, err := c.endpoints.Endpoints(key.Namespace).Get(key.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -104,7 +104,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, fmt.Errorf("getting service %s: %w", key, err)
 	}
 	if service.Spec.Selector == nil {
-		return loop.Result{}, nil // its endpoints are written by hand
+		return loop.Result{}, nil // its endpoints are written by other clients
 	}
 	pods, err := c.selection.Pods(key.Namespace, service.Spec.Selector)
 	if err != nil {
@@ -119,8 +119,8 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{}, c.write(ctx, key, desired)
 }
 
-// forget deletes the object of a service that is gone, as upstream does even when
-// it was written by hand.
+// forget deletes the object of a service that is gone, as upstream does, even if another
+// client wrote it.
 func (c *Controller) forget(ctx context.Context, key types.NamespacedName, current *corev1.Endpoints) error {
 	c.batch.Computed(key, 0)
 	c.triggers.DeleteService(key.Namespace, key.Name)
@@ -153,7 +153,7 @@ func (c *Controller) write(ctx context.Context, key types.NamespacedName, desire
 	case err == nil:
 		return nil
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-		// The cache is behind: its next event, or the retry, sees what is.
+		// The cache is stale: its next event, or the retry, uses the current object.
 	case ctx.Err() == nil:
 		c.events.Eventf(desired, corev1.EventTypeWarning, "FailedToUpdateEndpoint", "Failed to update endpoint %v: %v", key, err)
 	}

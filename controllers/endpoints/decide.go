@@ -9,16 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What the controller writes into an object's metadata.
+// Metadata of the objects that the controller writes.
 const (
 	labelManagedBy = "endpoints.kubernetes.io/managed-by"
 	managedBy      = "endpoint-controller"
 	truncated      = "truncated"
 )
 
-// Decide returns the Endpoints object that the service should have, or nil when
-// the current one (nil: there is none) says it all. trigger is when the change
-// happened that the new object shows; zero: not known.
+// Decide returns the Endpoints object that the service should have, or nil if current (nil:
+// there is none) needs no change. trigger is the time of the change that leads to the new
+// object; zero: unknown.
 func Decide(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoints, trigger time.Time) *corev1.Endpoints {
 	subsets := Subsets(service, pods)
 	over := Truncate(subsets)
@@ -39,7 +39,7 @@ func Decide(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoin
 	return desired
 }
 
-// labelsOf are the service's labels and those that tell about the object itself.
+// labelsOf returns the service's labels and those about the object itself.
 func labelsOf(service *corev1.Service) map[string]string {
 	labels := make(map[string]string, len(service.Labels)+2)
 	maps.Copy(labels, service.Labels)

@@ -16,12 +16,11 @@ import (
 	utilnet "k8s.io/utils/net"
 )
 
-// maxAddresses is how many addresses an Endpoints object may list in all.
+// maxAddresses caps the addresses in an Endpoints object.
 const maxAddresses = 1000
 
-// Subsets returns the service's endpoints: its pods' addresses, those that are ready
-// and those that are not, grouped by the ports that they serve. The order is the one
-// that upstream's controller gives them.
+// Subsets returns the service's endpoints: the ready and not ready addresses of its pods,
+// grouped by the ports that they serve. The order is that of upstream's controller.
 func Subsets(service *corev1.Service, pods []*corev1.Pod) []corev1.EndpointSubset {
 	groups := map[string]*corev1.EndpointSubset{}
 	for _, pod := range pods {
@@ -51,12 +50,13 @@ func Subsets(service *corev1.Service, pods []*corev1.Pod) []corev1.EndpointSubse
 	return sortSubsets(groups)
 }
 
-// isPortless reports whether the service is one that only resolves names.
+// isPortless reports whether the service only resolves names.
 func isPortless(service *corev1.Service) bool {
 	return len(service.Spec.Ports) == 0 && service.Spec.ClusterIP == corev1.ClusterIPNone
 }
 
-// addressOf is the pod's address of the service's first IP family; false if it has none.
+// addressOf returns the pod's address of the service's first IP family; false if it has
+// none.
 func addressOf(service *corev1.Service, pod *corev1.Pod) (corev1.EndpointAddress, bool) {
 	ipv6 := utilnet.IsIPv6String(service.Spec.ClusterIP)
 	if len(service.Spec.IPFamilies) > 0 {
@@ -87,8 +87,8 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (corev1.EndpointAddress
 	return corev1.EndpointAddress{}, false
 }
 
-// portsOf are the service's ports as the pod serves them. A port whose target the
-// pod does not have is left out.
+// portsOf returns the service's ports as the pod serves them, without those whose target
+// the pod does not have.
 func portsOf(service *corev1.Service, pod *corev1.Pod) []corev1.EndpointPort {
 	var ports []corev1.EndpointPort
 	for i := range service.Spec.Ports {
@@ -135,8 +135,8 @@ func compareAddresses(a, b corev1.EndpointAddress) int {
 	return cmp.Or(cmp.Compare(a.IP, b.IP), cmp.Compare(a.TargetRef.UID, b.TargetRef.UID))
 }
 
-// sortByHash is an order without a meaning that anybody could break by relying on
-// a better one: upstream's, so that both list the same object in the same way.
+// sortByHash sorts by hash, as upstream does, so that both list the same object in the same
+// order. The order has no meaning that clients could rely on.
 func sortByHash[T any](items []T) {
 	if len(items) < 2 {
 		return
@@ -147,7 +147,7 @@ func sortByHash[T any](items []T) {
 	}
 	all := make([]hashed, len(items))
 	for i, item := range items {
-		all[i] = hashed{md5.Sum([]byte(dump.ForHash(item))), item} // see above
+		all[i] = hashed{md5.Sum([]byte(dump.ForHash(item))), item} // upstream's hash, not for security
 	}
 	slices.SortFunc(all, func(a, b hashed) int { return bytes.Compare(a.hash[:], b.hash[:]) })
 	for i := range all {
@@ -155,8 +155,8 @@ func sortByHash[T any](items []T) {
 	}
 }
 
-// Truncate cuts subsets down to what an Endpoints object may list, ready addresses
-// first, each subset in proportion, and reports whether it had to.
+// Truncate reduces the subsets to maxAddresses, ready addresses first, each subset in
+// proportion. It reports whether it removed any.
 func Truncate(subsets []corev1.EndpointSubset) bool {
 	ready, notReady := 0, 0
 	for i := range subsets {

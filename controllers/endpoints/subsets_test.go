@@ -43,7 +43,7 @@ func testPod(name, ip string, port int32, ready bool) *corev1.Pod {
 	}
 }
 
-// brief says subsets in short: addresses, those that are not ready behind a bar, ports.
+// brief formats subsets: addresses, those that are not ready after a bar, ports.
 func brief(subsets []corev1.EndpointSubset) []string {
 	var lines []string
 	for _, s := range subsets {
@@ -104,7 +104,7 @@ func TestSubsets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := Subsets(tt.service, tt.pods)
 			lines := brief(got)
-			// Subsets are in an order of hashes.
+			// Subsets are sorted by hash.
 			if len(lines) == 2 && lines[0] > lines[1] {
 				lines[0], lines[1] = lines[1], lines[0]
 			}

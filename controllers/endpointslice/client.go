@@ -14,23 +14,22 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// boundClient gives the writes of upstream's reconciler the context of the
-// reconcile that they belong to: the library itself makes them with one that never
-// ends and that knows no causes. A slice names its service, and a service is
-// reconciled by one worker at a time.
+// boundClient runs the writes of upstream's reconciler with the context of the reconcile
+// that they belong to: the library itself uses a context that never ends and carries no
+// causes. A slice names its service, and one worker at a time reconciles a service.
 type boundClient struct {
 	kubernetes.Interface
 	slices discoverylisters.EndpointSliceLister
 
 	mu sync.Mutex
-	// contexts has that of each reconcile that runs, and late the events of its slices
-	// that have come meanwhile.
+	// contexts holds the context of each running reconcile, and late the events of its
+	// slices that have arrived since it began.
 	contexts map[types.NamespacedName]context.Context
 	late     map[types.NamespacedName][]loop.Event
 }
 
-// during makes ctx the context of the service's writes while f runs. It returns the
-// events that postpone kept.
+// during makes ctx the context of the service's writes while f runs. It returns the events
+// that postpone has kept.
 func (c *boundClient) during(ctx context.Context, service types.NamespacedName, f func() error) (late []loop.Event, err error) {
 	c.mu.Lock()
 	c.contexts[service] = ctx
@@ -45,8 +44,17 @@ func (c *boundClient) during(ctx context.Context, service types.NamespacedName, 
 	return nil, f()
 }
 
-// postpone keeps the event of a slice while its service is being reconciled: only then
-// it is known which of its slices are what the reconcile made of them.
+// postpone keeps the event of a slice while its service is being reconciled. The tracker
+// knows only after the reconcile which versions of the slices are the controller's own
+// writes:
+//
+//	reconcile  updates slice s: version 8
+//	informer   event of s at version 8: postpone keeps it
+//	reconcile  the response arrives: the tracker records version 8
+//	reconcile  handles the kept event: version 8 is its own, nothing to do
+//
+// Without postpone, the event would look like a change by another client and cause another
+// reconcile.
 func (c *boundClient) postpone(service types.NamespacedName, ev loop.Event) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +77,7 @@ func (c *boundClient) contextOf(fallback context.Context, slice *discoveryv1.End
 	return fallback
 }
 
-// DiscoveryV1 shadows the clientset's.
+// DiscoveryV1 shadows that of the clientset.
 func (c *boundClient) DiscoveryV1() discoveryclient.DiscoveryV1Interface {
 	return boundDiscovery{c.Interface.DiscoveryV1(), c}
 }
@@ -98,7 +106,7 @@ func (s boundSlices) Update(ctx context.Context, slice *discoveryv1.EndpointSlic
 }
 
 func (s boundSlices) Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error {
-	// Only slices that the lister knows are ever deleted.
+	// The reconciler deletes only slices that are in the cache.
 	slice, err := s.client.slices.EndpointSlices(s.namespace).Get(name)
 	if err != nil {
 		slice = nil

@@ -42,7 +42,7 @@ func service() *corev1.Service {
 	}
 }
 
-// serves checks that so many endpoints are ready, in slices and in the legacy object.
+// serves checks that so many endpoints are ready, in the slices and in the legacy object.
 func serves(want int) func(context.Context, kubernetes.Interface) error {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		slices, err := client.DiscoveryV1().EndpointSlices("default").List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=web"})
@@ -120,8 +120,8 @@ func TestEndpointsFollowPods(t *testing.T) {
 	})
 }
 
-// TestALargeServiceIsWholeInTheEnd scales a service up whose events are batched, and
-// that needs several slices.
+// TestALargeServiceIsWholeInTheEnd scales up a service whose events are batched and that
+// needs several slices.
 func TestALargeServiceIsWholeInTheEnd(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithNodes(5))

@@ -24,7 +24,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "endpointslice-controller"
 
 // ManagedBy is the value of the label endpointslice.kubernetes.io/managed-by on
@@ -40,8 +40,7 @@ const (
 	maxEndpointsPerSlice = 100
 )
 
-// errBehind makes a reconcile wait until the informer has caught up with the
-// controller's own writes.
+// errBehind requeues a service until the informer shows the controller's own writes.
 var errBehind = errors.New("the cache of endpoint slices is behind")
 
 // Controller writes endpoint slices. Its keys are services.
@@ -61,7 +60,7 @@ type Controller struct {
 	loop       *loop.Loop
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -101,14 +100,14 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// Reconcile brings the slices of one service up to date.
+// Reconcile updates the slices of one service.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	service, err := c.services.Services(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
-		// Its slices go with it: the service owns them.
+		// The garbage collector deletes its slices, because the service owns them.
 		c.forget(key)
 		return loop.Result{}, nil
 	}
@@ -116,7 +115,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, fmt.Errorf("getting service %s: %w", key, err)
 	}
 	if service.Spec.Type == corev1.ServiceTypeExternalName || service.Spec.Selector == nil {
-		return loop.Result{}, nil // somebody else's business
+		return loop.Result{}, nil // the slices of these services are not this controller's
 	}
 	pods, err := c.selection.Pods(key.Namespace, service.Spec.Selector)
 	if err != nil {
@@ -153,8 +152,8 @@ func (c *Controller) forget(key types.NamespacedName) {
 	c.tracker.DeleteService(key.Namespace, key.Name)
 }
 
-// slicesOf returns the controller's slices of the service that are not being
-// deleted. They are the informer's own: the library copies what it changes.
+// slicesOf returns the controller's slices of the service that are not being deleted. They
+// belong to the informer: the library copies those that it changes.
 func (c *Controller) slicesOf(key types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	objects, err := c.slices.ByIndex(byService, key.String())
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package endpointslice is the endpointslice-controller: it keeps the
-// EndpointSlices of every service with a selector in step with the pods that the
-// service selects.
+// Package endpointslice is the endpointslice-controller: it maintains the EndpointSlices of
+// every service with a selector from the pods that the service selects.
 //
-// What slices there should be is decided by the upstream library
-// k8s.io/endpointslice, topology hints and traffic distribution included. This package
-// gives it what it needs: which services an event concerns, the pods from an index, and
-// writes that end with the controller and carry their causes. Events of large services
-// are handled in batches, so that a rollout of n pods costs far less than n times n.
+// The upstream library k8s.io/endpointslice decides which slices there should be, including
+// topology hints and traffic distribution. This package provides what the library needs:
+// the services that an event concerns, the pods from an index, and writes that end with the
+// controller and carry their causes. It handles events of large services in batches, so
+// that a rollout of n pods costs far less than n times n.
 package endpointslice

@@ -7,8 +7,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// inOrder returns the slice with its endpoints ordered by whom they are of: the library
-// takes them from a map, and one seed shall give one slice.
+// inOrder returns the slice with its endpoints sorted by target. The library takes them
+// from a map, whose order would differ between runs with the same seed.
 func inOrder(slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	ordered := *slice
 	ordered.Endpoints = slices.Clone(slice.Endpoints)

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// byService is the index of slices by the service that they belong to.
+// byService is the name of the index of slices by service.
 const byService = "minikcm.dev/service"
 
 func indexByService(obj any) ([]string, error) {
@@ -29,19 +29,19 @@ func addServiceIndex(slices cache.SharedIndexInformer) error {
 	return slices.AddIndexers(cache.Indexers{byService: indexByService})
 }
 
-// serviceOf is the service that a slice names.
+// serviceOf returns the service that a slice names.
 func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 }
 
-// wakeForPod queues the services of a pod: small ones at once, large ones when
-// more events may have come.
+// wakeForPod enqueues the services of a pod: small ones at once, large ones after a delay
+// in which more events may arrive.
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	return c.batch.Wake(c.selection.Wake(ev), ev, c.loop.AddAfter)
 }
 
-// wakeForSlice wakes the service of a slice that somebody else has changed: at once, or
-// when the reconcile that is under way has ended.
+// wakeForSlice enqueues the service of a slice that another client has changed: at once, or
+// after the running reconcile of the service.
 func (c *Controller) wakeForSlice(ev loop.Event) []types.NamespacedName {
 	slice, ok := ev.Object.(*discoveryv1.EndpointSlice)
 	if !ok || c.client.postpone(serviceOf(slice), ev) {
@@ -50,15 +50,15 @@ func (c *Controller) wakeForSlice(ev loop.Event) []types.NamespacedName {
 	return c.changedByOthers(ev)
 }
 
-// changedByOthers are the services of a slice that somebody else has changed. What
-// the controller wrote itself is known to the tracker and needs no second look.
+// changedByOthers returns the services of a slice that another client has changed. The
+// tracker recognizes the controller's own writes, which need no reconcile.
 func (c *Controller) changedByOthers(ev loop.Event) []types.NamespacedName {
 	slice := ev.Object.(*discoveryv1.EndpointSlice)
 	managed := c.reconciler.ManagedByController(slice)
 	var keys []types.NamespacedName
 	switch ev.Type {
 	case loop.Deleted:
-		// HandleDeletion also forgets the slice, whoever deleted it.
+		// HandleDeletion also forgets the slice, independent of which client deleted it.
 		if managed && c.tracker.Has(slice) && !c.tracker.HandleDeletion(slice) {
 			keys = append(keys, serviceOf(slice))
 		}
@@ -77,7 +77,7 @@ func (c *Controller) changedByOthers(ev loop.Event) []types.NamespacedName {
 	return withName(keys)
 }
 
-// withName drops keys of slices that name no service, and repetitions.
+// withName removes duplicates and keys of slices that name no service.
 func withName(keys []types.NamespacedName) []types.NamespacedName {
 	var kept []types.NamespacedName
 	for _, key := range keys {
@@ -88,8 +88,8 @@ func withName(keys []types.NamespacedName) []types.NamespacedName {
 	return kept
 }
 
-// wakeForNode tells the topology cache of nodes that came, went, or changed zone,
-// readiness or processors, and wakes the services whose hints no longer fit.
+// wakeForNode updates the topology cache when a node is added or removed, or changes its
+// zone, readiness or processors, and enqueues the services whose hints are outdated.
 func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	node, ok := ev.Object.(*corev1.Node)
 	if !ok {

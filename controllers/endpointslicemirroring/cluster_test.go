@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// mirrors checks what the slices of the service "web" show, in order.
+// mirrors checks the contents of the slices of the service "web", in order.
 func mirrors(want ...string) func(context.Context, kubernetes.Interface) error {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		list, err := client.DiscoveryV1().EndpointSlices("default").List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=web"})
@@ -69,7 +69,7 @@ func TestEndpointsAreMirrored(t *testing.T) {
 	list, err := c.Client().DiscoveryV1().EndpointSlices("default").List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=web"})
 	must(list, err)
 	must(nil, c.Client().DiscoveryV1().EndpointSlices("default").Delete(ctx, list.Items[0].Name, metav1.DeleteOptions{}))
-	c.Eventually("a mirror that somebody broke to be mended", mirrors("10.2.3.4", "fd00::1"))
+	c.Eventually("a changed mirror to be restored", mirrors("10.2.3.4", "fd00::1"))
 
 	skipped := custom("10.2.3.4")
 	skipped.Labels = map[string]string{discoveryv1.LabelSkipMirror: "true"}
@@ -86,8 +86,8 @@ func TestEndpointsAreMirrored(t *testing.T) {
 	c.Eventually("no mirror without a service", mirrors())
 }
 
-// TestASelectorTakesTheMirrorAway gives a service a selector: its slices are then the
-// endpointslice-controller's.
+// TestASelectorTakesTheMirrorAway adds a selector to a service: its slices then belong to
+// the endpointslice-controller.
 func TestASelectorTakesTheMirrorAway(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithVirtualTime(), minikcmtest.WithControllers(endpointslicemirroring.Name))

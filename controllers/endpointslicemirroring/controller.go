@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "endpointslice-mirroring-controller"
 
 // ManagedBy is the value of the label endpointslice.kubernetes.io/managed-by on
@@ -31,11 +31,10 @@ const (
 
 const workers = 5 // upstream's default
 
-// kind is that of the slices' owners.
+// kind is the kind of the slices' owners.
 var kind = corev1.SchemeGroupVersion.WithKind("Endpoints")
 
-// Controller mirrors Endpoints. Its keys are the Endpoints', which are their
-// services' too.
+// Controller mirrors Endpoints. Its keys are Endpoints, whose services have the same keys.
 type Controller struct {
 	client       kubernetes.Interface
 	services     corelisters.ServiceLister
@@ -46,7 +45,7 @@ type Controller struct {
 	loop         *loop.Loop
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -74,10 +73,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// Reconcile brings the slices of one Endpoints object up to date.
+// Reconcile updates the slices of one Endpoints object.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	endpoints, err := found(c.endpoints.Endpoints(key.Namespace).Get(key.Name))
 	if err != nil {
@@ -99,13 +98,14 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	decided := Decide(endpoints, slices)
 	if len(decided.Actions) > 0 {
-		// What was left out is told once, not again for each event of our own slices.
+		// Events about skipped addresses accompany changes only, not each event of the
+		// controller's own slices.
 		c.executor.Tell(endpoints, decided.Events)
 	}
 	return plan.Settle(loop.Result{}, c.executor.Act(ctx, endpoints, decided.Actions))
 }
 
-// found makes nil of what does not exist.
+// found returns nil for an object that does not exist.
 func found[T any](o *T, err error) (*T, error) {
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -113,8 +113,8 @@ func found[T any](o *T, err error) (*T, error) {
 	return o, err
 }
 
-// remove deletes slices that mirror nothing anymore. Their owner may have gone, so
-// that nobody's expectations speak of them.
+// remove deletes slices that mirror nothing any more. Their owner may be gone, so there are
+// no expectations for it.
 func (c *Controller) remove(ctx context.Context, slices []*discoveryv1.EndpointSlice) error {
 	for _, slice := range slices {
 		err := c.client.DiscoveryV1().EndpointSlices(slice.Namespace).Delete(ctx, slice.Name, metav1.DeleteOptions{

@@ -13,8 +13,8 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Mirrored reports whether Endpoints are to be mirrored. Nil says that there is no
-// such object.
+// Mirrored reports whether the Endpoints of a service are mirrored. Nil means that the
+// object does not exist.
 func Mirrored(endpoints *corev1.Endpoints, service *corev1.Service) bool {
 	if endpoints == nil || service == nil || service.Spec.Selector != nil {
 		return false
@@ -23,10 +23,10 @@ func Mirrored(endpoints *corev1.Endpoints, service *corev1.Service) bool {
 	return endpoints.Labels[discoveryv1.LabelSkipMirror] != "true" && !locks
 }
 
-// leaderAnnotation marks an object that is a leader election's lock and no more.
+// leaderAnnotation marks an object that is only the lock of a leader election.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
-// Decide says what makes the current slices of the controller show the Endpoints, which
+// Decide returns the actions that make the controller's slices mirror the Endpoints, which
 // are Mirrored. The status of the plan is not used.
 func Decide(endpoints *corev1.Endpoints, current []*discoveryv1.EndpointSlice) plan.Plan[struct{}] {
 	d := desiredOf(endpoints)
@@ -94,8 +94,7 @@ func compare(endpoints *corev1.Endpoints, d *desired, current []*discoveryv1.End
 	return changed
 }
 
-// recycle gives a slice that would be deleted the content of one that would be
-// created, if both are of one family.
+// recycle replaces a deletion and a creation of slices of the same family by one update.
 func (c *changes) recycle() {
 	var create []*discoveryv1.EndpointSlice
 	for _, slice := range c.create {
@@ -114,7 +113,7 @@ func newSlice(meta metav1.ObjectMeta, family discoveryv1.AddressType, c *content
 	return &discoveryv1.EndpointSlice{ObjectMeta: *meta.DeepCopy(), AddressType: family, Ports: c.ports, Endpoints: c.endpoints}
 }
 
-// rewritten is the old slice with the new one's content.
+// rewritten returns the old slice with the contents of the new one.
 func rewritten(old, slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	made := old.DeepCopy()
 	made.Labels, made.Annotations, made.OwnerReferences = slice.Labels, slice.Annotations, slice.OwnerReferences
@@ -122,8 +121,8 @@ func rewritten(old, slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice
 	return made
 }
 
-// sameMeta reports whether a slice has the metadata that it should have. An owner of
-// the same name and another UID is an object that was deleted and made again.
+// sameMeta reports whether a slice has the wanted metadata. An owner with the same name and
+// another UID is an object that was deleted and created again.
 func sameMeta(want, have *metav1.ObjectMeta) bool {
 	owner := metav1.GetControllerOfNoCopy(have)
 	return maps.Equal(want.Labels, have.Labels) && maps.Equal(want.Annotations, have.Annotations) &&

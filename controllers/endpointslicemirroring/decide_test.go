@@ -41,7 +41,7 @@ func subset(port int32, ready, notReady string) corev1.EndpointSubset {
 	return s
 }
 
-// brief says what a plan does, a line each slice.
+// brief formats a plan, one line per slice.
 func brief(p plan.Plan[struct{}]) []string {
 	var lines []string
 	for _, action := range p.Actions {
@@ -72,7 +72,7 @@ func contentOf(slice *discoveryv1.EndpointSlice) string {
 	return b.String()
 }
 
-// stored are the slices that the plan's creations make.
+// stored returns the slices that the plan creates.
 func stored(p plan.Plan[struct{}]) []*discoveryv1.EndpointSlice {
 	var made []*discoveryv1.EndpointSlice
 	for _, action := range p.Actions {
@@ -191,7 +191,7 @@ func TestDecideMirrorsAThousandOfASubset(t *testing.T) {
 	}
 	want := "TooManyAddressesToMirror: A max of 1000 addresses can be mirrored to EndpointSlices per Endpoints subset. 400 addresses were skipped"
 	if lines := brief(decided); lines[len(lines)-1] != want {
-		t.Errorf("told %q", lines[1:])
+		t.Errorf("events: %q", lines[1:])
 	}
 }
 

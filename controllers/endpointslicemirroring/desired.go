@@ -11,33 +11,33 @@ import (
 	utilnet "k8s.io/utils/net"
 )
 
-// maxPerSubset is how many addresses of one subset are mirrored; upstream's default.
+// maxPerSubset caps the mirrored addresses of one subset; upstream's default.
 const maxPerSubset = 1000
 
-// sliceKey tells apart the slices that one Endpoints object makes.
+// sliceKey identifies one of the slices of an Endpoints object.
 type sliceKey struct {
 	family discoveryv1.AddressType
 	ports  endpointsliceutil.PortMapKey
 }
 
 func keyOf(family discoveryv1.AddressType, ports []discoveryv1.EndpointPort) sliceKey {
-	// The library sorts what it is given.
+	// NewPortMapKey sorts its argument.
 	return sliceKey{family, endpointsliceutil.NewPortMapKey(slices.Clone(ports))}
 }
 
-// desired is what the slices of an Endpoints object are to say.
+// desired is the wanted contents of the slices of an Endpoints object.
 type desired struct {
 	order []sliceKey
 	by    map[sliceKey]*content
-	// invalid and skipped count the addresses that are not mirrored: no IPs, and
-	// all of them.
+	// invalid counts the addresses that are not IP addresses, and skipped all that are not
+	// mirrored.
 	invalid, skipped int
 }
 
 type content struct {
 	ports     []discoveryv1.EndpointPort
 	endpoints []discoveryv1.Endpoint
-	// set holds the endpoints that are there already.
+	// set holds the same endpoints for look-ups.
 	set endpointsliceutil.EndpointSet
 }
 
@@ -77,13 +77,13 @@ func (d *desired) add(key sliceKey, ports []discoveryv1.EndpointPort, endpoint d
 	c.endpoints = append(c.endpoints, endpoint)
 }
 
-// shownBy reports whether the slice lists these endpoints, in whatever order.
+// shownBy reports whether the slice lists these endpoints, in any order.
 func (c *content) shownBy(slice *discoveryv1.EndpointSlice) bool {
 	if len(slice.Endpoints) != len(c.endpoints) {
 		return false
 	}
 	for i := range slice.Endpoints {
-		// The library sorts the addresses of what it looks up.
+		// Get sorts the addresses of its argument.
 		shown := slice.Endpoints[i]
 		shown.Addresses = slices.Clone(shown.Addresses)
 		wanted := c.set.Get(&shown)
@@ -102,7 +102,7 @@ func slicePorts(ports []corev1.EndpointPort) []discoveryv1.EndpointPort {
 	return made
 }
 
-// endpointOf converts an address; false if it is none.
+// endpointOf converts an address; false if it is not an IP address.
 func endpointOf(a address) (discoveryv1.Endpoint, discoveryv1.AddressType, bool) {
 	ip := utilnet.ParseIPSloppy(a.IP)
 	parsed, ok := netip.AddrFromSlice(ip)
@@ -114,7 +114,7 @@ func endpointOf(a address) (discoveryv1.Endpoint, discoveryv1.AddressType, bool)
 		family = discoveryv1.AddressTypeIPv4
 	}
 	endpoint := discoveryv1.Endpoint{
-		// Endpoints may still write an address in a form that slices must not.
+		// Slices require the canonical form of addresses, Endpoints do not.
 		Addresses:  []string{ip.String()},
 		Conditions: discoveryv1.EndpointConditions{Ready: &a.ready},
 		TargetRef:  a.TargetRef,
@@ -126,7 +126,7 @@ func endpointOf(a address) (discoveryv1.Endpoint, discoveryv1.AddressType, bool)
 	return endpoint, family, true
 }
 
-// metadata is that of every slice of the object, without a name.
+// metadata returns the metadata of every slice of the object, without a name.
 func metadata(endpoints *corev1.Endpoints) metav1.ObjectMeta {
 	labels, annotations := map[string]string{}, map[string]string{}
 	for k, v := range endpoints.Labels {
@@ -145,9 +145,9 @@ func metadata(endpoints *corev1.Endpoints) metav1.ObjectMeta {
 	}
 }
 
-// namePrefix is what a new slice's name begins with.
+// namePrefix returns the generateName of a new slice.
 func namePrefix(service string) string {
-	const longest = 253 // a DNS subdomain; what is generated is cut by the apiserver
+	const longest = 253 // a DNS subdomain; the apiserver truncates generated names
 	if len(service) >= longest {
 		return service
 	}

@@ -1,11 +1,10 @@
-// Package endpointslicemirroring is the endpointslice-mirroring-controller: it
-// copies Endpoints that somebody wrote by hand, for a Service without selector,
-// into EndpointSlices, so that those who read slices only see them too (Kubernetes
-// documentation, "EndpointSlice mirroring").
+// Package endpointslicemirroring is the endpointslice-mirroring-controller: it copies
+// Endpoints that other clients have written for a Service without a selector to
+// EndpointSlices, for clients that read only slices (Kubernetes documentation,
+// "EndpointSlice mirroring").
 //
-// A subset makes one slice an address family, of at most 1,000 addresses. Labels and
-// annotations are copied. Endpoints labelled
-// endpointslice.kubernetes.io/skip-mirror=true, those that are a leader election's
-// lock, and those of a Service with selector, or of none, are not mirrored, and slices
-// that were made of them before are deleted.
+// Each subset leads to one slice per address family, with at most 1,000 addresses. Labels
+// and annotations are copied. Endpoints are not mirrored if they have the label
+// endpointslice.kubernetes.io/skip-mirror=true or are the lock of a leader election, or if
+// their Service has a selector or does not exist; existing slices of them are deleted.
 package endpointslicemirroring

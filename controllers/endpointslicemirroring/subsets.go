@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// identity tells addresses apart: of two that are the same IP, each may be
-// another pod's.
+// identity identifies an address: several pods can have the same IP address.
 type identity struct {
 	ip  string
 	uid types.UID
@@ -25,7 +24,7 @@ func identityOf(a *corev1.EndpointAddress) identity {
 	return id
 }
 
-// group is a set of addresses that serve the same ports, all of them ready or not.
+// group is a set of addresses that serve the same ports, with their readiness.
 type group struct {
 	ports     []corev1.EndpointPort
 	addresses []address
@@ -36,10 +35,10 @@ type address struct {
 	ready bool
 }
 
-// canonical returns the subsets in the form that says the same in the fewest groups:
-// ports that the same addresses serve, with the same readiness, stand together,
-// wherever they were listed. An address that a port lists as ready and as not ready is
-// not. The order follows from the content alone; ready addresses come first.
+// canonical returns the equivalent subsets with the fewest groups: it groups the ports that
+// the same addresses serve with the same readiness, wherever they were listed. An address
+// that a port lists both as ready and as not ready is not ready. The order depends on the
+// contents only; ready addresses come first.
 func canonical(subsets []corev1.EndpointSubset) []group {
 	serving := newServing()
 	for i := range subsets {
@@ -56,10 +55,10 @@ func canonical(subsets []corev1.EndpointSubset) []group {
 	return serving.groups()
 }
 
-// noPort stands for the port of a subset that lists none.
+// noPort represents the port of a subset without ports.
 const noPort = -1
 
-// serving says which addresses serve which ports.
+// serving records which addresses serve which ports.
 type serving struct {
 	known map[identity]*corev1.EndpointAddress
 	ports map[string]corev1.EndpointPort
@@ -120,8 +119,8 @@ func (s *serving) groups() []group {
 	return all
 }
 
-// addressesOf returns the addresses that serve a port, and a text that two ports
-// share if these are the same.
+// addressesOf returns the addresses that serve a port, and a text that is equal for two
+// ports if their addresses are equal.
 func (s *serving) addressesOf(port string) ([]address, string) {
 	addresses := make([]address, 0, len(s.by[port]))
 	for id, ready := range s.by[port] {

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// byMirrored is the index of the controller's slices by the service that they name.
+// byMirrored is the name of the index of the controller's slices by service.
 const byMirrored = "minikcm.dev/mirrored"
 
 func addIndex(slices cache.SharedIndexInformer) error {
@@ -35,8 +35,8 @@ func mirroredBy(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 }
 
-// mirrors returns the slices that mirror the Endpoints of this name and that are
-// not being deleted. They are the informer's own.
+// mirrors returns the slices that mirror the Endpoints of this name and are not being
+// deleted. They belong to the informer and must not be changed.
 func mirrors(slices cache.Indexer, key types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	known, err := slices.ByIndex(byMirrored, key.String())
 	if err != nil {
@@ -51,8 +51,8 @@ func mirrors(slices cache.Indexer, key types.NamespacedName) ([]*discoveryv1.End
 	return found, nil
 }
 
-// wakeForService wakes when a service without selector comes or goes, or when one
-// gets or loses its selector.
+// wakeForService enqueues a service without a selector that is added or removed, and a
+// service that gets or loses its selector.
 func wakeForService(ev loop.Event) []types.NamespacedName {
 	if selects(ev.Object) == (ev.Old == nil || selects(ev.Old)) {
 		return nil
@@ -65,7 +65,7 @@ func selects(o any) bool {
 	return ok && service.Spec.Selector != nil
 }
 
-// wakeForEndpoints wakes for all but those that a selector keeps up to date, which
+// wakeForEndpoints enqueues all Endpoints except those of services with a selector, which
 // are nearly all: these have no mirrors, and lose them when the service changes.
 func (c *Controller) wakeForEndpoints(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Deleted {
@@ -78,7 +78,7 @@ func (c *Controller) wakeForEndpoints(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// wakeForSlice wakes for slices that are or were the controller's.
+// wakeForSlice enqueues the Endpoints of slices that are or were the controller's.
 func (c *Controller) wakeForSlice(ev loop.Event) []types.NamespacedName {
 	c.expectations.Observe(ev)
 	var keys []types.NamespacedName

@@ -1,4 +1,4 @@
-// Package env is what every controller is given: the cluster's clock, ledger and
-// randomness, and the API as a client sees it. It is a package of its own so
-// that controllers need not import the manager that starts them.
+// Package env defines the environment of controllers: the cluster's clock, ledger and
+// source of chance, and access to the API as a client. It is separate from the manager so
+// that controllers need not import the package that starts them.
 package env

@@ -17,49 +17,47 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Env is the world of the controllers of one process.
+// Env is the environment of the controllers of one process.
 type Env struct {
 	Clock  clock.Clock
 	Ledger *clock.Ledger
 	Random *clock.Random
-	// Config reaches the apiserver. It is copied, never changed.
+	// Config connects to the apiserver. It is copied, never changed.
 	Config *rest.Config
-	// RootCA is the PEM bundle by which pods verify the apiserver; empty: the one in
-	// Config. A Config that reaches the apiserver in process cannot hold any.
+	// RootCA is the PEM bundle with which pods verify the apiserver; empty: that of Config.
+	// A Config for the in-memory transport has none.
 	RootCA []byte
-	// MintToken makes the token that a secret of type kubernetes.io/service-account-token
-	// holds; nil: this process has no key to sign it with.
+	// MintToken returns the token for a secret of type kubernetes.io/service-account-token;
+	// nil: this process has no key to sign it.
 	MintToken func(account *corev1.ServiceAccount, secret string) (string, error)
-	// Authority signs certificates; nil: this process has no key to sign them with.
+	// Authority signs certificates; nil: this process has no key to sign them.
 	Authority *tls.Certificate
-	// Informers are shared by all controllers. A constructor asks for what it
-	// needs; the manager starts the factory when all are made.
+	// Informers are shared by all controllers. A constructor requests the informers that it
+	// needs; the manager starts the factory when all controllers are built.
 	Informers informers.SharedInformerFactory
 	Logger    klog.Logger
-	// Recorder writes events. A controller takes its own face of it with
-	// Recorder.For(its name); the manager runs it.
+	// Recorder writes events. A controller gets its own recorder with Recorder.For(its
+	// name); the manager runs Recorder.
 	Recorder *events.Recorder
-	// Metrics receives the queues' figures; nil: the provider that client-go's
+	// Metrics provides the metrics of the queues; nil: the provider that client-go's
 	// workqueue was given, if any.
 	Metrics workqueue.MetricsProvider
-	// Workers is how many keys the loop of a name works on at once, if it is to be
-	// another number than its controller's own.
+	// Workers overrides the number of workers of a loop, by the loop's name.
 	Workers map[string]int
-	// Loops is told of the loops that are made; nil: nobody is.
+	// Loops, if not nil, registers every loop that is made.
 	Loops *loop.Registry
-	// Account is whom a controller acts as; nil: as Config says. It is given the
-	// name of a service account, and returns a configuration that is the caller's own.
+	// Account returns credentials of a service account in a configuration that the caller
+	// may change; nil: all controllers use Config.
 	Account func(name string) (*rest.Config, error)
-	// AccountOf has the service account of each controller's name.
+	// AccountOf maps the name of a controller to that of its service account.
 	AccountOf map[string]string
 }
 
-// UserAgentPrefix stands before a controller's name in its user agent.
+// UserAgentPrefix precedes a controller's name in its user agent.
 const UserAgentPrefix = "minikcm/"
 
-// ConfigFor returns a copy of the configuration for the controller of that name:
-// with its user agent and its service account, and with a transport that passes on
-// the causes of writes.
+// ConfigFor returns a copy of the configuration for the controller of that name: with its
+// user agent and service account, and with a transport that sends the causes of writes.
 func (e *Env) ConfigFor(name string) (*rest.Config, error) {
 	config := rest.CopyConfig(e.Config)
 	if account, ok := e.AccountOf[name]; ok && e.Account != nil {
@@ -73,8 +71,8 @@ func (e *Env) ConfigFor(name string) (*rest.Config, error) {
 	return config, nil
 }
 
-// ClientFor returns a client for the controller of that name, and the
-// configuration that it was made from.
+// ClientFor returns a client for the controller of that name, and the configuration of the
+// client.
 func (e *Env) ClientFor(name string) (kubernetes.Interface, *rest.Config, error) {
 	config, err := e.ConfigFor(name)
 	if err != nil {
@@ -87,8 +85,8 @@ func (e *Env) ClientFor(name string) (kubernetes.Interface, *rest.Config, error)
 	return client, config, nil
 }
 
-// Loop returns the options of a controller's loop with so many workers, unless
-// Workers knows better.
+// Loop returns the options of a controller's loop. workers is the number of workers unless
+// Workers overrides it.
 func (e *Env) Loop(name string, workers int) loop.Options {
 	if n := e.Workers[name]; n > 0 {
 		workers = n

@@ -2,12 +2,12 @@ package garbagecollector
 
 import "k8s.io/utils/lru"
 
-// absentCapacity is how many absent owners are remembered. Each saves a look-up
-// for every dependent that is still to be deleted.
+// absentCapacity caps the cache of absent owners. Each entry saves a look-up for every
+// dependent that is still to be deleted.
 const absentCapacity = 500
 
-// absentOwners remembers owners that the API confirmed to be gone. A UID is never
-// used twice, so that an entry can be forgotten but is never wrong.
+// absentOwners caches owners that the API has confirmed to be gone. UIDs are never reused,
+// so an entry may be evicted but is never wrong.
 type absentOwners struct{ known *lru.Cache }
 
 func newAbsentOwners() *absentOwners { return &absentOwners{known: lru.New(absentCapacity)} }

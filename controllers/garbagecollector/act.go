@@ -13,12 +13,12 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// absent takes in that a look-up found no such object.
+// absent records in the graph that a look-up found no such object.
 func (c *Controller) absent(at Coordinates) {
 	c.keeper.submit(func(g *Graph) { c.follow(g.Absent(at)) })
 }
 
-// lookUpOwners asks the API about each owner of unknown state.
+// lookUpOwners looks up each owner of unknown state in the API.
 func (c *Controller) lookUpOwners(ctx context.Context, v *View) error {
 	for i, ref := range v.Owners {
 		if v.States[i] != OwnerUnknown {
@@ -52,7 +52,7 @@ func stateOf(owner *metav1.PartialObjectMetadata) OwnerState {
 	return OwnerExists
 }
 
-// lookUp finds out whether an object exists that is known only from references.
+// lookUp checks whether an object exists that is known only from references.
 func (c *Controller) lookUp(ctx context.Context, v View) (loop.Result, error) {
 	at := v.Coordinates
 	if c.api.clusterScoped(at) {
@@ -65,7 +65,7 @@ func (c *Controller) lookUp(ctx context.Context, v View) (loop.Result, error) {
 	object, err := c.api.get(ctx, at)
 	switch {
 	case errors.Is(err, errNoNamespace):
-		return loop.Result{}, nil // no time will mend that
+		return loop.Result{}, nil // a retry cannot succeed
 	case err != nil:
 		return loop.Result{}, err
 	case object == nil:
@@ -75,7 +75,7 @@ func (c *Controller) lookUp(ctx context.Context, v View) (loop.Result, error) {
 	return loop.Result{RequeueAfter: recheck}, nil
 }
 
-// remove deletes the object in the version that was judged.
+// remove deletes the object if it still has the version that was judged.
 func (c *Controller) remove(ctx context.Context, v View, action Action) error {
 	err := c.api.deleteVersion(ctx, v.Coordinates, v.ResourceVersion, action.Policy)
 	switch {
@@ -87,7 +87,7 @@ func (c *Controller) remove(ctx context.Context, v View, action Action) error {
 	case !apierrors.IsConflict(err):
 		return fmt.Errorf("deleting %s: %w", v.Coordinates, err)
 	}
-	// Another version of it, or another object of its name.
+	// The object has another version, or another object has its name.
 	object, getErr := c.api.get(ctx, v.Coordinates)
 	if getErr == nil && object == nil {
 		c.absent(v.Coordinates)
@@ -96,8 +96,8 @@ func (c *Controller) remove(ctx context.Context, v View, action Action) error {
 	return fmt.Errorf("deleting %s: %w", v.Coordinates, errors.Join(err, getErr))
 }
 
-// orphan takes the owner out of its dependents' references, and lets it go when it
-// is in none.
+// orphan removes the references to the owner from its dependents, and then the owner's
+// orphan finalizer.
 func (c *Controller) orphan(ctx context.Context, owner Coordinates) error {
 	var dependents []Coordinates
 	if err := c.keeper.ask(ctx, func(g *Graph) { dependents = g.Dependents(owner.UID) }); err != nil {

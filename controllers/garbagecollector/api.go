@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// noWait is for changes of one object's metadata: a conflict is tried again at once.
+// noWait retries changes of one object's metadata immediately after a conflict.
 var noWait = wait.Backoff{Steps: 5}
 
 // api reads and changes objects of any kind by their coordinates.
@@ -40,7 +40,8 @@ func (a *api) at(c Coordinates) (metadata.ResourceInterface, error) {
 	return a.metadata.Resource(gvr).Namespace(namespace), nil
 }
 
-// clusterScoped reports whether objects of those coordinates have no namespace.
+// clusterScoped reports whether the coordinates have a namespace although their kind is
+// cluster-scoped.
 func (a *api) clusterScoped(c Coordinates) bool {
 	mapper := a.mapper.Load()
 	if mapper == nil || c.Namespace == "" {
@@ -50,7 +51,7 @@ func (a *api) clusterScoped(c Coordinates) bool {
 	return err == nil && namespace == ""
 }
 
-// get returns the object, or nil when there is none of that name and UID.
+// get returns the object, or nil if there is none with that name and UID.
 func (a *api) get(ctx context.Context, c Coordinates) (*metav1.PartialObjectMetadata, error) {
 	objects, err := a.at(c)
 	if err != nil {
@@ -68,8 +69,8 @@ func (a *api) get(ctx context.Context, c Coordinates) (*metav1.PartialObjectMeta
 	return object, nil
 }
 
-// deleteVersion deletes the object if it is still the given version of it. It fails with
-// a conflict if not.
+// deleteVersion deletes the object if it still has the given resourceVersion; else it fails
+// with a conflict.
 func (a *api) deleteVersion(ctx context.Context, c Coordinates, resourceVersion string, policy metav1.DeletionPropagation) error {
 	objects, err := a.at(c)
 	if err != nil {
@@ -81,8 +82,8 @@ func (a *api) deleteVersion(ctx context.Context, c Coordinates, resourceVersion 
 	})
 }
 
-// metadataPatch is a merge patch that changes nothing but what it names, and only in
-// the version that it was made for.
+// metadataPatch is a merge patch of only the fields that are set, with the UID and the
+// resourceVersion as preconditions.
 type metadataPatch struct {
 	UID             types.UID                `json:"uid"`
 	ResourceVersion string                   `json:"resourceVersion"`
@@ -90,8 +91,8 @@ type metadataPatch struct {
 	Finalizers      *[]string                `json:"finalizers,omitempty"`
 }
 
-// change patches an object's metadata by what f makes of the latest version; nil
-// changes nothing. That the object is gone is no error.
+// change patches an object's metadata with the patch that f returns for the latest version;
+// nil changes nothing. It is not an error if the object is gone.
 func (a *api) change(ctx context.Context, c Coordinates, f func(*metav1.PartialObjectMetadata) *metadataPatch) error {
 	err := retry.RetryOnConflict(noWait, func() error {
 		object, err := a.get(ctx, c)
@@ -136,7 +137,7 @@ func (a *api) dropOwners(ctx context.Context, c Coordinates, owners ...types.UID
 	})
 }
 
-// unblock lets the object no longer hold back any owner.
+// unblock clears blockOwnerDeletion in all references of the object.
 func (a *api) unblock(ctx context.Context, c Coordinates) error {
 	return a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
 		refs := slices.Clone(object.OwnerReferences)

@@ -54,7 +54,7 @@ func remove(t *testing.T, client kubernetes.Interface, policy metav1.DeletionPro
 	}
 }
 
-// left counts what there is of a Deployment.
+// left counts the remaining objects of a Deployment.
 func left(ctx context.Context, client kubernetes.Interface) (deployments, sets, pods int, err error) {
 	d, err := client.AppsV1().Deployments("default").List(ctx, metav1.ListOptions{})
 	if err != nil {

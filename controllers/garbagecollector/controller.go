@@ -21,25 +21,25 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "garbage-collector-controller"
 
 // Upstream's defaults.
 const (
 	workers = 20
-	// discoveryPeriod is how often new and removed kinds are looked for; a change of
-	// a custom resource's definition is followed at once.
+	// discoveryPeriod is the interval between checks for new and removed kinds. A change of
+	// a CustomResourceDefinition triggers a check at once.
 	discoveryPeriod = 30 * time.Second
-	// syncTimeout is how long the first look at all objects may take before work
-	// begins without those kinds that cannot be listed.
+	// syncTimeout is the time that the first listing of all objects may take before work
+	// begins without the kinds that cannot be listed.
 	syncTimeout = 30 * time.Second
 )
 
-// recheck is when a virtual node is looked up again that exists, as informers do not
-// tell of all kinds.
+// recheck is the interval at which an existing object behind a virtual node is looked up
+// again, because informers do not cover all kinds.
 const recheck = 30 * time.Second
 
-// Controller collects garbage.
+// Controller deletes objects whose owners are gone.
 type Controller struct {
 	clock     clock.Clock
 	logger    klog.Logger
@@ -49,24 +49,24 @@ type Controller struct {
 	monitors  *monitors
 	keeper    *keeper
 	events    record.EventRecorder
-	// objects has the keys of objects that may have to be acted upon: their UIDs.
+	// objects processes the objects that may need an action. Its keys are UIDs.
 	objects *loop.Loop
-	// kinds has one key, to look at discovery again.
+	// kinds has one key, which reads discovery again.
 	kinds *loop.Loop
 
 	startOnce sync.Once
-	// started is closed when work may begin.
+	// started is closed when the loop of objects may begin.
 	started chan struct{}
 	waiting sync.WaitGroup
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
 		return nil, err
 	}
-	// The ledger sees what the informers are handed.
+	// The ledger counts the events that the informers receive.
 	informers.Wrap(config)
 	metadataClient, err := metadata.NewForConfig(config)
 	if err != nil {
@@ -88,17 +88,17 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	}
 	c.objects = loop.New(e.Loop(Name, workers), loop.Func(c.collect))
 	discovery := e.Loop(Name+"-discovery", 1)
-	discovery.Ahead = true // informers of kinds that have gone are in flight until it ends them
+	discovery.Ahead = true // the events of removed kinds' informers are in flight until discover stops them
 	c.kinds = loop.New(discovery, loop.Func(c.discover))
 	c.kinds.Add(discoveryKey)
 	return c, nil
 }
 
-// Stats returns what the controller has done about objects so far.
+// Stats returns the counters of the loop of objects.
 func (c *Controller) Stats() loop.Stats { return c.objects.Stats() }
 
-// Run works until ctx ends. Objects are acted upon once all kinds have been looked
-// at for the first time.
+// Run works until ctx ends. It begins to process objects after all kinds have been listed
+// once.
 func (c *Controller) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	errs := make([]error, 2)
@@ -118,10 +118,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// keyOf is the key of an object in the loop.
+// keyOf returns the key of an object in the loop.
 func keyOf(uid types.UID) types.NamespacedName { return types.NamespacedName{Name: string(uid)} }
 
-// observe takes in what an informer tells. It runs on the informer's goroutine.
+// observe handles an event of an informer, on the informer's goroutine.
 func (c *Controller) observe(kind Kind, ch change) {
 	if kind.Kind.GroupKind() == definitionKind {
 		c.rediscover(ch.revision)
@@ -135,8 +135,8 @@ func (c *Controller) observe(kind Kind, ch change) {
 	})
 }
 
-// follow queues what the graph wants to have looked at, and reports what it found
-// wrong.
+// follow enqueues the objects that the graph wants to be processed, and records events
+// about invalid references.
 func (c *Controller) follow(changes Changes, causes ...int64) {
 	if len(causes) == 1 && causes[0] == 0 {
 		causes = nil
@@ -159,7 +159,7 @@ func (c *Controller) reportInvalid(invalid InvalidOwner) {
 		"ownerRef %s does not exist in namespace %q", invalid.Owner, d.Namespace)
 }
 
-// collect looks at one object and does what is to be done about it.
+// collect decides about one object and executes the action.
 func (c *Controller) collect(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	uid := types.UID(key.Name)
 	var v View

@@ -5,27 +5,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Verb is what is to be done about an object.
+// Verb is the kind of an action.
 type Verb int
 
-// What can be done about an object.
+// The verbs of actions.
 const (
-	// Nothing has to be done.
+	// Nothing: no action is needed.
 	Nothing Verb = iota
-	// LookUp the object: only references to it are known.
+	// LookUp looks up the object, which is known only from references.
 	LookUp
-	// Release lets the object go: nothing holds back its foreground deletion.
+	// Release removes the foreground finalizer: no dependent blocks the deletion.
 	Release
-	// OrphanDependents takes the object out of its dependents' references, and then
-	// lets it go.
+	// OrphanDependents removes the references to the object from its dependents, and then
+	// its orphan finalizer.
 	OrphanDependents
-	// DropOwners removes references to owners that are gone or on their way, as
-	// another owner keeps the object.
+	// DropOwners removes references to owners that are gone or being deleted; another owner
+	// keeps the object.
 	DropOwners
-	// Unblock lets the object no longer hold back its owners: it waits for itself in a
-	// circle of them.
+	// Unblock clears blockOwnerDeletion in the object's references, because a circle of
+	// them would block for ever.
 	Unblock
-	// Delete the object.
+	// Delete deletes the object.
 	Delete
 )
 
@@ -36,20 +36,20 @@ func (v Verb) String() string {
 // Action is a decision about one object.
 type Action struct {
 	Verb Verb
-	// Owners are those whose references DropOwners removes.
+	// Owners are the owners to which DropOwners removes the references.
 	Owners []types.UID
-	// Policy is how Delete treats the object's own dependents.
+	// Policy is the propagation policy of Delete.
 	Policy metav1.DeletionPropagation
 }
 
-// NeedsOwners reports whether the decision depends on the object's owners, so that
-// those whose state is unknown have to be looked up.
+// NeedsOwners reports whether the decision depends on the object's owners, so that those
+// whose state is unknown have to be looked up.
 func NeedsOwners(v View) bool {
 	return v.Seen && !v.Deleting && len(v.Owners) > 0
 }
 
-// Decide says what is to be done about an object. When NeedsOwners, every state in
-// v.States is known.
+// Decide returns the action for an object. If NeedsOwners, the caller ensures that every
+// state in v.States is known.
 func Decide(v View) Action {
 	switch {
 	case !v.Seen:
@@ -66,15 +66,15 @@ func Decide(v View) Action {
 	return decideByOwners(v)
 }
 
-// decideByOwners follows the rules of owners and dependents: one owner that exists
-// keeps an object, whatever the others do.
+// decideByOwners applies the rules of owners and dependents: one existing owner keeps the
+// object, whatever the state of the others.
 func decideByOwners(v View) Action {
 	var kept, waiting bool
 	var drop []types.UID
 	for i, state := range v.States {
 		switch state {
 		case OwnerInvalid, OwnerUnknown:
-			return Action{} // never delete on a guess
+			return Action{} // do not delete on incomplete knowledge
 		case OwnerExists:
 			kept = true
 		case OwnerWaits:
@@ -90,7 +90,7 @@ func decideByOwners(v View) Action {
 	case kept:
 		return Action{Verb: DropOwners, Owners: drop}
 	case waiting && v.HasDependents:
-		// The owners wait for this object and so for all that is beneath it.
+		// The owners wait for this object, and therefore for its dependents.
 		return Action{Verb: Delete, Policy: metav1.DeletePropagationForeground}
 	case v.Orphan:
 		return Action{Verb: Delete, Policy: metav1.DeletePropagationOrphan}

@@ -18,20 +18,20 @@ import (
 
 var discoveryKey = types.NamespacedName{Name: "discovery"}
 
-// definitionKind is the kind whose objects make and unmake kinds.
+// definitionKind is the kind whose objects add and remove kinds.
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// definitionDelay is after which a changed definition is looked at once more, as
-// the API serves a new kind some time after its definition says so.
+// definitionDelay is the delay before discovery is read again after a definition has
+// changed, because the API serves a new kind only some time after that.
 const definitionDelay = time.Second
 
-// rediscover looks at discovery now and a little later.
+// rediscover reads discovery now and again after definitionDelay.
 func (c *Controller) rediscover(cause int64) {
 	c.kinds.Add(discoveryKey, cause)
 	c.kinds.AddAfter(discoveryKey, definitionDelay)
 }
 
-// discover makes the informers those of the kinds that the API serves now.
+// discover starts and stops informers so that they match the kinds that the API serves now.
 func (c *Controller) discover(ctx context.Context, _ types.NamespacedName) (loop.Result, error) {
 	if same, err := c.tags.same(ctx); err != nil || same {
 		return loop.Result{RequeueAfter: discoveryPeriod}, err
@@ -43,7 +43,8 @@ func (c *Controller) discover(ctx context.Context, _ types.NamespacedName) (loop
 	return result, err
 }
 
-// readDiscovery reports whether all groups could be asked.
+// readDiscovery reads discovery and updates the informers. complete is false if some groups
+// could not be read.
 func (c *Controller) readDiscovery(ctx context.Context) (result loop.Result, complete bool, err error) {
 	groups, failed, err := c.resources()
 	if err != nil {
@@ -55,7 +56,7 @@ func (c *Controller) readDiscovery(ctx context.Context) (result loop.Result, com
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	c.api.mapper.Store(&mapper)
-	// Informers outlive this reconcile: stopAll ends them.
+	// The informers outlive this reconcile: stopAll ends them.
 	removed, err := c.monitors.sync(klog.NewContext(context.Background(), c.logger), kinds, failed)
 	for _, monitor := range removed {
 		c.forget(monitor)
@@ -67,8 +68,8 @@ func (c *Controller) readDiscovery(ctx context.Context) (result loop.Result, com
 	return loop.Result{RequeueAfter: discoveryPeriod}, len(failed) == 0, nil
 }
 
-// resources are what the API serves, and the groups that could not be asked: an
-// extension's server may be down.
+// resources returns the resources that the API serves, and the groups that could not be
+// read, for example because an extension server is down.
 func (c *Controller) resources() ([]*restmapper.APIGroupResources, map[string]bool, error) {
 	groups, lists, err := c.discovery.ServerGroupsAndResources()
 	failed := map[string]bool{}
@@ -84,8 +85,8 @@ func (c *Controller) resources() ([]*restmapper.APIGroupResources, map[string]bo
 	return groupResources(groups, lists), failed, nil
 }
 
-// start lets work begin when all informers have delivered what there was, or when
-// that takes too long.
+// start closes started when all informers have delivered their initial lists, or after
+// syncTimeout.
 func (c *Controller) start(ctx context.Context) {
 	waitCtx, cancel := context.WithCancel(ctx)
 	timer := c.clock.AfterFunc(syncTimeout, cancel)
@@ -97,8 +98,8 @@ func (c *Controller) start(ctx context.Context) {
 	})
 }
 
-// forget takes a kind that is watched no more out of the graph. Its objects may
-// still exist: only discovery may have failed.
+// forget removes the objects of a kind that is no longer watched from the graph. They may
+// still exist, if only discovery has failed.
 func (c *Controller) forget(m *monitor) {
 	for _, obj := range m.informer.GetStore().List() {
 		object, ok := obj.(interface{ GetUID() types.UID })

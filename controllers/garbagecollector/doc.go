@@ -1,14 +1,19 @@
-// Package garbagecollector is the garbage-collector-controller: it deletes
-// objects whose owners are all gone, and carries out foreground and orphaning
-// deletion, by the ownerReferences and finalizers of the Kubernetes API.
+// Package garbagecollector is the garbage-collector-controller: it deletes objects whose
+// owners are all gone, and executes foreground and orphaning deletion, by the
+// ownerReferences and finalizers of the Kubernetes API.
 //
-// Graph is a pure data structure that knows who owns whom, fed by informers and
-// by live look-ups. It is owned by one caller at a time and does no I/O. What is
-// to be done about an object is a pure decision (decide.go) on a view of the graph
-// and on the state of the object's owners; controller.go gathers, decides and acts.
+// Graph is a pure data structure of owners and dependents, fed by informers and by live
+// look-ups. It does no I/O and is used by one goroutine at a time. The pure function Decide
+// (decide.go) decides about an object from a view of the graph, which includes the states
+// of the object's owners; controller.go takes the view, decides and acts.
 //
-// It guarantees that an object is deleted only when the API said at that time
-// that none of its owners exists (or that one of them waits for its dependents to go),
-// and only in the very version that was judged: every delete carries UID and
-// resourceVersion preconditions.
+// An object is deleted only after the API has confirmed that none of its owners exists (or
+// that one of them waits for its dependents to be deleted), and only in the version that
+// was judged: every delete has UID and resourceVersion preconditions. A stale graph
+// therefore deletes nothing:
+//
+//	collect   reads the view of pod p, version 7, whose owner is unknown to the graph
+//	collect   looks up the owner: it does not exist
+//	client    gives p another owner: version 8
+//	collect   deletes p at version 7: conflict, and p's event at version 8 enqueues it again
 package garbagecollector

@@ -12,8 +12,8 @@ import (
 )
 
 // Debug serves the graph in the DOT language (https://graphviz.org/doc/info/lang.html).
-// As upstream's, it shows only what owns or is owned, and with the parameter uid,
-// which may be given several times, only what is connected with those objects.
+// Like upstream's, it shows only objects that have owners or dependents; with the parameter
+// uid, which may be repeated, only those that are connected with these objects.
 func (c *Controller) Debug() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var uids []types.UID
@@ -27,12 +27,12 @@ func (c *Controller) Debug() http.Handler {
 		}
 		w.Header().Set("Content-Type", "text/vnd.graphviz")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write(dot.Bytes()) // fails only if the client is gone
+		_, _ = w.Write(dot.Bytes()) // fails only if the connection is gone
 	})
 }
 
-// writeDOT writes what is connected with some objects, or with any if none are given.
-// Edges lead from an object to its owners.
+// writeDOT writes the objects that are connected with the given ones, or all if none are
+// given. Edges lead from an object to its owners.
 func (g *Graph) writeDOT(w io.Writer, uids []types.UID) {
 	shown := g.connected(uids)
 	_, _ = fmt.Fprintln(w, "strict digraph full {")
@@ -55,8 +55,8 @@ func (g *Graph) writeDOT(w io.Writer, uids []types.UID) {
 
 func yes(b bool) string { return fmt.Sprint(b) }
 
-// connected returns, in the order of their UIDs, those that own or are owned; with
-// UIDs, those of them that can be reached from one, up or down.
+// connected returns the objects that have owners or dependents, sorted by UID. With uids,
+// it returns only those that can be reached from one of them, up or down.
 func (g *Graph) connected(uids []types.UID) []types.UID {
 	found := sets.New[types.UID]()
 	if len(uids) == 0 {

@@ -27,7 +27,7 @@ func TestDOT(t *testing.T) {
 			no: []string{"alone"},
 		},
 		"of one": {uids: []types.UID{"owner"}, has: []string{`"dependent" -> "owner";`, `"gone" [`}, no: []string{`"other" [`, "alone"}},
-		"none":   {uids: []types.UID{"nobody"}, has: []string{"strict digraph full {\n"}, no: []string{"->"}},
+		"none":   {uids: []types.UID{"unknown"}, has: []string{"strict digraph full {\n"}, no: []string{"->"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var dot strings.Builder

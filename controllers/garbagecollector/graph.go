@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Graph is who owns whom in the cluster, as far as has been seen. It does no I/O
-// and is not safe for concurrent use.
+// Graph is the graph of owners and dependents in the cluster, as observed so far. It does
+// no I/O and is not safe for concurrent use.
 //
-// Each method that feeds it returns the UIDs whose work may have changed: the
-// caller looks at each of them again (View, then Decide), in any order and any
-// number of times.
+// Each method that feeds it returns the UIDs of the objects whose action may have changed.
+// The caller processes each of them (View, then Decide), in any order and any number of
+// times.
 type Graph struct {
 	nodes  map[types.UID]*node
 	absent *absentOwners
@@ -23,16 +23,16 @@ func NewGraph() *Graph {
 	return &Graph{nodes: map[types.UID]*node{}, absent: newAbsentOwners()}
 }
 
-// Changes is what feeding the graph led to.
+// Changes are the consequences of an observation.
 type Changes struct {
-	// Wake are the objects to look at again.
+	// Wake are the objects to process.
 	Wake []types.UID
-	// Invalid are references to a namespaced owner in another namespace, found now.
+	// Invalid are newly found references to a namespaced owner in another namespace.
 	Invalid []InvalidOwner
 }
 
-// InvalidOwner is a reference that cannot be meant: its owner lives in another
-// namespace than the object that refers to it.
+// InvalidOwner is an invalid reference: the owner is in another namespace than the object
+// that refers to it.
 type InvalidOwner struct {
 	Dependent       Coordinates
 	ResourceVersion string
@@ -46,11 +46,11 @@ func (c *Changes) wakeDependents(n *node) {
 	for uid := range n.dependents {
 		c.Wake = append(c.Wake, uid)
 	}
-	slices.Sort(c.Wake[start:]) // the same order in every run
+	slices.Sort(c.Wake[start:]) // for the same order in every run
 }
 
-// Seen takes in an object that an informer added or updated. When nothing that
-// matters changed it costs a comparison and returns no changes.
+// Seen records an object that an informer added or updated. If nothing relevant has
+// changed, it costs a comparison and returns no changes.
 func (g *Graph) Seen(o Observation) Changes {
 	var changes Changes
 	n, known := g.nodes[o.UID]
@@ -72,8 +72,8 @@ func (g *Graph) Seen(o Observation) Changes {
 	return changes
 }
 
-// becomeReal corrects a virtual node's coordinates. Dependents that meant another
-// object by the same UID have to be looked at.
+// becomeReal corrects the coordinates of a virtual node. It wakes dependents that refer to
+// other coordinates with the same UID.
 func (g *Graph) becomeReal(n *node, c Coordinates, changes *Changes) {
 	n.seen = true
 	n.Coordinates = c
@@ -89,8 +89,8 @@ func (g *Graph) becomeReal(n *node, c Coordinates, changes *Changes) {
 	}
 }
 
-// transition takes over the deletion state and wakes whom it concerns: a foreground
-// deletion its dependents and itself, an orphaning one itself.
+// transition updates the deletion state. The start of a foreground deletion wakes the
+// dependents and the object, that of an orphaning deletion the object.
 func (g *Graph) transition(n *node, o Observation, changes *Changes) {
 	wasDeletingDependents, wasOrphaning := n.deletesDependents(), n.orphansDependents()
 	n.Deleting, n.Foreground, n.Orphan = o.Deleting, o.Foreground, o.Orphan
@@ -130,12 +130,12 @@ func (g *Graph) changeOwners(n *node, owners []metav1.OwnerReference, changes *C
 	}
 }
 
-// link makes n a dependent of the owner that it refers to, and reports whether
-// the reference may be wrong so that n itself has to be looked at.
+// link makes n a dependent of the owner that it refers to. It reports whether n has to be
+// processed, because the reference may be wrong or the owner is being deleted.
 func (g *Graph) link(n *node, ref metav1.OwnerReference, changes *Changes) (suspect bool) {
 	owner, known := g.nodes[ref.UID]
 	if !known {
-		// Its absence has to be confirmed by a look-up before n may go.
+		// A look-up has to confirm that the owner is absent before n may be deleted.
 		owner = &node{Observation: Observation{Coordinates: ownerAt(ref, n.Namespace)}, dependents: map[types.UID]*node{}}
 		g.nodes[ref.UID] = owner
 		owner.dependents[n.UID] = n
@@ -152,7 +152,7 @@ func (g *Graph) link(n *node, ref metav1.OwnerReference, changes *Changes) (susp
 	case ownerAt(ref, owner.Namespace) != owner.Coordinates:
 		return true
 	case owner.deletesDependents():
-		return true // it came after the others were woken
+		return true // n was added after the other dependents were woken
 	case owner.orphansDependents():
 		changes.wake(owner.UID)
 	}
@@ -164,7 +164,7 @@ func invalidOwner(n *node, owner types.UID) InvalidOwner {
 	return InvalidOwner{Dependent: n.Coordinates, ResourceVersion: n.ResourceVersion, Owner: ownerAt(ref, n.Namespace)}
 }
 
-// Gone takes in that an informer saw the object deleted.
+// Gone records that an informer observed the deletion of the object.
 func (g *Graph) Gone(uid types.UID) Changes {
 	var changes Changes
 	if n, known := g.nodes[uid]; known && n.seen {
@@ -173,8 +173,8 @@ func (g *Graph) Gone(uid types.UID) Changes {
 	return changes
 }
 
-// remove takes the node out. Its dependents may be garbage now, and owners in
-// foreground deletion may be free.
+// remove removes the node. Its dependents may be garbage now, and owners in foreground
+// deletion may be unblocked.
 func (g *Graph) remove(n *node, changes *Changes) {
 	delete(g.nodes, n.UID)
 	if len(n.dependents) > 0 {
@@ -192,26 +192,26 @@ func (g *Graph) remove(n *node, changes *Changes) {
 	}
 }
 
-// wakeUnblocked wakes an owner in foreground deletion when its last blocking
-// dependent is gone, and only then: waking it for each would be quadratic.
+// wakeUnblocked wakes an owner in foreground deletion when its last blocking dependent is
+// gone. Waking it for each dependent would be quadratic.
 func (g *Graph) wakeUnblocked(owner *node, changes *Changes) {
 	if owner.deletesDependents() && !owner.blocked() {
 		changes.wake(owner.UID)
 	}
 }
 
-// dropIfUnused forgets a virtual node that nobody refers to any more.
+// dropIfUnused removes a virtual node without dependents.
 func (g *Graph) dropIfUnused(n *node) {
 	if !n.seen && len(n.dependents) == 0 {
 		delete(g.nodes, n.UID)
 	}
 }
 
-// Absent takes in that a look-up found no object of that UID at those coordinates.
+// Absent records that a look-up found no object with that UID at those coordinates.
 //
-// Dependents can disagree about the coordinates of one UID (only a mistaken or
-// malicious reference does), so that the absence counts only for those that agree.
-// A virtual node then takes the coordinates that the others refer to, to be looked up next.
+// Dependents can disagree about the coordinates of one UID (only a mistaken or malicious
+// reference does), so the absence counts only for those that agree. A virtual node then
+// takes the coordinates that the others refer to, which are looked up next.
 func (g *Graph) Absent(c Coordinates) Changes {
 	var changes Changes
 	n, known := g.nodes[c.UID]
@@ -246,8 +246,8 @@ func (g *Graph) Absent(c Coordinates) Changes {
 	return changes
 }
 
-// moveVirtual gives a virtual node the coordinates by which one of the dependents
-// knows it that were not yet found absent.
+// moveVirtual gives a virtual node the coordinates in the first dependent's reference that
+// has not been found absent yet.
 func (g *Graph) moveVirtual(n *node, dependents []types.UID, changes *Changes) {
 	for _, uid := range dependents {
 		dependent := n.dependents[uid]
@@ -261,8 +261,8 @@ func (g *Graph) moveVirtual(n *node, dependents []types.UID, changes *Changes) {
 	}
 }
 
-// Unwatched takes in that nobody tells any more about an object, because its kind
-// is not watched now. It may well exist.
+// Unwatched records that an object is no longer observed, because its kind is not watched
+// now. The object may still exist.
 func (g *Graph) Unwatched(uid types.UID) Changes {
 	var changes Changes
 	n, known := g.nodes[uid]
@@ -276,15 +276,15 @@ func (g *Graph) Unwatched(uid types.UID) Changes {
 	return changes
 }
 
-// LookedUp takes in that a look-up found the kind of a virtual node to be
-// cluster-scoped, so that its coordinates have no namespace.
+// LookedUp records whether the kind of a virtual node is cluster-scoped, in which case its
+// coordinates have no namespace.
 func (g *Graph) LookedUp(uid types.UID, clusterScoped bool) {
 	if n, known := g.nodes[uid]; known && !n.seen && clusterScoped {
 		n.Namespace = ""
 	}
 }
 
-// Len is how many objects the graph knows, virtual ones included.
+// Len returns the number of objects in the graph, including virtual ones.
 func (g *Graph) Len() int { return len(g.nodes) }
 
 func sortedUIDs(nodes map[types.UID]*node) []types.UID {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// object is a ConfigMap of a namespace; names and UIDs are the same.
+// object returns an observation of a ConfigMap; its name is also its UID.
 func object(name string, change ...func(*Observation)) Observation {
 	o := Observation{
 		Coordinates:     Coordinates{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name, UID: types.UID(name)},
@@ -41,7 +41,7 @@ func foreground(o *Observation)                { o.Deleting, o.Foreground = true
 func orphaning(o *Observation)                 { o.Deleting, o.Orphan = true, true }
 func inNamespace(ns string) func(*Observation) { return func(o *Observation) { o.Namespace = ns } }
 
-// woken are the UIDs that a change wakes, sorted and once each.
+// woken returns the UIDs that a change wakes, sorted and deduplicated.
 func woken(c Changes) []types.UID {
 	uids := slices.Clone(c.Wake)
 	slices.Sort(uids)
@@ -91,8 +91,8 @@ func TestGraphLooksUnknownOwnersUp(t *testing.T) {
 		}
 	})
 	t.Run("absent", func(t *testing.T) {
-		expect(t, "another dependent", g.Seen(object("d3", ownedBy("nobody"))), "nobody")
-		expect(t, "its absence", g.Absent(object("nobody").Coordinates), "d3")
+		expect(t, "another dependent", g.Seen(object("d3", ownedBy("unknown"))), "unknown")
+		expect(t, "its absence", g.Absent(object("unknown").Coordinates), "d3")
 		v, _ := g.View("d3")
 		if v.States[0] != OwnerAbsent {
 			t.Errorf("state: %v", v.States)
@@ -160,7 +160,8 @@ func TestGraphBelievesEachReferrerForItself(t *testing.T) {
 	g := NewGraph()
 	g.Seen(object("liar", inNamespace("b"), ownedBy("owner")))
 	g.Seen(object("honest", ownedBy("owner")))
-	// The virtual node is where the first said; its absence there says nothing about a.
+	// The virtual node has the first dependent's coordinates; its absence there does not
+	// affect a.
 	first, _ := g.View("owner")
 	expect(t, "absence in the one namespace", g.Absent(first.Coordinates), "liar", "owner")
 	second, _ := g.View("owner")

@@ -8,9 +8,9 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// keeper owns the graph: everything that reads or changes it runs on the goroutine
-// of run, in the order of submission. Informers never wait for it. What is submitted
-// counts as in flight until it has run, so that a virtual clock does not outrun it.
+// keeper owns the graph: all functions that read or change it run on the goroutine of run,
+// in the order of submission. Informers never wait for it. A submitted function counts as
+// in flight until it has run, so that virtual time does not advance before.
 type keeper struct {
 	graph *Graph
 
@@ -25,7 +25,7 @@ func newKeeper(ledger *clock.Ledger) *keeper {
 	return &keeper{graph: NewGraph(), counted: inflight.NewTally(ledger, inflight.Key), wake: make(chan struct{}, 1)}
 }
 
-// submit lets f run later. After the end of run it is dropped.
+// submit enqueues f. After the end of run it drops f and returns false.
 func (k *keeper) submit(f func(*Graph)) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -41,8 +41,8 @@ func (k *keeper) submit(f func(*Graph)) bool {
 	return true
 }
 
-// ask lets f run and returns when it has; with the context's error when that ends
-// first.
+// ask enqueues f and waits until it has run. It returns the context's error if the context
+// ends first.
 func (k *keeper) ask(ctx context.Context, f func(*Graph)) error {
 	done := make(chan struct{})
 	if !k.submit(func(g *Graph) { f(g); close(done) }) {
@@ -56,7 +56,7 @@ func (k *keeper) ask(ctx context.Context, f func(*Graph)) error {
 	}
 }
 
-// run works until ctx ends.
+// run runs the submitted functions until ctx ends.
 func (k *keeper) run(ctx context.Context) {
 	defer k.close()
 	for {

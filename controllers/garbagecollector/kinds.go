@@ -18,7 +18,7 @@ type Kind struct {
 	Namespaced bool
 }
 
-// groupResources sorts what discovery gives by group and version.
+// groupResources groups the results of discovery by group and version.
 func groupResources(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*restmapper.APIGroupResources {
 	byVersion := make(map[string][]metav1.APIResource, len(lists))
 	for _, list := range lists {
@@ -37,9 +37,8 @@ func groupResources(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) 
 	return all
 }
 
-// Kinds picks, from what discovery says, the resources that can be listed, watched
-// and deleted, each in the version that its group prefers. Events are left out:
-// they are many, and they end by themselves.
+// Kinds returns the resources that can be listed, watched and deleted, each in the
+// preferred version of its group. It excludes Events: they are many, and they expire.
 func Kinds(groups []*restmapper.APIGroupResources) []Kind {
 	found := map[schema.GroupResource]Kind{}
 	for _, group := range groups {
@@ -87,12 +86,12 @@ func collectable(gvr schema.GroupVersionResource, r metav1.APIResource) bool {
 	return true
 }
 
-// errNoNamespace says that a cluster-scoped object refers to a namespaced one, whose
-// namespace nobody knows.
+// errNoNamespace means that a cluster-scoped object refers to a namespaced owner, whose
+// namespace is unknown.
 var errNoNamespace = fmt.Errorf("a cluster-scoped object cannot refer to a namespaced owner")
 
-// place says where the API has an object: its resource, and its namespace, which is
-// empty for cluster-scoped kinds whatever the referrer's is.
+// place returns the resource of an object and its namespace, which is empty for
+// cluster-scoped kinds even if the referring object has one.
 func place(mapper meta.RESTMapper, c Coordinates) (schema.GroupVersionResource, string, error) {
 	gv, err := schema.ParseGroupVersion(c.APIVersion)
 	if err != nil {

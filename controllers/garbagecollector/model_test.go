@@ -11,11 +11,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// modelKinds are watched by informers of their own, which run ahead of each other.
+// modelKinds are watched by separate informers, whose progress differs.
 var modelKinds = []string{"A", "B", "C"}
 
-// world is a cluster in memory: an API with the semantics of deletion, informers that
-// are behind it, and the collector's graph and queue.
+// world is an in-memory cluster: an API with the semantics of deletion, informers that lag
+// behind it, and the collector's graph and queue.
 type world struct {
 	t        *rapid.T
 	objects  map[types.UID]Observation
@@ -39,8 +39,8 @@ func (w *world) follow(c Changes) {
 	}
 }
 
-// put stores a new version, or ends an object that is being deleted and that no
-// finalizer holds.
+// put stores a new version, or removes an object that is being deleted and has no
+// finalizers.
 func (w *world) put(o Observation) {
 	w.revision++
 	o.ResourceVersion = strconv.Itoa(w.revision)
@@ -69,14 +69,14 @@ func (w *world) uids() []types.UID {
 	return all
 }
 
-// create makes an object whose owners exist, or did, or never will.
+// create creates an object whose owners exist, existed, or will never exist.
 func (w *world) create() {
 	kind := rapid.SampledFrom(modelKinds).Draw(w.t, "kind")
 	name := fmt.Sprint(kind, w.made)
 	w.made++
 	o := Observation{Coordinates: Coordinates{APIVersion: "v1", Kind: kind, Namespace: "n", Name: name, UID: types.UID(name)}}
 	for range rapid.IntRange(0, 2).Draw(w.t, "owners") {
-		// Of a kind that was not made with that number, it never was.
+		// If the object of that number has another kind, the owner never existed.
 		n := rapid.IntRange(0, w.made-1).Draw(w.t, "owner")
 		ownerKind := rapid.SampledFrom(modelKinds).Draw(w.t, "owner's kind")
 		owner := types.UID(fmt.Sprint(ownerKind, n))
@@ -89,7 +89,7 @@ func (w *world) create() {
 	w.put(o)
 }
 
-// adopt gives an object an owner more, or takes one away: owners can own each other then.
+// adopt adds an owner to an object or removes one. Objects can then own each other.
 func (w *world) adopt() {
 	uids := w.uids()
 	if len(uids) == 0 {
@@ -151,7 +151,7 @@ func (w *world) workOne() {
 	w.work(rapid.SampledFrom(uids).Draw(w.t, "key"))
 }
 
-// work does what the controller's collect does, and puts the key back on a conflict.
+// work does what the controller's collect does, and enqueues the key again on a conflict.
 func (w *world) work(uid types.UID) {
 	delete(w.queue, uid)
 	v, known := w.graph.View(uid)
@@ -230,8 +230,8 @@ func (w *world) unblock(o Observation) {
 	}
 }
 
-// collect deletes, and fails the test if the object's owners, as the API has them now,
-// do not allow it.
+// collect deletes the object, and fails the test if the present states of its owners in the
+// API do not allow it.
 func (w *world) collect(v View, live Observation, exists bool, action Action) {
 	if !exists {
 		w.follow(w.graph.Absent(v.Coordinates))
@@ -250,7 +250,7 @@ func (w *world) collect(v View, live Observation, exists bool, action Action) {
 	w.remove(live, action.Policy)
 }
 
-// settle lets informers and workers finish. It fails when they never do.
+// settle runs informers and workers until they are idle. It fails if they never are.
 func (w *world) settle() {
 	for range 10000 {
 		busy := false
@@ -273,7 +273,7 @@ func (w *world) settle() {
 	w.t.Fatalf("does not settle: %d keys queued", len(w.queue))
 }
 
-// check says what must hold when all is quiet.
+// check checks what must hold when all are idle.
 func (w *world) check() {
 	for _, uid := range w.uids() {
 		o := w.objects[uid]

@@ -18,8 +18,8 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 )
 
-// shared are the kinds that other controllers watch anyway and that change often:
-// their informers are used, so that no event of theirs is encoded and decoded twice.
+// shared are the kinds that other controllers watch anyway and that change often. Their
+// shared informers are used, so that their events are encoded and decoded only once.
 var shared = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "pods"},
 	{Version: "v1", Resource: "nodes"},
@@ -33,7 +33,7 @@ var shared = []schema.GroupVersionResource{
 	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 }
 
-// monitors are the informers of all kinds, one each.
+// monitors are the informers of all kinds, one for each.
 type monitors struct {
 	metadata metadata.Interface
 	ledger   *clock.Ledger
@@ -45,15 +45,15 @@ type monitors struct {
 	ended   sync.WaitGroup
 }
 
-// change is what an informer tells of one object.
+// change is an informer's event about one object.
 type change struct {
 	object  Observation
 	deleted bool
-	// revision is the change's resourceVersion; 0: not known.
+	// revision is the resourceVersion of the change; 0 if unknown.
 	revision int64
 }
 
-// monitor is one kind's informer. stop is nil when the informer is not ours.
+// monitor is the informer of one kind. stop is nil for a shared informer.
 type monitor struct {
 	kind         Kind
 	informer     cache.SharedIndexInformer
@@ -77,9 +77,9 @@ func newMonitors(client metadata.Interface, e *env.Env, deliver func(Kind, chang
 	return m, nil
 }
 
-// sync starts and stops informers until they are those of kinds, and returns the
-// kinds that are watched no more. Those of groups in keep stay, as nothing is known of
-// these groups. Informers run until ctx ends.
+// sync starts and stops informers so that they match kinds, and returns those that are no
+// longer watched. It keeps the informers of the groups in keep, whose kinds are unknown.
+// The informers run until ctx ends.
 func (m *monitors) sync(ctx context.Context, kinds []Kind, keep map[string]bool) (removed []*monitor, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,7 +109,7 @@ func (m *monitors) start(ctx context.Context, kind Kind) error {
 	if mon.informer == nil {
 		inner := metadatainformer.NewFilteredMetadataInformer(m.metadata, kind.Resource, metav1.NamespaceAll, 0, nil, nil).Informer()
 		mon.informer = informers.Counted(inner, m.ledger)
-		// It fails only on an informer that runs.
+		// SetTransform fails only after the informer was started.
 		_ = mon.informer.SetTransform(onlyNeeded)
 		own, stop := context.WithCancel(ctx)
 		mon.stop = stop
@@ -128,7 +128,7 @@ func (m *monitors) start(ctx context.Context, kind Kind) error {
 }
 
 func (m *monitors) remove(mon *monitor) *monitor {
-	// An informer that has stopped has nothing left to remove.
+	// RemoveEventHandler fails only on an informer that has stopped.
 	_ = mon.informer.RemoveEventHandler(mon.registration)
 	if mon.stop != nil {
 		mon.stop()
@@ -137,7 +137,7 @@ func (m *monitors) remove(mon *monitor) *monitor {
 	return mon
 }
 
-// stopAll returns when all informers of ours have ended.
+// stopAll stops all informers and waits until they have ended.
 func (m *monitors) stopAll() {
 	m.mu.Lock()
 	for _, mon := range m.running {
@@ -147,7 +147,7 @@ func (m *monitors) stopAll() {
 	m.ended.Wait()
 }
 
-// synced are what tells that each informer has delivered all there was at first.
+// synced returns the checkers of whether each informer has delivered its initial list.
 func (m *monitors) synced() []cache.DoneChecker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,7 +160,7 @@ func (m *monitors) synced() []cache.DoneChecker {
 
 func (m *monitors) handler(kind Kind) cache.ResourceEventHandler {
 	apiVersion, kindName := kind.Kind.ToAPIVersionAndKind()
-	tell := func(obj any, deleted bool) {
+	report := func(obj any, deleted bool) {
 		object, err := meta.Accessor(obj)
 		if err != nil {
 			return
@@ -172,30 +172,30 @@ func (m *monitors) handler(kind Kind) cache.ResourceEventHandler {
 		m.deliver(kind, c)
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { tell(obj, false) },
+		AddFunc: func(obj any) { report(obj, false) },
 		UpdateFunc: func(old, obj any) {
 			before, err := meta.Accessor(old)
 			if err != nil || before.GetUID() == "" {
-				tell(obj, false)
+				report(obj, false)
 				return
 			}
-			// Replaced under the same name, and nobody saw it deleted.
+			// Another object replaced old under its name while the watch was interrupted.
 			if after, err := meta.Accessor(obj); err == nil && after.GetUID() != before.GetUID() {
-				tell(old, true)
+				report(old, true)
 			}
-			tell(obj, false)
+			report(obj, false)
 		},
 		DeleteFunc: func(obj any) {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
 			}
-			tell(obj, true)
+			report(obj, true)
 		},
 	}
 }
 
-// onlyNeeded drops what the graph does not ask for, so that watching everything
-// does not mean holding everything.
+// onlyNeeded drops the metadata that the graph does not use, because the informers hold all
+// objects of the cluster.
 func onlyNeeded(obj any) (any, error) {
 	o, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {

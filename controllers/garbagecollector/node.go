@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Coordinates say which object is meant and where the API has it. Namespace is
-// empty for a cluster-scoped object.
+// Coordinates identify an object and where the API serves it. Namespace is empty for a
+// cluster-scoped object.
 type Coordinates struct {
 	APIVersion string
 	Kind       string
@@ -18,31 +18,30 @@ type Coordinates struct {
 	UID        types.UID
 }
 
-// String is how events and logs print an object.
+// String returns the format of events and logs.
 func (c Coordinates) String() string {
 	return fmt.Sprintf("[%s/%s, namespace: %s, name: %s, uid: %s]", c.APIVersion, c.Kind, c.Namespace, c.Name, c.UID)
 }
 
-// ownerAt returns the coordinates that a reference made from within a namespace
-// gives to its owner.
+// ownerAt returns the coordinates of an owner in a reference of an object in the namespace.
 func ownerAt(ref metav1.OwnerReference, namespace string) Coordinates {
 	return Coordinates{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, UID: ref.UID}
 }
 
-// Observation is what the graph needs to know of an object: its coordinates and
-// the part of its metadata that matters to garbage collection.
+// Observation is the part of an object that the graph uses: its coordinates and the
+// metadata that is relevant to garbage collection.
 type Observation struct {
 	Coordinates
 	ResourceVersion string
 	Owners          []metav1.OwnerReference
-	// Deleting says that the object has a deletionTimestamp.
+	// Deleting is true if the object has a deletionTimestamp.
 	Deleting bool
-	// Foreground and Orphan say that it has the finalizer of that name.
+	// Foreground and Orphan are true if it has the finalizer of that name.
 	Foreground, Orphan bool
 }
 
-// Observe reads an observation off an object's metadata. A typed object from an
-// informer has no kind of its own, so that the caller gives it.
+// Observe returns an observation of an object. The caller passes the kind, because typed
+// objects from informers do not have it.
 func Observe(apiVersion, kind string, object metav1.Object) Observation {
 	finalizers := object.GetFinalizers()
 	return Observation{
@@ -58,10 +57,10 @@ func Observe(apiVersion, kind string, object metav1.Object) Observation {
 	}
 }
 
-// deletesDependents reports whether the object waits for its dependents to go.
+// deletesDependents reports whether the object waits until its dependents are deleted.
 func (o *Observation) deletesDependents() bool { return o.Deleting && o.Foreground }
 
-// orphansDependents reports whether the object waits for its dependents to be orphaned.
+// orphansDependents reports whether the object waits until its dependents are orphaned.
 func (o *Observation) orphansDependents() bool { return o.Deleting && o.Orphan }
 
 // references returns the object's reference to an owner.
@@ -74,7 +73,7 @@ func (o *Observation) references(owner types.UID) (metav1.OwnerReference, bool) 
 	return metav1.OwnerReference{}, false
 }
 
-// blocks reports whether the object holds back its owner's foreground deletion.
+// blocks reports whether the object blocks the foreground deletion of its owner.
 func (o *Observation) blocks(owner types.UID) bool {
 	for _, ref := range o.Owners {
 		if ref.UID == owner && ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion {
@@ -84,8 +83,8 @@ func (o *Observation) blocks(owner types.UID) bool {
 	return false
 }
 
-// agrees reports whether the object's reference to the owner means the object at
-// those coordinates: the same names, and reachable from the object's namespace.
+// agrees reports whether the object's reference to the owner matches those coordinates: the
+// same names, and a namespace that the object can refer to.
 func (o *Observation) agrees(owner Coordinates) bool {
 	if owner.Namespace != "" && owner.Namespace != o.Namespace {
 		return false
@@ -98,15 +97,15 @@ func (o *Observation) agrees(owner Coordinates) bool {
 	return false
 }
 
-// node is an object in the graph. A node that is not seen is virtual: it is known
-// only from references to it, and its coordinates are the referrer's word.
+// node is an object in the graph. A node that is not seen is virtual: it is known only from
+// references to it, which also supply its coordinates.
 type node struct {
 	Observation
 	seen       bool
 	dependents map[types.UID]*node
 }
 
-// blockers reports whether any dependent holds back the node's foreground deletion.
+// blocked reports whether any dependent blocks the node's foreground deletion.
 func (n *node) blocked() bool {
 	for _, dependent := range n.dependents {
 		if dependent.blocks(n.UID) {

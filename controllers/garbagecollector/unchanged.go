@@ -11,8 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fingerprints tell whether discovery says anything new without reading it: by the tags
-// of its aggregated documents (KEP-3352), which cost a server that keeps them nothing.
+// fingerprints detect whether discovery has changed without reading it, by the ETags of the
+// aggregated documents (KEP-3352). A server that caches the documents answers such requests
+// without work.
 type fingerprints struct {
 	client *http.Client
 	base   string
@@ -31,8 +32,8 @@ func newFingerprints(config *rest.Config) (*fingerprints, error) {
 	return &fingerprints{client: client, base: strings.TrimSuffix(base.String(), "/"), tags: map[string]string{}}, nil
 }
 
-// same reports whether both documents are as they were when it was last called. A
-// server without tags always has something new.
+// same reports whether both documents are unchanged since the last call. It always returns
+// false for a server without ETags.
 func (f *fingerprints) same(ctx context.Context) (bool, error) {
 	unchanged := true
 	for _, path := range []string{"/api", "/apis"} {
@@ -58,7 +59,7 @@ func (f *fingerprints) sameAt(ctx context.Context, path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("asking for %s: %w", path, err)
 	}
-	defer resp.Body.Close() // read to its end
+	defer resp.Body.Close() // after the body is read to its end
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		return false, fmt.Errorf("reading %s: %w", path, err)
 	}
@@ -69,5 +70,5 @@ func (f *fingerprints) sameAt(ctx context.Context, path string) (bool, error) {
 	return false, nil
 }
 
-// forget makes everything new again.
+// forget makes the next call of same return false.
 func (f *fingerprints) forget() { clear(f.tags) }

@@ -7,43 +7,43 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// OwnerState is what is known of an owner that an object refers to.
+// OwnerState is the known state of an owner that an object refers to.
 type OwnerState int
 
 const (
-	// OwnerUnknown says that the API has to be asked.
+	// OwnerUnknown: the API has to be asked.
 	OwnerUnknown OwnerState = iota
-	// OwnerExists says that the owner is there and keeps its dependents.
+	// OwnerExists: the owner exists and keeps its dependents.
 	OwnerExists
-	// OwnerAbsent says that there is no such owner.
+	// OwnerAbsent: the owner does not exist.
 	OwnerAbsent
-	// OwnerWaits says that the owner is in foreground deletion: it waits for its
-	// dependents to go.
+	// OwnerWaits: the owner is in foreground deletion, and waits until its dependents are
+	// deleted.
 	OwnerWaits
-	// OwnerInvalid says that a cluster-scoped object refers to a namespaced owner,
-	// which cannot be looked up.
+	// OwnerInvalid: a cluster-scoped object refers to a namespaced owner, which cannot be
+	// looked up.
 	OwnerInvalid
 )
 
-// View is what the graph knows of one object at one time.
+// View is a snapshot of what the graph knows about one object.
 type View struct {
 	Observation
-	// Seen says that an informer has seen the object; else it is known only from
+	// Seen is true if an informer has observed the object; else it is known only from
 	// references to it.
 	Seen bool
-	// States has what is known of each of Owners, in their order. What it says of
-	// absent and of waiting owners stays true: neither ever comes back.
+	// States are the states of Owners, in the same order. An owner in the state OwnerAbsent
+	// or OwnerWaits never returns to OwnerExists.
 	States []OwnerState
-	// HasDependents says that some object refers to this one.
+	// HasDependents is true if an object refers to this one.
 	HasDependents bool
-	// Blocked says that a dependent holds back the object's foreground deletion.
+	// Blocked is true if a dependent blocks the object's foreground deletion.
 	Blocked bool
-	// InCircle says that the object waits for itself: it blocks an owner in foreground
-	// deletion, and that one blocks another, and so on back to the object.
+	// InCircle is true if the object waits for itself: it blocks an owner in foreground
+	// deletion, which blocks another, and so on back to the object.
 	InCircle bool
 }
 
-// View returns what is known of the object; false if nothing is.
+// View returns what the graph knows about the object; false if it does not know the object.
 func (g *Graph) View(uid types.UID) (View, bool) {
 	n, known := g.nodes[uid]
 	if !known {
@@ -71,7 +71,7 @@ func (g *Graph) View(uid types.UID) (View, bool) {
 }
 
 // inCircle follows blocking references upwards through owners that wait, and reports
-// whether they lead back.
+// whether they lead back to n.
 func (g *Graph) inCircle(n *node) bool {
 	visited := map[types.UID]bool{}
 	next := []*node{n}
@@ -95,7 +95,7 @@ func (g *Graph) inCircle(n *node) bool {
 	return false
 }
 
-// Dependents returns the objects that refer to this one, in order of their names.
+// Dependents returns the objects that refer to this one, sorted by name.
 func (g *Graph) Dependents(uid types.UID) []Coordinates {
 	n, known := g.nodes[uid]
 	if !known {

@@ -10,7 +10,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Sorted returns the revisions from the oldest to the newest.
+// Sorted returns the revisions, oldest first.
 func Sorted(revisions []*appsv1.ControllerRevision) []*appsv1.ControllerRevision {
 	return slices.SortedFunc(slices.Values(revisions), func(a, b *appsv1.ControllerRevision) int {
 		return cmp.Or(
@@ -21,9 +21,9 @@ func Sorted(revisions []*appsv1.ControllerRevision) []*appsv1.ControllerRevision
 	})
 }
 
-// Advance returns the newest of the sorted revisions as it is to be, which holds
-// what wanted does, and what makes it so: nothing if it is there, a new number for
-// an older one that holds the same (a rollback), or the creation of wanted.
+// Advance returns the revision that is to be the newest, with wanted's data, and the
+// actions that make it so: none if it already is, an update of the number if an older
+// revision has the same data (a rollback), or the creation of wanted.
 func Advance(sorted []*appsv1.ControllerRevision, wanted *appsv1.ControllerRevision) (*appsv1.ControllerRevision, []plan.Action) {
 	next := int64(1)
 	if len(sorted) > 0 {
@@ -45,8 +45,8 @@ func Advance(sorted []*appsv1.ControllerRevision, wanted *appsv1.ControllerRevis
 	return born, []plan.Action{plan.One(plan.Create, born)}
 }
 
-// Surplus returns the oldest of the sorted revisions that have to go so that no
-// more than limit stay; those that are still in use stay in any case.
+// Surplus returns deletions of the oldest of the sorted revisions, so that no more than
+// limit remain. It keeps revisions in use, even beyond the limit.
 func Surplus(sorted []*appsv1.ControllerRevision, limit *int32, inUse func(*appsv1.ControllerRevision) bool) []plan.Action {
 	keep := 10 // the API's default
 	if limit != nil {

@@ -14,8 +14,8 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Taken returns the revision that could not be created because there is one of
-// its name, or nil if the error is another one.
+// Taken returns the revision whose creation failed because its name is in use, or nil if
+// the error is a different one.
 func Taken(actErr error) *appsv1.ControllerRevision {
 	var failed *plan.ActionError
 	if !apierrors.IsAlreadyExists(actErr) || !errors.As(actErr, &failed) {
@@ -25,10 +25,10 @@ func Taken(actErr error) *appsv1.ControllerRevision {
 	return revision
 }
 
-// Collided looks at who has the name that the owner's wanted revision should have.
-// It reports whether that is something else, so that another name is needed. If it
-// is the owner's own, the cache has yet to show it. One that holds the same and is
-// not the owner's will be adopted or collected: until then it is an error.
+// Collided reads the object that has the name of the owner's wanted revision. It returns
+// true if that holds other data, so that another name is needed, and false if it is the
+// owner's own revision, which the cache does not show yet. A revision with the same data
+// that is not the owner's will be adopted or deleted; until then Collided returns an error.
 func Collided(ctx context.Context, w plan.Writer, owner metav1.Object, wanted *appsv1.ControllerRevision) (bool, error) {
 	found, err := w.Get(ctx, wanted)
 	if err != nil {
@@ -47,7 +47,7 @@ func Collided(ctx context.Context, w plan.Writer, owner metav1.Object, wanted *a
 	return false, nil
 }
 
-// More returns a collision count that is one higher.
+// More returns the collision count plus one.
 func More(collisions *int32) *int32 {
 	count := int32(1)
 	if collisions != nil {

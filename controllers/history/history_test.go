@@ -25,7 +25,8 @@ func template(image string) *corev1.PodTemplateSpec {
 	}
 }
 
-// TestData: the bytes are those that kubectl makes of a workload to compare.
+// TestData checks that the bytes are those that kubectl computes from a workload to
+// compare.
 func TestData(t *testing.T) {
 	data, err := Data(template("<&>"))
 	if err != nil {

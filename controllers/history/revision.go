@@ -15,9 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// Data returns what a revision of the template holds: a strategic merge patch of a
-// workload that puts the template in place of the one that it has. kubectl compares
-// it byte by byte.
+// Data returns the data of a revision of the template: a strategic merge patch of a
+// workload that replaces its template. kubectl compares it byte by byte.
 func Data(template *corev1.PodTemplateSpec) ([]byte, error) {
 	encoded, err := json.Marshal(template)
 	if err != nil {
@@ -48,28 +47,28 @@ func Template(revision *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, err
 	return &patch.Spec.Template, nil
 }
 
-// Hash returns the hash of a revision's data. The collision count leads to another
-// one when the first one's name is taken.
+// Hash returns the hash of a revision's data. The collision count changes the hash when its
+// name is taken.
 func Hash(data []byte, collisions int32) string {
 	hash := fnv.New32()
-	// A hash never fails to be written to.
+	// A write to a hash never fails.
 	_, _ = hash.Write(data)
 	_, _ = hash.Write([]byte(strconv.FormatInt(int64(collisions), 10)))
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10))
 }
 
-// Newborn describes a revision that may have to be made.
+// Newborn describes a revision to create.
 type Newborn struct {
 	Owner     metav1.Object
 	OwnerKind schema.GroupVersionKind
 	Data      []byte
-	// Labels are those of the template; HashLabel is set to Hash besides.
+	// Labels are those of the template. Revision adds HashLabel with the value Hash.
 	Labels          map[string]string
 	HashLabel, Hash string
 }
 
-// Revision returns the revision, which is not numbered yet. It has the owner's
-// annotations, by which kubectl tells the cause of a change.
+// Revision returns the revision, without a number. It copies the owner's annotations, from
+// which kubectl reads the cause of a change.
 func (n Newborn) Revision() *appsv1.ControllerRevision {
 	labels := maps.Clone(n.Labels)
 	if labels == nil {

@@ -7,24 +7,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The delay before a failed pod is replaced doubles with each failure in a row.
-// The documentation of Jobs has six minutes as the longest; upstream's controller,
-// which is what people have seen, has ten.
+// The delay before a failed pod is replaced doubles with each consecutive failure. The
+// documentation of Jobs says that the maximum is six minutes; upstream's controller uses
+// ten, as here.
 const (
 	firstDelay = 10 * time.Second
 	maxDelay   = 10 * time.Minute
 )
 
-// Failures are those since the last success of a Job. They live in the
-// controller's memory, as no field of the status has them.
+// Failures are the failures of a Job since its last success. The controller keeps them in
+// memory, because the status has no field for them.
 type Failures struct {
 	Count int32
-	// Last is when the last one failed.
+	// Last is the time of the most recent failure.
 	Last time.Time
 }
 
-// after returns the failures when these pods too have ended, in the order of
-// their ends.
+// after returns the failures after these pods have ended too, in the order of their finish
+// times.
 func (f Failures) after(succeeded, failed []*corev1.Pod) Failures {
 	if len(succeeded)+len(failed) == 0 {
 		return f
@@ -52,7 +52,7 @@ func (f Failures) after(succeeded, failed []*corev1.Pod) Failures {
 	return f
 }
 
-// remaining is how long the next pod has to wait.
+// remaining returns the time that the next pod has to wait.
 func (f Failures) remaining(now time.Time) time.Duration {
 	if f.Count == 0 {
 		return 0

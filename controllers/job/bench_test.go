@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/controllers/modeltest"
 )
 
-// A decision costs time in proportion to the pods.
+// BenchmarkDecide shows that a decision takes time in proportion to the pods.
 func BenchmarkDecide(b *testing.B) {
 	for _, indexed := range []bool{false, true} {
 		b.Run(fmt.Sprintf("indexed=%v", indexed), func(b *testing.B) {

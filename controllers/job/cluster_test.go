@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// world is a cluster in virtual time, as a user of Jobs sees it.
+// world is a cluster on virtual time with helpers for Jobs.
 type world struct {
 	*minikcmtest.Cluster
 	t *testing.T
@@ -61,7 +61,7 @@ func (w world) pods() []corev1.Pod {
 	return pods.Items
 }
 
-// conditions is a Job's true conditions with their reasons.
+// conditions returns the reasons of a Job's true conditions, by type.
 func conditions(job *batchv1.Job) map[batchv1.JobConditionType]string {
 	all := map[batchv1.JobConditionType]string{}
 	for _, c := range job.Status.Conditions {
@@ -79,7 +79,7 @@ func (w world) checkConditions(name string, want map[batchv1.JobConditionType]st
 	}
 }
 
-// checkReleased: no pod that has ended waits for its Job.
+// checkReleased checks that no pod that has ended keeps the finalizer.
 func (w world) checkReleased() {
 	w.t.Helper()
 	for _, pod := range w.pods() {
@@ -180,7 +180,7 @@ func TestSuspendAndResume(t *testing.T) {
 	w.checkConditions("lazy", map[batchv1.JobConditionType]string{batchv1.JobSuspended: "JobSuspended"})
 	suspend := func(yes bool) {
 		job := w.get("lazy")
-		job.Spec.Suspend, job.ResourceVersion = &yes, "" // whatever was written meanwhile
+		job.Spec.Suspend, job.ResourceVersion = &yes, "" // unconditional: the Job may have changed
 		if _, err := w.Client().BatchV1().Jobs("default").Update(t.Context(), job, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -23,8 +23,8 @@ func conditionOf(status *batchv1.JobStatus, kind batchv1.JobConditionType) *batc
 	return nil
 }
 
-// setCondition puts the condition into the status; false if it is there already.
-// What is not true need not be there.
+// setCondition sets the condition in the status and reports whether that changes it. It
+// does not add a condition that is False.
 func setCondition(status *batchv1.JobStatus, c *batchv1.JobCondition) bool {
 	known := conditionOf(status, c.Type)
 	switch {
@@ -41,8 +41,7 @@ func setCondition(status *batchv1.JobStatus, c *batchv1.JobCondition) bool {
 	return true
 }
 
-// Finished returns the condition that says that the Job has ended, Complete or
-// Failed, or nil.
+// Finished returns the condition that ends the Job, Complete or Failed, or nil.
 func Finished(job *batchv1.Job) *batchv1.JobCondition {
 	for i := range job.Status.Conditions {
 		c := &job.Status.Conditions[i]
@@ -55,7 +54,7 @@ func Finished(job *batchv1.Job) *batchv1.JobCondition {
 
 func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
 
-// Foreign reports whether another controller than this has the Job.
+// Foreign reports whether another controller manages the Job.
 func Foreign(job *batchv1.Job) bool {
 	return job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != batchv1.JobControllerName
 }

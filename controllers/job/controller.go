@@ -10,16 +10,17 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "job-controller"
 
-// workers is how many Jobs are reconciled at once, as upstream's default.
+// workers is the number of Jobs reconciled at once, upstream's default.
 const workers = 5
 
-// Controller runs Jobs. Its keys are Jobs, and pods that have lost theirs.
+// Controller reconciles Jobs. The keys of its loops are Jobs, and pods that have lost their
+// Job.
 type Controller struct{ jobs, orphans *loop.Loop }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -54,5 +55,5 @@ func (c *Controller) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Stats returns what the loop of Jobs has done so far.
+// Stats returns the counters of the loop of Jobs.
 func (c *Controller) Stats() loop.Stats { return c.jobs.Stats() }

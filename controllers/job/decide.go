@@ -14,31 +14,32 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+// Snapshot is the input of a decision besides the time. Decide does not change it.
 type Snapshot struct {
 	Job *batchv1.Job
-	// Pods are those that it controls, and those of its namespace that nobody does.
+	// Pods are those that the Job controls, and those in its namespace without a
+	// controller.
 	Pods []*corev1.Pod
-	// Failures are those before this decision; nil: they are not known, and are
-	// reckoned from the pods.
+	// Failures are those before this decision; nil: they are unknown, and derived from the
+	// pods.
 	Failures *Failures
 }
 
-// Plan is what is to be done about a Job, in the order of Actions, Creations,
+// Plan is the decision about one Job. It is executed in the order Actions, Creations,
 // status, Untrack. The events are about the status.
 type Plan struct {
 	plan.Plan[batchv1.JobStatus]
-	// Creations may fail without keeping the rest from being done.
+	// Creations may fail without ending the plan.
 	Creations []plan.Action
-	// Untrack is done only when the status is stored.
+	// Untrack is executed only after the status is stored.
 	Untrack []plan.Action
-	// Failures are to be remembered when the status is stored.
+	// Failures have to be passed to the next decision after the status is stored.
 	Failures Failures
 	created  int
 }
 
-// Decide says what brings the Job nearer to its end, and what its status is. The
-// caller sees to it that the snapshot has its own earlier writes.
+// Decide returns the next actions of the Job, and its status. The caller ensures that the
+// snapshot includes its own earlier writes.
 func Decide(in Snapshot, now time.Time) (Plan, error) {
 	job := in.Job
 	if Finished(job) != nil || Foreign(job) {
@@ -63,7 +64,7 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	return t.plan, nil
 }
 
-// decide fills the plan when the verdict is found.
+// decide fills the plan after the verdict is known.
 func (t *tally) decide() {
 	status := t.job.Status.DeepCopy()
 	active := len(t.active)
@@ -86,7 +87,7 @@ func (t *tally) decide() {
 		}
 	}
 	if t.verdict != nil && status.StartTime == nil {
-		// A finished Job has one, even if it never ran.
+		// A finished Job has a start time, even if it never ran.
 		status.StartTime = &metav1.Time{Time: t.now}
 	}
 	status.Active, status.Ready, status.Terminating = int32(active), &t.ready, &t.terminating
@@ -100,7 +101,7 @@ func (t *tally) decide() {
 	t.plan.Status = status
 }
 
-// complete reports whether the pods have done what the Job asks for.
+// complete reports whether the Job's completions are reached and no pod is active.
 func (t *tally) complete(active int) bool {
 	if t.job.Spec.Completions == nil {
 		return t.succeeded > 0 && active == 0
@@ -115,37 +116,37 @@ func settled(status *batchv1.JobStatus) bool {
 func (t *tally) suspendOrResume(status *batchv1.JobStatus) {
 	if suspended(t.job) {
 		if setCondition(status, condition(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", t.now)) {
-			t.tell(corev1.EventTypeNormal, "Suspended", "Job suspended")
+			t.record(corev1.EventTypeNormal, "Suspended", "Job suspended")
 		}
 		return
 	}
 	if setCondition(status, condition(batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed", t.now)) {
-		t.tell(corev1.EventTypeNormal, "Resumed", "Job resumed")
+		t.record(corev1.EventTypeNormal, "Resumed", "Job resumed")
 	}
 }
 
-func (t *tally) tell(kind, reason, message string) {
+func (t *tally) record(kind, reason, message string) {
 	t.plan.Events = append(t.plan.Events, plan.Event{Type: kind, Reason: reason, Message: message})
 }
 
-// finish makes the final condition of the verdict.
+// finish sets the final condition that follows from the verdict.
 func (t *tally) finish(status *batchv1.JobStatus) {
 	t.plan.RequeueAfter = 0
 	if t.failing() {
 		setCondition(status, condition(batchv1.JobFailed, corev1.ConditionTrue, t.verdict.Reason, t.verdict.Message, t.now))
-		t.tell(corev1.EventTypeWarning, t.verdict.Reason, t.verdict.Message)
+		t.record(corev1.EventTypeWarning, t.verdict.Reason, t.verdict.Message)
 		return
 	}
 	setCondition(status, condition(batchv1.JobComplete, corev1.ConditionTrue, t.verdict.Reason, t.verdict.Message, t.now))
 	status.CompletionTime = &metav1.Time{Time: t.now}
 	if t.job.Spec.Completions != nil && int(status.Succeeded) > completions(t.job) {
-		t.tell(corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached")
+		t.record(corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached")
 	}
-	t.tell(corev1.EventTypeNormal, "Completed", "Job completed")
+	t.record(corev1.EventTypeNormal, "Completed", "Job completed")
 }
 
-// Conclude returns the status to write when so many pods have been created, or nil if
-// the Job has it already. Those that could not be created are not active.
+// Conclude returns the status to write after created pods were created, or nil if the Job
+// has that status already. Pods that could not be created are not active.
 func Conclude(job *batchv1.Job, p Plan, created int) *batchv1.JobStatus {
 	if p.Status == nil {
 		return nil
@@ -158,7 +159,7 @@ func Conclude(job *batchv1.Job, p Plan, created int) *batchv1.JobStatus {
 	return &status
 }
 
-// pinned returns the Job's pods; those that it adopts have the finalizer.
+// pinned returns the Job's pods. Those to adopt get the finalizer.
 func pinned(claims owned.Claims[*corev1.Pod]) []*corev1.Pod {
 	if len(claims.Adopt) == 0 {
 		return claims.Owned

@@ -20,8 +20,8 @@ var now = time.Unix(1_000_000, 0)
 
 type jobOption func(*batchv1.Job)
 
-// newJob returns a Job that was started a minute ago and wants six completions,
-// three at a time.
+// newJob returns a Job that was started a minute ago and wants six completions, three at a
+// time.
 func newJob(opts ...jobOption) *batchv1.Job {
 	labels := map[string]string{"job": "j"}
 	job := &batchv1.Job{
@@ -118,8 +118,8 @@ func restarted(n int32) podOption {
 	return func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: n}} }
 }
 
-// summary is a plan as text: each action's verb and names, or what is created;
-// then what the status says, its true conditions, events, and the timer.
+// summary formats a plan: each action's verb and names, or what is created; then the
+// status, its true conditions, events, and the timer.
 func summary(p Plan) []string {
 	var lines []string
 	for _, actions := range [][]plan.Action{p.Actions, p.Creations} {
@@ -171,7 +171,7 @@ func actionLines(actions []plan.Action) []string {
 	return lines
 }
 
-// decideCase is a Job and its pods, and the plan that they come to.
+// decideCase is a Job with its pods, and the plan expected for them.
 type decideCase struct {
 	name     string
 	job      *batchv1.Job
@@ -429,7 +429,8 @@ func TestIndexedPod(t *testing.T) {
 	}
 }
 
-// What could not be created is not active.
+// TestConcludeAfterFailedCreation checks that a pod that could not be created is not
+// active.
 func TestConcludeAfterFailedCreation(t *testing.T) {
 	job := newJob()
 	p, err := Decide(Snapshot{Job: job}, now)
@@ -443,7 +444,7 @@ func TestConcludeAfterFailedCreation(t *testing.T) {
 	}
 }
 
-// One status takes in 500 ends; the rest come when those are settled.
+// TestManyEnds checks that one status adds 500 ended pods, and the next ones add the rest.
 func TestManyEnds(t *testing.T) {
 	job := newJob(spec(func(s *batchv1.JobSpec) { s.Completions, s.Parallelism = ptr.To[int32](600), ptr.To[int32](600) }))
 	var pods []*corev1.Pod

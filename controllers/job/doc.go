@@ -1,10 +1,17 @@
-// Package job is the job-controller: pods that run a Job to its end, and its
-// status. It guarantees that every pod of a Job is counted exactly once, though
-// the count is in one object and the pods are others: a pod keeps its finalizer
-// until its UID is in the status (uncountedTerminatedPods), and the UID stays
-// there until the pod has no finalizer
-// (https://kubernetes.io/docs/concepts/workloads/controllers/job/#job-tracking-with-finalizers).
-// What is to be done is decided by the pure function Decide; the controller
-// gathers its snapshot and executes its plan. A second loop takes the finalizer
-// from pods whose Job has gone or has finished.
+// Package job is the job-controller: it runs the pods of a Job to completion and maintains
+// its status. It counts every pod of a Job exactly once, although count and pods are in
+// different objects: a pod keeps its finalizer until the status lists its UID
+// (uncountedTerminatedPods), and the UID stays in the list until the pod has no finalizer
+// (https://kubernetes.io/docs/concepts/workloads/controllers/job/#job-tracking-with-finalizers):
+//
+//	status write 1     the list gets the UID of pod p, which has succeeded
+//	pod patch          p loses its finalizer and may be deleted
+//	status write 2     the list loses the UID, and succeeded grows by 1, in one write
+//
+// A crash between two steps repeats the later one. Without the list, p would be counted
+// twice if the count came first and a crash followed, or never if the patch came first and
+// p was deleted.
+//
+// The pure function Decide decides; the controller gathers its snapshot and executes its
+// plan. A second loop removes the finalizer from pods whose Job is gone or has finished.
 package job

@@ -8,20 +8,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// tracked reports whether the pod is not yet done with: it has the finalizer.
+// tracked reports whether the pod has the finalizer, which it loses after it is counted.
 func tracked(pod *corev1.Pod) bool {
 	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
 }
 
-// replacesOnlyFailed reports whether a pod that is being deleted is replaced only
-// when it has ended.
+// replacesOnlyFailed reports whether a pod that is being deleted is replaced only after it
+// has ended.
 func replacesOnlyFailed(job *batchv1.Job) bool {
 	policy := job.Spec.PodReplacementPolicy
 	return policy != nil && *policy == batchv1.Failed || job.Spec.PodFailurePolicy != nil
 }
 
-// failed reports whether the pod is taken for failed: it is, or it is being
-// deleted and will be replaced at once, as it may never get to its end.
+// failed reports whether the pod counts as failed: its phase is Failed, or it is being
+// deleted and will be replaced at once, because it may never reach a final phase.
 func failed(job *batchv1.Job, pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodFailed {
 		return true
@@ -29,8 +29,9 @@ func failed(job *batchv1.Job, pod *corev1.Pod) bool {
 	return !replacesOnlyFailed(job) && pod.DeletionTimestamp != nil && pod.Status.Phase != corev1.PodSucceeded
 }
 
-// finishTime is when a pod that has succeeded or failed did so, as well as can be
-// told: by its containers, by when it ceased to be ready, by its deletion.
+// finishTime returns the time at which the pod succeeded or failed. It uses the first of
+// these that is known: the end of its containers, the time at which it became unready, its
+// deletion, its creation.
 func finishTime(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for i := range pod.Status.ContainerStatuses {
@@ -53,7 +54,7 @@ func finishTime(pod *corev1.Pod) time.Time {
 		}
 	}
 	if pod.DeletionTimestamp != nil {
-		// The timestamp is when the grace period will have ended.
+		// The timestamp is the end of the grace period.
 		at := pod.DeletionTimestamp.Time
 		if grace := pod.DeletionGracePeriodSeconds; grace != nil {
 			at = at.Add(-time.Duration(*grace) * time.Second)

@@ -8,18 +8,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// judgement is what the Job's podFailurePolicy says of a failed pod
+// judgement is the decision of the Job's podFailurePolicy about a failed pod
 // (https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy).
 type judgement struct {
 	action batchv1.PodFailurePolicyAction
-	// message says why, if the action is FailJob.
+	// message is the reason, if the action is FailJob.
 	message string
 }
 
 // counted reports whether the failure counts towards the back-off limit.
 func (j judgement) counted() bool { return j.action != batchv1.PodFailurePolicyActionIgnore }
 
-// judge returns what the first rule that matches the pod says; without any it is
+// judge returns the decision of the first rule that matches the pod; without one it is
 // Count.
 func judge(job *batchv1.Job, pod *corev1.Pod) judgement {
 	if policy := job.Spec.PodFailurePolicy; policy != nil {
@@ -39,7 +39,7 @@ func judge(job *batchv1.Job, pod *corev1.Pod) judgement {
 	return judgement{action: batchv1.PodFailurePolicyActionCount}
 }
 
-// matchRule says what in the pod matches the rule, or "".
+// matchRule describes how the pod matches the rule; "" if it does not.
 func matchRule(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) string {
 	if rule.OnExitCodes != nil {
 		if c := matchExitCodes(rule.OnExitCodes, &pod.Status); c != nil {
@@ -47,7 +47,7 @@ func matchRule(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) string {
 		}
 		return ""
 	}
-	// The pod's first condition that any pattern fits is told of, as upstream does.
+	// As upstream, report the pod's first condition that any pattern matches.
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
 		fits := func(p batchv1.PodFailurePolicyOnPodConditionsPattern) bool {

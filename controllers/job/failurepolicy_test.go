@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestMatchRule: what of a pod is told of, where several things match.
+// TestMatchRule checks which match of several is reported.
 func TestMatchRule(t *testing.T) {
 	conditions := func(kinds ...corev1.PodConditionType) *batchv1.PodFailurePolicyRule {
 		rule := &batchv1.PodFailurePolicyRule{}

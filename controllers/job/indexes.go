@@ -9,15 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// interval is the completion indexes from first to last, both included.
+// interval is a range of completion indexes, both ends included.
 type interval struct{ first, last int }
 
-// intervals are a set of completion indexes: in order, apart from each other.
-// Its size is that of the gaps in it, not that of the set.
+// intervals is a set of completion indexes as sorted, disjoint and non-adjacent ranges. Its
+// size depends on the number of gaps, not on that of the indexes.
 type intervals []interval
 
-// parseIndexes reads the text form, as String gives it, as far as it is below
-// completions. What cannot be read ends it.
+// parseIndexes parses the format of String, up to the first index that is not below
+// completions or cannot be parsed.
 func parseIndexes(text string, completions int) intervals {
 	var set intervals
 	if text == "" {
@@ -40,7 +40,7 @@ func parseIndexes(text string, completions int) intervals {
 	return set
 }
 
-// appended puts an interval that begins no earlier than the last one at the end.
+// appended appends an interval that does not begin before the last one.
 func (s intervals) appended(next interval) intervals {
 	if n := len(s); n > 0 && next.first <= s[n-1].last+1 {
 		s[n-1].last = max(s[n-1].last, next.last)
@@ -49,7 +49,7 @@ func (s intervals) appended(next interval) intervals {
 	return append(s, next)
 }
 
-// with returns the union with indexes, which are sorted here.
+// with returns the union with indexes, which it sorts.
 func (s intervals) with(indexes []int) intervals {
 	slices.Sort(indexes)
 	union := make(intervals, 0, len(s)+len(indexes))
@@ -66,7 +66,7 @@ func (s intervals) with(indexes []int) intervals {
 	return union
 }
 
-// union returns what is in either set.
+// union returns the union of both sets.
 func (s intervals) union(other intervals) intervals {
 	all := slices.Concat(s, other)
 	slices.SortFunc(all, func(a, b interval) int { return a.first - b.first })
@@ -99,7 +99,7 @@ func (s intervals) has(index int) bool {
 	return found
 }
 
-// common counts what is in both sets.
+// common returns the size of the intersection.
 func (s intervals) common(other intervals) int {
 	n := 0
 	for i, j := 0, 0; i < len(s) && j < len(other); {
@@ -126,7 +126,7 @@ func (s intervals) missing(n, limit int) []int {
 	return found
 }
 
-// String is the form of the status: "1,3-5,7", with a hyphen for three and more.
+// String returns the format of the status: "1,3-5,7", with a hyphen for three and more.
 func (s intervals) String() string {
 	var b strings.Builder
 	for i, v := range s {
@@ -147,7 +147,7 @@ func (s intervals) String() string {
 	return b.String()
 }
 
-// noIndex is the index of a pod that has none.
+// noIndex is the result of indexOf for a pod without an index.
 const noIndex = -1
 
 func isIndexed(job *batchv1.Job) bool {
@@ -163,8 +163,8 @@ func indexOf(pod *corev1.Pod) int {
 	return i
 }
 
-// counts reports whether the pod's end counts for the Job: that of an Indexed one
-// only with an index that the Job has.
+// counts reports whether the end of the pod counts for the Job. In an Indexed Job, the
+// pod's index must be valid.
 func counts(job *batchv1.Job, pod *corev1.Pod) bool {
 	if !isIndexed(job) {
 		return true

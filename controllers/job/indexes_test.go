@@ -53,7 +53,7 @@ func FuzzIndexesAsText(f *testing.F) {
 	})
 }
 
-// The sets do what maps of numbers do.
+// TestIndexesAreASet compares intervals with a map of integers.
 func TestIndexesAreASet(t *testing.T) {
 	const limit = 24
 	rapid.Check(t, func(t *rapid.T) {

@@ -26,22 +26,21 @@ import (
 
 var steps = flag.Int("job.steps", 120, "steps that a drawn history has")
 
-// checker is what the invariants are told to: a property test, or a test that
-// expects them to be broken.
+// checker receives violations of invariants: a property test, or a test that expects them.
 type checker interface {
 	Fatalf(format string, args ...any)
 }
 
-// model is a world with one Job, its controller, a kubelet, and what the
-// invariants remember.
+// model is a world with one Job, its controller, a kubelet, and the state of the
+// invariants.
 type model struct {
 	*modeltest.Run
 	t      checker
 	draw   modeltest.Draw
 	decide func(Snapshot, time.Time) (Plan, error)
-	// seen are the pods as they were at the last look, and all that there were.
+	// seen holds the last state of every pod that existed.
 	seen map[types.UID]*corev1.Pod
-	// counted are the UIDs that the status has taken in, and out of which list.
+	// counted maps the UIDs that the status has listed to the name of the list.
 	counted map[types.UID]string
 	last    *batchv1.Job
 }
@@ -158,7 +157,7 @@ func (m *model) create(ctx context.Context) {
 	m.must(err)
 }
 
-// check looks at what a write has changed.
+// check checks the invariants after a write.
 func (m *model) check() {
 	modeltest.Each(m.World, func(job *batchv1.Job) {
 		if m.last != nil && m.last.ResourceVersion != job.ResourceVersion {
@@ -183,8 +182,8 @@ func (m *model) check() {
 	m.withinParallelism()
 }
 
-// countedOnce: a pod's UID comes into the status once, into one list, and when it
-// leaves the list it has become part of that counter.
+// countedOnce checks that the status lists a pod's UID once and in one list, and that the
+// counter grows by one when the UID leaves the list.
 func (m *model) countedOnce(job *batchv1.Job) {
 	was, is := &m.last.Status, &job.Status
 	lists := func(s *batchv1.JobStatus) map[types.UID]string {
@@ -225,7 +224,7 @@ func (m *model) countedOnce(job *batchv1.Job) {
 	}
 }
 
-// endIsFinal: a finished Job stays as it is, and all its pods have been counted.
+// endIsFinal checks that a finished Job does not change, and that all its pods are counted.
 func (m *model) endIsFinal(job *batchv1.Job) {
 	if Finished(m.last) != nil && !equality.Semantic.DeepEqual(m.last.Status, job.Status) {
 		m.t.Fatalf("a finished Job became %+v, was %+v", job.Status, m.last.Status)
@@ -243,8 +242,8 @@ func (m *model) endIsFinal(job *batchv1.Job) {
 	})
 }
 
-// countedBeforeReleased: a pod that has ended loses its finalizer only when the
-// status has its end.
+// countedBeforeReleased checks that an ended pod loses its finalizer only after the status
+// has counted it.
 func (m *model) countedBeforeReleased(pod *corev1.Pod) {
 	job := m.last
 	if !owned.Ended(pod) || m.counted[pod.UID] != "" || conditionOf(&job.Status, batchv1.JobSuccessCriteriaMet) != nil {
@@ -256,8 +255,8 @@ func (m *model) countedBeforeReleased(pod *corev1.Pod) {
 	m.t.Fatalf("%s %s is released and not counted: %+v", pod.Status.Phase, pod.Name, job.Status)
 }
 
-// neverAFinishedIndex: no pod is created for an index that has succeeded, or has
-// failed for good.
+// neverAFinishedIndex checks that no pod is created for an index that has succeeded or has
+// failed permanently.
 func (m *model) neverAFinishedIndex(pod *corev1.Pod) {
 	job := m.last
 	if !isIndexed(job) {
@@ -272,7 +271,7 @@ func (m *model) neverAFinishedIndex(pod *corev1.Pod) {
 	}
 }
 
-// oneActivePodAnIndex: no index is run twice at a time.
+// oneActivePodAnIndex checks that no index has two active pods.
 func (m *model) oneActivePodAnIndex() {
 	if !isIndexed(m.last) {
 		return
@@ -289,8 +288,8 @@ func (m *model) oneActivePodAnIndex() {
 	})
 }
 
-// withinParallelism: there are never more active pods than the Job has ever asked
-// for at once.
+// withinParallelism checks that there are never more active pods than the largest
+// parallelism so far.
 func (m *model) withinParallelism() {
 	active := 0
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
@@ -303,7 +302,7 @@ func (m *model) withinParallelism() {
 	}
 }
 
-// history takes the drawn steps, then lets the Job run to its end.
+// history takes the drawn steps, then lets the Job finish.
 func (m *model) history(ctx context.Context) {
 	m.create(ctx)
 	m.Crashes = true
@@ -331,20 +330,21 @@ func drawFrom(t *rapid.T) modeltest.Draw {
 	return func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) }
 }
 
-// TestEveryPodIsCountedOnce crashes the controller, shows it the world late, and
-// lets users and kubelets come between its writes.
+// TestEveryPodIsCountedOnce crashes the controller, delivers events late, and lets users
+// and kubelets act between its writes.
 func TestEveryPodIsCountedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { newModel(t, drawFrom(t), Decide).history(t.Context()) })
 }
 
-// broke is how a run under seeded draws says that an invariant is broken.
+// broke is the panic value of an invariant that is broken under seeded draws.
 type broke struct{ message string }
 
 type recorder struct{}
 
 func (recorder) Fatalf(format string, args ...any) { panic(broke{fmt.Sprintf(format, args...)}) }
 
-// breaks runs one history, with draws of a seed, and returns what broke, or "".
+// breaks runs one history with the draws of a seed, and returns the message of the broken
+// invariant, or "".
 func breaks(t *testing.T, seed uint64, decide func(Snapshot, time.Time) (Plan, error)) (message string) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -360,7 +360,7 @@ func breaks(t *testing.T, seed uint64, decide func(Snapshot, time.Time) (Plan, e
 	return ""
 }
 
-// Mistakes that are planted in the decision are seen.
+// TestPlantedMistakesAreSeen checks that the invariants detect planted mistakes.
 func TestPlantedMistakesAreSeen(t *testing.T) {
 	mistakes := map[string]struct {
 		plant func(Snapshot, time.Time) (Plan, error)

@@ -17,8 +17,8 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Orphans takes the finalizer from pods that no Job will count any more, because
-// theirs has gone or has finished. Its keys are pods.
+// Orphans removes the finalizer from pods that no Job will count, because their Job is gone
+// or has finished. Its keys are pods.
 type Orphans struct {
 	jobs     batchlisters.JobLister
 	pods     corelisters.PodLister
@@ -26,8 +26,8 @@ type Orphans struct {
 	executor plan.Executor
 }
 
-// NewOrphans returns a reconciler of orphans. It adds to the cache of pods the
-// index that it needs.
+// NewOrphans returns a reconciler of orphans. It adds the index that it needs to the cache
+// of pods.
 func NewOrphans(s Sources) (*Orphans, error) {
 	o := &Orphans{jobs: batchlisters.NewJobLister(s.Jobs), pods: corelisters.NewPodLister(s.Pods), executor: s.Executor}
 	var err error
@@ -37,8 +37,8 @@ func NewOrphans(s Sources) (*Orphans, error) {
 	return o, nil
 }
 
-// Reconcile looks once more whether the pod is one, as events of pods and Jobs
-// come in no common order.
+// Reconcile checks again whether the pod is abandoned, because events of pods and Jobs
+// arrive in no common order.
 func (o *Orphans) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	pod, err := o.pods.Pods(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -56,15 +56,15 @@ func (o *Orphans) Reconcile(ctx context.Context, key types.NamespacedName) (loop
 	return plan.Settle(loop.Result{}, o.executor.Act(ctx, pod, []plan.Action{unpin([]*corev1.Pod{pod})}))
 }
 
-// jobLives asks the API for a Job that the cache does not have: the cache of pods
-// may be ahead of that of Jobs.
+// jobLives reads a Job that is not in the cache from the API, because the cache of pods may
+// be ahead of that of Jobs.
 func (o *Orphans) jobLives(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
 		return false, nil
 	}
 	if known, err := o.jobs.Jobs(pod.Namespace).Get(ref.Name); err == nil && known.UID == ref.UID {
-		return false, nil // it has finished
+		return false, nil // the Job has finished
 	}
 	live, err := o.executor.Writer.Get(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: ref.Name}})
 	if apierrors.IsNotFound(err) {
@@ -77,7 +77,8 @@ func (o *Orphans) jobLives(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	return ok && job.UID == ref.UID && Finished(job) == nil, nil
 }
 
-// abandoned reports whether the pod has the finalizer and nobody who removes it.
+// abandoned reports whether the pod has the finalizer but no unfinished Job that would
+// remove it.
 func (o *Orphans) abandoned(pod *corev1.Pod) bool {
 	if !tracked(pod) {
 		return false
@@ -96,7 +97,7 @@ func (o *Orphans) abandoned(pod *corev1.Pod) bool {
 	return !Foreign(job) && Finished(job) != nil
 }
 
-// OnPod wakes the pod if it is an orphan.
+// OnPod enqueues the pod if it is abandoned.
 func (o *Orphans) OnPod(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || ev.Type == loop.Deleted || !o.abandoned(pod) {
@@ -105,7 +106,7 @@ func (o *Orphans) OnPod(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// OnJob wakes all pods of a Job that has finished or has gone.
+// OnJob enqueues all pods of a Job that has finished or is gone.
 func (o *Orphans) OnJob(ev loop.Event) []types.NamespacedName {
 	job, ok := ev.Object.(*batchv1.Job)
 	if !ok || ev.Type != loop.Deleted && Finished(job) == nil {

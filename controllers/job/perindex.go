@@ -8,14 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// perIndex reports whether each index has a back-off limit of its own
+// perIndex reports whether each index has its own back-off limit
 // (https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index).
 func perIndex(job *batchv1.Job) bool { return isIndexed(job) && job.Spec.BackoffLimitPerIndex != nil }
 
-// attempts is how often an index had failed when a pod of it was created.
+// attempts counts the failures of an index before a pod of it was created.
 type attempts struct {
-	// counted failures are those that the limit is about; ignored ones are not, by
-	// the podFailurePolicy.
+	// counted failures count towards the limit; ignored ones do not, by the
+	// podFailurePolicy.
 	counted, ignored int32
 }
 
@@ -32,8 +32,8 @@ func attemptsBefore(pod *corev1.Pod) attempts {
 
 func (a attempts) all() int32 { return a.counted + a.ignored }
 
-// attemptsAfter is how often the index has failed with the pod; none: there was
-// no pod.
+// attemptsAfter counts the failures of an index including that of the pod; none without a
+// pod.
 func attemptsAfter(job *batchv1.Job, pod *corev1.Pod) attempts {
 	if pod == nil {
 		return attempts{}
@@ -47,8 +47,8 @@ func attemptsAfter(job *batchv1.Job, pod *corev1.Pod) attempts {
 	return a
 }
 
-// failedIndexes are those of the status and those whose pod used up the limit, or
-// whose failure the podFailurePolicy takes for final.
+// failedIndexes returns the failed indexes in the status and those whose pod has reached
+// the limit, or whose failure the podFailurePolicy makes final.
 func (t *tally) failedIndexes() intervals {
 	job := t.job
 	var lost intervals
@@ -70,8 +70,7 @@ func (t *tally) failedIndexes() intervals {
 	return lost.with(now)
 }
 
-// pendingIndexes finds, for each index that failed and is to be tried again, the
-// pod that failed last.
+// pendingIndexes returns the most recently failed pod of each index that has to be retried.
 func (t *tally) pendingIndexes() map[int]*corev1.Pod {
 	running := intervals(nil).with(indexesOf(t.active))
 	pending := map[int]*corev1.Pod{}
@@ -90,8 +89,8 @@ func (t *tally) pendingIndexes() map[int]*corev1.Pod {
 	return pending
 }
 
-// due returns those of the indexes whose back-off has ended, and how long the
-// soonest of the others lacks.
+// due returns the candidates whose back-off has expired, and the shortest remaining
+// back-off of the others.
 func (t *tally) due(candidates []int) (due []int, soonest time.Duration) {
 	for _, i := range candidates {
 		last := t.indexes.pending[i]

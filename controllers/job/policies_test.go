@@ -17,18 +17,18 @@ func indexed(completions, parallelism int32) batchv1.JobSpec {
 	return batchv1.JobSpec{CompletionMode: ptr.To(batchv1.IndexedCompletion), Completions: &completions, Parallelism: &parallelism}
 }
 
-// events returns what was told about a Job: counts by type and reason.
+// events counts the events about a Job, by type and reason.
 func (w world) events(name string) map[string]int32 {
 	w.t.Helper()
 	list, err := w.Client().CoreV1().Events("default").List(w.t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,involvedObject.name=" + name})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	told := map[string]int32{}
+	counts := map[string]int32{}
 	for _, e := range list.Items {
-		told[e.Type+" "+e.Reason] += e.Count
+		counts[e.Type+" "+e.Reason] += e.Count
 	}
-	return told
+	return counts
 }
 
 func TestPodFailurePolicyEndsJob(t *testing.T) {
@@ -50,7 +50,8 @@ func TestPodFailurePolicyEndsJob(t *testing.T) {
 	w.checkReleased()
 }
 
-// Each index is tried as often as its own limit allows, whatever the others do.
+// TestBackoffLimitPerIndex checks that each index is retried up to its own limit,
+// independent of the others.
 func TestBackoffLimitPerIndex(t *testing.T) {
 	w := newWorld(t)
 	spec := indexed(3, 3)
@@ -75,7 +76,8 @@ func TestBackoffLimitPerIndex(t *testing.T) {
 	w.checkReleased()
 }
 
-// The first index to succeed is enough; the others are stopped.
+// TestSuccessPolicy checks that the first succeeded index completes the Job and stops the
+// others.
 func TestSuccessPolicy(t *testing.T) {
 	w := newWorld(t)
 	spec := indexed(3, 3)
@@ -92,8 +94,7 @@ func TestSuccessPolicy(t *testing.T) {
 	w.checkReleased()
 }
 
-// With restartPolicy OnFailure containers are restarted in their pod, and these
-// restarts count.
+// TestRestartsCount checks that restarts of containers count with restartPolicy OnFailure.
 func TestRestartsCount(t *testing.T) {
 	w := newWorld(t)
 	spec := batchv1.JobSpec{BackoffLimit: ptr.To[int32](2)}
@@ -108,8 +109,8 @@ func TestRestartsCount(t *testing.T) {
 	}
 }
 
-// A Job that is deleted while it runs takes its pods along, or leaves them without
-// the finalizer that nobody else would remove.
+// TestDeletedJob checks that a Job that is deleted while it runs deletes its pods, or
+// orphans them without the finalizer, which no other controller would remove.
 func TestDeletedJob(t *testing.T) {
 	for policy, left := range map[metav1.DeletionPropagation]int{
 		metav1.DeletePropagationBackground: 0, metav1.DeletePropagationForeground: 0, metav1.DeletePropagationOrphan: 2,
@@ -134,7 +135,8 @@ func TestDeletedJob(t *testing.T) {
 	}
 }
 
-// Somebody deletes a pod: another one takes its place, and the loss is counted.
+// TestDeletedPodIsReplaced checks that a pod deleted by a user is replaced and counted as
+// failed.
 func TestDeletedPodIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.create("stubborn", batchv1.JobSpec{}, "sleep", "30")
@@ -148,7 +150,7 @@ func TestDeletedPodIsReplaced(t *testing.T) {
 	}
 }
 
-// A Job of another controller is left alone.
+// TestForeignJobIsLeftAlone checks that a Job of another controller is not changed.
 func TestForeignJobIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := world{minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0)), t}

@@ -20,17 +20,17 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Sources are what a reconciler reads and how it writes.
+// Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
 	// Jobs and Pods are the informers' caches.
 	Jobs, Pods cache.Indexer
-	// Executor needs no Kind and no Tracker: they are the reconciler's.
+	// Executor needs no Kind and no Tracker: the reconciler sets them.
 	Executor plan.Executor
 }
 
-// Reconciler is the controller without its loop: what is done about a key, and
-// which keys an event wakes.
+// Reconciler is the controller without its loop: it reconciles a key, and maps
+// events to keys.
 type Reconciler struct {
 	clock        clock.PassiveClock
 	jobs         batchlisters.JobLister
@@ -38,15 +38,14 @@ type Reconciler struct {
 	executor     plan.Executor
 	expectations *owned.Expectations
 
-	// decide is Decide, but for tests that plant mistakes in it.
+	// decide is Decide, except in tests that plant mistakes.
 	decide func(Snapshot, time.Time) (Plan, error)
 
 	mu       sync.Mutex
 	failures map[types.UID]Failures
 }
 
-// NewReconciler returns a reconciler. It adds to the cache of pods the index that
-// it needs.
+// NewReconciler returns a reconciler. It adds the index that it needs to the cache of pods.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, jobs: batchlisters.NewJobLister(s.Jobs),
@@ -61,7 +60,7 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 	return r, nil
 }
 
-// Reconcile brings the Job nearer to its end.
+// Reconcile takes the Job's next step.
 func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	job, err := r.jobs.Jobs(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -87,22 +86,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, createErr, r.store(ctx, job, p, int(births.n.Load())))
 }
 
-// births counts the pods that have been created.
+// births counts the created pods.
 type births struct {
 	plan.Tracker
 	n atomic.Int32
 }
 
-// Written takes note of a pod.
+// Written counts a created pod.
 func (b *births) Written(owner types.UID, o plan.Object) {
 	b.Tracker.Written(owner, o)
 	b.n.Add(1)
 }
 
-// store writes the status and then does what depends on it.
+// store writes the status, and then executes what depends on the stored status.
 func (r *Reconciler) store(ctx context.Context, job *batchv1.Job, p Plan, created int) error {
 	if status := Conclude(job, p, created); status != nil {
-		update := *job // what the pointers in it lead to is not changed
+		update := *job // a shallow copy: objects behind pointers are not changed
 		update.Status = *status
 		if err := r.executor.WriteStatus(ctx, &update); err != nil {
 			return err
@@ -131,7 +130,7 @@ func (r *Reconciler) remember(job types.UID, p Plan) {
 	r.failures[job] = p.Failures
 }
 
-// forget drops what is known of a Job that has ended or has gone.
+// forget drops the failures of a Job that has ended or is gone.
 func (r *Reconciler) forget(job types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// burst is how many pods one plan creates or deletes at most, as upstream's.
+// burst caps the pods that one plan creates or deletes, as upstream does.
 const burst = 500
 
 func parallelism(job *batchv1.Job) int {
@@ -21,7 +21,7 @@ func parallelism(job *batchv1.Job) int {
 	return int(*job.Spec.Parallelism)
 }
 
-// wanted is how many pods are to run.
+// wanted returns the number of pods that should be active.
 func (t *tally) wanted() int {
 	if suspended(t.job) {
 		return 0
@@ -30,23 +30,22 @@ func (t *tally) wanted() int {
 		return max(0, min(parallelism(t.job), completions(t.job)-int(t.succeeded)))
 	}
 	if t.succeeded > 0 {
-		// A work queue's first success says that there is no work left to begin.
+		// In a work queue, the first success means that no further pod may start.
 		return len(t.active)
 	}
 	return parallelism(t.job)
 }
 
-// scale creates the pods that are lacking or deletes those that are too many, and
-// returns how many will be active. Deletions come first: both are not done in one
-// plan.
+// scale creates missing pods or deletes surplus ones, and returns how many will be active.
+// One plan does not do both; deletions come first.
 func (t *tally) scale() int {
 	active, wanted := len(t.active), t.wanted()
 	if spare := t.spare(max(0, active-wanted)); len(spare) > 0 {
 		if len(spare) > burst && !suspended(t.job) {
 			spare = spare[:burst]
 		}
-		// Without the finalizer their end is not taken for a failure. One that has
-		// come to its end meanwhile must be counted.
+		// Without the finalizer, the end of a deleted pod is not counted as a failure.
+		// Unchanged keeps it on a pod that has ended meanwhile, which must be counted.
 		released := unpin(spare)
 		released.Unchanged = true
 		t.plan.Actions = append(t.plan.Actions, released, deletion(spare))
@@ -65,7 +64,7 @@ func (t *tally) scale() int {
 	return active + created
 }
 
-// gone takes note of active pods that the plan deletes.
+// gone updates the counts for active pods that the plan deletes.
 func (t *tally) gone(pods []*corev1.Pod) {
 	t.terminating += int32(len(pods))
 	for _, pod := range pods {
@@ -75,7 +74,7 @@ func (t *tally) gone(pods []*corev1.Pod) {
 	}
 }
 
-// create makes at most n pods, unless the back-off says to wait.
+// create creates at most n pods, unless the back-off has not expired.
 func (t *tally) create(n int) int {
 	job := t.job
 	if !perIndex(job) {
@@ -92,7 +91,7 @@ func (t *tally) create(n int) int {
 		}
 	} else {
 		for range n {
-			// Copies, because encoding an object sets its kind for a moment.
+			// Each object is a copy, because encoding an object sets its kind temporarily.
 			one := *template
 			pods = append(pods, &one)
 		}
@@ -108,7 +107,7 @@ func (t *tally) create(n int) int {
 	return len(pods)
 }
 
-// indexesToRun picks the first indexes that neither run nor have ended for good.
+// indexesToRun returns the first n indexes that are neither running nor finished.
 func (t *tally) indexesToRun(n int) []int {
 	taken := t.indexes.succeeded.union(t.indexes.failed).with(indexesOf(t.active))
 	if replacesOnlyFailed(t.job) {
@@ -122,9 +121,9 @@ func (t *tally) indexesToRun(n int) []int {
 	return due
 }
 
-// spare picks the active pods to delete: of an Indexed Job all that have no index
-// of it, or one that another has too; then as many as are too many, those that are
-// least far first.
+// spare selects the active pods to delete: in an Indexed Job all pods without a valid index
+// or with the index of another pod; then, up to tooMany, those that lose the least
+// progress.
 func (t *tally) spare(tooMany int) []*corev1.Pod {
 	var spare []*corev1.Pod
 	left := t.active
@@ -140,7 +139,7 @@ func (t *tally) spare(tooMany int) []*corev1.Pod {
 	return append(spare, left[:min(lacking, len(left))]...)
 }
 
-// duplicates returns the pods that have no place, and those that have.
+// duplicates returns the pods without a valid index of their own, and the others.
 func (t *tally) duplicates() (spare, left []*corev1.Pod) {
 	best := map[int]*corev1.Pod{}
 	for _, pod := range t.active {
@@ -166,8 +165,8 @@ func (t *tally) duplicates() (spare, left []*corev1.Pod) {
 	return spare, left
 }
 
-// leastFarFirst orders pods by what is lost with them: not yet on a node, not yet
-// running, not ready, ready for a short time, restarted often, young.
+// leastFarFirst orders pods by progress, the least first: not bound, not running, not
+// ready, ready for a short time, restarted often, young.
 func leastFarFirst(a, b *corev1.Pod) int {
 	phases := map[corev1.PodPhase]int{corev1.PodUnknown: 1, corev1.PodRunning: 2}
 	sinceA, readyA := owned.ReadySince(a)

@@ -6,7 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// matchSuccess returns why the Job's successPolicy is met, or ""
+// matchSuccess describes how the Job's successPolicy is met; "" if it is not
 // (https://kubernetes.io/docs/concepts/workloads/controllers/job/#success-policy).
 func matchSuccess(job *batchv1.Job, succeeded intervals) string {
 	policy := job.Spec.SuccessPolicy

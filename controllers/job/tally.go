@@ -11,41 +11,41 @@ import (
 	"minikcm.dev/minikcm/controllers/owned"
 )
 
-// tally is where a Job stands, and what a decision makes of it step by step.
+// tally is the state of a decision about a Job.
 type tally struct {
 	job *batchv1.Job
 	now time.Time
-	// pods are the Job's.
+	// pods are the pods of the Job.
 	pods   []*corev1.Pod
 	active []*corev1.Pod
-	// terminating and ready include what the plan will have done.
+	// terminating and ready include the effects of the plan.
 	terminating, ready int32
-	// succeededUIDs and failedUIDs are counted, but not yet in the counters.
+	// succeededUIDs and failedUIDs are in the status, but not in its counters yet.
 	succeededUIDs, failedUIDs sets.Set[types.UID]
-	// newSucceeded and newFailed are not counted yet.
+	// newSucceeded and newFailed are not in the status yet.
 	newSucceeded, newFailed []*corev1.Pod
-	// succeeded and failed are all, whether counted yet or not.
+	// succeeded and failed are the totals, including pods that are not in the status yet.
 	succeeded, failed int32
 	indexes           indexes
 	failures          Failures
-	// verdict is why the Job is to end, SuccessCriteriaMet or FailureTarget; nil: it
-	// goes on.
+	// verdict is the condition that ends the Job, SuccessCriteriaMet or FailureTarget; nil:
+	// it does not end yet.
 	verdict *batchv1.JobCondition
 	plan    Plan
 }
 
-// indexes is where an Indexed Job stands.
+// indexes is the progress of an Indexed Job.
 type indexes struct {
-	// counted are those that the status has as completed.
+	// counted are the completed indexes in the status.
 	counted intervals
-	// succeeded are those and what has succeeded since.
+	// succeeded are counted and the indexes that have succeeded since.
 	succeeded intervals
-	// failed are those that are not tried again; always empty without a
+	// failed are the indexes that are not retried; always empty without a
 	// backoffLimitPerIndex.
 	failed intervals
-	// pending has, for each index that is to be tried again, the last pod that
-	// failed. It keeps its finalizer until there is another, because it knows how
-	// often the index has failed.
+	// pending holds, for each index to retry, the pod that failed last. The pod keeps its
+	// finalizer until the next pod exists, because its annotations hold the failure count
+	// of the index.
 	pending map[int]*corev1.Pod
 }
 
@@ -82,7 +82,7 @@ func uncounted(status *batchv1.JobStatus) (succeeded, failed sets.Set[types.UID]
 	return sets.New(status.UncountedTerminatedPods.Succeeded...), sets.New(status.UncountedTerminatedPods.Failed...)
 }
 
-// sortEnded finds the pods whose end is not counted yet.
+// sortEnded collects the ended pods that are not counted yet.
 func (t *tally) sortEnded() {
 	job := t.job
 	prior := parseIndexes(job.Status.CompletedIndexes, completions(job))
@@ -118,8 +118,8 @@ func (t *tally) countIndexes() {
 	t.indexes.pending = t.pendingIndexes()
 }
 
-// reckon finds the failures in a row from what pods there still are, for a
-// controller that has not seen them happen.
+// reckon derives the consecutive failures from the remaining pods, for a controller that
+// has not observed them.
 func reckon(job *batchv1.Job, pods []*corev1.Pod) Failures {
 	var ended, broken []*corev1.Pod
 	for _, pod := range pods {
@@ -134,7 +134,7 @@ func reckon(job *batchv1.Job, pods []*corev1.Pod) Failures {
 	return Failures{}.after(ended, broken)
 }
 
-// waitFor has the Job looked at again after d at the latest.
+// waitFor requests a requeue of the Job after d at the latest.
 func (t *tally) waitFor(d time.Duration) {
 	if d > 0 && (t.plan.RequeueAfter == 0 || d < t.plan.RequeueAfter) {
 		t.plan.RequeueAfter = d

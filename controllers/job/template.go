@@ -12,16 +12,16 @@ import (
 	"minikcm.dev/minikcm/controllers/owned"
 )
 
-// Kind is what this controller's owners are.
+// Kind is the kind of this controller's owners.
 var Kind = batchv1.SchemeGroupVersion.WithKind("Job")
 
-// indexVariable is by which a container learns its completion index.
+// indexVariable is the environment variable that holds the completion index.
 const indexVariable = "JOB_COMPLETION_INDEX"
 
-// maxPrefix is how much of a generateName the API keeps.
+// maxPrefix is the maximum length of a generateName that the API keeps.
 const maxPrefix = 58
 
-// podOf returns a pod of the Job that has no index yet.
+// podOf returns a pod of the Job, without an index.
 func podOf(job *batchv1.Job) *corev1.Pod {
 	pod := owned.PodOf(&job.Spec.Template, job, Kind)
 	if !tracked(pod) {
@@ -46,8 +46,8 @@ func addVariable(containers []corev1.Container) {
 	}
 }
 
-// withIndex returns a copy of the pod, whose parts are otherwise shared, for an
-// index that has failed so often.
+// withIndex returns a copy of the pod for an index that has failed that often. It shares
+// the other parts with the template.
 func withIndex(job *batchv1.Job, template *corev1.Pod, index int, failures attempts) *corev1.Pod {
 	pod := *template
 	text := strconv.Itoa(index)

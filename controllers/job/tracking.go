@@ -11,14 +11,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// maxUncounted bounds how many ends one status takes in before finalizers are
-// removed.
+// maxUncounted caps the ended pods that one status adds before finalizers are removed.
 const maxUncounted = 500
 
-// track counts ended pods in the status. A UID whose pod has no finalizer any more
-// becomes part of a counter; a pod that has ended gets its UID, or its index, into
-// the status, and loses its finalizer when that is stored. It reports whether
-// there are more ends than one status takes in.
+// track counts ended pods in the status. It moves the UIDs of pods without the finalizer
+// from the lists to the counters, and adds the UID or index of newly ended pods, whose
+// finalizers are removed after the status is stored. It reports whether there are more
+// ended pods than one status adds.
 func (t *tally) track(status *batchv1.JobStatus) (more bool) {
 	pinned := sets.Set[types.UID]{}
 	for _, pod := range t.pods {
@@ -62,12 +61,12 @@ func (t *tally) track(status *batchv1.JobStatus) (more bool) {
 	return more
 }
 
-// failing reports whether the Job is to fail, which every pod of it does then.
+// failing reports whether the Job fails, in which case all its active pods count as failed.
 func (t *tally) failing() bool { return t.verdict != nil && t.verdict.Type == batchv1.JobFailureTarget }
 
-// toRelease returns the pods that need not be kept any longer, those of an Indexed Job in
-// the order of their indexes, so that the text of the indexes stays short. While the
-// others run they are few, and cheap to sort.
+// toRelease returns the pods that can lose their finalizer. Those of an Indexed Job are
+// sorted by index, so that the text of the indexes stays short. While the others run they
+// are few, and cheap to sort.
 func (t *tally) toRelease() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range t.pods {
@@ -82,7 +81,7 @@ func (t *tally) toRelease() []*corev1.Pod {
 	return pods
 }
 
-// removable reports whether the pod need not be kept any longer.
+// removable reports whether the pod can lose its finalizer.
 func (t *tally) removable(pod *corev1.Pod) bool {
 	if t.job.DeletionTimestamp != nil || t.verdict != nil || pod.Status.Phase == corev1.PodSucceeded {
 		return true

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// judgeJob finds whether the Job has to end, though not by its completions. A
-// verdict that the status has is final.
+// judgeJob decides whether the Job has to end for a reason other than its completions. A
+// verdict in the status is final.
 func (t *tally) judgeJob() {
 	for _, decided := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
 		if c := conditionOf(&t.job.Status, decided); c != nil && c.Status == corev1.ConditionTrue {
@@ -51,8 +51,8 @@ func (t *tally) failedByPolicy() string {
 	return ""
 }
 
-// failedByLimits looks at the back-off limit and the deadline. Of a deadline that
-// is still to come it sets the timer.
+// failedByLimits checks the back-off limit and the deadline. It requests a requeue at a
+// deadline in the future.
 func (t *tally) failedByLimits() bool {
 	if t.failed > backoffLimit(t.job) || t.restartedTooOften() {
 		t.fail(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
@@ -71,7 +71,7 @@ func (t *tally) failedByLimits() bool {
 	return false
 }
 
-// defaultBackoffLimit is what an absent backoffLimit means.
+// defaultBackoffLimit is the API's default of backoffLimit.
 const defaultBackoffLimit = 6
 
 func backoffLimit(job *batchv1.Job) int32 {
@@ -81,8 +81,8 @@ func backoffLimit(job *batchv1.Job) int32 {
 	return *job.Spec.BackoffLimit
 }
 
-// startTime is when the Job was started, or resumed for the last time; a suspended
-// one has none, so that its deadline's time begins anew.
+// startTime returns the time at which the Job was started or last resumed. A suspended Job
+// has none, so that its deadline starts again when it is resumed.
 func (t *tally) startTime() *metav1.Time {
 	switch {
 	case suspended(t.job):
@@ -94,8 +94,8 @@ func (t *tally) startTime() *metav1.Time {
 	}
 }
 
-// restartedTooOften reports whether containers that are restarted in their pods
-// have used up the back-off limit.
+// restartedTooOften reports whether restarts of containers within their pods reach the
+// back-off limit.
 func (t *tally) restartedTooOften() bool {
 	if t.job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return false

@@ -14,7 +14,7 @@ import (
 
 var controllerOfPod = loop.ControllerOf(Kind.GroupKind())
 
-// OnJob wakes the Job itself, while there is something to do.
+// OnJob enqueues the Job unless it has finished.
 func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 	r.expectations.ObserveOwner(ev)
 	job, ok := ev.Object.(*batchv1.Job)
@@ -28,7 +28,7 @@ func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// OnPod wakes the Job that controls a pod, or all that an orphan could belong to.
+// OnPod enqueues the Job that controls a pod, or those that could adopt an orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	r.expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
@@ -42,7 +42,7 @@ func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// matters reports whether a Job would see the difference.
+// matters reports whether the event changes what a Job reads.
 func matters(ev loop.Event, pod *corev1.Pod) bool {
 	old, ok := ev.Old.(*corev1.Pod)
 	if !ok || old.ResourceVersion == pod.ResourceVersion {

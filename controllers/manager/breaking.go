@@ -12,18 +12,19 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// errCrashed ends a run as a process's crash would, errTakenDown for as long as
-// somebody wants it.
+// errCrashed ends a run as a crash of the process would: the controller is restarted after
+// the usual delay. errTakenDown ends a run until the function that TakeDown returned is
+// called.
 var (
-	errCrashed   = errors.New("it crashed, as a fault wanted it")
-	errTakenDown = errors.New("it is down, as a fault wants it")
+	errCrashed   = errors.New("crashed by a fault")
+	errTakenDown = errors.New("taken down by a fault")
 )
 
-// breaking is what a member needs to be broken from outside. The member's mutex guards
+// breaking is the part of a member's state that faults change. The member's mutex guards
 // it.
 type breaking struct {
-	// run ends the present run, and ended is closed when it has ended; nil while it does
-	// not run.
+	// run cancels the current run, and ended is closed when that run has returned. Both are
+	// nil while the controller does not run.
 	run   context.CancelCauseFunc
 	ended chan struct{}
 	// up has a value when it may run again after it was taken down; nil: it was not.
@@ -32,7 +33,17 @@ type breaking struct {
 	crashing inflight.Flag
 }
 
-// crashes counts the crash of the present run, if there is one.
+// crashes begins an action in the ledger for the crash of the current run, if there is one.
+// hasCrashed ends that action once the restart timer is set. Without it, virtual time could
+// jump in between:
+//
+//	Crash      crashes: the ledger counts 1
+//	Crash      cancels the run
+//	supervise  the run returns; rest sets the restart timer for now+1s
+//	supervise  hasCrashed: the ledger counts 0, time advances to the restart
+//
+// With the ledger at 0 before rest sets its timer, the clock could advance first, and the
+// time of the restart would depend on which goroutine runs first.
 func (c *member) crashes() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +58,7 @@ func (c *member) hasCrashed() {
 	c.crashing.Set(false)
 }
 
-// runUntilBroken is runOnce that somebody can end.
+// runUntilBroken is runOnce with a context that Crash and TakeDown can cancel.
 func (c *member) runUntilBroken(ctx context.Context) error {
 	own, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -70,7 +81,8 @@ func (c *member) runUntilBroken(ctx context.Context) error {
 	return err
 }
 
-// stayDown waits until it may run again, and makes it anew; false: ctx has ended.
+// stayDown waits until the controller may run again, and rebuilds it. It returns false if
+// ctx ends first, or if the controller cannot be rebuilt.
 func (c *member) stayDown(ctx context.Context) bool {
 	c.mu.Lock()
 	up := c.up
@@ -96,7 +108,7 @@ func (c *member) stayDown(ctx context.Context) bool {
 	return true
 }
 
-// end ends the present run and returns when it has ended.
+// end cancels the current run and waits for it to return.
 func (c *member) end(cause error) {
 	c.mu.Lock()
 	run, ended := c.run, c.ended
@@ -113,11 +125,11 @@ func (m *Manager) member(name string) (*member, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("breaking the controller %s: it does not run here", name)
+	return nil, fmt.Errorf("breaking the controller %s: this manager does not run it", name)
 }
 
-// Crash ends a controller as if its process had crashed. It is made again as after any
-// failure. Crash returns when what ran has ended.
+// Crash ends a controller's run as a crash of its process would. The manager restarts it as
+// after any failure. Crash returns when the run has ended.
 func (m *Manager) Crash(name string) error {
 	c, err := m.member(name)
 	if err != nil {
@@ -128,8 +140,8 @@ func (m *Manager) Crash(name string) error {
 	return nil
 }
 
-// TakeDown ends a controller until up is called, which makes it anew. It is an error if
-// it is down already.
+// TakeDown ends a controller's run and keeps the controller down until up is called, which
+// rebuilds it. TakeDown fails if the controller is already down.
 func (m *Manager) TakeDown(name string) (up func(), err error) {
 	c, err := m.member(name)
 	if err != nil {
@@ -149,17 +161,18 @@ func (m *Manager) TakeDown(name string) (up func(), err error) {
 	}), nil
 }
 
-// Pause lets a controller work on nothing until resume is called.
+// Pause stops a controller from taking keys off its queues until resume is called.
 func (m *Manager) Pause(name string) (resume func(), err error) {
 	return m.disturb(name, func(l *loop.Loop) func() { return l.Pause() })
 }
 
-// Slow makes each reconcile of a controller take longer by by until end is called.
+// Slow makes each reconcile of a controller take the duration by longer, until end is
+// called.
 func (m *Manager) Slow(name string, by time.Duration) (end func(), err error) {
 	return m.disturb(name, func(l *loop.Loop) func() { return l.Slow(by) })
 }
 
-// Lose lets a controller not see a share of the events, chosen by random, until end is
+// Lose hides a share of the events, chosen by random, from a controller until end is
 // called.
 func (m *Manager) Lose(name string, share float64, random *clock.Random) (end func(), err error) {
 	return m.disturb(name, func(l *loop.Loop) func() { return l.Lose(share, random) })

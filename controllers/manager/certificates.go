@@ -8,8 +8,8 @@ import (
 	"minikcm.dev/minikcm/controllers/certificates/signing"
 )
 
-// certificateControllers answer certificate signing requests. Upstream's share one
-// service account.
+// certificateControllers are the controllers of certificate signing requests. They share
+// one service account, as upstream's do.
 func certificateControllers() []Descriptor {
 	const docs = "reference/access-authn-authz/certificate-signing-requests/"
 	return []Descriptor{
@@ -21,13 +21,13 @@ func certificateControllers() []Descriptor {
 		},
 		{
 			Name: approving.Name, Aliases: []string{"csrapproving"}, Account: "certificate-controller",
-			About:   "approves what nodes ask for, if they may",
+			About:   "approves the certificate signing requests of nodes that may make them",
 			Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests/approval"},
 			Docs: docs, New: constructor(approving.New),
 		},
 		{
 			Name: cleaner.Name, Aliases: []string{"csrcleaner"}, Account: "certificate-controller",
-			About:   "deletes requests for certificates that nobody needs any more",
+			About:   "deletes certificate signing requests that are no longer needed",
 			Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests"},
 			Docs: docs, New: constructor(cleaner.New),
 		},

@@ -11,43 +11,43 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 )
 
-// Controller is what a constructor returns: something that works until its
-// context ends.
+// Controller is what a constructor returns.
 type Controller interface {
-	// Run returns when ctx has ended and all of the controller with it. After an error
-	// or a panic before that, the manager makes the controller anew and runs it again.
+	// Run works until ctx ends, and returns when every goroutine of the controller has
+	// ended. If it returns earlier, with or without an error, or panics, the manager
+	// rebuilds the controller and runs it again.
 	Run(ctx context.Context) error
 }
 
-// Settings are the options of all controllers, as kube-controller-manager names
-// them. A zero field is upstream's default.
+// Settings are the options of all controllers, under kube-controller-manager's names. A
+// zero field means upstream's default.
 type Settings = config.KubeControllerManagerConfiguration
 
 // Descriptor is one controller's row in the table.
 type Descriptor struct {
-	// Name is upstream's.
+	// Name is upstream's name of the controller.
 	Name string
-	// Aliases are the names by which upstream's command line knows it too.
+	// Aliases are the other names that upstream's command line accepts for it.
 	Aliases []string
-	// DisabledByDefault: "*" does not select it.
+	// DisabledByDefault excludes the controller from "*" in a selection.
 	DisabledByDefault bool
-	// Account is the service account in kube-system that it acts as where each
-	// controller has its own, as upstream has it; empty: the manager's own.
+	// Account is the service account in kube-system that the controller acts as when each
+	// controller uses its own, as upstream names it. Empty: the manager's own credentials.
 	Account string
-	// About says in a few words what it does.
+	// About completes the sentence "This controller ..." in a few words.
 	About string
-	// Watches and Writes are the resources that it does that with.
+	// Watches and Writes are the resources that the controller reads and changes.
 	Watches, Writes []string
-	// Docs is where Kubernetes' documentation, below https://kubernetes.io/docs/,
-	// says what it does.
+	// Docs is the path of its documentation below https://kubernetes.io/docs/.
 	Docs string
-	// Concurrency is the flag that says how many keys are worked on at once, if
-	// there is one.
+	// Concurrency is the flag for the number of keys that are reconciled at once, if there
+	// is one.
 	Concurrency Concurrency
-	// Flags adds its other flags; nil: it has none. The defaults are in s already.
+	// Flags adds the controller's other flags to fs; nil: it has none. s already holds the
+	// defaults.
 	Flags func(fs *pflag.FlagSet, s *Settings)
-	// New makes the controller and asks env's informers for what it needs. It
-	// starts nothing.
+	// New builds the controller and requests the informers that it needs from e. It starts
+	// nothing.
 	New func(ctx context.Context, e *env.Env, s *Settings) (Controller, error)
 }
 
@@ -55,16 +55,16 @@ type Descriptor struct {
 type Concurrency struct {
 	// Flag is the flag's name; empty: there is none.
 	Flag string
-	// What are the things worked on.
+	// What names the objects that the workers process, in the plural.
 	What string
-	// Default is how many there are unless the flag is given.
+	// Default is the number of workers unless the flag is given.
 	Default int32
-	// In is where the settings have the number.
+	// In returns the field of the settings that holds the number.
 	In func(s *Settings) *int32
 }
 
-// AddFlags adds all flags of the controller to fs. What they are given goes into s,
-// which holds the defaults (Defaults).
+// AddFlags adds all flags of the controller to fs. Their values are stored in s, which
+// already holds the defaults (Defaults).
 func (d *Descriptor) AddFlags(fs *pflag.FlagSet, s *Settings) {
 	if c := d.Concurrency; c.Flag != "" {
 		fs.Int32Var(c.In(s), c.Flag, *c.In(s), fmt.Sprintf("how many %s are worked on at once", c.What))
@@ -79,12 +79,12 @@ func (d *Descriptor) DocsURL() string {
 	return "https://kubernetes.io/docs/" + strings.TrimPrefix(d.Docs, "/")
 }
 
-// constructor gives a package's New the table's type.
+// constructor adapts a package's New to the type of Descriptor.New.
 func constructor[C Controller](make func(context.Context, *env.Env) (C, error)) func(context.Context, *env.Env, *Settings) (Controller, error) {
 	return func(ctx context.Context, e *env.Env, _ *Settings) (Controller, error) { return make(ctx, e) }
 }
 
-// configured is constructor for a package whose New has options.
+// configured is constructor for a package whose New takes options.
 func configured[C Controller, O any](make func(context.Context, *env.Env, O) (C, error), options func(*Settings) O) func(context.Context, *env.Env, *Settings) (Controller, error) {
 	return func(ctx context.Context, e *env.Env, s *Settings) (Controller, error) {
 		return make(ctx, e, options(s))

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/test/golden"
 )
 
-// TestDocs holds docs/controllers.md to the table.
+// TestDocs compares docs/controllers.md with the table.
 func TestDocs(t *testing.T) {
 	golden.Compare(t, "../../docs/controllers.md", docs())
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// worst returns the keys that have failed most often in a row, at most maxFailing.
+// worst returns the keys with the most consecutive failures, at most maxFailing.
 func worst(failures map[types.NamespacedName]int) []Failing {
 	all := make([]Failing, 0, len(failures))
 	for key, n := range failures {
@@ -20,7 +20,7 @@ func worst(failures map[types.NamespacedName]int) []Failing {
 	return all[:min(len(all), maxFailing)]
 }
 
-// keyText is a key as kubectl users write it: without a slash if it has no namespace.
+// keyText formats a key as kubectl users write it: without a slash if it has no namespace.
 func keyText(key types.NamespacedName) string {
 	return strings.TrimPrefix(key.String(), "/")
 }

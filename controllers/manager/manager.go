@@ -14,28 +14,28 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 )
 
-// startJitter spreads the starts of controllers over one to two of their intervals,
-// as upstream does.
+// startJitter is the jitter factor of Options.StartInterval, as upstream: each wait is one
+// to two intervals long.
 const startJitter = 1.0
 
-// Options say what a manager runs. The zero value runs nothing.
+// Options configure a manager. The zero value runs nothing.
 type Options struct {
 	// Selected are the names of the controllers, as ParseSelection returns them.
 	Selected []string
 	// Settings are the controllers' options; nil: the defaults.
 	Settings *Settings
-	// StartInterval is the time between the starts of two controllers; 0: they start
-	// at once. It is doubled by chance, at most.
+	// StartInterval is the least time between the starts of two controllers; jitter makes
+	// it up to twice as long. 0: all start at once.
 	StartInterval time.Duration
-	// First has to be up before the others are made: the controller that issues the
-	// tokens by which they authenticate. Empty: nobody is waited for.
+	// First is the controller that must run before the others are built: it issues the
+	// tokens that they authenticate with. Empty: the manager waits for none.
 	First string
-	// Up is called when First runs, or would if there were one; nil: nobody is told.
+	// Up, if not nil, is called when First runs, or when it would if First is empty.
 	Up func()
 }
 
-// Manager makes and runs controllers. Its methods may be called from several
-// goroutines, whether it runs or not.
+// Manager builds and runs controllers. Its methods are safe for concurrent use, also while
+// it does not run.
 type Manager struct {
 	env     *env.Env
 	opts    Options
@@ -44,12 +44,12 @@ type Manager struct {
 	running sync.Mutex
 
 	launching sync.Mutex
-	// launch lets one more member run; nil while the manager does not.
+	// launch runs one more member; nil while the manager does not run.
 	launch func(*member) (stop func(), err error)
 }
 
-// New returns a manager that has made nothing yet. It is an error if a selected
-// controller does not exist.
+// New returns a manager that has built no controller yet. It fails if a selected controller
+// does not exist.
 func New(e *env.Env, opts Options) (*Manager, error) {
 	return newManager(e, opts, Descriptors())
 }
@@ -72,14 +72,14 @@ func newManager(e *env.Env, opts Options, table []Descriptor) (*Manager, error) 
 	return m, nil
 }
 
-// Run makes the controllers, starts the informers and the recorder of the
-// environment, and runs until ctx ends. A controller that cannot be made the first
-// time is an error; one that fails later is made and run again, and its neighbours
-// do not notice. When Run returns, all that it started has ended.
+// Run builds the controllers, starts the informers and the recorder of the environment, and
+// runs until ctx ends. It fails if a controller cannot be built the first time; a
+// controller that fails later is rebuilt and restarted, without effect on the others. When
+// Run returns, everything that it started has ended.
 func (m *Manager) Run(ctx context.Context) error {
 	m.running.Lock()
 	defer m.running.Unlock()
-	// The recorder ends after the controllers, to write what they report last.
+	// The recorder ends after the controllers, so that it writes their last events.
 	recording, endRecording := context.WithCancel(context.WithoutCancel(ctx))
 	defer endRecording()
 	var recorder errgroup.Group
@@ -94,7 +94,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return err
 }
 
-// work runs the controllers over running informers.
+// work runs the controllers and their informers.
 func (m *Manager) work(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	var controllers sync.WaitGroup
@@ -119,7 +119,7 @@ func (m *Manager) work(ctx context.Context) error {
 				return err
 			}
 		}
-		// Informers that run already are not started again.
+		// Start does not start informers a second time.
 		m.env.Informers.Start(ctx.Done())
 		for i, c := range members {
 			if i > 0 && !m.pause(ctx) {
@@ -136,7 +136,7 @@ func (m *Manager) work(ctx context.Context) error {
 	return nil
 }
 
-// split takes the first controller apart.
+// split separates the controller that Options.First names from the others.
 func (m *Manager) split() (first, rest []*member) {
 	for _, c := range m.members {
 		if c.descriptor.Name == m.opts.First {
@@ -148,7 +148,7 @@ func (m *Manager) split() (first, rest []*member) {
 	return first, rest
 }
 
-// pause lets the start interval pass; false: ctx ended meanwhile.
+// pause waits for the start interval. It returns false if ctx ends meanwhile.
 func (m *Manager) pause(ctx context.Context) bool {
 	if m.opts.StartInterval <= 0 {
 		return ctx.Err() == nil

@@ -31,7 +31,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestFlags: every flag has a name of its own and a default that Defaults knows.
+// TestFlags checks that every flag has a unique name and a default that Defaults sets.
 func TestFlags(t *testing.T) {
 	fs, s := pflag.NewFlagSet("all", pflag.ContinueOnError), Defaults()
 	for _, d := range Descriptors() {

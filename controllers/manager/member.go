@@ -15,17 +15,17 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// How long a controller that has failed waits before it is made again: twice as
-// long each time, until it has run for as long as the longest wait.
+// firstRestart is the delay before a failed controller is rebuilt. It doubles with each
+// failure up to lastRestart, and is reset when a run has lasted for lastRestart.
 const (
 	firstRestart = time.Second
 	lastRestart  = 5 * time.Minute
 )
 
-// errEnded is the failure of a controller that returned although it was to go on.
+// errEnded is the failure of a controller whose Run returned nil before its context ended.
 var errEnded = errors.New("it ended by itself")
 
-// member is a controller that was selected: its state, and what it is at present.
+// member is a selected controller: its current instance and its state.
 type member struct {
 	descriptor Descriptor
 	env        *env.Env
@@ -55,7 +55,7 @@ func newMember(d Descriptor, e *env.Env, s *Settings) *member {
 	return c
 }
 
-// make makes the controller and forgets the one before.
+// make builds the controller and replaces the previous instance.
 func (c *member) make(ctx context.Context) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -74,7 +74,7 @@ func (c *member) make(ctx context.Context) (err error) {
 	return nil
 }
 
-// supervise runs the controller until ctx ends, and makes it anew when it fails.
+// supervise runs the controller until ctx ends, and rebuilds it when it fails.
 func (c *member) supervise(ctx context.Context) {
 	defer c.hasCrashed()
 	wait := firstRestart
@@ -132,7 +132,7 @@ func (c *member) failed(err error, wait time.Duration) {
 	if errors.As(err, &panicked) {
 		logger = klog.LoggerWithValues(logger, "stack", string(panicked.Stack))
 	}
-	logger.Error(err, "A controller failed and will be made again", "after", wait)
+	logger.Error(err, "A controller failed and will be restarted", "after", wait)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state, c.since = Failed, c.env.Clock.Now()
@@ -160,7 +160,7 @@ func (c *member) makeAgain(ctx context.Context, r *restart) error {
 	defer r.work.End()
 	err := c.make(ctx)
 	if err == nil {
-		// What it has asked for may not run yet.
+		// The new instance may have requested informers that do not run yet.
 		c.env.Informers.Start(ctx.Done())
 	}
 	return err

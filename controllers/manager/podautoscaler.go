@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm/controllers/podautoscaler"
 )
 
-// podAutoscalerDefaults are upstream's.
+// podAutoscalerDefaults sets upstream's defaults.
 func podAutoscalerDefaults(s *Settings) {
 	c, defaults := &s.HPAController, podautoscaler.DefaultOptions()
 	c.HorizontalPodAutoscalerSyncPeriod.Duration = defaults.SyncPeriod
@@ -21,15 +21,15 @@ func podAutoscalerDefaults(s *Settings) {
 func podAutoscalerFlags(fs *pflag.FlagSet, s *Settings) {
 	c := &s.HPAController
 	duration := func(value *time.Duration, name, usage string) { fs.DurationVar(value, name, *value, usage) }
-	duration(&c.HorizontalPodAutoscalerSyncPeriod.Duration, "horizontal-pod-autoscaler-sync-period", "how often each autoscaler is looked at")
+	duration(&c.HorizontalPodAutoscalerSyncPeriod.Duration, "horizontal-pod-autoscaler-sync-period", "interval at which each autoscaler is reconciled")
 	duration(&c.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration, "horizontal-pod-autoscaler-downscale-stabilization",
-		"for how long a size that was asked for is not gone below, where an autoscaler does not say")
+		"window whose largest recommendation is the least size, unless an autoscaler sets its own")
 	duration(&c.HorizontalPodAutoscalerCPUInitializationPeriod.Duration, "horizontal-pod-autoscaler-cpu-initialization-period",
-		"for how long after a pod's start its CPU use may be left out")
+		"time after a pod's start in which its CPU metrics count only if the pod was ready for the whole sample")
 	duration(&c.HorizontalPodAutoscalerInitialReadinessDelay.Duration, "horizontal-pod-autoscaler-initial-readiness-delay",
-		"for how long after a pod's start a change of its readiness is its first")
+		"time after a pod's start in which a change to unready counts as its first")
 	fs.Float64Var(&c.HorizontalPodAutoscalerTolerance, "horizontal-pod-autoscaler-tolerance", c.HorizontalPodAutoscalerTolerance,
-		"how far from 1 the ratio of a metric to its target must be to do anything, where an autoscaler does not say")
+		"deviation from 1 of the ratio of a metric to its target below which nothing changes, unless an autoscaler sets its own")
 }
 
 func podAutoscalerOptions(s *Settings) podautoscaler.Options {

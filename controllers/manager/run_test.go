@@ -22,7 +22,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// controllerFunc is a Run that is a Controller.
+// controllerFunc is a function that implements Controller.
 type controllerFunc func(ctx context.Context) error
 
 func (f controllerFunc) Run(ctx context.Context) error { return f(ctx) }
@@ -37,12 +37,12 @@ func newEnv() (*env.Env, *fake.Clientset) {
 	}, client
 }
 
-// row is a descriptor of a controller for a test.
+// row returns a descriptor of a controller that runs the function.
 func row(name string, run func(ctx context.Context) error) Descriptor {
 	return Descriptor{Name: name, New: func(context.Context, *env.Env, *Settings) (Controller, error) { return controllerFunc(run), nil }}
 }
 
-// start runs a manager of these controllers until stop is called.
+// start runs a manager of the controllers in table until stop is called.
 func start(t *testing.T, e *env.Env, opts Options, table ...Descriptor) (m *Manager, stop func()) {
 	t.Helper()
 	for _, d := range table {
@@ -97,8 +97,8 @@ func TestRunStartsInformersAndWritesTheLastEvents(t *testing.T) {
 	}
 }
 
-// TestAFailedControllerIsMadeAgain, whether it returns an error, returns at all or
-// panics, and its neighbour goes on.
+// TestAFailedControllerIsMadeAgain lets a controller return an error, return nil and panic,
+// and checks that it is restarted each time while the controller beside it runs on.
 func TestAFailedControllerIsMadeAgain(t *testing.T) {
 	e, _ := newEnv()
 	e.Clock = clock.Scaled(1000)
@@ -192,7 +192,7 @@ func TestStartInterval(t *testing.T) {
 	stop()
 }
 
-// TestTheFirstIsUpBeforeTheOthersAreMade: what issues their tokens.
+// TestTheFirstIsUpBeforeTheOthersAreMade uses Options.First and Options.Up.
 func TestTheFirstIsUpBeforeTheOthersAreMade(t *testing.T) {
 	e, _ := newEnv()
 	up, made := make(chan struct{}), make(chan struct{})
@@ -211,7 +211,7 @@ func TestTheFirstIsUpBeforeTheOthersAreMade(t *testing.T) {
 	stop()
 }
 
-// TestStatus looks at a controller with a stuck, a poisoned and a panicking object.
+// TestStatus reads the status of a controller with a stuck, a failing and a panicking key.
 func TestStatus(t *testing.T) {
 	e, _ := newEnv()
 	release, stuck := make(chan struct{}), make(chan struct{})

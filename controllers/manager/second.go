@@ -10,11 +10,12 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// errOver ends a second of a controller.
-var errOver = errors.New("it is no longer wanted")
+// errOver ends the run of a duplicate.
+var errOver = errors.New("the duplicate is no longer wanted")
 
-// Duplicate lets a second of a controller work beside the first, as when two processes
-// both take themselves for the leader. stop ends it and returns when it has ended.
+// Duplicate runs a second instance of a controller beside the first, as when two processes
+// both consider themselves the leader. stop ends the second instance and returns when it
+// has ended.
 func (m *Manager) Duplicate(name string) (stop func(), err error) {
 	c, err := m.member(name)
 	if err != nil {
@@ -29,7 +30,7 @@ func (m *Manager) Duplicate(name string) (stop func(), err error) {
 	return launch(newMember(c.descriptor, m.env, m.opts.Settings))
 }
 
-// launcher lets more members run for as long as ctx lives.
+// launcher allows further members to be started while ctx lives.
 func (m *Manager) launcher(ctx context.Context, running *sync.WaitGroup) {
 	m.launching.Lock()
 	defer m.launching.Unlock()
@@ -50,15 +51,15 @@ func (m *Manager) launcher(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// noLauncher lets no more members run.
+// noLauncher stops further members from being started.
 func (m *Manager) noLauncher() {
 	m.launching.Lock()
 	defer m.launching.Unlock()
 	m.launch = nil
 }
 
-// Skew lets a controller's clock be off by by, 0 not at all, from its restart on, which
-// happens at once.
+// Skew offsets a controller's clock by the duration by (0: not at all). The controller is
+// restarted at once to take the new clock.
 func (m *Manager) Skew(name string, by time.Duration) error {
 	c, err := m.member(name)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// ParseSelection reads what the flag --controllers takes: names or aliases
-// separated by commas, a name after "-" for one that is not to run, and "*" for
-// all that are not disabled by default ("-*": none). Names win over "*". An empty text
-// selects as "*" does. Of upstream's controllers that the table lacks, any can be left
-// out and none selected. The returned names are the table's, in its order.
+// ParseSelection parses the value of the flag --controllers: names or aliases separated by
+// commas. A name after "-" is excluded, "*" selects all controllers that are not disabled
+// by default, and "-*" none. Names take precedence over "*", and an empty text means "*". A
+// controller of upstream that the table lacks may be excluded, but not selected. The
+// returned names are those of the table, in its order.
 func ParseSelection(text string) ([]string, error) {
 	table := Descriptors()
 	star := strings.TrimSpace(text) == ""

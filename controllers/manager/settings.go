@@ -10,7 +10,8 @@ import (
 	"minikcm.dev/minikcm/controllers/podgc"
 )
 
-// Defaults returns settings with upstream's defaults for all that has a flag here.
+// Defaults returns settings in which every field that has a flag here is upstream's
+// default.
 func Defaults() *Settings {
 	s := &Settings{}
 	for _, d := range Descriptors() {
@@ -30,18 +31,18 @@ func Defaults() *Settings {
 	return s
 }
 
-// The functions below translate between the settings and the packages' options,
-// in which 0 means the default and less than 0 none.
+// The functions below translate between the settings and the packages' options, in which 0
+// means the default and a negative value means none.
 
 func nodeLifecycleFlags(fs *pflag.FlagSet, s *Settings) {
 	c := &s.NodeLifecycleController
-	fs.DurationVar(&c.NodeMonitorGracePeriod.Duration, "node-monitor-grace-period", c.NodeMonitorGracePeriod.Duration, "how long a node may be silent before it is unhealthy")
-	fs.DurationVar(&c.NodeStartupGracePeriod.Duration, "node-startup-grace-period", c.NodeStartupGracePeriod.Duration, "how long a new node may take to say anything")
-	fs.DurationVar(&c.NodeMonitorPeriod.Duration, "node-monitor-period", c.NodeMonitorPeriod.Duration, "how far passes over the nodes are apart")
-	fs.Float32Var(&c.NodeEvictionRate, "node-eviction-rate", c.NodeEvictionRate, "nodes a second whose pods are evicted when they fail in a healthy zone")
+	fs.DurationVar(&c.NodeMonitorGracePeriod.Duration, "node-monitor-grace-period", c.NodeMonitorGracePeriod.Duration, "time without a heartbeat after which a node is unhealthy")
+	fs.DurationVar(&c.NodeStartupGracePeriod.Duration, "node-startup-grace-period", c.NodeStartupGracePeriod.Duration, "time that a new node has to post its first status")
+	fs.DurationVar(&c.NodeMonitorPeriod.Duration, "node-monitor-period", c.NodeMonitorPeriod.Duration, "interval between passes over the nodes")
+	fs.Float32Var(&c.NodeEvictionRate, "node-eviction-rate", c.NodeEvictionRate, "nodes per second whose pods are evicted when nodes fail in a healthy zone")
 	fs.Float32Var(&c.SecondaryNodeEvictionRate, "secondary-node-eviction-rate", c.SecondaryNodeEvictionRate, "the same in a large zone that is unhealthy; in a small one, none")
 	fs.Int32Var(&c.LargeClusterSizeThreshold, "large-cluster-size-threshold", c.LargeClusterSizeThreshold, "the number of nodes above which a zone is large")
-	fs.Float32Var(&c.UnhealthyZoneThreshold, "unhealthy-zone-threshold", c.UnhealthyZoneThreshold, "what part of a zone's nodes, and at least 3, must not be ready for the zone to be unhealthy")
+	fs.Float32Var(&c.UnhealthyZoneThreshold, "unhealthy-zone-threshold", c.UnhealthyZoneThreshold, "fraction of a zone's nodes, at least 3, that must not be ready for the zone to be unhealthy")
 }
 
 func nodeLifecycleOptions(s *Settings) nodelifecycle.Options {
@@ -59,14 +60,14 @@ func nodeLifecycleOptions(s *Settings) nodelifecycle.Options {
 
 func podGCFlags(fs *pflag.FlagSet, s *Settings) {
 	c := &s.PodGCController
-	fs.Int32Var(&c.TerminatedPodGCThreshold, "terminated-pod-gc-threshold", c.TerminatedPodGCThreshold, "how many pods that have ended are kept; 0 or less keeps all")
+	fs.Int32Var(&c.TerminatedPodGCThreshold, "terminated-pod-gc-threshold", c.TerminatedPodGCThreshold, "number of ended pods to keep; 0 or less keeps all")
 }
 
 func podGCOptions(s *Settings) podgc.Options {
 	return podgc.Options{TerminatedPodThreshold: int(noneIfZero(s.PodGCController.TerminatedPodGCThreshold))}
 }
 
-// tokenFlags name files, which the process reads.
+// tokenFlags adds flags for files, which the process reads.
 func tokenFlags(fs *pflag.FlagSet, s *Settings) {
 	c := &s.SAController
 	fs.StringVar(&c.ServiceAccountKeyFile, "service-account-private-key-file", c.ServiceAccountKeyFile, "file of the private key, in PEM, that signs the tokens of service accounts")

@@ -8,37 +8,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// State is what a controller is doing.
+// State is the state of a controller.
 type State string
 
 // The states of a controller.
 const (
-	// Disabled: it was not selected.
+	// Disabled: the controller is not selected.
 	Disabled State = "Disabled"
-	// Waiting: it has not been started yet.
+	// Waiting: the controller has not been started yet.
 	Waiting State = "Waiting"
-	// Running: it works.
+	// Running: the controller works.
 	Running State = "Running"
-	// Failed: it will be made again after a while.
+	// Failed: the controller waits to be restarted.
 	Failed State = "Failed"
 	// Stopped: the manager has ended.
 	Stopped State = "Stopped"
 )
 
-// Status is what a manager tells about one controller.
+// Status is what a manager reports about one controller.
 type Status struct {
 	Name    string   `json:"name"`
 	Aliases []string `json:"aliases,omitempty"`
 	About   string   `json:"about"`
 	State   State    `json:"state"`
-	// Since is the cluster's time since which it is in this state.
+	// Since is the time of the cluster's clock at which the controller entered State.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Restarts is how often it was made again because it had failed.
+	// Restarts counts how often the controller was restarted after a failure.
 	Restarts int `json:"restarts"`
-	// Workers is how many keys its queue's settings let it work on at once; 0: as it likes.
+	// Workers is the configured number of keys that are reconciled at once; 0: no limit is
+	// set.
 	Workers int `json:"workers,omitempty"`
-	// Queued and InProgress are keys; Failing are those that the last reconcile
-	// failed for.
+	// Queued counts keys in the queues. Failing are the keys whose last reconcile failed,
+	// the worst ones only.
 	Queued     int          `json:"queued"`
 	InProgress []InProgress `json:"inProgress,omitempty"`
 	Failing    []Failing    `json:"failing,omitempty"`
@@ -49,30 +50,30 @@ type Status struct {
 	LastError  *LastError   `json:"lastError,omitempty"`
 }
 
-// InProgress is a key that is being worked on.
+// InProgress is a key that is being reconciled.
 type InProgress struct {
 	Key   string      `json:"key"`
 	Since metav1.Time `json:"since"`
 }
 
-// Failing is a key that is tried again, after so many failures in a row.
+// Failing is a key that is being retried, with its number of consecutive failures.
 type Failing struct {
 	Key      string `json:"key"`
 	Failures int    `json:"failures"`
 }
 
-// LastError is the newest failure.
+// LastError is the most recent failure.
 type LastError struct {
-	// Key is what the failure was about; empty: the controller itself.
+	// Key is the key whose reconcile failed; empty: the controller itself failed.
 	Key     string      `json:"key,omitempty"`
 	Message string      `json:"message"`
 	Time    metav1.Time `json:"time"`
 }
 
-// maxFailing bounds the failing keys that are listed of one controller.
+// maxFailing caps the failing keys in the status of one controller.
 const maxFailing = 10
 
-// Status returns what every controller of the table is doing, in its order.
+// Status returns the status of every controller in the table, in the table's order.
 func (m *Manager) Status() []Status {
 	all := make([]Status, 0, len(m.table))
 	for _, d := range m.table {
@@ -113,7 +114,8 @@ func (c *member) describe(s *Status) {
 	}
 }
 
-// Healthy is nil while the controller of that name works, or has not been asked to.
+// Healthy returns an error while the controller of that name has failed and waits to be
+// restarted. A controller that is not selected is healthy.
 func (m *Manager) Healthy(name string) error {
 	for _, c := range m.members {
 		if c.descriptor.Name != name {
@@ -128,13 +130,13 @@ func (m *Manager) Healthy(name string) error {
 	return nil
 }
 
-// Debugging is a controller that has something to show for itself.
+// Debugging is implemented by controllers that serve debug information.
 type Debugging interface {
-	// Debug serves what there is to see at /debug/controllers/NAME.
+	// Debug returns the handler for /debug/controllers/NAME and the paths below it.
 	Debug() http.Handler
 }
 
-// Debug returns what the controller of that name shows; nil: it shows nothing.
+// Debug returns the debug handler of the controller of that name; nil: it has none.
 func (m *Manager) Debug(name string) http.Handler {
 	for _, c := range m.members {
 		if c.descriptor.Name != name {
@@ -149,7 +151,7 @@ func (m *Manager) Debug(name string) http.Handler {
 	return nil
 }
 
-// Members returns the names of the controllers that it runs, in the table's order.
+// Members returns the names of the controllers that the manager runs, in the table's order.
 func (m *Manager) Members() []string {
 	var names []string
 	for _, c := range m.members {

@@ -28,8 +28,8 @@ import (
 	"minikcm.dev/minikcm/controllers/ttlafterfinished"
 )
 
-// Descriptors returns the table, in the order in which controllers are made and
-// started. docs/controllers.md is made from it.
+// Descriptors returns the table, in the order in which controllers are built and started.
+// docs/controllers.md is generated from it.
 func Descriptors() []Descriptor {
 	var table []Descriptor
 	table = append(table, clusterControllers()...)
@@ -40,7 +40,7 @@ func Descriptors() []Descriptor {
 	return append(table, cleaningControllers()...)
 }
 
-// clusterControllers give every namespace what its pods need.
+// clusterControllers provide every namespace with what its pods need.
 func clusterControllers() []Descriptor {
 	return []Descriptor{
 		{
@@ -87,7 +87,7 @@ func clusterControllers() []Descriptor {
 	}
 }
 
-// workloadControllers keep pods for their owners.
+// workloadControllers create and delete the pods of workloads.
 func workloadControllers() []Descriptor {
 	return []Descriptor{
 		{
@@ -144,7 +144,7 @@ func workloadControllers() []Descriptor {
 	}
 }
 
-// jobControllers run pods to their end, or say how many there are to be.
+// jobControllers run pods to completion, or limit and set the number of pods.
 func jobControllers() []Descriptor {
 	return []Descriptor{
 		{
@@ -199,7 +199,7 @@ func jobControllers() []Descriptor {
 	}
 }
 
-// networkControllers list who is behind a Service.
+// networkControllers publish the endpoints and addresses of Services.
 func networkControllers() []Descriptor {
 	return []Descriptor{
 		{
@@ -252,7 +252,8 @@ func networkControllers() []Descriptor {
 	}
 }
 
-// cleaningControllers remove what is not needed or does not work any more.
+// cleaningControllers remove objects that are no longer needed and pods that no longer
+// work.
 func cleaningControllers() []Descriptor {
 	return []Descriptor{
 		{
@@ -267,7 +268,7 @@ func cleaningControllers() []Descriptor {
 		},
 		{
 			Name: nodelifecycle.Name, Aliases: []string{"nodelifecycle"}, Account: "node-controller",
-			About:   "taints nodes that are not heard of",
+			About:   "taints nodes whose heartbeats stop",
 			Watches: []string{"nodes", "leases", "pods"}, Writes: []string{"nodes", "nodes/status", "pods/status"},
 			Docs:  "concepts/architecture/nodes/#node-controller",
 			Flags: nodeLifecycleFlags, New: configured(nodelifecycle.New, nodeLifecycleOptions),

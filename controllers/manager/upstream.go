@@ -2,9 +2,9 @@ package manager
 
 import "slices"
 
-// upstreamNames are all controllers of kube-controller-manager, with their aliases
-// (what its --help lists). Those that the table lacks are known by name: to leave one
-// out is fine, to ask for one is an error that says so.
+// upstreamNames are all controllers of kube-controller-manager with their aliases, as its
+// --help lists them. ParseSelection accepts the exclusion of one that the table lacks, and
+// answers its selection with an error that says so.
 func upstreamNames() map[string][]string {
 	return map[string][]string{
 		"bootstrap-signer-controller":                                    {"bootstrapsigner"},
@@ -62,7 +62,7 @@ func upstreamNames() map[string][]string {
 	}
 }
 
-// Absent returns upstream's controllers that are not in the table, by name.
+// Absent returns the names of upstream's controllers that are not in the table, sorted.
 func Absent() []string {
 	var names []string
 	known := Names()
@@ -75,8 +75,8 @@ func Absent() []string {
 	return names
 }
 
-// isAbsent reports whether the name or alias is of one of upstream's that is not in
-// the table.
+// isAbsent reports whether the name or alias belongs to one of upstream's controllers that
+// is not in the table.
 func isAbsent(name string) bool {
 	absent := Absent()
 	for canonical, aliases := range upstreamNames() {

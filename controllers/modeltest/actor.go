@@ -15,12 +15,12 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Setup makes a reconciler over the caches of an actor (Watch), to which it writes
-// by the actor's Writer, and says which keys events wake (OnEvent). It is called
-// again after each crash.
+// Setup builds a reconciler that reads the caches of an actor (Watch) and writes through
+// its Writer, and sets which keys its events enqueue (OnEvent). It is called again after
+// each crash.
 type Setup func(a *Actor) (loop.Reconciler, error)
 
-// Actor is one reconciler with its own, late, view of the world.
+// Actor is one reconciler with its own caches, which lag behind the world.
 type Actor struct {
 	Name  string
 	world *World
@@ -30,14 +30,15 @@ type Actor struct {
 	views      []*view
 	queue      []types.NamespacedName
 	timers     map[types.NamespacedName]time.Time
-	// failing are keys whose last reconcile failed: they come back by themselves.
+	// failing holds the keys whose last reconcile failed. They are in the queue again.
 	failing map[types.NamespacedName]error
 
-	// writes is how many more it makes before it crashes; negative: it does not.
+	// writes is the number of writes left before the actor crashes; negative: it does not
+	// crash.
 	writes  int
 	crashed bool
 	busy    bool
-	// between is called before each of its writes.
+	// between is called before each write of the actor.
 	between func()
 }
 
@@ -51,7 +52,7 @@ type view struct {
 
 var errCrash = errors.New("crashed")
 
-// Watch declares a kind, by an example of it, and returns the actor's cache of it.
+// Watch declares a kind by an example object and returns the actor's cache of that kind.
 func (a *Actor) Watch(example plan.Object) cache.Indexer {
 	v := &view{
 		kind:    kindOf(example),
@@ -62,8 +63,8 @@ func (a *Actor) Watch(example plan.Object) cache.Indexer {
 	return v.indexer
 }
 
-// OnEvent sets which keys the events of a watched kind wake; the cache has them
-// already then.
+// OnEvent sets the function that returns the keys that an event of a watched kind enqueues.
+// The cache is updated before the call.
 func (a *Actor) OnEvent(example plan.Object, wake func(loop.Event) []types.NamespacedName) {
 	for _, v := range a.views {
 		if v.kind == kindOf(example) {
@@ -72,7 +73,7 @@ func (a *Actor) OnEvent(example plan.Object, wake func(loop.Event) []types.Names
 	}
 }
 
-// start makes the reconciler anew and lists the world.
+// start builds a new reconciler and fills its caches from the world.
 func (a *Actor) start() error {
 	a.views, a.queue, a.crashed, a.writes = nil, nil, false, -1
 	a.timers, a.failing = map[types.NamespacedName]time.Time{}, map[types.NamespacedName]error{}
@@ -89,12 +90,12 @@ func (a *Actor) start() error {
 	return nil
 }
 
-// behind returns the views that have not seen all.
+// behind returns the views that have undelivered events.
 func (a *Actor) behind() []*view {
 	return slices.DeleteFunc(slices.Clone(a.views), func(v *view) bool { return !a.world.hasNews(v) })
 }
 
-// deliver shows the view its next event.
+// deliver delivers the next event to the view.
 func (a *Actor) deliver(v *view) {
 	for v.position < len(a.world.log) {
 		c := a.world.log[v.position]
@@ -107,7 +108,7 @@ func (a *Actor) deliver(v *view) {
 }
 
 func (a *Actor) show(v *view, ev loop.Event) {
-	// An indexer's own errors are about keys, which all objects have.
+	// Errors of an indexer are about keys, which all objects have.
 	if ev.Type == loop.Deleted {
 		_ = v.indexer.Delete(ev.Object)
 	} else {
@@ -124,7 +125,7 @@ func (a *Actor) add(key types.NamespacedName) {
 	}
 }
 
-// reconcile takes the i-th key of the queue.
+// reconcile reconciles the i-th key of the queue.
 func (a *Actor) reconcile(i int, now time.Time) error {
 	key := a.queue[i]
 	a.queue = slices.Delete(a.queue, i, i+1)
@@ -147,7 +148,7 @@ func (a *Actor) reconcile(i int, now time.Time) error {
 	return nil
 }
 
-// ring queues the keys whose time has come.
+// ring enqueues the keys whose timers are due.
 func (a *Actor) ring(now time.Time) {
 	for key, due := range a.timers {
 		if !due.After(now) {
@@ -158,8 +159,8 @@ func (a *Actor) ring(now time.Time) {
 	slices.SortFunc(a.queue, func(x, y types.NamespacedName) int { return strings.Compare(x.String(), y.String()) })
 }
 
-// Writer is the world as the actor writes to it: others may come first, and it may
-// crash instead.
+// Writer returns a Writer for the actor. Before each of its writes others may act, and the
+// actor may crash instead of writing.
 func (a *Actor) Writer() plan.Writer { return actorWriter{a} }
 
 type actorWriter struct{ a *Actor }
@@ -214,7 +215,7 @@ func (w actorWriter) Delete(ctx context.Context, o plan.Object) error {
 	return w.a.world.Delete(ctx, o)
 }
 
-// hasNews reports whether the log has an event that the view has not seen.
+// hasNews reports whether the log has events that the view has not seen.
 func (w *World) hasNews(v *view) bool {
 	for v.position < len(w.log) && w.log[v.position].kind != v.kind {
 		v.position++

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Work makes what is measured: something that can be done again and again with an owner
-// of so many children, such as a decision about it.
+// Work sets up something to measure for an owner with the given number of children, such as
+// a decision about it. do can be called repeatedly.
 type Work func(t testing.TB, children int) (do func() error)
 
-// Sizes are the numbers of children at which work is measured.
+// Sizes returns the numbers of children with which work is measured.
 func Sizes() []int { return []int{10, 1000, 10_000} }
 
-// Benchmark measures how long work takes, by the number of children.
+// Benchmark measures the time of work by the number of children.
 func Benchmark(b *testing.B, work Work) {
 	for _, n := range Sizes() {
 		b.Run(fmt.Sprintf("children=%d", n), func(b *testing.B) {
@@ -29,12 +29,13 @@ func Benchmark(b *testing.B, work Work) {
 	}
 }
 
-// growthSlack is how much more memory a child may cost among many than among few.
+// growthSlack is the factor by which the memory per child may grow from one size to the
+// next.
 const growthSlack = 1.5
 
-// CheckGrowth fails the test if work allocates more than in proportion to the number of
-// children. It is what can be told of its cost on any machine; how long it takes is for
-// Benchmark.
+// CheckGrowth fails the test if the allocations of work grow faster than the number of
+// children. Allocations, unlike time, do not depend on the machine; Benchmark measures
+// time.
 func CheckGrowth(t *testing.T, work Work) {
 	t.Helper()
 	var counts, bytes []float64
@@ -59,8 +60,8 @@ func CheckGrowth(t *testing.T, work Work) {
 	}
 }
 
-// allocations is how often and how much do allocates, the least of several: the runtime
-// may do something of its own meanwhile.
+// allocations returns the number and size of do's allocations. It takes the minimum of
+// several calls, because the runtime may allocate at the same time.
 func allocations(do func() error) (count, bytes float64, err error) {
 	for i := range 3 {
 		var before, after runtime.MemStats

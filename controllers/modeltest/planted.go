@@ -11,23 +11,23 @@ import (
 	"pgregory.net/rapid"
 )
 
-// planted is how many histories a mistake has to show itself in: far more than it
-// takes, so that chance decides about no test.
+// planted is the number of histories in which a mistake has to show. Far fewer suffice, so
+// that chance does not decide the test.
 const planted = "10000"
 
-// MustBreak proves that a property sees: mistaken is the property over a decision in
-// which a mistake was planted, and the test fails unless one of its drawn histories
-// breaks it with a message that has want in it.
+// MustBreak proves that a property detects a mistake. mistaken checks the property over a
+// decision in which a mistake was planted; the test fails unless one of the drawn histories
+// breaks the property with a message that contains want.
 func MustBreak(t *testing.T, want string, mistaken func(t *rapid.T)) {
 	t.Helper()
-	// What breaks is as it should be: it needs no smaller example, and no file.
+	// The failure is expected: it needs no shrinking and no file.
 	defer setFlags(t, map[string]string{"rapid.shrinktime": "0s", "rapid.nofailfile": "true", "rapid.checks": planted})()
 	w := &witness{name: t.Name()}
-	// Another history may break something else first.
+	// A run ends at its first failure, which may be of another invariant.
 	for try := 0; try < 50 && !strings.Contains(w.said.String(), want); try++ {
 		w = &witness{name: t.Name()}
 		var checking sync.WaitGroup
-		checking.Go(func() { rapid.Check(w, mistaken) }) // a goroutine that it may end
+		checking.Go(func() { rapid.Check(w, mistaken) }) // a failure ends the goroutine
 		checking.Wait()
 		if !w.failed {
 			break
@@ -35,9 +35,9 @@ func MustBreak(t *testing.T, want string, mistaken func(t *rapid.T)) {
 	}
 	switch {
 	case !w.failed:
-		t.Errorf("no history has shown the mistake; %q was to be said", want)
+		t.Errorf("no history has shown the mistake; want a failure with %q", want)
 	case !strings.Contains(w.said.String(), want):
-		t.Errorf("the mistake broke something else than %q: %.3000s", want, w.said.String())
+		t.Errorf("the mistake broke something other than %q: %.3000s", want, w.said.String())
 	}
 }
 
@@ -58,7 +58,7 @@ func setFlags(t *testing.T, values map[string]string) (restore func()) {
 	return func() { set(before) }
 }
 
-// witness is a test that may fail.
+// witness is a rapid.TB that records a failure instead of failing the test.
 type witness struct {
 	name   string
 	said   strings.Builder

@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/controllers/replicaset"
 )
 
-// misreading is a decision about another Deployment than the one there is.
+// misreading is a decision about a changed copy of the Deployment.
 func misreading(change func(in *deployment.Snapshot)) planted {
 	return planted{deployment: func(in deployment.Snapshot, now time.Time) (deployment.Plan, error) {
 		in.Deployment = in.Deployment.DeepCopy()
@@ -37,7 +37,7 @@ func limits(d *appsv1.Deployment) *appsv1.RollingUpdateDeployment {
 	return d.Spec.Strategy.RollingUpdate
 }
 
-// miscounting is a decision that aims at one pod more.
+// miscounting is a decision that wants one pod too many.
 func miscounting(in replicaset.Snapshot, now time.Time) (replicaset.Plan, error) {
 	in.ReplicaSet = in.ReplicaSet.DeepCopy()
 	if n := in.ReplicaSet.Spec.Replicas; *n > 0 {
@@ -78,7 +78,7 @@ func forgetful(in replicaset.Snapshot, now time.Time) (replicaset.Plan, error) {
 	return replicaset.Decide(in, now)
 }
 
-// TestPlantedMistakesAreSeen: the properties find what is wrong with a decision.
+// TestPlantedMistakesAreSeen checks that the properties detect wrong decisions.
 func TestPlantedMistakesAreSeen(t *testing.T) {
 	for name, mistake := range map[string]struct {
 		property func(*rapid.T, planted)

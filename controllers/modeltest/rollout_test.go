@@ -23,14 +23,13 @@ import (
 
 var steps = flag.Int("modeltest.steps", 150, "steps that a drawn history has")
 
-// cluster is a world with the controllers of Deployments and ReplicaSets and a
-// kubelet.
+// cluster is a world with the controllers of Deployments and ReplicaSets, and a kubelet.
 type cluster struct {
 	*modeltest.Run
 	t *rapid.T
 }
 
-// planted are decisions in which mistakes were planted; nil: the real one.
+// planted holds decisions with planted mistakes; a nil function means the real decision.
 type planted struct {
 	deployment func(deployment.Snapshot, time.Time) (deployment.Plan, error)
 	replicaSet func(replicaset.Snapshot, time.Time) (replicaset.Plan, error)
@@ -75,7 +74,7 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// kubelet makes one pod ready, or ends one that is being deleted.
+// kubelet makes one pod ready, or removes one that is being deleted.
 func (c *cluster) kubelet(draw modeltest.Draw) bool {
 	var todo []*corev1.Pod
 	for _, pod := range modeltest.List[*corev1.Pod](c.World) {
@@ -103,7 +102,7 @@ func (c *cluster) setReady(pod *corev1.Pod, status corev1.ConditionStatus) {
 	})
 }
 
-// create makes the Deployment and lets it come up undisturbed.
+// create creates the Deployment and waits for its rollout without disturbances.
 func (c *cluster) create(spec appsv1.DeploymentSpec) {
 	labels := map[string]string{"app": "web"}
 	limit, deadline := int32(c.draw(4, "history")), int32(600)
@@ -150,7 +149,7 @@ func (c *cluster) scale(draw modeltest.Draw) bool {
 	return c.user(func(d *appsv1.Deployment) { d.Spec.Replicas = &replicas })
 }
 
-// podsOf counts the pods that exist, that are not being deleted, and that are ready.
+// pods counts the pods that exist, those that are active, and those that are ready.
 func (c *cluster) pods() (all, active, ready int) {
 	modeltest.Each(c.World, func(pod *corev1.Pod) {
 		all++
@@ -165,7 +164,7 @@ func (c *cluster) pods() (all, active, ready int) {
 	return all, active, ready
 }
 
-// checkOwners: no object has two controllers.
+// checkOwners checks that no object has two controllers.
 func (c *cluster) checkOwners() {
 	count := func(o plan.Object) {
 		controllers := 0
@@ -182,8 +181,8 @@ func (c *cluster) checkOwners() {
 	modeltest.Each(c.World, func(rs *appsv1.ReplicaSet) { count(rs) })
 }
 
-// checkConverged: all pods are of the current template and ready, and the
-// statuses say so.
+// checkConverged checks that all pods have the current template and are ready, and that the
+// statuses agree.
 func (c *cluster) checkConverged() {
 	d := modeltest.List[*appsv1.Deployment](c.World)[0]
 	wanted := int(*d.Spec.Replicas)
@@ -233,9 +232,8 @@ func number(n int) *intstr.IntOrString {
 	return &v
 }
 
-// TestRolloutKeepsItsLimits rolls out and back, pauses and crashes. At no moment
-// are there more pods than maxSurge allows, nor fewer ready ones than
-// maxUnavailable does.
+// TestRolloutKeepsItsLimits rolls out and back, pauses and crashes. At no moment may there
+// be more pods than maxSurge allows, nor fewer ready ones than maxUnavailable allows.
 func TestRolloutKeepsItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { rolloutKeepsItsLimits(t, planted{}) })
 }
@@ -268,8 +266,8 @@ func rolloutKeepsItsLimits(t *rapid.T, mistakes planted) {
 	c.history()
 }
 
-// TestRecreateNeverMixes: with the strategy Recreate, pods of two templates never
-// exist at the same time, terminating ones included.
+// TestRecreateNeverMixes checks that with the strategy Recreate, pods of two templates
+// never exist at the same time, terminating ones included.
 func TestRecreateNeverMixes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { recreateNeverMixes(t, planted{}) })
 }
@@ -291,8 +289,8 @@ func recreateNeverMixes(t *rapid.T, mistakes planted) {
 	c.history()
 }
 
-// TestConvergesAfterChaos also scales, kills, fails and orphans pods and
-// ReplicaSets: whatever happened, in the end all is as it should be.
+// TestConvergesAfterChaos also scales, deletes, fails and orphans pods and ReplicaSets, and
+// checks that the world converges to the spec.
 func TestConvergesAfterChaos(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { convergesAfterChaos(t, planted{}) })
 }
@@ -316,7 +314,7 @@ func convergesAfterChaos(t *rapid.T, mistakes planted) {
 	c.history()
 }
 
-// disturb does something to a pod or a ReplicaSet that no controller does.
+// disturb changes a pod or a ReplicaSet in a way that no controller does.
 func (c *cluster) disturb(draw modeltest.Draw) bool {
 	var all []plan.Object
 	for _, pod := range modeltest.List[*corev1.Pod](c.World) {
@@ -345,7 +343,7 @@ func (c *cluster) disturb(draw modeltest.Draw) bool {
 	return true
 }
 
-// history takes the drawn steps, then lets all come to rest and looks at it.
+// history takes the drawn steps, then settles the world and checks it.
 func (c *cluster) history() {
 	for range *steps {
 		c.Step()
@@ -359,9 +357,9 @@ func (c *cluster) history() {
 	c.checkConverged()
 }
 
-// collectGarbage removes what is the garbage collectors' business: pods that have
-// ended, pods whose ReplicaSet has gone from the history, and orphans that only
-// such a one would have adopted.
+// collectGarbage removes what the garbage collectors would: pods that have ended, pods
+// whose ReplicaSet is gone from the history, and orphans that only such a ReplicaSet would
+// have adopted.
 func (c *cluster) collectGarbage() {
 	hashes, uids := map[string]bool{}, map[types.UID]bool{"": true}
 	modeltest.Each(c.World, func(rs *appsv1.ReplicaSet) {

@@ -8,18 +8,18 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// Draw picks a number in [0, n): a property test's source, or a seeded one.
+// Draw picks a number in [0, n), from a property test or from a seeded source.
 type Draw func(n int, label string) int
 
-// Run is a world, its actors, and others who act by themselves.
+// Run is a world with its actors and with others that act without a reconciler.
 type Run struct {
 	World  *World
 	Clock  *clocktesting.FakePassiveClock
 	actors []*Actor
-	// others each do one thing; they report whether there was anything to do.
+	// others each take one step and report whether there was one to take.
 	others []func(draw Draw) bool
 	draw   Draw
-	// Crashes: now and then an actor crashes between two writes.
+	// Crashes makes actors crash between two writes now and then.
 	Crashes bool
 	nested  bool
 	err     error
@@ -39,11 +39,11 @@ func (r *Run) Actor(name string, setup Setup) error {
 	return a.start()
 }
 
-// Other adds somebody who acts without a view of its own, such as a kubelet or a
-// user. act does one thing and reports whether there was anything to do.
+// Other adds an actor without caches, such as a kubelet or a user. act takes one step and
+// reports whether there was one to take.
 func (r *Run) Other(act func(draw Draw) bool) { r.others = append(r.others, act) }
 
-// interfere lets the others act between two writes of an actor.
+// interfere takes steps of others between two writes of an actor.
 func (r *Run) interfere(a *Actor) {
 	if r.nested || r.err != nil {
 		return
@@ -55,8 +55,8 @@ func (r *Run) interfere(a *Actor) {
 	}
 }
 
-// Step does one thing that is possible, drawn from all that are; it reports
-// whether there was any but time to pass.
+// Step draws one of the possible steps and takes it. It reports whether there was one
+// besides letting time pass.
 func (r *Run) Step() bool {
 	var possible []func() bool
 	for _, a := range r.actors {
@@ -87,7 +87,7 @@ func (r *Run) fail(err error) {
 	}
 }
 
-// pass lets a second pass.
+// pass advances the clock by a second.
 func (r *Run) pass() bool {
 	r.Clock.SetTime(r.Clock.Now().Add(time.Second))
 	for _, a := range r.actors {
@@ -96,9 +96,9 @@ func (r *Run) pass() bool {
 	return false
 }
 
-// Settle delivers, reconciles and lets quiet act until nothing is left to do, at
-// most limit steps; then it lets time pass to the next timer within horizon, and
-// so on. It returns an error if the world does not come to rest.
+// Settle delivers, reconciles and calls quiet until nothing is left to do; then it advances
+// the clock to the next timer within horizon, and repeats. It takes at most limit steps and
+// returns an error if the world has not settled by then.
 func (r *Run) Settle(limit int, horizon time.Duration, quiet ...func() bool) error {
 	end := r.Clock.Now().Add(horizon)
 	for range limit {
@@ -129,7 +129,7 @@ func (r *Run) settleOnce() bool {
 	}
 	for _, a := range r.actors {
 		if len(a.queue) > 0 {
-			r.nested = true // nobody comes between
+			r.nested = true // no other steps between its writes
 			r.fail(a.reconcile(0, r.Clock.Now()))
 			r.nested = false
 			return true
@@ -150,7 +150,7 @@ func (r *Run) nextTimer() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// Err returns what went wrong with the run itself.
+// Err returns the error that ended the run itself.
 func (r *Run) Err() error { return r.err }
 
 func (r *Run) describe() string {

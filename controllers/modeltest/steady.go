@@ -11,30 +11,31 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Steady is a reconciler whose one owner has all that it wants: what it costs to look at
-// the owner once more is what each event of a child costs at most.
+// Steady is a reconciler whose one owner has converged. One more reconcile of the owner
+// costs as much as an event of a child costs at most.
 type Steady struct {
 	run   *Run
 	actor *Actor
 	key   types.NamespacedName
 }
 
-// Scenery is a world to come to rest.
+// Scenery describes a world that converges.
 type Scenery struct {
-	// Owner is what is reconciled, and Others are there from the beginning; they are
-	// made when the owner has its UID.
+	// Owner is the reconciled object. Others returns the other objects, which are created
+	// after the owner has its UID.
 	Owner  plan.Object
 	Others func(owner plan.Object) []plan.Object
-	// Setup makes the reconciler.
+	// Setup builds the reconciler.
 	Setup func(run *Run, a *Actor) (loop.Reconciler, error)
-	// Tend does what others do for the owner's children, such as making pods ready.
+	// Tend makes the changes that others make to the owner's children, such as making pods
+	// ready.
 	Tend func(run *Run)
 }
 
-// steadyRounds is how often a reconciler may look until nothing is left to do.
+// steadyRounds caps the rounds until the world has to converge.
 const steadyRounds = 100
 
-// NewSteady lets the reconciler and the others work until nothing changes any more.
+// NewSteady runs the reconciler and Tend until nothing changes any more.
 func NewSteady(s Scenery) (*Steady, error) {
 	ctx := context.Background()
 	run := NewRun(func(int, string) int { return 0 })
@@ -67,10 +68,10 @@ func NewSteady(s Scenery) (*Steady, error) {
 			return steady, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is still being changed after %d rounds", steady.key, steadyRounds)
+	return nil, fmt.Errorf("%s still changes after %d rounds", steady.key, steadyRounds)
 }
 
-// deliver shows the reconciler all that has happened.
+// deliver delivers all pending events to the reconciler.
 func (s *Steady) deliver() {
 	for _, v := range s.actor.views {
 		for s.run.World.hasNews(v) {
@@ -80,7 +81,7 @@ func (s *Steady) deliver() {
 	s.actor.queue = nil
 }
 
-// Reconcile looks at the owner once, and lets the reconciler see what it has written.
+// Reconcile reconciles the owner once and delivers the events of the writes.
 func (s *Steady) Reconcile() error {
 	_, err := s.actor.reconciler.Reconcile(context.Background(), s.key)
 	s.deliver()
@@ -90,8 +91,7 @@ func (s *Steady) Reconcile() error {
 	return nil
 }
 
-// Looking is the work of a reconciler that looks once more at an owner which has all
-// that it wants.
+// Looking returns the work of reconciling an owner that has converged once more.
 func Looking(scenery func(children int) Scenery) Work {
 	return func(t testing.TB, children int) func() error {
 		t.Helper()

@@ -40,7 +40,7 @@ func executor(a *modeltest.Actor) plan.Executor {
 	return plan.Executor{Writer: a.Writer(), Parallel: 1}
 }
 
-// allReady makes all pods ready that are not.
+// allReady makes every pod ready.
 func allReady(run *modeltest.Run) {
 	var todo []*corev1.Pod
 	modeltest.Each(run.World, func(pod *corev1.Pod) {
@@ -57,7 +57,7 @@ func allReady(run *modeltest.Run) {
 	}
 }
 
-// sceneries are the worlds in which the reconcilers are measured, by controller.
+// sceneries returns the worlds in which the reconcilers are measured, by controller.
 func sceneries() map[string]func(n int) modeltest.Scenery {
 	return map[string]func(n int) modeltest.Scenery{
 		"replicaset": replicaSetOf, "deployment": deploymentOf, "deployment-recreate": recreatedOf,
@@ -85,7 +85,7 @@ func replicaSetOf(n int) modeltest.Scenery {
 	}
 }
 
-// deploymentOf is a Deployment with n ReplicaSets of its history.
+// deploymentOf returns a Deployment with n ReplicaSets in its history.
 func deploymentOf(n int) modeltest.Scenery {
 	d := &appsv1.Deployment{ObjectMeta: webMeta(), Spec: appsv1.DeploymentSpec{
 		Replicas: ptr.To[int32](0), Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyAlways),
@@ -106,7 +106,7 @@ func deploymentOf(n int) modeltest.Scenery {
 	})}
 }
 
-// repeat makes n objects.
+// repeat returns a function that makes n objects.
 func repeat(n int, make func(owner plan.Object, i int) plan.Object) func(plan.Object) []plan.Object {
 	return func(owner plan.Object) []plan.Object {
 		var all []plan.Object
@@ -117,7 +117,7 @@ func repeat(n int, make func(owner plan.Object, i int) plan.Object) func(plan.Ob
 	}
 }
 
-// recreatedOf is a Deployment whose n pods are looked at too.
+// recreatedOf returns a Deployment whose n pods are read too.
 func recreatedOf(n int) modeltest.Scenery {
 	d := &appsv1.Deployment{ObjectMeta: webMeta(), Spec: appsv1.DeploymentSpec{
 		Replicas: ptr.To(int32(n)), Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyAlways),
@@ -234,7 +234,7 @@ func indexedJobOf(n int) modeltest.Scenery {
 	return s
 }
 
-// cronJobOf is a CronJob that keeps n Jobs which have ended.
+// cronJobOf returns a CronJob that keeps n finished Jobs.
 func cronJobOf(n int) modeltest.Scenery {
 	cron := &batchv1.CronJob{ObjectMeta: webMeta(), Spec: batchv1.CronJobSpec{
 		Schedule: "0 0 1 1 *", ConcurrencyPolicy: batchv1.AllowConcurrent, SuccessfulJobsHistoryLimit: ptr.To(int32(n)), FailedJobsHistoryLimit: ptr.To[int32](1),
@@ -265,7 +265,8 @@ func cronJobOf(n int) modeltest.Scenery {
 	}
 }
 
-// A look at an owner costs no more than in proportion to its children.
+// TestCostGrowsWithChildren checks that a reconcile of a converged owner costs no more than
+// in proportion to its children.
 func TestCostGrowsWithChildren(t *testing.T) {
 	for name, scenery := range sceneries() {
 		t.Run(name, func(t *testing.T) { modeltest.CheckGrowth(t, modeltest.Looking(scenery)) })

@@ -22,14 +22,14 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// World is the state that an apiserver would keep, with the log of its changes.
-// It is used by one goroutine.
+// World holds the objects that an apiserver would store, and a log of their changes. It is
+// not safe for concurrent use.
 type World struct {
 	clock clock.PassiveClock
-	// Graceful reports whether an object stays, marked as being deleted, until
-	// somebody removes it; nil: none does.
+	// Graceful reports whether a deleted object stays, marked as being deleted, until
+	// Remove removes it; nil: no object does.
 	Graceful func(o plan.Object) bool
-	// AfterWrite is called after every change; nil: nothing is.
+	// AfterWrite, if not nil, is called after every change.
 	AfterWrite func()
 
 	objects map[id]plan.Object
@@ -55,7 +55,7 @@ func NewWorld(c clock.PassiveClock) *World {
 	return &World{clock: c, objects: map[id]plan.Object{}}
 }
 
-// kindOf names a kind by its Go type.
+// kindOf identifies a kind by its Go type.
 func kindOf(o plan.Object) string { return reflect.TypeOf(o).Elem().Name() }
 
 func idOf(o plan.Object) id { return id{kindOf(o), o.GetNamespace(), o.GetName()} }
@@ -64,7 +64,7 @@ func resourceOf(o plan.Object) schema.GroupResource { return schema.GroupResourc
 
 func clone(o plan.Object) plan.Object { return o.DeepCopyObject().(plan.Object) }
 
-// List returns copies of the objects of a kind, by name.
+// List returns copies of the objects of a kind, sorted by name.
 func List[T plan.Object](w *World) []T {
 	var none T
 	all := w.sorted(kindOf(none))
@@ -75,8 +75,8 @@ func List[T plan.Object](w *World) []T {
 	return copies
 }
 
-// Each calls look with every object of a kind, in no order. They are the world's
-// own and must not be changed.
+// Each calls look with every object of a kind, in no particular order. The objects belong
+// to the world and must not be changed.
 func Each[T plan.Object](w *World, look func(o T)) {
 	for _, o := range w.objects {
 		if t, ok := o.(T); ok {
@@ -85,7 +85,7 @@ func Each[T plan.Object](w *World, look func(o T)) {
 	}
 }
 
-// sorted returns the kind's objects by name.
+// sorted returns the objects of a kind, sorted by namespace and name.
 func (w *World) sorted(kind string) []plan.Object {
 	var all []plan.Object
 	for key, o := range w.objects {
@@ -132,7 +132,7 @@ func (w *World) append(kind string, ev loop.Event) {
 	}
 }
 
-// Get returns the object as it is now.
+// Get returns the current state of the object.
 func (w *World) Get(_ context.Context, like plan.Object) (plan.Object, error) {
 	o, err := w.find(like)
 	if err != nil {
@@ -160,8 +160,7 @@ func (w *World) Create(_ context.Context, o plan.Object) (plan.Object, error) {
 	return clone(made), nil
 }
 
-// Update replaces all but the status, or with sub "status" the status and the
-// metadata that goes with it.
+// Update replaces everything but the status, or with sub "status" everything but the spec.
 func (w *World) Update(_ context.Context, o plan.Object, sub string) (plan.Object, error) {
 	old, err := w.find(o)
 	if err != nil {
@@ -193,7 +192,7 @@ func (w *World) replace(updated, old plan.Object) plan.Object {
 	return clone(updated)
 }
 
-// Patch applies a strategic merge patch, in which a UID and a resourceVersion are
+// Patch applies a strategic merge patch. A UID and a resourceVersion in it are
 // preconditions.
 func (w *World) Patch(_ context.Context, o plan.Object, patch []byte) (plan.Object, error) {
 	old, err := w.find(o)
@@ -221,7 +220,7 @@ func (w *World) Patch(_ context.Context, o plan.Object, patch []byte) (plan.Obje
 	return w.replace(updated, old), nil
 }
 
-// Delete removes the object, or marks it if it ends gracefully.
+// Delete removes the object, or marks it as being deleted if Graceful says so.
 func (w *World) Delete(_ context.Context, o plan.Object) error {
 	old, err := w.find(o)
 	if err != nil {
@@ -243,15 +242,15 @@ func (w *World) Delete(_ context.Context, o plan.Object) error {
 	return nil
 }
 
-// Remove ends an object that was being deleted.
+// Remove removes an object that was being deleted.
 func (w *World) Remove(o plan.Object) {
 	if old, err := w.find(o); err == nil {
 		w.remove(old)
 	}
 }
 
-// Change lets somebody else, whose writes never conflict, change an object as it
-// is now: its spec, status or metadata.
+// Change changes the current state of an object, its spec, status or metadata, as another
+// client would whose writes never conflict.
 func (w *World) Change(o plan.Object, change func(o plan.Object)) {
 	old, err := w.find(o)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "namespace-controller"
 
 // workers is how many namespaces are emptied at once, as upstream's default.
@@ -81,7 +81,7 @@ func NewWithOptions(_ context.Context, e *env.Env, opts Options) (*Controller, e
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 func (c *Controller) wakeTerminating(ev loop.Event, delay time.Duration) []types.NamespacedName {

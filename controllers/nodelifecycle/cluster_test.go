@@ -40,8 +40,8 @@ func available(replicas int32) func(context.Context, kubernetes.Interface) error
 	}
 }
 
-// told counts the events of a reason, and fails unless each has the text in its message.
-func told(reason, text string) func(context.Context, kubernetes.Interface) error {
+// recorded counts the events of a reason, and fails unless each message contains the text.
+func recorded(reason, text string) func(context.Context, kubernetes.Interface) error {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		events, err := client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + reason})
 		if err != nil {
@@ -56,9 +56,9 @@ func told(reason, text string) func(context.Context, kubernetes.Interface) error
 	}
 }
 
-// TestALostNode follows a node that goes silent, in the cluster's time: Unknown
-// 50 to 55 s after its last heartbeat, tainted then, its pods deleted 300 s later and
-// replaced elsewhere, and all undone when it comes back.
+// TestALostNode follows a node whose heartbeats stop, in the cluster's time: Unknown 50 to
+// 55 s after its last heartbeat and tainted then, its pods deleted 300 s later and replaced
+// elsewhere, and everything undone when the heartbeats resume.
 func TestALostNode(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithNodes(3), minikcmtest.WithVirtualTime())
 	client := c.Client()
@@ -82,14 +82,14 @@ func TestALostNode(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	checkUnknown(t, client, lost)
-	c.Eventually("the event about the node", told("NodeNotReady", "Node "+lost+" status is now: NodeNotReady"))
-	c.Eventually("the event about its pods", told("NodeNotReady", "Node is not ready"))
+	c.Eventually("the event about the node", recorded("NodeNotReady", "Node "+lost+" status is now: NodeNotReady"))
+	c.Eventually("the event about its pods", recorded("NodeNotReady", "Node is not ready"))
 	tainted := c.Clock().Now()
 	c.Eventually("the deployment to be whole again", available(6))
 	if took := c.Clock().Since(tainted); took < 300*time.Second || took > 310*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	c.Eventually("the eviction", told("TaintManagerEviction", "Marking for deletion Pod default/web-"))
+	c.Eventually("the eviction", recorded("TaintManagerEviction", "Marking for deletion Pod default/web-"))
 	checkDisrupted(t, client, lost)
 	if err := c.Kubelets().StartNode(lost); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestALostNode(t *testing.T) {
 	})
 }
 
-// victim is a node with a pod on it.
+// victim returns a node with a pod on it.
 func victim(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	pods, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
@@ -134,7 +134,7 @@ func checkUnknown(t *testing.T, client kubernetes.Interface, node string) {
 	}
 }
 
-// checkDisrupted looks at the pods that are left of a lost node.
+// checkDisrupted checks the remaining pods of a lost node.
 func checkDisrupted(t *testing.T, client kubernetes.Interface, node string) {
 	t.Helper()
 	pods, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})

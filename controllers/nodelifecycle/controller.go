@@ -22,7 +22,7 @@ import (
 	"minikcm.dev/minikcm/controllers/nodelifecycle/bynode"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "node-lifecycle-controller"
 
 const (
@@ -30,15 +30,16 @@ const (
 	workers     = 8
 )
 
-// Options are what may differ between clusters. 0 means upstream's default.
+// Options configure the controller. 0 means upstream's default.
 type Options struct {
-	// MonitorGracePeriod is how long a node may be silent: 50 s.
+	// MonitorGracePeriod is the time without a heartbeat after which a node is Unknown: 50
+	// s.
 	MonitorGracePeriod time.Duration
-	// StartupGracePeriod is how long a node may take to say anything: 60 s.
+	// StartupGracePeriod is the same for a node that has not posted a status yet: 60 s.
 	StartupGracePeriod time.Duration
-	// MonitorPeriod is how far passes over the nodes are apart: 5 s.
+	// MonitorPeriod is the interval between passes over the nodes: 5 s.
 	MonitorPeriod time.Duration
-	// Zones are how fast what is lost is given up.
+	// Zones configure the rate of evictions.
 	Zones ZoneOptions
 }
 
@@ -57,7 +58,7 @@ func (o *Options) complete() {
 	}
 }
 
-// Controller watches over nodes.
+// Controller monitors the heartbeats of nodes, and taints nodes.
 type Controller struct {
 	clock      clock.Clock
 	opts       Options
@@ -76,7 +77,7 @@ type Controller struct {
 	nodeLoop, podLoop *loop.Loop
 }
 
-// New returns a controller that is not yet running. The zero value of opts is upstream's
+// New returns a controller. Run starts it. The zero value of opts is upstream's
 // defaults.
 func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	opts.complete()
@@ -113,10 +114,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	return errors.Join(err, podErr)
 }
 
-// Stats returns what the controller has done about nodes so far.
+// Stats returns the counters of the loop of nodes.
 func (c *Controller) Stats() loop.Stats { return c.nodeLoop.Stats() }
 
-// reconcileNode does what is to be done about one node.
+// reconcileNode takes the next step for one node.
 func (c *Controller) reconcileNode(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	node, err := c.nodes.Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -127,7 +128,7 @@ func (c *Controller) reconcileNode(ctx context.Context, key types.NamespacedName
 	}
 	beat, known := c.heartbeats.get(node.Name)
 	if !known {
-		return loop.Result{}, nil // deleted meanwhile
+		return loop.Result{}, nil // the node has been deleted
 	}
 	now := c.clock.Now()
 	d := c.decide(node, beat, now)
@@ -140,7 +141,7 @@ func (c *Controller) reconcileNode(ctx context.Context, key types.NamespacedName
 	return loop.Result{RequeueAfter: d.After}, nil
 }
 
-// decide also takes the node's turn in its zone when the decision needs one.
+// decide calls Decide, and requests the node's turn in its zone if the decision needs one.
 func (c *Controller) decide(node *corev1.Node, beat heartbeat, now time.Time) Decision {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,7 +180,8 @@ func (c *Controller) writeConditions(ctx context.Context, node *corev1.Node, d D
 	return nil
 }
 
-// nodePatch is a merge patch of what the controller writes besides conditions.
+// nodePatch is a merge patch of the fields other than conditions that the controller
+// writes.
 type nodePatch struct {
 	Metadata struct {
 		ResourceVersion string            `json:"resourceVersion"`

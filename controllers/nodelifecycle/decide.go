@@ -7,74 +7,75 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// settleTime is how long a node is not ready before it can be tainted NoExecute, so
-// that all that were lost in one pass are known to be.
+// settleTime is the time that a node has to be not ready before it can be tainted
+// NoExecute. Until then, all nodes that were lost in one pass have been observed.
 const settleTime = 100 * time.Millisecond
 
-// labelPairs are labels of which the second follows the first.
+// labelPairs are labels of which the second is set to the value of the first.
 var labelPairs = [][2]string{
 	{corev1.LabelOSStable, "beta.kubernetes.io/os"},
 	{corev1.LabelArchStable, "beta.kubernetes.io/arch"},
 }
 
-// monitored are the conditions that only the kubelet can know.
+// monitored are the conditions that only the kubelet reports.
 var monitored = []corev1.NodeConditionType{
 	corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure,
 }
 
-// Snapshot is what a decision about a node rests on.
+// Snapshot is the input of a decision about a node.
 type Snapshot struct {
 	Node *corev1.Node
-	// Heard is when the node was last heard of, and Since when its Ready condition was
-	// first seen to have the status that it has.
+	// Heard is the time of the node's last heartbeat, and Since the time at which its Ready
+	// condition was first observed with its present status.
 	Heard, Since time.Time
-	// Grace is how long a node may be silent, and StartupGrace one that has not yet
-	// said anything.
+	// Grace is the allowed time without a heartbeat, and StartupGrace that for a node that
+	// has not posted a status yet.
 	Grace, StartupGrace time.Duration
-	// Passes begin at Epoch and are Period apart; nodes are found silent in passes.
+	// Passes begin at Epoch, at intervals of Period; Decide detects silent nodes at passes
+	// only.
 	Epoch  time.Time
 	Period time.Duration
-	// Lost says that no node of the cluster is ready: nothing is to be evicted.
+	// Lost is true if no node of the cluster is ready: then nothing is evicted.
 	Lost bool
-	// MayEvict says that it is the node's turn to be tainted NoExecute.
+	// MayEvict is true if the zone allows this node to be tainted NoExecute now.
 	MayEvict bool
 }
 
-// Decision is what is to be done about a node.
+// Decision is the decision about a node.
 type Decision struct {
-	// Conditions are to be written; nil: they are as they should be. Then the rest is
-	// left for when they have been.
+	// Conditions are to be written; nil: they need no change. The other changes wait until
+	// the conditions are written.
 	Conditions []corev1.NodeCondition
-	// WentSilent says that these conditions end the node's being ready.
+	// WentSilent is true if the conditions change the node from ready to Unknown.
 	WentSilent bool
-	// Labels are to be set.
+	// Labels are the labels to set.
 	Labels map[string]string
-	// Taints are to be written if ChangeTaints.
+	// Taints replace the node's taints if ChangeTaints is set.
 	Taints       []corev1.Taint
 	ChangeTaints bool
-	// NeedsTurn says that only with MayEvict the taints are all that they should be.
+	// NeedsTurn is true if a taint is missing only because MayEvict is false.
 	NeedsTurn bool
-	// After is when to look again; 0: when something happens.
+	// After is the delay until the next decision; 0: it waits for an event.
 	After time.Duration
 }
 
-// Decide says what is to be done about a node.
+// Decide returns the changes to a node.
 func Decide(in Snapshot, now time.Time) Decision {
 	due := in.pass()
-	unheard := !now.Before(due)
-	if unheard {
+	overdue := !now.Before(due)
+	if overdue {
 		if conditions, changed := silent(in.Node, now); changed {
 			return Decision{Conditions: conditions, WentSilent: isReady(in.Node)}
 		}
 	}
 	d := Decision{Labels: missingLabels(in.Node)}
-	if !unheard {
+	if !overdue {
 		d.After = due.Sub(now)
 	}
 	noExecute := noExecuteKey(in.Node)
 	switch {
 	case noExecute == "" || hasNoExecute(in.Node) && !in.Lost:
-		// Nothing to add: at most one of ours is exchanged for another.
+		// No taint is added: at most one of ours replaces another.
 	case in.Lost:
 		noExecute = ""
 	case now.Before(in.Since.Add(settleTime)):
@@ -88,7 +89,7 @@ func Decide(in Snapshot, now time.Time) Decision {
 	return d
 }
 
-// pass is the first pass in which the node is found silent if it is not heard of
+// pass returns the first pass at which the node counts as silent if no heartbeat arrives
 // before.
 func (in *Snapshot) pass() time.Time {
 	grace := in.Grace
@@ -110,8 +111,8 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// silent returns the conditions of a node that is not heard of, and whether that is
-// a change.
+// silent returns the conditions of a silent node, and whether they differ from the present
+// ones.
 func silent(n *corev1.Node, now time.Time) ([]corev1.NodeCondition, bool) {
 	conditions := append([]corev1.NodeCondition(nil), n.Status.Conditions...)
 	changed := false
@@ -140,7 +141,7 @@ func silent(n *corev1.Node, now time.Time) ([]corev1.NodeCondition, bool) {
 	return conditions, changed
 }
 
-// missingLabels are those that do not yet follow the ones that they copy.
+// missingLabels returns the second labels of labelPairs that differ from the first ones.
 func missingLabels(n *corev1.Node) map[string]string {
 	var labels map[string]string
 	for _, pair := range labelPairs {

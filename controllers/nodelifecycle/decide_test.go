@@ -11,7 +11,7 @@ import (
 
 var epoch = time.Unix(1_000_000, 0).UTC()
 
-// at is a time after the epoch.
+// at returns a time after the epoch.
 func at(d time.Duration) time.Time { return epoch.Add(d) }
 
 func testNode(ready corev1.ConditionStatus, change ...func(*corev1.Node)) *corev1.Node {
@@ -39,7 +39,7 @@ func tainted(taints ...corev1.Taint) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, taints...) }
 }
 
-// allUnknown is a node that has been found silent.
+// allUnknown returns a node whose monitored conditions are Unknown.
 func allUnknown(change ...func(*corev1.Node)) *corev1.Node {
 	return testNode(corev1.ConditionUnknown, append([]func(*corev1.Node){
 		with(corev1.NodeMemoryPressure, corev1.ConditionUnknown), with(corev1.NodeDiskPressure, corev1.ConditionUnknown),

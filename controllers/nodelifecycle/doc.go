@@ -1,13 +1,13 @@
-// Package nodelifecycle is the node-lifecycle-controller: it notices nodes that have
-// gone silent, says so in their conditions, and taints nodes by their conditions.
+// Package nodelifecycle is the node-lifecycle-controller: it detects nodes whose heartbeats
+// have stopped, sets their conditions, and taints nodes by their conditions.
 //
-// A node is heard of when its Lease is renewed or its status is posted. One that
-// is not heard of for the grace period becomes Ready=Unknown at the next pass: passes are 5 s
-// apart, as upstream's are, so that nodes lost together are judged together, but a
-// pass in which no node is due costs nothing. Its pods are then marked not ready,
-// and it is tainted NoSchedule at once and NoExecute when its zone's turn comes (zones.go):
-// one node each 10 s, fewer when many of the zone are lost, and none when all are, as
-// then it is more likely the network that was lost.
+// A heartbeat is a renewal of the node's Lease or an update of its status. A node without a
+// heartbeat for the grace period becomes Ready=Unknown at the next pass: passes are 5 s
+// apart, as upstream's, so that nodes lost together are judged together, but a pass in
+// which no node is due costs nothing. The controller then marks the node's pods not ready.
+// It taints the node NoSchedule at once, and NoExecute when its zone allows it (zones.go):
+// one node per 10 s, fewer if many nodes of the zone are lost, and none if all are, because
+// a failure of the network is then more likely.
 //
-// What is to be done about a node is a pure function (decide.go).
+// The pure function Decide (decide.go) decides about a node.
 package nodelifecycle

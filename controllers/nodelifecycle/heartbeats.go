@@ -9,19 +9,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// heartbeat is what was heard of one node, by this process's clock.
+// heartbeat is the state of one node's heartbeats, by the clock of this process.
 type heartbeat struct {
-	// heard is when it was last heard of.
+	// heard is the time of the last heartbeat.
 	heard time.Time
-	// since is when its Ready condition was first seen to have its status.
+	// since is the time at which the Ready condition was first observed with its status.
 	since  time.Time
 	status corev1.ConditionStatus
-	// posted and renewed are what was seen last, so that news is told from repetition.
+	// posted and renewed are the last observed timestamps: a heartbeat changes one of them.
 	posted  metav1.Time
 	renewed metav1.MicroTime
 }
 
-// heartbeats are those of all nodes. It is safe for concurrent use.
+// heartbeats holds the heartbeats of all nodes. It is safe for concurrent use.
 type heartbeats struct {
 	mu     sync.Mutex
 	byNode map[string]*heartbeat
@@ -29,7 +29,7 @@ type heartbeats struct {
 
 func newHeartbeats() *heartbeats { return &heartbeats{byNode: map[string]*heartbeat{}} }
 
-// node takes in a node as it is now. One that is new is heard of by that.
+// node records the state of a node. The first observation counts as a heartbeat.
 func (h *heartbeats) node(n *corev1.Node, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,7 +56,7 @@ func (h *heartbeats) node(n *corev1.Node, now time.Time) {
 	}
 }
 
-// lease takes in a lease of a node. A lease of a node that is not known is nothing.
+// lease records a renewal of a node's Lease. It ignores Leases of unknown nodes.
 func (h *heartbeats) lease(l *coordinationv1.Lease, now time.Time) {
 	if l.Spec.RenewTime == nil {
 		return
@@ -75,7 +75,7 @@ func (h *heartbeats) forget(node string) {
 	delete(h.byNode, node)
 }
 
-// hearAll takes all nodes as heard of now.
+// hearAll records a heartbeat for every node.
 func (h *heartbeats) hearAll(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,7 +104,7 @@ func condition(n *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondit
 	return nil
 }
 
-// isReady reports whether the node says of itself, or others of it, that it is ready.
+// isReady reports whether the node's Ready condition is True.
 func isReady(n *corev1.Node) bool {
 	ready := condition(n, corev1.NodeReady)
 	return ready != nil && ready.Status == corev1.ConditionTrue

@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// wakeForPod wakes a pod that says it is ready on a node that is not.
+// wakeForPod enqueues a pod that is ready while its node is not.
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || ev.Type == loop.Deleted || pod.Spec.NodeName == "" || readyCondition(pod) < 0 {
@@ -26,7 +26,7 @@ func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// wakePods wakes the pods of a node that has just gone silent.
+// wakePods enqueues the ready pods of a node that has just become silent.
 func (c *Controller) wakePods(old, node *corev1.Node) {
 	if !isSilent(node) || old != nil && isSilent(old) {
 		return
@@ -43,13 +43,13 @@ func isSilent(n *corev1.Node) bool {
 	return ready != nil && ready.Status == corev1.ConditionUnknown
 }
 
-// isKnownNotReady reports whether the node has said something, and is not ready.
+// isKnownNotReady reports whether the node has a Ready condition that is not True.
 func isKnownNotReady(n *corev1.Node) bool {
 	ready := condition(n, corev1.NodeReady)
 	return ready != nil && ready.Status != corev1.ConditionTrue
 }
 
-// readyCondition is the place of the pod's Ready condition if that is True, else -1.
+// readyCondition returns the index of the pod's Ready condition if that is True, else -1.
 func readyCondition(pod *corev1.Pod) int {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -59,8 +59,8 @@ func readyCondition(pod *corev1.Pod) int {
 	return -1
 }
 
-// reconcilePod marks the pod not ready if its node is not. Only the node's kubelet
-// makes it ready again.
+// reconcilePod sets the pod's Ready condition to False if its node is not ready. Only the
+// node's kubelet sets it to True again.
 func (c *Controller) reconcilePod(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {

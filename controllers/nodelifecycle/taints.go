@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// conditionTaint is the taint of nodes whose condition has that status.
+// conditionTaint is the taint of nodes whose condition has the given status.
 type conditionTaint struct {
 	condition corev1.NodeConditionType
 	status    corev1.ConditionStatus
 	key       string
 }
 
-// conditionTaints are the taints that tell of a node's conditions.
+// conditionTaints are the taints that follow from a node's conditions.
 var conditionTaints = []conditionTaint{
 	{corev1.NodeReady, corev1.ConditionFalse, corev1.TaintNodeNotReady},
 	{corev1.NodeReady, corev1.ConditionUnknown, corev1.TaintNodeUnreachable},
@@ -25,8 +25,8 @@ var conditionTaints = []conditionTaint{
 	{corev1.NodePIDPressure, corev1.ConditionTrue, corev1.TaintNodePIDPressure},
 }
 
-// noScheduleKeys are the keys of the NoSchedule taints that the node should have, of
-// those that are this controller's.
+// noScheduleKeys returns the keys of the NoSchedule taints that the node should have, of
+// those that this controller manages.
 func noScheduleKeys(n *corev1.Node) []string {
 	var keys []string
 	for _, t := range conditionTaints {
@@ -40,9 +40,10 @@ func noScheduleKeys(n *corev1.Node) []string {
 	return keys
 }
 
-// noExecuteKey is the key of the NoExecute taint that the node should have; "" for none.
-// A node without a Ready condition gets none, as in upstream's controller: its kubelet
-// has the startup grace period to post one before the controller sets it to Unknown.
+// noExecuteKey returns the key of the NoExecute taint that the node should have; "" for
+// none. A node without a Ready condition gets none, as in upstream's controller: its
+// kubelet has the startup grace period to post one before the controller sets it to
+// Unknown.
 func noExecuteKey(n *corev1.Node) string {
 	ready := condition(n, corev1.NodeReady)
 	switch {
@@ -56,7 +57,7 @@ func noExecuteKey(n *corev1.Node) string {
 	return ""
 }
 
-// ours reports whether the taint is one that this controller adds and removes.
+// ours reports whether this controller adds and removes the taint.
 func ours(t corev1.Taint) bool {
 	switch t.Effect {
 	case corev1.TaintEffectNoExecute:
@@ -67,15 +68,16 @@ func ours(t corev1.Taint) bool {
 	return false
 }
 
-// hasNoExecute reports whether the node has a NoExecute taint of ours already.
+// hasNoExecute reports whether the node has a NoExecute taint that this controller manages.
 func hasNoExecute(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Effect == corev1.TaintEffectNoExecute && ours(t)
 	})
 }
 
-// withTaints returns the node's taints, those of ours replaced by the given ones, and
-// whether that is a change. Taints that stay keep their place and time.
+// withTaints returns the node's taints with those that this controller manages replaced by
+// the given ones, and whether that is a change. Taints that stay keep their position and
+// time.
 func withTaints(n *corev1.Node, noSchedule []string, noExecute string, now time.Time) (taints []corev1.Taint, changed bool) {
 	wanted := make([]corev1.Taint, 0, len(noSchedule)+1)
 	for _, key := range noSchedule {

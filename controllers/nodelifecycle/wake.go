@@ -11,13 +11,13 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// reference is how events name a node.
+// reference returns the reference to a node in events.
 func reference(n *corev1.Node) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID}
 }
 
-// wakeForNode takes in what the node says, and wakes it when that can change what is
-// to be done. A mere heartbeat wakes nobody.
+// wakeForNode records the state of a node, and enqueues the node if the decision may
+// change. A heartbeat alone does not enqueue it.
 func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	node, ok := ev.Object.(*corev1.Node)
 	if !ok {
@@ -44,8 +44,9 @@ func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// follow changes the zones. When the cluster is found to be no longer lost as a
-// whole, all nodes get as much time to be heard of as if they had been until now.
+// follow applies a change to the zones, and returns the affected nodes as keys. When the
+// cluster is no longer lost as a whole, it records a heartbeat for all nodes, so that each
+// gets a full grace period.
 func (c *Controller) follow(change func(*zones) []string) []types.NamespacedName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +61,7 @@ func (c *Controller) follow(change func(*zones) []string) []types.NamespacedName
 	return keys
 }
 
-// hearLease takes in a renewal. The timer that is set for the node finds it.
+// hearLease records a renewal. The node's timer, when it fires, takes it into account.
 func (c *Controller) hearLease(ev loop.Event) []types.NamespacedName {
 	lease, ok := ev.Object.(*coordinationv1.Lease)
 	if ok && lease.Namespace == corev1.NamespaceNodeLease && ev.Type != loop.Deleted {
@@ -69,7 +70,7 @@ func (c *Controller) hearLease(ev loop.Event) []types.NamespacedName {
 	return nil
 }
 
-// sameForUs reports whether nothing changed but what heartbeats change.
+// sameForUs reports whether the nodes differ only in what heartbeats change.
 func sameForUs(a, b *corev1.Node) bool {
 	return a.UID == b.UID && a.Spec.Unschedulable == b.Spec.Unschedulable &&
 		maps.Equal(a.Labels, b.Labels) &&

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unsoundLeast is how many nodes have to be lost at least for a zone to be unsound.
+// unsoundLeast is the least number of lost nodes that makes a zone unsound.
 const (
 	unsoundLeast  = 3
 	labelExcluded = "node.kubernetes.io/exclude-disruption"
@@ -18,18 +18,17 @@ const (
 	noZone        = ""
 )
 
-// ZoneOptions are how a zone's nodes are tainted NoExecute one after the other.
-// 0 means upstream's default.
+// ZoneOptions configure the rate at which nodes of a zone are tainted NoExecute. 0 means
+// upstream's default.
 type ZoneOptions struct {
-	// EvictionRate is how many nodes a second are tainted in a sound zone: 0.1.
+	// EvictionRate is the number of nodes tainted per second in a sound zone: 0.1.
 	EvictionRate float32
-	// SecondaryEvictionRate is the same for a large zone that is not: 0.01.
+	// SecondaryEvictionRate is the rate in a large zone that is unsound: 0.01.
 	SecondaryEvictionRate float32
-	// LargeThreshold is the number of nodes above which a zone is large: 50. In a
-	// smaller one that is unsound, nothing is evicted.
+	// LargeThreshold is the number of nodes above which a zone is large: 50. In a smaller
+	// zone that is unsound, nothing is evicted.
 	LargeThreshold int
-	// UnhealthyThreshold is what part of a zone has to be lost for it to be
-	// unsound: 0.55.
+	// UnhealthyThreshold is the fraction of lost nodes that makes a zone unsound: 0.55.
 	UnhealthyThreshold float32
 }
 
@@ -40,7 +39,7 @@ func (o *ZoneOptions) complete() {
 	o.UnhealthyThreshold = cmp.Or(o.UnhealthyThreshold, 0.55)
 }
 
-// turnPeriod is how far two nodes' turns are apart at a rate; never at none.
+// turnPeriod returns the interval between two turns at a rate; never if the rate is 0.
 func turnPeriod(rate float32) time.Duration {
 	if rate <= 0 {
 		return never
@@ -48,7 +47,7 @@ func turnPeriod(rate float32) time.Duration {
 	return time.Duration(math.Round(float64(time.Second)/float64(rate)/1e6)) * time.Millisecond
 }
 
-// mode is how sound a zone is.
+// mode is the health of a zone.
 type mode int
 
 const (
@@ -57,8 +56,8 @@ const (
 	lost
 )
 
-// zones know which nodes of which zone are ready, and whose turn it is to be tainted
-// NoExecute. It is not safe for concurrent use.
+// zones tracks which nodes of each zone are ready, and which node's turn it is to be
+// tainted NoExecute. It is not safe for concurrent use.
 type zones struct {
 	opts   ZoneOptions
 	nodes  map[string]*member
@@ -82,7 +81,7 @@ func newZones(opts ZoneOptions) *zones {
 	return &zones{opts: opts, nodes: map[string]*member{}, byName: map[string]*zone{}}
 }
 
-// zoneOf is the failure domain that a node says it is in.
+// zoneOf returns the failure domain in the node's labels.
 func zoneOf(n *corev1.Node) string {
 	region, name := n.Labels[corev1.LabelTopologyRegion], n.Labels[corev1.LabelTopologyZone]
 	if region == "" && name == "" {
@@ -102,8 +101,8 @@ func (z *zone) mode(unsoundFraction float32) mode {
 	return sound
 }
 
-// observe takes in a node and returns the nodes that have to be looked at again as
-// their zone, or the cluster, got sounder or less so.
+// observe records the state of a node, and returns the nodes to reconcile because the mode
+// of their zone or of the cluster has changed.
 func (z *zones) observe(n *corev1.Node) []string {
 	name, in := n.Name, zoneOf(n)
 	m := z.nodes[name]
@@ -128,7 +127,7 @@ func (z *zones) observe(n *corev1.Node) []string {
 	return z.changed(before)
 }
 
-// remove takes in that a node is gone.
+// remove records that a node is gone, and returns nodes as observe does.
 func (z *zones) remove(name string) []string {
 	m := z.nodes[name]
 	if m == nil {
@@ -140,7 +139,7 @@ func (z *zones) remove(name string) []string {
 	return z.changed(before)
 }
 
-// modes is how some zones are, and whether all of the cluster is lost.
+// modes are the modes of some zones, and whether the whole cluster is lost.
 type modes struct {
 	lost bool
 	of   map[string]mode
@@ -184,7 +183,7 @@ func (z *zones) count(name string, m *member, by int) {
 	}
 }
 
-// changed returns the nodes that are concerned by how zones are not what they were.
+// changed returns the nodes that are affected by mode changes since before.
 func (z *zones) changed(before modes) []string {
 	var names []string
 	if z.lost() != before.lost {
@@ -204,7 +203,7 @@ func (z *zones) changed(before modes) []string {
 	return names
 }
 
-// lost reports whether no zone has a node that is ready.
+// lost reports whether no zone has a ready node.
 func (z *zones) lost() bool {
 	for _, in := range z.byName {
 		if in.mode(z.opts.UnhealthyThreshold) != lost {
@@ -214,8 +213,9 @@ func (z *zones) lost() bool {
 	return len(z.byName) > 0
 }
 
-// turn returns how long the node has to wait until it may be tainted NoExecute: 0
-// grants it, until the node is ready again; never means not while the zone is as it is.
+// turn returns how long the node has to wait until it may be tainted NoExecute. 0 grants
+// the turn until the node is ready again; never means that the node has no turn while its
+// zone stays in this mode.
 func (z *zones) turn(node string, now time.Time) time.Duration {
 	m := z.nodes[node]
 	if m == nil || z.lost() {

@@ -18,7 +18,7 @@ func inZone(zone string, i int, ready corev1.ConditionStatus) *corev1.Node {
 	})
 }
 
-// filled are zones with so many nodes of one zone that are ready, and that are not.
+// filled returns zones with one zone that has that many ready and other nodes.
 func filled(zone string, ready, notReady int) *zones {
 	z := newZones(ZoneOptions{})
 	for i := range ready + notReady {

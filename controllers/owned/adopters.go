@@ -8,17 +8,16 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Adopters returns the keys of those owners that an orphan could belong to: list gives
-// all of the orphan's namespace, as a lister does, and selector is what an owner
-// selects by. An empty selector selects nothing, and nothing selects an object
-// without labels.
+// Adopters returns the keys of the owners that could adopt an orphan. list lists the owners
+// in the orphan's namespace, as a lister does, and selector returns an owner's selector. An
+// empty selector matches no object, and no selector matches an object without labels.
 func Adopters[T metav1.Object](orphan metav1.Object, list func(labels.Selector) ([]T, error), selector func(T) *metav1.LabelSelector) []types.NamespacedName {
 	if len(orphan.GetLabels()) == 0 {
 		return nil
 	}
 	all, err := list(labels.Everything())
 	if err != nil {
-		return nil // a cache's lister does not fail
+		return nil // the lister of a cache does not fail
 	}
 	var keys []types.NamespacedName
 	for _, owner := range all {

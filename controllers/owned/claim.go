@@ -6,20 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Claims is which of some candidates an owner has.
+// Claims is the result of sorting candidates for one owner.
 type Claims[T metav1.Object] struct {
-	// Owned are the owner's: those that it controls and those to adopt.
+	// Owned are the objects that the owner controls and keeps, and those in Adopt.
 	Owned []T
-	// Adopt are those among Owned that nobody controls yet.
+	// Adopt are the orphans among Owned, which the owner has yet to adopt.
 	Adopt []T
-	// Release are those that it controls and that its selector no longer matches.
+	// Release are the objects that the owner controls but its selector no longer matches.
 	Release []T
 }
 
 // Claim sorts candidates by the rules of controller references
-// (https://kubernetes.io/docs/concepts/architecture/garbage-collection/): what
-// somebody else controls is left alone; orphans that match are adopted, unless
-// they or the owner are being deleted. The order of the candidates is kept.
+// (https://kubernetes.io/docs/concepts/architecture/garbage-collection/): it skips objects
+// that another owner controls, and adopts orphans that match, unless they or the owner are
+// being deleted. It keeps the order of the candidates.
 func Claim[T metav1.Object](owner metav1.Object, selector labels.Selector, candidates []T) Claims[T] {
 	claims := Claims[T]{Owned: make([]T, 0, len(candidates))}
 	going := owner.GetDeletionTimestamp() != nil

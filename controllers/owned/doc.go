@@ -1,7 +1,7 @@
-// Package owned is what controllers that own other objects have in common: who
-// controls what (claims by selector and controller reference, an index by the
-// controller's UID), expectations that keep a controller from deciding on a
-// cache that has not yet seen its own writes, and what counts as an active,
-// ready or available pod. Everything is tracked by UID, so that an object that
-// is deleted and made again under its name is another one.
+// Package owned is shared by the controllers that own other objects. It finds the objects
+// that an owner controls (claims by selector and controller reference, an index by the
+// controller's UID), keeps expectations, so that a controller does not decide on a cache
+// that lacks its own writes, and decides whether a pod is active, ready or available. It
+// identifies objects by UID: an object that is deleted and created again under the same
+// name is a different one.
 package owned

@@ -13,16 +13,16 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// expectationsTimeout is after what time of the cluster's a write that no event
-// has confirmed is no longer waited for. Only an object that came and went while
-// a watch was interrupted is ever waited for that long.
+// expectationsTimeout is the time of the cluster's clock after which a write that no event
+// has confirmed is no longer waited for. It expires only for an object that was created and
+// deleted while a watch was interrupted.
 const expectationsTimeout = 5 * time.Minute
 
-// Expectations know which of a controller's own writes its caches have not seen
-// yet. An owner is decided on only when they are Met: then no cached count is
-// older than the controller's own last word. Use it as the Tracker of the
-// controller's executor, and let it Observe every event of what is owned, and of
-// the owners themselves, before the event wakes an owner.
+// Expectations records which of a controller's own writes its caches do not show yet. A
+// controller decides about an owner only when its expectations are Met: then the cached
+// counts include all of the controller's own writes. Use it as the Tracker of the
+// controller's executor, and pass every event of the owned objects and of the owners to
+// Observe and ObserveOwner before the event enqueues an owner.
 type Expectations struct {
 	clock clock.PassiveClock
 
@@ -32,19 +32,27 @@ type Expectations struct {
 
 var _ plan.Tracker = &Expectations{}
 
-// expected are the expectations of one owner.
+// expected holds the expectations of one owner.
 type expected struct {
 	since time.Time
-	// waiting has, by UID, what an object's events have to show.
+	// waiting holds, by UID, what the events of an object have to show.
 	waiting map[types.UID]want
-	// writing counts the plans under way. While there are any, seen remembers
-	// events: an object's may come before the answer to the request that made it.
+	// writing counts the plans being executed. While it is not 0, seen remembers the events
+	// of the owner's objects, because an event may arrive before the response to the write:
+	//
+	//	reconcile  Begin(owner), sends the create of pod p
+	//	informer   event of p at revision 7: Observe records it in seen
+	//	reconcile  gets the response, calls Written(p at revision 7): seen confirms it
+	//	reconcile  End(owner) drops seen
+	//
+	// Without seen, Written would wait until expectationsTimeout for an event that has
+	// passed.
 	writing int
 	seen    map[types.UID]sighting
 }
 
 type want struct {
-	// revision is the least resourceVersion; of no interest when deletion is.
+	// revision is the least resourceVersion to wait for; ignored if deletion is set.
 	revision int64
 	deletion bool
 }
@@ -62,14 +70,13 @@ func (s sighting) meets(w want) bool {
 	return s.gone || s.revision >= w.revision
 }
 
-// NewExpectations returns expectations of nothing.
+// NewExpectations returns an empty Expectations.
 func NewExpectations(c clock.PassiveClock) *Expectations {
 	return &Expectations{clock: c, owners: map[types.UID]*expected{}}
 }
 
-// Met reports whether the caches have seen all that has been written for the
-// owner; if not, events will wake it, and after the returned time it is to be
-// looked at in any case.
+// Met reports whether the caches show all writes for the owner. If not, events will enqueue
+// the owner, and the caller requeues it after the returned time in case they do not arrive.
 func (e *Expectations) Met(owner types.UID) (bool, time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -86,15 +93,15 @@ func (e *Expectations) Met(owner types.UID) (bool, time.Duration) {
 	return false, left
 }
 
-// Pending reports whether anything is being written for the owner, or has been and is
-// not seen yet: then an event can be what a reconcile waits for.
+// Pending reports whether a write for the owner is being made, or has been made and is not
+// confirmed yet: then an event may be what a reconcile waits for.
 func (e *Expectations) Pending(owner types.UID) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.owners[owner] != nil
 }
 
-// Begin starts to remember the owner's events.
+// Begin starts to record the events of the owner's objects.
 func (e *Expectations) Begin(owner types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -110,7 +117,7 @@ func (e *Expectations) Begin(owner types.UID) {
 	x.since = e.clock.Now()
 }
 
-// End ends what Begin began.
+// End ends what the matching Begin started.
 func (e *Expectations) End(owner types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -124,17 +131,17 @@ func (e *Expectations) End(owner types.UID) {
 	e.tidy(owner, x)
 }
 
-// Written expects an event that shows o as it was stored, or later.
+// Written expects an event that shows o at its resourceVersion or a later one.
 func (e *Expectations) Written(owner types.UID, o plan.Object) {
 	e.expect(owner, o.GetUID(), want{revision: revisionOf(o)})
 }
 
-// Deleting expects an event that shows that o is being deleted or gone.
+// Deleting expects an event that shows o as being deleted or as gone.
 func (e *Expectations) Deleting(owner types.UID, o plan.Object) {
 	e.expect(owner, o.GetUID(), want{deletion: true})
 }
 
-// Kept takes Deleting back.
+// Kept withdraws Deleting.
 func (e *Expectations) Kept(owner types.UID, o plan.Object) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -148,7 +155,7 @@ func (e *Expectations) expect(owner, uid types.UID, w want) {
 	defer e.mu.Unlock()
 	x := e.owners[owner]
 	if x == nil {
-		return // Forget came between: there is no owner to wait for
+		return // ObserveOwner has forgotten the owner: it is gone
 	}
 	if seen, ok := x.seen[uid]; ok && seen.meets(w) {
 		return
@@ -160,8 +167,8 @@ func (e *Expectations) expect(owner, uid types.UID, w want) {
 	x.waiting[uid] = w
 }
 
-// Observe takes note of an event of something that is owned, for its owner now
-// and for the one before.
+// Observe records an event of an owned object, for its present controller and for the
+// previous one.
 func (e *Expectations) Observe(ev loop.Event) {
 	owner := ControllerUID(ev.Object)
 	e.observe(owner, ev)
@@ -172,12 +179,12 @@ func (e *Expectations) Observe(ev loop.Event) {
 	}
 }
 
-// ObserveFor takes note of an event of something that is written for the owner but
-// that the owner does not control.
+// ObserveFor records an event of an object that is written for the owner without being
+// controlled by it.
 func (e *Expectations) ObserveFor(owner types.UID, ev loop.Event) { e.observe(owner, ev) }
 
-// ObserveOwner takes note of an event of an owner, whose own status is written
-// too, and forgets it when it is gone.
+// ObserveOwner records an event of an owner, whose own status is written too. It forgets an
+// owner that is gone.
 func (e *Expectations) ObserveOwner(ev loop.Event) {
 	if ev.Type != loop.Deleted {
 		e.observe(ev.Object.GetUID(), ev)
@@ -213,7 +220,7 @@ func (e *Expectations) observe(owner types.UID, ev loop.Event) {
 	e.tidy(owner, x)
 }
 
-// tidy drops an owner of whom nothing is expected.
+// tidy forgets an owner without expectations.
 func (e *Expectations) tidy(owner types.UID, x *expected) {
 	if x.writing == 0 && len(x.waiting) == 0 {
 		delete(e.owners, owner)

@@ -8,16 +8,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// indexName is the index by controller; controllers that share an informer share
-// its index.
+// indexName is the name of the index by controller. Controllers that share an informer
+// share its index.
 const indexName = "minikcm.dev/controller"
 
-// Index finds what an object controls without looking through its namespace.
-// The objects are the informer's own and must not be changed.
+// Index finds the objects that an owner controls without a scan of its namespace. The
+// objects belong to the informer and must not be changed.
 type Index[T metav1.Object] struct{ indexer cache.Indexer }
 
-// NewIndex adds the index to an informer's indexer, unless another controller
-// has, and returns it. It is called before the informer starts.
+// NewIndex adds the index to an informer's indexer, unless another controller has added it,
+// and returns it. Call it before the informer starts.
 func NewIndex[T metav1.Object](indexer cache.Indexer) (Index[T], error) {
 	index := Index[T]{indexer}
 	if _, ok := indexer.GetIndexers()[indexName]; ok {
@@ -40,17 +40,17 @@ func indexValues(obj any) ([]string, error) {
 	return []string{orphansOf(o.GetNamespace())}, nil
 }
 
-// orphansOf is an index value that no UID equals.
+// orphansOf returns an index value that equals no UID.
 func orphansOf(namespace string) string { return "orphans/" + namespace }
 
-// Of returns what the owner controls.
+// Of returns the objects that the owner controls.
 func (x Index[T]) Of(owner types.UID) []T { return x.get(string(owner)) }
 
-// Orphans returns what nobody controls in the namespace.
+// Orphans returns the objects in the namespace that have no controller.
 func (x Index[T]) Orphans(namespace string) []T { return x.get(orphansOf(namespace)) }
 
-// Candidates returns what Claim has to look at: what the owner controls and what
-// nobody does.
+// Candidates returns the objects that Claim has to sort: those that the owner controls and
+// those without a controller.
 func (x Index[T]) Candidates(owner metav1.Object) []T {
 	return append(x.Of(owner.GetUID()), x.Orphans(owner.GetNamespace())...)
 }
@@ -58,7 +58,7 @@ func (x Index[T]) Candidates(owner metav1.Object) []T {
 func (x Index[T]) get(value string) []T {
 	objs, err := x.indexer.ByIndex(indexName, value)
 	if err != nil {
-		return nil // only if the index is missing, which NewIndex excludes
+		return nil // happens only without the index, which NewIndex adds
 	}
 	found := make([]T, 0, len(objs))
 	for _, obj := range objs {

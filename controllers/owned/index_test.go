@@ -26,16 +26,16 @@ func TestIndex(t *testing.T) {
 	}
 	owner := pod(me, "web", "")
 	for what, pair := range map[string][2][]string{
-		"Of":         {names(index.Of(me)), {"mine"}},
-		"Orphans":    {names(index.Orphans("a")), {"orphan"}},
-		"Candidates": {names(index.Candidates(owner)), {"mine", "orphan"}},
-		"Of nobody":  {names(index.Of("nobody")), nil},
+		"Of":            {names(index.Of(me)), {"mine"}},
+		"Orphans":       {names(index.Orphans("a")), {"orphan"}},
+		"Candidates":    {names(index.Candidates(owner)), {"mine", "orphan"}},
+		"Of a stranger": {names(index.Of("stranger")), nil},
 	} {
 		if !slices.Equal(pair[0], pair[1]) {
 			t.Errorf("%s = %v, want %v", what, pair[0], pair[1])
 		}
 	}
-	// What changes hands is found at its new owner only.
+	// After a change of controller, only the new one finds the object.
 	if err := indexer.Update(pod("mine", "web", "they")); err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Active reports whether the pod counts for its owner: it has neither ended nor
-// is it being deleted.
+// Active reports whether the pod counts for its owner: it has not ended and is not being
+// deleted.
 func Active(pod *corev1.Pod) bool { return !Ended(pod) && pod.DeletionTimestamp == nil }
 
-// Ended reports whether the pod has run to its end.
+// Ended reports whether the pod's phase is Succeeded or Failed.
 func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
@@ -19,7 +19,7 @@ func Ended(pod *corev1.Pod) bool {
 // Terminating reports whether the pod is being deleted and has not yet ended.
 func Terminating(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil && !Ended(pod) }
 
-// ReadySince returns since when the pod has been ready; false if it is not.
+// ReadySince returns the time since which the pod has been ready; false if it is not ready.
 func ReadySince(pod *corev1.Pod) (time.Time, bool) {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
@@ -36,8 +36,8 @@ func Ready(pod *corev1.Pod) bool {
 	return ready
 }
 
-// Available reports whether the pod has been ready for minReadySeconds. If it is
-// ready but not yet for that long, the duration says how long it lacks.
+// Available reports whether the pod has been ready for minReadySeconds. If it is ready but
+// not for that long yet, the duration is the remaining time.
 func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (bool, time.Duration) {
 	since, ready := ReadySince(pod)
 	if !ready {
@@ -53,8 +53,8 @@ func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (bool, tim
 	return lacks <= 0, max(lacks, 0)
 }
 
-// Differs reports whether the controller of a pod would see the difference between two
-// states of it: most updates of a pod on its way to running are none of its business.
+// Differs reports whether two states of a pod differ in what its controller reads. Most
+// updates of a pod that is starting do not.
 func Differs(old, pod *corev1.Pod) bool {
 	wasSince, wasReady := ReadySince(old)
 	since, ready := ReadySince(pod)

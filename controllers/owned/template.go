@@ -15,12 +15,12 @@ import (
 	"k8s.io/utils/dump"
 )
 
-// TemplateHash returns the hash of a template that tells revisions of it apart:
-// upstream's, so that names are those of a real cluster. The collision count leads
-// to another hash when the first one's name is taken.
+// TemplateHash returns the hash that identifies a revision of a template. It equals
+// upstream's, so that names are those of a real cluster. The collision count changes the
+// hash when its name is taken.
 func TemplateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	hash := fnv.New32a()
-	// A hash never fails to be written to.
+	// A write to a hash never fails.
 	_, _ = hash.Write([]byte(dump.ForHash(*template)))
 	if collisions != nil {
 		count := make([]byte, 8)
@@ -30,8 +30,8 @@ func TemplateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10))
 }
 
-// PodOf returns a pod of the template for its controller. Its generateName is
-// the owner's name and a dash, or without the dash if that would be no valid name.
+// PodOf returns a pod of the template, controlled by owner. Its generateName is the owner's
+// name and a dash, or the name alone if that would not be a valid name.
 func PodOf(template *corev1.PodTemplateSpec, owner metav1.Object, kind schema.GroupVersionKind) *corev1.Pod {
 	prefix := owner.GetName() + "-"
 	if len(validation.NameIsDNSSubdomain(prefix, true)) > 0 {

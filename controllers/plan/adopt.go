@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// mayAdopt asks the API, once a plan, whether the owner still is the object that
-// the cache shows and is not being deleted. Without that a deleted owner could
-// adopt what the garbage collector has just orphaned.
+// mayAdopt checks with a live read, once per plan, that the owner is still the object in
+// the cache and is not being deleted. Otherwise a deleted owner could adopt objects that
+// the garbage collector has just orphaned.
 func (r *run) mayAdopt(ctx context.Context) error {
 	if r.canAdopt == nil {
 		err := r.ownerLives(ctx)
@@ -36,9 +36,8 @@ func (r *run) ownerLives(ctx context.Context) error {
 	return nil
 }
 
-// metadataPatch is a strategic merge patch of the owner references, whose merge
-// key is the UID, and of the finalizers, which are a set. The UID of the object in
-// it is its precondition.
+// metadataPatch is a strategic merge patch of the owner references, whose merge key is the
+// UID, and of the finalizers, which are a set. The UID in it is a precondition.
 type metadataPatch struct {
 	Metadata struct {
 		UID              types.UID `json:"uid"`
@@ -78,12 +77,12 @@ func (r *run) release(ctx context.Context, o Object, finalizers []string) error 
 		return err
 	}
 	_, err = r.Writer.Patch(ctx, o, patch)
-	// Invalid: the reference was the last thing that kept the object, or its UID
-	// has changed. In either case there is nothing left to release.
+	// Invalid means that the reference was all that kept the object from being deleted, or
+	// that its UID has changed. In both cases nothing is left to release.
 	return unlessGone(err)
 }
 
-// unpin takes finalizers out. An object that has gone has none.
+// unpin removes finalizers. An object that is gone needs no removal.
 func (r *run) unpin(ctx context.Context, o Object, action Action) (Object, error) {
 	var p metadataPatch
 	p.Metadata.DeleteFinalizers = action.Finalizers

@@ -1,8 +1,8 @@
-// Package plan is what a controller's decision comes to, as a value, and its
-// execution against the API. A decision is made without side effects; the
-// executor carries it out in order, stops at the first step that fails, reports
-// what became of each action as an Event about the owner, and tells the tracker
-// of every write, so that the owner is not looked at again before the caches
-// have seen them. Errors that only say that the cache was behind are marked as
-// stale: the event that brings the cache up to date wakes the owner anyway.
+// Package plan represents a controller's decision as a value, and executes it against the
+// API. The decision has no side effects. The executor carries out its actions in order,
+// stops at the first one that fails, reports the result of each action as an event about
+// the owner, and passes every write to the tracker, so that the owner is not reconciled
+// again before the caches show the writes. It marks errors that only mean that the cache
+// was behind as stale: the event that brings the cache up to date enqueues the owner
+// anyway.
 package plan

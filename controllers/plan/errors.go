@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ActionError is what became of an action with one object.
+// ActionError is the failure of an action with one object.
 type ActionError struct {
 	Verb   Verb
 	Object Object
@@ -26,8 +26,8 @@ func (e *ActionError) Error() string {
 
 func (e *ActionError) Unwrap() error { return e.Err }
 
-// Message is an error in the API's own words, without what we were doing; of
-// joined errors the first one's.
+// Message returns the API's message of an error, without the context that the executor
+// adds. Of joined errors it returns the first one's.
 func Message(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

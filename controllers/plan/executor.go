@@ -15,24 +15,25 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// defaultParallel is enough to keep a store busy that commits its writes in groups.
+// defaultParallel suffices to keep a store busy that commits its writes in groups.
 const defaultParallel = 64
 
-// Executor carries out plans of owners of one kind. It is safe for concurrent use.
+// Executor executes plans of owners of one kind. It is safe for concurrent use.
 type Executor struct {
-	// Kind of the owners, for the references in what they own.
+	// Kind is the owners' kind, for the owner references of the objects that they own.
 	Kind   schema.GroupVersionKind
 	Writer Writer
-	// Recorder reports Events; nil: nobody does.
+	// Recorder, if not nil, records the Events of plans and actions.
 	Recorder record.EventRecorder
-	// Tracker is told of the writes; nil: nobody is.
+	// Tracker, if not nil, is called for each write.
 	Tracker Tracker
-	// Parallel is how many requests of one action are under way at once; 0: 64.
+	// Parallel is the number of concurrent requests of one action; 0: 64.
 	Parallel int
 }
 
-// Act takes the actions in their order and returns the first failed one's errors,
-// joined. Stale ones are marked (IsStale) if there is no other kind among them.
+// Act executes the actions in order. It stops after the first action that fails and returns
+// its errors, joined. If there are stale errors and others, it returns only the others;
+// errors that are all stale stay marked (IsStale).
 func (x *Executor) Act(ctx context.Context, owner Object, actions []Action) error {
 	if len(actions) == 0 {
 		return nil
@@ -48,15 +49,15 @@ func (x *Executor) Act(ctx context.Context, owner Object, actions []Action) erro
 	return nil
 }
 
-// Tell reports the events about the owner.
+// Tell records the events about the owner.
 func (x *Executor) Tell(owner Object, events []Event) {
 	for _, e := range events {
-		x.tell(owner, &e, owner, "")
+		x.record(owner, &e, owner, "")
 	}
 }
 
-// WriteStatus stores the owner with its new status. A conflict or a missing
-// object is a stale error.
+// WriteStatus stores the owner with its new status. The error is stale if the owner has
+// changed or is gone.
 func (x *Executor) WriteStatus(ctx context.Context, owner Object) error {
 	return x.Act(ctx, owner, []Action{One(UpdateStatus, owner)})
 }
@@ -68,7 +69,7 @@ func (x *Executor) tracker() Tracker {
 	return x.Tracker
 }
 
-func (x *Executor) tell(owner Object, e *Event, about Object, detail string) {
+func (x *Executor) record(owner Object, e *Event, about Object, detail string) {
 	if e == nil || x.Recorder == nil {
 		return
 	}
@@ -110,11 +111,11 @@ func (r *run) act(ctx context.Context, action Action) error {
 	return nil
 }
 
-// batch takes the action with each of the objects, concurrently, and waits.
+// batch executes the action concurrently for each of the objects, and waits.
 func (r *run) batch(ctx context.Context, action Action, objects []Object) error {
 	if action.Verb == Delete {
-		// All of them before the first request: the events of the first may come
-		// before the last is sent.
+		// Deleting precedes the first request for all objects: the event of the first
+		// deletion may arrive before the last request is sent.
 		for _, o := range objects {
 			r.tracker.Deleting(r.owner.GetUID(), o)
 		}
@@ -144,7 +145,7 @@ func (r *run) batch(ctx context.Context, action Action, objects []Object) error 
 	return join(errs)
 }
 
-// join prefers errors that are not stale: those must not be taken for settled.
+// join drops stale errors if there are others, so that the others are not taken for stale.
 func join(errs []error) error {
 	var hard, soft []error
 	for _, err := range errs {
@@ -168,12 +169,12 @@ func (r *run) one(ctx context.Context, action Action, o Object) error {
 		if action.Verb == Delete {
 			r.tracker.Kept(r.owner.GetUID(), o)
 			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-				return nil // it is gone, or another one has its name
+				return nil // the object is gone, or another object has its name
 			}
 		}
 		err = &ActionError{Verb: action.Verb, Object: o, Err: stale(err)}
 		if !IsStale(err) && !NamespaceGoing(err) {
-			r.tell(r.owner, action.Failed, o, Message(err))
+			r.record(r.owner, action.Failed, o, Message(err))
 		}
 		return err
 	}
@@ -184,11 +185,11 @@ func (r *run) one(ctx context.Context, action Action, o Object) error {
 		// A write that changed nothing makes no event to wait for.
 		r.tracker.Written(r.owner.GetUID(), written)
 	}
-	r.tell(r.owner, action.Succeeded, written, written.GetName())
+	r.record(r.owner, action.Succeeded, written, written.GetName())
 	return nil
 }
 
-// write returns the object as it was stored, or nil when there is none to wait for.
+// write returns the object as it was stored, or nil if there is no event to wait for.
 func (r *run) write(ctx context.Context, action Action, o Object) (Object, error) {
 	switch action.Verb {
 	case Create:
@@ -206,6 +207,6 @@ func (r *run) write(ctx context.Context, action Action, o Object) (Object, error
 	case Unpin:
 		return r.unpin(ctx, o, action)
 	default:
-		return nil, fmt.Errorf("no such verb: %q", action.Verb)
+		return nil, fmt.Errorf("unknown verb %q", action.Verb)
 	}
 }

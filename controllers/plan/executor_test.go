@@ -24,7 +24,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// api is a world that refuses what a test wants refused, and counts requests.
+// api is a world that counts creates, and refuses those that refuse returns an error for.
 type api struct {
 	*modeltest.World
 	mu       sync.Mutex
@@ -48,7 +48,7 @@ func (a *api) Create(ctx context.Context, o plan.Object) (plan.Object, error) {
 	return a.World.Create(ctx, o)
 }
 
-// notes is a tracker that writes down what it is told.
+// notes is a tracker that records its calls.
 type notes struct {
 	mu    sync.Mutex
 	lines []string
@@ -105,8 +105,8 @@ func named(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}}
 }
 
-// told returns the events so far.
-func (f *fixture) told() []string {
+// recorded returns the events so far.
+func (f *fixture) recorded() []string {
 	var all []string
 	for {
 		select {
@@ -156,13 +156,13 @@ func TestSlowStart(t *testing.T) {
 				t.Errorf("%d requests were made, want %d", f.api.requests, tt.requests)
 			}
 			created := min(tt.refuseAfter, 20)
-			events := f.told()
+			events := f.recorded()
 			if n := len(slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !strings.HasPrefix(e, "Normal SuccessfulCreate Created pod: p") })); n != created {
-				t.Errorf("%d creations were told of, want %d", n, created)
+				t.Errorf("%d creations were recorded, want %d", n, created)
 			}
 			refusal := "Warning FailedCreate Error creating: " + quota.Error()
 			if n := len(slices.DeleteFunc(events, func(e string) bool { return e != refusal })); n != tt.requests-created {
-				t.Errorf("%d refusals were told of, want %d", n, tt.requests-created)
+				t.Errorf("%d refusals were recorded, want %d", n, tt.requests-created)
 			}
 		})
 	}
@@ -202,7 +202,7 @@ func TestTracking(t *testing.T) {
 		"begin " + uid, "written " + uid + " new", "deleting " + uid + " goes", "deleting " + uid + " gone", "kept " + uid + " gone", "end " + uid,
 	}
 	if diff := cmp.Diff(want, f.notes.lines); diff != "" {
-		t.Errorf("the tracker was told (-want +got):\n%s", diff)
+		t.Errorf("the tracker recorded (-want +got):\n%s", diff)
 	}
 }
 
@@ -276,10 +276,10 @@ func TestNoAdoptionByAFormerOwner(t *testing.T) {
 func TestTell(t *testing.T) {
 	f := newFixture(t)
 	f.Tell(f.owner, []plan.Event{{Type: "Warning", Reason: "SelectingAll", Message: "careful"}})
-	if diff := cmp.Diff([]string{"Warning SelectingAll careful"}, f.told()); diff != "" {
+	if diff := cmp.Diff([]string{"Warning SelectingAll careful"}, f.recorded()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	(&plan.Executor{}).Tell(f.owner, []plan.Event{{Type: "Normal", Reason: "Nobody", Message: "listens"}})
+	(&plan.Executor{}).Tell(f.owner, []plan.Event{{Type: "Normal", Reason: "Any", Message: "ignored"}})
 }
 
 func TestSettle(t *testing.T) {

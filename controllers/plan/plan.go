@@ -13,65 +13,64 @@ type Object interface {
 	runtime.Object
 }
 
-// Plan is what is to be done about one object, the owner. S is the type of the
-// owner's status. The zero value: nothing is to be done.
+// Plan is a decision about one object, the owner. S is the type of the owner's status. The
+// zero value changes nothing.
 type Plan[S any] struct {
-	// Actions are taken in this order; a failed one ends the plan.
+	// Actions are executed in order; the plan ends at the first one that fails.
 	Actions []Action
-	// Status is what the owner's status ought to be; nil: as it is.
+	// Status is the status that the owner should have; nil: its status is not written.
 	Status *S
-	// Events are reported about the owner whatever becomes of the actions.
+	// Events are recorded about the owner, whether the actions succeed or not.
 	Events []Event
-	// RequeueAfter is when the owner is to be looked at again even if nothing
-	// happens; 0: there is nothing to wait for.
+	// RequeueAfter is the time after which the owner is reconciled again even without an
+	// event; 0: it is not.
 	RequeueAfter time.Duration
 }
 
 // Verb says what an action does.
 type Verb string
 
-// What an action can do with its objects.
+// The verbs of actions.
 const (
-	// Create makes the objects. The name may be a generateName.
+	// Create creates the objects. The name may be a generateName.
 	Create Verb = "create"
-	// Update replaces an object, if it still has the resourceVersion in it.
+	// Update replaces an object if its resourceVersion has not changed.
 	Update Verb = "update"
 	// UpdateStatus replaces an object's status under the same condition.
 	UpdateStatus Verb = "updateStatus"
-	// Delete deletes the objects, if they still have the UID in them.
+	// Delete deletes the objects if their UIDs have not changed.
 	Delete Verb = "delete"
-	// Adopt makes the owner the objects' controller, if a live read says that the
-	// owner is still the same and not being deleted.
+	// Adopt makes the owner the controller of the objects, if a live read shows that the
+	// owner is still the same object and not being deleted.
 	Adopt Verb = "adopt"
-	// Release takes the owner's reference out of the objects.
+	// Release removes the owner's reference from the objects.
 	Release Verb = "release"
-	// Unpin takes Finalizers out of the objects; one that has gone is fine.
+	// Unpin removes Finalizers from the objects. An object that is gone is not an error.
 	Unpin Verb = "unpin"
 )
 
-// Action does one thing with one or more objects. With several, the order among
-// them is open and they are taken concurrently.
+// Action applies one verb to one or more objects. Several objects are processed
+// concurrently, in no particular order.
 type Action struct {
 	Verb    Verb
 	Objects []Object
-	// SlowStart takes first one object, then twice as many as the last time, and
-	// gives the rest up when one fails: a thousand creations that a quota refuses
-	// cost one request, not a thousand.
+	// SlowStart starts with one object, doubles the number with each batch, and stops when
+	// one fails: if a quota refuses a thousand creations, they cost one request, not a
+	// thousand.
 	SlowStart bool
-	// Finalizers are put into what is adopted, and taken out of what is released
-	// or unpinned.
+	// Finalizers are added to adopted objects, and removed from released and unpinned ones.
 	Finalizers []string
-	// Unchanged unpins only what is still the version that the plan was made of;
-	// else it fails as stale.
+	// Unchanged restricts Unpin to objects that still have the resourceVersion that the
+	// plan was made with; it fails as stale for the others.
 	Unchanged bool
-	// Succeeded and Failed are reported of each object; nil: nothing is.
+	// Succeeded and Failed are recorded for each object; nil: nothing is.
 	Succeeded, Failed *Event
 }
 
-// One is an action with a single object.
+// One returns an action with a single object.
 func One(verb Verb, o Object) Action { return Action{Verb: verb, Objects: []Object{o}} }
 
-// Each is an action with all these objects, or none if there are none.
+// Each returns one action with all the objects, or no action if there are none.
 func Each[T Object](verb Verb, objects []T) []Action {
 	if len(objects) == 0 {
 		return nil
@@ -79,7 +78,7 @@ func Each[T Object](verb Verb, objects []T) []Action {
 	return []Action{{Verb: verb, Objects: Objects(objects)}}
 }
 
-// Objects are objects of one type as an action has them.
+// Objects converts a list of objects of one type for an action.
 func Objects[T Object](list []T) []Object {
 	objects := make([]Object, len(list))
 	for i, o := range list {
@@ -88,11 +87,11 @@ func Objects[T Object](list []T) []Object {
 	return objects
 }
 
-// Event is something to tell about the owner. Type is "Normal" or "Warning".
+// Event is an event about the owner. Type is "Normal" or "Warning".
 type Event struct {
 	Type, Reason, Message string
-	// Detail puts the object's name, or the error that it met, after the message.
+	// Detail appends the object's name, or the error that it met, to the message.
 	Detail bool
-	// Named puts the object's name in place of the message's %s.
+	// Named replaces the %s in the message with the object's name.
 	Named bool
 }

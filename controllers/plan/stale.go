@@ -9,24 +9,23 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// StaleError says that an object was no longer as the cache had it when the plan
-// was made. Nothing is wrong: what has changed comes as an event and wakes the
-// owner again.
+// StaleError means that an object is no longer as the cache had it when the plan was made.
+// It is not a failure: the event of the change enqueues the owner again.
 type StaleError struct{ Err error }
 
 func (e *StaleError) Error() string { return "decided on an old state: " + e.Err.Error() }
 
 func (e *StaleError) Unwrap() error { return e.Err }
 
-// IsStale reports whether err, or one that it joins, says that the cache was behind.
+// IsStale reports whether err is, wraps or joins a StaleError.
 func IsStale(err error) bool {
 	var stale *StaleError
 	return errors.As(err, &stale)
 }
 
-// Settle is how a reconcile ends: with its result, and with the errors of what it did,
-// joined. It leaves out those that an event on its way answers, of which the result is
-// unsure then, and those that say that the namespace is going and all in it.
+// Settle returns the result of a reconcile and its errors, joined. It drops stale errors,
+// and marks the result unsure instead, because an event that is on its way resolves them.
+// It also drops errors that say that the namespace is being deleted with everything in it.
 func Settle(result loop.Result, errs ...error) (loop.Result, error) {
 	var left []error
 	for _, err := range errs {
@@ -41,13 +40,13 @@ func Settle(result loop.Result, errs ...error) (loop.Result, error) {
 	return result, errors.Join(left...)
 }
 
-// NamespaceGoing reports whether the error is that nothing can be created any
-// more in a namespace that is being deleted.
+// NamespaceGoing reports whether the error says that nothing can be created in the
+// namespace because it is being deleted.
 func NamespaceGoing(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// stale marks the errors of a write that mean that the object has changed or gone.
+// stale wraps the errors of a write that mean that the object has changed or is gone.
 func stale(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return &StaleError{err}

@@ -2,17 +2,17 @@ package plan
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Tracker is told of an owner's writes while they are made. Package owned has
-// the one that makes a reconcile wait until the caches have seen them.
+// Tracker receives an owner's writes while they are made. owned.Expectations implements it
+// and makes a reconcile wait until the caches show the writes.
 type Tracker interface {
 	// Begin and End enclose the writes of one plan.
 	Begin(owner types.UID)
 	End(owner types.UID)
-	// Written: the API has stored o like this.
+	// Written reports that the API has stored o in this state.
 	Written(owner types.UID, o Object)
-	// Deleting: o is about to be deleted.
+	// Deleting reports that o is about to be deleted.
 	Deleting(owner types.UID, o Object)
-	// Kept: o has not been deleted after all, or was already gone.
+	// Kept reports that o has not been deleted after all, or was already gone.
 	Kept(owner types.UID, o Object)
 }
 

@@ -13,10 +13,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Writer is the API as an executor needs it. Objects that are returned are the
-// caller's own. Errors are the API's (k8s.io/apimachinery/pkg/api/errors).
+// Writer is the part of the API that an executor needs. The caller may change returned
+// objects. Errors are the API's (k8s.io/apimachinery/pkg/api/errors).
 type Writer interface {
-	// Get reads the object of the same kind, namespace and name, not from a cache.
+	// Get reads the object with like's kind, namespace and name from the API, not from a
+	// cache.
 	Get(ctx context.Context, like Object) (Object, error)
 	Create(ctx context.Context, o Object) (Object, error)
 	// Update replaces the object, or its status if sub is "status".
@@ -27,12 +28,12 @@ type Writer interface {
 	Delete(ctx context.Context, o Object) error
 }
 
-// NewWriter returns a Writer of the built-in kinds over the client's connection.
+// NewWriter returns a Writer for built-in kinds that uses the client's connections.
 func NewWriter(client kubernetes.Interface) Writer { return writer{client} }
 
 type writer struct{ client kubernetes.Interface }
 
-// target is where a kind is served.
+// target is the endpoint of a kind.
 type target struct {
 	client   rest.Interface
 	kind     schema.GroupVersionKind
@@ -122,7 +123,7 @@ func (w writer) Delete(ctx context.Context, o Object) error {
 	if err != nil {
 		return err
 	}
-	// Said although it is the default of most kinds: a Job's is to orphan its pods.
+	// Set although it is the default of most kinds: a Job's default is to orphan its pods.
 	background := metav1.DeletePropagationBackground
 	opts := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(o.GetUID())), PropagationPolicy: &background}
 	return t.client.Delete().Namespace(o.GetNamespace()).Resource(t.resource).Name(o.GetName()).Body(opts).Do(ctx).Error()

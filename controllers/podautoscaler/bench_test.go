@@ -9,7 +9,7 @@ import (
 	"minikcm.dev/minikcm/controllers/modeltest"
 )
 
-// deciding decides about a target of n pods with two metrics of each.
+// deciding decides about a target of n pods with two metrics each.
 func deciding(_ testing.TB, n int) func() error {
 	in := world{
 		replicas: int32(n), max: int32(2 * n), readings: []Reading{each(n, 600), each(n, 12_000)},

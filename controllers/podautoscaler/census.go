@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// PodMetric is what one pod uses, or what a metric says of it, in thousandths.
+// PodMetric is one pod's use of a resource, or its value of a metric, in thousandths.
 type PodMetric struct {
 	// Value is the average over the Window before Timestamp.
 	Value     int64
@@ -17,19 +17,19 @@ type PodMetric struct {
 	Window    time.Duration
 }
 
-// census is which of the pods count.
+// census groups the pods by whether their metrics count.
 type census struct {
-	// metrics are those of the pods that count, by name; ready is how many pods those are.
+	// metrics are those of the pods that count, by name; ready is the number of these pods.
 	metrics map[string]PodMetric
 	ready   int
-	// unready are pods whose metrics say nothing yet, missing those without metrics.
+	// unready are pods whose metrics do not count yet, missing those without metrics.
 	unready, missing []string
 }
 
 var errNoPods = errors.New("no pods returned by selector while calculating replica count")
 
-// takeCensus sorts the pods. Those that are going or have failed are not counted at all.
-// Which resource the metrics are of matters: a pod's CPU says nothing while it starts.
+// takeCensus groups the pods. It ignores pods that are being deleted or have failed. The
+// resource matters because a pod's CPU metric does not count while it starts.
 func takeCensus(pods []*corev1.Pod, metrics map[string]PodMetric, resource corev1.ResourceName, opts *Options, now time.Time) (*census, error) {
 	if len(pods) == 0 {
 		return nil, errNoPods
@@ -64,9 +64,9 @@ func (c *census) setUnready(pod *corev1.Pod) {
 	delete(c.metrics, pod.Name)
 }
 
-// starting is whether a pod's CPU metric is one of its start, and not of its work. In
-// the initialization period it counts only from when the pod is ready, for a whole
-// window; after it, only a pod that has never been ready does not count.
+// starting reports whether a pod's CPU metric measures its start instead of its work. In
+// the initialization period, the metric counts only if the pod has been ready for a whole
+// window; after it, only that of a pod that has never been ready does not count.
 func starting(pod *corev1.Pod, metric PodMetric, opts *Options, now time.Time) bool {
 	ready := readyCondition(pod)
 	if ready == nil || pod.Status.StartTime == nil {
@@ -88,7 +88,7 @@ func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// readyPods is how many of the pods run and are ready.
+// readyPods counts the pods that run and are ready.
 func readyPods(pods []*corev1.Pod) (int, error) {
 	if len(pods) == 0 {
 		return 0, errNoPods
@@ -102,15 +102,15 @@ func readyPods(pods []*corev1.Pod) (int, error) {
 	return n, nil
 }
 
-// tolerance is how far the ratio of what is to what is aimed at may be from 1.
+// tolerance is the allowed deviation from 1 of the ratio of a metric to its target.
 type tolerance struct{ down, up float64 }
 
 func (t tolerance) covers(ratio float64) bool { return 1-t.down <= ratio && ratio <= 1+t.up }
 
-// propose works out a size from the ratio of metrics to what is aimed at. Pods of which
-// nothing is known are taken to behave in the way that lets less happen: as idle when
-// the others ask for more, as using what fill says when they ask for less. If that
-// turns the direction round, nothing happens.
+// propose calculates a size from the ratio of metrics to their target. It assumes the
+// values of unknown pods that lead to less change: 0 if the others require more pods, and
+// the value of fill if they require fewer. If that reverses the direction, the size does
+// not change.
 func (c *census) propose(current int32, tol tolerance, ratio func(map[string]PodMetric) (float64, error), fill func(pod string) int64) (int32, error) {
 	first, err := ratio(c.metrics)
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *census) propose(current int32, tol tolerance, ratio func(map[string]Pod
 	return size, nil
 }
 
-// ceil is the next whole number that an int32 holds.
+// ceil rounds up, to at most the largest int32.
 func ceil(value float64) int32 {
 	return int32(min(math.Ceil(value), math.MaxInt32))
 }

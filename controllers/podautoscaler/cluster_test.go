@@ -26,8 +26,8 @@ import (
 
 var web = map[string]string{"app": "web"}
 
-// cluster is one in virtual time with a Deployment of one pod that requests 200m, and
-// its Service, which carries the load.
+// cluster is a cluster on virtual time with a Deployment of one pod that requests 200m, and
+// its Service, which receives the load.
 type cluster struct {
 	*minikcmtest.Cluster
 	t *testing.T
@@ -60,7 +60,7 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// autoscale makes an autoscaler of the Deployment.
+// autoscale creates an autoscaler of the Deployment.
 func (c *cluster) autoscale(name string, most int32, metrics ...autoscalingv2.MetricSpec) {
 	c.t.Helper()
 	_, err := c.Client().AutoscalingV2().HorizontalPodAutoscalers("default").Create(c.t.Context(), &autoscalingv2.HorizontalPodAutoscaler{
@@ -98,8 +98,8 @@ func cpuAt(percent int32) autoscalingv2.MetricSpec {
 	}}
 }
 
-// TestReplicasFollowTheLoad: it rises to twenty times what a pod is to use, and falls
-// again; the sizes, and when they are written, are the same in every run.
+// TestReplicasFollowTheLoad raises the load to twenty times the target of a pod, and lowers
+// it again. The sizes, and the times at which they are written, are the same in every run.
 func TestReplicasFollowTheLoad(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, map[string]string{"minikcm.dev/load-cpu": "steps 100m 2m 2 6m 300m"})
@@ -121,17 +121,17 @@ func TestReplicasFollowTheLoad(t *testing.T) {
 	if used := a.Status.CurrentMetrics[0].Resource.Current; *used.AverageUtilization != 50 {
 		t.Errorf("in the end the pods use %d%%", *used.AverageUtilization)
 	}
-	var told []string
+	var events []string
 	for _, e := range c.eventsOf("web") {
-		told = append(told, e.Reason+": "+e.Message)
+		events = append(events, e.Reason+": "+e.Message)
 	}
 	for _, size := range []string{"4", "8", "16", "20"} {
-		if !slices.Contains(told, "SuccessfulRescale: New size: "+size+"; reason: cpu resource utilization (percentage of request) above target") {
-			t.Errorf("no event tells of size %s: %q", size, told)
+		if !slices.Contains(events, "SuccessfulRescale: New size: "+size+"; reason: cpu resource utilization (percentage of request) above target") {
+			t.Errorf("no event reports size %s: %q", size, events)
 		}
 	}
-	if !slices.Contains(told, "SuccessfulRescale: New size: 3; reason: All metrics below target") {
-		t.Errorf("no event tells of the end: %q", told)
+	if !slices.Contains(events, "SuccessfulRescale: New size: 3; reason: All metrics below target") {
+		t.Errorf("no event reports the end: %q", events)
 	}
 }
 
@@ -144,7 +144,8 @@ func (c *cluster) eventsOf(name string) []corev1.Event {
 	return list.Items
 }
 
-// TestEveryKindOfMetric: each kind is read through the API and grows the target.
+// TestEveryKindOfMetric checks that each kind of metric is read through the API and scales
+// the target.
 func TestEveryKindOfMetric(t *testing.T) {
 	t.Parallel()
 	quantity := ptr.To(resource.MustParse("100"))
@@ -199,7 +200,7 @@ func TestEveryKindOfMetric(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBe: what is told of autoscalers that cannot work.
+// TestWhatCannotBe checks the conditions of autoscalers that cannot work.
 func TestWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil)
@@ -212,18 +213,18 @@ func TestWhatCannotBe(t *testing.T) {
 	_, err := c.Client().AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), other, metav1.CreateOptions{})
 	c.must(err)
 	c.pass(time.Minute)
-	c.tells("web", autoscalingv2.ScalingActive, "FailedGetPodsMetric: the HPA was unable to compute the replica count: unable to get metric nope: "+
+	c.reports("web", autoscalingv2.ScalingActive, "FailedGetPodsMetric: the HPA was unable to compute the replica count: unable to get metric nope: "+
 		"unable to fetch metrics from custom metrics API: the server could not find the metric nope for pods")
-	c.tells("nothing", autoscalingv2.AbleToScale, `FailedGetScale: the HPA controller was unable to get the target's current scale: no matches for kind "Nothing" in group "example.com"`)
+	c.reports("nothing", autoscalingv2.AbleToScale, `FailedGetScale: the HPA controller was unable to get the target's current scale: no matches for kind "Nothing" in group "example.com"`)
 	c.autoscale("second", 10, cpuAt(50))
 	c.pass(time.Minute)
-	c.tells("second", autoscalingv2.ScalingActive, "AmbiguousSelector: pods by selector app=web are controlled by multiple HPAs: [{second default} {web default}]")
+	c.reports("second", autoscalingv2.ScalingActive, "AmbiguousSelector: pods by selector app=web are controlled by multiple HPAs: [{second default} {web default}]")
 	if got := c.replicas(); got != 1 {
 		t.Errorf("there are %d replicas", got)
 	}
 }
 
-func (c *cluster) tells(name string, kind autoscalingv2.HorizontalPodAutoscalerConditionType, want string) {
+func (c *cluster) reports(name string, kind autoscalingv2.HorizontalPodAutoscalerConditionType, want string) {
 	c.t.Helper()
 	conditions := c.autoscaler(name).Status.Conditions
 	i := slices.IndexFunc(conditions, func(o autoscalingv2.HorizontalPodAutoscalerCondition) bool { return o.Type == kind })
@@ -232,8 +233,8 @@ func (c *cluster) tells(name string, kind autoscalingv2.HorizontalPodAutoscalerC
 	}
 }
 
-// TestTargetsOfOtherKinds: a StatefulSet is scaled as a Deployment is, by whatever
-// scale subresource the API has.
+// TestTargetsOfOtherKinds checks that a StatefulSet is scaled like a Deployment, by its
+// scale subresource.
 func TestTargetsOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	c := &cluster{minikcmtest.New(t, minikcmtest.WithVirtualTime()), t}
@@ -265,14 +266,14 @@ func TestTargetsOfOtherKinds(t *testing.T) {
 	}
 }
 
-// TestCustomTargets: an object of a kind that is defined while the controller runs is
-// scaled too, if the kind has a scale subresource.
+// TestCustomTargets checks that an object of a kind that is defined while the controller
+// runs is scaled, if the kind has a scale subresource.
 func TestCustomTargets(t *testing.T) {
 	t.Parallel()
 	c := &cluster{minikcmtest.New(t, minikcmtest.WithVirtualTime()), t}
 	client, err := dynamic.NewForConfig(c.Config())
 	c.must(err)
-	// So that it has asked before what the API has.
+	// Make the controller cache discovery before the kind exists.
 	c.autoscale("web", 5, cpuAt(50))
 	c.pass(time.Minute)
 	definition := map[string]any{
@@ -310,7 +311,7 @@ func TestCustomTargets(t *testing.T) {
 	c.pass(2 * time.Minute)
 	got, err := client.Resource(farms).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
 	c.must(err)
-	// Nobody keeps status.size: after the first step it still says 2.
+	// No controller updates status.size: it still is 2 after the first step.
 	if size, _, _ := unstructured.NestedInt64(got.Object, "spec", "size"); size != 7 {
 		t.Errorf("the farm's size is %d, want 7: %+v", size, c.autoscaler("farm").Status.Conditions)
 	}

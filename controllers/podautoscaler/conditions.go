@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// conditions are those of a status that is being made.
+// conditions are the conditions of a status that is being computed.
 type conditions struct {
 	list []autoscalingv2.HorizontalPodAutoscalerCondition
 	now  time.Time
-	// generation is the autoscaler's, of which what is set tells; 0: it has none.
+	// generation is the observedGeneration of the conditions that are set; 0: none.
 	generation int64
 }
 
@@ -37,7 +37,7 @@ func (c *conditions) set(kind autoscalingv2.HorizontalPodAutoscalerConditionType
 	}
 }
 
-// remove takes a condition out.
+// remove removes a condition.
 func (c *conditions) remove(kind autoscalingv2.HorizontalPodAutoscalerConditionType) {
 	c.list = slices.DeleteFunc(c.list, func(o autoscalingv2.HorizontalPodAutoscalerCondition) bool { return o.Type == kind })
 }

@@ -12,13 +12,13 @@ import (
 	"minikcm.dev/minikcm/controllers/scales"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "horizontal-pod-autoscaler-controller"
 
-// Controller keeps the size of autoscalers' targets.
+// Controller sets the size of the targets of autoscalers.
 type Controller struct{ loop *loop.Loop }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
@@ -43,25 +43,25 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	}
 	full := opts.completed()
 	loopOptions := e.Loop(Name, full.Workers)
-	// Whatever happens, an autoscaler is looked at once every period.
+	// Failures included, each autoscaler is reconciled once per period.
 	loopOptions.BaseDelay, loopOptions.MaxDelay = full.SyncPeriod, full.SyncPeriod
 	l := loop.New(loopOptions, r)
 	l.Watch(autoscalers.Informer(), func(ev loop.Event) []types.NamespacedName {
 		if ev.Type == loop.Deleted {
-			return loop.Self(ev) // to forget it
+			return loop.Self(ev) // Reconcile forgets it
 		}
 		l.AddAfter(loop.KeyOf(ev.Object), full.SyncPeriod)
 		return nil
 	})
-	l.Watch(pods.Informer(), nobody)
+	l.Watch(pods.Informer(), noKeys)
 	return &Controller{loop: l}, nil
 }
 
-// nobody is woken: the loop only waits until what it reads is there.
-func nobody(loop.Event) []types.NamespacedName { return nil }
+// noKeys enqueues nothing: the loop only waits until the cache that it reads is filled.
+func noKeys(loop.Event) []types.NamespacedName { return nil }
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }

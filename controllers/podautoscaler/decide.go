@@ -16,43 +16,43 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Snapshot is what a decision about an autoscaler is made from.
+// Snapshot is the input of a decision about an autoscaler.
 type Snapshot struct {
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
-	// Scale is the target's; ScaleErr is why there is none.
+	// Scale is the target's scale; ScaleErr is the error if it could not be read.
 	Scale    *autoscalingv1.Scale
 	ScaleErr error
-	// Pods are those that the scale selects, Rivals all autoscalers whose targets
+	// Pods are the pods that the scale selects. Rivals are all autoscalers whose targets
 	// select any of them, if there are several.
 	Pods   []*corev1.Pod
 	Rivals []string
-	// Readings are of the autoscaler's metrics, one each; nil when NeedsMetrics is
+	// Readings are the values of the autoscaler's metrics, one each; nil if NeedsMetrics is
 	// false.
 	Readings []Reading
 	History  History
 	Options  Options
 }
 
-// Decision is what is to be done about an autoscaler.
+// Decision is the decision about an autoscaler.
 type Decision struct {
 	plan.Plan[autoscalingv2.HorizontalPodAutoscalerStatus]
-	// Rescale is how the target is to change; nil: it stays. The plan is complete only
-	// with what came of it: see Rescaled.
+	// Rescale is the change of the target's size; nil: none. The plan is complete only
+	// after Rescaled has added the result of the change.
 	Rescale *Rescale
 	History History
-	// Err is what went wrong, for the log.
+	// Err is an error to log.
 	Err error
 }
 
 // Rescale is a change of the target's size.
 type Rescale struct {
 	From, To int32
-	// Reason is why, in the words of upstream's events.
+	// Reason is the reason in the words of upstream's events.
 	Reason string
 }
 
-// NeedsMetrics reports whether metrics decide about the target's size: not if it is
-// outside of the autoscaler's bounds, or 0.
+// NeedsMetrics reports whether metrics decide the target's size: not if the size is outside
+// of the autoscaler's bounds, or 0.
 func NeedsMetrics(a *autoscalingv2.HorizontalPodAutoscaler, scale *autoscalingv1.Scale) bool {
 	current, b := scale.Spec.Replicas, boundsOf(a)
 	return current != 0 && current <= b.max && current >= b.min
@@ -62,7 +62,7 @@ func boundsOf(a *autoscalingv2.HorizontalPodAutoscaler) bounds {
 	return bounds{ptr.Deref(a.Spec.MinReplicas, 1), a.Spec.MaxReplicas}
 }
 
-// Decide works out an autoscaler's next size and its status.
+// Decide calculates an autoscaler's next size and its status.
 func Decide(in Snapshot, now time.Time) Decision {
 	in.Options = in.Options.completed()
 	d := &decider{Snapshot: in, now: now, Decision: Decision{History: in.History}}
@@ -118,8 +118,8 @@ func (d *decider) decide() {
 	d.finish(desired)
 }
 
-// byMetrics is the size that the metrics ask for, within all limits, and why. It is not
-// ok if they do not say.
+// byMetrics returns the size that the metrics require, within all limits, and the reason.
+// ok is false if the metrics do not determine a size.
 func (d *decider) byMetrics(b bounds) (desired int32, reason string, ok bool) {
 	asked, metric, err := d.askMetrics()
 	d.Err = err
@@ -136,8 +136,9 @@ func (d *decider) byMetrics(b bounds) (desired int32, reason string, ok bool) {
 	return d.normalize(b, asked), reason, true
 }
 
-// askMetrics is the largest size that any metric asks for, and that metric's name. With
-// an error it is -1, or, if the others ask for no less than there is, what they ask for.
+// askMetrics returns the largest size that any metric requires, and that metric's name.
+// With an error, the size is -1, or that of the other metrics if it is not less than the
+// current one.
 func (d *decider) askMetrics() (asked int32, metric string, err error) {
 	if err := d.checkSelector(); err != nil {
 		return -1, "", err
@@ -181,7 +182,8 @@ func (d *decider) reading(i int) Reading {
 	return Reading{Err: errors.New("the metric has not been read")}
 }
 
-// checkSelector refuses a target whose pods cannot be told, or are others' too.
+// checkSelector fails for a target whose pods are unknown, or are also those of other
+// autoscalers.
 func (d *decider) checkSelector() error {
 	selector := d.Scale.Status.Selector
 	if selector == "" {
@@ -198,13 +200,13 @@ func (d *decider) checkSelector() error {
 	return nil
 }
 
-func (d *decider) badSelector(event, reason, told, message string) error {
-	d.event(corev1.EventTypeWarning, event, told)
+func (d *decider) badSelector(event, reason, text, message string) error {
+	d.event(corev1.EventTypeWarning, event, text)
 	d.conditions.set(autoscalingv2.ScalingActive, false, reason, message)
-	return errors.New(told)
+	return errors.New(text)
 }
 
-// tolerance is the autoscaler's own (KEP-4951), or the controller's.
+// tolerance returns the autoscaler's own tolerance (KEP-4951), or the controller's.
 func (d *decider) tolerance() tolerance {
 	t := tolerance{d.Options.Tolerance, d.Options.Tolerance}
 	if behavior := d.Autoscaler.Spec.Behavior; behavior != nil {
@@ -218,8 +220,8 @@ func (d *decider) tolerance() tolerance {
 	return t
 }
 
-// normalize holds what the metrics ask for within the autoscaler's windows, policies
-// and bounds, and notes it.
+// normalize limits the size that the metrics require by the autoscaler's windows, policies
+// and bounds, and sets the conditions about it.
 func (d *decider) normalize(b bounds, asked int32) int32 {
 	behavior, h := d.Autoscaler.Spec.Behavior, d.Decision.History
 	var stable int32
@@ -246,7 +248,7 @@ func (d *decider) normalize(b bounds, asked int32) int32 {
 	return end.replicas
 }
 
-// finish makes the status, as it is if the target is not scaled.
+// finish computes the status for the case that the target is not scaled.
 func (d *decider) finish(desired int32) {
 	d.setStatus(&autoscalingv2.HorizontalPodAutoscalerStatus{
 		CurrentReplicas: d.current, DesiredReplicas: desired, LastScaleTime: d.Autoscaler.Status.LastScaleTime,
@@ -266,8 +268,8 @@ func (d *decider) event(kind, reason, message string) {
 	d.Events = append(d.Events, plan.Event{Type: kind, Reason: reason, Message: message})
 }
 
-// Rescaled is what follows from a decision with a Rescale that was tried: err is why it
-// failed, if it did.
+// Rescaled completes a decision with the result of its Rescale: err is the error of the
+// write, or nil.
 func Rescaled(in Snapshot, d Decision, err error, now time.Time) Decision {
 	c := conditions{list: slices.Clone(d.Status.Conditions), now: now, generation: in.Autoscaler.Generation}
 	status, r := *d.Status, d.Rescale

@@ -20,7 +20,7 @@ import (
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// world is what a test's decision is made from; zero fields have the defaults of build.
+// world is the input of a test's decision; build sets defaults for zero fields.
 type world struct {
 	min, max int32
 	replicas int32
@@ -66,7 +66,7 @@ func (w world) build() Snapshot {
 
 func name(i int) string { return fmt.Sprintf("web-%d", i) }
 
-// pod is one that has been ready for long and requests a core and a gibibyte.
+// pod returns a pod that has been ready for long and requests a core and a gibibyte.
 func pod(i int, changes ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name(i), Namespace: "default", Labels: map[string]string{"app": "web"}},
@@ -152,8 +152,8 @@ func external(t autoscalingv2.MetricTarget) autoscalingv2.MetricSpec {
 	}}
 }
 
-// each reads the same number of thousandths of pods 0 to n-1, in a sample that has just
-// been taken.
+// each returns a reading with the same number of thousandths for pods 0 to n-1, in a sample
+// that was just taken.
 func each(n int, value int64) Reading {
 	r := Reading{Pods: map[string]PodMetric{}}
 	for i := range n {
@@ -164,7 +164,7 @@ func each(n int, value int64) Reading {
 
 func values(all ...int64) []Reading { return []Reading{{Values: all}} }
 
-// TestSizes: which size each kind of metric asks for, when no limit is in the way.
+// TestSizes checks the size that each kind of metric requires, without limits.
 func TestSizes(t *testing.T) {
 	fast := behavior(func(b *autoscalingv2.HorizontalPodAutoscalerBehavior) {
 		b.ScaleUp.Policies[0] = autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: math.MaxInt32, PeriodSeconds: 15}
@@ -230,7 +230,7 @@ func sizeOf(d Decision, current int32) int32 {
 	return d.Rescale.To
 }
 
-// behavior is one that hardly limits, changed.
+// behavior returns a behavior that hardly limits, after change.
 func behavior(change func(*autoscalingv2.HorizontalPodAutoscalerBehavior)) *autoscalingv2.HorizontalPodAutoscalerBehavior {
 	b := &autoscalingv2.HorizontalPodAutoscalerBehavior{
 		ScaleUp: &autoscalingv2.HPAScalingRules{
@@ -246,7 +246,7 @@ func behavior(change func(*autoscalingv2.HorizontalPodAutoscalerBehavior)) *auto
 	return b
 }
 
-// TestOutside: the bounds, and what says nothing of the size.
+// TestOutside checks the bounds, and inputs that do not determine a size.
 func TestOutside(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -279,7 +279,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// said is what a decision tells: conditions and events, a line each.
+// said formats the conditions and events of a decision, one per line.
 func said(d Decision) string {
 	var lines []string
 	for _, c := range d.Status.Conditions {
@@ -302,7 +302,7 @@ const (
 	resized = "AbleToScale=True SucceededRescale: the HPA controller was able to update the target scale to "
 )
 
-// TestWords: conditions and events read as upstream's.
+// TestWords checks that conditions and events have upstream's texts.
 func TestWords(t *testing.T) {
 	refused := []Reading{{Err: errors.New("no metrics returned from resource metrics API")}}
 	tests := []struct {
@@ -425,7 +425,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestStatus: what else a status says.
+// TestStatus checks the other fields of a status.
 func TestStatus(t *testing.T) {
 	last := metav1.NewTime(now.Add(-time.Hour))
 	in := world{replicas: 2, readings: []Reading{each(2, 1000)}, status: autoscalingv2.HorizontalPodAutoscalerStatus{LastScaleTime: &last, DesiredReplicas: 2}}.build()

@@ -1,8 +1,7 @@
-// Package podautoscaler keeps the size of what HorizontalPodAutoscalers point at
-// (autoscaling/v2; upstream's horizontal-pod-autoscaler-controller): every sync period
-// it reads the target's scale subresource, whatever its kind, and the metrics that the
-// autoscaler names, works out the size that each of them asks for, takes the largest,
-// and holds it within the autoscaler's bounds, its stabilization windows and its
-// policies. Every size that it writes lies within the bounds; what it decided before is
-// kept in memory, as upstream keeps it, and forgotten with the process.
+// Package podautoscaler is the horizontal-pod-autoscaler-controller (autoscaling/v2). Every
+// sync period it reads the scale subresource of each HorizontalPodAutoscaler's target,
+// whatever its kind, and the autoscaler's metrics, calculates the size that each metric
+// requires, takes the largest, and limits it by the autoscaler's bounds, stabilization
+// windows and policies. Every size that it writes lies within the bounds. It keeps earlier
+// decisions in memory only, as upstream does.
 package podautoscaler

@@ -7,13 +7,13 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
 
-// History is what was decided before about one autoscaler. Its slices are never
-// changed, so that it may be copied.
+// History holds the earlier decisions about one autoscaler. Its slices are never changed in
+// place, so it may be copied.
 type History struct {
-	// Recommendations are the sizes that the metrics asked for, before any limit.
+	// Recommendations are the sizes that the metrics required, before any limit.
 	Recommendations []Sized
-	// Ups and Downs are by how much the target was scaled. They are kept only for
-	// autoscalers that have a behavior.
+	// Ups and Downs are the changes of the target's size. They are kept only for
+	// autoscalers with a behavior.
 	Ups, Downs []Sized
 }
 
@@ -23,13 +23,14 @@ type Sized struct {
 	At       time.Time
 }
 
-// recommended adds what the metrics ask for now, and forgets what is older than window.
+// recommended adds a recommendation, and drops those older than window.
 func (h History) recommended(replicas int32, now time.Time, window time.Duration) History {
 	h.Recommendations = append(since(h.Recommendations, now.Add(-window)), Sized{replicas, now})
 	return h
 }
 
-// scaled adds a change of the target, and forgets those that no policy looks at.
+// scaled adds a change of the target's size, and drops those older than the policies'
+// periods.
 func (h History) scaled(behavior *autoscalingv2.HorizontalPodAutoscalerBehavior, from, to int32, now time.Time) History {
 	if behavior == nil {
 		return h
@@ -44,7 +45,7 @@ func (h History) scaled(behavior *autoscalingv2.HorizontalPodAutoscalerBehavior,
 	return h
 }
 
-// since is a copy of those that are not older than cutoff.
+// since returns a copy without the entries before cutoff.
 func since(all []Sized, cutoff time.Time) []Sized {
 	return slices.DeleteFunc(slices.Clone(all), func(s Sized) bool { return s.At.Before(cutoff) })
 }
@@ -59,7 +60,7 @@ func longestPeriod(rules *autoscalingv2.HPAScalingRules) time.Duration {
 	return time.Duration(longest) * time.Second
 }
 
-// changed is by how many replicas the target was scaled within a period.
+// changed returns the number of replicas by which the target was scaled within a period.
 func changed(all []Sized, now time.Time, period time.Duration) int32 {
 	var n int32
 	for _, s := range all {

@@ -8,14 +8,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// An autoscaler without behavior grows its target at most to twice its size, or to
-// this, if that is more.
+// An autoscaler without behavior at most doubles its target's size, or grows it to
+// scaleUpMinimum if that is more.
 const (
 	scaleUpFactor  = 2
 	scaleUpMinimum = 4
 )
 
-// limited is a size that was held within limits, and what to say about it.
+// limited is a size after a limit was applied, with the reason and message of the
+// condition.
 type limited struct {
 	replicas        int32
 	reason, message string
@@ -41,14 +42,14 @@ func tooFastDown(replicas int32) limited {
 	return limited{replicas, "ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate"}
 }
 
-// bounds are an autoscaler's.
+// bounds are the minimum and maximum of an autoscaler.
 type bounds struct{ min, max int32 }
 
-// limit holds a size within what an autoscaler without behavior may do.
+// limit applies the limits of an autoscaler without behavior.
 func (b bounds) limit(current, desired int32) limited {
 	most, above := b.max, tooMany
 	if fastest := max(scaleUpFactor*int64(current), scaleUpMinimum); int64(most) > fastest {
-		most, above = int32(fastest), tooFast // less than an int32
+		most, above = int32(fastest), tooFast // fastest is below b.max, an int32
 	}
 	switch {
 	case desired < b.min:
@@ -59,8 +60,8 @@ func (b bounds) limit(current, desired int32) limited {
 	return withinRange(desired)
 }
 
-// limitBy holds a size within what the policies of an autoscaler's behavior let be done
-// now, after what was done before.
+// limitBy applies the policies of an autoscaler's behavior, which depend on earlier changes
+// of the size.
 func (b bounds) limitBy(behavior *autoscalingv2.HorizontalPodAutoscalerBehavior, h History, current, desired int32, now time.Time) limited {
 	switch {
 	case desired > current:
@@ -83,18 +84,18 @@ func (b bounds) limitBy(behavior *autoscalingv2.HorizontalPodAutoscalerBehavior,
 	return withinRange(desired)
 }
 
-// fastestUp is the largest size that the policies let the target have now.
+// fastestUp returns the largest size that the policies allow now.
 func fastestUp(rules *autoscalingv2.HPAScalingRules, h History, current int32, now time.Time) int32 {
 	return byPolicies(rules, h, current, now, func(start int32, p autoscalingv2.HPAScalingPolicy) int32 {
 		if p.Type == autoscalingv2.PercentScalingPolicy {
-			// Rounded up, or a small target would never grow.
+			// Round up, or a small target would never grow.
 			return ceil(float64(start) * (1 + float64(p.Value)/100))
 		}
 		return ceil(float64(start) + float64(p.Value))
 	}, math.MaxInt32, math.MinInt32)
 }
 
-// fastestDown is the smallest size that the policies let the target have now.
+// fastestDown returns the smallest size that the policies allow now.
 func fastestDown(rules *autoscalingv2.HPAScalingRules, h History, current int32, now time.Time) int32 {
 	return byPolicies(rules, h, current, now, func(start int32, p autoscalingv2.HPAScalingPolicy) int32 {
 		if p.Type == autoscalingv2.PercentScalingPolicy {
@@ -104,8 +105,9 @@ func fastestDown(rules *autoscalingv2.HPAScalingRules, h History, current int32,
 	}, math.MinInt32, math.MaxInt32)
 }
 
-// byPolicies asks each policy how far it lets the target go from the size that it had
-// when the policy's period began. far is the end of the direction, and near the other.
+// byPolicies returns the size that the selected policy allows, from the size at the
+// beginning of the policy's period. far is the limit in the direction of the change, and
+// near the opposite one.
 func byPolicies(rules *autoscalingv2.HPAScalingRules, h History, current int32, now time.Time,
 	allows func(start int32, p autoscalingv2.HPAScalingPolicy) int32, far, near int32,
 ) int32 {

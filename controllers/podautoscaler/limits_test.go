@@ -27,7 +27,7 @@ const (
 	disabled  = autoscalingv2.DisabledPolicySelect
 )
 
-// TestPolicies: how far a target that the metrics want at 1000, or at 1, may go at once.
+// TestPolicies checks the next size of a target that the metrics want at 1000, or at 1.
 func TestPolicies(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -64,7 +64,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestReasons: why a size is not what the metrics want.
+// TestReasons checks the reasons for which a size differs from what the metrics require.
 func TestReasons(t *testing.T) {
 	b := &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: rules(most, policy(byPods, 4, 60)), ScaleDown: rules(most, policy(byPods, 4, 60))}
 	tests := []struct {
@@ -86,8 +86,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestWithoutBehavior: an autoscaler without behavior grows to twice the size, and at
-// least to 4.
+// TestWithoutBehavior checks that an autoscaler without behavior grows to twice the size,
+// and at least to 4.
 func TestWithoutBehavior(t *testing.T) {
 	tests := []struct {
 		current, desired int32
@@ -108,7 +108,7 @@ func TestWithoutBehavior(t *testing.T) {
 	}
 }
 
-// TestWindows: what was asked for within the windows holds a change back.
+// TestWindows checks that recommendations within the windows hold back a change.
 func TestWindows(t *testing.T) {
 	h := History{Recommendations: []Sized{ago(4*time.Minute, 8), ago(2*time.Minute, 5), ago(30*time.Second, 6)}}
 	tests := []struct {
@@ -139,7 +139,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestTolerance: the controller's, or the autoscaler's own for each direction.
+// TestTolerance checks the controller's tolerance, and the autoscaler's own for each
+// direction.
 func TestTolerance(t *testing.T) {
 	own := behavior(func(b *autoscalingv2.HorizontalPodAutoscalerBehavior) {
 		b.ScaleUp.Tolerance, b.ScaleDown.Tolerance = ptr.To(resource.MustParse("0.3")), ptr.To(resource.MustParse("0"))
@@ -168,8 +169,8 @@ func TestTolerance(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBounded: a day of decisions leaves behind no more than the windows need,
-// and does not change what was given.
+// TestHistoryIsBounded checks that a day of decisions keeps no more entries than the
+// windows need, and does not change its inputs.
 func TestHistoryIsBounded(t *testing.T) {
 	b := behavior(func(*autoscalingv2.HorizontalPodAutoscalerBehavior) {})
 	h, at, replicas := History{}, now, int32(1)

@@ -16,11 +16,11 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// decideFunc is Decide, or a copy of it with a mistake.
+// decideFunc is Decide, or a variant with a planted mistake.
 type decideFunc func(Snapshot, time.Time) Decision
 
-// history is one run of the model: an autoscaler, a load that changes, users who scale
-// by hand, writes that fail, and crashes in which the controller forgets all.
+// history is one run of the model: an autoscaler, a changing load, users who scale
+// manually, writes that fail, and crashes after which the controller has lost its memory.
 type history struct {
 	r      *clock.Random
 	decide decideFunc
@@ -34,21 +34,21 @@ type history struct {
 	trace      []entry
 }
 
-// entry is one look at the autoscaler, as the model sees it.
+// entry is one reconcile of the autoscaler, as the model observes it.
 type entry struct {
 	at            time.Time
 	current, size int32
-	// asked is what the load asks for, by the model's own reckoning; bounded says that
-	// the target was outside of the bounds, or 0, so that nothing was asked.
+	// asked is the size that the load requires, calculated by the model; bounded is true if
+	// the target was outside of the bounds, or 0, so that the load did not matter.
 	asked   int32
 	bounded bool
-	// written is whether the size was written.
+	// written is true if the size was written.
 	written bool
 	status  autoscalingv2.HorizontalPodAutoscalerStatus
 	again   time.Duration
 }
 
-// aim is how much each pod is to have, in thousandths.
+// aim is the target value per pod, in thousandths.
 const aim = 10_000
 
 func newHistory(seed uint64, decide decideFunc) *history {
@@ -82,7 +82,7 @@ func (h *history) rules() *autoscalingv2.HPAScalingRules {
 	return r
 }
 
-// step lets one period pass.
+// step advances the run by one period.
 func (h *history) step(quiet bool) {
 	h.now = h.now.Add(h.opts.SyncPeriod)
 	fails := false
@@ -91,7 +91,7 @@ func (h *history) step(quiet bool) {
 		case 0:
 			h.replicas = int32(h.r.IntN(int(h.autoscaler.Spec.MaxReplicas) + 3))
 		case 1:
-			h.known, h.trace = History{}, nil // a crash: what was before is not held against it
+			h.known, h.trace = History{}, nil // a crash: earlier entries no longer count
 		case 2:
 			fails = true
 		case 3, 4, 5:
@@ -122,7 +122,7 @@ func (h *history) step(quiet bool) {
 	h.known, h.replicas, h.autoscaler.Status = d.History, e.size, *d.Status
 }
 
-// asks is what the load asks for.
+// asks returns the size that the load requires.
 func (h *history) asks() int32 {
 	if ratio := float64(h.load) / float64(aim*int64(h.replicas)); ratio >= 0.9 && ratio <= 1.1 {
 		return h.replicas
@@ -130,14 +130,14 @@ func (h *history) asks() int32 {
 	return int32(math.Ceil(float64(h.load) / aim))
 }
 
-// The invariants: each says what is wrong after the last step; empty for nothing.
+// invariants returns functions that describe a violation in the last step; empty: none.
 func invariants() map[string]func(*history) string {
 	return map[string]func(*history) string{
 		"a size is never outside the bounds":                 neverOutside,
 		"it never shrinks below what was asked for recently": neverBelowRecent,
 		"it never grows above what was asked for recently":   neverAboveRecent,
 		"it never changes faster than the policies":          neverTooFast,
-		"nothing changes that nobody asked for":              neverUnasked,
+		"nothing changes without a recommendation":           neverUnasked,
 		"the status says what is":                            statusIsTrue,
 		"it always comes back":                               alwaysAgain,
 	}
@@ -152,7 +152,7 @@ func neverOutside(h *history) string {
 	return ""
 }
 
-// recent are the looks of a window, among them the last, at which metrics were asked.
+// recent returns the entries of a window, including the last, in which metrics mattered.
 func (h *history) recent(window time.Duration) []entry {
 	return slices.DeleteFunc(slices.Clone(h.trace), func(e entry) bool { return e.bounded || !e.at.After(h.now.Add(-window)) && !e.at.Equal(h.now) })
 }
@@ -220,8 +220,8 @@ func neverTooFast(h *history) string {
 	return ""
 }
 
-// allowed is whether a policy lets the target have its new size, by what was written
-// within the policy's period.
+// allowed reports whether a policy allows the target's new size, given the writes within
+// the policy's period.
 func (h *history) allowed(p autoscalingv2.HPAScalingPolicy, e entry, up bool) bool {
 	start := e.current
 	for _, before := range h.trace[:len(h.trace)-1] {
@@ -236,7 +236,7 @@ func (h *history) allowed(p autoscalingv2.HPAScalingPolicy, e entry, up bool) bo
 	if up {
 		return float64(e.size) < float64(start)+change+1
 	}
-	// Rounded down; 80% less than 10 may be 1, as upstream reckons with floating point.
+	// Rounded down; with upstream's floating-point arithmetic, 80% less than 10 may be 1.
 	return float64(e.size) >= float64(start)-change-1
 }
 
@@ -250,7 +250,7 @@ func neverUnasked(h *history) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("nobody asked for the change from %d to %d", e.current, e.size)
+	return fmt.Sprintf("no recommendation led to the change from %d to %d", e.current, e.size)
 }
 
 func statusIsTrue(h *history) string {
@@ -269,8 +269,8 @@ func alwaysAgain(h *history) string {
 	return ""
 }
 
-// settles lets the load be as it is until all windows and periods have passed: the size
-// is then what the load asks for, as far as it may be.
+// settles keeps the load constant until all windows and periods have passed: the size must
+// then be what the load requires, within the limits.
 func settles(h *history) string {
 	for range 200 {
 		h.step(true)
@@ -285,12 +285,12 @@ func settles(h *history) string {
 	case wanted > h.replicas && *behavior.ScaleUp.SelectPolicy == disabled, wanted < h.replicas && *behavior.ScaleDown.SelectPolicy == disabled:
 		return ""
 	case wanted < h.replicas && int32(float64(h.replicas)*0.9)+1 > h.replicas-1:
-		return "" // no whole pod is within a percentage of few
+		return "" // a percentage of few pods allows no whole pod
 	}
 	return fmt.Sprintf("stays at %d and does not come to %d", h.replicas, wanted)
 }
 
-// breaks runs one history and says which invariant it breaks, if any.
+// breaks runs one history and returns the invariant that it breaks, if any.
 func breaks(seed uint64, decide decideFunc) string {
 	h := newHistory(seed, decide)
 	for range 60 {
@@ -315,7 +315,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// Mistakes that are planted in the decision are seen.
+// TestPlantedMistakesAreSeen checks that the invariants detect planted mistakes.
 func TestPlantedMistakesAreSeen(t *testing.T) {
 	changed := func(change func(*Snapshot)) decideFunc {
 		return func(in Snapshot, now time.Time) Decision {
@@ -376,7 +376,7 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 			}
 			return d
 		}, "outside"},
-		"nothing is tolerated": {changed(func(in *Snapshot) { in.Options.Tolerance = -1 }), "nobody asked"},
+		"nothing is tolerated": {changed(func(in *Snapshot) { in.Options.Tolerance = -1 }), "no recommendation"},
 		"it grows only": {func(in Snapshot, now time.Time) Decision {
 			d := Decide(in, now)
 			if d.Rescale != nil && d.Rescale.To < d.Rescale.From {

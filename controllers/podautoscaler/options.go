@@ -2,33 +2,33 @@ package podautoscaler
 
 import "time"
 
-// Options are the controller's settings, by the flags of kube-controller-manager that
-// have them. A field that is 0 has upstream's default, and one below 0 is 0.
+// Options are the controller's settings, with the flags of kube-controller-manager that set
+// them. A field that is 0 means upstream's default, and a negative one means 0.
 type Options struct {
-	// SyncPeriod is how often each autoscaler is looked at
+	// SyncPeriod is the interval at which each autoscaler is reconciled
 	// (--horizontal-pod-autoscaler-sync-period, 15 s). It cannot be 0.
 	SyncPeriod time.Duration
-	// DownscaleStabilization is for how long a size that was asked for is not gone
-	// below, where an autoscaler says nothing about it
+	// DownscaleStabilization is the window whose largest recommendation is the least size,
+	// unless an autoscaler sets its own
 	// (--horizontal-pod-autoscaler-downscale-stabilization, 5 m).
 	DownscaleStabilization time.Duration
-	// Tolerance is how far from 1 the ratio of what is and what is aimed at must be to
-	// do anything, where an autoscaler says nothing about it
+	// Tolerance is the deviation from 1 of the ratio of a metric to its target below which
+	// nothing changes, unless an autoscaler sets its own
 	// (--horizontal-pod-autoscaler-tolerance, 0.1).
 	Tolerance float64
-	// CPUInitializationPeriod is for how long after a pod's start its CPU metrics count
-	// only if they are all from when it was ready
+	// CPUInitializationPeriod is the time after a pod's start in which its CPU metrics
+	// count only if the pod was ready for the whole sample
 	// (--horizontal-pod-autoscaler-cpu-initialization-period, 5 m).
 	CPUInitializationPeriod time.Duration
-	// InitialReadinessDelay is for how long after a pod's start a change to unready is
-	// taken for its first (--horizontal-pod-autoscaler-initial-readiness-delay, 30 s).
+	// InitialReadinessDelay is the time after a pod's start in which a change to unready
+	// counts as its first (--horizontal-pod-autoscaler-initial-readiness-delay, 30 s).
 	InitialReadinessDelay time.Duration
-	// Workers is how many autoscalers are looked at at once
+	// Workers is the number of autoscalers reconciled at once
 	// (--concurrent-horizontal-pod-autoscaler-syncs, 5).
 	Workers int
 }
 
-// DefaultOptions are upstream's.
+// DefaultOptions returns upstream's defaults.
 func DefaultOptions() Options {
 	return Options{
 		SyncPeriod: 15 * time.Second, DownscaleStabilization: 5 * time.Minute, Tolerance: 0.1,
@@ -36,7 +36,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// completed are the options with defaults for what was left out.
+// completed returns the options with defaults for unset fields.
 func (o Options) completed() Options {
 	defaults := DefaultOptions()
 	if o.SyncPeriod <= 0 {

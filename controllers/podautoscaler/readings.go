@@ -21,7 +21,7 @@ import (
 	externalmetrics "k8s.io/metrics/pkg/client/external_metrics"
 )
 
-// defaultWindow is what a value that does not say so was taken over.
+// defaultWindow is the window of a value that does not specify one.
 const defaultWindow = time.Minute
 
 // reader reads metrics from the three metrics APIs.
@@ -48,7 +48,7 @@ func newReader(config *rest.Config, mapper meta.RESTMapper) (*reader, error) {
 	return &reader{resources: resources, custom: custom, external: external}, nil
 }
 
-// read reads what one metric of an autoscaler says of the pods of its target.
+// read reads one metric of an autoscaler for the pods of its target.
 func (r *reader) read(ctx context.Context, namespace string, pods labels.Selector, m *autoscalingv2.MetricSpec) Reading {
 	switch {
 	case m.Resource != nil:
@@ -83,8 +83,8 @@ func (r *reader) usage(ctx context.Context, namespace string, pods labels.Select
 	return Reading{Pods: metrics}
 }
 
-// usedBy is what a pod or, if it is named, one of its containers uses. It is not known
-// if a container is missing.
+// usedBy returns the usage of a pod or, if it is named, of one container. known is false if
+// a value is missing.
 func usedBy(m *metricsv1beta1.PodMetrics, resource corev1.ResourceName, container string) (value int64, known bool) {
 	for i := range m.Containers {
 		c := &m.Containers[i]
@@ -124,7 +124,7 @@ func (r *reader) ofPods(namespace string, pods labels.Selector, metric autoscali
 	return Reading{Pods: metrics}
 }
 
-// metricSelector is the selector as it is sent: that of a metric without one is empty.
+// metricSelector returns the selector to send: an empty one for a metric without selector.
 func metricSelector(selector labels.Selector) labels.Selector {
 	if selector.Empty() {
 		return labels.Everything()
@@ -140,7 +140,7 @@ func (r *reader) ofObject(namespace string, m *autoscalingv2.ObjectMetricSource)
 	kind := schema.FromAPIVersionAndKind(m.DescribedObject.APIVersion, m.DescribedObject.Kind).GroupKind()
 	var value *custommetricsv1beta2.MetricValue
 	if kind == (schema.GroupKind{Kind: "Namespace"}) {
-		// Whatever its name says: nobody looks beyond his own namespace.
+		// Whatever its name is: an autoscaler reads metrics of its own namespace only.
 		value, err = r.custom.RootScopedMetrics().GetForObject(kind, namespace, m.Metric.Name, metricSelector(selector))
 	} else {
 		value, err = r.custom.NamespacedMetrics(namespace).GetForObject(kind, m.DescribedObject.Name, m.Metric.Name, metricSelector(selector))

@@ -22,7 +22,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// reconciler looks at one autoscaler.
+// reconciler reconciles autoscalers.
 type reconciler struct {
 	opts        Options
 	clock       clock.Clock
@@ -33,13 +33,13 @@ type reconciler struct {
 	executor    plan.Executor
 
 	mu sync.Mutex
-	// known is what is remembered of each autoscaler.
+	// known holds the state of each autoscaler between reconciles.
 	known map[types.NamespacedName]*remembered
 }
 
 type remembered struct {
 	history History
-	// selector is that of its target's pods; nil until it is known.
+	// selector is the selector of the target's pods; nil until it is known.
 	selector labels.Selector
 }
 
@@ -65,7 +65,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	r.remember(key, d.History)
 	r.executor.Tell(autoscaler, d.Events)
 	if d.Err != nil {
-		klog.FromContext(ctx).V(2).Info("Autoscaler met an error", "err", d.Err)
+		klog.FromContext(ctx).V(2).Info("Cannot reconcile an autoscaler completely", "err", d.Err)
 	}
 	if apiequality.Semantic.DeepEqual(&autoscaler.Status, d.Status) {
 		return loop.Result{RequeueAfter: d.RequeueAfter}, nil
@@ -79,7 +79,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return result, err
 }
 
-// gather reads all that a decision needs. What the API does not tell is part of it.
+// gather reads the input of a decision. Errors of the API are part of it.
 func (r *reconciler) gather(ctx context.Context, a *autoscalingv2.HorizontalPodAutoscaler) (Snapshot, schema.GroupResource, error) {
 	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
 	in := Snapshot{Autoscaler: a, Options: r.opts, History: r.recall(key)}
@@ -90,7 +90,7 @@ func (r *reconciler) gather(ctx context.Context, a *autoscalingv2.HorizontalPodA
 	}
 	selector, err := labels.Parse(in.Scale.Status.Selector)
 	if err != nil || in.Scale.Status.Selector == "" {
-		return in, resource, nil // Decide says so
+		return in, resource, nil // Decide reports it
 	}
 	if in.Pods, err = r.pods.Pods(a.Namespace).List(selector); err != nil {
 		return in, resource, fmt.Errorf("listing the pods of HorizontalPodAutoscaler %s: %w", key, err)
@@ -133,8 +133,8 @@ func (r *reconciler) forget(key types.NamespacedName) {
 	delete(r.known, key)
 }
 
-// rivals notes what an autoscaler selects, and lists those that select any of the pods
-// too, itself among them, as upstream writes them.
+// rivals records an autoscaler's selector, and returns the autoscalers that select any of
+// the pods, including itself, in upstream's format.
 func (r *reconciler) rivals(key types.NamespacedName, selector labels.Selector, pods []*corev1.Pod) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

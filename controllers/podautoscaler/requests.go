@@ -7,9 +7,9 @@ import (
 	resourcehelpers "k8s.io/component-helpers/resource"
 )
 
-// requestsOf is how much of a resource each pod asks for, in thousandths: all its
-// containers that run beside each other, or the one that is named. A pod's own requests
-// (KEP-2837) go before those of its containers.
+// requestsOf returns each pod's request of a resource, in thousandths: that of all its
+// containers that run concurrently, or of the named one. A pod-level request (KEP-2837)
+// takes precedence over those of containers.
 func requestsOf(pods []*corev1.Pod, container string, resource corev1.ResourceName) (map[string]int64, error) {
 	requests := make(map[string]int64, len(pods))
 	for _, pod := range pods {
@@ -53,8 +53,8 @@ func requestOf(pod *corev1.Pod, container string, resource corev1.ResourceName) 
 	return total, nil
 }
 
-// runsOn is whether a container runs as long as its pod does: an init container only if
-// it is a sidecar.
+// runsOn reports whether a container runs as long as its pod: an init container does only
+// if it is a sidecar.
 func runsOn(pod *corev1.Pod, c *corev1.Container) bool {
 	for i := range pod.Spec.InitContainers {
 		if &pod.Spec.InitContainers[i] == c {

@@ -12,44 +12,44 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reading is what the API says of one metric of an autoscaler.
+// Reading is the API's answer for one metric of an autoscaler.
 type Reading struct {
-	// Pods is what is known of each pod, by name (Resource, ContainerResource, Pods).
+	// Pods holds the values by pod name (Resource, ContainerResource, Pods).
 	Pods map[string]PodMetric
 	// Values are in thousandths: one (Object), or one for each series (External).
 	Values []int64
-	// Err is why nothing could be read.
+	// Err is the error if nothing could be read.
 	Err error
 }
 
-// proposal is the size that one metric asks for.
+// proposal is the size that one metric requires.
 type proposal struct {
 	replicas int32
-	// name is what is said of the metric when it makes the target grow.
+	// name describes the metric in the event if it makes the target grow.
 	name   string
 	status autoscalingv2.MetricStatus
 }
 
-// failure is why a metric asks for nothing.
+// failure is the reason for which a metric determines no size.
 type failure struct {
-	// reason is that of the event and of the condition ScalingActive, cause their
-	// message; err is what is said of the metric among others.
+	// reason is that of the event and of the condition ScalingActive, cause their message;
+	// err is the error of the metric in the aggregate over all metrics.
 	reason string
 	cause  error
 	err    error
 }
 
-// scaling is what all metrics of one decision have in common.
+// scaling is the common input of all metrics of one decision.
 type scaling struct {
 	opts       *Options
 	now        time.Time
 	namespace  string
 	pods       []*corev1.Pod
 	tol        tolerance
-	spec, size int32 // what the target's scale wants, and what there is
+	spec, size int32 // the replicas in the spec and the status of the target's scale
 }
 
-// propose works out what one metric asks for. The words are upstream's.
+// propose calculates the size that one metric requires. The texts are upstream's.
 func (s *scaling) propose(m *autoscalingv2.MetricSpec, r Reading) (proposal, *failure) {
 	switch {
 	case m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil:
@@ -81,7 +81,7 @@ func (s *scaling) propose(m *autoscalingv2.MetricSpec, r Reading) (proposal, *fa
 	return proposal{}, &failure{"InvalidMetricSourceType", err, err}
 }
 
-// resource is about what the pods use of a resource, by itself or by what they request.
+// resource scales by the pods' usage of a resource, absolute or relative to their requests.
 func (s *scaling) resource(name corev1.ResourceName, container string, target autoscalingv2.MetricTarget, r Reading, title string) (proposal, autoscalingv2.MetricValueStatus, error) {
 	if target.AverageValue != nil {
 		replicas, used, err := s.average(name, target.AverageValue.MilliValue(), r, fmt.Sprintf("resource %s", name))
@@ -103,8 +103,8 @@ func (s *scaling) resource(name corev1.ResourceName, container string, target au
 		autoscalingv2.MetricValueStatus{AverageUtilization: &percent, AverageValue: quantityOf(name, used)}, nil
 }
 
-// quantityOf is an amount in thousandths in the form of the metrics API: of memory in
-// powers of two.
+// quantityOf returns thousandths as a quantity in the format of the metrics API: that of
+// memory is binary.
 func quantityOf(name corev1.ResourceName, value int64) *resource.Quantity {
 	format := resource.DecimalSI
 	if name == corev1.ResourceMemory {
@@ -113,7 +113,7 @@ func quantityOf(name corev1.ResourceName, value int64) *resource.Quantity {
 	return resource.NewMilliQuantity(value, format)
 }
 
-// utilization compares what the pods use with target percent of what they request.
+// utilization compares the pods' usage with target percent of their requests.
 func (s *scaling) utilization(name corev1.ResourceName, container string, target int32, r Reading) (replicas, percent int32, used int64, err error) {
 	if r.Err != nil {
 		return 0, 0, 0, fmt.Errorf("unable to get metrics for resource %s: %w", name, r.Err)
@@ -134,14 +134,14 @@ func (s *scaling) utilization(name corev1.ResourceName, container string, target
 		percent, _, err := utilizationOf(metrics, requests)
 		return float64(percent) / float64(target), err
 	}
-	// A pod of which nothing is known is taken to use all that it asked for.
+	// An unknown pod counts as using its whole request.
 	fill := func(pod string) int64 { return requests[pod] * int64(max(target, 100)) / 100 }
 	replicas, err = c.propose(s.spec, s.tol, ratio, fill)
 	return replicas, percent, used, err
 }
 
-// utilizationOf is how many percent of their requests the pods use, and how much each
-// on average.
+// utilizationOf returns the pods' usage in percent of their requests, and the average usage
+// of a pod.
 func utilizationOf(metrics map[string]PodMetric, requests map[string]int64) (percent int32, average int64, err error) {
 	var used, requested, n int64
 	for name, metric := range metrics {
@@ -154,10 +154,10 @@ func utilizationOf(metrics map[string]PodMetric, requests map[string]int64) (per
 	if requested == 0 {
 		return 0, 0, errors.New("no metrics returned matched known pods")
 	}
-	return int32(used * 100 / requested), used / n, nil // as upstream reckons
+	return int32(used * 100 / requested), used / n, nil // integer division, as upstream
 }
 
-// average compares what each pod has on average with target thousandths.
+// average compares the average value of the pods with target thousandths.
 func (s *scaling) average(resource corev1.ResourceName, target int64, r Reading, what string) (replicas int32, average int64, err error) {
 	if r.Err != nil {
 		if resource == "" {
@@ -278,7 +278,7 @@ func externalName(name string, selector *metav1.LabelSelector) string {
 	return fmt.Sprintf("external metric %s(%+v)", name, selector)
 }
 
-// total adds up series; what an int64 does not hold is as much as it does.
+// total adds up series. It saturates at the largest int64.
 func total(values []int64) int64 {
 	var sum int64
 	for _, v := range values {
@@ -290,8 +290,7 @@ func total(values []int64) int64 {
 	return sum
 }
 
-// byRatio is the size at which something that the pods do not have each for themselves
-// would be what is aimed at.
+// byRatio returns the size at which a value that is not per pod would reach its target.
 func (s *scaling) byRatio(ratio float64) (int32, error) {
 	if s.spec == 0 {
 		return ceil(ratio), nil
@@ -306,8 +305,8 @@ func (s *scaling) byRatio(ratio float64) (int32, error) {
 	return ceil(ratio * float64(ready)), nil
 }
 
-// perPod divides an amount so that each pod has target thousandths of it, and says how
-// much each has now.
+// perPod returns the size at which each pod has target thousandths of the amount, and the
+// present amount per pod.
 func (s *scaling) perPod(amount, target int64) (replicas int32, each int64) {
 	replicas = s.size
 	if !s.tol.covers(float64(amount) / (float64(target) * float64(s.size))) {

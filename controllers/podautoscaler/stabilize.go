@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// stabilized is the largest size that was asked for within the window: an autoscaler
-// without behavior does not go below it.
+// stabilized returns the largest recommendation within the window, which an autoscaler
+// without behavior does not go below.
 func (h History) stabilized(desired int32, now time.Time, window time.Duration) int32 {
 	for _, s := range h.Recommendations {
 		if !s.At.Before(now.Add(-window)) {
@@ -32,8 +32,8 @@ func windowsOf(behavior *autoscalingv2.HorizontalPodAutoscalerBehavior, downDefa
 	return w
 }
 
-// stabilizedBy changes the size no more than all that was asked for within the windows
-// agrees upon: up to the least of it, down to the most.
+// stabilizedBy limits the change by the recommendations within the windows: an increase by
+// the smallest, a decrease by the largest.
 func (h History) stabilizedBy(w windows, current, desired int32, now time.Time) int32 {
 	up, down := desired, desired
 	for _, s := range h.Recommendations {

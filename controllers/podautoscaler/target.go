@@ -16,7 +16,7 @@ import (
 // targets reads and writes the scale subresource of objects of any kind that has one.
 type targets struct{ *scales.Client }
 
-// get returns the target's scale, and under which resource it was found.
+// get returns the target's scale and the resource under which it was found.
 func (t targets) get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (*autoscalingv1.Scale, schema.GroupResource, error) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
@@ -40,10 +40,10 @@ func (t targets) get(ctx context.Context, namespace string, ref autoscalingv2.Cr
 	return nil, schema.GroupResource{}, first
 }
 
-// updates is how often a size is written anew that others got in the way of.
+// updates is the number of attempts to write a size after conflicts.
 const updates = 5
 
-// resize writes a target's size, whatever else has changed in it meanwhile.
+// resize writes a target's size, regardless of other changes of the target.
 func (t targets) resize(ctx context.Context, resource schema.GroupResource, current *autoscalingv1.Scale, replicas int32) error {
 	var err error
 	for range updates {

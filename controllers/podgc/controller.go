@@ -22,7 +22,7 @@ import (
 	"minikcm.dev/minikcm/controllers/nodelifecycle/disruption"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "pod-garbage-collector-controller"
 
 // Upstream's defaults.
@@ -65,7 +65,7 @@ type Controller struct {
 // allEnded is the key of the pods that have ended.
 var allEnded = types.NamespacedName{}
 
-// New returns a controller that is not yet running. The zero value of opts is upstream's
+// New returns a controller. Run starts it. The zero value of opts is upstream's
 // defaults.
 func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
@@ -94,7 +94,7 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForNode wakes a node that is gone, after its quarantine, and the pods of one that was

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// BenchmarkDecide looks at a ReplicaSet of 2,000 pods when nothing is to be done:
-// what each pod's event costs at most.
+// BenchmarkDecide decides about a converged ReplicaSet of 2,000 pods: the most that an
+// event of one of its pods costs.
 func BenchmarkDecide(b *testing.B) {
 	in := Snapshot{ReplicaSet: replicaSet(2000)}
 	for i := range 2000 {
@@ -23,7 +23,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkToDelete picks 500 of 2,000 pods.
+// BenchmarkToDelete selects 500 of 2,000 pods.
 func BenchmarkToDelete(b *testing.B) {
 	var pods []*corev1.Pod
 	crowd := map[string]int{}

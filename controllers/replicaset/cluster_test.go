@@ -62,7 +62,7 @@ func TestScaleSubresource(t *testing.T) {
 		if err != nil || scale.Spec.Replicas != 3 || scale.Status.Selector != "app=web" {
 			t.Fatalf("scale %+v, %v", scale, err)
 		}
-		scale.Spec.Replicas, scale.ResourceVersion = 5, "" // whatever was written meanwhile
+		scale.Spec.Replicas, scale.ResourceVersion = 5, "" // unconditional: the object may have changed
 		c.must(c.rescale(t.Context(), c.Client(), scale))
 		c.ready(5)
 	})
@@ -82,7 +82,7 @@ func TestTheCheapestPodGoes(t *testing.T) {
 	})
 }
 
-// TestPropagation deletes with each policy.
+// TestPropagation deletes the object with each propagation policy.
 func TestPropagation(t *testing.T) {
 	for name, policy := range map[string]*metav1.DeletionPropagation{
 		"none":       nil,
@@ -105,7 +105,8 @@ func TestPropagation(t *testing.T) {
 	}
 }
 
-// gone: the object is not there, and so many pods are left, of nobody.
+// gone checks that the object does not exist, and that the given number of orphaned pods
+// remain.
 func (c *cluster) gone(ctx context.Context, client kubernetes.Interface, left int) error {
 	if _, err := c.get(ctx, client); !apierrors.IsNotFound(err) {
 		return fmt.Errorf("it is there: %w", err)
@@ -120,12 +121,12 @@ func (c *cluster) gone(ctx context.Context, client kubernetes.Interface, left in
 	return nil
 }
 
-// refused makes an object whose pods name a PriorityClass that there is not, and waits
-// until it is told.
+// refused creates an object whose pods name a missing PriorityClass, and waits until its
+// status shows the failure.
 func (c *cluster) refused(replicas int32) {
 	c.t.Helper()
 	c.make(replicas, func(template *corev1.PodTemplateSpec) { template.Spec.PriorityClassName = "late" })
-	c.Eventually("the failure to be told", func(ctx context.Context, client kubernetes.Interface) error {
+	c.Eventually("the failure to be reported", func(ctx context.Context, client kubernetes.Interface) error {
 		owner, err := c.get(ctx, client)
 		if err != nil {
 			return err
@@ -152,7 +153,7 @@ func (c *cluster) refused(replicas int32) {
 	})
 }
 
-// unblamed waits until the failure is told of no more.
+// unblamed waits until the status shows no failure.
 func (c *cluster) unblamed() {
 	c.t.Helper()
 	c.Eventually("the condition to go", func(ctx context.Context, client kubernetes.Interface) error {

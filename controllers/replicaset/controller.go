@@ -10,22 +10,22 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "replicaset-controller"
 
-// workers is how many owners are reconciled at once, as upstream's default.
+// workers is the number of owners reconciled at once, upstream's default.
 const workers = 5
 
-// Controller keeps the pods of owners of one kind. Its keys are the owners.
+// Controller creates and deletes the pods of owners of one kind. Its keys are the owners.
 type Controller struct{ loop *loop.Loop }
 
-// New returns a controller of ReplicaSets that is not yet running.
+// New returns a controller of ReplicaSets. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	return NewOf(e, Name, Name, e.Informers.Apps().V1().ReplicaSets().Informer(), replicaSets())
 }
 
-// NewOf returns a controller of other owners that is not yet running. The name is the
-// controller's, the component is who its events say that they come from.
+// NewOf returns a controller of owners of another kind. Run starts it. name is the
+// controller's name, and component the source of its events.
 func NewOf[T plan.Object](e *env.Env, name, component string, informer cache.SharedIndexInformer, owners Owners[T]) (*Controller, error) {
 	client, _, err := e.ClientFor(name)
 	if err != nil {
@@ -48,5 +48,5 @@ func NewOf[T plan.Object](e *env.Env, name, component string, informer cache.Sha
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }

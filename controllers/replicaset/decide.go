@@ -14,22 +14,23 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Kind is what the replicaset-controller's owners are.
+// Kind is the kind of the replicaset-controller's owners.
 var Kind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 
-// burst is how many pods one plan creates or deletes at most, as upstream's.
+// burst caps the pods that one plan creates or deletes, as upstream does.
 const burst = 500
 
-// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+// Snapshot is the input of a decision besides the time. Decide does not change it.
 type Snapshot struct {
-	// ReplicaSet is the owner, or how one of another kind looks as a ReplicaSet.
+	// ReplicaSet is the owner, or the view of an owner of another kind as a ReplicaSet.
 	ReplicaSet *appsv1.ReplicaSet
-	// Kind is what the owner really is; the zero value: a ReplicaSet.
+	// Kind is the actual kind of the owner; the zero value: a ReplicaSet.
 	Kind schema.GroupVersionKind
-	// Pods are those that it controls, and those of its namespace that nobody does.
+	// Pods are those that the owner controls, and those in its namespace without a
+	// controller.
 	Pods []*corev1.Pod
-	// Crowd is how many active pods each node has of this ReplicaSet and of those
-	// with the same owner. It is looked at only when pods are to be deleted.
+	// Crowd counts, by node, the active pods of this ReplicaSet and of those with the same
+	// controller. It is read only when pods are to be deleted.
 	Crowd map[string]int
 }
 
@@ -40,12 +41,11 @@ func (in *Snapshot) kind() schema.GroupVersionKind {
 	return in.Kind
 }
 
-// Plan is what is to be done about a ReplicaSet.
+// Plan is the decision about one ReplicaSet.
 type Plan = plan.Plan[appsv1.ReplicaSetStatus]
 
-// Decide says what brings the ReplicaSet's pods to the number that it asks for,
-// and what its status is. The caller sees to it that the snapshot has its own
-// earlier writes.
+// Decide returns the actions that bring the ReplicaSet's pods to the wanted number, and its
+// status. The caller ensures that the snapshot includes its own earlier writes.
 func Decide(in Snapshot, now time.Time) (Plan, error) {
 	rs := in.ReplicaSet
 	selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
@@ -70,14 +70,14 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 		p.Actions = append(p.Actions, scale(in, active, now)...)
 	}
 	status, soonest := count(rs, active, now)
-	if in.kind() == Kind { // no other kind's status has a place for it
+	if in.kind() == Kind { // the status of no other kind has this field
 		status.TerminatingReplicas = &terminating
 	}
 	p.Status, p.RequeueAfter = status, soonest
 	return p, nil
 }
 
-// Lacking is how many pods are to be created; a negative number is to be deleted.
+// Lacking returns the number of pods to create; if it is negative, that of pods to delete.
 func Lacking(rs *appsv1.ReplicaSet, active int) int { return int(replicas(rs)) - active }
 
 func replicas(rs *appsv1.ReplicaSet) int32 {
@@ -87,7 +87,7 @@ func replicas(rs *appsv1.ReplicaSet) int32 {
 	return *rs.Spec.Replicas
 }
 
-// scale creates the pods that are lacking or deletes those that are too many.
+// scale creates missing pods or deletes surplus ones.
 func scale(in Snapshot, active []*corev1.Pod, now time.Time) []plan.Action {
 	lacking := Lacking(in.ReplicaSet, len(active))
 	switch {
@@ -100,7 +100,7 @@ func scale(in Snapshot, active []*corev1.Pod, now time.Time) []plan.Action {
 		}
 		pod := owned.PodOf(&in.ReplicaSet.Spec.Template, in.ReplicaSet, in.kind())
 		for i := range action.Objects {
-			// Copies, because encoding an object sets its kind for a moment.
+			// Each object is a copy, because encoding an object sets its kind temporarily.
 			one := *pod
 			action.Objects[i] = &one
 		}
@@ -115,8 +115,8 @@ func scale(in Snapshot, active []*corev1.Pod, now time.Time) []plan.Action {
 	}
 }
 
-// count returns the status that the pods amount to, and when the next ready pod
-// becomes available.
+// count returns the status that follows from the pods, and the time until the next ready
+// pod becomes available.
 func count(rs *appsv1.ReplicaSet, active []*corev1.Pod, now time.Time) (*appsv1.ReplicaSetStatus, time.Duration) {
 	status := &appsv1.ReplicaSetStatus{
 		Replicas:           int32(len(active)),

@@ -76,7 +76,7 @@ func restarts(n int32) podOption {
 	return func(pod *corev1.Pod) { pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: n}} }
 }
 
-// summary is a plan's actions as text: verb and names, or the number to create.
+// summary formats a plan's actions: verb and names, or the number to create.
 func summary(p Plan) []string {
 	var lines []string
 	for _, action := range p.Actions {
@@ -188,7 +188,7 @@ func TestConclude(t *testing.T) {
 func TestToDelete(t *testing.T) {
 	steady := []podOption{ready(time.Hour)}
 	with := func(o ...podOption) []podOption { return append(append([]podOption{}, steady...), o...) }
-	// Each pair: the first is deleted rather than the second.
+	// Of each pair, the first pod is deleted rather than the second.
 	for name, pair := range map[string][2][]podOption{
 		"unassigned":        {{on("")}, {phase(corev1.PodPending)}},
 		"pending":           {{phase(corev1.PodPending)}, {phase(corev1.PodUnknown)}},

@@ -1,6 +1,5 @@
-// Package replicaset is the replicaset-controller: as many pods of a template as
-// the ReplicaSet asks for, and its status. What is to be done is decided by the
-// pure function Decide; the controller gathers its snapshot and executes its plan.
-// Owners of other kinds that can be seen as ReplicaSets are kept by the same
-// decisions (Owners).
+// Package replicaset is the replicaset-controller: it keeps the wanted number of pods of a
+// template for each ReplicaSet, and its status. The pure function Decide decides; the
+// controller gathers its snapshot and executes its plan. The same decisions apply to owners
+// of other kinds that can be viewed as ReplicaSets (Owners).
 package replicaset

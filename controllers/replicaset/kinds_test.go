@@ -16,8 +16,8 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// kind is one of the two that keep so many pods: what is true of one is true of the
-// other. The object is always called web.
+// kind is one of the two kinds that keep a number of pods. Both behave the same. The object
+// is always named web.
 type kind struct {
 	name, component string
 	create          func(ctx context.Context, client kubernetes.Interface, replicas int32, template corev1.PodTemplateSpec) error
@@ -26,8 +26,7 @@ type kind struct {
 	scale           func(ctx context.Context, client kubernetes.Interface) (*autoscalingv1.Scale, error)
 	rescale         func(ctx context.Context, client kubernetes.Interface, scale *autoscalingv1.Scale) error
 	remove          func(ctx context.Context, client kubernetes.Interface, opts metav1.DeleteOptions) error
-	// orphans: who deletes one and does not say what is to become of its pods leaves them
-	// behind.
+	// orphans: a delete without a propagation policy orphans the pods.
 	orphans bool
 }
 
@@ -106,14 +105,14 @@ func replicationControllers() kind {
 	}
 }
 
-// cluster is a whole cluster on virtual time with an object of one kind in it.
+// cluster is a cluster on virtual time with an object of one kind in it.
 type cluster struct {
 	*minikcmtest.Cluster
 	kind
 	t *testing.T
 }
 
-// eachKind runs a test with an object of either kind.
+// eachKind runs a test with an object of each kind.
 func eachKind(t *testing.T, test func(t *testing.T, c *cluster)) {
 	t.Parallel()
 	for _, k := range kinds() {
@@ -148,8 +147,8 @@ func (c *cluster) make(replicas int32, change func(template *corev1.PodTemplateS
 	c.must(c.create(c.t.Context(), c.Client(), replicas, made))
 }
 
-// ready waits until the object has so many available pods and no others, and returns
-// those that it controls.
+// ready waits until the object has exactly so many pods, all available, and returns the
+// pods that it controls.
 func (c *cluster) ready(replicas int32) []corev1.Pod {
 	c.t.Helper()
 	var controlled []corev1.Pod

@@ -8,21 +8,21 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Owners is how the objects of a kind look as ReplicaSets: the decisions are made
-// for those alone, whatever kind of owner keeps a number of pods of a template.
+// Owners defines how objects of a kind are viewed as ReplicaSets. The decisions are made
+// for ReplicaSets only, whatever kind of owner keeps a number of pods of a template.
 type Owners[T plan.Object] struct {
 	Kind schema.GroupVersionKind
-	// View returns the owner as a ReplicaSet. It may share all that pointers lead
-	// to, since nobody changes it.
+	// View returns the owner as a ReplicaSet. It may share pointers with the owner, because
+	// neither is changed.
 	View func(owner T) *appsv1.ReplicaSet
-	// Selector returns what the view selects its pods by.
+	// Selector returns the pod selector of the view.
 	Selector func(owner T) *metav1.LabelSelector
-	// WithStatus returns a copy of the owner that has the status, for it to be
-	// written. It too may share what pointers lead to.
+	// WithStatus returns a copy of the owner with the status, to be written. It may share
+	// pointers with the owner.
 	WithStatus func(owner T, status *appsv1.ReplicaSetStatus) T
 }
 
-// replicaSets are the ReplicaSets as they are.
+// replicaSets is the identity view.
 func replicaSets() Owners[*appsv1.ReplicaSet] {
 	return Owners[*appsv1.ReplicaSet]{
 		Kind:     Kind,

@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/controllers/owned"
 )
 
-// toDelete picks the n pods whose loss costs least
+// toDelete selects the n pods to delete, by upstream's ranking
 // (https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#scaling-a-replicaset).
 func toDelete(active []*corev1.Pod, crowd map[string]int, n int, now time.Time) []*corev1.Pod {
 	if n >= len(active) {
@@ -30,19 +30,19 @@ func toDelete(active []*corev1.Pod, crowd map[string]int, n int, now time.Time) 
 	return picked
 }
 
-// rank is what decides who goes first. In every field the smaller goes first.
+// rank orders pods for deletion. In every field, the smaller value goes first.
 type rank struct {
 	pod      *corev1.Pod
 	assigned int
 	phase    int
 	ready    int
 	cost     int32
-	// crowd is negated: of pods on the fullest node one goes first.
+	// crowd is negated: pods on the fullest node go first.
 	crowd int
-	// readyAge and age count in powers of two, so that of pods of about the same
-	// age not always the youngest goes, which might all be in one zone (KEP-2185).
+	// readyAge and age are logarithmic (base 2), so that the pods of about the same age tie
+	// and not always the youngest, perhaps all in one zone, are deleted (KEP-2185).
 	readyAge int
-	// Restarts are negated.
+	// restarts and sidecarRestarts are negated.
 	restarts, sidecarRestarts int32
 	age                       int
 }
@@ -79,13 +79,13 @@ func compareRanks(a, b rank) int {
 		cmp.Compare(a.restarts, b.restarts),
 		cmp.Compare(a.sidecarRestarts, b.sidecarRestarts),
 		cmp.Compare(a.age, b.age),
-		// UIDs are random, so this is a random pick that is the same every time.
+		// UIDs are random, so this is a random but repeatable choice.
 		cmp.Compare(a.pod.UID, b.pod.UID),
 	)
 }
 
-// ageClass is the power of two that the age is in, in nanoseconds. No time at
-// all counts as the youngest.
+// ageClass returns the binary logarithm of the age in nanoseconds. A zero time counts as
+// the youngest.
 func ageClass(since, now time.Time) int {
 	if since.IsZero() {
 		return -1
@@ -93,8 +93,8 @@ func ageClass(since, now time.Time) int {
 	return bits.Len64(uint64(max(now.Sub(since), 0)))
 }
 
-// deletionCost reads the pod-deletion-cost annotation; what is not an int32
-// counts as 0, the default.
+// deletionCost returns the value of the pod-deletion-cost annotation; 0, the default, if it
+// is not an int32.
 func deletionCost(pod *corev1.Pod) int32 {
 	text, ok := pod.Annotations[corev1.PodDeletionCost]
 	if !ok {
@@ -107,8 +107,8 @@ func deletionCost(pod *corev1.Pod) int32 {
 	return int32(cost)
 }
 
-// maxRestarts returns the most restarts of any container, and of any sidecar: an
-// init container that restarts always.
+// maxRestarts returns the most restarts of any container and of any sidecar, which is an
+// init container that always restarts.
 func maxRestarts(pod *corev1.Pod) (containers, sidecars int32) {
 	for i := range pod.Status.ContainerStatuses {
 		containers = max(containers, pod.Status.ContainerStatuses[i].RestartCount)

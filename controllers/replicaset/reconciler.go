@@ -17,19 +17,19 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Sources are what a reconciler reads and how it writes.
+// Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
 	// ReplicaSets (or the owners of another kind) and Pods are the informers' caches.
 	ReplicaSets, Pods cache.Indexer
-	// Executor needs no Kind and no Tracker: they are the reconciler's.
+	// Executor needs no Kind and no Tracker: the reconciler sets them.
 	Executor plan.Executor
-	// Decide decides; nil: the function of that name. Model checks plant mistakes here.
+	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
 
-// Reconciler is the controller without its loop: what is done about a key, and
-// which keys an event wakes. T is the kind of the owners.
+// Reconciler is the controller without its loop: it reconciles a key, and maps
+// events to keys. T is the kind of the owners.
 type Reconciler[T plan.Object] struct {
 	clock        clock.PassiveClock
 	owners       Owners[T]
@@ -42,13 +42,13 @@ type Reconciler[T plan.Object] struct {
 	wakesOwner   func(loop.Event) []types.NamespacedName
 }
 
-// NewReconciler returns a reconciler of ReplicaSets. It adds to the caches the
-// indexes that it needs.
+// NewReconciler returns a reconciler of ReplicaSets. It adds the indexes
+// that it needs to the caches.
 func NewReconciler(s Sources) (*Reconciler[*appsv1.ReplicaSet], error) {
 	return NewReconcilerOf(replicaSets(), s)
 }
 
-// NewReconcilerOf returns a reconciler of owners of any kind that can be seen as
+// NewReconcilerOf returns a reconciler of owners of a kind that can be viewed as
 // ReplicaSets.
 func NewReconcilerOf[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], error) {
 	r := &Reconciler[T]{
@@ -69,7 +69,7 @@ func NewReconcilerOf[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T]
 	return r, nil
 }
 
-// Reconcile brings the owner's pods to the number that it asks for.
+// Reconcile brings the owner's pods to the wanted number.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	owner, found, err := r.get(key)
 	if err != nil || !found {
@@ -100,7 +100,7 @@ func (r *Reconciler[T]) get(key types.NamespacedName) (owner T, found bool, err 
 	return owner, found, nil
 }
 
-// gather takes the snapshot, after Met has said that the caches are up to date.
+// gather takes the snapshot. Met has reported that the caches are up to date.
 func (r *Reconciler[T]) gather(owner T) Snapshot {
 	in := Snapshot{ReplicaSet: r.owners.View(owner), Kind: r.owners.Kind, Pods: r.pods.Candidates(owner)}
 	if Lacking(in.ReplicaSet, len(in.Pods)) < 0 {
@@ -109,8 +109,7 @@ func (r *Reconciler[T]) gather(owner T) Snapshot {
 	return in
 }
 
-// crowd counts, by node, the active pods of the owners that have the same
-// controller.
+// crowd counts, by node, the active pods of the owners that have the same controller.
 func (r *Reconciler[T]) crowd(owner T) map[string]int {
 	siblings := []T{owner}
 	if ref := metav1.GetControllerOfNoCopy(owner); ref != nil {

@@ -11,10 +11,10 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Conclude returns the status to write after the plan's actions, or nil if the
-// ReplicaSet has it already. An error of the actions becomes the condition
-// ReplicaFailure, which stays as it is while the reason does and goes when the
-// actions succeed.
+// Conclude returns the status to write after the plan's actions, or nil if the ReplicaSet
+// has it already. An error of the actions sets the condition ReplicaFailure, which keeps
+// its times and message while its reason is the same and is removed when the actions
+// succeed.
 func Conclude(rs *appsv1.ReplicaSet, p Plan, actErr error, now time.Time) *appsv1.ReplicaSetStatus {
 	status := *p.Status
 	had := failureOf(rs)

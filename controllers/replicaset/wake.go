@@ -11,14 +11,13 @@ import (
 	"minikcm.dev/minikcm/controllers/owned"
 )
 
-// OnReplicaSet wakes the ReplicaSet, or owner of another kind, itself.
+// OnReplicaSet enqueues the ReplicaSet, or the owner of another kind.
 func (r *Reconciler[T]) OnReplicaSet(ev loop.Event) []types.NamespacedName {
 	r.expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
-// OnPod wakes the owner that controls a pod, or all that an orphan could belong
-// to.
+// OnPod enqueues the owner that controls a pod, or those that could adopt an orphan.
 func (r *Reconciler[T]) OnPod(ev loop.Event) []types.NamespacedName {
 	r.expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
@@ -32,8 +31,8 @@ func (r *Reconciler[T]) OnPod(ev loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// matters reports whether an owner would see the difference: most updates of
-// a pod on its way to running are none of its business.
+// matters reports whether an update changes what the owner reads. Most updates of a pod
+// that is starting do not.
 func matters(ev loop.Event, pod *corev1.Pod) bool {
 	old, ok := ev.Old.(*corev1.Pod)
 	if !ok || old.ResourceVersion == pod.ResourceVersion {

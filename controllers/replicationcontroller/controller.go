@@ -7,13 +7,13 @@ import (
 	"minikcm.dev/minikcm/controllers/replicaset"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "replicationcontroller-controller"
 
-// component is who the controller's events come from, as upstream has it.
+// component is upstream's source of the controller's events.
 const component = "replication-controller"
 
-// New returns a controller of ReplicationControllers that is not yet running.
+// New returns a controller of ReplicationControllers. Run starts it.
 func New(_ context.Context, e *env.Env) (*replicaset.Controller, error) {
 	return replicaset.NewOf(e, Name, component, e.Informers.Core().V1().ReplicationControllers().Informer(), Owners())
 }

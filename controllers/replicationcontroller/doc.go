@@ -1,4 +1,4 @@
-// Package replicationcontroller is the replicationcontroller-controller. A
-// ReplicationController is seen as a ReplicaSet whose selector is a set of labels,
-// and kept by the decisions of package replicaset; nothing is decided here.
+// Package replicationcontroller is the replicationcontroller-controller. It views a
+// ReplicationController as a ReplicaSet whose selector is a set of labels, and leaves the
+// decisions to package replicaset.
 package replicationcontroller

@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm/controllers/replicaset"
 )
 
-// Owners is how ReplicationControllers look as ReplicaSets.
+// Owners defines the view of ReplicationControllers as ReplicaSets.
 func Owners() replicaset.Owners[*corev1.ReplicationController] {
 	return replicaset.Owners[*corev1.ReplicationController]{
 		Kind:       corev1.SchemeGroupVersion.WithKind("ReplicationController"),
@@ -46,8 +46,8 @@ func view(rc *corev1.ReplicationController) *appsv1.ReplicaSet {
 	return rs
 }
 
-// selectorOf returns the labels as a selector. No labels select nothing: an empty
-// selector would select every pod.
+// selectorOf returns the labels as a selector. Without labels it returns nil, which selects
+// nothing; an empty selector would select every pod.
 func selectorOf(rc *corev1.ReplicationController) *metav1.LabelSelector {
 	if len(rc.Spec.Selector) == 0 {
 		return nil

@@ -27,7 +27,7 @@ func TestStatusSurvivesTheView(t *testing.T) {
 	if diff := cmp.Diff(rc, withStatus(rc, &rs.Status)); diff != "" {
 		t.Errorf("the status there and back (-want +got):\n%s", diff)
 	}
-	// What stays the same must not be written again and again.
+	// A converged object must not be written again.
 	p, err := replicaset.Decide(replicaset.Snapshot{ReplicaSet: rs, Kind: Owners().Kind}, time.Unix(2, 0))
 	if err != nil {
 		t.Fatal(err)

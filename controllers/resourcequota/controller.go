@@ -22,7 +22,7 @@ import (
 	"minikcm.dev/minikcm/quota"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "resourcequota-controller"
 
 // Workers is how many quotas are counted at once, as upstream's
@@ -42,7 +42,7 @@ type Controller struct {
 	loop     *loop.Loop
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return err
 }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // list returns the objects that use more of a quota than their number.

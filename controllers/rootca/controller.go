@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "root-ca-certificate-publisher-controller"
 
 // Controller keeps the ConfigMaps. Its keys are namespaces.
@@ -56,7 +56,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 func wakeNamespace(ev loop.Event) []types.NamespacedName {

@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "serviceaccount-token-controller"
 
 // workers is upstream's --concurrent-serviceaccount-token-syncs.
@@ -39,7 +39,7 @@ type Controller struct {
 	logger   klog.Logger
 }
 
-// New returns a controller that is not yet running. It signs tokens by the
+// New returns a controller. Run starts it. It signs tokens by the
 // environment's MintToken.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if e.MintToken == nil {

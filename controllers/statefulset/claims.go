@@ -15,8 +15,8 @@ func claimName(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, 
 	return template.Name + "-" + podName(set, ordinal)
 }
 
-// newClaim returns the claim of a template for an ordinal. It has the selector's
-// labels, so that all that belongs to the set can be found.
+// newClaim returns the claim of a template for an ordinal. It has the labels of the set's
+// selector, by which all objects of the set can be found.
 func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int) *corev1.PersistentVolumeClaim {
 	claim := template.DeepCopy()
 	claim.Name, claim.Namespace = claimName(set, template, ordinal), set.Namespace
@@ -32,8 +32,8 @@ func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, o
 	return claim
 }
 
-// stale reports whether the claim is that of an earlier pod of the name, with which
-// it goes: a new pod must wait for a new one.
+// stale reports whether the claim belongs to an earlier pod of the same name and will be
+// deleted with it. A new pod must wait for a new claim.
 func stale(claim *corev1.PersistentVolumeClaim, podName string) bool {
 	return claim.DeletionTimestamp != nil || ofPod(claim, podName)
 }
@@ -44,8 +44,8 @@ func ofPod(claim *corev1.PersistentVolumeClaim, podName string) bool {
 	})
 }
 
-// owners says whose end is to be the end of an ordinal's claims, by the retention
-// policy (KEP-1847): the set's, or that of a pod that is being scaled away.
+// owners returns which owners the retention policy (KEP-1847) wants for an ordinal's
+// claims: the set, or the pod if it is being scaled down.
 func owners(set *appsv1.StatefulSet, ordinal int) (wantsSet, wantsPod bool) {
 	policy := set.Spec.PersistentVolumeClaimRetentionPolicy
 	if policy == nil {
@@ -56,8 +56,8 @@ func owners(set *appsv1.StatefulSet, ordinal int) (wantsSet, wantsPod bool) {
 	return policy.WhenDeleted == remove && !wantsPod, wantsPod
 }
 
-// contested reports whether the retention policy has to leave the claim alone,
-// because somebody else controls it, or one that had the set's or the pod's name.
+// contested reports whether the retention policy must not change the claim's owners,
+// because another object controls it, or an earlier set or pod of the same name owns it.
 func contested(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	policy := set.Spec.PersistentVolumeClaimRetentionPolicy
 	const remove = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
@@ -75,8 +75,8 @@ func contested(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.Persisten
 	})
 }
 
-// former reports whether the claim is that of a set or a pod that had the name
-// before, whose end decides about it.
+// former reports whether an earlier set or pod of the same name owns the claim. The garbage
+// collector then decides about the claim.
 func former(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
 		return ref.Kind == Kind.Kind && ref.Name == set.Name && ref.UID != set.UID ||
@@ -84,8 +84,8 @@ func former(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.PersistentVo
 	})
 }
 
-// retained returns the claim with the owners that the policy demands, or nil if it
-// has them. One that somebody else controls has neither the set nor the pod.
+// retained returns the claim with the owners that the policy wants, or nil if it has them.
+// A claim that another object controls gets neither the set nor the pod as an owner.
 func retained(set *appsv1.StatefulSet, pod *corev1.Pod, ordinal int, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	if former(set, pod, claim) {
 		return nil
@@ -96,7 +96,7 @@ func retained(set *appsv1.StatefulSet, pod *corev1.Pod, ordinal int, claim *core
 	}
 	var refs []metav1.OwnerReference
 	var hasSet, hasPod bool
-	control := true // what is ours controls
+	control := true // whether all of our references are controller references
 	for _, ref := range claim.OwnerReferences {
 		if ref.UID != set.UID && ref.UID != pod.UID {
 			refs = append(refs, ref)

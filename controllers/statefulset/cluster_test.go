@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// cluster is a whole cluster on virtual time with one StatefulSet in it.
+// cluster is a cluster on virtual time with one StatefulSet in it.
 type cluster struct {
 	*minikcmtest.Cluster
 	t *testing.T
@@ -91,7 +91,7 @@ func (c *cluster) eventually(what string, check func(s *appsv1.StatefulSet) erro
 	return s
 }
 
-// complete: all replicas are available and of the newest revision.
+// complete checks that all replicas are available and have the newest revision.
 func complete(s *appsv1.StatefulSet) error {
 	n, got := *s.Spec.Replicas, s.Status
 	if got.ObservedGeneration < s.Generation || got.Replicas != n || got.UpdatedReplicas != n || got.CurrentReplicas != n ||
@@ -101,7 +101,7 @@ func complete(s *appsv1.StatefulSet) error {
 	return nil
 }
 
-// images returns the pods' images by their names.
+// images returns the pods' images by pod name.
 func (c *cluster) images() map[string]string {
 	c.t.Helper()
 	images := map[string]string{}
@@ -297,7 +297,7 @@ func TestFailedPodIsRecreated(t *testing.T) {
 	c := newCluster(t, 2, nil)
 	c.eventually("the pods", complete)
 	before := c.pods()[0]
-	before.Status.Phase, before.ResourceVersion = corev1.PodFailed, "" // whatever was written meanwhile
+	before.Status.Phase, before.ResourceVersion = corev1.PodFailed, "" // unconditional: the pod may have changed
 	if _, err := c.Client().CoreV1().Pods("default").UpdateStatus(t.Context(), &before, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

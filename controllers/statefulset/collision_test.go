@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// TestTakenRevisionName: when somebody else has the name that a revision should
-// have, it gets another one.
+// TestTakenRevisionName checks that a revision gets another name if the one that it should
+// have is in use.
 func TestTakenRevisionName(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, nil)

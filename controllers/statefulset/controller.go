@@ -8,16 +8,17 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "statefulset-controller"
 
-// workers is how many StatefulSets are reconciled at once, as upstream's default.
+// workers is the number of StatefulSets reconciled at once, upstream's default.
 const workers = 5
 
-// Controller runs StatefulSets. Its keys are StatefulSets.
+// Controller creates, updates and deletes the pods of StatefulSets. Its keys are
+// StatefulSets.
 type Controller struct{ loop *loop.Loop }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -44,5 +45,5 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }

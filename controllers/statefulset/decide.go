@@ -12,26 +12,26 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Kind is what this controller's owners are.
+// Kind is the kind of this controller's owners.
 var Kind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 
-// Snapshot is all that a decision depends on, but the time. Nothing in it is changed.
+// Snapshot is the input of a decision besides the time. Decide does not change it.
 type Snapshot struct {
 	Set *appsv1.StatefulSet
-	// Pods and Revisions are those that it controls, and those of its namespace that
-	// nobody does.
+	// Pods and Revisions are those that the set controls, and those in its namespace
+	// without a controller.
 	Pods      []*corev1.Pod
 	Revisions []*appsv1.ControllerRevision
-	// Claim returns the namespace's claim of that name, or nil.
+	// Claim returns the claim of that name in the namespace, or nil.
 	Claim func(name string) *corev1.PersistentVolumeClaim
 }
 
-// Plan is what is to be done about a StatefulSet.
+// Plan is the decision about one StatefulSet.
 type Plan = plan.Plan[appsv1.StatefulSetStatus]
 
-// Decide says what is the next step towards what the StatefulSet asks for, and
-// what its status is (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/).
-// The caller sees to it that the snapshot has its own earlier writes.
+// Decide returns the next step towards the StatefulSet's spec, and its status
+// (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/). The caller
+// ensures that the snapshot includes its own earlier writes.
 func Decide(in Snapshot, now time.Time) (Plan, error) {
 	set := in.Set
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)

@@ -20,15 +20,15 @@ import (
 
 var now = time.Unix(1_000_000, 0)
 
-// world is what a decision is made on; revisions "old" and "new" exist of it.
+// world is the snapshot of a decision; the revisions "old" and "new" exist in it.
 type world struct {
 	Snapshot
 	old, new *appsv1.ControllerRevision
 	claims   map[string]*corev1.PersistentVolumeClaim
 }
 
-// newWorld has a set of that many replicas, in the middle of an update from the
-// image "old" to the image "new".
+// newWorld returns a world with a set of that many replicas, in the middle of an update
+// from the image "old" to the image "new".
 func newWorld(t testing.TB, replicas int32, changes ...func(s *appsv1.StatefulSet)) *world {
 	t.Helper()
 	labels := map[string]string{"app": "web"}
@@ -53,7 +53,7 @@ func newWorld(t testing.TB, replicas int32, changes ...func(s *appsv1.StatefulSe
 	return w
 }
 
-// revision is that of the image, which the set has afterwards.
+// revision sets the image and returns the revision of the resulting template.
 func revision(t testing.TB, s *appsv1.StatefulSet, image string, number int64) *appsv1.ControllerRevision {
 	t.Helper()
 	s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: image}}
@@ -66,8 +66,8 @@ func revision(t testing.TB, s *appsv1.StatefulSet, image string, number int64) *
 	return r
 }
 
-// pods adds pods, each described by its ordinal and words: new or old, and ready,
-// pending, failed, succeeded or going.
+// pods adds pods, each described by its ordinal and words: new or old, and ready, pending,
+// failed, succeeded or going.
 func (w *world) pods(all ...string) *world {
 	for _, text := range all {
 		words := strings.Fields(text)
@@ -111,7 +111,7 @@ func (w *world) pods(all ...string) *world {
 	return w
 }
 
-// did tells a plan's actions in one line each.
+// did formats a plan's actions, one per line.
 func did(w *world, p Plan) []string {
 	var lines []string
 	for _, action := range p.Actions {
@@ -198,7 +198,7 @@ func TestDecide(t *testing.T) {
 		"broken old ones block":              {2, nil, []string{"0 ready old", "1 old"}, nil},
 		"but not when parallel":              {3, []change{parallel}, []string{"0 old", "1 ready old", "2 old"}, []string{"delete web-2", "delete web-0"}},
 		"an orphan is adopted":               {1, nil, []string{"0 ready orphan"}, []string{"adopt web-0"}},
-		"and told who it is":                 {1, nil, []string{"0 ready orphan unmarked"}, []string{"adopt web-0", "update web-0"}},
+		"and identified":                     {1, nil, []string{"0 ready orphan unmarked"}, []string{"adopt web-0", "update web-0"}},
 		"one of another name is not":         {0, nil, []string{"x ready orphan"}, nil},
 		"it waits for the name":              {1, nil, []string{"0 ready orphan alien"}, nil},
 		"what the selector loses is let go":  {1, nil, []string{"0 ready alien"}, []string{"release web-0"}},
@@ -217,7 +217,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// claiming gives the set's pods a claim each, and says what becomes of the claims.
+// claiming gives each pod of the set a claim, with a retention policy.
 func claiming(deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType) func(s *appsv1.StatefulSet) {
 	return func(s *appsv1.StatefulSet) {
 		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
@@ -225,7 +225,7 @@ func claiming(deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType) f
 	}
 }
 
-// claim adds the first pod's.
+// claim adds the claim of the first pod.
 func (w *world) claim(owners []metav1.OwnerReference, going bool) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "data-web-0", OwnerReferences: owners}}
 	if going {
@@ -248,7 +248,7 @@ func TestClaims(t *testing.T) {
 		deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType
 		replicas        int32
 		pods            string
-		claim           []metav1.OwnerReference // nil: there is none
+		claim           []metav1.OwnerReference // nil: the claim does not exist
 		going           bool
 		want            []string
 	}{
@@ -358,7 +358,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestCompletion: an update has come to its end, with any strategy.
+// TestCompletion checks that an update completes, with any strategy.
 func TestCompletion(t *testing.T) {
 	t.Run("RollingUpdate", func(t *testing.T) { testCompletion(t) })
 	t.Run("OnDelete", func(t *testing.T) { testCompletion(t, onDelete) })

@@ -10,14 +10,15 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// podEvents tell of what is done with pods: Create, Update or Delete.
+// podEvents returns the events of an action on pods: Create, Update or Delete.
 func (s *step) podEvents(verb string) (succeeded, failed *plan.Event) {
 	what := verb + " Pod %s in StatefulSet " + s.set.Name
 	return &plan.Event{Type: corev1.EventTypeNormal, Reason: "Successful" + verb, Message: what + " successful", Named: true},
 		&plan.Event{Type: corev1.EventTypeWarning, Reason: "Failed" + verb, Message: what + " failed error: ", Named: true, Detail: true}
 }
 
-// claimEvents tell of the claim and of the pod that it is for, whose name it ends in.
+// claimEvents returns the events of the creation of a claim. The pod's ordinal is the
+// suffix of the claim's name.
 func (s *step) claimEvents(claim string) (succeeded, failed *plan.Event) {
 	_, ordinal, _ := splitOrdinal(claim)
 	pod := podName(s.set, ordinal)
@@ -32,7 +33,8 @@ func (s *step) claimEvents(claim string) (succeeded, failed *plan.Event) {
 	return succeeded, failed
 }
 
-// retentionEvents tell of another owner of a claim as of an update of its pod.
+// retentionEvents returns the events of a change of a claim's owners, which are those of an
+// update of its pod.
 func (s *step) retentionEvents(r retention, claim plan.Object) (succeeded, failed *plan.Event) {
 	what := fmt.Sprintf("Update Pod %s in StatefulSet %s", r.pod, s.set.Name)
 	if r.success {
@@ -47,9 +49,9 @@ func (s *step) retentionEvents(r retention, claim plan.Object) (succeeded, faile
 	return succeeded, failed
 }
 
-// tellOfClaims tells of the claims because of which an ordinal's pod has to wait. One
-// that goes with an earlier pod of the name is nothing to tell of.
-func (s *step) tellOfClaims(ordinal int) {
+// reportClaims records an event about the claims that the ordinal's pod has to wait for. It
+// does not report claims that belong to an earlier pod of the same name.
+func (s *step) reportClaims(ordinal int) {
 	var errs []error
 	for i := range s.set.Spec.VolumeClaimTemplates {
 		claim := s.in.Claim(claimName(s.set, &s.set.Spec.VolumeClaimTemplates[i], ordinal))

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// TestEvents: what is told of pods and their claims, with the actions or without.
+// TestEvents checks the events about pods and their claims, with and without actions.
 func TestEvents(t *testing.T) {
 	const remove, retain = appsv1.DeletePersistentVolumeClaimRetentionPolicyType, appsv1.RetainPersistentVolumeClaimRetentionPolicyType
 	set := metav1.OwnerReference{Kind: "StatefulSet", Name: "web", UID: "set", Controller: ptr.To(true)}
@@ -23,7 +23,7 @@ func TestEvents(t *testing.T) {
 		deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType
 		pods            string
 		owners          []metav1.OwnerReference
-		claim           string // "": there is none, "going": it is being deleted
+		claim           string // "": it does not exist, "going": it is being deleted
 		want            []string
 	}{
 		"a claim and its pod": {replicas: 1, deleted: retain, scaled: retain, want: []string{
@@ -50,10 +50,10 @@ func TestEvents(t *testing.T) {
 		"one of a pending pod": {replicas: 1, deleted: remove, scaled: retain, pods: "0 pending", claim: "there", want: []string{
 			"data-web-0: Warning FailedUpdate: Update Pod web-0 in StatefulSet web failed error: could not update claim data-web-0 for delete policy ownerRefs: ",
 		}},
-		"somebody else's":                {replicas: 1, deleted: remove, scaled: retain, pods: "0 ready", claim: "there", owners: []metav1.OwnerReference{other}},
-		"somebody else's, a pending pod": {replicas: 1, deleted: remove, scaled: retain, pods: "0 pending", claim: "there", owners: []metav1.OwnerReference{other}, want: []string{conflict}},
-		"somebody else's, and all stays": {replicas: 1, deleted: retain, scaled: retain, pods: "0 pending", claim: "there", owners: []metav1.OwnerReference{other}},
-		"somebody else's beside the set's": {replicas: 1, deleted: remove, scaled: retain, pods: "0 ready", claim: "there", owners: []metav1.OwnerReference{other, set}, want: []string{
+		"another's":                {replicas: 1, deleted: remove, scaled: retain, pods: "0 ready", claim: "there", owners: []metav1.OwnerReference{other}},
+		"another's, a pending pod": {replicas: 1, deleted: remove, scaled: retain, pods: "0 pending", claim: "there", owners: []metav1.OwnerReference{other}, want: []string{conflict}},
+		"another's, and all stays": {replicas: 1, deleted: retain, scaled: retain, pods: "0 pending", claim: "there", owners: []metav1.OwnerReference{other}},
+		"another's beside the set's": {replicas: 1, deleted: remove, scaled: retain, pods: "0 ready", claim: "there", owners: []metav1.OwnerReference{other, set}, want: []string{
 			conflict,
 			"data-web-0: Normal SuccessfulUpdate: Update Pod web-0 in StatefulSet web successful",
 			"data-web-0: Warning FailedUpdate: Update Pod web-0 in StatefulSet web failed error: could not update claim data-web-0 for delete policy ownerRefs: ",
@@ -71,15 +71,15 @@ func TestEvents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, told(p)); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, eventsOf(p)); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// told has the plan's own events, and then what is told of the actions' objects.
-func told(p Plan) []string {
+// eventsOf returns the plan's own events, followed by those of the actions' objects.
+func eventsOf(p Plan) []string {
 	var all []string
 	text := func(e *plan.Event) string { return e.Type + " " + e.Reason + ": " + e.Message }
 	for i := range p.Events {

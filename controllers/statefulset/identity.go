@@ -9,8 +9,8 @@ import (
 	"minikcm.dev/minikcm/controllers/owned"
 )
 
-// newPod returns the pod of an ordinal: with its name, host name and labels, and
-// with its own claims in place of the templates'.
+// newPod returns the pod of an ordinal: with its name, host name and labels, and with its
+// own claims in place of the templates.
 func newPod(revs *revisions, ordinal int) *corev1.Pod {
 	revision, template := revs.forOrdinal(ordinal)
 	set := revs.set
@@ -24,7 +24,7 @@ func newPod(revs *revisions, ordinal int) *corev1.Pod {
 	return pod
 }
 
-// identify sets the labels by which a pod is told from its siblings.
+// identify sets the labels that distinguish the pods of a set.
 func identify(pod *corev1.Pod, ordinal int) {
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
@@ -35,7 +35,8 @@ func identify(pod *corev1.Pod, ordinal int) {
 
 func identified(pod *corev1.Pod) bool { return pod.Labels[appsv1.StatefulSetPodNameLabel] == pod.Name }
 
-// volumes puts the ordinal's claims before the volumes of other names.
+// volumes returns the volumes of the ordinal's claims, followed by the others whose names
+// differ.
 func volumes(set *appsv1.StatefulSet, others []corev1.Volume, ordinal int) []corev1.Volume {
 	if len(set.Spec.VolumeClaimTemplates) == 0 {
 		return others

@@ -28,7 +28,7 @@ type model struct {
 	t *rapid.T
 }
 
-// decision is how the controller decides; nil: as it does.
+// decision replaces the controller's decision; nil: the real one.
 type decision func(statefulset.Snapshot, time.Time) (statefulset.Plan, error)
 
 func newModel(t *rapid.T, decide decision) *model {
@@ -63,7 +63,7 @@ func (m *model) must(err error) {
 
 func (m *model) draw(n int, label string) int { return rapid.IntRange(0, n-1).Draw(m.t, label) }
 
-// kubelet makes one pod ready, or ends one that is being deleted.
+// kubelet makes one pod ready, or removes one that is being deleted.
 func (m *model) kubelet(draw modeltest.Draw) bool {
 	var todo []*corev1.Pod
 	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
@@ -91,7 +91,7 @@ func (m *model) setReady(pod *corev1.Pod, status corev1.ConditionStatus) {
 	})
 }
 
-// collect removes a claim whose last owner has gone.
+// collect removes a claim whose last owner is gone.
 func (m *model) collect() bool {
 	alive := map[types.UID]bool{}
 	modeltest.Each(m.World, func(pod *corev1.Pod) { alive[pod.UID] = true })
@@ -109,7 +109,7 @@ func (m *model) collect() bool {
 	return false
 }
 
-// create makes the StatefulSet and lets it come up undisturbed.
+// create creates the StatefulSet and waits for its pods without disturbances.
 func (m *model) create(spec appsv1.StatefulSetSpec) {
 	labels := map[string]string{"app": "web"}
 	limit := int32(m.draw(4, "history"))
@@ -152,7 +152,7 @@ func (m *model) scale(draw modeltest.Draw) bool {
 	return m.user(func(s *appsv1.StatefulSet) { s.Spec.Replicas = &n })
 }
 
-// history takes the drawn steps, then lets all come to rest and looks at it.
+// history takes the drawn steps, then settles the world and checks it.
 func (m *model) history() {
 	m.steps()
 	m.settle()
@@ -167,8 +167,8 @@ func (m *model) steps() {
 	m.Crashes, m.World.AfterWrite = false, nil
 }
 
-// checkConverged: there is a ready pod of the newest template for each ordinal and
-// none besides, each has its claim, and the status says so.
+// checkConverged checks that each ordinal has a ready pod of the newest template and a
+// claim, that there are no other pods, and that the status agrees.
 func (m *model) checkConverged() {
 	s := m.set()
 	n, from := int(*s.Spec.Replicas), 0
@@ -217,8 +217,8 @@ func (m *model) dump() string {
 	return text
 }
 
-// checkOrdinals: no two pods have the same ordinal, and none has more than one
-// controller.
+// checkOrdinals checks that no two pods have the same ordinal, and that none has more than
+// one controller.
 func (m *model) checkOrdinals() {
 	ordinals := map[string]string{}
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
@@ -233,8 +233,8 @@ func (m *model) checkOrdinals() {
 	})
 }
 
-// TestOrderIsKept: with OrderedReady a pod comes only when all before it are ready,
-// and no more than maxUnavailable are ever replaced at a time.
+// TestOrderIsKept checks that with OrderedReady a pod is created only when all before it
+// are ready, and that no more than maxUnavailable are replaced at a time.
 func TestOrderIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { orderIsKept(t, nil) })
 }
@@ -290,7 +290,7 @@ func (m *model) limit(least int) {
 	}
 }
 
-// TestParallelKeepsItsLimit: without order, updates keep to maxUnavailable too.
+// TestParallelKeepsItsLimit checks that parallel updates respect maxUnavailable too.
 func TestParallelKeepsItsLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { parallelKeepsItsLimit(t, nil) })
 }
@@ -313,9 +313,9 @@ func parallelKeepsItsLimit(t *rapid.T, decide decision) {
 	m.history()
 }
 
-// TestClaimsFollowTheirPods: with the policy to delete claims when scaled, those that
-// are left are those of the pods. (Of a pod that went for another reason just before,
-// as upstream, it stays.)
+// TestClaimsFollowTheirPods checks that with the policy to delete claims when scaled, only
+// the claims of existing pods remain. (As upstream, the claim of a pod that was deleted for
+// another reason just before remains too.)
 func TestClaimsFollowTheirPods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { claimsFollowTheirPods(t, nil) })
 }
@@ -346,8 +346,8 @@ func claimsFollowTheirPods(t *rapid.T, decide decision) {
 	}
 }
 
-// TestConvergesAfterChaos also scales, kills, fails and orphans pods: whatever
-// happened, in the end all is as it should be.
+// TestConvergesAfterChaos also scales, deletes, fails and orphans pods, and checks that the
+// world converges to the spec.
 func TestConvergesAfterChaos(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { convergesAfterChaos(t, nil) })
 }
@@ -367,8 +367,8 @@ func convergesAfterChaos(t *rapid.T, decide decision) {
 	m.Other(m.scale)
 	m.Other(m.disturb)
 	m.steps()
-	// With OrderedReady several broken pods that are too many block each other, as
-	// upstream; nobody is too many among six.
+	// With OrderedReady, several broken surplus pods block each other, as upstream. Among
+	// six replicas none is surplus.
 	final := *m.set().Spec.Replicas
 	m.scale(func(n int, _ string) int { return n })
 	m.settle()
@@ -378,7 +378,7 @@ func convergesAfterChaos(t *rapid.T, decide decision) {
 	m.checkConverged()
 }
 
-// disturb does something to a pod that the controller does not.
+// disturb changes a pod in a way that the controller does not.
 func (m *model) disturb(draw modeltest.Draw) bool {
 	pods := modeltest.List[*corev1.Pod](m.World)
 	if len(pods) == 0 {
@@ -388,7 +388,7 @@ func (m *model) disturb(draw modeltest.Draw) bool {
 	switch draw(4, "disturbance") {
 	case 0:
 		if pod.DeletionTimestamp != nil {
-			return false // nobody adopts it
+			return false // it could not be adopted
 		}
 		m.World.Change(pod, func(o plan.Object) { o.SetOwnerReferences(nil) })
 	case 1:

@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/controllers/owned"
 )
 
-// splitOrdinal takes a pod's or a claim's name apart: what stands before the last
-// dash, and the number after it.
+// splitOrdinal splits the name of a pod or a claim into the part before the last dash and
+// the ordinal after it.
 func splitOrdinal(name string) (string, int, bool) {
 	dash := strings.LastIndexByte(name, '-')
 	if dash <= 0 {
@@ -20,21 +20,21 @@ func splitOrdinal(name string) (string, int, bool) {
 	}
 	digits := name[dash+1:]
 	ordinal, err := strconv.ParseInt(digits, 10, 32)
-	// As it would be written: no sign, no leading zero.
+	// Only the canonical form is accepted: no sign, no leading zero.
 	if err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
 		return "", 0, false
 	}
 	return name[:dash], int(ordinal), true
 }
 
-// member returns the pod's ordinal, if its name is one that the set gives.
+// member returns the pod's ordinal, if the pod's name is one that the set assigns.
 func member(set *appsv1.StatefulSet, pod *corev1.Pod) (int, bool) {
 	parent, ordinal, ok := splitOrdinal(pod.Name)
 	return ordinal, ok && parent == set.Name
 }
 
-// claimPods sorts the candidates as owned.Claim does; the set's pods are told by
-// their names too, not by the selector alone.
+// claimPods sorts the candidates as owned.Claim does. A pod belongs to the set only if its
+// name matches as well as its labels.
 func claimPods(set *appsv1.StatefulSet, selector labels.Selector, candidates []*corev1.Pod) owned.Claims[*corev1.Pod] {
 	var members, strangers []*corev1.Pod
 	for _, pod := range candidates {
@@ -58,7 +58,7 @@ func replicas(set *appsv1.StatefulSet) int {
 	return int(*set.Spec.Replicas)
 }
 
-// start is the first ordinal.
+// start returns the first ordinal.
 func start(set *appsv1.StatefulSet) int {
 	if set.Spec.Ordinals == nil {
 		return 0
@@ -66,7 +66,7 @@ func start(set *appsv1.StatefulSet) int {
 	return int(set.Spec.Ordinals.Start)
 }
 
-// inRange reports whether the set asks for a pod of that ordinal.
+// inRange reports whether the set wants a pod of that ordinal.
 func inRange(set *appsv1.StatefulSet, ordinal int) bool {
 	return ordinal >= start(set) && ordinal < start(set)+replicas(set)
 }

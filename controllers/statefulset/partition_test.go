@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/controllers/owned"
 )
 
-// TestPartitionIsKept: an update leaves the pods below the partition alone, and those
-// that come in place of them are of the old template too.
+// TestPartitionIsKept checks that an update does not replace pods below the partition, and
+// that their replacements have the old template too.
 func TestPartitionIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { partitionIsKept(t, nil) })
 }
@@ -49,7 +49,7 @@ func (m *model) kill(draw modeltest.Draw) bool {
 	return true
 }
 
-// neverNewBelow: no pod below the partition is of another template than the first.
+// neverNewBelow checks that all pods below the partition have the first template.
 func (m *model) neverNewBelow(partition int) {
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
 		if image := pod.Spec.Containers[0].Image; image != "1" && ordinalOf(pod) < partition {
@@ -58,7 +58,7 @@ func (m *model) neverNewBelow(partition int) {
 	})
 }
 
-// newFrom: all other pods are there and of the newest template.
+// newFrom checks that all other pods exist and have the newest template.
 func (m *model) newFrom(partition, n int) {
 	newest, updated := m.set().Spec.Template.Spec.Containers[0].Image, 0
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
@@ -71,5 +71,5 @@ func (m *model) newFrom(partition, n int) {
 	}
 }
 
-// ordinalOf is a pod's place; the names end in one digit.
+// ordinalOf returns a pod's ordinal; the names end in one digit.
 func ordinalOf(pod *corev1.Pod) int { return int(pod.Name[len(pod.Name)-1] - '0') }

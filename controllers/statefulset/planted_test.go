@@ -14,7 +14,7 @@ import (
 	"minikcm.dev/minikcm/controllers/statefulset"
 )
 
-// misreading is a decision about another snapshot than the one there is.
+// misreading is a decision about a changed copy of the snapshot.
 func misreading(change func(in *statefulset.Snapshot)) decision {
 	return func(in statefulset.Snapshot, now time.Time) (statefulset.Plan, error) {
 		in.Set = in.Set.DeepCopy()
@@ -23,7 +23,7 @@ func misreading(change func(in *statefulset.Snapshot)) decision {
 	}
 }
 
-// again is a decision that makes each pod twice, under another name.
+// again is a decision that creates each pod twice, the second time under another name.
 func again(in statefulset.Snapshot, now time.Time) (statefulset.Plan, error) {
 	p, err := statefulset.Decide(in, now)
 	for i, action := range p.Actions {
@@ -38,7 +38,7 @@ func again(in statefulset.Snapshot, now time.Time) (statefulset.Plan, error) {
 	return p, err
 }
 
-// TestPlantedMistakesAreSeen: the properties find what is wrong with a decision.
+// TestPlantedMistakesAreSeen checks that the properties detect wrong decisions.
 func TestPlantedMistakesAreSeen(t *testing.T) {
 	for name, mistake := range map[string]struct {
 		property func(*rapid.T, decision)

@@ -20,19 +20,19 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Sources are what a reconciler reads and how it writes.
+// Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
 	// StatefulSets, Pods, Revisions and Claims are the informers' caches.
 	StatefulSets, Pods, Revisions, Claims cache.Indexer
-	// Executor needs no Kind and no Tracker: they are the reconciler's.
+	// Executor needs no Kind and no Tracker: the reconciler sets them.
 	Executor plan.Executor
-	// Decide decides; nil: the function of that name. Model checks plant mistakes here.
+	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
 
-// Reconciler is the controller without its loop: what is done about a key, and
-// which keys an event wakes.
+// Reconciler is the controller without its loop: it reconciles a key, and maps
+// events to keys.
 type Reconciler struct {
 	clock        clock.PassiveClock
 	sets         appslisters.StatefulSetLister
@@ -44,7 +44,7 @@ type Reconciler struct {
 	decide       func(in Snapshot, now time.Time) (Plan, error)
 }
 
-// NewReconciler returns a reconciler. It adds to the caches the indexes that it needs.
+// NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, sets: appslisters.NewStatefulSetLister(s.StatefulSets), claims: corelisters.NewPersistentVolumeClaimLister(s.Claims),
@@ -84,7 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return r.execute(ctx, set, p)
 }
 
-// gather takes the snapshot, after Met has said that the caches are up to date.
+// gather takes the snapshot. Met has reported that the caches are up to date.
 func (r *Reconciler) gather(set *appsv1.StatefulSet) Snapshot {
 	claims := r.claims.PersistentVolumeClaims(set.Namespace)
 	return Snapshot{
@@ -92,15 +92,15 @@ func (r *Reconciler) gather(set *appsv1.StatefulSet) Snapshot {
 		Claim: func(name string) *corev1.PersistentVolumeClaim {
 			claim, err := claims.Get(name)
 			if err != nil {
-				return nil // a lister fails only to find
+				return nil // the only error of a lister is not found
 			}
 			return claim
 		},
 	}
 }
 
-// execute takes the plan's actions and writes the status, whether they succeed or
-// not; all but that of the revision can be taken again.
+// execute executes the plan's actions and writes the status, whether they succeed or not:
+// every action but the creation of a revision can be repeated.
 func (r *Reconciler) execute(ctx context.Context, set *appsv1.StatefulSet, p Plan) (loop.Result, error) {
 	result := loop.Result{RequeueAfter: p.RequeueAfter}
 	actErr := r.executor.Act(ctx, set, p.Actions)

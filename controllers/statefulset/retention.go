@@ -8,18 +8,18 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// retention is the claims of a pod whose owners change.
+// retention is a change of the owners of a pod's claims.
 type retention struct {
 	claims []plan.Object
-	// fresh: the pod is new or pending, and what is wrong with its claims is told even
-	// if nothing is to be done about it.
+	// fresh is true if the pod is new or pending: a conflict of its claims is then reported
+	// even if there is nothing to change.
 	fresh bool
-	// success and failure: it is told as an update of the pod.
+	// success and failure select the events of a pod update to record.
 	success, failure bool
 	pod              string
 }
 
-// retain lets the pod's claims have the owners that the retention policy demands.
+// retain plans the owners that the retention policy wants for the pod's claims.
 func (s *step) retain(pod *corev1.Pod, r retention) {
 	ordinal, _ := member(s.set, pod)
 	r.pod = pod.Name

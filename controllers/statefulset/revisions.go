@@ -8,16 +8,16 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// hashLabel is a revision's own; the label on the pods has the revision's name.
+// hashLabel is the label of a revision; the label of the pods holds the revision's name.
 const hashLabel = "controller.kubernetes.io/hash"
 
-// revisions are the two templates between which an update is under way; they are
-// the same if none is.
+// revisions are the two revisions between which an update takes place. They are equal if
+// there is no update.
 type revisions struct {
 	set             *appsv1.StatefulSet
 	sorted          []*appsv1.ControllerRevision
 	current, update *appsv1.ControllerRevision
-	// currentTemplate is what current holds.
+	// currentTemplate is the template in current.
 	currentTemplate *corev1.PodTemplateSpec
 	actions         []plan.Action
 }
@@ -50,7 +50,7 @@ func revise(set *appsv1.StatefulSet, known []*appsv1.ControllerRevision) (*revis
 	return r, nil
 }
 
-// surplus deletes what is neither in force nor in use, beyond the history's limit.
+// surplus deletes revisions that are neither current nor in use, beyond the history limit.
 func (r *revisions) surplus(pods []*corev1.Pod) []plan.Action {
 	live := map[string]bool{r.current.Name: true, r.update.Name: true}
 	for _, pod := range pods {
@@ -69,8 +69,8 @@ func revisionOf(pod *corev1.Pod) string { return pod.Labels[appsv1.StatefulSetRe
 
 func (r *revisions) updated(pod *corev1.Pod) bool { return revisionOf(pod) == r.update.Name }
 
-// forOrdinal returns the revision that a new pod is to have, and its template: the
-// current one below the partition, as long as the update has not passed it.
+// forOrdinal returns the revision for a new pod, and its template: below the partition the
+// current one, until the update has passed the ordinal.
 func (r *revisions) forOrdinal(ordinal int) (string, *corev1.PodTemplateSpec) {
 	strategy := &r.set.Spec.UpdateStrategy
 	if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
@@ -85,7 +85,8 @@ func (r *revisions) forOrdinal(ordinal int) (string, *corev1.PodTemplateSpec) {
 	return r.update.Name, &r.set.Spec.Template
 }
 
-// partition is how many of the first pods an update leaves alone.
+// partition returns the number of ordinals, counted from the first, that an update does not
+// change.
 func partition(set *appsv1.StatefulSet) int {
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
 		return int(*rolling.Partition)

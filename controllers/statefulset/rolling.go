@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// update deletes pods of other revisions, the highest ordinal first and none below
-// the partition, as far as no more than maxUnavailable are unavailable then
-// (KEP-961). Where pods are not ordered, those that are unavailable already cost
-// nothing: otherwise a template that never gets ready could not be replaced.
+// update deletes pods of other revisions, the highest ordinal first and none below the
+// partition, as long as no more than maxUnavailable are unavailable (KEP-961). With
+// parallel pod management, pods that are unavailable already do not count: otherwise a
+// template that never gets ready could not be replaced.
 func (s *step) update() {
 	if s.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return
@@ -39,8 +39,8 @@ func (s *step) update() {
 	}
 }
 
-// maxUnavailable resolves a percentage of the replicas, rounded down to no less
-// than one.
+// maxUnavailable resolves a percentage of the replicas. It rounds down, but to no less than
+// one.
 func maxUnavailable(set *appsv1.StatefulSet) int {
 	rolling := set.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil || rolling.MaxUnavailable == nil {
@@ -48,7 +48,7 @@ func maxUnavailable(set *appsv1.StatefulSet) int {
 	}
 	n, err := intstr.GetScaledValueFromIntOrPercent(rolling.MaxUnavailable, replicas(set), false)
 	if err != nil {
-		return 1 // validation has seen to it that it is a number or a percentage
+		return 1 // validation ensures that it is a number or a percentage
 	}
 	return max(n, 1)
 }

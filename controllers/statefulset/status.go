@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/controllers/owned"
 )
 
-// count returns the status that the pods amount to, and when the next ready pod
-// becomes available.
+// count returns the status that follows from the pods, and the time until the next ready
+// pod becomes available.
 func count(set *appsv1.StatefulSet, pods []*corev1.Pod, revs *revisions, now time.Time) (*appsv1.StatefulSetStatus, time.Duration) {
 	collisions := int32(0)
 	if set.Status.CollisionCount != nil {
@@ -51,8 +51,8 @@ func count(set *appsv1.StatefulSet, pods []*corev1.Pod, revs *revisions, now tim
 	return status, soonest
 }
 
-// complete ends an update when all pods are of the new revision and ready, whoever has
-// replaced them.
+// complete ends an update in the status when all pods have the new revision and are ready.
+// It does not matter what replaced them.
 func complete(set *appsv1.StatefulSet, status *appsv1.StatefulSetStatus) {
 	wanted := int32(replicas(set))
 	if status.UpdatedReplicas == wanted && status.ReadyReplicas == wanted && status.Replicas == wanted {
@@ -61,10 +61,11 @@ func complete(set *appsv1.StatefulSet, status *appsv1.StatefulSetStatus) {
 	}
 }
 
-// Conclude returns the StatefulSet to write with its new status, or nil if it has
-// it already. After a collision the name of the newest revision will be another one.
+// Conclude returns the StatefulSet to write with its new status, or nil if it has that
+// status already. After a collision it raises the collision count, which changes the name
+// of the newest revision.
 func Conclude(set *appsv1.StatefulSet, p Plan, collided bool) *appsv1.StatefulSet {
-	update := *set // what the pointers in it lead to is not changed
+	update := *set // a shallow copy: objects behind pointers are not changed
 	switch {
 	case collided:
 		update.Status.CollisionCount = history.More(set.Status.CollisionCount)

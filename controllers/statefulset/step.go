@@ -11,16 +11,16 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// step is what is done at one time. With ordered pods it goes to the first one that
-// has to be waited for; else it does all that can be done.
+// step is the state of one decision. With ordered pods it ends at the first pod that has to
+// be waited for; else it does everything that is possible.
 type step struct {
 	in   Snapshot
 	set  *appsv1.StatefulSet
 	revs *revisions
 	now  time.Time
-	// ordered: pod management is OrderedReady.
+	// ordered is true if the pod management policy is OrderedReady.
 	ordered bool
-	// replicas are the pods that the set asks for, nil where there is none yet;
+	// replicas are the pods in the set's range of ordinals, nil where one is missing;
 	// condemned are the others, the highest ordinal first.
 	replicas, condemned []*corev1.Pod
 	// taken are the names of all pods, owned or not.
@@ -56,8 +56,8 @@ func newStep(in Snapshot, pods []*corev1.Pod, revs *revisions, now time.Time) *s
 	return s
 }
 
-// take decides: first all pods are to be there, then those too many are to go, and
-// only then others are replaced.
+// take decides: it first creates all pods, then deletes surplus ones, and only then
+// replaces others.
 func (s *step) take() {
 	proceed := true
 	for i, pod := range s.replicas {
@@ -82,14 +82,14 @@ func (s *step) take() {
 	s.update()
 }
 
-// keep sees to it that there is a pod of the ordinal. It reports whether what comes
-// after it may go on; with ordered pods only if this one is available.
+// keep ensures that there is a pod of the ordinal. It reports whether the step may proceed;
+// with ordered pods, only if this pod is available.
 func (s *step) keep(ordinal int, pod *corev1.Pod) bool {
 	switch {
 	case pod == nil:
 		return s.create(ordinal) && !s.ordered
 	case owned.Ended(pod) && pod.DeletionTimestamp == nil:
-		s.deaths = append(s.deaths, pod) // when it has gone, its ordinal lacks one
+		s.deaths = append(s.deaths, pod) // when it is gone, keep creates a new one
 		return false
 	}
 	pending := pod.Status.Phase == corev1.PodPending
@@ -111,11 +111,11 @@ func (s *step) keep(ordinal int, pod *corev1.Pod) bool {
 	return true
 }
 
-// create makes the ordinal's pod, unless it has to wait for a claim to go, or for an
+// create creates the ordinal's pod, unless it has to wait until a claim is gone, or an
 // orphan that has its name and cannot be adopted.
 func (s *step) create(ordinal int) bool {
 	if !s.claim(ordinal) {
-		s.tellOfClaims(ordinal)
+		s.reportClaims(ordinal)
 		return false
 	}
 	if s.taken[podName(s.set, ordinal)] {
@@ -127,8 +127,8 @@ func (s *step) create(ordinal int) bool {
 	return true
 }
 
-// claim makes the ordinal's claims as far as they are lacking. It reports whether
-// a new pod could use them.
+// claim creates the ordinal's missing claims. It reports whether a new pod could use its
+// claims.
 func (s *step) claim(ordinal int) bool {
 	usable := true
 	for i := range s.set.Spec.VolumeClaimTemplates {
@@ -144,8 +144,8 @@ func (s *step) claim(ordinal int) bool {
 	return usable
 }
 
-// condemn deletes a pod that is too many. With ordered pods it is one at a time,
-// and none while another one is not available, but for the first of those itself.
+// condemn deletes a surplus pod, and reports whether the next one may go too. Ordered pods
+// are deleted one at a time, and an unavailable one only if it is firstUnhealthy.
 func (s *step) condemn(pod *corev1.Pod) bool {
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -157,8 +157,8 @@ func (s *step) condemn(pod *corev1.Pod) bool {
 	return !s.ordered
 }
 
-// firstUnhealthy is the condemned pod of the lowest ordinal that is not available: all
-// others are available when it is asked for.
+// firstUnhealthy returns the unavailable condemned pod of the lowest ordinal. When it is
+// called, all replicas are available.
 func (s *step) firstUnhealthy() *corev1.Pod {
 	for _, pod := range slices.Backward(s.condemned) {
 		if !s.available(pod) {
@@ -168,7 +168,7 @@ func (s *step) firstUnhealthy() *corev1.Pod {
 	return nil
 }
 
-// available reports whether the pod is there, is to stay and has been ready for
+// available reports whether the pod exists, is not being deleted and has been ready for
 // minReadySeconds.
 func (s *step) available(pod *corev1.Pod) bool {
 	if pod == nil || pod.DeletionTimestamp != nil || !running(pod) {
@@ -178,8 +178,8 @@ func (s *step) available(pod *corev1.Pod) bool {
 	return available
 }
 
-// actions returns what the step comes to. Claims come before the pods that need
-// them, and their owners before the pods that are to take them along.
+// actions returns the actions of the step. Claims precede the pods that need them, and
+// changes of claims' owners precede the deletion of those owners.
 func (s *step) actions() []plan.Action {
 	var all []plan.Action
 	add := func(verb plan.Verb, objects []plan.Object, slow bool, succeeded, failed *plan.Event) {
@@ -195,7 +195,7 @@ func (s *step) actions() []plan.Action {
 		for i, claim := range r.claims {
 			succeeded, failed := s.retentionEvents(r, claim)
 			if i < len(r.claims)-1 {
-				succeeded = nil // one for all claims of a pod
+				succeeded = nil // one event for all claims of a pod
 			}
 			add(plan.Update, []plan.Object{claim}, false, succeeded, failed)
 		}

@@ -15,14 +15,14 @@ import (
 
 var controllerOf = loop.ControllerOf(Kind.GroupKind())
 
-// OnStatefulSet wakes the StatefulSet itself.
+// OnStatefulSet enqueues the StatefulSet itself.
 func (r *Reconciler) OnStatefulSet(ev loop.Event) []types.NamespacedName {
 	r.expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
-// OnPod wakes the StatefulSet that controls a pod, or the one that an orphan could
-// belong to.
+// OnPod enqueues the StatefulSet that controls a pod, or the one that could adopt an
+// orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	r.expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
@@ -31,13 +31,13 @@ func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	}
 	keys := controllerOf(ev)
 	if metav1.GetControllerOfNoCopy(pod) == nil {
-		// Also when it goes: the one whose name it had may be waiting for that.
+		// Also when an orphan is deleted: the set whose pod name it had may wait for that.
 		keys = append(keys, r.adopters(pod)...)
 	}
 	return keys
 }
 
-// matters reports whether a StatefulSet would see the difference.
+// matters reports whether the event changes what a StatefulSet reads.
 func matters(ev loop.Event, pod *corev1.Pod) bool {
 	old, ok := ev.Old.(*corev1.Pod)
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
@@ -46,7 +46,7 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	return owned.Differs(old, pod)
 }
 
-// adopters returns the StatefulSet whose name an orphan has.
+// adopters returns the StatefulSet whose pod name an orphan has.
 func (r *Reconciler) adopters(orphan *corev1.Pod) []types.NamespacedName {
 	parent, _, ok := splitOrdinal(orphan.Name)
 	if !ok {
@@ -59,8 +59,8 @@ func (r *Reconciler) adopters(orphan *corev1.Pod) []types.NamespacedName {
 	return []types.NamespacedName{loop.KeyOf(set)}
 }
 
-// OnRevision wakes the StatefulSet that controls a ControllerRevision, or those
-// that an orphan could belong to.
+// OnRevision enqueues the StatefulSet that controls a ControllerRevision, or those that
+// could adopt an orphan.
 func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
 	r.expectations.Observe(ev)
 	keys := controllerOf(ev)
@@ -84,8 +84,8 @@ func selects(set *appsv1.StatefulSet, o metav1.Object) bool {
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(o.GetLabels()))
 }
 
-// OnClaim wakes the StatefulSet that a claim is for, as its name says. It is not
-// its controller, unless the retention policy makes it so.
+// OnClaim enqueues the StatefulSet that a claim belongs to by its name. The set is not the
+// claim's controller, unless the retention policy makes it so.
 func (r *Reconciler) OnClaim(ev loop.Event) []types.NamespacedName {
 	stem, _, ok := splitOrdinal(ev.Object.GetName())
 	if !ok {
@@ -105,7 +105,7 @@ func (r *Reconciler) OnClaim(ev loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// claims reports whether a claim whose name is the stem and an ordinal is the set's.
+// claims reports whether a claim with the name stem-ORDINAL belongs to the set.
 func claims(set *appsv1.StatefulSet, stem string) bool {
 	prefix, ok := strings.CutSuffix(stem, "-"+set.Name)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "ttl-after-finished-controller"
 
 // workers is how many Jobs are looked at at once, as upstream's default.
@@ -33,7 +33,7 @@ type Controller struct {
 	due func(job *batchv1.Job, now time.Time) (bool, time.Duration, error)
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -49,7 +49,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // onJob wakes a finished Job that has a time to live.

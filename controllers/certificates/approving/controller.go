@@ -19,12 +19,12 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "certificatesigningrequest-approving-controller"
 
 const (
 	workers = 5
-	// askAgain is after how long somebody who was not allowed to may be.
+	// askAgain is the delay before the access review of a refused requester is repeated.
 	askAgain = 5 * time.Minute
 )
 
@@ -35,7 +35,7 @@ type Controller struct {
 	loop     *loop.Loop
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -51,10 +51,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// Reconcile approves the request if it may.
+// Reconcile approves the request if its requester is authorized.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	request, err := c.requests.Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -101,7 +101,7 @@ func (c *Controller) allowed(ctx context.Context, request *certificatesv1.Certif
 	}
 	answer, err := c.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("asking what %s may do: %w", request.Spec.Username, err)
+		return false, fmt.Errorf("reviewing the access of %s: %w", request.Spec.Username, err)
 	}
 	return answer.Status.Allowed, nil
 }

@@ -8,16 +8,17 @@ import (
 	"minikcm.dev/minikcm/controllers/certificates"
 )
 
-// Permission is what somebody must be allowed to do for their request to be approved.
+// Permission is a permission that the requester needs for the approval of the request.
 type Permission struct {
-	// Subresource of certificatesigningrequests that they may create.
+	// Subresource is the subresource of certificatesigningrequests that the requester may
+	// create.
 	Subresource string
-	// Message is the condition's.
+	// Message is the message of the Approved condition.
 	Message string
 }
 
-// Decide returns the permissions of which any one suffices to approve the request; none
-// if it is decided already, or is not for this controller to decide.
+// Decide returns the permissions of which any one suffices to approve the request; none if
+// it is already decided, or is not for this controller to decide.
 func Decide(request *certificatesv1.CertificateSigningRequest, parsed *x509.CertificateRequest) []Permission {
 	if Settled(request) || request.Spec.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName ||
 		certificates.CheckKubeletClient(parsed, request.Spec.Usages) != nil {
@@ -30,7 +31,7 @@ func Decide(request *certificatesv1.CertificateSigningRequest, parsed *x509.Cert
 	return append(permissions, Permission{"nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview."})
 }
 
-// Settled reports whether nothing is left to decide about a request.
+// Settled reports whether a request is approved, denied or issued.
 func Settled(request *certificatesv1.CertificateSigningRequest) bool {
 	return certificates.Issued(request) || certificates.Has(request, certificatesv1.CertificateApproved) || certificates.Has(request, certificatesv1.CertificateDenied)
 }

@@ -30,7 +30,7 @@ func TestDecide(t *testing.T) {
 		want    []string
 	}{
 		"a node for itself":        {request("system:node:n"), node, []string{"selfnodeclient", "nodeclient"}},
-		"somebody for a node":      {request("system:bootstrap:abc"), node, []string{"nodeclient"}},
+		"another for a node":       {request("system:bootstrap:abc"), node, []string{"nodeclient"}},
 		"approved":                 {request("system:node:n", "Approved"), node, nil},
 		"denied":                   {request("system:node:n", "Denied"), node, nil},
 		"issued":                   {issued, node, nil},

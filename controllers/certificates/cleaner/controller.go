@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "certificatesigningrequest-cleaner-controller"
 
 // Controller deletes requests. Its keys are their names.
@@ -28,7 +28,7 @@ type Controller struct {
 	loop     *loop.Loop
 }
 
-// New returns a controller that is not yet running.
+// New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -44,10 +44,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// Stats returns what the controller's loop has done so far.
+// Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// Reconcile deletes the request if its time has come, and waits for it otherwise.
+// Reconcile deletes the request if it has expired, and otherwise requeues it for that time.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	request, err := c.requests.Get(key.Name)
 	if apierrors.IsNotFound(err) {

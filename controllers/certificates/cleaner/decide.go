@@ -10,14 +10,15 @@ import (
 	"minikcm.dev/minikcm/controllers/certificates"
 )
 
-// How long requests are kept, as upstream.
+// The time for which requests are kept, as upstream.
 const (
 	answeredFor = time.Hour
 	pendingFor  = 24 * time.Hour
 )
 
-// Decide returns when a request is to go, on the cluster's clock, whose time is now. ok
-// is false if it stays as it is. Certificates expire by the machine's time.
+// Decide returns the time at which a request has to be deleted, by the cluster's clock,
+// whose time is now. ok is false if there is no such time. Certificates expire by the
+// machine's time.
 func Decide(request *certificatesv1.CertificateSigningRequest, now, machine time.Time) (goes time.Time, ok bool) {
 	sooner := func(t time.Time) {
 		if !ok || t.Before(goes) {
@@ -51,7 +52,7 @@ func Decide(request *certificatesv1.CertificateSigningRequest, now, machine time
 	return goes, ok
 }
 
-// expiry is when the first certificate of a chain ends.
+// expiry returns the time at which the first certificate of a chain expires.
 func expiry(chain []byte) (time.Time, bool) {
 	block, _ := pem.Decode(chain)
 	if block == nil {

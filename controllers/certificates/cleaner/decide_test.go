@@ -44,7 +44,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestExpired lets a request go with its certificate, which ends by the machine's time.
+// TestExpired checks that a request is deleted when its certificate expires by the
+// machine's time.
 func TestExpired(t *testing.T) {
 	noon := time.Date(2026, time.January, 5, 12, 0, 0, 0, time.UTC)
 	machine := noon.Add(100 * 24 * time.Hour)

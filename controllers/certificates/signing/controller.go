@@ -25,18 +25,18 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it.
+// Name is upstream's name of the controller.
 const Name = "certificatesigningrequest-signing-controller"
 
 const workers = 5
 
 const noKey = "There is no authority's key to sign certificates with: no certificate signing requests are answered"
 
-// Options say whose certificates are given.
+// Options configure the authority.
 type Options struct {
-	// CertFile and KeyFile are the authority's, in PEM; empty: the environment's.
+	// CertFile and KeyFile are the authority's, in PEM; empty: the environment's authority.
 	CertFile, KeyFile string
-	// Longest is how long a certificate lasts at most; 0: DefaultLifetime.
+	// Longest caps the lifetime of a certificate; 0: DefaultLifetime.
 	Longest time.Duration
 }
 
@@ -49,12 +49,11 @@ type Controller struct {
 	issuer    *x509.Certificate
 	longest   time.Duration
 	clock     clock.Clock
-	// machine is the time that certificates are checked by.
+	// machine is the clock by which certificates are verified.
 	machine clock.Clock
 }
 
-// New returns a controller that is not yet running. It is an error if files are named
-// that cannot be used.
+// New returns a controller. Run starts it. New fails if the named files cannot be used.
 func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	authority := e.Authority
 	if opts.CertFile != "" || opts.KeyFile != "" {
@@ -86,7 +85,7 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	return c, nil
 }
 
-// Reconcile gives the request its certificate, or says why it gets none.
+// Reconcile issues the certificate of the request, or fails the request with a reason.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	request, err := c.requests.Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -124,7 +123,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 
 func (c *Controller) sign(parsed *x509.CertificateRequest, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	if err := parsed.CheckSignature(); err != nil {
-		return nil, fmt.Errorf("checking that who asks holds the key: %w", err)
+		return nil, fmt.Errorf("verifying the signature of the request: %w", err)
 	}
 	template, err := Template(parsed, request.Spec.Usages, Lifetime(request.Spec.ExpirationSeconds, c.longest), c.machine.Now(), c.issuer.NotAfter)
 	if err != nil {

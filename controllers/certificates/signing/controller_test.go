@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ask makes a key and sends a request for a certificate of it.
+// ask makes a key and creates a request for a certificate of it.
 func ask(t *testing.T, client kubernetes.Interface, signer string, subject pkix.Name, usages ...certificatesv1.KeyUsage) (name string, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -81,7 +81,7 @@ func answer(c *minikcmtest.Cluster, name string) (got *certificatesv1.Certificat
 	return got
 }
 
-// TestCertificateAuthenticates goes from a key to a request made with its certificate.
+// TestCertificateAuthenticates obtains a certificate and makes a request with it.
 func TestCertificateAuthenticates(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithHTTPS())
@@ -113,7 +113,7 @@ func TestCertificateAuthenticates(t *testing.T) {
 	if err != nil || self.Status.UserInfo.Username != "jane" || self.Status.UserInfo.Groups[0] != "dev" {
 		t.Errorf("it is of %v, %v", self, err)
 	}
-	// A request that she makes is hers.
+	// The server records jane as the requester of what she creates.
 	name, _ = ask(t, jane, "example.com/signer", pkix.Name{CommonName: "x"}, "client auth")
 	if made, err := jane.CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{}); err != nil || made.Spec.Username != "jane" {
 		t.Errorf("it is %v, %v", made, err)
@@ -131,8 +131,8 @@ func TestRequestFails(t *testing.T) {
 	}
 }
 
-// TestNodeIsApproved sends what a kubelet sends: nobody approves it by hand. Later it is
-// swept away.
+// TestNodeIsApproved creates the request of a kubelet: the controllers approve and issue
+// it, and later delete it.
 func TestNodeIsApproved(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())

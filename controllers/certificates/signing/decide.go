@@ -12,17 +12,17 @@ import (
 	"minikcm.dev/minikcm/controllers/certificates"
 )
 
-// Action is what is to be done with a request.
+// Action is the action for a request.
 type Action int
 
-// What can be necessary.
+// The actions.
 const (
 	Nothing Action = iota
 	Sign
 	Fail
 )
 
-// Decide says what to do with a request, and why if it is to fail.
+// Decide returns the action for a request, and the reason if it is Fail.
 func Decide(request *certificatesv1.CertificateSigningRequest, parse func() (*x509.CertificateRequest, error)) (Action, error) {
 	check, ours := signers()[request.Spec.SignerName]
 	if !ours || certificates.Issued(request) || !certificates.Approved(request) || certificates.Failed(request) {
@@ -38,7 +38,7 @@ func Decide(request *certificatesv1.CertificateSigningRequest, parse func() (*x5
 	return Sign, nil
 }
 
-// signers are the signers that are served, and what each demands of a request.
+// signers maps the supported signers to their checks of a request.
 func signers() map[string]func(*x509.CertificateRequest, []certificatesv1.KeyUsage) error {
 	return map[string]func(*x509.CertificateRequest, []certificatesv1.KeyUsage) error{
 		certificatesv1.KubeletServingSignerName:             certificates.CheckKubeletServing,
@@ -64,18 +64,18 @@ func checkClientUsages(usages []certificatesv1.KeyUsage) error {
 	return nil
 }
 
-// The lifetimes of certificates, as upstream has them.
+// The lifetimes of certificates, as upstream.
 const (
-	// DefaultLifetime is the longest, --cluster-signing-duration.
+	// DefaultLifetime is the default of the longest lifetime, --cluster-signing-duration.
 	DefaultLifetime  = 365 * 24 * time.Hour
 	shortestLifetime = 10 * time.Minute
-	// backdate is for clocks that are behind. A certificate that lasts for less than
-	// shortLifetime does not end the earlier for it.
+	// backdate allows for clocks that are behind. It does not shorten the lifetime of a
+	// certificate below shortLifetime.
 	backdate      = 5 * time.Minute
 	shortLifetime = 8 * time.Hour
 )
 
-// Lifetime is for how long a request gets a certificate.
+// Lifetime returns the lifetime of the certificate for a request.
 func Lifetime(asked *int32, longest time.Duration) time.Duration {
 	if asked == nil {
 		return longest
@@ -83,8 +83,8 @@ func Lifetime(asked *int32, longest time.Duration) time.Duration {
 	return min(max(time.Duration(*asked)*time.Second, shortestLifetime), longest)
 }
 
-// Template is the certificate to sign: what was asked for, but none of its extensions.
-// authorityEnds is when the authority's own certificate does.
+// Template returns the certificate to sign: the contents of the request without its
+// extensions. authorityEnds is the expiry of the authority's own certificate.
 func Template(parsed *x509.CertificateRequest, usages []certificatesv1.KeyUsage, lifetime time.Duration, now, authorityEnds time.Time) (*x509.Certificate, error) {
 	if !now.Before(authorityEnds) {
 		return nil, fmt.Errorf("refusing to sign a certificate that expired in the past: NotAfter=%v", authorityEnds)

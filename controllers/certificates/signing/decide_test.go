@@ -14,7 +14,7 @@ import (
 
 var (
 	noon = time.Date(2026, time.January, 5, 12, 0, 0, 0, time.UTC)
-	// ends is when the tests' authority does.
+	// ends is the expiry of the authority's certificate.
 	ends = noon.Add(10 * 365 * 24 * time.Hour)
 )
 

@@ -11,7 +11,8 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 )
 
-// TestWithoutKey says so, once, and waits for its end.
+// TestWithoutKey checks that the controller logs the missing key once, and runs until it is
+// stopped.
 func TestWithoutKey(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	c, err := signing.New(t.Context(), &env.Env{Logger: logger}, signing.Options{})
@@ -28,7 +29,7 @@ func TestWithoutKey(t *testing.T) {
 	}
 }
 
-// TestKeysThatCannotBeUsed names files that are not there.
+// TestKeysThatCannotBeUsed names files that do not exist.
 func TestKeysThatCannotBeUsed(t *testing.T) {
 	_, err := signing.New(t.Context(), &env.Env{}, signing.Options{CertFile: "none.crt", KeyFile: "none.key"})
 	if err == nil || !strings.Contains(err.Error(), "reading the authority that signs certificates: open none.crt") {

@@ -10,24 +10,24 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Computing a service's endpoints costs time for each of its pods, so that a
-// rollout of a large service would cost the square of its size if each pod's event
-// led to a computation. Up to batchFree endpoints there is no waiting; beyond, a
-// pod's event waits batchEach for each endpoint, and others join it meanwhile.
+// The calculation of a service's endpoints takes time for each of its pods. If the event of
+// each pod led to a calculation, a rollout would take time in proportion to the square of
+// the service's size. Up to batchFree endpoints, a pod's event does not wait; beyond, it
+// waits batchEach for each endpoint, and other events join it.
 const (
 	batchFree    = 100
 	batchEach    = 100 * time.Microsecond
 	batchLongest = 500 * time.Millisecond
 )
 
-// Batch knows how large services are and how long their pods' events may wait to be
-// handled together. The zero value is ready, and safe for concurrent use.
+// Batch tracks the sizes of services and delays the events of large ones, to handle them
+// together. The zero value is ready to use. It is safe for concurrent use.
 type Batch struct {
 	mu    sync.Mutex
 	sizes map[types.NamespacedName]int
 }
 
-// Computed notes how many pods the service had just now; 0 forgets it.
+// Computed records the number of the service's pods; 0 forgets the service.
 func (b *Batch) Computed(service types.NamespacedName, pods int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -41,8 +41,8 @@ func (b *Batch) Computed(service types.NamespacedName, pods int) {
 	b.sizes[service] = pods
 }
 
-// Wake returns those of the services that the pod's event wakes at once, and has later
-// wake the others.
+// Wake returns the services to enqueue at once for a pod's event, and calls later for the
+// others.
 func (b *Batch) Wake(services []types.NamespacedName, ev loop.Event, later func(types.NamespacedName, time.Duration, ...int64)) []types.NamespacedName {
 	var now []types.NamespacedName
 	for _, service := range services {
@@ -55,7 +55,7 @@ func (b *Batch) Wake(services []types.NamespacedName, ev loop.Event, later func(
 	return now
 }
 
-// Delay is how long a pod's event of the service is to wait for others.
+// Delay returns how long a pod's event waits for other events of the service.
 func (b *Batch) Delay(service types.NamespacedName) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package selection answers, from indices on shared informers, which pods a
-// service selects and which services select a pod, so that neither an event nor a
-// reconcile looks at all pods or all services of a namespace; and how long the events
-// of large services wait to be handled together. The endpoints and the endpointslice
-// controllers share it.
+// Package selection finds, by indices on shared informers, the pods that a service selects
+// and the services that select a pod, so that neither an event nor a reconcile scans all
+// pods or services of a namespace. It also batches the events of large services. The
+// controllers of Endpoints and EndpointSlices share it.
 package selection

@@ -13,18 +13,18 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// The names of the indices, on pods and on services.
+// The names of the indices on pods and on services.
 const (
 	byLabel    = "minikcm.dev/label"
 	bySelector = "minikcm.dev/selector"
 )
 
-// Selection looks pods and services up. It is safe for concurrent use.
+// Selection looks up pods and services. It is safe for concurrent use.
 type Selection struct {
 	pods, services cache.Indexer
 }
 
-// New adds the indices to the informers, unless they have them already.
+// New adds the indices to the informers, unless they exist already.
 func New(pods, services cache.SharedIndexInformer) (*Selection, error) {
 	if err := addIndex(pods, byLabel, podLabels); err != nil {
 		return nil, fmt.Errorf("indexing pods by their labels: %w", err)
@@ -42,7 +42,7 @@ func addIndex(informer cache.SharedIndexInformer, name string, f cache.IndexFunc
 	return informer.AddIndexers(cache.Indexers{name: f})
 }
 
-// indexKey is one label of a namespace. No label contains a zero byte.
+// indexKey returns the key of a label in a namespace. No label contains a zero byte.
 func indexKey(namespace, key, value string) string {
 	return namespace + "\x00" + key + "\x00" + value
 }
@@ -59,8 +59,8 @@ func podLabels(obj any) ([]string, error) {
 	return keys, nil
 }
 
-// serviceSelector indexes a service by the first of its selector's labels: what
-// the service selects has that one, whatever else it has.
+// serviceSelector indexes a service by the first label of its selector, which every
+// selected pod has.
 func serviceSelector(obj any) ([]string, error) {
 	service, ok := obj.(*corev1.Service)
 	if !ok || len(service.Spec.Selector) == 0 {
@@ -75,8 +75,9 @@ func serviceSelector(obj any) ([]string, error) {
 	return []string{indexKey(service.Namespace, first, service.Spec.Selector[first])}, nil
 }
 
-// Pods returns the namespace's pods that the selector matches, in order of their
-// names. They are the informer's own. An empty selector matches all, as upstream has it.
+// Pods returns the pods in the namespace that the selector matches, sorted by name. They
+// belong to the informer and must not be changed. An empty selector matches all pods, as
+// upstream.
 func (s *Selection) Pods(namespace string, selector map[string]string) ([]*corev1.Pod, error) {
 	objects, err := s.candidates(namespace, selector)
 	if err != nil {
@@ -93,7 +94,7 @@ func (s *Selection) Pods(namespace string, selector map[string]string) ([]*corev
 	return pods, nil
 }
 
-// candidates are the pods that have the selector's rarest label.
+// candidates returns the pods that have the selector's rarest label.
 func (s *Selection) candidates(namespace string, selector map[string]string) ([]any, error) {
 	if len(selector) == 0 {
 		return s.pods.ByIndex(cache.NamespaceIndex, namespace)
@@ -122,7 +123,7 @@ func (s *Selection) Services(namespace string, podLabels map[string]string) []ty
 	for k, v := range podLabels {
 		objects, err := s.services.ByIndex(bySelector, indexKey(namespace, k, v))
 		if err != nil {
-			continue // only of an index that does not exist
+			continue // happens only without the index, which New adds
 		}
 		for _, object := range objects {
 			service, ok := object.(*corev1.Service)

@@ -63,7 +63,7 @@ func TestPodsAndServicesFindEachOther(t *testing.T) {
 	}{
 		"one label":  {web, []string{"1", "2"}},
 		"two labels": {webBlue, []string{"2"}},
-		"nobody has": {map[string]string{"app": "db"}, nil},
+		"no pod has": {map[string]string{"app": "db"}, nil},
 		"all pods":   {map[string]string{}, []string{"1", "2", "3"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Wake returns the services whose endpoints the pod's event may change, those
-// that selected it before an update included.
+// Wake returns the services whose endpoints the pod's event may change, including those
+// that selected the pod before an update.
 func (s *Selection) Wake(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok {
@@ -33,9 +33,9 @@ func (s *Selection) Wake(ev loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// Matters reports whether a pod's change can change any endpoints. old is nil
-// when the pod came or went. A pod without an address, or whose containers have all ended for
-// good, is nobody's endpoint.
+// Matters reports whether a pod's change can affect endpoints. old is nil when the pod was
+// added or deleted. A pod without an address, or whose containers have all ended
+// permanently, is no endpoint.
 func Matters(old, pod *corev1.Pod) bool {
 	is := endpointsliceutil.ShouldPodBeInEndpoints(pod, true)
 	if old == nil {

@@ -24,13 +24,13 @@ func options(c kubernetes.Interface, identity string) election.Options {
 		Client: c, Identity: identity,
 		Config: config.LeaderElectionConfiguration{
 			ResourceLock: "leases", ResourceNamespace: "kube-system", ResourceName: "main",
-			// A long lease: only a leader that gives it up can be followed by another in a test.
+			// The lease outlives the test: another process can lead only after a release.
 			LeaseDuration: metav1.Duration{Duration: time.Hour}, RenewDeadline: metav1.Duration{Duration: 50 * time.Minute}, RetryPeriod: metav1.Duration{Duration: 20 * time.Millisecond},
 		},
 	}
 }
 
-// candidate is one process of an election.
+// candidate is one process in an election.
 type candidate struct {
 	working chan struct{}
 	stop    context.CancelFunc
@@ -82,7 +82,7 @@ func TestOneWorksAtATime(t *testing.T) {
 	if err := <-first.ended; err != nil {
 		t.Errorf("the first one's Lead() = %v", err)
 	}
-	// The lease would last for an hour: it was given up.
+	// The lease does not expire for an hour, so the first process has released it.
 	<-second.working
 	lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), "main", metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != "second" {
@@ -125,8 +125,8 @@ func TestALostLeaseEndsTheWork(t *testing.T) {
 	}
 }
 
-// TestMigration moves the node controllers from one manager to another: as long as
-// both run, each lease has one leader, and who has the second has the first.
+// TestMigration moves the node controllers from one manager to another: while both run,
+// each lease has one leader, and the leader of the second lease also leads the first.
 func TestMigration(t *testing.T) {
 	cluster := minikcmtest.New(t)
 	client := cluster.Client()

@@ -13,30 +13,31 @@ import (
 	config "k8s.io/component-base/config"
 )
 
-// ErrLost ends a process that leads no more: what it has under way may not go on
-// beside the new leader's work.
+// ErrLost ends a process that has lost its lease: its pending work must not continue beside
+// the work of the new leader.
 var ErrLost = errors.New("the leader's lease was lost to another process")
 
-// Options say who is a candidate for what.
+// Options configure a candidate.
 type Options struct {
-	// Client reaches the leases; its requests must not wait for the work's.
+	// Client accesses the leases. Its requests must not queue behind those of the work.
 	Client kubernetes.Interface
-	// Identity tells this process from the others.
+	// Identity distinguishes this process from the other candidates.
 	Identity string
-	// Config has the lease's place and durations.
+	// Config holds the lease's name, namespace and durations.
 	Config config.LeaderElectionConfiguration
-	// Recorder reports who leads as events of the lease; nil: nobody does.
+	// Recorder, if not nil, records changes of the leader as events of the lease.
 	Recorder record.EventRecorder
-	// Watchdog is told of the election, to find a leader that can neither renew its
-	// lease nor end; nil: nobody is.
+	// Watchdog, if not nil, becomes unhealthy when a leader can neither renew its lease nor
+	// stop.
 	Watchdog *leaderelection.HealthzAdaptor
-	// NewLeader is told who leads the lease of that name, if it is somebody else;
-	// nil: nobody is.
+	// NewLeader, if not nil, is called when another process becomes the leader of the lease
+	// of that name.
 	NewLeader func(lease, identity string)
 }
 
-// Lead waits for the lease and runs work while it is held. It returns work's error;
-// nil when ctx has ended; ErrLost when the lease was lost, after the work has ended.
+// Lead waits for the lease and runs work while this process holds it. It returns the error
+// of work; nil when ctx has ended; ErrLost when the lease was lost, after work has
+// returned.
 func Lead(ctx context.Context, opts Options, work func(ctx context.Context) error) error {
 	c := opts.Config
 	lock, err := resourcelock.New(c.ResourceLock, c.ResourceNamespace, c.ResourceName, opts.Client.CoreV1(), opts.Client.CoordinationV1(),
@@ -44,7 +45,8 @@ func Lead(ctx context.Context, opts Options, work func(ctx context.Context) erro
 	if err != nil {
 		return fmt.Errorf("making the leader's lease: %w", err)
 	}
-	// The election goes on until the work has ended: only then another may lead.
+	// The election continues until work has returned: the lease must not be released
+	// earlier.
 	electing, endElection := context.WithCancel(context.WithoutCancel(ctx))
 	defer endElection()
 	var leading atomic.Bool
@@ -87,7 +89,7 @@ func Lead(ctx context.Context, opts Options, work func(ctx context.Context) erro
 	return ErrLost
 }
 
-// eventRecorder keeps a nil recorder nil.
+// eventRecorder converts a nil recorder to a nil interface.
 func eventRecorder(r record.EventRecorder) resourcelock.EventRecorder {
 	if r == nil {
 		return nil

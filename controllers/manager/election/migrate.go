@@ -8,22 +8,23 @@ import (
 	"k8s.io/controller-manager/pkg/leadermigration"
 )
 
-// Component is the name by which a migration's configuration knows this manager.
+// Component is this manager's name in the configuration of a migration.
 const Component = "kube-controller-manager"
 
-// Share is which controllers run under a lease.
+// Share is the set of controllers that run under one lease.
 type Share struct {
-	// Runs reports whether the controller is among them.
+	// Runs reports whether the controller belongs to the share.
 	Runs func(controller string) bool
-	// Ready is called when the other lease may be asked for; nil: there is none that
-	// waits.
+	// Ready is called when this process may start to compete for the other lease; nil if no
+	// other lease waits for it.
 	Ready func()
 }
 
-// Migrate leads two leases: opts' own for the controllers that stay, and the
-// migration's for those that move between managers. The second is asked for when the
-// first's work says that it is ready, so that no process has only the second. Work is
-// called for each. When one of them ends, so does the other.
+// Migrate competes for two leases: that of opts for the controllers that stay, and the
+// migration's for those that move between managers. It starts to compete for the second
+// when the work under the first calls Share.Ready, so that no process holds only the
+// second. It calls work once for each lease. When one of the two ends, Migrate ends the
+// other.
 func Migrate(ctx context.Context, opts Options, migration *config.LeaderMigrationConfiguration, work func(ctx context.Context, share Share) error) error {
 	migrator := leadermigration.NewLeaderMigrator(migration, Component)
 	runs := func(result leadermigration.FilterResult) func(string) bool {

@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 )
 
-// clientConfig reaches the cluster of a kubeconfig with the connection's settings.
+// clientConfig loads a kubeconfig and applies the settings of the client connection.
 func (o *Options) clientConfig(kubeconfig string, c *config.GenericControllerManagerConfiguration) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -38,7 +38,7 @@ func (o *Options) clientConfig(kubeconfig string, c *config.GenericControllerMan
 	return loaded, nil
 }
 
-// newEnv is the controllers' world on the machine's time.
+// newEnv returns an environment for the controllers on real time.
 func (o *Options) newEnv(cluster *rest.Config) (*env.Env, error) {
 	factory, err := informers.NewForConfig(cluster, nil)
 	if err != nil {
@@ -66,8 +66,8 @@ func (o *Options) newEnv(cluster *rest.Config) (*env.Env, error) {
 	return e, nil
 }
 
-// newRecorder reports events with a client of its own, which does not wait for the
-// controllers' requests.
+// newRecorder returns a recorder of events with a client of its own, so that events do not
+// queue behind the requests of the controllers.
 func newRecorder(cluster *rest.Config) (*events.Recorder, error) {
 	client, err := clientFor(cluster, "event-recorder")
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 )
 
-// TokenSigner makes from a private key in PEM what signs the tokens that secrets hold.
+// TokenSigner returns, for a private key in PEM, the function that signs service account
+// tokens for secrets.
 type TokenSigner func(key []byte) (func(account *corev1.ServiceAccount, secret string) (string, error), error)
 
 // readKeys reads the files that the flags name.

@@ -19,30 +19,30 @@ import (
 	"minikcm.dev/minikcm/controllers/manager/serving"
 )
 
-// Options are the command line's, with upstream's names
+// Options are the options of the command line, under upstream's names
 // (https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager/).
 type Options struct {
-	// Kubeconfig and Master name the cluster; the former's empty value is the
-	// caller's to fill in.
+	// Kubeconfig and Master identify the cluster. The caller fills in the default of
+	// Kubeconfig.
 	Kubeconfig, Master string
-	// AuthenticationKubeconfig and AuthorizationKubeconfig reach the cluster that is
-	// asked about who looks at what is served; empty: the same.
+	// AuthenticationKubeconfig and AuthorizationKubeconfig identify the clusters that
+	// authenticate and authorize the clients of the HTTPS server; empty: the same cluster.
 	AuthenticationKubeconfig, AuthorizationKubeconfig string
-	// OwnAccounts lets each controller act as a service account of its own.
+	// OwnAccounts makes each controller act as a service account of its own.
 	OwnAccounts bool
 	Generic     *generic.GenericControllerManagerConfigurationOptions
 	Serving     *serving.Options
 	Settings    *manager.Settings
 	Logs        *logsapi.LoggingConfiguration
 	Metrics     *metrics.Options
-	// Tokens signs what the serviceaccount-token-controller fills secrets with.
+	// Tokens makes the signer of the tokens that serviceaccount-token-controller issues.
 	Tokens TokenSigner
 
 	sets cliflag.NamedFlagSets
 }
 
-// NewOptions returns options with the defaults: upstream's, but that requests are not
-// limited in number.
+// NewOptions returns options with upstream's defaults, except that the rate of requests is
+// not limited.
 func NewOptions() *Options {
 	c := &config.GenericControllerManagerConfiguration{Controllers: []string{"*"}}
 	c.ClientConnection.ContentType = "application/vnd.kubernetes.protobuf"
@@ -56,7 +56,7 @@ func NewOptions() *Options {
 	}
 }
 
-// Flags returns the flags in named sets, in which help shows them. They are made once.
+// Flags returns the flags in the named sets in which help shows them. It builds them once.
 func (o *Options) Flags() *cliflag.NamedFlagSets {
 	if len(o.sets.Order) > 0 {
 		return &o.sets
@@ -67,8 +67,8 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	fs.StringVar(&o.Master, "master", o.Master, "address of the cluster, instead of the kubeconfig's")
 	fs.BoolVar(&o.OwnAccounts, "use-service-account-credentials", o.OwnAccounts, "let each controller act as a service account of its own in kube-system")
 	o.Serving.AddFlags(&o.sets)
-	o.sets.FlagSet("authentication").StringVar(&o.AuthenticationKubeconfig, "authentication-kubeconfig", "", "kubeconfig of the cluster that is asked whose a token is (default --kubeconfig)")
-	o.sets.FlagSet("authorization").StringVar(&o.AuthorizationKubeconfig, "authorization-kubeconfig", "", "kubeconfig of the cluster that is asked what somebody may see (default --kubeconfig)")
+	o.sets.FlagSet("authentication").StringVar(&o.AuthenticationKubeconfig, "authentication-kubeconfig", "", "kubeconfig of the cluster that authenticates tokens of HTTPS clients (default --kubeconfig)")
+	o.sets.FlagSet("authorization").StringVar(&o.AuthorizationKubeconfig, "authorization-kubeconfig", "", "kubeconfig of the cluster that authorizes HTTPS clients (default --kubeconfig)")
 	for _, d := range manager.Descriptors() {
 		d.AddFlags(o.sets.FlagSet(d.Name), o.Settings)
 	}
@@ -77,8 +77,8 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	return &o.sets
 }
 
-// complete checks the options and returns the selected controllers and the generic
-// configuration that the flags amount to.
+// complete validates the options and returns the selected controllers and the generic
+// configuration that results from the flags.
 func (o *Options) complete() ([]string, *config.GenericControllerManagerConfiguration, error) {
 	selected, err := manager.ParseSelection(strings.Join(o.Generic.Controllers, ","))
 	if err != nil {
@@ -94,7 +94,7 @@ func (o *Options) complete() ([]string, *config.GenericControllerManagerConfigur
 	return selected, completed, nil
 }
 
-// external is the configuration as /configz shows it.
+// external returns the configuration as /configz shows it.
 func (o *Options) external(c *config.GenericControllerManagerConfiguration) (*manager.Settings, error) {
 	shown := o.Settings.DeepCopy()
 	shown.KubeCloudShared.UseServiceAccountCredentials = o.OwnAccounts

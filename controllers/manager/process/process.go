@@ -22,26 +22,26 @@ import (
 )
 
 const (
-	// first is the controller whose tokens the others may need to authenticate.
+	// first is the controller that issues the tokens that the others may authenticate with.
 	first = "serviceaccount-token-controller"
-	// eventSource is whose events tell of who leads.
+	// eventSource is the source of the events of the leader election.
 	eventSource = "kube-controller-manager"
-	// configName is what /configz calls the configuration.
+	// configName is the name of the configuration in /configz.
 	configName = "kubecontrollermanager.config.k8s.io"
-	// kubeVersion is the release that the controllers behave like.
+	// kubeVersion is the Kubernetes release whose behavior the controllers follow.
 	kubeVersion = "1.37.2"
-	// watchdogTimeout is how long a leader that has lost its lease may take to end
-	// before it is unhealthy.
+	// watchdogTimeout is the time that a leader has to stop after losing its lease before
+	// it becomes unhealthy.
 	watchdogTimeout = 20 * time.Second
 )
 
-// process is what runs.
+// process is one run of the manager.
 type process struct {
 	opts     *Options
 	generic  *config.GenericControllerManagerConfiguration
 	selected []string
 	cluster  *rest.Config
-	// out is told what a user wants to know.
+	// out receives messages for the user.
 	out      io.Writer
 	watchdog *leaderelection.HealthzAdaptor
 
@@ -49,15 +49,16 @@ type process struct {
 	managers []*manager.Manager
 }
 
-// Run runs the manager until ctx ends; it returns nil then. portGiven says that the
-// port to serve on was asked for, and must not be another one. What happens is told to out.
+// Run runs the manager until ctx ends, and returns nil then. portGiven says that the user
+// chose the port to serve on, so that Run must not choose another. Run writes messages for
+// the user to out.
 func Run(ctx context.Context, o *Options, portGiven bool, out io.Writer) error {
 	selected, completed, err := o.complete()
 	if err != nil {
 		return err
 	}
 	if len(o.Metrics.AllowListMapping)+len(o.Metrics.AllowListMappingManifest)+len(o.Metrics.DisabledMetrics)+len(o.Metrics.ShowHiddenMetricsForVersion) > 0 {
-		o.Metrics.Apply() // it complains about what is not given
+		o.Metrics.Apply() // without settings it logs that it cannot read a manifest
 	}
 	p := &process{opts: o, generic: completed, selected: selected, out: out}
 	if p.cluster, err = o.clientConfig(o.Kubeconfig, completed); err != nil {
@@ -77,7 +78,7 @@ func Run(ctx context.Context, o *Options, portGiven bool, out io.Writer) error {
 	return p.elect(ctx)
 }
 
-// elect works under the lease or leases.
+// elect runs work under the lease or leases.
 func (p *process) elect(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -91,7 +92,7 @@ func (p *process) elect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Who leads no more is told of too.
+	// The recorder outlives ctx, so that it writes the event of a leader that stops.
 	recording, endRecording := context.WithCancel(context.WithoutCancel(ctx))
 	var recorded errgroup.Group
 	recorded.Go(func() error { return recorder.Run(recording) })
@@ -104,7 +105,7 @@ func (p *process) elect(ctx context.Context) error {
 	opts := election.Options{
 		Client: client, Identity: host + "_" + string(clock.NewRandom(clock.NewSeed()).UID()), Config: p.generic.LeaderElection,
 		Recorder: recorder.For(eventSource), Watchdog: p.watchdog,
-		NewLeader: func(_, leader string) { p.tell("%s leads; waiting.", leader) },
+		NewLeader: func(_, leader string) { p.printf("%s leads; waiting.", leader) },
 	}
 	if p.generic.LeaderMigrationEnabled {
 		return election.Migrate(ctx, opts, &p.generic.LeaderMigration, p.work)
@@ -114,7 +115,7 @@ func (p *process) elect(ctx context.Context) error {
 	})
 }
 
-// work runs the selected controllers that are in the share.
+// work runs the selected controllers that belong to the share.
 func (p *process) work(ctx context.Context, share election.Share) error {
 	e, err := p.opts.newEnv(p.cluster)
 	if err != nil {
@@ -134,7 +135,7 @@ func (p *process) work(ctx context.Context, share election.Share) error {
 	if len(names) == 1 {
 		controllers = "controller"
 	}
-	p.tell("Running %d %s against %s.", len(names), controllers, p.cluster.Host)
+	p.printf("Running %d %s against %s.", len(names), controllers, p.cluster.Host)
 	return m.Run(ctx)
 }
 
@@ -144,7 +145,7 @@ func (p *process) current() []*manager.Manager {
 	return slices.Clone(p.managers)
 }
 
-// serve begins to serve, unless that is switched off; stop ends it.
+// serve starts the HTTPS server unless its port is 0; stop ends it.
 func (p *process) serve(ctx context.Context, portGiven bool) (stop func(), err error) {
 	if p.opts.Serving.Port == 0 {
 		return func() {}, nil
@@ -165,7 +166,7 @@ func (p *process) serve(ctx context.Context, portGiven bool) (stop func(), err e
 	if err == nil {
 		var server *serving.Server
 		if server, err = serving.Start(ctx, p.opts.Serving, reviewers, content.Handler(), !portGiven); err == nil {
-			p.tell("Serving on https://%s.", server.Address())
+			p.printf("Serving on https://%s.", server.Address())
 			return func() {
 				server.Close()
 				remove()
@@ -176,7 +177,7 @@ func (p *process) serve(ctx context.Context, portGiven bool) (stop func(), err e
 	return nil, err
 }
 
-// reviewers are the clusters that are asked about who looks.
+// reviewers returns clients of the clusters that authenticate and authorize requests.
 func (p *process) reviewers() (serving.Reviewers, error) {
 	var r serving.Reviewers
 	for _, to := range []struct {
@@ -199,7 +200,7 @@ func (p *process) reviewers() (serving.Reviewers, error) {
 	return r, nil
 }
 
-// tell tells the user; who does not listen is no reason to end.
-func (p *process) tell(format string, args ...any) {
+// printf writes a message for the user. A failed write does not end the process.
+func (p *process) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.out, format+"\n", args...)
 }

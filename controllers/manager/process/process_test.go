@@ -26,7 +26,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// manager is a process's manager in the test's own process.
+// running is a manager that runs in the test's process.
 type running struct {
 	t     *testing.T
 	lines *bufio.Scanner
@@ -34,7 +34,7 @@ type running struct {
 	ended chan error
 }
 
-// run runs a manager with these flags against the cluster.
+// run starts a manager with these flags against the cluster.
 func run(t *testing.T, c *minikcmtest.Cluster, flags ...string) *running {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -61,7 +61,7 @@ func run(t *testing.T, c *minikcmtest.Cluster, flags ...string) *running {
 	return r
 }
 
-// says waits until the manager has said something, and returns the whole line.
+// says waits until the manager has printed the text, and returns the whole line.
 func (r *running) says(text string) string {
 	r.t.Helper()
 	for r.lines.Scan() {
@@ -77,14 +77,14 @@ func (r *running) says(text string) string {
 func (r *running) end() {
 	r.t.Helper()
 	r.stop()
-	for r.lines.Scan() { // else it would wait to be heard
+	for r.lines.Scan() { // the manager's writes to the pipe block until they are read
 	}
 	if err := <-r.ended; err != nil {
 		r.t.Errorf("Run() = %v", err)
 	}
 }
 
-// visitor asks a manager for what it serves.
+// visitor is a client of a manager's HTTPS server.
 type visitor struct {
 	t     *testing.T
 	base  string
@@ -170,7 +170,7 @@ func TestServing(t *testing.T) {
 	}
 	for _, path := range []string{"/metrics", "/metrics/slis", "/configz", "/controllers", "/flagz", "/debug/controllers/garbage-collector-controller", "/debug/pprof/heap"} {
 		if code, _ := stranger.get(path); code != http.StatusForbidden {
-			t.Errorf("%s for everybody: %d, want 403", path, code)
+			t.Errorf("%s without credentials: %d, want 403", path, code)
 		}
 	}
 	if code, _ := newVisitor(t, served, "nonsense").get("/metrics"); code != http.StatusUnauthorized {
@@ -186,11 +186,12 @@ func TestServing(t *testing.T) {
 		t.Fatal(err)
 	}
 	certified := newVisitor(t, served, "", pair)
-	// The authority of clients is read from the cluster while the first are served.
+	// The manager reads the authority of client certificates from the cluster while it
+	// already serves.
 	for code := http.StatusForbidden; code == http.StatusForbidden; {
 		code, _ = certified.get("/configz")
 	}
-	for who, v := range map[string]*visitor{"token": known, "certificate": certified} {
+	for credential, v := range map[string]*visitor{"token": known, "certificate": certified} {
 		for path, want := range map[string]string{
 			"/configz":                  `"ConcurrentDeploymentSyncs":3`,
 			"/flagz":                    "concurrent-deployment-syncs[ =:]+3",
@@ -200,15 +201,15 @@ func TestServing(t *testing.T) {
 			"/debug/pprof/cmdline":      "test",
 			"/debug/pprof/goroutine":    "",
 			"/controllers":              `"state":"Running"`,
-			"/debug/controllers/nobody": "",
+			"/debug/controllers/absent": "",
 		} {
 			code, body := v.get(path)
 			status := http.StatusOK
-			if path == "/debug/controllers/nobody" {
+			if path == "/debug/controllers/absent" {
 				status = http.StatusNotFound
 			}
 			if code != status || !regexp.MustCompile(want).MatchString(body) {
-				t.Errorf("%s by %s: %d, want %q in\n%.500s", path, who, code, want, body)
+				t.Errorf("%s by %s: %d, want %q in\n%.500s", path, credential, code, want, body)
 			}
 		}
 	}
@@ -239,13 +240,13 @@ func TestServing(t *testing.T) {
 	}
 	for _, s := range all {
 		if want := manager.Running; s.Name == "cronjob-controller" && s.State != manager.Disabled || s.Name == "deployment-controller" && (s.State != want || s.Workers != 3 || s.Reconciles == 0) {
-			t.Errorf("/controllers tells of %+v", s)
+			t.Errorf("/controllers reports %+v", s)
 		}
 	}
 	m.end()
 }
 
-// TestLeaderMigration: both leases are held by one process, and all controllers run.
+// TestLeaderMigration checks that one process holds both leases and runs all controllers.
 func TestLeaderMigration(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithHTTPS(), minikcmtest.WithControllers("-*"))
 	config := filepath.Join(t.TempDir(), "migration.yaml")
@@ -260,7 +261,7 @@ controllerLeaders:
 		t.Fatal(err)
 	}
 	m := run(t, c, "--secure-port=0", "--enable-leader-migration", "--leader-migration-config="+config)
-	// One moves here, and one to the other manager.
+	// One controller moves to this manager, and one to the other.
 	m.says(fmt.Sprintf("Running %d controllers ", len(manager.Names())-2))
 	m.says("Running 1 controller ")
 	createDeployment(t, c)
@@ -273,7 +274,7 @@ controllerLeaders:
 	m.end()
 }
 
-// TestOwnAccounts: each controller writes as its service account.
+// TestOwnAccounts checks that each controller writes as its own service account.
 func TestOwnAccounts(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithHTTPS(), minikcmtest.WithControllers("-*"))
 	m := run(t, c, "--secure-port=0", "--leader-elect=false", "--use-service-account-credentials")

@@ -20,14 +20,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Where a cluster says by whom its clients' certificates are signed.
+// The ConfigMap in which a cluster publishes the CA of its client certificates.
 const (
 	clientCANamespace = metav1.NamespaceSystem
 	clientCAName      = "extension-apiserver-authentication"
 	clientCAKey       = "client-ca-file"
 )
 
-// How long what the apiserver has said about a client is believed, as upstream.
+// TTLs of the cached answers of TokenReviews and SubjectAccessReviews, as upstream.
 const (
 	tokenTTL      = 10 * time.Second
 	accessTTL     = 10 * time.Second
@@ -35,8 +35,8 @@ const (
 	firstRetry    = 500 * time.Millisecond
 )
 
-// clientCA returns who signs client certificates, and how to keep that up to date;
-// nil if nobody knows.
+// clientCA returns the CA of client certificates and the controller that keeps it up to
+// date; nil if the cluster publishes none.
 func (o *Options) clientCA(ctx context.Context, client kubernetes.Interface) (dynamiccertificates.CAContentProvider, dynamiccertificates.ControllerRunner, error) {
 	if o.ClientCAFile != "" {
 		file, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca-bundle", o.ClientCAFile)
@@ -45,21 +45,21 @@ func (o *Options) clientCA(ctx context.Context, client kubernetes.Interface) (dy
 		}
 		return file, file, nil
 	}
-	told, err := client.CoreV1().ConfigMaps(clientCANamespace).Get(ctx, clientCAName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || err == nil && told.Data[clientCAKey] == "" {
+	published, err := client.CoreV1().ConfigMaps(clientCANamespace).Get(ctx, clientCAName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || err == nil && published.Data[clientCAKey] == "" {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("asking the cluster who signs client certificates: %w", err)
+		return nil, nil, fmt.Errorf("reading the CA of client certificates from ConfigMap %s/%s: %w", clientCANamespace, clientCAName, err)
 	}
 	followed, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", clientCANamespace, clientCAName, clientCAKey, client)
 	if err != nil {
-		return nil, nil, fmt.Errorf("following who signs client certificates: %w", err)
+		return nil, nil, fmt.Errorf("watching the CA of client certificates in ConfigMap %s/%s: %w", clientCANamespace, clientCAName, err)
 	}
 	return followed, followed, nil
 }
 
-// authentication finds out who asks.
+// authentication returns the authenticator of requests.
 func authentication(client kubernetes.Interface, ca dynamiccertificates.CAContentProvider) (authenticator.Request, error) {
 	backoff := webhook.DefaultRetryBackoffWithInitialDelay(firstRetry)
 	request, _, err := authenticatorfactory.DelegatingAuthenticatorConfig{
@@ -71,12 +71,12 @@ func authentication(client kubernetes.Interface, ca dynamiccertificates.CAConten
 		ClientCertificateCAContentProvider: ca,
 	}.New()
 	if err != nil {
-		return nil, fmt.Errorf("setting up the authentication of who asks: %w", err)
+		return nil, fmt.Errorf("setting up the authentication of HTTPS clients: %w", err)
 	}
 	return request, nil
 }
 
-// authorization finds out what they may see.
+// authorization returns the authorizer of requests.
 func (o *Options) authorization(client kubernetes.Interface) (authorizer.Authorizer, error) {
 	open, err := path.NewAuthorizer(o.AlwaysAllowPaths)
 	if err != nil {
@@ -87,7 +87,7 @@ func (o *Options) authorization(client kubernetes.Interface) (authorizer.Authori
 		SubjectAccessReviewClient: client.AuthorizationV1(), AllowCacheTTL: accessTTL, DenyCacheTTL: accessTTL, WebhookRetryBackoff: &backoff,
 	}.New()
 	if err != nil {
-		return nil, fmt.Errorf("setting up the authorization of who asks: %w", err)
+		return nil, fmt.Errorf("setting up the authorization of HTTPS clients: %w", err)
 	}
 	return union.New(
 		union.NamedAuthorizer{AuthorizerName: "privileged", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)},

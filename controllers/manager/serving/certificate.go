@@ -11,11 +11,11 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// pairName is what upstream calls the files in --cert-dir.
+// pairName is upstream's base name of the files in --cert-dir.
 const pairName = "kube-controller-manager"
 
-// certificate returns what to serve with, and how to keep it up to date (nil: it
-// does not change).
+// certificate returns the serving certificate and the controller that keeps it up to date
+// (nil: the certificate does not change).
 func (o *Options) certificate() (dynamiccertificates.CertKeyContentProvider, dynamiccertificates.ControllerRunner, error) {
 	certFile, keyFile := o.CertFile, o.KeyFile
 	if certFile == "" && o.CertDir == "" {
@@ -50,7 +50,7 @@ func (o *Options) selfSigned() (cert, key []byte, err error) {
 	return cert, key, nil
 }
 
-// ensurePair makes the files unless they are there and can be read.
+// ensurePair creates the files unless they exist and can be read.
 func (o *Options) ensurePair(certFile, keyFile string) error {
 	if there, err := certutil.CanReadCertAndKey(certFile, keyFile); there || err != nil {
 		return err
@@ -60,10 +60,10 @@ func (o *Options) ensurePair(certFile, keyFile string) error {
 		return err
 	}
 	if err := certutil.WriteCert(certFile, cert); err != nil {
-		return fmt.Errorf("keeping the certificate that was made: %w", err)
+		return fmt.Errorf("writing the self-signed certificate: %w", err)
 	}
 	if err := keyutil.WriteKey(keyFile, key); err != nil {
-		return fmt.Errorf("keeping the key of the certificate that was made: %w", err)
+		return fmt.Errorf("writing the key of the self-signed certificate: %w", err)
 	}
 	return os.Chmod(keyFile, 0o600)
 }

@@ -22,29 +22,30 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 )
 
-// component is how the process is called where upstream's is.
+// component is the name of the process, which is upstream's.
 const component = "kube-controller-manager"
 
-// Content is what there is to see.
+// Content is what the HTTPS server serves.
 type Content struct {
-	// Controllers are the names of those that the process runs when it leads.
+	// Controllers are the names of the controllers that the process runs when it leads.
 	Controllers []string
-	// Managers returns what runs them at present; none while it does not lead.
+	// Managers returns the managers that run at present; none while the process does not
+	// lead.
 	Managers func() []*manager.Manager
-	// Election is unhealthy when a leader can neither renew its lease nor end; nil:
-	// there is none.
+	// Election is unhealthy when a leader can neither renew its lease nor stop; nil if
+	// there is no leader election.
 	Election *leaderelection.HealthzAdaptor
-	// Flags are those of the command line, for /flagz.
+	// Flags are the flags of the command line, for /flagz.
 	Flags cliflag.NamedFlagSets
 	// Profiling serves /debug/pprof.
 	Profiling bool
-	// Contention records for it where goroutines block.
+	// Contention enables the block profile in /debug/pprof.
 	Contention bool
 	// Version is the Kubernetes version that the process belongs to, for /statusz.
 	Version string
 }
 
-// Handler returns what serves the content. It does not look at who asks.
+// Handler returns the handler for the content. It does not authenticate or authorize.
 func (c *Content) Handler() http.Handler {
 	m := mux.NewPathRecorderMux(component)
 	checks := c.checks()
@@ -72,8 +73,7 @@ func (c *Content) Handler() http.Handler {
 	return m
 }
 
-// PublishConfig shows the configuration at /configz of this process, until remove is
-// called.
+// PublishConfig shows the configuration at /configz of this process until remove is called.
 func PublishConfig(name string, config runtime.Object) (remove func(), err error) {
 	published, err := configz.New(name)
 	if err != nil {
@@ -86,8 +86,8 @@ func PublishConfig(name string, config runtime.Object) (remove func(), err error
 	return func() { configz.Delete(name) }, nil
 }
 
-// checks are the process's and one a controller. A controller that does not run
-// because another process leads is healthy.
+// checks returns the health checks: those of the process and one for each controller. A
+// controller is healthy if it does not run because another process leads.
 func (c *Content) checks() []healthz.HealthChecker {
 	checks := []healthz.HealthChecker{healthz.PingHealthz}
 	if c.Election != nil {
@@ -106,14 +106,14 @@ func (c *Content) checks() []healthz.HealthChecker {
 	return checks
 }
 
-// serveControllers tells what the controllers are doing, as the cluster that has
-// them in its own process does at /minikcm/v1/controllers.
+// serveControllers serves the status of the controllers, like /minikcm/v1/controllers of a
+// cluster that runs its controllers in process.
 func (c *Content) serveControllers(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(c.status()) // fails only if the client is gone
+	_ = json.NewEncoder(w).Encode(c.status()) // fails only if the connection is gone
 }
 
-// status is what every controller is doing, whichever of the managers has it.
+// status merges the statuses of the controllers over all managers.
 func (c *Content) status() []manager.Status {
 	all := []manager.Status{}
 	for i, m := range c.Managers() {
@@ -128,8 +128,8 @@ func (c *Content) status() []manager.Status {
 	return all
 }
 
-// serveDebug serves what a controller has to show for itself at
-// /debug/controllers/NAME, and below it, as upstream does.
+// serveDebug serves the debug handler of a controller at /debug/controllers/NAME and below
+// it, as upstream does.
 func (c *Content) serveDebug(w http.ResponseWriter, r *http.Request) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/debug/controllers/"), "/")
 	for _, m := range c.Managers() {

@@ -11,28 +11,28 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 )
 
-// metrics serves what the libraries count, under upstream's names, and what the
-// controllers tell of themselves.
+// metrics serves the metrics of the libraries, under upstream's names, and those of the
+// controllers.
 func (c *Content) metrics() http.Handler {
 	return promhttp.HandlerFor(Gatherer(c.status), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Gatherer has what the libraries of the process count (work queues, requests of
-// clients, leader election, the process itself), and what status tells of controllers.
+// Gatherer gathers the metrics of the process's libraries (work queues, client requests,
+// leader election, the process itself) and those derived from the status of controllers.
 func Gatherer(status func() []manager.Status) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(newCollector(status))
 	return prometheus.Gatherers{legacyregistry.DefaultGatherer, registry}
 }
 
-// retriesHelp has to be what component-base says of the same figure.
+// retriesHelp must equal component-base's help text of the same metric.
 const retriesHelp = "[BETA] Total number of retries handled by workqueue"
 
-// managedHelp is what component-base says of the figure that its users have to set.
+// managedHelp is component-base's help text of a metric that its users have to set.
 const managedHelp = "[BETA] Indicates where instances of a controller are currently running"
 
-// collector asks the controllers when it is asked. So what it tells costs nothing
-// while nobody looks.
+// collector derives its metrics from the status of the controllers at each scrape, so they
+// cost nothing between scrapes.
 type collector struct {
 	status                                                       func() []manager.Status
 	up, restarts, reconciles, failures, panics, running, failing *prometheus.Desc
@@ -45,14 +45,14 @@ func newCollector(status func() []manager.Status) *collector {
 	}
 	return &collector{
 		status:     status,
-		up:         desc("running", "1 while the controller runs, 0 while it waits to be made again."),
-		restarts:   desc("restarts_total", "How often the controller was made again after it had failed."),
+		up:         desc("running", "1 while the controller runs, 0 while it waits to be restarted."),
+		restarts:   desc("restarts_total", "How often the controller was restarted after a failure."),
 		reconciles: desc("reconciles_total", "Reconciles that have ended."),
 		failures:   desc("reconcile_failures_total", "Reconciles that have failed."),
 		panics:     desc("panics_total", "Panics of reconciles and event handlers."),
 		running:    desc("reconciles_in_progress", "Reconciles that run."),
 		failing:    desc("failing_key", "Failures in a row of the keys that fail, for the worst of each controller.", "key"),
-		// Upstream's queues count their retries themselves; ours leave it to the loop.
+		// Upstream's queues count their retries themselves; here the loop counts them.
 		retries: prometheus.NewDesc("workqueue_retries_total", retriesHelp, []string{"name"}, nil),
 		managed: prometheus.NewDesc("running_managed_controllers", managedHelp, []string{"name"}, prometheus.Labels{"manager": component}),
 	}
@@ -84,12 +84,12 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 		send(c.retries, prometheus.CounterValue, float64(s.Retries))
 		send(c.panics, prometheus.CounterValue, float64(s.Panics))
 		send(c.running, prometheus.GaugeValue, float64(len(s.InProgress)))
-		told := map[string]bool{} // two queues of one controller can have the same key
+		sent := map[string]bool{} // two queues of one controller can have the same key
 		for _, f := range s.Failing {
-			if told[f.Key] {
+			if sent[f.Key] {
 				continue
 			}
-			told[f.Key] = true
+			sent[f.Key] = true
 			send(c.failing, prometheus.GaugeValue, float64(f.Failures), f.Key)
 		}
 	}

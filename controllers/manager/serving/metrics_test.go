@@ -9,7 +9,7 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 )
 
-// TestCollector: what is wrong with an object is seen by its name.
+// TestCollector checks that a failing key has a metric with its name.
 func TestCollector(t *testing.T) {
 	c := newCollector(func() []manager.Status {
 		return []manager.Status{
@@ -29,7 +29,7 @@ minikcm_controller_failing_key{controller="job-controller",key="a/poisoned"} 4
 # TYPE minikcm_controller_panics_total counter
 minikcm_controller_panics_total{controller="ill"} 0
 minikcm_controller_panics_total{controller="job-controller"} 1
-# HELP minikcm_controller_running 1 while the controller runs, 0 while it waits to be made again.
+# HELP minikcm_controller_running 1 while the controller runs, 0 while it waits to be restarted.
 # TYPE minikcm_controller_running gauge
 minikcm_controller_running{controller="ill"} 0
 minikcm_controller_running{controller="job-controller"} 1

@@ -9,24 +9,25 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// DefaultPort is kube-controller-manager's.
+// DefaultPort is kube-controller-manager's default port.
 const DefaultPort = 10257
 
-// Options say where and to whom is served. Their flags are upstream's
+// Options configure the HTTPS server and the access to it. Their flags are upstream's
 // (https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager/).
 type Options struct {
-	// BindAddress is the IP address to listen on, and Port the port; 0: nothing is served.
+	// BindAddress is the IP address to listen on, and Port the port; 0 disables serving.
 	BindAddress string
 	Port        int
-	// CertFile and KeyFile are the server's certificate and key, read again when they
-	// change. Without them a certificate is made, in CertDir if that is given.
+	// CertFile and KeyFile are the server's certificate and key, which are reloaded when
+	// they change. Without them the server makes a self-signed certificate, in CertDir if
+	// that is set.
 	CertFile, KeyFile, CertDir string
 	MinVersion                 string
 	CipherSuites               []string
-	// ClientCAFile verifies client certificates; empty: what the cluster tells in
-	// kube-system/extension-apiserver-authentication, if it does.
+	// ClientCAFile is the CA of client certificates; empty: the one that the cluster
+	// publishes in kube-system/extension-apiserver-authentication, if any.
 	ClientCAFile string
-	// AlwaysAllowPaths are served to everybody.
+	// AlwaysAllowPaths are served without authorization.
 	AlwaysAllowPaths []string
 }
 
@@ -35,25 +36,25 @@ func NewOptions() *Options {
 	return &Options{BindAddress: "0.0.0.0", Port: DefaultPort, AlwaysAllowPaths: []string{"/healthz", "/readyz", "/livez"}}
 }
 
-// AddFlags adds the options' flags to the sets that upstream has them in.
+// AddFlags adds the flags to the same sets as upstream.
 func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 	o.addServingFlags(sets.FlagSet("secure serving"))
 	sets.FlagSet("authentication").StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile,
-		"certificate authority that client certificates are verified by (default what the cluster says in kube-system/extension-apiserver-authentication)")
-	sets.FlagSet("authorization").StringSliceVar(&o.AlwaysAllowPaths, "authorization-always-allow-paths", o.AlwaysAllowPaths, "paths that everybody may read")
+		"certificate authority that client certificates are verified by (default the one that the cluster publishes in kube-system/extension-apiserver-authentication)")
+	sets.FlagSet("authorization").StringSliceVar(&o.AlwaysAllowPaths, "authorization-always-allow-paths", o.AlwaysAllowPaths, "paths that are served without authorization")
 }
 
 func (o *Options) addServingFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address to serve HTTPS on")
-	fs.IntVar(&o.Port, "secure-port", o.Port, "port to serve HTTPS on; 0 serves nothing. Where the default is taken, a free one is used")
-	fs.StringVar(&o.CertDir, "cert-dir", o.CertDir, "where a certificate is kept that is made because there is no --tls-cert-file; without it, each start makes a new one")
-	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "certificate to serve HTTPS with, and those that signed it")
-	fs.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile, "key of --tls-cert-file")
+	fs.IntVar(&o.Port, "secure-port", o.Port, "port to serve HTTPS on; 0 serves nothing. If the default port is in use, a free one is chosen")
+	fs.StringVar(&o.CertDir, "cert-dir", o.CertDir, "directory that keeps the self-signed certificate made when there is no --tls-cert-file; without it, each start makes a new one")
+	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "certificate to serve HTTPS with, followed by those of its authorities")
+	fs.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile, "private key of --tls-cert-file")
 	fs.StringVar(&o.MinVersion, "tls-min-version", o.MinVersion, "oldest TLS version to speak: "+strings.Join(cliflag.TLSPossibleVersions(), ", "))
 	fs.StringSliceVar(&o.CipherSuites, "tls-cipher-suites", o.CipherSuites, "cipher suites to use (default Go's)")
 }
 
-// Validate refuses what cannot work.
+// Validate returns an error for options that cannot work together.
 func (o *Options) Validate() error {
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("--secure-port=%d is not between 0 and 65535", o.Port)

@@ -22,14 +22,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// How long a client may take over its request's header, and how long those that are
-// being answered have at the end.
+// headerTimeout bounds the time to read a request's header, and shutdownTimeout the time
+// that requests in progress have to finish when the server closes.
 const (
 	headerTimeout   = 32 * time.Second
 	shutdownTimeout = 5 * time.Second
 )
 
-// Server serves from Start to Close.
+// Server is an HTTPS server that runs from Start to Close.
 type Server struct {
 	address string
 	http    *http.Server
@@ -37,15 +37,14 @@ type Server struct {
 	running sync.WaitGroup
 }
 
-// Client reaches a cluster.
+// Client accesses a cluster.
 type Client = kubernetes.Interface
 
-// Reviewers are the clusters that are asked whose a token is, and what somebody may
-// see.
+// Reviewers are clients of the clusters that review tokens and access.
 type Reviewers struct{ Authentication, Authorization Client }
 
-// Start listens and serves handler to those whom the reviewers let see it. moved says
-// that the port may be another one if it is taken. ctx bounds the start alone.
+// Start listens and serves handler to the clients that the reviewers authorize. If moved is
+// true and the port is in use, Start chooses a free one. ctx bounds only the start.
 func Start(ctx context.Context, o *Options, reviewers Reviewers, handler http.Handler, moved bool) (*Server, error) {
 	listener, err := o.listen(ctx, moved)
 	if err != nil {
@@ -90,15 +89,15 @@ func (s *Server) start(ctx, running context.Context, o *Options, reviewers Revie
 	return nil
 }
 
-// Address is the IP address and port that is served on.
+// Address returns the IP address and port that the server listens on.
 func (s *Server) Address() string { return s.address }
 
-// Close ends serving and returns when all that Start began has ended.
+// Close stops the server and returns when everything that Start started has ended.
 func (s *Server) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	if err := s.http.Shutdown(ctx); err != nil {
-		_ = s.http.Close() // who is still being answered is cut off
+		_ = s.http.Close() // cuts off requests that are still in progress
 	}
 	s.stop()
 	s.running.Wait()
@@ -116,12 +115,12 @@ func (o *Options) listen(ctx context.Context, moved bool) (net.Listener, error) 
 	return listener, nil
 }
 
-// runner is what keeps certificates up to date.
+// runner is a controller that keeps certificates up to date.
 type runner interface {
 	Run(ctx context.Context, workers int)
 }
 
-// certificates runs the controller that hands new certificates to new connections.
+// certificates adapts the controller that reloads certificates to runner.
 type certificates struct {
 	*dynamiccertificates.DynamicServingCertificateController
 }
@@ -153,7 +152,7 @@ func (o *Options) tlsConfig(ctx context.Context, ca dynamiccertificates.CAConten
 		ca.AddListener(dynamic)
 		runners = append(runners, caRunner)
 		if err := caRunner.RunOnce(ctx); err != nil {
-			return nil, nil, fmt.Errorf("finding out who signs client certificates: %w", err)
+			return nil, nil, fmt.Errorf("finding the CA of client certificates: %w", err)
 		}
 	}
 	if certRunner != nil {
@@ -167,23 +166,23 @@ func (o *Options) tlsConfig(ctx context.Context, ca dynamiccertificates.CAConten
 	return config, append(runners, certificates{dynamic}), nil
 }
 
-// guard lets through who may pass.
+// guard adds authentication and authorization to the handler.
 func (o *Options) guard(reviewers Reviewers, ca dynamiccertificates.CAContentProvider, handler http.Handler) (http.Handler, error) {
-	who, err := authentication(reviewers.Authentication, ca)
+	authn, err := authentication(reviewers.Authentication, ca)
 	if err != nil {
 		return nil, err
 	}
-	what, err := o.authorization(reviewers.Authorization)
+	authz, err := o.authorization(reviewers.Authorization)
 	if err != nil {
 		return nil, err
 	}
-	handler = filters.WithAuthorization(handler, what, scheme.Codecs)
-	handler = filters.WithAuthentication(handler, who, filters.Unauthorized(scheme.Codecs), nil, nil)
+	handler = filters.WithAuthorization(handler, authz, scheme.Codecs)
+	handler = filters.WithAuthentication(handler, authn, filters.Unauthorized(scheme.Codecs), nil, nil)
 	handler = filters.WithRequestInfo(handler, &request.RequestInfoFactory{})
 	return filters.WithCacheControl(handler), nil
 }
 
-// klogWriter is where the HTTP server logs what clients did wrong.
+// klogWriter logs the HTTP server's messages about faulty clients.
 type klogWriter struct{}
 
 func (klogWriter) Write(line []byte) (int, error) {

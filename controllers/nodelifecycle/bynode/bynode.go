@@ -14,7 +14,7 @@ const indexName = "minikcm.dev/node"
 // Pods looks up pods by node. It is safe for concurrent use.
 type Pods struct{ indexer cache.Indexer }
 
-// New adds the index to the informer of pods, unless it has it already.
+// New adds the index to the informer of pods, unless it exists already.
 func New(pods cache.SharedIndexInformer) (Pods, error) {
 	if _, has := pods.GetIndexer().GetIndexers()[indexName]; !has {
 		if err := pods.AddIndexers(cache.Indexers{indexName: index}); err != nil {
@@ -32,12 +32,12 @@ func index(obj any) ([]string, error) {
 	return []string{pod.Spec.NodeName}, nil
 }
 
-// On returns the pods bound to the node, in order of their namespaces and names. They
-// are the informer's own.
+// On returns the pods bound to the node, sorted by namespace and name. They belong to the
+// informer and must not be changed.
 func (p Pods) On(node string) []*corev1.Pod {
 	objects, err := p.indexer.ByIndex(indexName, node)
 	if err != nil {
-		return nil // only without the index, which New has made sure of
+		return nil // happens only without the index, which New adds
 	}
 	pods := make([]*corev1.Pod, 0, len(objects))
 	for _, object := range objects {

@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Note is what is to be told of a pod.
+// Note is a change of a pod's status before its deletion.
 type Note struct {
-	// Reason and Message of the condition; without a reason there is none.
+	// Reason and Message are those of the condition; without a reason there is none.
 	Reason, Message string
-	// Fail ends the pod's phase as Failed, unless it has ended by itself.
+	// Fail sets the pod's phase to Failed, unless the pod has ended.
 	Fail bool
 }
 
@@ -31,8 +31,8 @@ type patch struct {
 	} `json:"status"`
 }
 
-// Tell writes the note into the pod's status. A pod that says it already, or that is
-// gone, is no error.
+// Tell writes the note to the pod's status. It is not an error if the status has the note
+// already, or the pod is gone.
 func Tell(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, note Note, now time.Time) error {
 	var p patch
 	p.Metadata.UID = pod.UID
@@ -40,7 +40,7 @@ func Tell(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, not
 	if note.Fail && !ended {
 		p.Status.Phase = corev1.PodFailed
 	}
-	if note.Reason != "" && !(note.Fail && ended) && !told(pod, note) {
+	if note.Reason != "" && !(note.Fail && ended) && !noted(pod, note) {
 		p.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: note.Reason, Message: note.Message,
 			ObservedGeneration: pod.Generation, LastTransitionTime: metav1.NewTime(now),
@@ -60,7 +60,7 @@ func Tell(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, not
 	return nil
 }
 
-func told(pod *corev1.Pod, note Note) bool {
+func noted(pod *corev1.Pod, note Note) bool {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
 		if c.Type == corev1.DisruptionTarget {
