@@ -13,12 +13,12 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
-// claims knows what a PersistentVolumeClaim uses: storage, in all and of its class.
+// claims evaluates PersistentVolumeClaims: their storage, in total and by storage class.
 type claims struct{ list generic.ListFuncByNamespace }
 
 var claimCount = generic.ObjectCountQuotaResourceNameFor(corev1.Resource("persistentvolumeclaims"))
 
-// classSuffix stands between a storage class and what is counted of it.
+// classSuffix separates a storage class from the name of the counted resource.
 const classSuffix = ".storageclass.storage.k8s.io/"
 
 func toClaim(obj runtime.Object) (*corev1.PersistentVolumeClaim, error) {
@@ -29,35 +29,35 @@ func toClaim(obj runtime.Object) (*corev1.PersistentVolumeClaim, error) {
 	return claim, nil
 }
 
-// GroupResource implements upstream's Evaluator, as do all that follow.
+// GroupResource implements upstream's Evaluator, as do all methods below.
 func (c *claims) GroupResource() schema.GroupResource {
 	return corev1.Resource("persistentvolumeclaims")
 }
 
-// Constraints demands nothing.
+// Constraints requires nothing.
 func (c *claims) Constraints([]corev1.ResourceName, runtime.Object) error { return nil }
 
-// Handles says whether a write can change what is used.
+// Handles reports whether a write can change the usage.
 func (c *claims) Handles(a admission.Attributes) bool {
 	return a.GetSubresource() == "" && (a.GetOperation() == admission.Create || a.GetOperation() == admission.Update)
 }
 
-// Matches says whether a quota counts the claim.
+// Matches reports whether a quota counts the claim.
 func (c *claims) Matches(quota *corev1.ResourceQuota, obj runtime.Object) (bool, error) {
 	return generic.Matches(quota, obj, c.MatchingResources, claimInScope)
 }
 
-// MatchingScopes are the scopes that the claim is in.
+// MatchingScopes returns the scopes of the claim.
 func (c *claims) MatchingScopes(obj runtime.Object, scopes []corev1.ScopedResourceSelectorRequirement) ([]corev1.ScopedResourceSelectorRequirement, error) {
 	return matching(obj, scopes, claimInScope)
 }
 
-// UncoveredQuotaScopes are the limited scopes that no quota speaks of.
+// UncoveredQuotaScopes returns the limited scopes that no quota covers.
 func (c *claims) UncoveredQuotaScopes(limited, matched []corev1.ScopedResourceSelectorRequirement) ([]corev1.ScopedResourceSelectorRequirement, error) {
 	return uncovered(limited, matched), nil
 }
 
-// MatchingResources are the names that claims use.
+// MatchingResources returns the names of resources that claims use.
 func (c *claims) MatchingResources(names []corev1.ResourceName) []corev1.ResourceName {
 	var matched []corev1.ResourceName
 	for _, name := range names {
@@ -77,7 +77,7 @@ func (c *claims) MatchingResources(names []corev1.ResourceName) []corev1.Resourc
 	return matched
 }
 
-// Usage is what one claim uses.
+// Usage returns the usage of one claim.
 func (c *claims) Usage(obj runtime.Object) (corev1.ResourceList, error) {
 	claim, err := toClaim(obj)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *claims) Usage(obj runtime.Object) (corev1.ResourceList, error) {
 	return usage, nil
 }
 
-// UsageStats is what a namespace's claims use together.
+// UsageStats returns the total usage of a namespace's claims.
 func (c *claims) UsageStats(options upstream.UsageStatsOptions) (upstream.UsageStats, error) {
 	return generic.CalculateUsageStats(options, c.list, claimInScope, c.Usage)
 }

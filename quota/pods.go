@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// pods knows what a Pod uses: requests and limits while it runs, its number always.
+// pods evaluates Pods: their requests and limits until they end, and always their number.
 type pods struct {
 	list  generic.ListFuncByNamespace
 	clock clock.PassiveClock
@@ -26,7 +26,7 @@ type pods struct {
 
 var podCount = generic.ObjectCountQuotaResourceNameFor(corev1.Resource("pods"))
 
-// demanded are the resources that every container has to state if a quota limits them.
+// demanded are the resources that every container must specify if a quota limits them.
 var demanded = []corev1.ResourceName{
 	corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
 	corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory,
@@ -40,10 +40,10 @@ func toPod(obj runtime.Object) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// GroupResource implements upstream's Evaluator, as do all that follow.
+// GroupResource implements upstream's Evaluator, as do all methods below.
 func (p *pods) GroupResource() schema.GroupResource { return corev1.Resource("pods") }
 
-// Constraints demands that all containers state what is limited.
+// Constraints requires all containers to specify what is limited.
 func (p *pods) Constraints(required []corev1.ResourceName, obj runtime.Object) error {
 	pod, err := toPod(obj)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *pods) Constraints(required []corev1.ResourceName, obj runtime.Object) e
 	return nil
 }
 
-// Handles says whether a write can change what is used.
+// Handles reports whether a write can change the usage.
 func (p *pods) Handles(a admission.Attributes) bool {
 	switch {
 	case a.GetSubresource() == "resize":
@@ -90,22 +90,22 @@ func (p *pods) Handles(a admission.Attributes) bool {
 	return false
 }
 
-// Matches says whether a quota counts the pod.
+// Matches reports whether a quota counts the pod.
 func (p *pods) Matches(quota *corev1.ResourceQuota, obj runtime.Object) (bool, error) {
 	return generic.Matches(quota, obj, p.MatchingResources, podInScope)
 }
 
-// MatchingScopes are the scopes that the pod is in.
+// MatchingScopes returns the scopes of the pod.
 func (p *pods) MatchingScopes(obj runtime.Object, scopes []corev1.ScopedResourceSelectorRequirement) ([]corev1.ScopedResourceSelectorRequirement, error) {
 	return matching(obj, scopes, podInScope)
 }
 
-// UncoveredQuotaScopes are the limited scopes that no quota speaks of.
+// UncoveredQuotaScopes returns the limited scopes that no quota covers.
 func (p *pods) UncoveredQuotaScopes(limited, matched []corev1.ScopedResourceSelectorRequirement) ([]corev1.ScopedResourceSelectorRequirement, error) {
 	return uncovered(limited, matched), nil
 }
 
-// MatchingResources are the names that pods use.
+// MatchingResources returns the names of resources that pods use.
 func (p *pods) MatchingResources(names []corev1.ResourceName) []corev1.ResourceName {
 	var matched []corev1.ResourceName
 	for _, name := range names {
@@ -131,13 +131,13 @@ func isPodResource(name corev1.ResourceName) bool {
 	return isRequest && isExtended(corev1.ResourceName(asked))
 }
 
-// isExtended says whether a resource is none of Kubernetes' own.
+// isExtended reports whether a resource does not belong to Kubernetes.
 func isExtended(name corev1.ResourceName) bool {
 	domain, _, qualified := strings.Cut(string(name), "/")
 	return qualified && !strings.HasSuffix(domain, "kubernetes.io") && !strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
 }
 
-// Usage is what one pod uses.
+// Usage returns the usage of one pod.
 func (p *pods) Usage(obj runtime.Object) (corev1.ResourceList, error) {
 	pod, err := toPod(obj)
 	if err != nil {
@@ -153,8 +153,8 @@ func (p *pods) Usage(obj runtime.Object) (corev1.ResourceList, error) {
 	return usage, nil
 }
 
-// counts says whether a pod still uses resources: it has not ended, and is not being
-// deleted for longer than it was given.
+// counts reports whether a pod still uses resources: it has not ended, and its deletion has
+// not lasted longer than its grace period.
 func (p *pods) counts(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return false
@@ -166,7 +166,7 @@ func (p *pods) counts(pod *corev1.Pod) bool {
 	return !p.clock.Now().After(pod.DeletionTimestamp.Add(grace))
 }
 
-// computeUsage gives requests and limits the names that quotas know them by.
+// computeUsage converts requests and limits to the resource names of quotas.
 func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 	usage := corev1.ResourceList{}
 	for name, quantity := range requests {
@@ -187,7 +187,7 @@ func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 	return usage
 }
 
-// UsageStats is what a namespace's pods use together.
+// UsageStats returns the total usage of a namespace's pods.
 func (p *pods) UsageStats(options upstream.UsageStatsOptions) (upstream.UsageStats, error) {
 	return generic.CalculateUsageStats(options, p.list, podInScope, p.Usage)
 }
@@ -214,12 +214,12 @@ func podInScope(selector corev1.ScopedResourceSelectorRequirement, obj runtime.O
 	return false, nil
 }
 
-// hasDeadline is what the scope "Terminating" means.
+// hasDeadline reports whether the pod is in the scope Terminating.
 func hasDeadline(pod *corev1.Pod) bool {
 	return pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
 }
 
-// asksForNothing says whether a pod is of the quality of service class BestEffort.
+// asksForNothing reports whether the pod has the quality of service class BestEffort.
 func asksForNothing(pod *corev1.Pod) bool {
 	states := func(r corev1.ResourceRequirements) bool {
 		for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {

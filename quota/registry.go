@@ -9,12 +9,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// List returns a namespace's objects of a resource.
+// List returns the objects of a resource in a namespace.
 type List func(gvr schema.GroupVersionResource, namespace string) ([]runtime.Object, error)
 
-// NewRegistry returns what is known of the kinds whose use is more than their number.
-// list is asked for the sum of what a namespace uses; who only asks what one object
-// uses may leave it out.
+// NewRegistry returns the evaluators of the kinds whose usage is more than their number.
+// list is needed only for UsageStats; it may be nil if only the usage of single objects is
+// calculated.
 func NewRegistry(list List, c clock.PassiveClock) upstream.Registry {
 	of := func(resource string) generic.ListFuncByNamespace {
 		return func(namespace string) ([]runtime.Object, error) {
@@ -28,7 +28,7 @@ func NewRegistry(list List, c clock.PassiveClock) upstream.Registry {
 	})
 }
 
-// aliases are the names of counts that are older than "count/<resource>.<group>".
+// aliases are the names of counts that predate "count/<resource>.<group>".
 func aliases() map[schema.GroupResource]corev1.ResourceName {
 	return map[schema.GroupResource]corev1.ResourceName{
 		corev1.Resource("configmaps"):             corev1.ResourceConfigMaps,
@@ -38,12 +38,12 @@ func aliases() map[schema.GroupResource]corev1.ResourceName {
 	}
 }
 
-// Count returns what is known of a kind of which only the number counts.
+// Count returns the evaluator of a kind of which only the number counts.
 func Count(gr schema.GroupResource, list generic.ListFuncByNamespace) upstream.Evaluator {
 	return generic.NewObjectCountEvaluator(gr, list, aliases()[gr])
 }
 
-// Aliased returns the resource that an old name counts.
+// Aliased returns the resource that an alias counts.
 func Aliased(name corev1.ResourceName) (schema.GroupResource, bool) {
 	for gr, alias := range aliases() {
 		if alias == name {
@@ -53,7 +53,7 @@ func Aliased(name corev1.ResourceName) (schema.GroupResource, bool) {
 	return schema.GroupResource{}, false
 }
 
-// matching are the selectors whose scope the object is in.
+// matching returns the selectors whose scope contains the object.
 func matching(obj runtime.Object, selectors []corev1.ScopedResourceSelectorRequirement, inScope generic.MatchesScopeFunc) ([]corev1.ScopedResourceSelectorRequirement, error) {
 	var matched []corev1.ScopedResourceSelectorRequirement
 	for _, selector := range selectors {
@@ -68,7 +68,7 @@ func matching(obj runtime.Object, selectors []corev1.ScopedResourceSelectorRequi
 	return matched, nil
 }
 
-// uncovered are the limited scopes that no quota speaks of.
+// uncovered returns the limited scopes that no quota covers.
 func uncovered(limited, matched []corev1.ScopedResourceSelectorRequirement) []corev1.ScopedResourceSelectorRequirement {
 	var left []corev1.ScopedResourceSelectorRequirement
 	for _, selector := range limited {

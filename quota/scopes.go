@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// selects says whether one of the names that an object refers to satisfies a scope
-// selector; "" is an object that refers to none.
+// selects reports whether one of the names that an object refers to satisfies a scope
+// selector; "" represents an object without references.
 func selects(selector corev1.ScopedResourceSelectorRequirement, names ...string) (bool, error) {
 	operators := map[corev1.ScopeSelectorOperator]selection.Operator{
 		corev1.ScopeSelectorOpIn:           selection.In,
@@ -38,7 +38,7 @@ func selects(selector corev1.ScopedResourceSelectorRequirement, names ...string)
 	return false, nil
 }
 
-// crossesNamespaces says whether a pod's affinity looks at pods of other namespaces.
+// crossesNamespaces reports whether a pod's affinity refers to pods of other namespaces.
 func crossesNamespaces(a *corev1.Affinity) bool {
 	if a == nil {
 		return false

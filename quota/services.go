@@ -12,45 +12,45 @@ import (
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 )
 
-// services knows what a Service uses: node ports and load balancers.
+// services evaluates Services: their node ports and load balancers.
 type services struct{ list generic.ListFuncByNamespace }
 
 var serviceCount = generic.ObjectCountQuotaResourceNameFor(corev1.Resource("services"))
 
-// GroupResource implements upstream's Evaluator, as do all that follow.
+// GroupResource implements upstream's Evaluator, as do all methods below.
 func (s *services) GroupResource() schema.GroupResource { return corev1.Resource("services") }
 
-// Constraints demands nothing.
+// Constraints requires nothing.
 func (s *services) Constraints([]corev1.ResourceName, runtime.Object) error { return nil }
 
-// Handles says whether a write can change what is used.
+// Handles reports whether a write can change the usage.
 func (s *services) Handles(a admission.Attributes) bool {
 	return a.GetSubresource() == "" && (a.GetOperation() == admission.Create || a.GetOperation() == admission.Update)
 }
 
-// Matches says whether a quota counts the service.
+// Matches reports whether a quota counts the service.
 func (s *services) Matches(quota *corev1.ResourceQuota, obj runtime.Object) (bool, error) {
 	return generic.Matches(quota, obj, s.MatchingResources, generic.MatchesNoScopeFunc)
 }
 
-// MatchingScopes are none.
+// MatchingScopes returns none.
 func (s *services) MatchingScopes(runtime.Object, []corev1.ScopedResourceSelectorRequirement) ([]corev1.ScopedResourceSelectorRequirement, error) {
 	return nil, nil
 }
 
-// UncoveredQuotaScopes are none.
+// UncoveredQuotaScopes returns none.
 func (s *services) UncoveredQuotaScopes(_, _ []corev1.ScopedResourceSelectorRequirement) ([]corev1.ScopedResourceSelectorRequirement, error) {
 	return nil, nil
 }
 
-// MatchingResources are the names that services use.
+// MatchingResources returns the names of resources that services use.
 func (s *services) MatchingResources(names []corev1.ResourceName) []corev1.ResourceName {
 	return upstream.Intersection(names, []corev1.ResourceName{
 		serviceCount, corev1.ResourceServices, corev1.ResourceServicesNodePorts, corev1.ResourceServicesLoadBalancers,
 	})
 }
 
-// Usage is what one service uses.
+// Usage returns the usage of one service.
 func (s *services) Usage(obj runtime.Object) (corev1.ResourceList, error) {
 	service, ok := obj.(*corev1.Service)
 	if !ok {
@@ -79,7 +79,7 @@ func (s *services) Usage(obj runtime.Object) (corev1.ResourceList, error) {
 	}, nil
 }
 
-// UsageStats is what a namespace's services use together.
+// UsageStats returns the total usage of a namespace's services.
 func (s *services) UsageStats(options upstream.UsageStatsOptions) (upstream.UsageStats, error) {
 	return generic.CalculateUsageStats(options, s.list, generic.MatchesNoScopeFunc, s.Usage)
 }

@@ -8,41 +8,41 @@ import (
 	"unicode"
 )
 
-// Report is the answer: in which way an object is not as expected, and why.
+// Report says in which way an object is not as expected, and why.
 type Report struct {
 	State State `json:"state,omitempty"`
-	// Reasons are the most telling ones, the one that matters most first, and More
-	// counts the others.
+	// Reasons are the most important reasons, the most important first, and More counts the
+	// others.
 	Reasons []Reason `json:"reasons,omitempty"`
 	More    int      `json:"more,omitempty"`
 }
 
 // Reason is one line of a Report.
 type Reason struct {
-	// Object is the part that it is about, as KIND/NAME; empty for the object itself.
-	// Others counts further parts of which the same is true.
+	// Object is the part that the reason is about, as KIND/NAME; empty for the object
+	// itself. Others counts further parts with the same reason.
 	Object string `json:"object,omitempty"`
 	Others int    `json:"others,omitempty"`
-	// Source is the field that says so, in words: "PodScheduled is False", "container web
-	// is waiting", "event".
+	// Source describes the field with the reason in words: "PodScheduled is False",
+	// "container web is waiting", "event".
 	Source string `json:"source"`
-	// Reason is the API's word for it, such as Unschedulable, and Message the API's
-	// sentence, shortened to maxMessage characters.
+	// Reason is the API's reason, such as Unschedulable, and Message the API's message,
+	// shortened to maxMessage characters.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Count is how often an event happened; 0 is once.
+	// Count is the number of occurrences of an event; 0 means 1.
 	Count int32 `json:"count,omitempty"`
 }
 
 const (
-	// maxReasons bounds a Report, maxMessage a message's characters, and maxWord those of
-	// the words that come from the API beside it.
+	// maxReasons caps a Report, maxMessage the characters of a message, and maxWord those
+	// of the other texts from the API.
 	maxReasons = 4
 	maxMessage = 300
 	maxWord    = 120
 )
 
-// String is the reason as a line for people.
+// String formats the reason as one line for people.
 func (r Reason) String() string {
 	var b strings.Builder
 	if r.Object != "" {
@@ -65,11 +65,11 @@ func (r Reason) String() string {
 	return b.String()
 }
 
-// Title begins the list of the reasons: "Not ready because".
+// Title introduces the list of reasons: "Not ready because".
 func (r *Report) Title() string { return titles[r.State] }
 
-// Sentence is the first reason, of an object or several: "pod/web: not ready because ...".
-// It is empty for a report without reasons.
+// Sentence formats the first reason for one or several objects: "pod/web: not ready because
+// ...". It is empty for a report without reasons.
 func (r *Report) Sentence(objects string) string {
 	title := r.Title()
 	if len(r.Reasons) == 0 || title == "" {
@@ -78,7 +78,7 @@ func (r *Report) Sentence(objects string) string {
 	return objects + ": " + strings.ToLower(title[:1]) + title[1:] + " " + r.Reasons[0].String()
 }
 
-// Lines are the reasons as lines for people.
+// Lines formats the reasons as lines for people.
 func (r *Report) Lines() []string {
 	lines := make([]string, 0, len(r.Reasons)+1)
 	for _, reason := range r.Reasons {
@@ -90,15 +90,15 @@ func (r *Report) Lines() []string {
 	return lines
 }
 
-// rank orders reasons: what matters most is least.
+// rank orders reasons: the most important rank is the lowest.
 type rank int
 
 const (
 	cause       rank = iota // what keeps the object from being as expected
-	verdict                 // what a controller concludes
-	warning                 // what may have to do with it
-	remark                  // what else is known
-	consequence             // what follows from a reason, of use only where there is no other
+	verdict                 // a controller's conclusion
+	warning                 // what may be related
+	remark                  // other facts
+	consequence             // follows from a reason, useful only if there is no other
 )
 
 type ranked struct {
@@ -115,11 +115,11 @@ func (a *answer) add(r rank, reason Reason) {
 	a.found = append(a.found, ranked{r, reason})
 }
 
-// sorted are the reasons that are worth telling: what matters most first, none twice, and
-// mere consequences only where there is nothing else.
+// sorted returns the reasons to report: the most important first, without duplicates, and
+// consequences only if there is nothing else.
 func (a *answer) sorted() []ranked {
 	all := slices.Clone(a.found)
-	// Of what is said twice, the object's own word remains.
+	// Of duplicates, keep the reason of the object itself.
 	slices.SortStableFunc(all, func(x, y ranked) int { return cmp.Compare(x.distance(), y.distance()) })
 	said := map[string]bool{}
 	all = slices.DeleteFunc(all, func(r ranked) bool {
@@ -153,7 +153,8 @@ func (a *answer) report(state State) Report {
 	return out
 }
 
-// shortened is text in one line of at most limit characters, without control characters.
+// shortened returns the text in one line of at most limit characters, without control
+// characters.
 func shortened(text string, limit int) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if runes := []rune(text); len(runes) > limit {

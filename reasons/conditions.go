@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// condition is the condition of a type; nil if there is none.
+// condition returns the condition of a type; nil if there is none.
 func (f fields) condition(kind string) fields {
 	for _, c := range f.list("status", "conditions") {
 		if c.text("type") == kind {
@@ -17,7 +17,7 @@ func (f fields) condition(kind string) fields {
 	return nil
 }
 
-// meaning is what a condition's status says of its object.
+// meaning says which status of a condition is good.
 type meaning int
 
 const (
@@ -26,9 +26,9 @@ const (
 	badWhenTrue
 )
 
-// goodConditions and badWords tell conditions apart by their types, as there is no field
-// for it: the types of the built-in kinds and those that the conventions of
-// controller-runtime, Gateway API, Cluster API, Flux and Crossplane have in common.
+// goodConditions and badWords classify conditions by their types, because no field does:
+// the types of the built-in kinds, and those that the conventions of controller-runtime,
+// Gateway API, Cluster API, Flux and Crossplane share.
 var (
 	goodConditions = []string{
 		"Initialized", "PodScheduled", "Established", "NamesAccepted", "KubernetesAPIApprovalPolicyConformant",
@@ -43,7 +43,7 @@ var (
 
 func meaningOf(kind, condition string) meaning {
 	switch {
-	case condition == "PodReadyToStartContainers": // its containers say more
+	case condition == "PodReadyToStartContainers": // the states of the containers are more precise
 		return neutral
 	case kind == "Deployment" && condition == "Progressing":
 		return goodWhenTrue
@@ -59,14 +59,14 @@ func meaningOf(kind, condition string) meaning {
 	return neutral
 }
 
-// badConditions are those whose status is bad by their meaning, in the object's order.
+// badConditions returns the conditions whose status is bad, in the object's order.
 func badConditions(o *unstructured.Unstructured) []fields {
 	var bad []fields
 	for _, c := range fieldsOf(o).list("status", "conditions") {
 		status := c.text("status")
 		switch meaningOf(o.GetKind(), c.text("type")) {
 		case goodWhenTrue:
-			// A pod that has come to its end is ready no longer.
+			// A pod that has completed is not ready any more.
 			if status != "True" && status != "" && c.text("reason") != "PodCompleted" {
 				bad = append(bad, c)
 			}
@@ -79,12 +79,12 @@ func badConditions(o *unstructured.Unstructured) []fields {
 	return bad
 }
 
-// remarks are the conditions of a custom object that have no meaning known here, are false
-// and say why. A type that ends in -ing says what goes on, and is no reason while it does
-// not.
+// remarks returns the conditions of a custom object whose meaning is unknown here, that are
+// False and have a message. A type that ends in -ing describes an activity, and is no
+// reason while it is False.
 func remarks(o *unstructured.Unstructured) []fields {
 	if group := o.GroupVersionKind().Group; !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") {
-		return nil // all of whose conditions are known
+		return nil // all conditions of these groups are known
 	}
 	var all []fields
 	for _, c := range fieldsOf(o).list("status", "conditions") {
@@ -96,8 +96,8 @@ func remarks(o *unstructured.Unstructured) []fields {
 	return all
 }
 
-// rankOf tells a condition that is a cause from a controller's verdict, and from one that
-// only follows from another.
+// rankOf distinguishes conditions that are causes, verdicts of controllers, and
+// consequences of others.
 func rankOf(kind, condition string) rank {
 	switch {
 	case kind == "Pod" && slices.Contains([]string{"Ready", "ContainersReady", "Initialized"}, condition),
@@ -114,7 +114,7 @@ func (a *answer) conditions(o *unstructured.Unstructured) {
 	failed := kind == "Job" && fieldsOf(o).condition("Failed").text("status") == "True"
 	for _, c := range badConditions(o) {
 		if failed && c.text("type") == "FailureTarget" {
-			continue // which only announced the other
+			continue // it only announced the condition Failed
 		}
 		a.add(rankOf(kind, c.text("type")), conditionReason(c))
 	}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// pod adds what a pod's own fields say.
+// pod adds the reasons in a pod's own fields.
 func (a *answer) pod(o *unstructured.Unstructured) {
 	f := fieldsOf(o)
 	if reason := f.text("status", "reason"); reason != "" {
@@ -23,7 +23,7 @@ func (a *answer) pod(o *unstructured.Unstructured) {
 	}
 }
 
-// container adds why a container does not run.
+// container adds the reason for which a container does not run.
 func (a *answer) container(word string, c fields) {
 	word += c.text("name")
 	if waiting := c.within("state", "waiting"); waiting != nil {
@@ -41,7 +41,8 @@ func (a *answer) container(word string, c fields) {
 	}
 }
 
-// rankOfWaiting tells a container that cannot start from one that has not started yet.
+// rankOfWaiting distinguishes a container that cannot start from one that has not started
+// yet.
 func rankOfWaiting(reason string) rank {
 	switch reason {
 	case "", "ContainerCreating", "PodInitializing":

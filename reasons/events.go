@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxEvents bounds how many kinds of warnings are told of one object.
+// maxEvents caps the kinds of warnings that are reported about one object.
 const maxEvents = 3
 
-// settledBy are the normal events after which a warning is history.
+// settledBy maps warnings to the normal events after which they are obsolete.
 var settledBy = map[string][]string{
 	"FailedScheduling":   {"Scheduled"},
 	"FailedCreate":       {"SuccessfulCreate"},
@@ -21,8 +21,8 @@ var settledBy = map[string][]string{
 	"NodeNotReady":       {"NodeReady"},
 }
 
-// saidBy are the reasons of conditions and containers that tell what an event tells,
-// and newer.
+// saidBy maps events to the reasons of conditions and containers that contain the same
+// information and are newer.
 var saidBy = map[string][]string{
 	"FailedScheduling": {"Unschedulable", "SchedulingGated", "SchedulerError"},
 	"NodeNotReady":     {"NodeStatusUnknown", "NodeStatusNeverUpdated", "KubeletNotReady"},
@@ -30,19 +30,19 @@ var saidBy = map[string][]string{
 	"Failed":           {"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"},
 }
 
-// events adds the newest warnings that are not history and say something new.
+// events adds the newest warnings that are not obsolete and add information.
 func (a *answer) events(events []Event, everything bool) {
 	newest := newestFirst(events)
-	told := 0
+	reported := 0
 	for _, e := range newest {
-		if told == maxEvents {
+		if reported == maxEvents {
 			return
 		}
 		normal := e.Type != "Warning"
 		if normal && !everything || a.saysAlready(e.Reason) || isSettled(e, newest) {
 			continue
 		}
-		told++
+		reported++
 		r := Reason{Source: "event", Reason: e.Reason, Message: e.Message, Count: e.Count}
 		switch {
 		case normal:
@@ -61,7 +61,8 @@ func isSettled(e Event, newest []Event) bool {
 	})
 }
 
-// saysAlready reports whether a condition or a container says what an event would.
+// saysAlready reports whether a condition or a container contains the information of the
+// event.
 func (a *answer) saysAlready(reason string) bool {
 	return slices.ContainsFunc(a.found, func(f ranked) bool {
 		return f.Reason.Reason == reason || slices.Contains(saidBy[reason], f.Reason.Reason)

@@ -2,8 +2,8 @@ package reasons
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// fields reads an object's fields without errors: what is not there, or of another type,
-// is zero.
+// fields reads an object's fields without errors: a field that is missing or has another
+// type is zero.
 type fields map[string]any
 
 func fieldsOf(o *unstructured.Unstructured) fields { return o.Object }
@@ -47,7 +47,7 @@ func (f fields) number(path ...string) int64 {
 	return 0
 }
 
-// numberOr is the number, or another one where it is not set.
+// numberOr returns the number, or other if it is not set.
 func (f fields) numberOr(other int64, path ...string) int64 {
 	if !f.has(path...) {
 		return other
@@ -55,7 +55,7 @@ func (f fields) numberOr(other int64, path ...string) int64 {
 	return f.number(path...)
 }
 
-// list are those items of a list that are objects.
+// list returns the items of a list that are objects.
 func (f fields) list(path ...string) []fields {
 	items, _ := f.at(path...).([]any)
 	var out []fields

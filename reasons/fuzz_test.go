@@ -10,7 +10,7 @@ import (
 	"minikcm.dev/minikcm/reasons"
 )
 
-// Whatever an object of a foreign cluster looks like, the answer is short.
+// FuzzOf checks that the answer about any object is short.
 func FuzzOf(f *testing.F) {
 	f.Add([]byte(`{"kind":"Pod","metadata":{"name":"a","uid":"u"},"status":{"conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"state":{"waiting":{}}}]}}`))
 	f.Add([]byte(`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"deletionTimestamp":7,"finalizers":"a"},"spec":{"replicas":"x"},"status":[1]}`))

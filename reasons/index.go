@@ -17,27 +17,28 @@ import (
 )
 
 const (
-	// maxDepth bounds how deep parts of parts are looked at, maxParts at how many of one
-	// object, and maxSubjects at how many at all: beyond, they are counted only.
+	// maxDepth caps the depth of parts of parts, maxParts the parts of one object, and
+	// maxSubjects the total: parts beyond are only counted.
 	maxDepth    = 5
 	maxParts    = 200
 	maxSubjects = 1000
 )
 
-// Index finds what belongs to an object among the objects and events that were added to
-// it: those of its namespace, or of all if it has none, and the nodes. It may be read by
-// several goroutines once all is added. It keeps what it is given and changes nothing.
+// Index finds what belongs to an object among the added objects and events: those of its
+// namespace, or of all namespaces if it has none, and the nodes. It is safe for concurrent
+// reads after the last addition. It keeps the objects that it receives and does not change
+// them.
 type Index struct {
 	objects []item
 	parts   map[types.UID][]item
 	events  map[name][]Event
-	// nodes are by name; budgets and makers, which create pods from a template, are by
+	// nodes are indexed by name; budgets and makers, which create pods from a template, by
 	// namespace.
 	nodes           map[string]item
 	budgets, makers map[string][]item
 }
 
-// item is an object, typed or not, that is made unstructured when it is looked at.
+// item is an object, typed or not, that is converted to unstructured when it is needed.
 type item struct {
 	kind schema.GroupVersionKind
 	meta metav1.Object
@@ -54,7 +55,7 @@ func NewIndex() *Index {
 	}
 }
 
-// Add adds an object, whose kind it need not say itself.
+// Add adds an object. Its own apiVersion and kind may be empty.
 func (x *Index) Add(kind schema.GroupVersionKind, obj runtime.Object) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -82,7 +83,7 @@ func (x *Index) AddEvent(e Event) {
 	x.events[key] = append(x.events[key], e)
 }
 
-// Subject is the object with all that belongs to it.
+// Subject returns the object with everything that belongs to it.
 func (x *Index) Subject(o *unstructured.Unstructured) *Subject {
 	left := maxSubjects
 	s := x.subject(o, maxDepth, &left)
@@ -97,7 +98,7 @@ func (x *Index) Subject(o *unstructured.Unstructured) *Subject {
 	return &s
 }
 
-// subject is the object with parts down to a depth, of which left more may be made.
+// subject returns the object with parts down to depth. At most left more may be made.
 func (x *Index) subject(o *unstructured.Unstructured, depth int, left *int) Subject {
 	s := Subject{Object: o, Events: x.eventsOf(o)}
 	if node, ok := x.nodes[fieldsOf(o).text("spec", "nodeName")]; ok && o.GetKind() == "Pod" {
@@ -123,7 +124,7 @@ func (x *Index) subject(o *unstructured.Unstructured, depth int, left *int) Subj
 	return s
 }
 
-// partsOf are the objects that one controls, by kind and name.
+// partsOf returns the objects that an object controls, sorted by kind and name.
 func (x *Index) partsOf(uid types.UID) []item {
 	if uid == "" {
 		return nil
@@ -133,7 +134,8 @@ func (x *Index) partsOf(uid types.UID) []item {
 	})
 }
 
-// eventsOf are those of the object, not of an earlier one of its name.
+// eventsOf returns the events of the object, without those of an earlier object of its
+// name.
 func (x *Index) eventsOf(o *unstructured.Unstructured) []Event {
 	uid := o.GetUID()
 	return slices.DeleteFunc(slices.Clone(x.events[name{o.GetKind(), o.GetNamespace(), o.GetName()}]), func(e Event) bool {
@@ -141,9 +143,9 @@ func (x *Index) eventsOf(o *unstructured.Unstructured) []Event {
 	})
 }
 
-// Makers are the objects of a namespace (empty: of all) that make pods with labels which
-// the selector selects, and that are not as expected: they may say why pods are missing.
-// They are in the order of their kinds and names.
+// Makers returns the objects in a namespace (empty: in all) that create pods with labels
+// that the selector matches, and that are not as expected: they may explain missing pods.
+// They are sorted by kind and name.
 func (x *Index) Makers(namespace string, selector labels.Selector) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
 	for in, makers := range x.makers {
@@ -167,7 +169,7 @@ func (x *Index) Makers(namespace string, selector labels.Selector) []*unstructur
 }
 
 // Unexpected calls do with each object that is not as expected and its report, in the order
-// in which the objects were added, until do returns false.
+// of addition, until do returns false.
 func (x *Index) Unexpected(do func(o *unstructured.Unstructured, r Report) bool) {
 	for _, it := range x.objects {
 		if it.isFine() {
@@ -192,8 +194,8 @@ func textMap(value any) map[string]string {
 	return out
 }
 
-// selects reports whether a LabelSelector in a field of o selects the labels. One that
-// cannot be read selects nothing.
+// selects reports whether a LabelSelector in a field of o selects the labels. An invalid
+// selector selects nothing.
 func selects(o *unstructured.Unstructured, set map[string]string, path ...string) bool {
 	field, _ := fieldsOf(o).at(path...).(map[string]any)
 	var written metav1.LabelSelector
@@ -204,8 +206,8 @@ func selects(o *unstructured.Unstructured, set map[string]string, path ...string
 	return err == nil && selector.Matches(labels.Set(set))
 }
 
-// isFine reports whether the item is one of the many that are as expected, without making
-// it unstructured.
+// isFine reports, without a conversion to unstructured, whether the item is one of the many
+// that are as expected.
 func (it item) isFine() bool {
 	if it.meta.GetDeletionTimestamp() != nil {
 		return false
@@ -219,7 +221,7 @@ func (it item) isFine() bool {
 	})
 }
 
-// hasStatus reports whether objects of a type may say how they are.
+// hasStatus reports whether objects of a type may have a status.
 func hasStatus(obj runtime.Object) bool {
 	t := reflect.TypeOf(obj)
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
@@ -232,13 +234,14 @@ func hasStatus(obj runtime.Object) bool {
 	return has
 }
 
-// unstructured is nil for what cannot be made unstructured, which no API object is.
+// unstructured returns the object as unstructured; nil if it cannot be converted, which is
+// no API object.
 func (it item) unstructured() *unstructured.Unstructured {
 	return Unstructured(it.kind, it.came)
 }
 
-// Unstructured is an object as the server would send it as JSON, with its kind; nil if it
-// is none that could be sent.
+// Unstructured returns an object as the server would send it as JSON, with its kind; nil if
+// it cannot be converted.
 func Unstructured(kind schema.GroupVersionKind, obj runtime.Object) *unstructured.Unstructured {
 	made, ok := obj.(*unstructured.Unstructured)
 	if !ok {

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Of says why the object is not as expected; the Report is empty if it is.
+// Of returns the reasons for which the object is not as expected; the Report is empty if it
+// is.
 func Of(s *Subject) Report {
 	a, state := answerOf(s)
 	if state == AsExpected {
@@ -17,8 +18,9 @@ func Of(s *Subject) Report {
 	return a.report(state)
 }
 
-// Present says why an object is still there that was to be gone: it is being deleted and
-// something holds it, or a PodDisruptionBudget guards it. The Report is empty otherwise.
+// Present returns the reasons for which an object still exists that should be gone: it is
+// being deleted and something holds it, or a PodDisruptionBudget protects it. The Report is
+// empty otherwise.
 func Present(s *Subject) Report {
 	if s.Object.GetDeletionTimestamp() != nil {
 		return Of(s)
@@ -37,7 +39,7 @@ func Present(s *Subject) Report {
 	return a.report(Guarded)
 }
 
-// answerOf collects all that is said of an object, and its state.
+// answerOf collects all reasons of an object, and its state.
 func answerOf(s *Subject) (*answer, State) {
 	a := &answer{}
 	state, known := stateOf(s.Object)
@@ -79,7 +81,7 @@ func newestWarns(events []Event) bool {
 // held adds what keeps an object that is being deleted.
 func (a *answer) held(s *Subject) {
 	a.conditions(s.Object)
-	if s.Object.GetKind() == "Pod" { // how it was before says nothing any more
+	if s.Object.GetKind() == "Pod" { // its conditions are from before the deletion
 		a.found = nil
 		if grace := s.Object.GetDeletionGracePeriodSeconds(); grace != nil {
 			a.add(consequence, Reason{Source: "its containers are ending", Message: fmt.Sprintf("they have %d s of grace", *grace)})
@@ -94,7 +96,7 @@ func (a *answer) held(s *Subject) {
 	a.events(s.Events, false)
 }
 
-// node adds what is wrong with the node that a pod is on.
+// node adds the bad readiness of the pod's node.
 func (a *answer) node(o *unstructured.Unstructured) {
 	if o == nil {
 		return
@@ -108,7 +110,7 @@ func (a *answer) node(o *unstructured.Unstructured) {
 	}
 }
 
-// maxNames bounds how many parts are named.
+// maxNames caps the parts that are named.
 const maxNames = 3
 
 func namesOf(s *Subject) []string {
@@ -122,12 +124,12 @@ func namesOf(s *Subject) []string {
 	return names
 }
 
-// Name names an object as kubectl does: pod/web.
+// Name formats an object's name as kubectl does: pod/web.
 func Name(o *unstructured.Unstructured) string {
 	return strings.ToLower(o.GetKind()) + "/" + o.GetName()
 }
 
-// FullName is the name with the namespace, unless that is the default one or there is none.
+// FullName adds the namespace to the name, unless it is the default namespace or empty.
 func FullName(kind, namespace, name string) string {
 	full := strings.ToLower(kind) + "/" + name
 	if namespace != "" && namespace != metav1.NamespaceDefault {
@@ -136,8 +138,8 @@ func FullName(kind, namespace, name string) string {
 	return full
 }
 
-// parts adds what is wrong with what the object controls, once for all of which the same
-// is true. A part that is going is no reason.
+// parts adds the reasons of the objects that the object controls, each reason once for all
+// that share it. A part that is being deleted is no reason.
 func (a *answer) parts(s *Subject) {
 	type same struct{ kind, source, reason string }
 	at := map[same]int{}
@@ -157,7 +159,7 @@ func (a *answer) parts(s *Subject) {
 			kind, _, _ := strings.Cut(r.Object, "/")
 			key := same{kind, r.Source, r.Reason.Reason}
 			if first, ok := at[key]; ok {
-				if a.found[first].Object != r.Object { // not the node of several pods
+				if a.found[first].Object != r.Object { // several pods can have the same node
 					a.found[first].Others += 1 + r.Others
 				}
 				continue
@@ -171,7 +173,7 @@ func (a *answer) parts(s *Subject) {
 	}
 }
 
-// fields adds what other fields than conditions say.
+// fields adds the reasons in fields other than conditions.
 func (a *answer) fields(o *unstructured.Unstructured) {
 	f := fieldsOf(o)
 	if f.unseen() {
@@ -204,7 +206,7 @@ func counted(what string, n, of int64) Reason {
 	return Reason{Source: "status", Message: fmt.Sprintf("%d of %d %s", n, of, what)}
 }
 
-// guard is why a PodDisruptionBudget allows no eviction.
+// guard returns the reason for which a PodDisruptionBudget allows no eviction.
 func guard(f fields) Reason {
 	return Reason{
 		Source: "disruptionsAllowed is 0", Reason: f.condition("DisruptionAllowed").text("reason"),

@@ -25,7 +25,7 @@ import (
 	"minikcm.dev/minikcm/test/golden"
 )
 
-// read puts the documents of a file into an index, and returns the first one.
+// read adds the documents of a file to an index, and returns the first one.
 func read(t *testing.T, file string) (*unstructured.Unstructured, *reasons.Index) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -68,7 +68,7 @@ func printed(r reasons.Report) string {
 	return r.Title() + "\n  " + strings.Join(r.Lines(), "\n  ") + "\n"
 }
 
-// Each kind of trouble is told by the line that matters most, first.
+// TestOf checks that the first line about each problem is the most important one.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.yaml")
@@ -89,7 +89,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// An object that was to be gone is there since it is guarded, or since something holds it.
+// TestPresent explains why objects that should be gone still exist.
 func TestPresent(t *testing.T) {
 	t.Parallel()
 	pod, index := read(t, "testdata/pod-ready.yaml")
@@ -111,7 +111,8 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// Where pods are missing, those that would make them say why.
+// TestMakers checks that the objects that would create missing pods explain why they are
+// missing.
 func TestMakers(t *testing.T) {
 	t.Parallel()
 	deployment, index := read(t, "testdata/deployment-quota.yaml")
@@ -131,8 +132,8 @@ func TestMakers(t *testing.T) {
 	}
 }
 
-// Typed objects are as good as untyped ones, and however many parts there are, few of them
-// are looked at.
+// TestManyParts checks that typed objects work like untyped ones, and that few parts are
+// examined if there are many.
 func TestManyParts(t *testing.T) {
 	t.Parallel()
 	index := reasons.NewIndex()
@@ -162,7 +163,7 @@ func TestManyParts(t *testing.T) {
 	}
 }
 
-// Objects that own each other, or very many, cost little.
+// TestEndlessParts checks that objects that own each other, or very many, cost little.
 func TestEndlessParts(t *testing.T) {
 	t.Parallel()
 	index := reasons.NewIndex()
@@ -184,7 +185,7 @@ func TestEndlessParts(t *testing.T) {
 	}
 }
 
-// Of all objects, those that are not as expected are found, typed or not.
+// TestUnexpected checks that all objects that are not as expected are found, typed or not.
 func TestUnexpected(t *testing.T) {
 	t.Parallel()
 	index := reasons.NewIndex()

@@ -7,30 +7,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// State is in which way an object is not as expected.
+// State is the way in which an object is not as expected.
 type State string
 
-// The states. An object that is as expected, or of which nothing says that it is not, is
-// AsExpected.
+// The states. An object is AsExpected if nothing indicates otherwise.
 const (
 	AsExpected  State = ""
 	NotReady    State = "not ready"
 	NotComplete State = "not complete"
 	NotBound    State = "not bound"
-	NotGone     State = "not gone" // marked for deletion, and still there
+	NotGone     State = "not gone" // being deleted, and still there
 	Failed      State = "failed"
-	// Impaired is of an object that is ready, but has another condition that is bad.
+	// Impaired is the state of an object that is ready but has another bad condition.
 	Impaired State = "impaired"
-	// Guarding is of a PodDisruptionBudget that allows no eviction, and Guarded of a pod
-	// that it guards.
+	// Guarding is the state of a PodDisruptionBudget that allows no eviction, and Guarded
+	// that of a pod that it protects.
 	Guarding State = "guarding"
 	Guarded  State = "guarded"
-	// Warned is of an object without a status that says how it is, whose newest event is
-	// a warning.
+	// Warned is the state of an object without a known status whose newest event is a
+	// warning.
 	Warned State = "warned"
 )
 
-// titles begin the list of an object's reasons.
+// titles introduce the list of an object's reasons.
 var titles = map[State]string{
 	NotReady:    "Not ready because",
 	NotComplete: "Not complete because",
@@ -43,8 +42,8 @@ var titles = map[State]string{
 	Warned:      "Warned of",
 }
 
-// stateOf is the state as the object itself tells it. known is false for kinds whose
-// fields say nothing.
+// stateOf returns the state by the object's own fields. known is false for kinds whose
+// fields do not determine it.
 func stateOf(o *unstructured.Unstructured) (state State, known bool) {
 	f := fieldsOf(o)
 	if o.GetDeletionTimestamp() != nil {
@@ -62,13 +61,14 @@ func stateOf(o *unstructured.Unstructured) (state State, known bool) {
 	return NotReady, true
 }
 
-// stateOfKind has the kinds that say by other fields than conditions how they are, as
-// kubectl rollout status, kubectl wait and the controllers that own them read those.
+// stateOfKind holds the kinds whose state follows from fields other than conditions,
+// interpreted as by kubectl rollout status, kubectl wait and the controllers of their
+// owners.
 var stateOfKind = map[schema.GroupKind]func(fields) State{
 	{Kind: "Pod"}:                                  podState,
 	{Kind: "ReplicationController"}:                replicaSetState,
 	{Kind: "PersistentVolumeClaim"}:                claimState,
-	{Kind: "Namespace"}:                            func(fields) State { return AsExpected }, // until it is deleted
+	{Kind: "Namespace"}:                            func(fields) State { return AsExpected }, // unless it is being deleted
 	{Group: "apps", Kind: "ReplicaSet"}:            replicaSetState,
 	{Group: "apps", Kind: "Deployment"}:            deploymentState,
 	{Group: "apps", Kind: "StatefulSet"}:           statefulSetState,
@@ -87,8 +87,8 @@ func podState(f fields) State {
 	return NotReady
 }
 
-// unseen reports whether the status is older than the spec. Workloads have no
-// observedGeneration before their controller has seen them; other kinds need not have one.
+// unseen reports whether the status is older than the spec. A workload has no
+// observedGeneration until its controller has observed it; other kinds need not have one.
 func (f fields) unseen() bool {
 	said := f.has("status", "observedGeneration") || strings.HasPrefix(f.text("apiVersion"), "apps/")
 	return said && f.number("status", "observedGeneration") < f.number("metadata", "generation")

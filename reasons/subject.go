@@ -9,40 +9,40 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Subject is an object with what belongs to it. Of reads it and changes nothing.
+// Subject is an object with everything that belongs to it. Of does not change it.
 type Subject struct {
 	Object *unstructured.Unstructured
 	// Events regard the object, in any order.
 	Events []Event
-	// Parts are what the object controls, as far as it may be a reason. MoreParts counts
-	// those that were left out.
+	// Parts are the objects that the object controls and that may be reasons. MoreParts
+	// counts the omitted ones.
 	Parts     []Subject
 	MoreParts int
-	// Node is the one that the object is on, if it is a pod that is on one.
+	// Node is the node of a pod that is bound.
 	Node *unstructured.Unstructured
-	// Budgets are the PodDisruptionBudgets that select the object, if it is a pod.
+	// Budgets are the PodDisruptionBudgets that select a pod.
 	Budgets []*unstructured.Unstructured
 }
 
-// Event is what is of use here of a core or events.k8s.io Event.
+// Event is the relevant part of a core or events.k8s.io Event.
 type Event struct {
 	// Type is Normal or Warning.
 	Type, Reason, Message string
-	// Count is how often it happened; 0 is once.
+	// Count is the number of occurrences; 0 means 1.
 	Count int32
-	// Revision orders events: it is the one at which the Event was written last.
+	// Revision orders events: it is the revision of the Event's last write.
 	Revision int64
-	// About is the object.
+	// About is the object of the event.
 	About About
 }
 
-// About names the object of an event. UID may be empty.
+// About identifies the object of an event. UID may be empty.
 type About struct {
 	Kind, Namespace, Name string
 	UID                   types.UID
 }
 
-// newestFirst are events with the newest first, one for each type and reason.
+// newestFirst returns the newest event of each type and reason, the newest first.
 func newestFirst(events []Event) []Event {
 	sorted := slices.Clone(events)
 	slices.SortStableFunc(sorted, func(a, b Event) int { return cmp.Compare(b.Revision, a.Revision) })
@@ -58,7 +58,7 @@ func newestFirst(events []Event) []Event {
 	})
 }
 
-// EventOf is what is of use of an Event. revision is the one at which it was written.
+// EventOf converts an Event. revision is the revision of its last write.
 func EventOf(e *corev1.Event, revision int64) Event {
 	count := max(e.Count, 1)
 	if e.Series != nil {

@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// joinErrors aggregates what is not nil, as client-go does, so that the text of
-// conditions and of logs is the one that operators know.
+// joinErrors aggregates the errors that are not nil, as client-go does, so that conditions
+// and logs have the text that operators know.
 func joinErrors(errs []error) error { return utilerrors.NewAggregate(errs) }
 
-// Conditions says the outcome as the five conditions of a terminating namespace.
+// Conditions returns the outcome as the five conditions of a terminating namespace.
 func (o Outcome) Conditions(now metav1.Time) []corev1.NamespaceCondition {
 	conditions := []corev1.NamespaceCondition{
 		o.discoveryCondition(), o.groupVersionCondition(), o.contentCondition(),
@@ -102,9 +102,8 @@ func (o Outcome) finalizersCondition() corev1.NamespaceCondition {
 		"Some content in the namespace has finalizers remaining: "+strings.Join(parts, ", "))
 }
 
-// MergeConditions puts what was found into the conditions that the namespace has.
-// A condition that says the same as before keeps its transition time; changed is
-// false when all do.
+// MergeConditions merges found into the conditions of the namespace. A condition that does
+// not change keeps its transition time; changed is false if none changes.
 func MergeConditions(current, found []corev1.NamespaceCondition) (merged []corev1.NamespaceCondition, changed bool) {
 	merged = slices.Clone(current)
 	for _, next := range found {

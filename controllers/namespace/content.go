@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// Resources reads the namespaced resources with deletable objects off discovery,
-// in a fixed order. An error that concerns only some groups comes with the others.
+// Resources returns the namespaced resources with deletable objects from discovery, in a
+// fixed order.
 func Resources(lists []*metav1.APIResourceList) ([]Resource, error) {
 	var found []Resource
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"delete"}}, lists) {
@@ -74,7 +74,8 @@ func (c *Controller) deleteContent(ctx context.Context, ns *corev1.Namespace) Ou
 	return outcome
 }
 
-// deleteAll deletes the namespace's objects of one resource and looks at what is left.
+// deleteAll deletes the namespace's objects of one resource and assesses the remaining
+// ones.
 func (c *Controller) deleteAll(ctx context.Context, ns *corev1.Namespace, resource Resource) (Leftover, error) {
 	gvr := resource.GroupVersionResource
 	var grace time.Duration
@@ -131,8 +132,8 @@ func (c *Controller) deleteObjects(ctx context.Context, namespace string, resour
 	return nil
 }
 
-// notSupported reports whether the resource does not have the verb after all, or
-// went away with its definition since discovery.
+// notSupported reports whether the resource lacks the verb, or has been removed with its
+// definition since discovery.
 func notSupported(err error) bool {
 	return apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
 }

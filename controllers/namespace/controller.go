@@ -25,17 +25,17 @@ import (
 // Name is upstream's name of the controller.
 const Name = "namespace-controller"
 
-// workers is how many namespaces are emptied at once, as upstream's default.
+// workers is the number of namespaces that are emptied at once, upstream's default.
 const workers = 10
 
-// noWait is for writes of one small object: a conflict is tried again at once.
+// noWait retries writes of one small object immediately after a conflict.
 var noWait = wait.Backoff{Steps: 5}
 
-// Options are what may differ between clusters.
+// Options configure the controller.
 type Options struct {
-	// DeletionDelay is how long a deleted namespace is left alone first, so that
-	// every apiserver of a cluster has seen that it refuses new content. Upstream
-	// waits 5 s for that; 0, the default, fits one apiserver.
+	// DeletionDelay is the time to wait after the deletion of a namespace, so that every
+	// apiserver of a cluster knows that the namespace accepts no new content. Upstream
+	// waits 5 s; 0, the default, suffices for one apiserver.
 	DeletionDelay time.Duration
 }
 
@@ -50,7 +50,7 @@ type Controller struct {
 	loop       *loop.Loop
 }
 
-// New returns a controller with default options that is not yet running.
+// New returns a controller with default options. Run starts it.
 func New(ctx context.Context, e *env.Env) (*Controller, error) {
 	return NewWithOptions(ctx, e, Options{})
 }
@@ -96,7 +96,8 @@ func (c *Controller) wakeTerminating(ev loop.Event, delay time.Duration) []types
 	return []types.NamespacedName{{Name: ns.Name}}
 }
 
-// onlyConditionsChanged recognises our own status writes, which call for nothing.
+// onlyConditionsChanged recognizes the controller's own status writes, which need no
+// reconcile.
 func onlyConditionsChanged(ev loop.Event) bool {
 	before, ok := ev.Old.(*corev1.Namespace)
 	if !ok {
@@ -107,8 +108,8 @@ func onlyConditionsChanged(ev loop.Event) bool {
 		NeedsContentDeletion(before) == NeedsContentDeletion(now) && before.Status.Phase == now.Status.Phase
 }
 
-// wakeWhenPodsAreGone wakes a terminating namespace when its last pod went, so that
-// the rest need not wait for the estimate to pass.
+// wakeWhenPodsAreGone enqueues a terminating namespace when its last pod is deleted, so
+// that the rest does not wait for the estimated time.
 func (c *Controller) wakeWhenPodsAreGone(ev loop.Event) []types.NamespacedName {
 	if ev.Type != loop.Deleted {
 		return nil
@@ -123,10 +124,10 @@ func (c *Controller) wakeWhenPodsAreGone(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{{Name: ns.Name}}
 }
 
-// Reconcile makes one pass over a terminating namespace and lets it go if it is empty.
+// Reconcile makes one pass over a terminating namespace, and finalizes it if it is empty.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	// From the API: a pass over a namespace that the cache has not seen finalized
-	// would be a waste.
+	// Read from the API: the cache may not show yet that the namespace is finalized, and a
+	// pass would be wasted.
 	ns, err := c.client.CoreV1().Namespaces().Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return loop.Result{}, nil
@@ -150,7 +151,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{}, c.finalize(ctx, ns)
 }
 
-// writeStatus records what the pass came to, if that is news.
+// writeStatus writes the outcome of the pass if it changes the conditions.
 func (c *Controller) writeStatus(ctx context.Context, ns *corev1.Namespace, outcome Outcome) error {
 	found := outcome.Conditions(metav1.NewTime(c.clock.Now()))
 	latest := ns
@@ -166,7 +167,7 @@ func (c *Controller) writeStatus(ctx context.Context, ns *corev1.Namespace, outc
 		}
 		update := latest.DeepCopy()
 		update.Status.Phase, update.Status.Conditions = corev1.NamespaceTerminating, merged
-		latest = nil // after a conflict it has to be read again
+		latest = nil // read it again after a conflict
 		_, err = c.client.CoreV1().Namespaces().UpdateStatus(ctx, update, metav1.UpdateOptions{})
 		return err
 	})
@@ -176,7 +177,7 @@ func (c *Controller) writeStatus(ctx context.Context, ns *corev1.Namespace, outc
 	return nil
 }
 
-// finalize removes the finalizer by which this controller holds the namespace.
+// finalize removes this controller's finalizer from the namespace.
 func (c *Controller) finalize(ctx context.Context, ns *corev1.Namespace) error {
 	err := retry.RetryOnConflict(noWait, func() error {
 		latest, err := c.client.CoreV1().Namespaces().Get(ctx, ns.Name, metav1.GetOptions{})

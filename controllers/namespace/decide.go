@@ -9,35 +9,34 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// finalizerEstimate is how long content that only waits for its finalizers is
-// expected to take.
+// finalizerEstimate is the expected time for content that waits only for its finalizers.
 const finalizerEstimate = 15 * time.Second
 
-// podResource goes before all other content.
+// podResource is deleted before all other content.
 var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// Resource is a kind of content that a namespace can have, as discovery tells it.
+// Resource is a kind of content of a namespace, as discovery lists it.
 type Resource struct {
 	GroupVersionResource schema.GroupVersionResource
-	// Collection says that the whole collection can be deleted by one request.
+	// Collection is true if one request can delete the whole collection.
 	Collection bool
-	// Listable says that what remains can be seen.
+	// Listable is true if the remaining objects can be listed.
 	Listable bool
 }
 
-// Leftover is what remained of one resource after its content was deleted.
+// Leftover describes the objects of one resource that remain after the deletion.
 type Leftover struct {
 	Resource schema.GroupVersionResource
 	Count    int
-	// Finalizers counts, by finalizer, the objects that carry it.
+	// Finalizers counts the objects by finalizer.
 	Finalizers map[string]int
-	// Estimate is how long the rest should take; 0 when nothing remains.
+	// Estimate is the expected time until the rest is gone; 0 if nothing remains.
 	Estimate time.Duration
 }
 
-// Assess says what the objects that are left of a resource mean. grace is how
-// long the slowest of them may take to end gracefully. Objects that have neither
-// a grace period to wait for nor a finalizer should be gone: they are an error.
+// Assess assesses the remaining objects of a resource. grace is the longest remaining grace
+// period. Objects that have neither a grace period to wait for nor a finalizer should be
+// gone: they are an error.
 func Assess(gvr schema.GroupVersionResource, namespace string, items []metav1.PartialObjectMetadata, grace time.Duration) (Leftover, error) {
 	left := Leftover{Resource: gvr, Count: len(items)}
 	if len(items) == 0 {
@@ -60,8 +59,8 @@ func Assess(gvr schema.GroupVersionResource, namespace string, items []metav1.Pa
 	return left, nil
 }
 
-// Grace is how much longer the namespace's pods may take to end: the longest
-// grace period of those that run, less the time since the namespace was deleted.
+// Grace returns the longest remaining time for the namespace's pods to end: the longest
+// grace period of running pods, minus the time since the namespace was deleted.
 func Grace(pods []*corev1.Pod, deleted, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, pod := range pods {
@@ -78,7 +77,7 @@ func Grace(pods []*corev1.Pod, deleted, now time.Time) time.Duration {
 	return longest
 }
 
-// Outcome is what one pass over a namespace's content came to.
+// Outcome is the result of one pass over a namespace's content.
 type Outcome struct {
 	DiscoveryErr    error
 	GroupVersionErr error
@@ -86,7 +85,7 @@ type Outcome struct {
 	Left            []Leftover
 }
 
-// Estimate is the longest time that any leftover should take.
+// Estimate returns the longest estimate of the leftovers.
 func (o Outcome) Estimate() time.Duration {
 	var longest time.Duration
 	for _, left := range o.Left {
@@ -95,25 +94,25 @@ func (o Outcome) Estimate() time.Duration {
 	return longest
 }
 
-// Err is every error of the pass, or nil.
+// Err joins the errors of the pass; nil if there are none.
 func (o Outcome) Err() error {
 	errs := append([]error{o.DiscoveryErr, o.GroupVersionErr}, o.ContentErrs...)
 	return joinErrors(errs)
 }
 
-// RequeueAfter is when a namespace with leftovers is looked at again: half of
-// what the slowest should take, and a second.
+// RequeueAfter returns the delay before the next pass over a namespace with leftovers: half
+// of the longest estimate, plus a second.
 func RequeueAfter(estimate time.Duration) time.Duration {
 	return estimate.Truncate(2*time.Second)/2 + time.Second
 }
 
-// NeedsContentDeletion reports whether the namespace is on its way out and still
-// held by the finalizer that this controller removes.
+// NeedsContentDeletion reports whether the namespace is being deleted and still has the
+// finalizer that this controller removes.
 func NeedsContentDeletion(ns *corev1.Namespace) bool {
 	return !ns.DeletionTimestamp.IsZero() && len(ns.Spec.Finalizers) > 0
 }
 
-// WithoutFinalizer returns the finalizers less the one that this controller owns.
+// WithoutFinalizer returns the finalizers without the one that this controller owns.
 func WithoutFinalizer(finalizers []corev1.FinalizerName) []corev1.FinalizerName {
 	kept := make([]corev1.FinalizerName, 0, len(finalizers))
 	for _, finalizer := range finalizers {

@@ -1,8 +1,7 @@
-// Package namespace is the namespace-controller: it empties a namespace that is
-// being deleted and then lets it go.
+// Package namespace is the namespace-controller: it deletes the contents of a namespace
+// that is being deleted, and then finalizes it.
 //
-// It guarantees that pods go before everything else they may still need (KEP-5080),
-// that the kubernetes finalizer is removed only after one pass in which discovery
-// worked and every listable resource of the namespace was seen empty, and that
-// the namespace's conditions say what it is waiting for.
+// It deletes pods before everything that they may still need (KEP-5080). It removes the
+// kubernetes finalizer only after a pass in which discovery succeeded and every listable
+// resource of the namespace was empty. The namespace's conditions report what it waits for.
 package namespace

@@ -24,7 +24,7 @@ func pod(node string) *corev1.Pod {
 	}
 }
 
-// TestPodsOfAGoneNodeGo also shows what the pod's status says last.
+// TestPodsOfAGoneNodeGo also checks the last status of the pod.
 func TestPodsOfAGoneNodeGo(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
@@ -39,7 +39,7 @@ func TestPodsOfAGoneNodeGo(t *testing.T) {
 	}
 	defer watcher.Stop()
 	gone := make(chan runtime.Object, 1)
-	go func() { // all that is sent is read, or time would stand still
+	go func() { // read all events: unread ones would hold virtual time
 		for ev := range watcher.ResultChan() {
 			if ev.Type == watch.Deleted {
 				gone <- ev.Object

@@ -27,27 +27,27 @@ const Name = "pod-garbage-collector-controller"
 
 // Upstream's defaults.
 const (
-	// quarantine is how long a node is gone before its pods are.
+	// quarantine is the time between the deletion of a node and that of its pods.
 	quarantine = 40 * time.Second
-	// period is how long other pods may have to wait.
+	// period is the longest delay for other pods.
 	period           = 20 * time.Second
 	defaultThreshold = 12500
 	workers          = 4
 	parallel         = 16
 )
 
-// orphaned is what the status of a pod says whose node is gone.
+// orphaned is the note in the status of a pod whose node is gone.
 var orphaned = disruption.Note{Reason: "DeletionByPodGC", Message: "PodGC: node no longer exists", Fail: true}
 
-// Options are what may differ between clusters.
+// Options configure the controller.
 type Options struct {
-	// TerminatedPodThreshold is how many pods that have ended are kept: 0 means
-	// upstream's 12,500, and less than 0 all.
+	// TerminatedPodThreshold is the number of ended pods to keep: 0 means upstream's
+	// 12,500, and a negative number all.
 	TerminatedPodThreshold int
 }
 
-// Controller removes pods. Its keys are pods; those without a namespace are nodes,
-// and the empty one stands for all pods that have ended.
+// Controller deletes pods. Its keys are pods; keys without a namespace are nodes, and the
+// empty key represents all ended pods.
 type Controller struct {
 	clock      clock.Clock
 	client     kubernetes.Interface
@@ -58,11 +58,11 @@ type Controller struct {
 	loop       *loop.Loop
 
 	mu sync.Mutex
-	// ended are the pods that have ended.
+	// ended holds the keys of ended pods.
 	ended map[types.NamespacedName]bool
 }
 
-// allEnded is the key of the pods that have ended.
+// allEnded is the key that represents all ended pods.
 var allEnded = types.NamespacedName{}
 
 // New returns a controller. Run starts it. The zero value of opts is upstream's
@@ -97,8 +97,8 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 // Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// wakeForNode wakes a node that is gone, after its quarantine, and the pods of one that was
-// put out of service.
+// wakeForNode enqueues a deleted node after its quarantine, and the pods of a node that has
+// been taken out of service.
 func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	node, ok := ev.Object.(*corev1.Node)
 	if !ok {
@@ -150,7 +150,7 @@ func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	return nil
 }
 
-// count notes whether a pod has ended, and reports whether too many have.
+// count records whether a pod has ended, and reports whether there are too many ended pods.
 func (c *Controller) count(key types.NamespacedName, is bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,8 +162,8 @@ func (c *Controller) count(key types.NamespacedName, is bool) bool {
 	return c.threshold > 0 && len(c.ended) > c.threshold
 }
 
-// Reconcile removes what is to be removed of a pod, of a node's pods, or of all pods that
-// have ended.
+// Reconcile deletes what has to be deleted of a pod, of a node's pods, or of all ended
+// pods.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	switch {
 	case key == allEnded:
@@ -188,7 +188,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{}, nil
 }
 
-// removeOrphans removes the pods of a node, if the API too says that it is gone.
+// removeOrphans deletes the pods of a node if the API confirms that the node is gone.
 func (c *Controller) removeOrphans(ctx context.Context, node string) error {
 	pods := c.podsByNode.On(node)
 	if len(pods) == 0 {
@@ -205,7 +205,7 @@ func (c *Controller) removeOrphans(ctx context.Context, node string) error {
 	return c.removeAll(ctx, pods, orphaned)
 }
 
-// removeSurplus removes the oldest of the pods that have ended.
+// removeSurplus deletes the oldest of the ended pods.
 func (c *Controller) removeSurplus(ctx context.Context) error {
 	all, err := c.pods.List(labels.Everything())
 	if err != nil {
@@ -229,7 +229,7 @@ func (c *Controller) removeAll(ctx context.Context, pods []*corev1.Pod, note dis
 	return group.Wait()
 }
 
-// remove ends the pod without asking a kubelet.
+// remove deletes the pod immediately, without its kubelet.
 func (c *Controller) remove(ctx context.Context, pod *corev1.Pod, note disruption.Note) error {
 	if err := disruption.Tell(ctx, c.client, pod, note, c.clock.Now()); err != nil {
 		return err

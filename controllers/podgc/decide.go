@@ -7,18 +7,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ended reports whether the pod's containers have all ended for good.
+// ended reports whether the pod's phase is Succeeded or Failed.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// neverBound reports whether a pod was deleted before any kubelet could know of it.
+// neverBound reports whether a pod was deleted before it was bound to a node.
 func neverBound(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""
 }
 
-// outOfService reports whether a deleted pod's node is declared not to come back, so
-// that no kubelet will ever end it (KEP-2268).
+// outOfService reports whether a deleted pod's node is marked as out of service, so that no
+// kubelet will end the pod (KEP-2268).
 func outOfService(pod *corev1.Pod, node *corev1.Node) bool {
 	return pod.DeletionTimestamp != nil && node != nil && isOutOfService(node)
 }
@@ -30,7 +30,7 @@ func isOutOfService(node *corev1.Node) bool {
 	return !ready && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
 
-// surplus returns the pods to remove so that threshold are left: the oldest first.
+// surplus returns the pods to delete so that threshold remain: the oldest first.
 func surplus(pods []*corev1.Pod, threshold int) []*corev1.Pod {
 	if len(pods) <= threshold {
 		return nil

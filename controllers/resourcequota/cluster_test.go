@@ -24,7 +24,7 @@ func newQuota(t *testing.T, client kubernetes.Interface, limits corev1.ResourceL
 	}
 }
 
-// used says that the quota's status is complete and shows what is used.
+// used checks that the quota's status is complete and shows this usage.
 func used(want ...string) func(context.Context, kubernetes.Interface) error {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		quota, err := client.CoreV1().ResourceQuotas("default").Get(ctx, "q", metav1.GetOptions{})
@@ -85,7 +85,7 @@ func TestQuotaLimitsAndGivesBack(t *testing.T) {
 	cluster.Eventually("all to be given back", used("requests.cpu", "0", "pods", "0", "secrets", "0"))
 }
 
-// However many ask at once, no more pods come to be than the quota allows.
+// TestQuotaUnderConcurrency checks that concurrent creates do not exceed the quota.
 func TestQuotaUnderConcurrency(t *testing.T) {
 	const limit, asked = 7, 40
 	cluster := minikcmtest.New(t, minikcmtest.WithVirtualTime())

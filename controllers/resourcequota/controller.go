@@ -25,11 +25,11 @@ import (
 // Name is upstream's name of the controller.
 const Name = "resourcequota-controller"
 
-// Workers is how many quotas are counted at once, as upstream's
+// Workers is the number of quotas that are counted at once, the default of upstream's
 // --concurrent-resource-quota-syncs.
 const Workers = 5
 
-// Controller keeps the status of quotas.
+// Controller maintains the status of quotas. Its keys are quotas.
 type Controller struct {
 	clock    clock.Clock
 	quotas   corelisters.ResourceQuotaLister
@@ -90,7 +90,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// list returns the objects that use more of a quota than their number.
+// list returns the objects of the kinds whose usage is more than their number.
 func (c *Controller) list(gvr schema.GroupVersionResource, namespace string) ([]runtime.Object, error) {
 	switch gvr.Resource {
 	case "pods":
@@ -100,7 +100,7 @@ func (c *Controller) list(gvr schema.GroupVersionResource, namespace string) ([]
 	case "persistentvolumeclaims":
 		return asObjects(c.claims.PersistentVolumeClaims(namespace).List(labels.Everything()))
 	}
-	return nil, fmt.Errorf("nobody watches %v", gvr)
+	return nil, fmt.Errorf("there is no informer of %v", gvr)
 }
 
 func asObjects[T runtime.Object](items []T, err error) ([]runtime.Object, error) {
@@ -111,7 +111,7 @@ func asObjects[T runtime.Object](items []T, err error) ([]runtime.Object, error)
 	return objects, err
 }
 
-// wakeOutdated wakes a quota whose limits the status does not show, or that is new to us.
+// wakeOutdated enqueues a quota that is new or whose status does not show its limits.
 func wakeOutdated(ev loop.Event) []types.NamespacedName {
 	q, ok := ev.Object.(*corev1.ResourceQuota)
 	if !ok || ev.Type == loop.Deleted {
@@ -123,7 +123,7 @@ func wakeOutdated(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// complete says whether the use of all that is limited is known.
+// complete reports whether the status has the usage of everything that is limited.
 func complete(q *corev1.ResourceQuota) bool {
 	for name := range q.Spec.Hard {
 		if _, known := q.Status.Used[name]; !known {
@@ -133,7 +133,7 @@ func complete(q *corev1.ResourceQuota) bool {
 	return true
 }
 
-// reconcile counts what a quota's namespace uses.
+// reconcile counts the usage of a quota's namespace.
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	q, err := c.quotas.ResourceQuotas(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -147,7 +147,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 	if p.Status != nil {
 		update := *q
 		update.Status = *p.Status
-		// After a conflict it is counted anew: no event of the quota's wakes it.
+		// After a conflict it counts again, because no event enqueues the quota.
 		if err = c.executor.WriteStatus(ctx, &update); apierrors.IsNotFound(err) {
 			err = nil
 		}
@@ -155,7 +155,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{RequeueAfter: p.RequeueAfter}, errors.Join(usageErr, err)
 }
 
-// usage counts. With an error there is the part that could be counted.
+// usage counts the usage. With an error, it returns what could be counted.
 func (c *Controller) usage(ctx context.Context, q *corev1.ResourceQuota) (corev1.ResourceList, error) {
 	var errs []error
 	usage, err := quotav1.CalculateUsage(q.Namespace, q.Spec.Scopes, q.Spec.Hard, c.registry, q.Spec.ScopeSelector)

@@ -26,13 +26,13 @@ import (
 	"minikcm.dev/minikcm/quota"
 )
 
-// counted watches the kinds of which quotas limit only the number, each from the
-// first quota on that does.
+// counted runs the informers of kinds of which quotas limit only the number, each from the
+// first such quota on.
 type counted struct {
 	metadata metadata.Interface
 	mapper   *restmapper.DeferredDiscoveryRESTMapper
 	ledger   *clock.Ledger
-	// wanted hands informers over to run.
+	// wanted passes informers to run.
 	wanted chan *count
 
 	mu      sync.Mutex
@@ -45,13 +45,13 @@ type count struct {
 	informer cache.SharedIndexInformer
 	lister   cache.GenericLister
 	synced   <-chan struct{}
-	// gone is closed when the kind is not served any more.
+	// gone closes stop when the kind is no longer served.
 	gone func()
 	stop <-chan struct{}
 }
 
 func newCounted(config *rest.Config, ledger *clock.Ledger) (*counted, error) {
-	// Its transport counts the events that the informers will hand on.
+	// Its transport counts the events for the informers in the ledger.
 	config = rest.CopyConfig(config)
 	informers.Wrap(config)
 	client, err := metadata.NewForConfig(config)
@@ -68,7 +68,7 @@ func newCounted(config *rest.Config, ledger *clock.Ledger) (*counted, error) {
 	}, nil
 }
 
-// countedResource returns the kind whose number a limit of that name is.
+// countedResource returns the kind whose number a limit of that name restricts.
 func countedResource(name corev1.ResourceName) (schema.GroupResource, bool) {
 	if of, isCount := strings.CutPrefix(string(name), "count/"); isCount {
 		return schema.ParseGroupResource(of), true
@@ -76,8 +76,8 @@ func countedResource(name corev1.ResourceName) (schema.GroupResource, bool) {
 	return quota.Aliased(name)
 }
 
-// run runs the informers that are asked for until ctx ends, and tells of each object
-// that has gone, and of each that has come: it may be older than the last count.
+// run runs the requested informers until ctx ends. It calls changed for each deleted
+// object, and for each added one, which may be older than the last count.
 func (c *counted) run(ctx context.Context, changed func(gr schema.GroupResource, namespace string)) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -86,7 +86,7 @@ func (c *counted) run(ctx context.Context, changed func(gr schema.GroupResource,
 		case <-ctx.Done():
 			return
 		case next := <-c.wanted:
-			tell := func(obj any) {
+			report := func(obj any) {
 				if last, missed := obj.(cache.DeletedFinalStateUnknown); missed {
 					obj = last.Obj
 				}
@@ -94,7 +94,7 @@ func (c *counted) run(ctx context.Context, changed func(gr schema.GroupResource,
 					changed(next.resource, object.GetNamespace())
 				}
 			}
-			if _, err := next.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: tell, DeleteFunc: tell}); err != nil {
+			if _, err := next.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: report, DeleteFunc: report}); err != nil {
 				next.gone()
 				continue
 			}
@@ -114,12 +114,12 @@ func (c *counted) run(ctx context.Context, changed func(gr schema.GroupResource,
 	}
 }
 
-// stats returns the number of a namespace's objects, nil if there is no such kind, or
+// stats returns the number of a namespace's objects; nil if the kind does not exist, and 0
 // if the quota does not count them.
 func (c *counted) stats(ctx context.Context, gr schema.GroupResource, q *corev1.ResourceQuota, name corev1.ResourceName) (*resource.Quantity, error) {
 	number := resource.NewQuantity(0, resource.DecimalSI)
 	if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
-		return number, nil // a scope is of pods and claims
+		return number, nil // scopes apply only to pods and claims
 	}
 	of, err := c.informer(ctx, gr)
 	if err != nil || of == nil {
@@ -140,8 +140,8 @@ func (c *counted) stats(ctx context.Context, gr schema.GroupResource, q *corev1.
 	return number, nil
 }
 
-// informer returns the informer of a kind, a new one if need be; nil if there is no
-// such kind.
+// informer returns the informer of a kind, and creates it if necessary; nil if the kind
+// does not exist.
 func (c *counted) informer(ctx context.Context, gr schema.GroupResource) (*count, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +165,7 @@ func (c *counted) informer(ctx context.Context, gr schema.GroupResource) (*count
 	return of, nil
 }
 
-// find asks the server again for what was unknown before.
+// find returns the resource; it refreshes discovery if the resource is unknown.
 func (c *counted) find(gr schema.GroupResource) (schema.GroupVersionResource, error) {
 	gvr, err := c.mapper.ResourceFor(gr.WithVersion(""))
 	if meta.IsNoMatchError(err) {
@@ -184,7 +184,7 @@ func (c *counted) newCount(gr schema.GroupResource, gvr schema.GroupVersionResou
 		gone: sync.OnceFunc(func() { close(stop) }),
 	}
 	of.synced = of.informer.HasSyncedChecker().Done()
-	// They fail only on an informer that runs.
+	// These fail only after the informer was started.
 	_ = of.informer.SetTransform(onlyName)
 	_ = of.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		if !apierrors.IsNotFound(err) {
@@ -196,7 +196,7 @@ func (c *counted) newCount(gr schema.GroupResource, gvr schema.GroupVersionResou
 	return of
 }
 
-// forget ends the informer of a kind that is not served any more.
+// forget ends the informer of a kind that is no longer served.
 func (c *counted) forget(of *count) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,7 +207,7 @@ func (c *counted) forget(of *count) {
 	of.gone()
 }
 
-// onlyName drops what is not needed to count.
+// onlyName drops everything that is not needed to count.
 func onlyName(obj any) (any, error) {
 	o, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {

@@ -10,19 +10,19 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// resync is how often a quota is counted although nothing seems to have changed, as
+// resync is the interval at which a quota is counted without an event, the default of
 // upstream's --resource-quota-sync-period.
 const resync = 5 * time.Minute
 
-// Snapshot is what Decide looks at.
+// Snapshot is the input of a decision.
 type Snapshot struct {
 	Quota *corev1.ResourceQuota
-	// Usage is what was counted. What is limited and not in it could not be counted:
-	// what was known of it stays.
+	// Usage is the counted usage. A limited resource without an entry could not be counted:
+	// its usage in the status stays.
 	Usage corev1.ResourceList
 }
 
-// Decide returns the quota's status, nil if it is right already.
+// Decide returns the quota's new status, or nil if it does not change.
 func Decide(in Snapshot, _ time.Time) plan.Plan[corev1.ResourceQuotaStatus] {
 	spec, status := &in.Quota.Spec, &in.Quota.Status
 	used := quotav1.Add(corev1.ResourceList{}, status.Used)

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/controllers/resourcequota"
 )
 
-// amounts reads "pods", "1", "cpu", "100m" as a list.
+// amounts parses pairs such as "pods", "1", "cpu", "100m".
 func amounts(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -1,4 +1,4 @@
-// Package resourcequota keeps the status of ResourceQuotas: what a namespace uses of
-// each limit, counted again whenever something may have been given back, and every
-// five minutes. What is taken the apiserver counts itself as it admits it.
+// Package resourcequota maintains the status of ResourceQuotas: the usage of each limit in
+// a namespace, counted whenever usage may have decreased, and every five minutes. The
+// apiserver itself adds the usage of what it admits.
 package resourcequota

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// quotasFor are the quotas of a namespace that limit what the evaluator counts.
+// quotasFor returns the quotas of a namespace that limit what the evaluator counts.
 func (c *Controller) quotasFor(namespace string, evaluator quotav1.Evaluator) []types.NamespacedName {
 	quotas, err := c.quotas.ResourceQuotas(namespace).List(labels.Everything())
 	if err != nil {
@@ -26,8 +26,7 @@ func (c *Controller) quotasFor(namespace string, evaluator quotav1.Evaluator) []
 	return keys
 }
 
-// replenished are the quotas that a change of an object may have given something
-// back to.
+// replenished returns the quotas whose usage may decrease with the event of an object.
 func (c *Controller) replenished(ev loop.Event, kind string, less func(old, now any) bool) []types.NamespacedName {
 	if ev.Type == loop.Added || ev.Type == loop.Updated && !less(ev.Old, ev.Object) {
 		return nil
@@ -35,8 +34,9 @@ func (c *Controller) replenished(ev loop.Event, kind string, less func(old, now 
 	return c.quotasFor(ev.Object.GetNamespace(), c.registry.Get(corev1.Resource(kind)))
 }
 
-// wakeForPod: a pod that has ended, or was resized, uses less, and so does one that is
-// being deleted once its grace period is over, which is when it goes.
+// wakeForPod enqueues quotas for a pod that uses less because it has ended or was resized.
+// A pod that is being deleted uses less after its grace period, when its deletion is an
+// event too.
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	return c.replenished(ev, "pods", func(old, now any) bool {
 		before, ok := old.(*corev1.Pod)

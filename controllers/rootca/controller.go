@@ -19,7 +19,7 @@ import (
 // Name is upstream's name of the controller.
 const Name = "root-ca-certificate-publisher-controller"
 
-// Controller keeps the ConfigMaps. Its keys are namespaces.
+// Controller maintains the ConfigMaps. Its keys are namespaces.
 type Controller struct {
 	client     kubernetes.Interface
 	namespaces corelisters.NamespaceLister
@@ -28,9 +28,8 @@ type Controller struct {
 	loop       *loop.Loop
 }
 
-// New returns a controller that publishes the environment's root certificates, or
-// else those by which its own client verifies the apiserver. It is an error if
-// there are neither: there would be nothing to publish.
+// New returns a controller that publishes the environment's root certificates, or else
+// those with which its own client verifies the apiserver. It fails if there are neither.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
@@ -73,7 +72,7 @@ func wakeNamespaceOfConfigMap(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{{Name: ev.Object.GetNamespace()}}
 }
 
-// Reconcile writes the namespace's ConfigMap if it is not as it should be.
+// Reconcile writes the namespace's ConfigMap if it is missing or different.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	ns, err := c.namespaces.Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -103,8 +102,8 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{}, nil
 }
 
-// done reports whether the error says that the next event will do: the cache was
-// behind, or the namespace is going.
+// done reports whether the error needs no retry: the cache was stale and an event follows,
+// or the namespace is being deleted.
 func done(err error) bool {
 	return apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }

@@ -7,31 +7,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConfigMapName is the ConfigMap that pods mount, and dataKey its only key.
+// ConfigMapName is the name of the ConfigMap that pods mount, and dataKey its only key.
 const (
 	ConfigMapName = "kube-root-ca.crt"
 	dataKey       = "ca.crt"
 )
 
-// The annotation that says what the ConfigMap is for; clients see upstream's text.
+// The annotation that describes the ConfigMap, with upstream's text.
 const (
 	descriptionKey = "kubernetes.io/description"
 	description    = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. " +
 		"No other usage is guaranteed across distributions of Kubernetes clusters."
 )
 
-// Verb says how the ConfigMap is to be written.
+// Verb is the kind of write that the ConfigMap needs.
 type Verb int
 
-// What can be necessary.
+// The kinds of writes.
 const (
 	Nothing Verb = iota
 	Create
 	Update
 )
 
-// Decide returns the ConfigMap that the namespace ought to have and how to get
-// there. current is nil when there is none, namespace when that is gone.
+// Decide returns the ConfigMap that the namespace should have, and the write that it needs.
+// current is nil if there is none, ns if the namespace is gone.
 func Decide(ns *corev1.Namespace, current *corev1.ConfigMap, ca string) (*corev1.ConfigMap, Verb) {
 	if ns == nil || ns.Status.Phase != corev1.NamespaceActive || ns.DeletionTimestamp != nil {
 		return nil, Nothing

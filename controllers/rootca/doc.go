@@ -1,4 +1,4 @@
-// Package rootca is the root-ca-certificate-publisher-controller: every active
-// namespace has the ConfigMap kube-root-ca.crt with the certificates by which a
-// pod verifies the apiserver, and gets it back when it is changed or deleted.
+// Package rootca is the root-ca-certificate-publisher-controller: it maintains in every
+// active namespace the ConfigMap kube-root-ca.crt with the certificates with which a pod
+// verifies the apiserver, and restores it after a change or a deletion.
 package rootca

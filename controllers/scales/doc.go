@@ -1,3 +1,3 @@
-// Package scales reaches the scale subresource of objects of any kind, custom ones
-// defined while the process runs among them.
+// Package scales accesses the scale subresource of objects of any kind, including custom
+// ones that are defined while the process runs.
 package scales

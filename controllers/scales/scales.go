@@ -18,12 +18,12 @@ import (
 // Client reads and writes scales.
 type Client struct {
 	scale.ScalesGetter
-	// Mapper knows the kinds as they were when it was first asked, or last reset.
+	// Mapper caches the kinds from its first use or its last reset.
 	Mapper meta.ResettableRESTMapper
 	known  discovery.DiscoveryInterface
 }
 
-// New returns a client that asks the API what kinds it has when it is first used.
+// New returns a client that reads discovery when it is first used.
 func New(config *rest.Config) (*Client, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -42,16 +42,16 @@ func New(config *rest.Config) (*Client, error) {
 func (c *Client) Has(resource schema.GroupVersionResource) (bool, error) {
 	list, err := c.known.ServerResourcesForGroupVersion(resource.GroupVersion().String())
 	if err != nil {
-		return false, fmt.Errorf("asking what there is in %s: %w", resource.GroupVersion(), err)
+		return false, fmt.Errorf("discovering the resources of %s: %w", resource.GroupVersion(), err)
 	}
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
 		return r.Name == resource.Resource+"/scale" && r.Kind == "Scale"
 	}), nil
 }
 
-// Mappings finds the resources of a kind, in one version or (none given) in all. A kind
-// that is not known may have been defined since the API was last asked what it has: it is
-// asked again, so that a NoMatch error is the API's answer of now.
+// Mappings finds the resources of a kind, in the given versions or in all if there are
+// none. It reads discovery again for an unknown kind, which may have been defined since, so
+// that a NoMatch error reflects the present state of the API.
 func (c *Client) Mappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
 	mappings, err := c.Mapper.RESTMappings(kind, versions...)
 	if meta.IsNoMatchError(err) {

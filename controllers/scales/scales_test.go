@@ -40,7 +40,7 @@ func definition() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// A kind is found that was defined after the client had asked what there is.
+// TestKindDefinedLater finds a kind that was defined after the client had read discovery.
 func TestKindDefinedLater(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
 	ctx := t.Context()

@@ -53,7 +53,7 @@ func wakeNamespace(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{{Name: ev.Object.GetName()}}
 }
 
-// wakeNamespaceOfAccount wakes a namespace that lost its service account.
+// wakeNamespaceOfAccount enqueues a namespace whose service account was deleted.
 func wakeNamespaceOfAccount(ev loop.Event) []types.NamespacedName {
 	if ev.Type != loop.Deleted || ev.Object.GetName() != DefaultName {
 		return nil
@@ -61,7 +61,7 @@ func wakeNamespaceOfAccount(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{{Name: ev.Object.GetNamespace()}}
 }
 
-// Reconcile creates what the namespace misses.
+// Reconcile creates the missing service accounts of the namespace.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	ns, err := c.namespaces.Get(key.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -83,8 +83,8 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{}, nil
 }
 
-// done reports whether the error says that there is nothing left to do: somebody
-// was quicker, or the namespace is going or gone.
+// done reports whether the error needs no retry: the account exists, or the namespace is
+// being deleted or gone.
 func done(err error) bool {
 	return apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }

@@ -5,11 +5,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultName is the service account that every namespace has.
+// DefaultName is the name of the service account that every namespace has.
 const DefaultName = "default"
 
-// Missing returns the service accounts to create in the namespace, which is nil
-// when it is gone. exists reports whether it has one of that name.
+// Missing returns the service accounts to create in the namespace, which is nil if it is
+// gone. exists reports whether the namespace has one of that name.
 func Missing(ns *corev1.Namespace, exists func(name string) bool) []*corev1.ServiceAccount {
 	if ns == nil || ns.Status.Phase != corev1.NamespaceActive || ns.DeletionTimestamp != nil {
 		return nil

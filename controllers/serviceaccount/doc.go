@@ -1,3 +1,3 @@
-// Package serviceaccount is the serviceaccount-controller: every active namespace
-// has the service account "default", and has it again soon after somebody deletes it.
+// Package serviceaccount is the serviceaccount-controller: it creates the service account
+// "default" in every active namespace, and creates it again after a deletion.
 package serviceaccount

@@ -22,13 +22,13 @@ import (
 // Name is upstream's name of the controller.
 const Name = "serviceaccount-token-controller"
 
-// workers is upstream's --concurrent-serviceaccount-token-syncs.
+// workers is the default of upstream's --concurrent-serviceaccount-token-syncs.
 const workers = 5
 
 const noKey = "There is no key to sign tokens with: no secrets of service accounts are filled"
 
-// Controller keeps the secrets. Its keys are secrets, whose name is followed by a slash
-// and the account's, which a secret that has gone no longer tells.
+// Controller maintains the secrets. Its keys are secrets, with the name followed by a slash
+// and the name of the account, which cannot be read from a secret that is gone.
 type Controller struct {
 	loop.Runner
 	client   kubernetes.Interface
@@ -79,8 +79,8 @@ func wakeSecret(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{keyOf(secret)}
 }
 
-// wakeSecretsOfAccount wakes the secrets of an account that has gone, or whose name is
-// another's now.
+// wakeSecretsOfAccount enqueues the secrets of an account that is gone, or that has been
+// replaced by another one of its name.
 func (c *Controller) wakeSecretsOfAccount(ev loop.Event) []types.NamespacedName {
 	gone := ev.Object
 	if ev.Type != loop.Deleted {
@@ -107,7 +107,7 @@ func (c *Controller) wakeSecretsOfAccount(ev loop.Event) []types.NamespacedName 
 	return keys
 }
 
-// Reconcile fills a secret, deletes it, or lets its account forget it.
+// Reconcile fills a secret, deletes it, or removes it from its account.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	name, owner, _ := strings.Cut(key.Name, "/")
 	secret, err := c.secrets.Secrets(key.Namespace).Get(name)
@@ -117,7 +117,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	case err != nil:
 		return loop.Result{}, fmt.Errorf("getting secret %s/%s: %w", key.Namespace, name, err)
 	case secret.Type != corev1.SecretTypeServiceAccountToken || secret.Annotations[corev1.ServiceAccountNameKey] != owner:
-		return loop.Result{}, nil // made anew for something else, which has its own key
+		return loop.Result{}, nil // replaced by another secret, which has its own key
 	}
 	account, err := c.account(ctx, key.Namespace, owner, secret)
 	if err != nil {
@@ -129,8 +129,8 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{}, c.fill(ctx, secret, account)
 }
 
-// account returns the secret's account, or nil. What the cache does not know may be
-// younger than it.
+// account returns the secret's account, or nil. It reads an account that is not in the
+// cache from the API, because it may be newer than the cache.
 func (c *Controller) account(ctx context.Context, namespace, name string, secret *corev1.Secret) (*corev1.ServiceAccount, error) {
 	account, err := c.accounts.ServiceAccounts(namespace).Get(name)
 	if err == nil && Belongs(secret, account) {
@@ -160,7 +160,7 @@ func (c *Controller) fill(ctx context.Context, secret *corev1.Secret, account *c
 			return fmt.Errorf("making the token of secret %s/%s: %w", secret.Namespace, secret.Name, err)
 		}
 	}
-	// A cache that is behind means a conflict, and a further event.
+	// With a stale cache the update fails with a conflict, and another event follows.
 	_, err := c.client.CoreV1().Secrets(secret.Namespace).Update(ctx, Filled(secret, account, wants, c.ca, token), metav1.UpdateOptions{})
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("filling secret %s/%s: %w", secret.Namespace, secret.Name, err)
@@ -176,8 +176,8 @@ func (c *Controller) remove(ctx context.Context, secret *corev1.Secret) error {
 	return nil
 }
 
-// forget takes a secret that has gone out of its account's list. A conflict is tried
-// again.
+// forget removes a secret that is gone from its account's list. The loop retries after a
+// conflict.
 func (c *Controller) forget(ctx context.Context, namespace, owner, secret string) error {
 	account, err := c.accounts.ServiceAccounts(namespace).Get(owner)
 	if apierrors.IsNotFound(err) {

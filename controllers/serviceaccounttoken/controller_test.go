@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestSecretLives fills a secret, uses its token over HTTPS, and takes the account away.
+// TestSecretLives fills a secret, uses its token over HTTPS, and deletes the account.
 func TestSecretLives(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithHTTPS())
@@ -88,12 +88,12 @@ func TestSecretLives(t *testing.T) {
 	})
 }
 
-// TestSecretOfNobody deletes a secret that names no account.
+// TestSecretOfNobody deletes a secret whose account does not exist.
 func TestSecretOfNobody(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t)
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: map[string]string{corev1.ServiceAccountNameKey: "nobody"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: map[string]string{corev1.ServiceAccountNameKey: "missing"}},
 		Type:       corev1.SecretTypeServiceAccountToken,
 	}
 	if _, err := c.Client().CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {

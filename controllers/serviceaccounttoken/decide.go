@@ -7,14 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Wants says what a secret lacks.
+// Wants are the missing parts of a secret.
 type Wants struct{ CA, Namespace, Token bool }
 
-// Any reports whether it lacks anything.
+// Any reports whether any part is missing.
 func (w Wants) Any() bool { return w.CA || w.Namespace || w.Token }
 
-// Lacking compares a secret's data with what it ought to hold. A token is never
-// replaced: who wants another deletes this one.
+// Lacking compares a secret's data with what it should hold. A token is never replaced: a
+// client that wants another one deletes this one.
 func Lacking(secret *corev1.Secret, ca []byte) Wants {
 	return Wants{
 		CA:        len(ca) > 0 && !bytes.Equal(secret.Data[corev1.ServiceAccountRootCAKey], ca),
@@ -23,8 +23,8 @@ func Lacking(secret *corev1.Secret, ca []byte) Wants {
 	}
 }
 
-// Filled returns a copy of the secret with what it lacked. token is used if that is
-// wanted.
+// Filled returns a copy of the secret with the missing parts. token is used if wants.Token
+// is set.
 func Filled(secret *corev1.Secret, account *corev1.ServiceAccount, wants Wants, ca []byte, token string) *corev1.Secret {
 	filled := secret.DeepCopy()
 	if filled.Data == nil {
@@ -47,7 +47,7 @@ func Filled(secret *corev1.Secret, account *corev1.ServiceAccount, wants Wants, 
 	return filled
 }
 
-// Belongs reports whether a secret holds, or asks for, a token of the account.
+// Belongs reports whether a secret holds or requests a token of the account.
 func Belongs(secret *corev1.Secret, account *corev1.ServiceAccount) bool {
 	if secret.Type != corev1.SecretTypeServiceAccountToken || secret.Annotations[corev1.ServiceAccountNameKey] != account.Name {
 		return false
@@ -56,8 +56,8 @@ func Belongs(secret *corev1.Secret, account *corev1.ServiceAccount) bool {
 	return uid == "" || uid == string(account.UID)
 }
 
-// Without returns a copy of the account that does not list the secret; nil if it does
-// not now.
+// Without returns a copy of the account that does not list the secret; nil if the account
+// does not list it.
 func Without(account *corev1.ServiceAccount, secret string) *corev1.ServiceAccount {
 	lists := func(ref corev1.ObjectReference) bool { return ref.Name == secret }
 	if !slices.ContainsFunc(account.Secrets, lists) {

@@ -33,7 +33,7 @@ func TestLackingAndFilled(t *testing.T) {
 		"whole":             {whole, ca, Wants{}, whole},
 		"another CA":        {map[string][]byte{"ca.crt": []byte("old"), "namespace": []byte("ns"), "token": []byte("t")}, ca, Wants{CA: true}, map[string][]byte{"ca.crt": ca, "namespace": []byte("ns"), "token": []byte("t")}},
 		"no CA is known":    {map[string][]byte{"ca.crt": []byte("old")}, nil, Wants{Namespace: true, Token: true}, map[string][]byte{"ca.crt": []byte("old"), "namespace": []byte("ns"), "token": []byte("new")}},
-		"somebody's token":  {map[string][]byte{"token": []byte("t"), "x": []byte("y")}, ca, Wants{CA: true, Namespace: true}, map[string][]byte{"ca.crt": ca, "namespace": []byte("ns"), "token": []byte("t"), "x": []byte("y")}},
+		"another's token":   {map[string][]byte{"token": []byte("t"), "x": []byte("y")}, ca, Wants{CA: true, Namespace: true}, map[string][]byte{"ca.crt": ca, "namespace": []byte("ns"), "token": []byte("t"), "x": []byte("y")}},
 		"another namespace": {map[string][]byte{"namespace": []byte("other"), "token": []byte("t"), "ca.crt": ca}, ca, Wants{}, map[string][]byte{"namespace": []byte("other"), "token": []byte("t"), "ca.crt": ca}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package serviceaccounttoken is the serviceaccount-token-controller: a Secret of type
-// kubernetes.io/service-account-token that names a service account holds a token of it,
-// the cluster's root certificates and its namespace; it goes when the account goes, and
-// the account forgets a secret that has gone. Without a key to sign tokens with, it
-// says so and does nothing.
+// Package serviceaccounttoken is the serviceaccount-token-controller: it fills Secrets of
+// type kubernetes.io/service-account-token that name a service account with a token of the
+// account, the cluster's root certificates and the namespace. It deletes them with the
+// account, and removes deleted ones from the account's list. Without a key to sign tokens,
+// it logs that and does nothing.
 package serviceaccounttoken

@@ -11,7 +11,8 @@ import (
 	"minikcm.dev/minikcm/controllers/serviceaccounttoken"
 )
 
-// TestWithoutKey says so, once, and waits for its end.
+// TestWithoutKey checks that the controller logs the missing key once, and runs until it is
+// stopped.
 func TestWithoutKey(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	c, err := serviceaccounttoken.New(t.Context(), &env.Env{Logger: logger})

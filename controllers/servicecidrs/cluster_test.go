@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// TestAServiceCIDRGoesAfterItsServices deletes a range that a Service has an address of.
+// TestAServiceCIDRGoesAfterItsServices deletes a range in which a Service has an address.
 func TestAServiceCIDRGoesAfterItsServices(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithVirtualTime(), minikcmtest.WithControllers(servicecidrs.Name))

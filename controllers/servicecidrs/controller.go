@@ -21,13 +21,13 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it, and workers its default.
+// Name is upstream's name of the controller, and workers its default.
 const (
 	Name    = "service-cidr-controller"
 	workers = 5
 )
 
-// Controller looks after the ServiceCIDRs. Its keys are their names.
+// Controller protects ServiceCIDRs. Its keys are their names.
 type Controller struct {
 	clock  clock.Clock
 	client kubernetes.Interface
@@ -63,8 +63,8 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 // Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// wakeForCIDR wakes those too that a ServiceCIDR which comes or goes has to do with: one
-// that is being deleted may be needed no longer, or again.
+// wakeForCIDR also enqueues the ServiceCIDRs being deleted that overlap one which is added
+// or removed: they may not be needed any longer, or be needed again.
 func (c *Controller) wakeForCIDR(ev loop.Event) []types.NamespacedName {
 	keys := loop.Self(ev)
 	cidr, ok := ev.Object.(*networkingv1.ServiceCIDR)
@@ -76,7 +76,7 @@ func (c *Controller) wakeForCIDR(ev loop.Event) []types.NamespacedName {
 	})...)
 }
 
-// wakeForIP wakes the ServiceCIDRs whose deletion an address holds up or no longer does.
+// wakeForIP enqueues the ServiceCIDRs whose deletion an address blocks or no longer blocks.
 func (c *Controller) wakeForIP(ev loop.Event) []types.NamespacedName {
 	ip, err := netip.ParseAddr(ev.Object.GetName())
 	if err != nil || ev.Type == loop.Updated {
@@ -85,7 +85,7 @@ func (c *Controller) wakeForIP(ev loop.Event) []types.NamespacedName {
 	return c.going(func(cidr *networkingv1.ServiceCIDR) bool { return Contains(cidr, ip) })
 }
 
-// going are the keys of those that are being deleted and that match.
+// going returns the keys of the matching ServiceCIDRs that are being deleted.
 func (c *Controller) going(match func(*networkingv1.ServiceCIDR) bool) []types.NamespacedName {
 	all, err := c.cidrs.List(labels.Everything())
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Controller) going(match func(*networkingv1.ServiceCIDR) bool) []types.N
 	return keys
 }
 
-// Reconcile brings one ServiceCIDR up to date.
+// Reconcile updates one ServiceCIDR.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	cidr, err := c.cidrs.Get(key.Name)
 	if apierrors.IsNotFound(err) {

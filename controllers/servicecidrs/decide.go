@@ -10,30 +10,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Finalizer is upstream's, and managedBy the label that the apiserver's own IPAddresses
-// carry.
+// Finalizer is upstream's finalizer, and managedBy the label value of the IPAddresses that
+// the apiserver manages.
 const (
 	Finalizer = "networking.k8s.io/service-cidr-finalizer"
 	managedBy = "ipallocator.k8s.io"
 )
 
-// deletionGrace is for how long a ServiceCIDR that nobody needs is kept, so that no
-// apiserver still takes an address from it; upstream's.
+// deletionGrace is the time for which an unneeded ServiceCIDR is kept, so that no apiserver
+// still allocates an address from it; upstream's.
 const deletionGrace = 10 * time.Second
 
-// Decision is what is to be done about a ServiceCIDR. The zero value: nothing.
+// Decision is the decision about a ServiceCIDR. The zero value changes nothing.
 type Decision struct {
-	// Finalizers are what it should have, if SetFinalizers.
+	// Finalizers are the finalizers to write if SetFinalizers is true.
 	Finalizers    []string
 	SetFinalizers bool
-	// Condition is what should become of the condition Ready; nil: it stays.
+	// Condition is the condition Ready to write; nil: it does not change.
 	Condition *metav1.Condition
-	// Wait is when to look again if nothing happens; 0: never.
+	// Wait is the delay until the next decision without an event; 0: none is needed.
 	Wait time.Duration
 }
 
-// Decide says what to do about cidr. all are the ServiceCIDRs, it among them, and ips
-// the IPAddresses.
+// Decide returns the decision about cidr. all are all ServiceCIDRs, including cidr, and ips
+// all IPAddresses.
 func Decide(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR, ips []*networkingv1.IPAddress, now time.Time) Decision {
 	has := slices.Contains(cidr.Finalizers, Finalizer)
 	if cidr.DeletionTimestamp == nil {
@@ -57,7 +57,7 @@ func Decide(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR, ips
 	return Decision{SetFinalizers: true, Finalizers: rest}
 }
 
-// ready returns the condition if it is not what stands there already.
+// ready returns the condition, or nil if the status has it already.
 func ready(cidr *networkingv1.ServiceCIDR, status metav1.ConditionStatus, reason, message string, now time.Time) *metav1.Condition {
 	current := meta.FindStatusCondition(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)
 	if current != nil && current.Status == status && current.Reason == reason && current.Message == message {
@@ -69,7 +69,7 @@ func ready(cidr *networkingv1.ServiceCIDR, status metav1.ConditionStatus, reason
 	}
 }
 
-// needed reports whether an address would be in no ServiceCIDR without this one.
+// needed reports whether an address would belong to no ServiceCIDR without this one.
 func needed(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR, ips []*networkingv1.IPAddress) bool {
 	if hasParent(cidr, all) {
 		return false
@@ -86,7 +86,8 @@ func needed(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR, ips
 	return false
 }
 
-// hasParent reports whether each network of the ServiceCIDR is within another one's.
+// hasParent reports whether each network of the ServiceCIDR lies within one of another
+// ServiceCIDR.
 func hasParent(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR) bool {
 	for _, network := range networks(cidr) {
 		within := func(other *networkingv1.ServiceCIDR) bool {
@@ -111,14 +112,14 @@ func networks(cidr *networkingv1.ServiceCIDR) []netip.Prefix {
 	return found
 }
 
-// Contains reports whether a Service's address can be from the ServiceCIDR: those of a
-// network itself and, of IPv4, the broadcast address are not.
+// Contains reports whether a Service's address can be allocated from the ServiceCIDR. The
+// network address and, for IPv4, the broadcast address cannot.
 func Contains(cidr *networkingv1.ServiceCIDR, ip netip.Addr) bool {
 	return slices.ContainsFunc(networks(cidr), func(network netip.Prefix) bool {
 		if !network.Contains(ip) || ip == network.Addr() {
 			return false
 		}
-		// The next address after the broadcast one is out of the network.
+		// The address after the broadcast address is outside of the network.
 		return !ip.Is4() || network.Contains(ip.Next())
 	})
 }

@@ -59,7 +59,7 @@ func TestDecide(t *testing.T) {
 		"deleted":           {deleted(cidrOf("a", "10.0.0.0/24"), 10*time.Second), nil, nil, release},
 		"not ours to hold":  {gone, nil, nil, Decision{}},
 		"in use":            {deleted(cidrOf("a", "10.0.0.0/24"), time.Minute), nil, []*networkingv1.IPAddress{ipOf("10.0.0.5")}, Decision{Condition: blocked}},
-		"other's address":   {deleted(cidrOf("a", "10.0.0.0/24"), time.Minute), nil, []*networkingv1.IPAddress{ipOf("10.0.0.5", "somebody")}, release},
+		"other's address":   {deleted(cidrOf("a", "10.0.0.0/24"), time.Minute), nil, []*networkingv1.IPAddress{ipOf("10.0.0.5", "another")}, release},
 		"other address":     {deleted(cidrOf("a", "10.0.0.0/24"), time.Minute), nil, []*networkingv1.IPAddress{ipOf("10.0.1.5")}, release},
 		"in another too":    {deleted(cidrOf("a", "10.0.0.0/24"), time.Minute), []*networkingv1.ServiceCIDR{cidrOf("b", "10.0.0.0/28")}, []*networkingv1.IPAddress{ipOf("10.0.0.5")}, release},
 		"not in the other":  {deleted(cidrOf("a", "10.0.0.0/24"), time.Minute), []*networkingv1.ServiceCIDR{cidrOf("b", "10.0.0.0/28")}, []*networkingv1.IPAddress{ipOf("10.0.0.15")}, Decision{Condition: blocked}},

@@ -1,8 +1,8 @@
-// Package servicecidrs is the service-cidr-controller: it protects every ServiceCIDR by
-// a finalizer, says that it is Ready, and lets it go when it is deleted and no Service
-// needs it anymore (KEP-1880): when every address that is locked in it is in another
-// ServiceCIDR too, and ten seconds have passed in which every apiserver has heard
-// that it is going. What it waits for stands in the condition Ready.
+// Package servicecidrs is the service-cidr-controller: it protects every ServiceCIDR with a
+// finalizer, sets its condition Ready, and removes the finalizer when the ServiceCIDR is
+// deleted and no Service needs it any more (KEP-1880): every address allocated in it also
+// lies in another ServiceCIDR, and ten seconds have passed, after which every apiserver
+// knows of the deletion. The condition Ready reports what the deletion waits for.
 //
-// The addresses themselves are given out by the apiserver.
+// The apiserver allocates the addresses.
 package servicecidrs

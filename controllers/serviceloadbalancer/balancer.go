@@ -11,19 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// balancer is the cloud: what has an address there, as far as this process has seen.
+// balancer is the simulated cloud: the load balancers and their addresses that this process
+// knows.
 type balancer struct {
 	mu     sync.Mutex
 	owners map[netip.Addr]types.UID
-	// balanced are the load balancers, by their Service's UID.
+	// balanced holds the load balancers by the UID of their Service.
 	balanced map[types.UID]*balanced
 }
 
 // balanced is one load balancer.
 type balanced struct {
 	addresses []netip.Addr
-	// service is the Service that it was last made to fit, and nodes are those that it
-	// sends to.
+	// service is the Service for which it was last configured, and nodes are its targets at
+	// that time.
 	service *corev1.Service
 	nodes   string
 }
@@ -32,7 +33,7 @@ func newBalancer() *balancer {
 	return &balancer{owners: map[netip.Addr]types.UID{}, balanced: map[types.UID]*balanced{}}
 }
 
-// adopt notes the addresses that a Service has been given by a process before this one.
+// adopt records the addresses that an earlier process has assigned to a Service.
 func (b *balancer) adopt(service *corev1.Service) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,8 +60,8 @@ func (b *balancer) own(service *corev1.Service, addresses []netip.Addr) {
 	b.balanced[service.UID] = &balanced{addresses: addresses}
 }
 
-// last returns the Service that the load balancer was made to fit, and its nodes; nil
-// if there is none.
+// last returns the Service for which the load balancer was last configured, and its nodes;
+// nil if there is none.
 func (b *balancer) last(uid types.UID) (service *corev1.Service, nodes string, exists bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +72,7 @@ func (b *balancer) last(uid types.UID) (service *corev1.Service, nodes string, e
 	return lb.service, lb.nodes, true
 }
 
-// services returns the Services that have load balancers.
+// services returns the keys of the Services that have load balancers.
 func (b *balancer) services() []types.NamespacedName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,7 +85,7 @@ func (b *balancer) services() []types.NamespacedName {
 	return keys
 }
 
-// ensure makes the Service's load balancer fit it, and returns its addresses.
+// ensure assigns the wanted addresses to the Service's load balancer, and returns them.
 func (b *balancer) ensure(service *corev1.Service) ([]netip.Addr, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +98,7 @@ func (b *balancer) ensure(service *corev1.Service) ([]netip.Addr, error) {
 	return wanted, nil
 }
 
-// done notes what a load balancer has been made to fit.
+// done records the Service and the nodes for which a load balancer was configured.
 func (b *balancer) done(service *corev1.Service, nodes string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +107,7 @@ func (b *balancer) done(service *corev1.Service, nodes string) {
 	}
 }
 
-// remove takes the load balancer down.
+// remove deletes the load balancer.
 func (b *balancer) remove(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,8 +125,8 @@ func (b *balancer) dropLocked(uid types.UID) {
 	delete(b.balanced, uid)
 }
 
-// wantedLocked are the addresses that a load balancer should have: those it has, where
-// they fit.
+// wantedLocked returns the addresses that a load balancer should have. It keeps its present
+// addresses where possible.
 func (b *balancer) wantedLocked(service *corev1.Service) ([]netip.Addr, error) {
 	asked, err := b.askedLocked(service)
 	if err != nil {
@@ -152,7 +153,7 @@ func familiesOf(service *corev1.Service) []corev1.IPFamily {
 	return service.Spec.IPFamilies
 }
 
-// askedLocked reads spec.loadBalancerIP.
+// askedLocked parses spec.loadBalancerIP.
 func (b *balancer) askedLocked(service *corev1.Service) (netip.Addr, error) {
 	text := service.Spec.LoadBalancerIP
 	if text == "" {
@@ -179,15 +180,15 @@ func (b *balancer) ofFamily(uid types.UID, family corev1.IPFamily) (netip.Addr, 
 	return netip.Addr{}, false
 }
 
-// usable is how many addresses of each range are given out: those of 198.18.0.0/15
-// but the first and the last.
+// usable is the number of assignable addresses in each range: those of 198.18.0.0/15
+// without the first and the last.
 const usable = 1<<17 - 2
 
-// freeLocked is an address that no load balancer has. There are more addresses than a
+// freeLocked returns an address that no load balancer has. There are more addresses than a
 // cluster has Services.
 func (b *balancer) freeLocked(service *corev1.Service, family corev1.IPFamily) netip.Addr {
 	h := fnv.New32a()
-	_, _ = fmt.Fprintf(h, "%s/%s", service.Namespace, service.Name) // it never fails
+	_, _ = fmt.Fprintf(h, "%s/%s", service.Namespace, service.Name) // a write to a hash never fails
 	for i := h.Sum32() % usable; ; i = (i + 1) % usable {
 		if ip := addressAt(family, i+1); b.owners[ip] == "" {
 			return ip

@@ -18,7 +18,7 @@ import (
 
 type check func(context.Context, kubernetes.Interface) error
 
-// has checks the finalizers and ingress points of the Service "web".
+// has checks the numbers of finalizers and ingress points of the Service "web".
 func has(finalizers, points int) check {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		s, err := client.CoreV1().Services("default").Get(ctx, "web", metav1.GetOptions{})
@@ -32,8 +32,8 @@ func has(finalizers, points int) check {
 	}
 }
 
-// told checks that these events, and no others, were told of.
-func told(reasons ...string) check {
+// recorded checks that these events, and no others, were recorded.
+func recorded(reasons ...string) check {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		events, err := client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Service,involvedObject.name=web"})
 		if err != nil {
@@ -70,7 +70,7 @@ func TestALoadBalancersLife(t *testing.T) {
 	}
 	create()
 	c.Eventually("an address", has(1, 1))
-	c.Eventually("events of that", told("EnsuredLoadBalancer", "EnsuringLoadBalancer"))
+	c.Eventually("its events", recorded("EnsuredLoadBalancer", "EnsuringLoadBalancer"))
 	s, err := services.Get(ctx, "web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -78,12 +78,12 @@ func TestALoadBalancersLife(t *testing.T) {
 	if point := s.Status.LoadBalancer.Ingress[0]; point.IPMode == nil || *point.IPMode != corev1.LoadBalancerIPModeVIP {
 		t.Errorf("mode %v", point.IPMode)
 	}
-	s.Spec.Type, s.ResourceVersion = corev1.ServiceTypeClusterIP, "" // whatever was written meanwhile
+	s.Spec.Type, s.ResourceVersion = corev1.ServiceTypeClusterIP, "" // unconditional: the Service may have changed
 	if _, err := services.Update(ctx, s, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.Eventually("no address of another type", has(0, 0))
-	c.Eventually("events of that", told("DeletedLoadBalancer", "DeletingLoadBalancer", "EnsuredLoadBalancer", "EnsuringLoadBalancer"))
+	c.Eventually("its events", recorded("DeletedLoadBalancer", "DeletingLoadBalancer", "EnsuredLoadBalancer", "EnsuringLoadBalancer"))
 	if err := services.Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -19,14 +19,14 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// Name is the controller's name, as upstream has it, and workers its default.
+// Name is upstream's name of the controller, and workers its default.
 const (
 	Name        = "service-lb-controller"
 	eventSource = "service-controller"
 	workers     = 1
 )
 
-// Controller keeps the load balancers. Its keys are Services.
+// Controller manages simulated load balancers. Its keys are Services.
 type Controller struct {
 	client   kubernetes.Interface
 	services corelisters.ServiceLister
@@ -62,8 +62,8 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 // Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// wakeForService wakes for Services that have or want a load balancer, and learns the
-// addresses of those that another process has given them before any other is chosen.
+// wakeForService enqueues Services that have or want a load balancer. It records the
+// addresses that another process has assigned before the controller chooses any other.
 func (c *Controller) wakeForService(ev loop.Event) []types.NamespacedName {
 	service, ok := ev.Object.(*corev1.Service)
 	if !ok {
@@ -85,7 +85,8 @@ func (c *Controller) wakeForService(ev loop.Event) []types.NamespacedName {
 	return nil
 }
 
-// wakeForNode wakes all load balancers when a node comes, goes or is excluded.
+// wakeForNode enqueues all Services with load balancers when a node is added, removed or
+// excluded.
 func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	node, ok := ev.Object.(*corev1.Node)
 	if !ok {
@@ -97,7 +98,7 @@ func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	return c.balancer.services()
 }
 
-// Reconcile makes one Service's load balancer what it should be.
+// Reconcile configures or deletes the load balancer of one Service.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	service, err := c.services.Services(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -167,7 +168,7 @@ func (c *Controller) remove(ctx context.Context, service *corev1.Service, exists
 		c.events.Event(service, corev1.EventTypeNormal, "DeletingLoadBalancer", "Deleting load balancer")
 		c.balancer.remove(service.UID)
 	}
-	// The status first: the Service may go with its finalizer.
+	// Write the status first: the Service may be gone after its finalizer is removed.
 	current := service
 	if service.DeletionTimestamp == nil {
 		var err error
@@ -193,8 +194,9 @@ func (c *Controller) tellNodes(service *corev1.Service, nodes string) {
 	c.events.Event(service, corev1.EventTypeNormal, "UpdatedLoadBalancer", "Updated load balancer with new hosts")
 }
 
-// setFinalizers writes the Service through its status, as upstream does: the role of the
-// controller allows no more. It returns what was stored.
+// setFinalizers writes the finalizers through the status subresource, as upstream does,
+// because the role of the controller does not allow other updates. It returns the stored
+// Service.
 func (c *Controller) setFinalizers(ctx context.Context, service *corev1.Service, finalizers []string) (*corev1.Service, error) {
 	changed := service.DeepCopy()
 	changed.Finalizers = finalizers

@@ -9,28 +9,29 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// finalizer keeps a Service until its load balancer is gone, and excluded is the label
-// of nodes that load balancers must not send to; upstream's.
+// finalizer keeps a Service until its load balancer is deleted, and excluded is the label
+// of nodes that are no targets of load balancers; both are upstream's.
 const (
 	finalizer = "service.kubernetes.io/load-balancer-cleanup"
 	excluded  = corev1.LabelNodeExcludeBalancers
 )
 
-// Verdict says what is to be done about a Service.
+// Verdict is the action for a Service.
 type Verdict int
 
-// What can be necessary. Settled is nothing but to remember the Service.
+// The actions. Settled only records the Service.
 const (
 	Nothing Verdict = iota
 	Settled
 	Ensure
 	Remove
-	// NewNodes is that the load balancer is to send to other nodes.
+	// NewNodes changes the target nodes of the load balancer.
 	NewNodes
 )
 
-// Decide says what to do about a Service, given what its load balancer was last made to
-// fit. exists says that it has one; last is nil if that was made by another process.
+// Decide returns the action for a Service. last is the Service for which its load balancer
+// was last configured; nil if an earlier process configured it. exists reports whether
+// there is one.
 func Decide(service, last *corev1.Service, exists bool, nodes, lastNodes string) Verdict {
 	switch {
 	case hasFinalizer(service) && (service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer):
@@ -41,7 +42,7 @@ func Decide(service, last *corev1.Service, exists bool, nodes, lastNodes string)
 		}
 		return Nothing
 	case service.DeletionTimestamp != nil:
-		return Nothing // it has none yet, and nothing to wait for
+		return Nothing // it has no load balancer to delete
 	case !exists || !hasFinalizer(service) || len(service.Status.LoadBalancer.Ingress) == 0 || last != nil && differs(last, service):
 		return Ensure
 	case last == nil:
@@ -56,12 +57,12 @@ func hasFinalizer(service *corev1.Service) bool {
 	return slices.Contains(service.Finalizers, finalizer)
 }
 
-// wants reports whether a Service is to have a load balancer from here.
+// wants reports whether this controller provides a load balancer for the Service.
 func wants(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Spec.LoadBalancerClass == nil
 }
 
-// differs reports whether a change of the Service is one of its load balancer.
+// differs reports whether a change of the Service affects its load balancer.
 func differs(old, service *corev1.Service) bool {
 	a, b := &old.Spec, &service.Spec
 	return old.UID != service.UID || wants(old) != wants(service) ||
@@ -73,8 +74,7 @@ func differs(old, service *corev1.Service) bool {
 		len(a.IPFamilies) != len(b.IPFamilies) || !maps.Equal(old.Annotations, service.Annotations)
 }
 
-// targets says which nodes load balancers send to: a text that is the same as long as
-// they are.
+// targets returns a text that identifies the set of target nodes.
 func targets(nodes []*corev1.Node) string {
 	var names []string
 	for _, node := range nodes {

@@ -259,7 +259,7 @@ func TestOnDelete(t *testing.T) {
 	if err := c.Client().CoreV1().Pods("default").Delete(t.Context(), "web-0", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("the update to have come to its end", complete)
+	c.eventually("the update to complete", complete)
 }
 
 func TestParallelWithMaxUnavailable(t *testing.T) {

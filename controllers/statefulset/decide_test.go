@@ -257,7 +257,7 @@ func TestClaims(t *testing.T) {
 		"used again":                      {retain, retain, 1, "", []metav1.OwnerReference{}, false, []string{"create web-0 new"}},
 		"waited for, if it is going":      {retain, retain, 1, "", []metav1.OwnerReference{}, true, nil},
 		"waited for, if it is the last":   {retain, remove, 1, "", control(pod), false, nil},
-		"made anew for a pending pod":     {retain, retain, 1, "0 pending", nil, false, []string{"create data-web-0"}},
+		"created for a pending pod":       {retain, retain, 1, "0 pending", nil, false, []string{"create data-web-0"}},
 		"given to the set":                {remove, remove, 1, "0 ready", []metav1.OwnerReference{}, false, []string{"update data-web-0 of web"}},
 		"taken from the set":              {retain, retain, 1, "0 ready", control(set), false, []string{"update data-web-0"}},
 		"given to the pod":                {retain, remove, 0, "0 ready", []metav1.OwnerReference{}, false, []string{"update data-web-0 of web-0", "delete web-0"}},

@@ -22,12 +22,12 @@ import (
 	"minikcm.dev/minikcm/controllers/nodelifecycle/disruption"
 )
 
-// Name is the controller's name, as upstream has it, and the source of its events.
+// Name is upstream's name of the controller, and the source of its events.
 const Name = "taint-eviction-controller"
 
 const workers = 8
 
-// deletion is what an evicted pod's status says.
+// deletion is the note in the status of an evicted pod.
 var deletion = disruption.Note{Reason: "DeletionByTaintManager", Message: "Taint manager: deleting due to NoExecute taint"}
 
 // Controller evicts pods. Its keys are pods.
@@ -44,7 +44,7 @@ type Controller struct {
 	known map[types.NamespacedName]*pending
 }
 
-// pending is a pod whose eviction is waited for, or done.
+// pending is a pod whose eviction is scheduled or done.
 type pending struct {
 	uid types.UID
 	Eviction
@@ -78,8 +78,8 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 // Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// wakeForNode wakes the pods of a node whose NoExecute taints changed. Those of a node
-// that is gone are left as they are: what was decided of them stands.
+// wakeForNode enqueues the pods of a node whose NoExecute taints have changed. For the pods
+// of a node that is gone, earlier decisions stand.
 func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	node, ok := ev.Object.(*corev1.Node)
 	if !ok || ev.Type == loop.Deleted {
@@ -97,7 +97,7 @@ func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// wakeForPod wakes a pod that is on a tainted node or was waited for.
+// wakeForPod enqueues a pod that is on a tainted node or has a pending eviction.
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || pod.Spec.NodeName == "" {
@@ -111,7 +111,7 @@ func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 		return []types.NamespacedName{key}
 	}
 	if old, ok := ev.Old.(*corev1.Pod); ok && old.UID == pod.UID && old.Spec.NodeName == pod.Spec.NodeName &&
-		len(old.Spec.Tolerations) == len(pod.Spec.Tolerations) { // they can only be added
+		len(old.Spec.Tolerations) == len(pod.Spec.Tolerations) { // the API allows additions only
 		return nil
 	}
 	node, err := c.nodes.Get(pod.Spec.NodeName)
@@ -127,7 +127,7 @@ func (c *Controller) get(key types.NamespacedName) *pending {
 	return c.known[key]
 }
 
-// set remembers p; nil forgets.
+// set stores p; nil removes the entry.
 func (c *Controller) set(key types.NamespacedName, p *pending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +138,7 @@ func (c *Controller) set(key types.NamespacedName, p *pending) {
 	}
 }
 
-// Reconcile does what is to be done about one pod.
+// Reconcile decides about one pod and executes the decision.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	known := c.get(key)
 	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
@@ -201,8 +201,8 @@ func (c *Controller) decide(pod *corev1.Pod, known *pending, now time.Time) (Dec
 	return Decide(pod.Spec.Tolerations, noExecute(node), before, now), nil
 }
 
-// evict deletes the pod. It is remembered until it is gone, so that it is deleted, and
-// reported, once.
+// evict deletes the pod. The entry stays until the pod is gone, so that it is deleted and
+// reported only once.
 func (c *Controller) evict(ctx context.Context, key types.NamespacedName, pod *corev1.Pod) error {
 	c.report(key, "Marking for deletion Pod")
 	if err := disruption.Tell(ctx, c.client, pod, deletion, c.clock.Now()); err != nil {
@@ -215,14 +215,14 @@ func (c *Controller) evict(ctx context.Context, key types.NamespacedName, pod *c
 		return fmt.Errorf("deleting pod %s: %w", key, err)
 	}
 	c.set(key, &pending{uid: pod.UID, done: true})
-	// Its last event may have come before it was remembered.
+	// The event of its deletion may have arrived before the entry was stored.
 	if _, err := c.pods.Pods(key.Namespace).Get(key.Name); apierrors.IsNotFound(err) {
 		c.set(key, nil)
 	}
 	return nil
 }
 
-// report writes the event about a pod that upstream's controller writes.
+// report records the same event about a pod as upstream's controller.
 func (c *Controller) report(key types.NamespacedName, what string) {
 	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: key.Namespace, Name: key.Name}
 	c.events.Eventf(ref, corev1.EventTypeNormal, "TaintManagerEviction", "%s %s", what, key)

@@ -6,37 +6,38 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Eviction is what has been decided of a pod before.
+// Eviction is an earlier decision about a pod.
 type Eviction struct {
-	// Since is when the pod was first seen on the tainted node, and Due when it goes.
+	// Since is when the pod was first observed on the tainted node, and Due the time of its
+	// eviction.
 	Since, Due time.Time
 }
 
-// Verb is what is to be done about a pod.
+// Verb is the action for a pod.
 type Verb int
 
-// What can be done about a pod.
+// The actions.
 const (
-	// Leave the pod alone.
+	// Leave does nothing.
 	Leave Verb = iota
-	// Wait until the eviction is due.
+	// Wait schedules the eviction.
 	Wait
-	// Cancel the eviction that was decided.
+	// Cancel cancels the scheduled eviction.
 	Cancel
-	// Evict the pod now.
+	// Evict evicts the pod now.
 	Evict
 )
 
 func (v Verb) String() string { return [...]string{"leave", "wait", "cancel", "evict"}[v] }
 
-// Decision is what is to be done about a pod. Eviction is what Wait waits for.
+// Decision is the decision about a pod. Eviction is set for Wait.
 type Decision struct {
 	Verb     Verb
 	Eviction Eviction
 }
 
-// Decide says what is to be done about a pod with the tolerations on a node with the
-// NoExecute taints. known is what was decided before; nil: nothing.
+// Decide returns the decision about a pod with the tolerations on a node with the NoExecute
+// taints. known is the earlier decision; nil if there is none.
 func Decide(tolerations []corev1.Toleration, taints []corev1.Taint, known *Eviction, now time.Time) Decision {
 	if len(taints) == 0 {
 		return unlessKnown(known)

@@ -1,7 +1,7 @@
-// Package tainteviction is the taint-eviction-controller: it deletes the pods that do
-// not tolerate a NoExecute taint of their node, at once or when their
-// tolerationSeconds are over, and leaves them when the taint goes before.
+// Package tainteviction is the taint-eviction-controller: it deletes the pods that do not
+// tolerate a NoExecute taint of their node, at once or after their tolerationSeconds, and
+// cancels the deletion if the taint is removed before.
 //
-// A pod's time runs from when the controller first saw it on the tainted node, as
-// upstream's does. What is to be done about a pod is a pure function (decide.go).
+// As upstream, a pod's time begins when the controller first observes it on the tainted
+// node. The pure function Decide (decide.go) decides about a pod.
 package tainteviction

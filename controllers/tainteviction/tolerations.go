@@ -8,12 +8,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// comparisonOperators lets tolerations compare numbers (KEP-5471), as the scheduler
-// does.
+// comparisonOperators enables tolerations that compare numbers (KEP-5471), as in the
+// scheduler.
 const comparisonOperators = true
 
-// longest is how long a pod may stay: as the strictest of the tolerations says that
-// are needed. It is not tolerated if a taint has no toleration at all.
+// longest returns how long a pod may stay: the shortest time among the tolerations that
+// match the taints. tolerated is false if a taint has no matching toleration.
 func longest(tolerations []corev1.Toleration, taints []corev1.Taint) (stay time.Duration, forever, tolerated bool) {
 	forever = true
 	for i := range taints {
@@ -36,7 +36,7 @@ func longest(tolerations []corev1.Toleration, taints []corev1.Taint) (stay time.
 	return stay, forever, true
 }
 
-// noExecute are the taints that evict.
+// noExecute returns the node's taints that evict.
 func noExecute(n *corev1.Node) []corev1.Taint {
 	var taints []corev1.Taint
 	for _, t := range n.Spec.Taints {

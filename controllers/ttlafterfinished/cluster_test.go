@@ -14,8 +14,8 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// A Job is there until the last moment of its time, and then it is gone with its
-// pods.
+// TestJobGoesInTime checks that a Job exists until the end of its time to live, and is then
+// deleted with its pods.
 func TestJobGoesInTime(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())

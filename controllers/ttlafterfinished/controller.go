@@ -20,16 +20,16 @@ import (
 // Name is upstream's name of the controller.
 const Name = "ttl-after-finished-controller"
 
-// workers is how many Jobs are looked at at once, as upstream's default.
+// workers is the number of Jobs reconciled at once, upstream's default.
 const workers = 5
 
-// Controller deletes Jobs whose time is over. Its keys are Jobs.
+// Controller deletes Jobs whose time to live is over. Its keys are Jobs.
 type Controller struct {
 	loop   *loop.Loop
 	clock  clock.PassiveClock
 	jobs   batchlisters.JobLister
 	client batchclient.JobsGetter
-	// due is Due, unless a test plants a mistake.
+	// due is Due, except in tests that plant mistakes.
 	due func(job *batchv1.Job, now time.Time) (bool, time.Duration, error)
 }
 
@@ -52,7 +52,7 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 // Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// onJob wakes a finished Job that has a time to live.
+// onJob enqueues a finished Job that has a time to live.
 func onJob(ev loop.Event) []types.NamespacedName {
 	job, ok := ev.Object.(*batchv1.Job)
 	if !ok || ev.Type == loop.Deleted || job.DeletionTimestamp != nil || job.Spec.TTLSecondsAfterFinished == nil || finishedCondition(job) == nil {
@@ -61,7 +61,8 @@ func onJob(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// Reconcile deletes the Job if its time is over, else waits until it is.
+// Reconcile deletes the Job if its time to live is over, and otherwise requeues it for that
+// time.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	job, err := c.jobs.Jobs(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -89,7 +90,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		Preconditions:     &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		// After a conflict the change that made it is looked at.
+		// After a conflict, the retry reads the changed Job.
 		return loop.Result{}, fmt.Errorf("deleting Job %s: %w", key, err)
 	}
 	return loop.Result{}, nil

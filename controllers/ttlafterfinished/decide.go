@@ -8,9 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Due says whether the Job's time is over; if not, how much of it is left. A Job
-// that has no time to live, has not finished or is going already is not due, and
-// nothing is left to wait for.
+// Due reports whether the Job's time to live is over; if not, left is the rest. A Job that
+// has no time to live, has not finished or is being deleted is not due, and left is 0.
 func Due(job *batchv1.Job, now time.Time) (due bool, left time.Duration, err error) {
 	if job.Spec.TTLSecondsAfterFinished == nil || job.DeletionTimestamp != nil {
 		return false, 0, nil

@@ -42,7 +42,7 @@ func TestDue(t *testing.T) {
 		{"a second left", finished(9*time.Second, ptr.To[int32](10), batchv1.JobComplete), false, time.Second, false},
 		{"over", finished(10*time.Second, ptr.To[int32](10), batchv1.JobFailed), true, 0, false},
 		{"at once", finished(0, ptr.To[int32](0), batchv1.JobComplete), true, 0, false},
-		{"nobody knows since when", timeless, false, 0, true},
+		{"without a finish time", timeless, false, 0, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			due, left, err := Due(tc.job, now)
@@ -53,8 +53,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// What is due has been finished for its time, and what is left leads
-// to just that moment.
+// TestNeverEarly checks that a due Job has been finished for its time to live, and that
+// left leads exactly to that moment.
 func TestNeverEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ago := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "ago"))

@@ -21,17 +21,17 @@ import (
 
 const historySteps = 100
 
-// decision is how it is decided that a Job's time is over.
+// decision decides whether a Job's time is over.
 type decision func(job *batchv1.Job, now time.Time) (bool, time.Duration, error)
 
-// model is a world with some Jobs, their end, and users who change their minds.
+// model is a world with some Jobs that finish, and users that change the Jobs.
 type model struct {
 	*modeltest.Run
 	t *rapid.T
 }
 
-// api is the world as the controller's client. It holds each deletion to the
-// invariant: no Job goes before its time.
+// api is the world as the controller's client. It checks each deletion: no Job may be
+// deleted before its time.
 type api struct {
 	batchclient.JobInterface
 	m      *model
@@ -65,14 +65,15 @@ func (a api) Delete(ctx context.Context, name string, opts metav1.DeleteOptions)
 	return a.writer.Delete(ctx, live)
 }
 
-// neverEarly: no Job is deleted that has time left, or no end at all.
+// neverEarly checks that no Job is deleted before the end of its time to live, or without
+// one.
 func (m *model) neverEarly(job *batchv1.Job) {
 	if end, mortal := endOf(job); !mortal || m.Clock.Now().Before(end) {
 		m.t.Fatalf("%s was deleted early: at %s, its time is over at %s (%v)", job.Name, m.Clock.Now(), end, mortal)
 	}
 }
 
-// allInTheEnd: no Job is left whose time is over.
+// allInTheEnd checks that no Job remains whose time is over.
 func (m *model) allInTheEnd() {
 	for _, job := range modeltest.List[*batchv1.Job](m.World) {
 		if end, mortal := endOf(job); mortal {
@@ -81,7 +82,7 @@ func (m *model) allInTheEnd() {
 	}
 }
 
-// endOf is when a Job's time is over, by the model's own reckoning.
+// endOf returns the end of a Job's time to live, calculated by the model.
 func endOf(job *batchv1.Job) (time.Time, bool) {
 	for _, c := range job.Status.Conditions {
 		if c.Status == corev1.ConditionTrue && job.Spec.TTLSecondsAfterFinished != nil {
@@ -122,7 +123,7 @@ func (m *model) any(draw modeltest.Draw, change func(*batchv1.Job)) bool {
 	return true
 }
 
-// finish ends a Job.
+// finish finishes a Job.
 func (m *model) finish(draw modeltest.Draw) bool {
 	kind := []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed}[draw(2, "end")]
 	return m.any(draw, func(job *batchv1.Job) {
@@ -132,7 +133,7 @@ func (m *model) finish(draw modeltest.Draw) bool {
 	})
 }
 
-// user gives a Job another time to live, or none.
+// user changes or removes the time to live of a Job.
 func (m *model) user(draw modeltest.Draw) bool {
 	ttl := int32(draw(30, "time to live"))
 	return m.any(draw, func(job *batchv1.Job) {
@@ -142,8 +143,8 @@ func (m *model) user(draw modeltest.Draw) bool {
 	})
 }
 
-// TestJobsGoInTime: none early, and all in the end, whatever users change and
-// wherever the controller crashes.
+// TestJobsGoInTime checks that no Job is deleted early, and all are in the end, whatever
+// users change and wherever the controller crashes.
 func TestJobsGoInTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { jobsGoInTime(t, Due) })
 }
@@ -160,7 +161,7 @@ func jobsGoInTime(t *rapid.T, due decision) {
 	m.allInTheEnd()
 }
 
-// TestPlantedMistakesAreSeen: the property finds what is wrong with a decision.
+// TestPlantedMistakesAreSeen checks that the property detects wrong decisions.
 func TestPlantedMistakesAreSeen(t *testing.T) {
 	for name, mistake := range map[string]struct {
 		due  decision

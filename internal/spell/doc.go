@@ -1,2 +1,2 @@
-// Package spell finds the name that was meant among those that there are.
+// Package spell finds the known name that a misspelled name most likely means.
 package spell

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// maxNames bounds how many names are compared, as their lists come from outside.
+	// maxNames caps the compared names, because their lists come from outside.
 	maxNames  = 5000
 	minPrefix = 3
 )
 
-// Nearest is the known name that is written most like another; empty if none is.
+// Nearest returns the known name that is most similar to written; "" if none is similar.
 func Nearest(written string, known []string) string {
 	if near := NearestN(written, known, 1); len(near) > 0 {
 		return near[0]
@@ -20,9 +20,9 @@ func Nearest(written string, known []string) string {
 	return ""
 }
 
-// NearestN are at most n known names that are written like another, the nearest first.
-// Case does not count. Names that continue the written one come before others, as a pod's
-// name continues its Deployment's, if it is at least minPrefix letters long.
+// NearestN returns at most n known names that are similar to written, the most similar
+// first. It ignores case. Names that begin with written come before others, if it has at
+// least minPrefix characters, because the name of a pod begins with that of its Deployment.
 func NearestN(written string, known []string, n int) []string {
 	type candidate struct {
 		name     string
@@ -51,8 +51,8 @@ func NearestN(written string, known []string, n int) []string {
 	return names
 }
 
-// distance is how many letters must be added, left out, changed or swapped with their
-// neighbour to make b of a (the optimal string alignment distance).
+// distance returns the optimal string alignment distance: the number of characters to
+// insert, delete, substitute or transpose with their neighbor to turn a into b.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {
