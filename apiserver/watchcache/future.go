@@ -11,17 +11,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// futureLimit is how long upstream's watch cache waits for a revision that has not
-// happened yet.
+// futureLimit is how long a request waits for a revision that does not exist yet, as in
+// upstream's watch cache.
 const futureLimit = 3 * time.Second
 
-// Pause says what the caller counts as in flight while it serves a request: Begin is
-// called when it waits for time to pass, End when it goes on.
+// Pause takes a request out of the ledger while it waits for time to pass: Begin is
+// called when the wait starts, End when it is over.
 type Pause struct{ Begin, End func() }
 
-// Reach waits for a revision that the store has not come to: until the cache has, for
-// three seconds of the cluster's time. It is no error if the revision is still in the
-// future then: whoever reads at it is told. If ctx ends before, that is the error.
+// Reach waits until the cache has reached a revision that the store does not have yet,
+// for at most three seconds of cluster time. It returns nil when that time is over as
+// well; the read that follows returns the error. It returns a Timeout error with the
+// cause ResourceVersionTooLarge if ctx ends first.
 func (c *Cache) Reach(ctx context.Context, revision int64, pause Pause) error {
 	tooEarly := c.exists(ctx, revision)
 	if !apierrors.HasStatusCause(tooEarly, metav1.CauseTypeResourceVersionTooLarge) {
@@ -54,7 +55,7 @@ func (c *Cache) Reach(ctx context.Context, revision int64, pause Pause) error {
 	}
 }
 
-// dropFuture lets w go on, unless it does already.
+// dropFuture wakes w, unless it is awake already.
 func (c *Cache) dropFuture(w *waiter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 )
 
 // TestModel writes, watches with and without selectors, stops, resumes and breaks
-// at random, and holds every stream against what really happened.
+// watches at random, and validates every stream against the writes.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &model{T: rt, state: map[string]podState{}}
@@ -64,17 +64,17 @@ type model struct {
 	fixture   *fixture
 	state     map[string]podState
 	history   []happening
-	revision  int64 // the store's
+	revision  int64 // the store's revision
 	observers []*observer
-	broken    *gate // of the attempt that was last broken
+	broken    *gate // the gate of the attempt that was broken last
 }
 
-// observer is a client that watches, maybe with several watches one after the other.
+// observer is a client that watches, possibly with several consecutive watches.
 type observer struct {
 	opts    WatchOptions
 	watcher *Watcher // nil after the end
 	streams []storetest.Stream
-	// initial says that the stream begins with a state that was not read yet.
+	// initial is set while the state that the stream starts with has not been read yet.
 	initial  bool
 	delivery int
 }
@@ -123,7 +123,8 @@ func (m *model) elsewhere(t *rapid.T) {
 }
 
 func (m *model) breakWatch(t *rapid.T) {
-	// Only an attempt that got somewhere is followed by the next at once.
+	// The cache starts the next attempt immediately only after an attempt that made
+	// progress.
 	for m.broken != nil && m.gate() == m.broken {
 		runtime.Gosched()
 	}
@@ -171,7 +172,7 @@ func (m *model) watch(t *rapid.T) {
 	}
 }
 
-// open begins a watch, unless its revision is too old.
+// open starts a watch, unless its revision is too old.
 func (m *model) open(t *rapid.T, o *observer) bool {
 	w, err := m.fixture.cache.Watch(m.fixture.ctx, o.opts)
 	if apierrors.IsResourceExpired(err) {
@@ -203,7 +204,7 @@ func (m *model) read(t *rapid.T) {
 	m.readFrom(rapid.SampledFrom(m.observers).Draw(t, "observer"))
 }
 
-// readFrom reads what is queued for o.
+// readFrom reads the events queued for o.
 func (m *model) readFrom(o *observer) {
 	for o.watcher != nil {
 		events, err := queued(o.watcher)
@@ -255,7 +256,7 @@ func (m *model) told(o *observer, e Event) storetest.Event {
 	return told
 }
 
-// initial checks the state that a stream begins with and returns what comes after.
+// initial checks the state that a stream starts with and returns the events after it.
 func (m *model) initial(o *observer, events []Event) []Event {
 	n := 0
 	var got []string
@@ -310,7 +311,7 @@ func (o *observer) sees(key string, s *podState) bool {
 	return (o.opts.Label == nil || o.opts.Label.Matches(labelSet)) && (o.opts.Field == nil || o.opts.Field.Matches(fieldSet))
 }
 
-// happenings is what o has to be told.
+// happenings returns the writes that o must see.
 func (m *model) happenings(o *observer) storetest.History {
 	var history storetest.History
 	for _, h := range m.history {
@@ -331,7 +332,7 @@ func (m *model) happenings(o *observer) storetest.History {
 	return history
 }
 
-// resume watches on from where an observer has come to.
+// resume starts a watch where an observer's last one ended.
 func (m *model) resume(t *rapid.T) {
 	if len(m.observers) == 0 {
 		t.Skip("nobody watches")
@@ -345,7 +346,7 @@ func (m *model) resume(t *rapid.T) {
 		o.watcher = nil
 	}
 	if o.initial {
-		return // it was ended before it was read
+		return // the watch ended before it was read
 	}
 	o.opts.Revision = o.streams[len(o.streams)-1].Reached()
 	o.opts.SendInitialEvents = nil
