@@ -9,11 +9,12 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// withPause lets what a request does let time pass: it is not in flight then, nor is
-// whoever waits for it, if he has said so (clock.Pausing).
+// withPause returns a context whose waits pause the request: while it waits for time to
+// pass, the request is not in flight, nor is a caller that has declared that it waits
+// for it (clock.Pausing).
 func (s *Server) withPause(ctx context.Context) context.Context {
 	if s.isHurried(ctx) {
-		return ctx // nor does the store let it wait, or fail
+		return ctx // the store neither delays nor fails it
 	}
 	never := !s.mayWait(ctx)
 	ctx = clock.Pausing(ctx, s.opts.Ledger, clock.Request)
@@ -21,13 +22,13 @@ func (s *Server) withPause(ctx context.Context) context.Context {
 	return store.WithPause(ctx, &store.Pause{Begin: pause.Begin, End: pause.End, Never: never})
 }
 
-// mayWait reports whether time can pass while a request waits. The cluster's own parts
-// count their work themselves: if they cannot pause it, virtual time stands still.
+// mayWait reports whether virtual time can pass while a request waits. Components count
+// their own work in the ledger; unless they can pause it, virtual time stands still.
 func (s *Server) mayWait(ctx context.Context) bool {
 	return !isLocal(ctx) || s.mayWaitFor(ctx, auth.FromContext(ctx))
 }
 
-// mayWaitFor is mayWait for a client in the process.
+// mayWaitFor is mayWait for an in-process client.
 func (s *Server) mayWaitFor(ctx context.Context, user *auth.User) bool {
 	if !s.isVirtual() {
 		return true
@@ -38,8 +39,8 @@ func (s *Server) mayWaitFor(ctx context.Context, user *auth.User) bool {
 	return user == nil || !strings.HasPrefix(user.Name, "system:") || clock.PauseOf(ctx) != nil
 }
 
-// isHurried is of requests that virtual time stands still for until they have succeeded.
-// No fault meets them: none would ever end.
+// isHurried reports whether virtual time stands still until the request has succeeded.
+// Faults do not apply to such requests, because they would never end.
 func (s *Server) isHurried(ctx context.Context) bool {
 	return s.isVirtual() && clock.IsHurried(ctx)
 }
