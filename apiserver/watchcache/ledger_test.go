@@ -115,6 +115,6 @@ func TestBookmarks(t *testing.T) {
 	f.cache.mu.Lock()
 	defer f.cache.mu.Unlock()
 	if f.cache.bookmarkTimer != nil {
-		t.Error("the timer is set though nobody wants bookmarks")
+		t.Error("the timer is set although no watcher wants bookmarks")
 	}
 }

@@ -124,11 +124,11 @@ func observe(done context.Context, f *fixture, from int64, every int) []storetes
 }
 
 func toldBy(e Event, delivery int) storetest.Event {
-	told := storetest.Event{Type: storetest.Put, Revision: e.Entry.Revision, Key: e.Entry.Key, Delivery: delivery}
+	converted := storetest.Event{Type: storetest.Put, Revision: e.Entry.Revision, Key: e.Entry.Key, Delivery: delivery}
 	if e.Type == watch.Deleted {
-		told.Type = storetest.Delete
+		converted.Type = storetest.Delete
 	} else {
-		told.Value = e.Entry.Object.(*v1.Pod).Labels["app"]
+		converted.Value = e.Entry.Object.(*v1.Pod).Labels["app"]
 	}
-	return told
+	return converted
 }

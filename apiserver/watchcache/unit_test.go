@@ -87,7 +87,7 @@ func TestPending(t *testing.T) {
 	forgetA := p.add("key", []byte("x"), a)
 	p.add("key", []byte("x"), b)
 	if p.take("key", []byte("y")) != nil || p.take("other", []byte("x")) != nil {
-		t.Error("took what nobody wrote")
+		t.Error("took an object that no process wrote")
 	}
 	if p.take("key", []byte("x")) != runtime.Object(a) {
 		t.Error("did not take the first")
