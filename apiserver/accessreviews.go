@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// reviewAccess says whether somebody may do something (Kubernetes API reference,
+// reviewAccess answers whether a user may make a request (Kubernetes API reference,
 // "SubjectAccessReview").
 func reviewAccess(ctx context.Context, rq *request, asked *authorizationv1.SubjectAccessReview, admit func() error) (*authorizationv1.SubjectAccessReview, error) {
 	errs := append(validateSubject(&asked.Spec), validateNoMetadata(asked.ObjectMeta, "must be empty")...)
@@ -54,7 +54,7 @@ func reviewLocalAccess(ctx context.Context, rq *request, asked *authorizationv1.
 	return asked, nil
 }
 
-// reviewSelfAccess is reviewAccess about who asks.
+// reviewSelfAccess is reviewAccess for the requesting user.
 func reviewSelfAccess(ctx context.Context, rq *request, asked *authorizationv1.SelfSubjectAccessReview, admit func() error) (*authorizationv1.SelfSubjectAccessReview, error) {
 	errs := append(validateAccess(asked.Spec.ResourceAttributes, asked.Spec.NonResourceAttributes), validateNoMetadata(asked.ObjectMeta, "must be empty")...)
 	if len(errs) > 0 {
@@ -67,7 +67,7 @@ func reviewSelfAccess(ctx context.Context, rq *request, asked *authorizationv1.S
 	return asked, nil
 }
 
-// reviewSelfRules lists what who asks may do in a namespace.
+// reviewSelfRules lists what the requesting user may do in a namespace.
 func reviewSelfRules(ctx context.Context, rq *request, asked *authorizationv1.SelfSubjectRulesReview, admit func() error) (*authorizationv1.SelfSubjectRulesReview, error) {
 	if asked.Spec.Namespace == "" {
 		return nil, apierrors.NewBadRequest("no namespace on request")
@@ -91,7 +91,8 @@ func reviewSelfRules(ctx context.Context, rq *request, asked *authorizationv1.Se
 	return &authorizationv1.SelfSubjectRulesReview{Status: status}, nil
 }
 
-// invalidReview refuses a review, of whose kind upstream does not tell.
+// invalidReview returns the error for an invalid review. As upstream's, it names no
+// kind.
 func (rq *request) invalidReview(errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: rq.row.Group}, "", errs)
 }
@@ -107,7 +108,7 @@ func subjectOf(spec *authorizationv1.SubjectAccessReviewSpec) *auth.User {
 	return user
 }
 
-// answerAccess asks the authorizer. One of resource and path is nil.
+// answerAccess asks the authorizer. Exactly one of resource and path is not nil.
 func (rq *request) answerAccess(ctx context.Context, user *auth.User, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
 	a := auth.Attributes{User: user}
 	var problems []string
@@ -131,8 +132,8 @@ func (rq *request) answerAccess(ctx context.Context, user *auth.User, resource *
 	}
 }
 
-// selectorProblems says which selectors cannot be read, in part or at all (KEP-4601).
-// No authorizer looks at them yet.
+// selectorProblems lists the selectors that cannot be parsed, in part or at all
+// (KEP-4601). No authorizer evaluates selectors yet.
 func selectorProblems(r *authorizationv1.ResourceAttributes) []string {
 	var problems []string
 	note := func(name string, read int, err error) {

@@ -11,13 +11,14 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// speaksAnother reports whether what is read and written beneath an object is of
-// another kind than the object (a scale): admission sees that, as upstream's does.
+// speaksAnother reports whether the subresource has another kind than its parent (a
+// scale). Admission then sees objects of that kind, as upstream.
 func (rq *request) speaksAnother() bool {
 	return rq.sub != nil && rq.sub.Writes() && rq.sub.Get != nil && rq.sub.GroupVersionKind != rq.row.GroupVersionKind
 }
 
-// spokenAttributes are the two states of a parent as the subresource shows them.
+// spokenAttributes returns the attributes for admission with both states of the parent
+// converted to the subresource's kind.
 func (rq *request) spokenAttributes(parent, old runtime.Object, dryRun bool) (*admission.Attributes, error) {
 	now, err := rq.sub.Get(parent)
 	if err != nil {
@@ -32,8 +33,8 @@ func (rq *request) spokenAttributes(parent, old runtime.Object, dryRun bool) (*a
 	return attributes, nil
 }
 
-// admitConnect lets webhooks and policies see the options of a connection, before
-// anything is known of what it leads to. They may change them.
+// admitConnect passes the options of a connection to webhooks and policies, which may
+// change them, before the target of the connection is looked up.
 func (rq *request) admitConnect(ctx context.Context, kind string, opts runtime.Object) error {
 	if len(rq.query["dryRun"]) > 0 {
 		return apierrors.NewBadRequest("dryRun is not supported")

@@ -18,14 +18,15 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
-// endpoint is where a server tells others that it is.
+// endpoint is the address that a server advertises.
 type endpoint struct {
 	ip   netip.Addr
 	port int32
 }
 
-// simulatedAddress is what a machine without a network advertises: one that is nobody's
-// (RFC 5737 and RFC 3849), as Endpoints may not name the loopback interface.
+// simulatedAddress returns the address that a machine without a network advertises.
+// Endpoints must not contain a loopback address, so it is one reserved for
+// documentation (RFC 5737 and RFC 3849).
 func simulatedAddress(ipv4 bool) netip.Addr {
 	if ipv4 {
 		return netip.AddrFrom4([4]byte{192, 0, 2, 1})
@@ -33,9 +34,9 @@ func simulatedAddress(ipv4 bool) netip.Addr {
 	return netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1})
 }
 
-// advertised is the address that others are told: the one asked for, else the one that
-// is listened on, else the machine's first one that others can reach, else a simulated
-// one.
+// advertised returns the address to advertise: AdvertiseAddress if set, else the
+// address listened on, else the first address of the machine that Endpoints may
+// contain, else a simulated one.
 func (s *Server) advertised(bound string) netip.Addr {
 	if s.opts.AdvertiseAddress.IsValid() {
 		return s.opts.AdvertiseAddress
@@ -57,13 +58,13 @@ func (s *Server) advertised(bound string) netip.Addr {
 	return simulatedAddress(ipv4)
 }
 
-// reachable says that Endpoints may name the address.
+// reachable reports whether Endpoints may contain the address.
 func reachable(ip netip.Addr) bool {
 	return ip.IsGlobalUnicast() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast()
 }
 
-// advertiseAt makes others find the server that begins to listen. It works without, so
-// that a failure is logged, and made good when the services are repaired.
+// advertiseAt records the address that the server listens on and advertises it. A
+// failure is logged only, because the server works without; repairServices tries again.
 func (s *Server) advertiseAt(ctx context.Context, ip netip.Addr, listening net.Addr) {
 	bound, err := netip.ParseAddrPort(listening.String())
 	if err != nil {
@@ -76,9 +77,9 @@ func (s *Server) advertiseAt(ctx context.Context, ip netip.Addr, listening net.A
 	}
 }
 
-// advertise makes the endpoints of the Service "kubernetes" say where the server is, in
-// the form that upstream's gives them. A store that other servers use too lists those
-// that serve the same port.
+// advertise writes the server's address to the endpoints of the Service "kubernetes",
+// in the same form as upstream. If other servers share the store, the endpoints list
+// all servers on the same port.
 func (s *Server) advertise(ctx context.Context, at endpoint) error {
 	endpoints := corev1.SchemeGroupVersion.WithKind("Endpoints")
 	if err := s.putOwn(ctx, endpoints, func(current runtime.Object) ownObject {
@@ -102,8 +103,8 @@ type ownObject interface {
 	metav1.Object
 }
 
-// putOwn creates or updates an object called default/kubernetes. The function gets what
-// there is, or nil, and returns what there should be.
+// putOwn creates or updates an object called default/kubernetes. change gets the
+// current object, or nil, and returns the wanted one.
 func (s *Server) putOwn(ctx context.Context, kind schema.GroupVersionKind, change func(current runtime.Object) ownObject) error {
 	row := s.table.ByKind(kind)
 	objects := s.objects(row)
@@ -113,7 +114,7 @@ func (s *Server) putOwn(ctx context.Context, kind schema.GroupVersionKind, chang
 		return err
 	}
 	s.fields.trackOwn(row, created, s.now())
-	// Tried first, so that a new cluster needs no cache for it.
+	// Create first, so that a new cluster does not start a watch cache for this.
 	_, err := objects.Create(ctx, key, created, false)
 	if !apierrors.IsAlreadyExists(err) {
 		return err

@@ -15,11 +15,11 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission"
 )
 
-// answerFunc answers what was asked by creating an object under which nothing is
-// stored. It may change asked, and calls admit when it has found nothing wrong with it.
+// answerFunc answers a create of a kind that is not stored, such as a review. It may
+// change asked. It calls admit once it has found asked valid.
 type answerFunc func(ctx context.Context, rq *request, asked runtime.Object, admit func() error) (runtime.Object, error)
 
-// newAnswers is the table of those kinds.
+// newAnswers returns the table of those kinds.
 func (s *Server) newAnswers() map[schema.GroupVersionKind]answerFunc {
 	authentication, authorization := authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion
 	return map[schema.GroupVersionKind]answerFunc{
@@ -33,7 +33,7 @@ func (s *Server) newAnswers() map[schema.GroupVersionKind]answerFunc {
 	}
 }
 
-// answers gives a function of one type the table's.
+// answers adapts a function with a typed argument to answerFunc.
 func answers[T runtime.Object](answer func(ctx context.Context, rq *request, asked T, admit func() error) (T, error)) answerFunc {
 	return func(ctx context.Context, rq *request, asked runtime.Object, admit func() error) (runtime.Object, error) {
 		typed, ok := asked.(T)
@@ -44,7 +44,7 @@ func answers[T runtime.Object](answer func(ctx context.Context, rq *request, ask
 	}
 }
 
-// serveAnswer serves POST on what is not stored.
+// serveAnswer serves POST for a kind that is not stored.
 func serveAnswer(ctx context.Context, rq *request) error {
 	opts, err := rq.createOptions()
 	if err != nil {
@@ -69,7 +69,7 @@ func serveAnswer(ctx context.Context, rq *request) error {
 	if err := rq.checkNamespace(asked); err != nil {
 		return err
 	}
-	if rq.sub == nil { // beneath an object, it is that object's
+	if rq.sub == nil { // a subresource keeps the UID of its parent
 		m.SetUID("")
 	}
 	m.SetCreationTimestamp(metav1.Time{})

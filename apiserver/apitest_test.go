@@ -29,15 +29,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
+// patience limits the wait for an expected event.
 const patience = 30 * time.Second
 
-// authority is made once for all tests: making keys takes time.
+// authority is generated once for all tests, because generating keys is slow.
 var authority = sync.OnceValues(func() (*auth.Authority, error) {
 	return auth.NewAuthority("test-ca", clock.Real().Now())
 })
 
-// harness is a server on a store of its own, and its clients.
+// harness is a server with its own store, and its clients.
 type harness struct {
 	t      testing.TB
 	ctx    context.Context // the test's
@@ -48,7 +48,7 @@ type harness struct {
 	stall  time.Duration // of the HTTPS listener
 }
 
-// start returns a server that lives as long as the test; change alters its options.
+// start returns a server that lives as long as the test; change modifies its options.
 func start(t testing.TB, change ...func(*apiserver.Options)) *harness {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -67,7 +67,8 @@ func start(t testing.TB, change ...func(*apiserver.Options)) *harness {
 	}
 	h.server = server
 	h.giveServiceAccount()
-	// What the server writes about itself, beside everything else, must not come between.
+	// Wait for the objects that the server writes in the background, so that they do not
+	// interfere.
 	if err := opts.Ledger.WaitIdle(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +95,8 @@ func start(t testing.TB, change ...func(*apiserver.Options)) *harness {
 	return h
 }
 
-// giveServiceAccount does what a controller does in a cluster: without its service
-// account, the namespace default takes no pods.
+// giveServiceAccount creates the default service account, as a controller does in a
+// cluster: without it, the namespace default accepts no pods.
 func (h *harness) giveServiceAccount() {
 	h.t.Helper()
 	client, err := kubernetes.NewForConfig(h.server.Config("tester", auth.GroupMasters))
@@ -109,7 +110,7 @@ func (h *harness) giveServiceAccount() {
 	}
 }
 
-// startVirtual is start on a clock that stands still while anything is in flight.
+// startVirtual is start with a virtual clock.
 func startVirtual(t testing.TB, change ...func(*apiserver.Options)) (*harness, *clock.Virtual) {
 	t.Helper()
 	ledger := clock.NewLedger()
@@ -120,7 +121,7 @@ func startVirtual(t testing.TB, change ...func(*apiserver.Options)) (*harness, *
 	return h, virtual
 }
 
-// advance moves the cluster's time.
+// advance advances the cluster's time.
 func (h *harness) advance(v *clock.Virtual, d time.Duration) {
 	h.t.Helper()
 	if err := v.Advance(h.ctx, d); err != nil {
@@ -171,7 +172,7 @@ func overHTTP1() wire {
 	}}
 }
 
-// wires runs a test over every way to reach a server, each with a server of its own.
+// wires runs a test over every way to reach a server, each with its own server.
 func wires(t *testing.T, test func(t *testing.T, h *harness, cfg *rest.Config)) {
 	for _, w := range []wire{inMemory(), overHTTPS(), overHTTP1()} {
 		t.Run(w.name, func(t *testing.T) {
@@ -181,7 +182,7 @@ func wires(t *testing.T, test func(t *testing.T, h *harness, cfg *rest.Config)) 
 	}
 }
 
-// httpClient returns a client of cfg that leaves no connections behind.
+// httpClient returns a client of cfg whose connections are closed after the test.
 func (h *harness) httpClient(cfg *rest.Config) *http.Client {
 	h.t.Helper()
 	client, err := rest.HTTPClientFor(cfg)
@@ -205,7 +206,7 @@ func (h *harness) client(cfg ...*rest.Config) *kubernetes.Clientset {
 	return client
 }
 
-// reply is an answer to a raw request.
+// reply is a response to a raw request.
 type reply struct {
 	code   int
 	header http.Header
@@ -230,8 +231,8 @@ func (r *reply) into(t testing.TB, obj any) {
 	}
 }
 
-// raw is a request that client-go would not make, or whose answer must be seen as
-// it is. Headers come as names and values in turn.
+// raw makes a request that client-go would not make, or whose response the test needs
+// unchanged. headers are alternating names and values.
 func (h *harness) raw(cfg *rest.Config, method, path, body string, headers ...string) *reply {
 	h.t.Helper()
 	resp := h.open(h.ctx, cfg, method, path, body, headers...)
@@ -243,7 +244,7 @@ func (h *harness) raw(cfg *rest.Config, method, path, body string, headers ...st
 	return &reply{resp.StatusCode, resp.Header, data}
 }
 
-// open makes a request and leaves the answer's body to be read.
+// open makes a request and leaves the response's body unread.
 func (h *harness) open(ctx context.Context, cfg *rest.Config, method, path, body string, headers ...string) *http.Response {
 	h.t.Helper()
 	resp, err := h.try(ctx, cfg, method, path, body, headers...)
@@ -275,7 +276,7 @@ func (h *harness) send(method, path, body string, headers ...string) *reply {
 	return h.raw(inMemory().config(h), method, path, body, headers...)
 }
 
-// mustSend is send whose answer has to have one of the codes of success.
+// mustSend is send, and fails the test unless the response has a success code.
 func (h *harness) mustSend(method, path, body string, headers ...string) *reply {
 	h.t.Helper()
 	r := h.send(method, path, body, headers...)
@@ -285,7 +286,7 @@ func (h *harness) mustSend(method, path, body string, headers ...string) *reply 
 	return r
 }
 
-// idle fails the test unless everything in flight comes to rest.
+// idle waits until nothing is in flight.
 func (h *harness) idle() {
 	h.t.Helper()
 	if err := h.ledger.WaitIdle(h.ctx); err != nil {
@@ -293,7 +294,7 @@ func (h *harness) idle() {
 	}
 }
 
-// must is for what cannot fail in a test that works.
+// must fails the test on an error that is not part of what it tests.
 func must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -322,7 +323,7 @@ func pod(name string) *corev1.Pod {
 	}
 }
 
-// asJSON is an object as it would be sent.
+// asJSON returns an object as it is sent.
 func asJSON(t testing.TB, obj any) string {
 	t.Helper()
 	var buf bytes.Buffer
@@ -332,7 +333,7 @@ func asJSON(t testing.TB, obj any) string {
 	return buf.String()
 }
 
-// wantStatus fails the test unless err is an API error of that code and reason,
+// wantStatus fails the test unless err is an API error with the given code and reason,
 // whose message contains text.
 func wantStatus(t testing.TB, err error, code int32, reason metav1.StatusReason, text string) *metav1.Status {
 	t.Helper()
@@ -347,7 +348,7 @@ func wantStatus(t testing.TB, err error, code int32, reason metav1.StatusReason,
 	return &s
 }
 
-// wantReply is wantStatus for a raw answer.
+// wantReply is wantStatus for a raw response.
 func wantReply(t testing.TB, r *reply, code int32, reason metav1.StatusReason, text string) *metav1.Status {
 	t.Helper()
 	if r.code != int(code) {

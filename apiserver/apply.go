@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// apply makes the merge of a server-side apply (KEP-555): what the client sends is
-// all that it wants to own.
+// apply returns the merge function of a server-side apply (KEP-555): the applied object
+// is the full set of fields that the client wants to own.
 func (p patcher) apply(owner string, force bool) (func(runtime.Object) (runtime.Object, error), error) {
 	applied, err := p.appliedObject()
 	if err != nil {
@@ -36,10 +36,10 @@ func (p patcher) apply(owner string, force bool) (func(runtime.Object) (runtime.
 	}, nil
 }
 
-// appliedObject reads the body.
+// appliedObject decodes the body.
 func (p patcher) appliedObject() (*unstructured.Unstructured, error) {
 	content := map[string]any{}
-	// Whole numbers are to stay such.
+	// Keep integers as integers.
 	data, err := yaml.YAMLToJSON(p.data)
 	if err != nil {
 		err = fmt.Errorf("error converting YAML to JSON: %w", err)
@@ -57,7 +57,8 @@ func (p patcher) appliedObject() (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// strictYAML deals with duplicate keys. Unknown ones have been refused by the merge.
+// strictYAML rejects duplicate keys or warns of them. Unknown keys have been rejected
+// by the merge.
 func (p patcher) strictYAML() error {
 	if p.lenient() {
 		return nil
@@ -75,8 +76,8 @@ func (p patcher) strictYAML() error {
 	return nil
 }
 
-// yamlWarnings are the lines of an error that lists what a strict reading of YAML
-// objects to.
+// yamlWarnings returns the lines of an error that lists what strict YAML parsing
+// rejects.
 func yamlWarnings(err error) []string {
 	list := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: unmarshal errors:\n")
 	lines := strings.Split(list, "\n")
@@ -86,8 +87,8 @@ func yamlWarnings(err error) []string {
 	return lines
 }
 
-// applyError keeps an API error (a conflict lists its fields). That the others,
-// which are the client's fault for the most part, are 500 is the API's.
+// applyError keeps API errors (a conflict lists its fields). Other errors are a 500, as
+// upstream, although most are the client's fault.
 func applyError(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

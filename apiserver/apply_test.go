@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// owners are the managed fields of an object: "manager operation[/subresource]".
+// owners formats the managed fields of an object: "manager operation[/subresource]".
 func owners(m metav1.Object) string {
 	var all []string
 	for _, e := range m.GetManagedFields() {
@@ -61,7 +61,7 @@ func TestServerSideApply(t *testing.T) {
 	})
 }
 
-// An update takes the fields that it changes from those who applied them.
+// An update takes over the fields that it changes from their appliers.
 func TestManagedFieldsThroughUpdates(t *testing.T) {
 	h := start(t)
 	cfg := overHTTPS().config(h)
@@ -92,7 +92,7 @@ func TestManagedFieldsThroughUpdates(t *testing.T) {
 	}
 }
 
-// Times in managed fields are the cluster's.
+// Times in managed fields are cluster time.
 func TestManagedFieldsTime(t *testing.T) {
 	h, virtual := startVirtual(t)
 	h.advance(virtual, 1000*time.Hour)
@@ -153,7 +153,7 @@ func appliedDeployment() *appsv1.Deployment {
 	return d
 }
 
-// Status and scale are applied beneath the object, and change nothing else.
+// Status and scale are applied to the subresource only, and change nothing else.
 func TestApplySubresources(t *testing.T) {
 	h := start(t)
 	must(h.client().AppsV1().Deployments("default").Create(h.ctx, deployment("d", 1), metav1.CreateOptions{}))(t)
@@ -174,8 +174,8 @@ func TestApplySubresources(t *testing.T) {
 	wantReply(t, r, 404, metav1.StatusReasonNotFound, fmt.Sprintf("deployments.apps %q not found", "none"))
 }
 
-// The process's own components own what they write under the names that they have in
-// a real cluster, and an apply that is in their way is told so.
+// Components in the process own the fields that they write under their names in a real
+// cluster, and a conflicting apply reports those names.
 func TestComponentsOwnTheirFields(t *testing.T) {
 	h := start(t)
 	as := func(user string) *kubernetes.Clientset {
@@ -187,7 +187,7 @@ func TestComponentsOwnTheirFields(t *testing.T) {
 	made := must(controllers.CoreV1().Pods("default").Create(h.ctx, pod("p"), metav1.CreateOptions{}))(t)
 	made.Status.PodIPs = []corev1.PodIP{{IP: "10.244.0.2"}}
 	made.Status.PodIP = "10.244.0.2"
-	made.ManagedFields = nil // as from an informer that leaves them out
+	made.ManagedFields = nil // as from an informer that strips them
 	made = must(kubelet.CoreV1().Pods("default").UpdateStatus(h.ctx, made, metav1.UpdateOptions{}))(t)
 	if owners(made) != "kube-controller-manager Update, kubelet Update/status" {
 		t.Fatalf("owners: %s", owners(made))
@@ -208,7 +208,8 @@ func TestComponentsOwnTheirFields(t *testing.T) {
 	}
 }
 
-// Who scales owns the number of replicas, of the scale and of its parent alike.
+// The manager that scales owns the number of replicas, both of the scale and of its
+// parent.
 func TestScaleOwnership(t *testing.T) {
 	h := start(t)
 	deployments := h.client().AppsV1().Deployments("default")

@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// BenchmarkAuthentication reads an object from the cache, as clients who show
-// themselves in different ways.
+// BenchmarkAuthentication reads an object from the cache with different ways to
+// authenticate.
 func BenchmarkAuthentication(b *testing.B) {
 	h := start(b)
 	token := h.tokenFor(authenticationv1.TokenRequestSpec{})

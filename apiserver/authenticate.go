@@ -12,8 +12,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// admit says who makes a request, and whom as. What is no resource is authorized here;
-// a resource is by serveResource, which has read the path.
+// admit authenticates a request and applies impersonation. It authorizes requests for
+// paths that are not resources; resource requests are authorized by serveResource,
+// which has parsed the path.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*auth.User, error) {
 	user, err := s.authenticate(w, r)
 	if err != nil {
@@ -30,8 +31,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*auth.User, erro
 	return user, s.authorizePath(r, user)
 }
 
-// authenticate asks in upstream's order: the in-memory transport has told already, a
-// connection tells by its client certificate, a request by a token.
+// authenticate finds the user in upstream's order: the in-memory transport has set it
+// already, then a client certificate of the connection, then a bearer token.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*auth.User, error) {
 	if user := auth.FromContext(r.Context()); user != nil {
 		return user, nil
@@ -69,14 +70,15 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*auth.Use
 	return verified.User, nil
 }
 
-// unauthorized does not say why: who shows a bad token learns nothing from it.
+// unauthorized does not include the reason, so that a client learns nothing about a bad
+// token.
 func unauthorized() error {
 	err := apierrors.NewUnauthorized("Unauthorized")
 	err.ErrStatus.Details = nil
 	return err
 }
 
-// impersonate returns whom a request acts as, if its user may.
+// impersonate returns the user that a request impersonates, if its own user may do so.
 func (s *Server) impersonate(r *http.Request, user *auth.User) (*auth.User, error) {
 	wanted, err := auth.ReadImpersonation(r.Header)
 	if err != nil || wanted == nil {
@@ -85,8 +87,8 @@ func (s *Server) impersonate(r *http.Request, user *auth.User) (*auth.User, erro
 	return auth.Impersonate(r.Context(), s.opts.Authorizer, attributesOf(r, user), wanted)
 }
 
-// authorize decides about a request for what is beneath a group and version. known
-// says that its path has the form of a resource's.
+// authorize authorizes a request for a path beneath a group and version. known reports
+// whether the path has the form of a resource path.
 func (s *Server) authorize(r *http.Request, user *auth.User, gv schema.GroupVersion, info RequestInfo, known bool) error {
 	if !known {
 		return s.authorizePath(r, user)
@@ -114,7 +116,7 @@ func resourceAttributes(user *auth.User, gv schema.GroupVersion, info RequestInf
 		User: user, Verb: info.Verb, Resource: true, Group: gv.Group, Version: gv.Version,
 		Plural: info.GVR.Resource, Subresource: info.Subresource, Namespace: info.Namespace, Name: info.Name,
 	}
-	if a.Plural == "namespaces" { // which is in itself
+	if a.Plural == "namespaces" { // a Namespace is in itself
 		a.Namespace = a.Name
 	}
 	return a
@@ -124,7 +126,8 @@ func pathAttributes(r *http.Request, user *auth.User) auth.Attributes {
 	return auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: r.URL.Path}
 }
 
-// attributesOf reads the whole of a request; the hot path does so in parts.
+// attributesOf returns the attributes of a request. Resource requests compute them step
+// by step instead, for speed.
 func attributesOf(r *http.Request, user *auth.User) auth.Attributes {
 	gv, rest, ok := splitResourcePath(routedPath(r))
 	if !ok {
@@ -137,8 +140,8 @@ func attributesOf(r *http.Request, user *auth.User) auth.Attributes {
 	return resourceAttributes(user, gv, info)
 }
 
-// routedPath is the path that the router goes by, escaped as it came; where that makes
-// no difference to how it is split, as it is.
+// routedPath returns the path that the router matches, still escaped. An unescaped path
+// is returned if both split in the same way.
 func routedPath(r *http.Request) string {
 	if r.URL.RawPath == "" {
 		return r.URL.Path
@@ -146,8 +149,8 @@ func routedPath(r *http.Request) string {
 	return r.URL.EscapedPath()
 }
 
-// isResourcePath reports whether a path, escaped as it came, is beneath a group and
-// version: the router has the same two patterns.
+// isResourcePath reports whether an escaped path is beneath a group and version. The
+// router has the same two patterns.
 func isResourcePath(path string) bool {
 	_, _, ok := splitResourcePath(path)
 	return ok
@@ -167,7 +170,7 @@ func splitResourcePath(path string) (gv schema.GroupVersion, rest string, ok boo
 	return gv, rest, ok && gv.Version != "" && rest != ""
 }
 
-// tokenObjects finds what tokens are bound to.
+// tokenObjects looks up the objects that tokens are bound to.
 type tokenObjects struct{ server *Server }
 
 func (o tokenObjects) ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {

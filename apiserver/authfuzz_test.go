@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzAnonymousPaths asks for any path without credentials: nothing but what is public
-// is answered, however a path is written.
+// FuzzAnonymousPaths requests any path without credentials: only public paths are
+// served, however a path is encoded.
 func FuzzAnonymousPaths(f *testing.F) {
 	h := start(f)
 	for _, path := range []string{

@@ -22,7 +22,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// forbidding is an Authorizer that refuses one user all that refuse names.
+// forbidding is an Authorizer that denies one user everything that refuse matches.
 type forbidding struct {
 	user   string
 	refuse func(a auth.Attributes) bool
@@ -39,7 +39,7 @@ func (f forbidding) RulesFor(context.Context, *auth.User, string) (auth.Rules, e
 	return auth.Rules{Paths: []auth.PathRule{{Verbs: []string{"get"}, Paths: []string{"/x/*"}}}, Incomplete: true}, errors.New("it is only a test")
 }
 
-// TestAuthorizerSeam asks for one of each shape of request, all of which are refused.
+// TestAuthorizerSeam makes one request of each form, all of which are denied.
 func TestAuthorizerSeam(t *testing.T) {
 	var asked []auth.Attributes
 	h := start(t, func(o *apiserver.Options) {
@@ -99,8 +99,8 @@ func TestAuthorizerSeam(t *testing.T) {
 	}
 }
 
-// TestSignersNeedLeave approves and answers a certificate request as somebody who may
-// write it, but not decide for its signer.
+// TestSignersNeedLeave approves and signs a certificate request as a user with write
+// access to it but without permissions for its signer.
 func TestSignersNeedLeave(t *testing.T) {
 	h := start(t, func(o *apiserver.Options) {
 		o.Authorizer = forbidding{"jane", func(a auth.Attributes) bool { return a.Plural == "signers" }}

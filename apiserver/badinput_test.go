@@ -14,7 +14,7 @@ import (
 
 const mapsPath = "/api/v1/namespaces/default/configmaps"
 
-// unchanged fails the test if anything was written since.
+// unchanged fails the test if anything has been written since.
 func (h *harness) unchanged(t testing.TB, since int64) {
 	t.Helper()
 	if now := must(h.store.Revision(h.ctx))(t); now != since {
@@ -59,7 +59,7 @@ func TestFieldValidation(t *testing.T) {
 	wantReply(t, h.send("POST", mapsPath+"?fieldValidation=Loose", body), 422, metav1.StatusReasonInvalid, `CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Loose": supported values: "", "Ignore", "Strict", "Warn"`)
 }
 
-// Bodies that are not what they should be, and what upstream says to them.
+// Invalid bodies get upstream's errors.
 func TestBadBodies(t *testing.T) {
 	h := start(t)
 	before := must(h.store.Revision(h.ctx))(t)
@@ -115,7 +115,7 @@ func yamlBomb() string {
 	return b.String()
 }
 
-// A body of more than 3 MiB is refused, whether its length is told or not.
+// A body of more than 3 MiB is rejected, with and without a Content-Length.
 func TestLargeBodies(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		before := must(h.store.Revision(h.ctx))(t)
@@ -241,7 +241,7 @@ func TestBadRequests(t *testing.T) {
 	h.unchanged(t, before)
 }
 
-// Who shows no certificate may look at what is public, and nothing else.
+// A client without a certificate may read what is public, and nothing else.
 func TestAnonymous(t *testing.T) {
 	h := start(t)
 	cfg := overHTTPS().config(h)

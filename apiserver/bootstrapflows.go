@@ -18,12 +18,12 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// bootstrapFlows creates the FlowSchemas and priority levels that upstream's server
-// has (k8s.io/apiserver, pkg/apis/flowcontrol/bootstrap). On the first pass those that it
-// suggests are created too; later ones bring back what is mandatory.
+// bootstrapFlows creates upstream's FlowSchemas and PriorityLevelConfigurations
+// (k8s.io/apiserver, pkg/apis/flowcontrol/bootstrap). The first pass creates the
+// suggested ones too; later passes restore the mandatory ones only.
 func (s *Server) bootstrapFlows(ctx context.Context, first bool) error {
 	if s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")] == nil {
-		return nil // the table of kinds is another one than upstream's
+		return nil // a custom table without flow control
 	}
 	levels, schemas := slices.Clone(flowbootstrap.MandatoryPriorityLevelConfigurations), slices.Clone(flowbootstrap.MandatoryFlowSchemas)
 	if first {
@@ -54,7 +54,7 @@ func (s *Server) bootstrapFlows(ctx context.Context, first bool) error {
 	return nil
 }
 
-// names are those of the stored objects of a resource of flow control.
+// names returns the names of the stored objects of a flow control resource.
 func (s *Server) names(ctx context.Context, resource string) (map[string]bool, error) {
 	objects := s.stored[flowcontrolv1.SchemeGroupVersion.WithResource(resource)]
 	page, err := s.opts.Store.List(ctx, objects.Prefix(""), store.ListOptions{KeysOnly: true})
@@ -68,14 +68,15 @@ func (s *Server) names(ctx context.Context, resource string) (map[string]bool, e
 	return names, nil
 }
 
-// updatable marks an object as one whose spec is the server's.
+// updatable sets the annotation that lets the server update the object's spec.
 func updatable[T metav1.Object](obj T) T {
 	obj.SetAnnotations(map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: "true"})
 	return obj
 }
 
-// reserveFlow says of a FlowSchema that is about to be written whether its priority
-// level is there, and sees to the others when a priority level comes or goes.
+// reserveFlow sets the condition Dangling of a FlowSchema that is about to be written.
+// When a priority level is created or deleted, it updates the conditions of the
+// FlowSchemas.
 func (s *Server) reserveFlow(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
 	if schema, ok := obj.(*flowcontrolv1.FlowSchema); ok {
 		was, _ := old.(*flowcontrolv1.FlowSchema)
@@ -97,7 +98,7 @@ func isLevel(obj runtime.Object) bool {
 	return is
 }
 
-// setDangling sets the condition Dangling, in upstream's words.
+// setDangling sets the condition Dangling, with upstream's texts.
 func (s *Server) setDangling(ctx context.Context, schema *flowcontrolv1.FlowSchema) error {
 	levels := s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations")]
 	name := schema.Spec.PriorityLevelConfiguration.Name
@@ -128,7 +129,8 @@ func (s *Server) setDangling(ctx context.Context, schema *flowcontrolv1.FlowSche
 	return nil
 }
 
-// settleDangling brings the conditions up to date after priority levels came or went.
+// settleDangling updates the conditions of all FlowSchemas after priority levels were
+// created or deleted.
 func (s *Server) settleDangling(ctx context.Context) error {
 	schemas := s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")]
 	if schemas == nil {
@@ -161,7 +163,7 @@ func (s *Server) settleDangling(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// flows reports whether a row is one of flow control.
+// flows reports whether a row belongs to flow control.
 func flows(row *resources.Resource) bool {
 	return row.GroupVersion() == flowcontrolv1.SchemeGroupVersion
 }

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// kubernetesName is what the Service by which pods find the apiserver, its endpoints
-	// and the default ServiceCIDR are called.
+	// kubernetesName is the name of the Service by which pods find the apiserver, of its
+	// endpoints, and of the default ServiceCIDR.
 	kubernetesName       = "kubernetes"
 	defaultServiceCIDR   = "kubernetes"
 	serviceCIDRFinalizer = "networking.k8s.io/service-cidr-finalizer"
 	kubernetesTargetPort = 6443
 )
 
-// serviceRanges are the networks of cluster IPs.
+// serviceRanges returns the networks of cluster IPs.
 func (s *Server) serviceRanges() []netip.Prefix {
 	if len(s.opts.ServiceRanges) == 0 {
 		return []netip.Prefix{serviceip.DefaultRange()}
@@ -34,8 +34,8 @@ func (s *Server) serviceRanges() []netip.Prefix {
 	return s.opts.ServiceRanges
 }
 
-// bootstrapServices creates the default ServiceCIDR and, with the first of its
-// addresses, the Service by which pods find the apiserver.
+// bootstrapServices creates the default ServiceCIDR and the Service by which pods find
+// the apiserver; the Service gets the first address of the ServiceCIDR.
 func (s *Server) bootstrapServices(ctx context.Context) error {
 	if err := s.ensureServiceCIDR(ctx); err != nil {
 		return fmt.Errorf("the default ServiceCIDR: %w", err)
@@ -43,10 +43,11 @@ func (s *Server) bootstrapServices(ctx context.Context) error {
 	return s.ensure(ctx, kubernetesService(s.serviceRanges()[0]))
 }
 
-// ensureServiceCIDR creates the default ServiceCIDR as the service-cidr-controller
-// leaves it, so that it has nothing to do at each start. One of a family that has
-// become one of two is extended; any other stays as it is, and what was said at the
-// start is of no effect, as upstream has it.
+// ensureServiceCIDR creates the default ServiceCIDR in the state in which the
+// service-cidr-controller leaves it, so that the controller has nothing to do. An
+// existing single-stack one is extended if the options are dual-stack and their first
+// range is the existing one; any other is kept and the options have no effect, as
+// upstream.
 func (s *Server) ensureServiceCIDR(ctx context.Context) error {
 	var cidrs []string
 	for _, prefix := range s.serviceRanges() {
@@ -84,7 +85,7 @@ func (s *Server) ensureServiceCIDR(ctx context.Context) error {
 		case !ok || slices.Equal(cidr.Spec.CIDRs, cidrs):
 			return current, nil
 		case len(cidrs) != 2 || !slices.Equal(cidr.Spec.CIDRs, cidrs[:1]):
-			s.opts.Logger.Info("The default ServiceCIDR is not what this apiserver was told", "stored", cidr.Spec.CIDRs, "told", cidrs)
+			s.opts.Logger.Info("The stored default ServiceCIDR differs from the configured one", "stored", cidr.Spec.CIDRs, "configured", cidrs)
 			return current, nil
 		}
 		extended := cidr.DeepCopy()
@@ -96,7 +97,7 @@ func (s *Server) ensureServiceCIDR(ctx context.Context) error {
 	return err
 }
 
-// kubernetesService is how pods find the apiserver.
+// kubernetesService returns the Service by which pods find the apiserver.
 func kubernetesService(network netip.Prefix) *corev1.Service {
 	ip := serviceip.ServiceIP(network)
 	family := corev1.IPv4Protocol
@@ -127,8 +128,8 @@ func kubernetesService(network netip.Prefix) *corev1.Service {
 	}
 }
 
-// repairServices compares the addresses and node ports that are taken with the Services,
-// and brings back the endpoints of the server's own one, and the default ServiceCIDR.
+// repairServices reconciles the allocated addresses and node ports with the Services,
+// and restores the endpoints of the server's own Service and the default ServiceCIDR.
 func (s *Server) repairServices(ctx context.Context) {
 	if at := s.listening.Load(); at != nil {
 		if err := s.advertise(ctx, *at); err != nil && ctx.Err() == nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzExpressions gives definitions and policies all sorts of CEL expressions: they are
-// compiled or refused, and those of a definition are evaluated on an object.
+// FuzzExpressions puts arbitrary CEL expressions into definitions and policies: they
+// are compiled or rejected, and those of a definition are evaluated on an object.
 func FuzzExpressions(f *testing.F) {
 	h := fuzzed(f)
 	for _, expression := range []string{
@@ -45,7 +45,7 @@ func FuzzExpressions(f *testing.F) {
 	})
 }
 
-// FuzzSelectors selects by labels and fields of all sorts, whatever is done with them.
+// FuzzSelectors selects by arbitrary labels and fields, with every verb.
 func FuzzSelectors(f *testing.F) {
 	h := fuzzed(f)
 	h.mustSend("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", asJSON(f, parseDefinition(f, widgetDefinition)))

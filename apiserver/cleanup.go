@@ -23,10 +23,10 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// serverName is who the server's own writes are by.
+// serverName is the user name of the server's own writes.
 const serverName = "system:apiserver"
 
-// ownRequest is a request that the server makes to itself.
+// ownRequest returns a request that the server makes to itself.
 func (s *Server) ownRequest(ctx context.Context, row *resources.Resource, objects *storage.Objects, verb string, name types.NamespacedName) *request {
 	r := (&http.Request{Method: http.MethodPut, Header: http.Header{"User-Agent": {"kube-apiserver"}}}).WithContext(ctx)
 	return &request{
@@ -38,11 +38,10 @@ func (s *Server) ownRequest(ctx context.Context, row *resources.Resource, object
 
 var errTerminating = errors.New("create not allowed while custom resource definition is terminating")
 
-// forbidCreate keeps objects from being created while the definition of their kind is
-// being deleted.
+// forbidCreate rejects new objects of a custom kind whose definition is being deleted.
 type forbidCreate struct{ server *Server }
 
-// Mutate refuses the creation.
+// Mutate rejects such a create.
 func (f forbidCreate) Mutate(_ context.Context, a *admission.Attributes) error {
 	if a.Operation != admission.Create || !a.Resource.Custom {
 		return nil
@@ -53,7 +52,7 @@ func (f forbidCreate) Mutate(_ context.Context, a *admission.Attributes) error {
 	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errTerminating)
 }
 
-// cleanLocked begins to delete the objects of a definition that waits for that.
+// cleanLocked starts deleting the objects of a definition that is being deleted.
 func (d *definitions) cleanLocked(kind *customKind) {
 	if kind.cleaning || !crd.NeedsCleanup(kind.definition) {
 		return
@@ -118,7 +117,7 @@ func (d *definitions) empty(ctx context.Context, kind *customKind, work *infligh
 		return err
 	}
 	defer watcher.Stop()
-	for { // What went before the watch began is not seen by it.
+	for { // the watch does not show deletions before its start
 		if left, err = d.deleteAll(ctx, kind); err != nil || left == 0 {
 			return err
 		}
@@ -146,8 +145,8 @@ func (d *definitions) awaitDeletion(ctx context.Context, watcher *watchcache.Wat
 	}
 }
 
-// deleteAll asks for the deletion of every object, and returns how many there were
-// that wait for their finalizers.
+// deleteAll requests the deletion of every object, and returns the number of objects
+// that still wait for their finalizers.
 func (d *definitions) deleteAll(ctx context.Context, kind *customKind) (waiting int, err error) {
 	_, all, err := kind.objects.ListAt(ctx, kind.objects.Prefix(""), store.ListOptions{})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 )
 
-// read decodes a document that a client sent or patched. A custom object gets the
-// shape that its schema asks for, which for others their Go type sees to.
+// read decodes a document or a patched object. A custom object is coerced to its
+// schema; for other kinds the Go type does that.
 func (rq *request) read(media codec.Media, data []byte, kind schema.GroupVersionKind, into runtime.Object) (obj runtime.Object, got schema.GroupVersionKind, strict, err error) {
 	obj, got, strict, err = rq.server.decoder.Decode(media, data, kind, into)
 	if err != nil || rq.row.Coerce == nil || kind != rq.row.GroupVersionKind || got != kind {
@@ -23,7 +23,7 @@ func (rq *request) read(media codec.Media, data []byte, kind schema.GroupVersion
 	return obj, got, withUnknown(strict, unknown), nil
 }
 
-// withUnknown adds unknown fields to what a strict reading objects to.
+// withUnknown adds unknown fields to the error of a strict decoding.
 func withUnknown(strict error, unknown []string) error {
 	if len(unknown) == 0 {
 		return strict
@@ -38,8 +38,8 @@ func withUnknown(strict error, unknown []string) error {
 	return runtime.NewStrictDecodingError(all)
 }
 
-// hasForm reports whether the answer can be had in a form: custom objects have no
-// protobuf one, only what they are transformed to.
+// hasForm reports whether the response can be encoded as target: custom objects have no
+// protobuf encoding, only the kinds that they are transformed to.
 func (rq *request) hasForm(target codec.Target) bool {
 	if target.As.Kind == kindTable && rq.row.Asked {
 		return false // reviews have no columns
@@ -47,7 +47,8 @@ func (rq *request) hasForm(target codec.Target) bool {
 	return target.Media != codec.Protobuf || target.As.Kind != "" || !rq.row.Custom || rq.sub != nil && rq.kind() != rq.row.GroupVersionKind
 }
 
-// patchTypes are the patches that the row takes, in the order that a 415 names them.
+// patchTypes returns the patch types of the row, in the order in which a 415 lists
+// them.
 func (rq *request) patchTypes() []string {
 	if rq.row.Custom {
 		return customPatchTypes

@@ -11,10 +11,10 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// startCompactor returns what forgets the store's history: at each interval what was
-// there at the interval before, so that a client always has at least one interval to go
-// on from a revision that it has seen. It is nil if interval is negative: nothing is
-// ever forgotten.
+// startCompactor starts the periodic compaction of the store. Each run compacts the
+// revision that was newest one interval earlier, so that a client can resume from any
+// revision that it has seen within the last interval. It returns nil if interval is
+// negative, which disables compaction.
 func startCompactor(s store.Store, c clock.Clock, interval time.Duration, logger klog.Logger) *periodic {
 	if interval < 0 {
 		return nil

@@ -12,14 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ComponentHealth says what is wrong with a component of the cluster; nil: nothing.
+// ComponentHealth returns what is wrong with a component of the cluster, or nil if it
+// is healthy.
 type ComponentHealth func() error
 
-// errNotHere is the state of a component that nobody has told the server of.
+// errNotHere is the state of a component for which the server has no ComponentHealth.
 var errNotHere = errors.New("it does not run in this process")
 
-// component is what ComponentStatuses are made of. As upstream's, that of the store
-// has what is wrong as an error, and the others as a message.
+// component is the source of one ComponentStatus. As upstream, the store reports a
+// problem as an error, other components as a message.
 type component struct {
 	name    string
 	isStore bool
@@ -65,7 +66,7 @@ func serveComponentGet(ctx context.Context, rq *request) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "componentstatus"}, rq.Name)
 }
 
-// serveComponentList serves GET on all ComponentStatuses. They are not paged.
+// serveComponentList serves GET on all ComponentStatuses, without paging.
 func serveComponentList(ctx context.Context, rq *request) error {
 	opts, err := rq.listOptions()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/apiserver"
 )
 
-// warned is a client's warning handler that keeps what it is told.
+// warned is a client's warning handler that records the warnings.
 type warned struct {
 	mu    sync.Mutex
 	texts []string
@@ -35,7 +35,7 @@ func (w *warned) take() []string {
 	return slices.Clone(w.texts)
 }
 
-// warnedClient is a client of a config, and what it is warned of.
+// warnedClient returns a client of a config and the warnings that it gets.
 func warnedClient(t *testing.T, config *rest.Config) (kubernetes.Interface, *warned) {
 	t.Helper()
 	w := &warned{}
@@ -48,7 +48,7 @@ func TestComponentStatuses(t *testing.T) {
 		o.Scheduler = func() error { return nil }
 		o.Controllers = func() error { return errors.New("none is selected") }
 	})
-	client, warnings := warnedClient(t, h.server.Config("somebody", "system:masters"))
+	client, warnings := warnedClient(t, h.server.Config("alice", "system:masters"))
 	list := must(client.CoreV1().ComponentStatuses().List(h.ctx, metav1.ListOptions{}))(t)
 	var got []string
 	for _, c := range list.Items {
@@ -65,20 +65,20 @@ func TestComponentStatuses(t *testing.T) {
 	if one.Conditions[0].Type != corev1.ComponentHealthy {
 		t.Errorf("got %+v", one.Conditions)
 	}
-	if _, err := client.CoreV1().ComponentStatuses().Get(h.ctx, "nobody", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("of nobody: %v", err)
+	if _, err := client.CoreV1().ComponentStatuses().Get(h.ctx, "missing", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a missing component: %v", err)
 	}
 	if err := client.CoreV1().ComponentStatuses().Delete(h.ctx, "etcd-0", metav1.DeleteOptions{}); !apierrors.IsMethodNotSupported(err) {
 		t.Errorf("delete: %v", err)
 	}
 }
 
-// TestEndpointsWarn says that who uses Endpoints is told of EndpointSlices, except the
-// components that keep them.
+// TestEndpointsWarn checks that users of Endpoints get a warning to use EndpointSlices,
+// except the components that maintain Endpoints.
 func TestEndpointsWarn(t *testing.T) {
 	h := start(t)
 	const text = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
-	for user, want := range map[string][]string{"somebody": {text}, "system:kube-controller-manager": nil} {
+	for user, want := range map[string][]string{"alice": {text}, "system:kube-controller-manager": nil} {
 		client, warnings := warnedClient(t, h.server.Config(user, "system:masters"))
 		must(client.CoreV1().Endpoints("default").List(h.ctx, metav1.ListOptions{}))(t)
 		if diff := cmp.Diff(want, warnings.take()); diff != "" {

@@ -11,8 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// continueToken is where the next page of a list begins: the key, relative to the
-// collection, and the revision that all pages are read at. The form is upstream's.
+// continueToken identifies the start of the next page of a list: the key, relative to
+// the collection, and the revision at which all pages are read. The format is
+// upstream's.
 type continueToken struct {
 	APIVersion      string `json:"v"`
 	ResourceVersion int64  `json:"rv"`
@@ -21,7 +22,7 @@ type continueToken struct {
 
 const continueVersion = "meta.k8s.io/v1"
 
-// inconsistent is the revision of a token that continues at whatever is newest.
+// inconsistent is the revision of a token whose pages continue at the newest revision.
 const inconsistent = -1
 
 func encodeContinue(prefix, startKey string, revision int64) (string, error) {
@@ -53,7 +54,7 @@ func decodeContinue(token, prefix string) (startKey string, revision int64, err 
 	case t.StartKey == "":
 		return "", 0, fmt.Errorf("%w: encoded start key empty (%s)", errContinue, versionHint)
 	}
-	// Nobody gets out of the collection by a made-up token.
+	// A forged token must not reach keys outside the collection.
 	key := strings.TrimPrefix(t.StartKey, "/")
 	if path.Clean("/"+key) != "/"+key {
 		return "", 0, fmt.Errorf("%w: %s", errContinue, t.StartKey)
@@ -61,7 +62,7 @@ func decodeContinue(token, prefix string) (startKey string, revision int64, err 
 	return prefix + key, max(t.ResourceVersion, inconsistent), nil
 }
 
-// errContinue begins what is wrong with a token.
+// errContinue is wrapped by the errors about a token.
 var errContinue = errors.New("continue key is not valid")
 
 const versionHint = "version " + continueVersion

@@ -36,8 +36,8 @@ func serveCreate(ctx context.Context, rq *request) error {
 	return rq.writeResult(created(true), stored)
 }
 
-// createNew stores a decoded object as new. A generated name that is taken is
-// replaced by another.
+// createNew stores a decoded object as a new one. If a generated name is taken, it
+// tries another.
 func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager string, dryRun bool) (runtime.Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -50,14 +50,14 @@ func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager st
 		rq.server.generateName(rq.row, m)
 	}
 	rq.Name = m.GetName()
-	// As upstream: what admission and preparation add is nobody's.
+	// As upstream: fields that admission and preparation set have no owner.
 	if obj, err = rq.server.fields.trackCreate(rq, obj, manager); err != nil {
 		return nil, err
 	}
 	if err := rq.admitCreate(ctx, obj, dryRun); err != nil {
 		return nil, err
 	}
-	if rq.Name == "" { // preparation has given it one
+	if rq.Name == "" { // preparation has generated the name
 		if m, err = meta.Accessor(obj); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
@@ -90,7 +90,7 @@ func (rq *request) store(ctx context.Context, obj runtime.Object, dryRun bool) (
 	return stored, nil
 }
 
-// ensure creates an object of the cluster's own unless it exists.
+// ensure creates an object of the cluster itself unless it exists.
 func (s *Server) ensure(ctx context.Context, obj runtime.Object) error {
 	row, err := s.rowFor(obj)
 	if err != nil {
@@ -112,7 +112,8 @@ func (s *Server) ensure(ctx context.Context, obj runtime.Object) error {
 	case apierrors.IsAlreadyExists(err):
 		return nil
 	case apierrors.IsInvalid(err):
-		// What it asks for may be taken by itself (the kubernetes Service's address).
+		// An existing object may itself hold what the new one needs (the kubernetes
+		// Service its address).
 		if _, missing := objects.Get(ctx, key, m.GetName()); missing == nil {
 			return nil
 		}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestCreateWithResourceVersion creates objects that name a resourceVersion. The store
-// refuses them, after everything else that there is to refuse; a dry run has no store.
+// TestCreateWithResourceVersion creates objects with a resourceVersion. The store
+// rejects them, after all other checks; a dry run does not reach the store.
 func TestCreateWithResourceVersion(t *testing.T) {
 	const (
 		maps = "/api/v1/namespaces/default/configmaps"
@@ -29,7 +29,7 @@ func TestCreateWithResourceVersion(t *testing.T) {
 			code             int32
 			reason           metav1.StatusReason
 			text             string
-			// version is what a successful answer has; any for "?".
+			// version is the resourceVersion of a successful response; "?" matches any.
 			version string
 		}{
 			{name: "set", path: maps, body: `{"metadata":{"name":"a","resourceVersion":"5"}}`, code: 500, text: set},
@@ -66,8 +66,8 @@ func TestCreateWithResourceVersion(t *testing.T) {
 	})
 }
 
-// TestCreateWithResourceVersionReservesNothing gives back what a Service took before the
-// store refused it.
+// TestCreateWithResourceVersionReservesNothing checks that the reservations of a Service
+// are released when the store rejects it.
 func TestCreateWithResourceVersionReservesNothing(t *testing.T) {
 	h := start(t)
 	services := h.client().CoreV1().Services("default")

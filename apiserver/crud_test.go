@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// An object lives its life over every wire, in the format that client-go chooses.
+// An object is created, read, changed and deleted over every wire, in client-go's
+// default format.
 func TestLifeOfAnObject(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		for _, contentType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
@@ -138,7 +139,7 @@ func TestGenerateName(t *testing.T) {
 	wantStatus(t, err, 409, metav1.StatusReasonAlreadyExists, `configmaps "taken" already exists`)
 }
 
-// The dynamic and the metadata client work as the typed one does.
+// The dynamic and the metadata client work like the typed one.
 func TestOtherClients(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		gvr := corev1.SchemeGroupVersion.WithResource("configmaps")
@@ -166,7 +167,8 @@ func TestOtherClients(t *testing.T) {
 	})
 }
 
-// A namespace's objects are its own, and a resource version is of the whole store.
+// Objects of different namespaces are separate; resource versions are of the whole
+// store.
 func TestNamespacesAreApart(t *testing.T) {
 	h := start(t)
 	client := h.client()

@@ -45,7 +45,7 @@ func BenchmarkCustom(b *testing.B) {
 	})
 }
 
-// BenchmarkCustomList lists 1,000 custom objects: what the watch cache has, and the second
+// BenchmarkCustomList lists 1,000 custom objects: from the watch cache, and the second
 // half of a list in two pages, which is read from the store. The status of one kind has
 // defaults.
 func BenchmarkCustomList(b *testing.B) {

@@ -17,7 +17,7 @@ import (
 
 var storeListOptions = store.ListOptions{KeysOnly: true}
 
-// restart begins another server on the harness's store.
+// restart starts another server on the harness's store.
 func restart(t *testing.T, h *harness) *harness {
 	t.Helper()
 	ledger := clock.NewLedger()
@@ -31,7 +31,7 @@ func restart(t *testing.T, h *harness) *harness {
 	return &harness{t: t, ctx: h.ctx, store: h.store, ledger: ledger, server: server}
 }
 
-// typedWidget is a custom kind as an operator's author writes it.
+// typedWidget is a custom kind as the author of an operator writes it.
 type typedWidget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -49,7 +49,7 @@ func (w *typedWidget) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// typedClient is a REST client that speaks JSON for the types of a scheme.
+// typedClient returns a REST client that uses JSON for the types of a scheme.
 func typedClient(t *testing.T, h *harness, cfg *rest.Config, types *runtime.Scheme, gv schema.GroupVersion) *rest.RESTClient {
 	t.Helper()
 	cfg = rest.CopyConfig(cfg)

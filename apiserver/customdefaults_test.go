@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// gateDefinition has a status with a default, as the Gateway API's kinds do, in the
-// version that is stored, and other defaults in the other.
+// gateDefinition has a default in its status, as kinds of the Gateway API do, in the
+// stored version, and other defaults in the other version.
 const gateDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -79,7 +79,7 @@ func gate(version, name string) *unstructured.Unstructured {
 	}}
 }
 
-// defaultStatus is the status of a Gate that has none of its own.
+// defaultStatus returns the status of a Gate that has not set its own.
 func defaultStatus() map[string]any {
 	return map[string]any{"phase": "Pending", "conditions": []any{map[string]any{"type": "Accepted", "status": "Unknown"}}}
 }
@@ -96,7 +96,7 @@ func wantStatusOf(t testing.TB, what string, obj *unstructured.Unstructured, wan
 	}
 }
 
-// item finds an object in a list as it came.
+// item finds an object in the bytes of a list.
 func item(t testing.TB, body []byte, name string) *unstructured.Unstructured {
 	t.Helper()
 	var list struct{ Items []map[string]any }
@@ -112,7 +112,7 @@ func item(t testing.TB, body []byte, name string) *unstructured.Unstructured {
 	return nil
 }
 
-// watched opens a watch and returns its first event about an object of that name.
+// watched opens a watch and returns its first event for an object of that name.
 func (c *customs) watched(path, name string) *unstructured.Unstructured {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.ctx)
@@ -134,7 +134,7 @@ func (c *customs) watched(path, name string) *unstructured.Unstructured {
 	return nil
 }
 
-// reads are all the ways to read an object of a collection, by what they are called.
+// reads reads an object of a collection in all possible ways, by name of the way.
 func (c *customs) reads(path, name string) map[string]*unstructured.Unstructured {
 	c.t.Helper()
 	get := func(path string) []byte {
@@ -169,8 +169,8 @@ func (c *customs) reads(path, name string) map[string]*unstructured.Unstructured
 	}
 }
 
-// wantReads fails the test unless an object reads the same in all ways, with that status.
-// There must be another one before it by name.
+// wantReads fails the test unless all ways to read an object return the same, with that
+// status. The collection must have another object that precedes it by name.
 func (c *customs) wantReads(path, name string, status map[string]any) {
 	c.t.Helper()
 	all := c.reads(path, name)
@@ -182,8 +182,8 @@ func (c *customs) wantReads(path, name string, status map[string]any) {
 	}
 }
 
-// TestCustomStatusDefaults follows a kind whose status has defaults: every answer, read
-// and event has them, and what is stored has not.
+// TestCustomStatusDefaults uses a kind whose status has defaults: every response, read
+// and event has them, but the stored object does not.
 func TestCustomStatusDefaults(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		c := newCustoms(t, h, cfg)
@@ -191,7 +191,7 @@ func TestCustomStatusDefaults(t *testing.T) {
 		seen := c.informed()
 		for _, name := range []string{"a", "b"} {
 			sent := gate("v1", name)
-			sent.Object["status"] = map[string]any{"phase": "Open"} // which a create does not set
+			sent.Object["status"] = map[string]any{"phase": "Open"} // a create drops it
 			created := must(c.gates().Create(c.ctx, sent, metav1.CreateOptions{}))(t)
 			wantStatusOf(t, "answer to a create", created, defaultStatus())
 			wantStatusOf(t, "informer's add", <-seen, defaultStatus())
@@ -209,7 +209,7 @@ func TestCustomStatusDefaults(t *testing.T) {
 		wantStatusOf(t, "informer's update", <-seen, defaultStatus())
 		c.wantReads(gatesPath, "b", defaultStatus())
 
-		// A status without anything of its own is the default again.
+		// A status without values of its own becomes the default again.
 		delete(updated.Object, "status")
 		updated = must(c.gates().UpdateStatus(c.ctx, updated, metav1.UpdateOptions{}))(t)
 		wantStatusOf(t, "answer to an update of the status", updated, defaultStatus())
@@ -227,8 +227,8 @@ func TestCustomStatusDefaults(t *testing.T) {
 	})
 }
 
-// informed starts an informer, and returns what it says of each object, the older state
-// of which must differ.
+// informed starts an informer, and returns each object that it delivers; the old state of
+// an update must differ from the new one.
 func (c *customs) informed() <-chan *unstructured.Unstructured {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.ctx)
@@ -251,7 +251,7 @@ func (c *customs) informed() <-chan *unstructured.Unstructured {
 	return seen
 }
 
-// TestCustomStatusDefaultsOfApply creates and changes by server-side apply.
+// TestCustomStatusDefaultsOfApply creates and changes objects by server-side apply.
 func TestCustomStatusDefaultsOfApply(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -273,14 +273,14 @@ func TestCustomStatusDefaultsOfApply(t *testing.T) {
 	c.wantReads(gatesPath, "b", status)
 }
 
-// TestCustomStatusDefaultsSelect selects by a field that has its value by default, and
+// TestCustomStatusDefaultsSelect selects by a field that has its default value, and
 // prints it.
 func TestCustomStatusDefaultsSelect(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
 	c.define(gateDefinition)
 	pending := metav1.ListOptions{FieldSelector: "status.phase=Pending"}
-	must(c.gates().List(c.ctx, pending))(t) // the cache follows the writes from here
+	must(c.gates().List(c.ctx, pending))(t) // from here on, the cache follows the writes
 	must(c.gates().Create(c.ctx, gate("v1", "a"), metav1.CreateOptions{}))(t)
 	if list := must(c.gates().List(c.ctx, pending))(t); len(list.Items) != 1 {
 		t.Errorf("selected: %v", list.Items)
@@ -296,8 +296,8 @@ func TestCustomStatusDefaultsSelect(t *testing.T) {
 	}
 }
 
-// TestCustomStatusDefaultsOfDryRun answers a dry run with what a write would be answered
-// with.
+// TestCustomStatusDefaultsOfDryRun checks that a dry run gets the same response as a
+// write.
 func TestCustomStatusDefaultsOfDryRun(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -315,8 +315,8 @@ func TestCustomStatusDefaultsOfDryRun(t *testing.T) {
 	}
 }
 
-// TestCustomStatusDefaultAddedLater changes the defaults of objects that are stored: they
-// are read with them, and are not written again for that.
+// TestCustomStatusDefaultAddedLater changes the defaults of stored objects: reads return
+// them, without rewriting the objects.
 func TestCustomStatusDefaultAddedLater(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -350,8 +350,8 @@ func (c *customs) redefine(name string, change func(*apiextensionsv1.CustomResou
 }
 
 // TestCustomDefaultsOfVersions reads and writes in a version that is not the stored one.
-// As upstream ("Defaulting", Kubernetes documentation): a request has the defaults of its
-// version, what is read from the store those of the version that it is stored in.
+// As upstream ("Defaulting", Kubernetes documentation): a request gets the defaults of
+// its version, an object read from the store those of its stored version.
 func TestCustomDefaultsOfVersions(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -384,9 +384,8 @@ func TestCustomDefaultsOfVersions(t *testing.T) {
 	}
 }
 
-// TestUpdateOfOlderForm updates an object that is stored in another form than it would be
-// now, and changes nothing: as upstream, it is written in the new form, once. So objects
-// are moved to a new storage version.
+// TestUpdateOfOlderForm updates, without changes, an object that is stored in an older
+// encoding: as upstream, it is rewritten once. Storage version migrations rely on that.
 func TestUpdateOfOlderForm(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))

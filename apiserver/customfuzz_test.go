@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// FuzzCustomBodies sends bodies of all kinds to a custom kind: whatever comes, the
-// answer is no failure of the server's, but for an apply that does not fit the schema,
-// and what is stored can be read again, from the store as from the cache.
+// FuzzCustomBodies sends arbitrary bodies to a custom kind: no response is an internal
+// error, except for an apply that does not fit the schema, and stored objects can be
+// read again, from the store and from the cache.
 func FuzzCustomBodies(f *testing.F) {
 	const head = `"apiVersion":"example.com/v1","kind":"Widget"`
 	for _, seed := range []string{

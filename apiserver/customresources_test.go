@@ -93,7 +93,7 @@ func parseDefinition(t testing.TB, text string) *apiextensionsv1.CustomResourceD
 	return d
 }
 
-// customs are the clients that custom kinds are tried with.
+// customs has the clients for tests of custom kinds.
 type customs struct {
 	*harness
 	t           *testing.T
@@ -151,8 +151,8 @@ func isCondition(d *apiextensionsv1.CustomResourceDefinition, kind apiextensions
 	})
 }
 
-// TestCustomResources goes the way of a custom kind: it is defined, its objects are
-// made, changed and seen at once, and go with it.
+// TestCustomResources defines a custom kind, creates, changes and reads its objects
+// immediately, and deletes it with them.
 func TestCustomResources(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		c := newCustoms(t, h, cfg)
@@ -189,7 +189,7 @@ func TestCustomResources(t *testing.T) {
 	})
 }
 
-// undefine deletes the definition and waits until it is gone, with the objects.
+// undefine deletes the definition and waits until it is gone, with its objects.
 func (c *customs) undefine() {
 	c.t.Helper()
 	api := c.definitions.ApiextensionsV1().CustomResourceDefinitions()
@@ -209,7 +209,7 @@ func (c *customs) undefine() {
 	}
 }
 
-// TestCustomStorage looks at the bytes, which are those that upstream keeps.
+// TestCustomStorage checks that the stored bytes are those that upstream stores.
 func TestCustomStorage(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -229,7 +229,8 @@ func TestCustomStorage(t *testing.T) {
 	}
 }
 
-// TestCustomInvalid tries objects that a schema, a rule or the metadata refuses.
+// TestCustomInvalid sends objects that a schema, a rule or the metadata validation
+// rejects.
 func TestCustomInvalid(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -272,7 +273,7 @@ func TestCustomInvalid(t *testing.T) {
 	}
 }
 
-// TestCustomUpdate tries transition rules, the isolation of status and spec, and the
+// TestCustomUpdate tests transition rules, the isolation of status and spec, and the
 // generation.
 func TestCustomUpdate(t *testing.T) {
 	h := start(t)
@@ -311,7 +312,7 @@ func TestCustomUpdate(t *testing.T) {
 	wantStatus(t, err, 422, metav1.StatusReasonInvalid, "metadata.resourceVersion: Invalid value")
 }
 
-// TestCustomScale tries the scale subresource.
+// TestCustomScale tests the scale subresource.
 func TestCustomScale(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -333,7 +334,7 @@ func TestCustomScale(t *testing.T) {
 	}
 }
 
-// TestCustomApply tries server-side apply: a list by keys is merged, a conflict names
+// TestCustomApply tests server-side apply: a list with keys is merged, a conflict names
 // the field.
 func TestCustomApply(t *testing.T) {
 	h := start(t)
@@ -386,7 +387,7 @@ func TestCustomVersions(t *testing.T) {
 	}
 }
 
-// TestCustomDiscovery follows discovery and OpenAPI.
+// TestCustomDiscovery checks discovery and OpenAPI of custom kinds.
 func TestCustomDiscovery(t *testing.T) {
 	h := start(t)
 	cfg := inMemory().config(h)
@@ -429,7 +430,7 @@ func TestCustomDiscovery(t *testing.T) {
 	}
 }
 
-// TestCustomTable looks at the printer columns.
+// TestCustomTable checks the printer columns.
 func TestCustomTable(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -451,7 +452,7 @@ func TestCustomTable(t *testing.T) {
 	}
 }
 
-// TestCustomMetadata watches nothing but the metadata, in protobuf.
+// TestCustomMetadata watches only the metadata, in protobuf.
 func TestCustomMetadata(t *testing.T) {
 	h := start(t)
 	cfg := inMemory().config(h)
@@ -478,7 +479,7 @@ func TestCustomMetadata(t *testing.T) {
 	}
 }
 
-// TestCustomTyped is a client with Go types and JSON, as controller-runtime's is.
+// TestCustomTyped uses a client with Go types and JSON, as controller-runtime does.
 func TestCustomTyped(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, overHTTPS().config(h))
@@ -498,8 +499,8 @@ func TestCustomTyped(t *testing.T) {
 	}
 }
 
-// TestCustomListBytes looks at lists as they are sent: an empty continue is there, as
-// upstream's unstructured lists have it, and typed lists have not.
+// TestCustomListBytes checks the bytes of lists: an empty continue is included, as in
+// upstream's unstructured lists and unlike typed ones.
 func TestCustomListBytes(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		c := newCustoms(t, h, cfg)

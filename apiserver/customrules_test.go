@@ -82,7 +82,7 @@ func newRuled(t *testing.T, h *harness) (*customs, dynamic.ResourceInterface) {
 	return c, c.dynamic.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "ruleds"}).Namespace("default")
 }
 
-// TestRules holds objects to the rules of their schema (Kubernetes documentation,
+// TestRules checks objects against the rules of their schema (Kubernetes documentation,
 // "Validation rules").
 func TestRules(t *testing.T) {
 	h := start(t)
@@ -96,7 +96,7 @@ func TestRules(t *testing.T) {
 		{`{"spec":{"low":2,"high":1}}`, "spec.low: Forbidden: low is above high"},
 		{`{"spec":{"born":"1980"}}`, `spec.born: Invalid value: "1980": born once`},
 		{`{"spec":{"once":"later"}}`, ""},
-		// Items are the same if their keys are, wherever they stand.
+		// Items correspond by their keys, regardless of their position.
 		{`{"spec":{"ports":[{"name":"b","port":9},{"name":"a","port":2}]}}`, ""},
 		{`{"spec":{"ports":[{"name":"b","port":8},{"name":"a","port":2}]}}`, "spec.ports[0].port: Invalid value: 8: ports only grow"},
 		{`{"spec":{"ports":[{"name":"c","port":1}]}}`, ""},
@@ -117,7 +117,8 @@ func TestRules(t *testing.T) {
 	wantStatus(t, err, 422, metav1.StatusReasonInvalid, "status.count: Invalid value: 1: counts never fall")
 }
 
-// TestRatcheting lets stay what a stricter schema would refuse (KEP-4008).
+// TestRatcheting accepts unchanged values that a stricter schema would reject
+// (KEP-4008).
 func TestRatcheting(t *testing.T) {
 	h := start(t)
 	c, client := newRuled(t, h)
@@ -137,8 +138,8 @@ func TestRatcheting(t *testing.T) {
 	must(client.Patch(h.ctx, "a", types.MergePatchType, []byte(`{"spec":{"size":4}}`), metav1.PatchOptions{}))(t)
 }
 
-// TestRuleCosts refuses rules that may cost too much, or do not compile, with what
-// upstream says.
+// TestRuleCosts rejects rules that may cost too much, or do not compile, with
+// upstream's errors.
 func TestRuleCosts(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -158,7 +159,7 @@ func TestRuleCosts(t *testing.T) {
 			}
 		}
 	}
-	// As the library words it where there is but one version.
+	// The library's path if there is only one version.
 	const path = "spec.validation.openAPIV3Schema.properties[spec].properties[list].x-kubernetes-validations[0].rule: "
 	for text, want := range map[string]string{
 		"self.all(x, self.all(y, x.contains(y)))": path + "Forbidden: estimated rule cost exceeds budget by factor of more than 100x",
@@ -209,7 +210,7 @@ func TestSelectableFields(t *testing.T) {
 	wantStatus(t, err, 400, metav1.StatusReasonBadRequest, "field label not supported: spec.low")
 }
 
-// TestVersionPriority lists versions as they are preferred.
+// TestVersionPriority lists versions in order of preference.
 func TestVersionPriority(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))

@@ -10,8 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The names, rules and paths that schemas are made of: such as fit together now and
-// then, and such as are wrong.
+// The names, rules and paths of random schemas: some fit together, some are invalid.
 var (
 	schemaNames = []string{"spec", "status", "a", "b", "c", "items", "metadata", "a.b", "a-b", "x/y", "$ref", "in", "self", "kind", "", "__x"}
 	schemaRules = []string{
@@ -25,18 +24,18 @@ var (
 	schemaPaths = []string{".spec.a", ".spec", ".a", ".status.a", ".metadata.name", ".spec.a[0]", "spec.a", ".spec['a']", ".spec.items[*].a", "{", ".spec.a.b", ".", ".spec.b"}
 )
 
-// orNot sets a field now and then.
+// orNot sets a field in some cases.
 func orNot[T any](t *rapid.T, into map[string]any, name string, g *rapid.Generator[T]) {
 	if rapid.IntRange(0, 7).Draw(t, name+"?") == 0 {
 		into[name] = g.Draw(t, name)
 	}
 }
 
-// upstreams are the errors that are said to be internal by upstream, too: of what does
-// not fit the schema that server-side apply or the scale subresource relies on.
+// upstreams are errors that upstream reports as internal errors too: they concern
+// schemas that server-side apply or the scale subresource cannot use.
 var upstreams = []string{"failed to create typed patch object", "failed to create typed live object", "the spec replicas field"}
 
-// drawSchema makes a schema, not always a valid one.
+// drawSchema draws a schema, which may be invalid.
 func drawSchema(t *rapid.T, depth int) map[string]any {
 	kinds := []string{"string", "integer", "number", "boolean", "object", "object", "array", "object"}
 	if depth == 0 {
@@ -123,7 +122,7 @@ func drawValue(t *rapid.T, depth int) any {
 	return rapid.SampledFrom([]string{"a", "b", "", "1", "aaaaaaaa", "10.0.0.0/8", "1s"}).Draw(t, "string")
 }
 
-// drawDefinition makes a definition of the kind Fuzzy.
+// drawDefinition draws a definition of the kind Fuzzy.
 func drawDefinition(t *rapid.T) map[string]any {
 	schema := drawSchema(t, 4)
 	schema["type"] = "object"
@@ -159,13 +158,13 @@ func drawFuzzy(t *rapid.T) map[string]any {
 	return u
 }
 
-// FuzzCustomSchemas defines kinds with all sorts of schemas and writes objects of all
-// sorts: whatever comes, the answer is no failure of the server's, and what is stored
-// can be read, listed, printed and described.
+// FuzzCustomSchemas defines kinds with arbitrary schemas and writes arbitrary objects:
+// no response is an internal error, and stored objects can be read, listed, printed and
+// described.
 func FuzzCustomSchemas(f *testing.F) {
 	h := start(f)
 	f.Fuzz(func(t *testing.T, input []byte) {
-		inner := &harness{t: t, store: h.store, ledger: h.ledger, server: h.server} // f must not be used within
+		inner := &harness{t: t, store: h.store, ledger: h.ledger, server: h.server} // f must not be used within the fuzz function
 		rapid.MakeFuzz(func(rt *rapid.T) { tryDefinition(rt, inner) })(t, input)
 	})
 }

@@ -62,7 +62,7 @@ type converter struct {
 	*httptest.Server
 	calls   atomic.Int64
 	objects atomic.Int64
-	// spoil, if set, changes the answer.
+	// spoil, if set, modifies the response.
 	spoil atomic.Pointer[func(*apiextensionsv1.ConversionResponse)]
 }
 
@@ -119,7 +119,7 @@ func (c *converter) bundle() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate().Raw})
 }
 
-// doors are the clients of both versions.
+// doors has the clients of both versions.
 type doors struct {
 	*customs
 	v1, v2 dynamic.ResourceInterface
@@ -152,7 +152,8 @@ func specField(t *testing.T, obj *unstructured.Unstructured, name, want string) 
 	}
 }
 
-// TestConversionWebhook reads and writes in every way what is stored in another version.
+// TestConversionWebhook reads and writes, in every way, objects that are stored in
+// another version.
 func TestConversionWebhook(t *testing.T) {
 	h := start(t)
 	d := newDoors(t, h)
@@ -162,7 +163,7 @@ func TestConversionWebhook(t *testing.T) {
 	}
 	got := must(d.v2.Get(h.ctx, "a", metav1.GetOptions{}))(t)
 	specField(t, got, "host", "home")
-	specField(t, got, "color", "") // what is read has the defaults of the stored version
+	specField(t, got, "color", "") // reads have the defaults of the stored version
 	if got.GetUID() != old.GetUID() || got.GetResourceVersion() != old.GetResourceVersion() {
 		t.Errorf("%v", got)
 	}
@@ -207,8 +208,8 @@ func TestConversionWebhook(t *testing.T) {
 	}
 }
 
-// TestConversionWebhookStorage makes the other version the stored one: what is stored
-// already is converted when it is read.
+// TestConversionWebhookStorage changes the stored version: objects stored before are
+// converted when they are read.
 func TestConversionWebhookStorage(t *testing.T) {
 	h := start(t)
 	d := newDoors(t, h)
@@ -241,7 +242,8 @@ func TestConversionWebhookStorage(t *testing.T) {
 	wantStatus(t, err, 500, "", "request to convert CR from an invalid group/version: example.com/v1")
 }
 
-// TestConversionWebhookFails says what went wrong, and works again when the webhook does.
+// TestConversionWebhookFails checks that errors of the webhook are reported, and that
+// requests succeed again when it does.
 func TestConversionWebhookFails(t *testing.T) {
 	h := start(t)
 	d := newDoors(t, h)
@@ -285,7 +287,7 @@ func (d *doors) undefineDoors(t *testing.T) {
 	}
 }
 
-// TestConversionWebhookService finds the webhook by a Service.
+// TestConversionWebhookService resolves the webhook by a Service.
 func TestConversionWebhookService(t *testing.T) {
 	h := start(t)
 	d := newDoors(t, h)
@@ -325,12 +327,14 @@ func TestConversionWebhookService(t *testing.T) {
 	slice = must(slices.Create(h.ctx, slice, metav1.CreateOptions{}))(t)
 	_, err = d.v2.Get(h.ctx, "a", metav1.GetOptions{})
 	wantStatus(t, err, 500, "", `service default/hook cannot be called: it selects simulated pods`)
-	// Nobody is there, and that is known at once. Loopback addresses are not allowed.
+	// No server listens at this address, which is reported immediately. Loopback
+	// addresses are not allowed.
 	slice.Endpoints[0] = discoveryv1.Endpoint{Addresses: []string{"255.255.255.255"}}
 	must(slices.Update(h.ctx, slice, metav1.UpdateOptions{}))(t)
 	_, err = d.v2.Get(h.ctx, "a", metav1.GetOptions{})
 	wantStatus(t, err, 500, "", "dial tcp 255.255.255.255:"+address.Port())
-	// The server's certificate names no Service: that it is asked for one shows the way.
+	// The server's certificate has no Service name: the error shows that the name was
+	// requested.
 	outside := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "outside"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}
 	must(core.Services("default").Create(h.ctx, outside, metav1.CreateOptions{}))(t)
 	point("outside", port)

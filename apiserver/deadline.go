@@ -9,22 +9,22 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// drainTime is how long a client may take for the rest of a watch that has ended.
-// It is the machine's time, as all that sockets do is.
+// drainTime is how long a client may take to read the rest of a watch that has ended.
+// It is real time, as for all socket operations.
 const drainTime = time.Second
 
 type stallKey struct{}
 
-// withStall returns a context whose streams may stand still for d.
+// withStall returns a context whose streams may stall for up to d.
 func withStall(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, stallKey{}, d)
 }
 
-// streamWriter writes to a client that may have stopped reading: a write that stands
-// still for longer than the socket allows fails, and once ctx has ended the client
-// has drainTime left, so that nobody who waits for the handler waits for the client.
-// Between two writes there is no deadline: HTTP/2 resets a stream whose deadline has
-// passed even if nothing is being written.
+// streamWriter writes to a client that may have stopped reading. A write that stalls
+// for longer than the socket's limit fails. Once ctx has ended, the client has
+// drainTime left, so that the server's shutdown does not wait for it. There is no
+// deadline between writes: HTTP/2 resets a stream whose deadline has passed even if
+// nothing is being written.
 type streamWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -44,7 +44,7 @@ func newStreamWriter(ctx context.Context, w http.ResponseWriter) *streamWriter {
 	return s
 }
 
-// Write sends p at once.
+// Write writes p and flushes it.
 func (s *streamWriter) Write(p []byte) (int, error) {
 	s.allow(s.stall)
 	n, err := s.w.Write(p)
@@ -57,22 +57,22 @@ func (s *streamWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// allow bounds the write that follows; 0 is no bound. When the stream has ended, its
-// bound stays.
+// allow sets the deadline of the next write; 0 is none. The deadline set by drain
+// stays.
 func (s *streamWriter) allow(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed || s.ended || s.stall <= 0:
 	case d > 0:
-		// A writer that knows no deadlines never stands still.
+		// A writer without deadline support never stalls.
 		_ = s.control.SetWriteDeadline(clock.Real().Now().Add(d))
 	default:
 		_ = s.control.SetWriteDeadline(time.Time{})
 	}
 }
 
-// drain bounds all that is written after the stream's end.
+// drain sets the deadline of everything written after the stream's end.
 func (s *streamWriter) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *streamWriter) drain() {
 	}
 }
 
-// end gives the connection back as it was, unless it is broken anyway.
+// end clears the deadline of the connection, unless it is broken.
 func (s *streamWriter) end() {
 	s.stop()
 	s.mu.Lock()

@@ -10,8 +10,8 @@ import (
 
 type cellsFunc = func(obj runtime.Object, now time.Time) []any
 
-// defaultColumns are those of a row that names none, as upstream's default table
-// convertor has them.
+// defaultColumns are the columns of a row that defines none, as in upstream's default
+// table convertor.
 var defaultColumns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
 	{Name: "Created At", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},

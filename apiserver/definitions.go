@@ -21,10 +21,10 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// definitions keep what is served in step with the CustomResourceDefinitions. What
-// this process writes is served when the write is answered: names are settled and
-// conditions set in the same write. What other processes write to a shared store is
-// learned from a watch.
+// definitions keeps the served API in step with the CustomResourceDefinitions. For a
+// write by this process, names and conditions are set in the write itself, and the new
+// kinds are served before the response is sent. Writes by other processes to a shared
+// store arrive by a watch.
 type definitions struct {
 	server  *Server
 	objects *storage.Objects
@@ -34,7 +34,8 @@ type definitions struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	// mu is held while a definition is written, so that names are given once.
+	// mu is held while a definition is written, so that each name is accepted for one
+	// definition only.
 	mu      sync.Mutex
 	known   map[string]*customKind
 	stopped bool
@@ -42,17 +43,17 @@ type definitions struct {
 	webhooks *crd.Webhooks
 }
 
-// customKind is a definition, and what it makes.
+// customKind is a definition with what is built from it.
 type customKind struct {
 	definition *apiextensionsv1.CustomResourceDefinition
 	// rows and objects are empty for a definition that is not established.
 	rows    crd.Kinds
 	objects *storage.Objects
-	// converted has the rows that a webhook converts, each with objects of its own.
+	// converted has the rows that a webhook converts, each with its own objects.
 	converted map[*resources.Resource]*storage.Objects
 	requests  gate
 	cleaning  bool
-	// terminating says that the definition is being deleted.
+	// terminating is set while the definition is being deleted.
 	terminating atomic.Bool
 }
 
@@ -63,8 +64,7 @@ func (s *Server) newDefinitions() *definitions {
 	return d
 }
 
-// load serves the kinds whose definitions are stored already, and begins to watch for
-// more.
+// load serves the kinds of the stored definitions and starts watching definitions.
 func (d *definitions) load(ctx context.Context) error {
 	revision, err := d.reload(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *definitions) load(ctx context.Context) error {
 	return nil
 }
 
-// reload reads all definitions and returns the revision that they were read at.
+// reload reads all definitions and returns the revision at which they were read.
 func (d *definitions) reload(ctx context.Context) (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,7 +98,7 @@ func (d *definitions) reload(ctx context.Context) (int64, error) {
 	return page.Revision, nil
 }
 
-// goRun runs f unless the server is about to stop, which waits for it.
+// goRun runs f in a goroutine that stop waits for, unless the server is stopping.
 func (d *definitions) goRun(f func(context.Context)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,8 +111,8 @@ func (d *definitions) goLocked(f func(context.Context)) {
 	}
 }
 
-// reserve settles the names of a definition that is about to be written, and serves
-// what became of it before the write is answered.
+// reserve settles the names of a definition that is about to be written. The function
+// that it returns serves the outcome, before the response is sent.
 func (d *definitions) reserve(ctx context.Context, obj, old runtime.Object) (func(error), error) {
 	d.mu.Lock()
 	definition, _ := obj.(*apiextensionsv1.CustomResourceDefinition)
@@ -132,8 +132,8 @@ func (d *definitions) reserve(ctx context.Context, obj, old runtime.Object) (fun
 	}, nil
 }
 
-// writtenLocked serves a definition as it was stored (nil: deleted). It returns the
-// definitions that may get names now which were taken.
+// writtenLocked serves a definition as stored (nil: deleted). It returns the names of
+// the definitions that may now get names that were taken before.
 func (d *definitions) writtenLocked(definition, was *apiextensionsv1.CustomResourceDefinition) []string {
 	changed := false
 	if definition == nil {
@@ -166,8 +166,8 @@ func (d *definitions) othersLocked() []*apiextensionsv1.CustomResourceDefinition
 	return all
 }
 
-// replaceLocked takes over a definition as it is now, and reports whether anything
-// changes by that. The definition belongs to it.
+// replaceLocked replaces a definition with its current state and reports whether the
+// served API changes. It takes ownership of definition.
 func (d *definitions) replaceLocked(definition *apiextensionsv1.CustomResourceDefinition) bool {
 	before := d.known[definition.Name]
 	if before != nil && before.definition.UID == definition.UID && sameKind(before.definition, definition) {
@@ -187,7 +187,7 @@ func (d *definitions) replaceLocked(definition *apiextensionsv1.CustomResourceDe
 	return true
 }
 
-// build makes the rows of a kind, and what their objects are kept in.
+// build makes the rows of a kind and the storage of their objects.
 func (d *definitions) build(kind *customKind) {
 	opts := &d.server.opts
 	objects := func(row *resources.Resource) *storage.Objects {
@@ -203,7 +203,7 @@ func (d *definitions) build(kind *customKind) {
 	}
 }
 
-// objectsOf is what the objects of one of the kind's rows are kept in.
+// objectsOf returns the storage of one of the kind's rows.
 func (k *customKind) objectsOf(row *resources.Resource) *storage.Objects {
 	if own := k.converted[row]; own != nil {
 		return own
@@ -232,8 +232,8 @@ func (d *definitions) removeLocked(name string) {
 	}
 }
 
-// retireLocked lets the requests that are served by a kind come to their end, and
-// ends its watches then.
+// retireLocked stops serving a kind: it waits for the kind's requests and then ends its
+// watches.
 func (d *definitions) retireLocked(kind *customKind) {
 	if kind == nil || kind.objects == nil {
 		return
@@ -243,8 +243,8 @@ func (d *definitions) retireLocked(kind *customKind) {
 		return
 	}
 	d.goLocked(func(context.Context) {
-		// By now the surface without it has been published, or will be: the gate's
-		// visitors look again until it is.
+		// The surface without the kind has been published by now, or will be soon: a
+		// request that finds the gate shut looks up the surface again until it is.
 		d.mu.Lock()
 		kind.requests.shut()
 		d.mu.Unlock()
@@ -263,8 +263,8 @@ func (d *definitions) publishLocked() {
 	d.server.publish(kinds)
 }
 
-// settleAgain writes a definition once more, which gives it the names that it can
-// have now.
+// settleAgain writes a definition without changes, so that it gets the names that have
+// become free.
 func (d *definitions) settleAgain(ctx context.Context, name string) {
 	err := d.change(ctx, name, func(*apiextensionsv1.CustomResourceDefinition) {})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -272,7 +272,7 @@ func (d *definitions) settleAgain(ctx context.Context, name string) {
 	}
 }
 
-// change writes a definition on the server's own account.
+// change updates a definition on behalf of the server.
 func (d *definitions) change(ctx context.Context, name string, alter func(*apiextensionsv1.CustomResourceDefinition)) error {
 	rq := d.server.ownRequest(ctx, d.server.table.Lookup(crd.Resource), d.objects, verbUpdate, types.NamespacedName{Name: name})
 	result, err := d.objects.Update(ctx, rq.key(), name, func(current runtime.Object) (runtime.Object, error) {
@@ -292,8 +292,8 @@ func (d *definitions) change(ctx context.Context, name string, alter func(*apiex
 	return err
 }
 
-// follow learns of what other processes write. Whatever an event says, the newest
-// state is read: this process may know a newer one than the event's.
+// follow watches the writes of other processes. It reads the newest state of the
+// definition instead of using the event's, because this process may know a newer one.
 func (d *definitions) follow(ctx context.Context, revision int64) {
 	for ctx.Err() == nil {
 		err := d.followFrom(ctx, revision)
@@ -310,10 +310,10 @@ func (d *definitions) follow(ctx context.Context, revision int64) {
 	}
 }
 
-// retryDelay is for how long a store that failed is left alone.
+// retryDelay is the delay before a failed store operation is retried.
 const retryDelay = time.Second
 
-// pause waits before the store is tried again, and reports whether to go on.
+// pause waits for retryDelay. It returns false if ctx ends first.
 func (d *definitions) pause(ctx context.Context) bool {
 	woken := make(chan struct{})
 	timer := d.server.opts.Clock.AfterFunc(retryDelay, func() { close(woken) })
@@ -347,7 +347,7 @@ func (d *definitions) followFrom(ctx context.Context, revision int64) error {
 	}
 }
 
-// learn takes over the newest state of a definition.
+// learn replaces a definition with its newest stored state.
 func (d *definitions) learn(ctx context.Context, key, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -367,7 +367,7 @@ func (d *definitions) learn(ctx context.Context, key, name string) error {
 	return nil
 }
 
-// stop ends the goroutines. No request is being served any more.
+// stop ends the goroutines. No requests are being served any more.
 func (d *definitions) stop() {
 	d.mu.Lock()
 	d.stopped = true

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestCustomDryRun defines and makes nothing.
+// TestCustomDryRun checks that dry runs neither define kinds nor create objects.
 func TestCustomDryRun(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -36,7 +36,7 @@ func TestCustomDryRun(t *testing.T) {
 	c.undefine()
 }
 
-// TestDefinitionStatus writes the status of a definition as a client may.
+// TestDefinitionStatus writes the status of a definition as a client.
 func TestDefinitionStatus(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -54,8 +54,8 @@ func TestDefinitionStatus(t *testing.T) {
 	}
 }
 
-// TestCustomNamesConflict gives a name to the second who wants it when the first one
-// has gone.
+// TestCustomNamesConflict gives a name to the second of two definitions when the first
+// one is deleted.
 func TestCustomNamesConflict(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -79,8 +79,8 @@ func TestCustomNamesConflict(t *testing.T) {
 	}
 }
 
-// TestCustomSchemaChange changes a schema beneath a watch, which ends, and beneath
-// objects, which follow.
+// TestCustomSchemaChange changes a schema: an open watch ends, and existing objects
+// follow the new schema.
 func TestCustomSchemaChange(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))
@@ -147,7 +147,7 @@ func TestCustomDeletionWaits(t *testing.T) {
 	}
 }
 
-// TestCustomAfterRestart serves what an earlier server stored, and goes on with a
+// TestCustomAfterRestart serves what an earlier server stored, and continues a
 // deletion.
 func TestCustomAfterRestart(t *testing.T) {
 	h := start(t)
@@ -172,8 +172,8 @@ func TestCustomAfterRestart(t *testing.T) {
 	}
 }
 
-// TestCustomSharedStore has two servers on one store: what one defines, the other
-// serves.
+// TestCustomSharedStore has two servers on one store: each serves the kinds that the
+// other defines.
 func TestCustomSharedStore(t *testing.T) {
 	h := start(t)
 	other := restart(t, h)

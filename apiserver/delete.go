@@ -31,15 +31,15 @@ func serveDelete(ctx context.Context, rq *request) error {
 	return rq.answerDelete(obj, gone)
 }
 
-// warnOfOrphans tells of dependents that a deletion leaves behind without saying so.
+// warnOfOrphans warns that a deletion orphans dependents although no policy was given.
 func (rq *request) warnOfOrphans(opts *metav1.DeleteOptions) {
 	if rq.row.Strategy.DeleteWarning != "" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { // old clients send it
 		addWarning(rq.w, rq.row.Strategy.DeleteWarning)
 	}
 }
 
-// answerDelete sends the object while it waits for its finalizers or grace period,
-// and a Status when it is gone.
+// answerDelete responds with the object while it waits for its finalizers or grace
+// period, and with a Status once it is deleted.
 func (rq *request) answerDelete(obj runtime.Object, gone bool) error {
 	if !gone || rq.row.Strategy.GracePeriod != nil {
 		return rq.writeResult(http.StatusOK, obj)
@@ -54,15 +54,15 @@ func (rq *request) answerDelete(obj runtime.Object, gone bool) error {
 	})
 }
 
-// delete removes one object, or marks it and leaves it to its grace period and
-// finalizers. It returns the object's last state.
+// delete deletes one object, or marks it as being deleted if it has finalizers or a
+// grace period. It returns the object's last state, and whether it is gone.
 func (rq *request) delete(ctx context.Context, opts *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	change := func(stored runtime.Object) (runtime.Object, error) {
 		old := rq.fromStored(stored)
 		if err := rq.checkPreconditions(old, opts.Preconditions); err != nil {
 			return nil, err
 		}
-		if rq.sub == nil { // the creation of a subresource that deletes has been admitted as such
+		if rq.sub == nil { // the create of a deleting subresource (an eviction) has been admitted already
 			if err := rq.server.admission.Check(ctx, rq.attributes(admission.Delete, nil, old, isDryRun(opts.DryRun))); err != nil {
 				return nil, err
 			}
@@ -96,7 +96,7 @@ func (rq *request) checkPreconditions(obj runtime.Object, p *metav1.Precondition
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	// Upstream names the kind here where it names the resource elsewhere.
+	// Upstream puts the kind here where other errors have the resource.
 	kind := schema.GroupResource{Group: rq.row.Group, Resource: rq.row.Kind}
 	if p.UID != nil && *p.UID != m.GetUID() {
 		return apierrors.NewConflict(kind, rq.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, m.GetUID()))
@@ -107,8 +107,8 @@ func (rq *request) checkPreconditions(obj runtime.Object, p *metav1.Precondition
 	return nil
 }
 
-// markDeleted decides what a delete does to an object: gone (with its last state),
-// a new state that waits, or nil when nothing changes.
+// markDeleted decides what a delete does to an object: delete it (gone, with the last
+// state), mark it (the new state), or nothing (nil).
 func (rq *request) markDeleted(old runtime.Object, opts *metav1.DeleteOptions) (obj runtime.Object, gone bool, err error) {
 	obj = old.DeepCopyObject()
 	m, err := meta.Accessor(obj)
@@ -143,8 +143,8 @@ func (rq *request) markDeleted(old runtime.Object, opts *metav1.DeleteOptions) (
 	return obj, false, nil
 }
 
-// endGrace makes an object that could have been given time what it is when it goes at
-// once: deleted now, or when an earlier delete began.
+// endGrace sets the deletion timestamp of an object that could have had a grace period
+// and is deleted immediately: now, or when an earlier delete began.
 func (rq *request) endGrace(m metav1.Object) {
 	deletion, none := rq.server.now(), int64(0)
 	if begun := m.GetDeletionTimestamp(); begun != nil {
@@ -159,8 +159,8 @@ func (rq *request) endGrace(m metav1.Object) {
 	m.SetDeletionGracePeriodSeconds(&none)
 }
 
-// shorten applies a further delete to an object that is already being deleted: the
-// grace period can only become shorter.
+// shorten applies another delete to an object that is already being deleted: it can
+// only shorten the grace period.
 func (rq *request) shorten(obj runtime.Object, m metav1.Object, grace int64) (runtime.Object, bool, error) {
 	current := int64(0)
 	if seconds := m.GetDeletionGracePeriodSeconds(); seconds != nil {
@@ -169,7 +169,7 @@ func (rq *request) shorten(obj runtime.Object, m metav1.Object, grace int64) (ru
 	if grace >= current {
 		return obj, false, nil
 	}
-	// The deletion timestamp is when the grace period ends, so it moves with it.
+	// The deletion timestamp is the end of the grace period and moves with it.
 	begun := m.GetDeletionTimestamp().Add(-time.Duration(current) * time.Second)
 	deletion := metav1.NewTime(begun.Add(time.Duration(grace) * time.Second))
 	m.SetDeletionTimestamp(&deletion)
@@ -177,8 +177,8 @@ func (rq *request) shorten(obj runtime.Object, m metav1.Object, grace int64) (ru
 	return obj, false, nil
 }
 
-// setPropagationFinalizers writes the propagation policy into the finalizers that
-// the garbage collector works from.
+// setPropagationFinalizers sets the finalizers for the propagation policy, which the
+// garbage collector acts on.
 func setPropagationFinalizers(m metav1.Object, orphanByDefault bool, opts *metav1.DeleteOptions) {
 	finalizers := slices.Clone(m.GetFinalizers())
 	orphan := wantsOrphans(finalizers, orphanByDefault, opts)
@@ -213,8 +213,8 @@ func setFinalizer(finalizers []string, name string, wanted bool) []string {
 	return finalizers
 }
 
-// serveDeleteCollection serves DELETE on a collection: every object that the
-// selectors choose is deleted by itself. The answer has them as they were.
+// serveDeleteCollection serves DELETE on a collection: it deletes each selected object
+// individually. The response has the objects as they were before.
 func serveDeleteCollection(ctx context.Context, rq *request) error {
 	deleteOpts, err := rq.deleteOptions()
 	if err != nil {
@@ -225,7 +225,7 @@ func serveDeleteCollection(ctx context.Context, rq *request) error {
 		return err
 	}
 	if version := listOpts.ResourceVersion; version != "" && version != "0" && listOpts.ResourceVersionMatch == "" {
-		// Upstream reads the collection page by page, and so the version that is named.
+		// Upstream reads the collection page by page, so the named version is exact.
 		listOpts.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 	}
 	page, err := rq.list(ctx, listOpts)

@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// An object with finalizers stays, marked, until the last is gone.
+// An object with finalizers stays, marked as being deleted, until the last finalizer is
+// removed.
 func TestFinalizers(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		maps := h.client(cfg).CoreV1().ConfigMaps("default")
@@ -61,7 +62,7 @@ func TestDeletePreconditions(t *testing.T) {
 	}
 }
 
-// The answer to a delete says what became of the object.
+// The response to a delete shows the state of the object.
 func TestDeleteAnswers(t *testing.T) {
 	h := start(t)
 	const path = "/api/v1/namespaces/default/configmaps/a"
@@ -128,7 +129,8 @@ func TestPropagation(t *testing.T) {
 	wantStatus(t, replicaSets.Delete(h.ctx, "x", metav1.DeleteOptions{PropagationPolicy: &orphan, OrphanDependents: &yes}), 422, metav1.StatusReasonInvalid, "orphanDependents and deletionPropagation cannot be both set")
 }
 
-// A pod on a node ends gracefully; time can be cut short but not stretched.
+// A scheduled pod terminates gracefully; a second delete can shorten the grace period
+// but not extend it.
 func TestGracefulDelete(t *testing.T) {
 	h, _ := startVirtual(t)
 	pods := h.client().CoreV1().Pods("default")

@@ -16,8 +16,8 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// departing is a store whose writes to a key named "departed" find that the client
-// has gone. As in etcd's client, a write whose context ends can have been made.
+// departing is a store in which the client disconnects during writes to a key named
+// "departed". As in etcd's client, a write whose context has ended may have been made.
 type departing struct {
 	store.Store
 	depart context.CancelFunc
@@ -48,7 +48,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// What a client asks for and does not wait for is made, and recorded.
+// A write whose client disconnects is completed and recorded.
 func TestClientDepartsDuringAWrite(t *testing.T) {
 	d := &departing{Store: store.NewMemory()}
 	h := start(t, func(o *apiserver.Options) { o.Store = d })
@@ -71,7 +71,7 @@ func TestClientDepartsDuringAWrite(t *testing.T) {
 		case "delete":
 			err = configMaps.Delete(ctx, object.Name, metav1.DeleteOptions{})
 		}
-		if err != nil && !errors.Is(err, context.Canceled) { // the answer may still reach it
+		if err != nil && !errors.Is(err, context.Canceled) { // the response may still reach it
 			t.Errorf("%s: %v", verb, err)
 		}
 		if err := h.ledger.WaitIdle(h.ctx); err != nil {

@@ -17,8 +17,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// discovery answers what groups, versions and resources there are, both as one
-// document a question and aggregated (KEP-3352).
+// discovery serves the groups, versions and resources, as separate documents and
+// aggregated (KEP-3352).
 type discovery struct {
 	table      func() *resources.Table
 	aggregates aggregates
@@ -38,7 +38,7 @@ func (d *discovery) route(router *mux.Router) {
 	}
 }
 
-// getOnly refuses every other method, HEAD too.
+// getOnly rejects every method except GET, including HEAD.
 func getOnly(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -72,7 +72,7 @@ func (d *discovery) serveGroups(w http.ResponseWriter, r *http.Request) {
 	}, false)
 }
 
-// serveEither answers with the plain or the aggregated form, as the client asks.
+// serveEither serves the plain or the aggregated form, whichever the client accepts.
 func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain func() runtime.Object, core bool) {
 	target, ok := codec.Negotiate(r.Header.Get("Accept"), func(as schema.GroupVersionKind) bool { return as == aggregatedKind })
 	if !ok {
@@ -144,7 +144,7 @@ func (d *discovery) servePlain(w http.ResponseWriter, r *http.Request, obj runti
 
 // serveDocument sends an object of meta/v1.
 func serveDocument(w http.ResponseWriter, r *http.Request, media codec.Media, obj runtime.Object) {
-	// Upstream gives the core group's documents, which are older, no version.
+	// As upstream, the older documents of the core group have no version.
 	version, kind := "v1", ""
 	switch obj := obj.(type) {
 	case *metav1.APIVersions:
@@ -177,7 +177,7 @@ func apiGroup(g resources.Group) metav1.APIGroup {
 	return group
 }
 
-// apiResources are a row's entry and those of its subresources.
+// apiResources returns the entries of a row and its subresources.
 func apiResources(row *resources.Resource) []metav1.APIResource {
 	entries := []metav1.APIResource{{
 		Name: row.Plural, SingularName: row.Singular, Namespaced: row.Namespaced, Kind: row.Kind,
@@ -202,8 +202,8 @@ func subresourceKind(row *resources.Resource, sub *resources.Subresource) schema
 	return sub.GroupVersionKind
 }
 
-// storageVersionHash names the version that is stored, in a form that clients only
-// compare (API docs of APIResource).
+// storageVersionHash returns a hash that identifies the stored version; clients only
+// compare it (API docs of APIResource).
 func storageVersionHash(row *resources.Resource) string {
 	if row.Via != nil || row.Computed || row.Asked {
 		return ""

@@ -33,7 +33,7 @@ func pretty(t testing.TB, data []byte) []byte {
 
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// The discovery of a few kinds, whole, as plain documents and as one.
+// The discovery of a few kinds, as plain documents and aggregated.
 func TestDiscoveryGolden(t *testing.T) {
 	h := start(t, func(o *apiserver.Options) {
 		var few []*resources.Resource
@@ -42,7 +42,7 @@ func TestDiscoveryGolden(t *testing.T) {
 			case "pods", "bindings", "configmaps", "namespaces", "services", "serviceaccounts", "events", "priorityclasses", "deployments", "servicecidrs", "ipaddresses", "resourcequotas":
 				few = append(few, row)
 			default:
-				if row.Group == "admissionregistration.k8s.io" { // what admission asks
+				if row.Group == "admissionregistration.k8s.io" { // the kinds that admission reviews
 					few = append(few, row)
 				}
 			}
@@ -55,7 +55,7 @@ func TestDiscoveryGolden(t *testing.T) {
 	golden.Compare(t, "testdata/api-aggregated.json", pretty(t, h.mustSend("GET", "/api", "", "Accept", aggregatedType).body))
 }
 
-// Both forms tell the same, and the clients that read them work.
+// Both forms have the same content, and clients can read them.
 func TestDiscoveryFormsAgree(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		client := must(discovery.NewDiscoveryClientForConfigAndClient(cfg, h.httpClient(cfg)))(t)
@@ -83,7 +83,7 @@ func TestDiscoveryFormsAgree(t *testing.T) {
 	})
 }
 
-// listing is group version -> name -> verbs.
+// listing returns group version -> name -> verbs.
 func listing(lists []*metav1.APIResourceList) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, list := range lists {
@@ -157,7 +157,7 @@ func TestHealthAndVersion(t *testing.T) {
 	}
 }
 
-// What every cluster has is there from the start.
+// The objects that every cluster has exist from the start.
 func TestBootstrap(t *testing.T) {
 	h := start(t)
 	svc := must(h.client().CoreV1().Services("default").Get(h.ctx, "kubernetes", metav1.GetOptions{}))(t)
@@ -194,7 +194,7 @@ func TestGzipAndHead(t *testing.T) {
 	})
 }
 
-// Tables have upstream's columns, and rows that carry what was asked for.
+// Tables have upstream's columns, and their rows include the requested objects.
 func TestTables(t *testing.T) {
 	h := start(t)
 	must(h.client().CoreV1().Pods("default").Create(h.ctx, pod("p"), metav1.CreateOptions{}))(t)
@@ -219,7 +219,7 @@ func TestTables(t *testing.T) {
 	wantReply(t, r, 400, metav1.StatusReasonBadRequest, `Unable to convert to Table as requested: includeObject: Invalid value: "Everything"`)
 }
 
-// JSON is indented for those who read it themselves, and names in paths may be
+// JSON is indented for command line tools and browsers, and names in paths may be
 // escaped.
 func TestPrettyAndEscaped(t *testing.T) {
 	h := start(t)

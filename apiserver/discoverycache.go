@@ -12,8 +12,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// aggregates keep the documents of aggregated discovery for as long as what is served
-// stays the same: controllers ask for them twice a minute.
+// aggregates caches the documents of aggregated discovery as long as the served API is
+// unchanged: controllers fetch them twice a minute.
 type aggregates struct {
 	mu    sync.Mutex
 	table *resources.Table
@@ -25,14 +25,13 @@ type aggregateKey struct {
 	media codec.Media
 }
 
-// aggregate is one document and its tag, which is of the content alone, so that each
-// format of it is cached.
+// aggregate is one document in one format. Its ETag depends on the content only.
 type aggregate struct {
 	data []byte
 	etag string
 }
 
-// aggregated returns the document of the core group, or of all others.
+// aggregated returns the document of the core group, or that of all other groups.
 func (d *discovery) aggregated(core bool, media codec.Media) (*aggregate, error) {
 	a := &d.aggregates
 	a.mu.Lock()

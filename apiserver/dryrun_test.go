@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// With dryRun=All every verb answers as it would, and nothing is written.
+// With dryRun=All every verb responds as usual, and nothing is written.
 func TestDryRun(t *testing.T) {
 	h := start(t)
 	client := h.client()

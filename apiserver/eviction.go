@@ -16,19 +16,20 @@ import (
 )
 
 const (
-	// maxDisruptedPods bounds the evictions of a budget that are under way.
+	// maxDisruptedPods caps the unconfirmed evictions of a budget.
 	maxDisruptedPods = 2000
-	// retryProcessing is after how many seconds to ask again for a budget that its
-	// controller has not looked at yet.
+	// retryProcessing is the Retry-After, in seconds, for a budget that its controller
+	// has not observed yet.
 	retryProcessing = 10
 	cannotEvict     = "Cannot evict pod as it would violate the pod's disruption budget."
 )
 
 var budgetsResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 
-// evict takes the disruption of the request's pod from its PodDisruptionBudget and
-// announces it in the pod's conditions; the deletion follows. An error says why the pod
-// may not be evicted now (Kubernetes documentation, "API-initiated Eviction").
+// evict takes one disruption from the PodDisruptionBudget of the request's pod and sets
+// the pod's DisruptionTarget condition; the caller deletes the pod afterwards. The error
+// says why the pod may not be evicted now (Kubernetes documentation, "API-initiated
+// Eviction").
 func (rq *request) evict(ctx context.Context, dryRun bool) error {
 	pod, err := rq.evicted(ctx)
 	if err != nil {
@@ -51,8 +52,9 @@ func (rq *request) evict(ctx context.Context, dryRun bool) error {
 	return rq.announceEviction(ctx)
 }
 
-// evicted is the pod of the request, which must not be changed. What matters of it is as
-// fresh in the cache, where most evictions end: the budget refuses them.
+// evicted returns the pod of the request, which must not be modified. It may come from
+// the cache, which is current enough here: most evictions end with a refusal by the
+// budget.
 func (rq *request) evicted(ctx context.Context) (*corev1.Pod, error) {
 	obj, err := rq.objects.Known(ctx, rq.key())
 	if err != nil || obj == nil {
@@ -61,7 +63,7 @@ func (rq *request) evicted(ctx context.Context) (*corev1.Pod, error) {
 	return podIn(obj, err)
 }
 
-// goesAnyway reports whether a pod's end disrupts nothing.
+// goesAnyway reports whether evicting the pod disrupts nothing.
 func goesAnyway(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending:
@@ -96,8 +98,8 @@ func (rq *request) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.Pod
 	return found, nil
 }
 
-// takeDisruption counts the pod's disruption in the budget's status, if there is one
-// left. Its controller takes the note back when the pod has gone.
+// takeDisruption records the pod's disruption in the budget's status, if one is left.
+// The disruption controller removes the record once the pod is deleted.
 func (rq *request) takeDisruption(ctx context.Context, budget *policyv1.PodDisruptionBudget, pod *corev1.Pod, dryRun bool) error {
 	if goesUnhealthy(budget, pod) {
 		return nil
@@ -112,7 +114,7 @@ func (rq *request) takeDisruption(ctx context.Context, budget *policyv1.PodDisru
 	}
 	result, err := budgets.Update(ctx, budgets.Key(budget.Namespace, budget.Name), budget.Name, change, storage.UpdateOptions{DryRun: dryRun})
 	if apierrors.IsNotFound(err) {
-		return nil // The budget has gone: nothing forbids it any more.
+		return nil // the budget has been deleted and forbids nothing any more
 	}
 	if err == nil && !dryRun && !result.Unchanged {
 		rq.recordOther(budgetsResource, "PodDisruptionBudget", "status", result)
@@ -120,8 +122,8 @@ func (rq *request) takeDisruption(ctx context.Context, budget *policyv1.PodDisru
 	return err
 }
 
-// goesUnhealthy reports whether the budget's policy lets a pod go because it is not
-// healthy (KEP-3017).
+// goesUnhealthy reports whether the budget's policy allows evicting a pod because it is
+// not healthy (KEP-3017).
 func goesUnhealthy(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
@@ -134,7 +136,8 @@ func goesUnhealthy(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 	return budget.Status.CurrentHealthy >= budget.Status.DesiredHealthy && budget.Status.DesiredHealthy > 0
 }
 
-// grantDisruption returns the budget with one disruption less, or why there is none.
+// grantDisruption returns the budget with one disruption less, or the error that none is
+// left.
 func grantDisruption(budget *policyv1.PodDisruptionBudget, pod string, now metav1.Time) (*policyv1.PodDisruptionBudget, error) {
 	if err := mayDisrupt(budget); err != nil {
 		return nil, err
@@ -151,7 +154,7 @@ func grantDisruption(budget *policyv1.PodDisruptionBudget, pod string, now metav
 	return granted, nil
 }
 
-// mayDisrupt returns why no disruption is left.
+// mayDisrupt returns why no disruption is left, or nil.
 func mayDisrupt(budget *policyv1.PodDisruptionBudget) error {
 	status := &budget.Status
 	switch {
@@ -167,7 +170,8 @@ func mayDisrupt(budget *policyv1.PodDisruptionBudget) error {
 	return nil
 }
 
-// setDisruptionAllowed writes into the conditions that no disruption is left.
+// setDisruptionAllowed sets the condition DisruptionAllowed to false when no disruption
+// is left.
 func setDisruptionAllowed(status *policyv1.PodDisruptionBudgetStatus, now metav1.Time) {
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
@@ -183,7 +187,7 @@ func tooManyDisruptions(retryAfter int, cause string) error {
 	return err
 }
 
-// announceEviction says in the pod's conditions why it is about to go (KEP-3329).
+// announceEviction sets the pod's DisruptionTarget condition (KEP-3329).
 func (rq *request) announceEviction(ctx context.Context) error {
 	change := func(current runtime.Object) (runtime.Object, error) {
 		pod := current.DeepCopyObject().(*corev1.Pod)

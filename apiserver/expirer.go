@@ -11,12 +11,12 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// expirer removes objects whose row has a TTL (Events, one hour) that long after
-// their last write. Objects of one TTL expire in the order in which they were
-// written, so that one timer for the oldest is enough.
+// expirer deletes objects of rows with a TTL (Events, one hour) when the TTL has passed
+// since their last write. Objects with the same TTL expire in the order of their
+// writes, so one timer per TTL, for the oldest object, is enough.
 type expirer struct {
 	server *Server
-	// remove removes an object, unless the expirer is stopped.
+	// remove deletes an object, unless the expirer is stopped.
 	remove func(*expiry)
 	cancel context.CancelFunc // ends remove
 
@@ -28,7 +28,7 @@ type expirer struct {
 
 type expiryQueue struct {
 	ttl time.Duration
-	// due holds *expiry, oldest first; byKey finds the one of a key.
+	// due holds *expiry, the oldest first; byKey finds the element of a key.
 	due   *list.List
 	byKey map[string]*list.Element
 	timer interface{ Stop() bool }
@@ -48,7 +48,7 @@ func (s *Server) newExpirer() *expirer {
 	return e
 }
 
-// removeExpired removes an object that was not written since its end was planned.
+// removeExpired deletes an object unless it was written after its expiry was scheduled.
 func (s *Server) removeExpired(ctx context.Context, x *expiry) {
 	_, err := x.objects.Remove(ctx, x.key, x.revision)
 	var conflict *store.ConflictError
@@ -57,7 +57,7 @@ func (s *Server) removeExpired(ctx context.Context, x *expiry) {
 	}
 }
 
-// load plans the end of what was stored before the server started.
+// load schedules the objects that were stored before the server started.
 func (e *expirer) load(ctx context.Context) error {
 	for _, row := range e.server.table.All() {
 		if row.Strategy.TTL == 0 || row.Storage != nil {
@@ -75,7 +75,7 @@ func (e *expirer) load(ctx context.Context) error {
 	return nil
 }
 
-// wrote plans the end of an object that has just been written.
+// wrote schedules the expiry of an object that has just been written.
 func (e *expirer) wrote(ttl time.Duration, objects *storage.Objects, key string, revision int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -96,7 +96,7 @@ func (e *expirer) wrote(ttl time.Duration, objects *storage.Objects, key string,
 	}
 }
 
-// schedule sets the timer for the oldest. The lock is held.
+// schedule sets the timer for the oldest object. The caller holds mu.
 func (e *expirer) schedule(q *expiryQueue) {
 	q.timer = nil
 	front := q.due.Front()

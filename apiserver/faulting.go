@@ -16,7 +16,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// faulted lets faults meet the requests on their way to next, if there are to be any.
+// faulted wraps next so that injected API faults apply to requests. It returns next if the
+// server has no faults.
 func (s *Server) faulted(next http.Handler) http.Handler {
 	f := s.opts.Faults
 	if f == nil {
@@ -29,7 +30,7 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 		}
 		user := auth.FromContext(r.Context())
 		if user != nil && !isLocal(r.Context()) && f.IsDown(user.Name) {
-			panic(http.ErrAbortHandler) // the connection ends, as with the process
+			panic(http.ErrAbortHandler) // closes the connection, as when the process ends
 		}
 		rq, ok := faultyRequest(r, user)
 		if !ok {
@@ -63,8 +64,8 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 	})
 }
 
-// ownPath is beneath what no Kubernetes API server serves. Faults do not meet it: they are
-// injected and taken back there.
+// ownPath is the prefix of minikcm's own API. Faults never apply to it, because they are
+// injected and removed there.
 const ownPath = "/minikcm/v1"
 
 func isOwnPath(path string) bool {
@@ -72,7 +73,8 @@ func isOwnPath(path string) bool {
 	return own && (rest == "" || rest[0] == '/')
 }
 
-// faultyRequest is what faults know of a request; ok is false if it is for no resource.
+// faultyRequest returns what fault rules match of a request; ok is false if the request is
+// not for a resource.
 func faultyRequest(r *http.Request, user *auth.User) (*faults.Request, bool) {
 	gv, rest, ok := splitResourcePath(routedPath(r))
 	if !ok {
@@ -92,7 +94,7 @@ func faultyRequest(r *http.Request, user *auth.User) (*faults.Request, bool) {
 	return rq, true
 }
 
-// refusal is the Status that a real API server refuses such a request with.
+// refusal returns the Status that a real API server would respond with.
 func refusal(rule *faults.Rule, rq *faults.Request) error {
 	resource := schema.GroupResource{Group: rq.Group, Resource: rq.Resource}
 	message := rule.Message
@@ -121,7 +123,7 @@ func refusal(rule *faults.Rule, rq *faults.Request) error {
 		if err.ErrStatus.Details == nil {
 			err.ErrStatus.Details = &metav1.StatusDetails{}
 		}
-		err.ErrStatus.Details.RetryAfterSeconds = int32(rule.RetryAfter) // some seconds
+		err.ErrStatus.Details.RetryAfterSeconds = int32(rule.RetryAfter) // a small number of seconds
 	}
 	return err
 }
@@ -132,18 +134,18 @@ func (e errorText) Error() string { return string(e) }
 
 type behindKey struct{}
 
-// behind is the revision that a request is answered at which is content with any; 0:
-// the newest that the cache has.
+// behind returns the revision that the fault rules serve a read at, if it accepts any
+// revision; 0: the newest in the cache.
 func behind(ctx context.Context) int64 {
 	revision, _ := ctx.Value(behindKey{}).(int64)
 	return revision
 }
 
-// maxRetries is how often client-go tries again when it is asked to.
+// maxRetries is the number of client-go's retries after Retry-After.
 const maxRetries = 10
 
-// reach sends a request of a client in the process to a server that has faults. What
-// client-go would wait for on the machine's clock is waited for on the cluster's.
+// reach sends a request of an in-process client to a server with faults. It handles
+// Retry-After itself, in cluster time, because client-go would wait in real time.
 func (t *memoryTransport) reach(req *http.Request) (*http.Response, error) {
 	f := t.server.opts.Faults
 	if t.server.isHurried(req.Context()) || isOwnPath(req.URL.Path) {
@@ -166,7 +168,7 @@ func (t *memoryTransport) reach(req *http.Request) (*http.Response, error) {
 			resp.Header.Del("Retry-After")
 			return resp, nil
 		}
-		_ = resp.Body.Close() // it is in memory
+		_ = resp.Body.Close() // the body is in memory
 		if err := f.Sleep(req.Context(), time.Duration(seconds)*time.Second); err != nil {
 			return nil, err
 		}
@@ -174,7 +176,7 @@ func (t *memoryTransport) reach(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// asksAgain is after how many seconds a client is to try again.
+// asksAgain returns the Retry-After of a response, in seconds.
 func asksAgain(resp *http.Response) (seconds int, asked bool) {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < http.StatusInternalServerError {
 		return 0, false
@@ -183,7 +185,8 @@ func asksAgain(resp *http.Response) (seconds int, asked bool) {
 	return seconds, err == nil
 }
 
-// rewound is the request once more; nil if its body cannot be had again.
+// rewound returns a copy of the request with its body rewound; nil if that is not
+// possible.
 func rewound(req *http.Request) *http.Request {
 	again := req.Clone(req.Context())
 	if req.Body == nil || req.Body == http.NoBody {

@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// BenchmarkFaultsAtRest is what a request costs on its way past faults of which there
-// are none.
+// BenchmarkFaultsAtRest measures what a request costs on a server with fault injection
+// but without faults.
 func BenchmarkFaultsAtRest(b *testing.B) {
 	s := &Server{opts: Options{Clock: clock.Real(), Faults: faults.New(clock.Real(), nil, clock.NewRandom(1))}}
 	handler := s.faulted(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -31,7 +31,7 @@ func BenchmarkFaultsAtRest(b *testing.B) {
 	}
 }
 
-// BenchmarkStoreWaits is what it costs to let a request wait for the store.
+// BenchmarkStoreWaits measures the cost of letting a request wait for the store.
 func BenchmarkStoreWaits(b *testing.B) {
 	s := &Server{opts: Options{Clock: clock.Real(), Ledger: clock.NewLedger()}}
 	work := inflight.Begin(s.opts.Ledger, inflight.Request)

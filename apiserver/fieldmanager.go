@@ -23,9 +23,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// fieldManagers track who owns which field (KEP-555), for every write of every kind.
-// Writes other than applies are tracked by package ownership where it can; the library
-// and its schemas, which take 70 ms to build, are for the rest, and built on first use.
+// fieldManagers tracks field ownership (KEP-555) for every write. Where possible,
+// writes other than applies are tracked by package ownership; the rest needs upstream's
+// library and its schemas, which take 70 ms to build and are built on first use.
 type fieldManagers struct {
 	scheme    *runtime.Scheme
 	converter func() managedfields.TypeConverter
@@ -49,7 +49,8 @@ func newFieldManagers(scheme *runtime.Scheme) *fieldManagers {
 	}
 }
 
-// of returns the manager for a kind and the subresource that it is written through.
+// of returns the library's manager for a kind and the subresource that it is written
+// through.
 func (f *fieldManagers) of(row *resources.Resource, kind schema.GroupVersionKind, subresource string) (*managedfields.FieldManager, error) {
 	if row.FieldManager != nil && kind == row.GroupVersionKind {
 		return row.FieldManager(subresource)
@@ -75,13 +76,14 @@ func (f *fieldManagers) of(row *resources.Resource, kind schema.GroupVersionKind
 	return m, nil
 }
 
-// hasSchema says whether the type converter knows a kind: client-go's knows all but
-// Scale, which has neither lists nor maps that would need one.
+// hasSchema reports whether the type converter knows a kind: client-go's knows all
+// kinds except Scale, which has no lists or maps that need a schema.
 func (f *fieldManagers) hasSchema(kind schema.GroupVersionKind) bool {
 	return kind.Kind != "Scale"
 }
 
-// leftAlone is the field that a write through a subresource, or past it, cannot set.
+// leftAlone returns the field that a write through a subresource, or through the main
+// resource, cannot set.
 func leftAlone(subresource string) string {
 	if subresource == "status" {
 		return "spec"
@@ -89,7 +91,7 @@ func leftAlone(subresource string) string {
 	return "status"
 }
 
-// notOwned are the fields that nobody comes to own by such a write.
+// notOwned returns the fields whose ownership such a write does not record.
 func notOwned(row *resources.Resource, subresource string) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	for _, path := range row.Strategy.NotOwned[subresource] {
@@ -105,7 +107,7 @@ func notOwned(row *resources.Resource, subresource string) *fieldpath.Set {
 	return set
 }
 
-// trackCreate notes the owner of a new object's fields.
+// trackCreate records the owner of a new object's fields.
 func (f *fieldManagers) trackCreate(rq *request, obj runtime.Object, owner string) (runtime.Object, error) {
 	live := rq.row.New()
 	if f.trackFast(rq, obj, live, owner) {
@@ -114,8 +116,8 @@ func (f *fieldManagers) trackCreate(rq *request, obj runtime.Object, owner strin
 	return f.trackByLibrary(rq, obj, live, owner)
 }
 
-// trackUpdate notes who owns the fields that an update changed. Objects that nobody
-// has begun to track stay so, as upstream's that are older than the feature.
+// trackUpdate records the owner of the fields that an update changed. An object without
+// managed fields stays without, as upstream objects that predate the feature.
 func (f *fieldManagers) trackUpdate(rq *request, obj, old runtime.Object, owner string) (runtime.Object, error) {
 	if f.trackFast(rq, obj, old, owner) {
 		return obj, nil
@@ -131,8 +133,9 @@ func (f *fieldManagers) trackByLibrary(rq *request, obj, live runtime.Object, ow
 	return f.update(rq, m, live, obj, owner), nil
 }
 
-// trackFast notes the owner without the library, if that can be done. What a client
-// sends as managed fields, unless they are the object's own, is for the library.
+// trackFast records the owner without the library, and reports whether that was
+// possible. If the client sends managed fields other than the stored ones, the library
+// must handle them.
 func (f *fieldManagers) trackFast(rq *request, obj, live runtime.Object, owner string) bool {
 	if rq.row.FieldManager != nil || rq.row.Custom || rq.row.Strategy.NotOwned != nil {
 		return false
@@ -162,11 +165,11 @@ func (f *fieldManagers) trackFast(rq *request, obj, live runtime.Object, owner s
 	return ok
 }
 
-// speaksScale says that the request is for the scale of an object.
+// speaksScale reports whether the request is for the scale of an object.
 func (rq *request) speaksScale() bool { return rq.sub != nil && rq.sub.Kind == "Scale" }
 
-// withoutTime puts the entry of a manager first of those of updates, and takes its time
-// away: so upstream's look whose fields went through a scale, which is another object.
+// withoutTime moves a manager's entry before the other update entries and removes its
+// time. Upstream's entries look like this for fields that were changed through a scale.
 func withoutTime(entries []metav1.ManagedFieldsEntry, subresource, manager string) []metav1.ManagedFieldsEntry {
 	isIt := func(e metav1.ManagedFieldsEntry) bool {
 		return e.Subresource == subresource && e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationUpdate
@@ -187,11 +190,11 @@ func withoutTime(entries []metav1.ManagedFieldsEntry, subresource, manager strin
 	return slices.Insert(rest, first, entry)
 }
 
-// serverManager is whom what the server itself writes belongs to, as upstream has it.
+// serverManager is the field manager of the server's own writes, as upstream.
 const serverManager = "kube-apiserver"
 
-// trackOwn notes that the server itself made an object, by the names that upstream's
-// has for it.
+// trackOwn records the server itself as the owner of an object, under the names that
+// upstream uses.
 func (f *fieldManagers) trackOwn(row *resources.Resource, m metav1.Object, now metav1.Time) {
 	manager := serverManager
 	if row.Group == flowcontrolv1.GroupName {
@@ -200,8 +203,8 @@ func (f *fieldManagers) trackOwn(row *resources.Resource, m metav1.Object, now m
 	f.trackAs(row, m, row.New(), "", manager, now)
 }
 
-// trackAs notes that the server itself made an object out of live, as that manager. It
-// never needs the library.
+// trackAs records manager as the owner of the fields of m that differ from live. It
+// does not use the library.
 func (f *fieldManagers) trackAs(row *resources.Resource, m metav1.Object, live runtime.Object, subresource, manager string, now metav1.Time) {
 	obj, ok := m.(runtime.Object)
 	if !ok || row.Custom {
@@ -232,7 +235,7 @@ func (f *fieldManagers) update(rq *request, m *managedfields.FieldManager, live,
 	return tracked
 }
 
-// apply merges a server-side apply into live (a private copy).
+// apply merges a server-side apply into live, which must be a private copy.
 func (f *fieldManagers) apply(rq *request, live, applied runtime.Object, owner string, force bool) (runtime.Object, error) {
 	m, err := f.of(rq.row, rq.kind(), rq.Subresource)
 	if err != nil {
@@ -249,8 +252,8 @@ func (f *fieldManagers) apply(rq *request, live, applied runtime.Object, owner s
 	return merged, nil
 }
 
-// stampManagedFields gives the entries that are new or changed the cluster's time:
-// the library took the machine's.
+// stampManagedFields sets the cluster's time in new and changed entries, in which the
+// library has put real time.
 func stampManagedFields(obj runtime.Object, before []metav1.ManagedFieldsEntry, now metav1.Time) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -269,7 +272,7 @@ func stampManagedFields(obj runtime.Object, before []metav1.ManagedFieldsEntry, 
 	}
 	entries := m.GetManagedFields()
 	for i := range entries {
-		// An apply that changes nothing has no time.
+		// An apply without changes has no time.
 		if taken := entries[i].Time; taken != nil && !taken.Equal(times[of(&entries[i])]) {
 			entries[i].Time = &now
 		}
@@ -285,11 +288,12 @@ func managedFieldsOf(obj runtime.Object) []metav1.ManagedFieldsEntry {
 	return m.GetManagedFields()
 }
 
-// maxFieldManager is the longest name of a field's owner (meta/v1 validation).
+// maxFieldManager is the maximum length of a field manager's name (meta/v1 validation).
 const maxFieldManager = 128
 
-// fieldOwner names who writes: fieldManager if given, otherwise the first part of
-// the User-Agent. Upstream's components are programs of their own, whose name it is.
+// fieldOwner returns the field manager of a write: fieldManager if given, otherwise the
+// first part of the User-Agent. For components in this process it is the name of the
+// program that they are upstream.
 func fieldOwner(rq *request, fieldManager string) string {
 	if fieldManager != "" {
 		return fieldManager
@@ -310,13 +314,14 @@ func fieldOwner(rq *request, fieldManager string) string {
 	return name
 }
 
-// isComponent says that a component of the process asks, not one of its users.
+// isComponent reports whether the request comes from a component in this process, not
+// from a client of the embedding program.
 func (rq *request) isComponent() bool { return rq.local && componentOf(rq.user.Name) != ownAgent }
 
-// ownAgent begins the User-Agents of the process's own clients.
+// ownAgent is the prefix of the User-Agents of the process's own clients.
 const ownAgent = "minikcm"
 
-// componentOf is the program that a user of the process is in a real cluster.
+// componentOf returns the program that an in-process user is in a real cluster.
 func componentOf(user string) string {
 	switch {
 	case user == "system:kube-scheduler":

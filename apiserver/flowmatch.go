@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// classify tells a client on the network which FlowSchema and priority level its
-// request belongs to, by upstream's headers. Nothing else follows from it here.
+// classify sets upstream's response headers with the FlowSchema and priority level of a
+// request from the network. They have no other effect.
 func (s *Server) classify(rq *request) {
 	if rq.local {
 		return
@@ -27,8 +27,8 @@ func (s *Server) classify(rq *request) {
 	}
 }
 
-// flowSchemaOf is the matching FlowSchema of the least precedence, then name; nil if
-// there is none.
+// flowSchemaOf returns the matching FlowSchema with the lowest precedence, then name;
+// nil if there is none.
 func (s *Server) flowSchemaOf(rq *request) *flowcontrolv1.FlowSchema {
 	objects := s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")]
 	if objects == nil {

@@ -8,9 +8,8 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// ForgetHistory compacts the store at its present revision and empties what the watch
-// caches keep for those who watch from the past: they get 410 Gone. Watches that are
-// open go on.
+// ForgetHistory compacts the store at its current revision and drops the history in the
+// watch caches: new watches from earlier revisions get 410 Gone. Open watches continue.
 func (s *Server) ForgetHistory(ctx context.Context) error {
 	revision, err := s.opts.Store.Revision(ctx)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// sound makes one request and fails the test if the answer is not one that a client
-// can live with: no panic, no internal error, a Status for every failure.
+// sound makes one request and fails the test if the response is a panic, an internal
+// error, or a failure without a Status.
 func sound(t *testing.T, h *harness, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), method, "/", strings.NewReader(body))
@@ -42,7 +42,7 @@ func sound(t *testing.T, h *harness, method, target, body string, headers ...str
 	return w
 }
 
-// isUpstreams reports whether upstream answers so, too, though it is the client's fault.
+// isUpstreams reports whether upstream responds with the same internal error.
 func isUpstreams(answer, contentType string) bool {
 	if contentType == string(types.StrategicMergePatchType) && !strings.Contains(answer, `"reason"`) {
 		return true // a patch that cannot be merged
@@ -52,10 +52,10 @@ func isUpstreams(answer, contentType string) bool {
 	}, func(text string) bool { return strings.Contains(answer, text) })
 }
 
-// fuzzed is a server with one of each to play with.
+// fuzzed returns a server with one object of each kind that the tests use.
 func fuzzed(f *testing.F) *harness {
 	f.Helper()
-	// What is waited for, versions that have not happened, is not waited for long.
+	// The scaled clock shortens waits for future versions.
 	h := start(f, func(o *apiserver.Options) { o.Clock = clock.Scaled(1000) })
 	h.mustSend("POST", mapsPath, asJSON(f, configMap("a", "k", "v")))
 	h.mustSend("POST", "/apis/apps/v1/namespaces/default/deployments", asJSON(f, deployment("d", 1)))
@@ -136,7 +136,7 @@ func FuzzListQuery(f *testing.F) {
 	})
 }
 
-// No token shows what is not in the collection.
+// No token reveals objects outside the collection.
 func FuzzContinue(f *testing.F) {
 	h := fuzzed(f)
 	h.mustSend("POST", "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"hidden"}}`)

@@ -6,13 +6,13 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// gate counts who is inside, and can be shut: then nobody enters any more, and one
-// can wait for those inside.
+// gate counts the requests inside and can be shut: then enter fails, and wait waits for
+// those inside.
 type gate struct {
 	mu     sync.RWMutex
 	closed bool
 	inside sync.WaitGroup
-	// cut ends what keeps those inside who do not come out by themselves: the
+	// cut ends what keeps requests inside that do not end by themselves: the
 	// connections of clients that neither read nor write.
 	cut []func()
 }
@@ -35,14 +35,14 @@ func (g *gate) shut() {
 	g.closed = true
 }
 
-// cutWith adds to what wait calls when it has waited long enough.
+// cutWith adds a function that wait calls when it has waited long enough.
 func (g *gate) cutWith(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cut = append(g.cut, f)
 }
 
-// wait returns when nobody is inside any more.
+// wait returns when no request is inside.
 func (g *gate) wait() {
 	empty := make(chan struct{})
 	go func() {

@@ -20,8 +20,8 @@ func serveGet(ctx context.Context, rq *request) error {
 	return rq.writeResult(http.StatusOK, obj)
 }
 
-// get reads one object. A client that names a resourceVersion is content with the
-// cache's copy, if that is at least as new; any other gets the newest.
+// get reads one object. With a resourceVersion the cache's copy is sufficient if it is
+// at least as new; without one the newest state is read.
 func (rq *request) get(ctx context.Context) (runtime.Object, error) {
 	opts := &metav1.GetOptions{}
 	if err := metav1.Convert_url_Values_To_v1_GetOptions(&rq.query, opts, nil); err != nil {

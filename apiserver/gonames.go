@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// internalName is what upstream calls the Go type of a kind where its errors name one:
+// internalName returns upstream's Go type of a kind as its errors show it:
 // "core.ConfigMap". Custom kinds have none.
 func internalName(kind schema.GroupVersionKind) string {
 	switch kind.Group {
@@ -18,7 +18,8 @@ func internalName(kind schema.GroupVersionKind) string {
 	return group + "." + kind.Kind
 }
 
-// shownType is the type of what the request speaks, as a refused transformation shows it.
+// shownType returns the type of the request's object, as a refused transformation shows
+// it.
 func (rq *request) shownType(list bool) string {
 	kind := rq.kind()
 	if list {

@@ -19,12 +19,12 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// requestTimeout ends a request that is not a watch, as upstream's
-// --request-timeout does by default.
+// requestTimeout limits a request that is not a watch, as upstream's default of
+// --request-timeout.
 const requestTimeout = time.Minute
 
-// newHandler builds the one chain: every request passes the filters, is routed by
-// few routes, and is parsed once.
+// newHandler builds the handler chain: every request passes the filters, is routed, and
+// is parsed once.
 func (s *Server) newHandler() http.Handler {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	router.NotFoundHandler = http.HandlerFunc(notFound)
@@ -52,7 +52,7 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "404 page not found", http.StatusNotFound)
 }
 
-// filter wraps what every request passes: the count of what is in flight, recovery
+// filter wraps the handling of every request: counting requests in flight, recovering
 // from panics, authentication and authorization.
 func (s *Server) filter(next http.Handler) http.Handler {
 	ids := newRequestIDs()
@@ -137,7 +137,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// noSuchResource answers a request for what is not in the table.
+// noSuchResource responds to a request for a resource that is not in the table.
 func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group string) {
 	if !slices.ContainsFunc(s.table.Groups(), func(g resources.Group) bool { return g.Name == group }) {
 		notFound(w, r)
@@ -146,7 +146,7 @@ func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group st
 	writeError(w, r, errNotFoundPath())
 }
 
-// serve negotiates, finds the verb, and runs it.
+// serve negotiates the response format, finds the verb's function, and calls it.
 func (rq *request) serve() error {
 	if rq.row.Computed && namedByMetrics(rq.row.Group) {
 		return rq.serveValues()
@@ -166,7 +166,7 @@ func (rq *request) serve() error {
 	if err := rq.negotiate(); err != nil {
 		return err
 	}
-	if rq.row.Warning != "" && !rq.isComponent() { // which has no other choice, and would log it
+	if rq.row.Warning != "" && !rq.isComponent() { // components have no alternative, and would log the warning
 		addWarning(rq.w, rq.row.Warning)
 	}
 	if rq.longRunning() {

@@ -13,14 +13,14 @@ import (
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 )
 
-// healthCheck is one named line of a health endpoint.
+// healthCheck is one named check of a health endpoint.
 type healthCheck struct {
 	name  string
 	check func(r *http.Request) error
 }
 
-// etcdCheckTimeout is how long the store may take to answer to be called healthy, as
-// upstream's --etcd-healthcheck-timeout is by default.
+// etcdCheckTimeout limits the store's answer to a health check, as upstream's default
+// of --etcd-healthcheck-timeout.
 const etcdCheckTimeout = 2 * time.Second
 
 // routeHealth serves /healthz, /livez and /readyz with ?verbose, ?exclude= and one
@@ -52,7 +52,7 @@ func (s *Server) routeHealth(router *mux.Router) {
 	}
 }
 
-// checkStore asks the store for anything.
+// checkStore checks that the store answers a read.
 func (s *Server) checkStore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdCheckTimeout)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/reasons"
 )
 
-// events is where Events are stored, those of events.k8s.io too.
+// events is the resource under which Events are stored, including those of events.k8s.io.
 var events = corev1.SchemeGroupVersion.WithResource("events")
 
 // Held is an object in a watch cache, with its kind and the plural name of its resource.
@@ -26,10 +26,10 @@ type Held struct {
 	Object runtime.Object
 }
 
-// Held yields what the watch caches hold of a namespace, or of all if it is empty, and all
-// objects that are in none, but no Events. It never waits, neither for the store nor for
-// the clock: a kind that nothing has listed or watched yet is left out. Garbage collection
-// watches all kinds.
+// Held yields the objects of a namespace in the watch caches, or of all namespaces if it
+// is empty, and all cluster-scoped objects, except Events. It never waits, neither for the
+// store nor for the clock: it omits kinds that have not been listed or watched yet. (The
+// garbage collector watches all kinds.)
 func (s *Server) Held(namespace string) iter.Seq[Held] {
 	return func(yield func(Held) bool) {
 		for row, objects := range s.current().stored(s.stored) {
@@ -50,7 +50,7 @@ func (s *Server) Held(namespace string) iter.Seq[Held] {
 	}
 }
 
-// stored yields the rows under which objects are stored, one a kind, with the objects.
+// stored yields one row per stored kind, with its storage.
 func (now *surface) stored(builtIn map[schema.GroupVersionResource]*storage.Objects) iter.Seq2[*resources.Resource, *storage.Objects] {
 	return func(yield func(*resources.Resource, *storage.Objects) bool) {
 		for _, row := range now.table.All() {
@@ -65,9 +65,9 @@ func (now *surface) stored(builtIn map[schema.GroupVersionResource]*storage.Obje
 	}
 }
 
-// Find returns the newest state of an object of a kind that is given by its plural name or
-// its Kind, whichever is not empty; an empty group is any. It is a NotFound error if there
-// is none.
+// Find returns the newest state of an object. The kind is given by its plural name or its
+// Kind, whichever is not empty; an empty group matches any. It returns a NotFound error if
+// there is no such object.
 func (s *Server) Find(ctx context.Context, group, resource, kind, namespace, name string) (schema.GroupVersionKind, runtime.Object, error) {
 	for row, objects := range s.current().stored(s.stored) {
 		named := resource != "" && row.Plural == resource || resource == "" && row.Kind == kind
@@ -87,8 +87,8 @@ func (s *Server) Find(ctx context.Context, group, resource, kind, namespace, nam
 	return schema.GroupVersionKind{}, nil, apierrors.NewNotFound(schema.GroupResource{Group: group, Resource: resource}, name)
 }
 
-// EventsIn returns the Events of a namespace, or of all if it is empty: not older than
-// anything that this process has written.
+// EventsIn returns the Events of a namespace, or of all namespaces if it is empty. They
+// are not older than any write of this process.
 func (s *Server) EventsIn(ctx context.Context, namespace string) ([]reasons.Event, error) {
 	ctx, done := s.reading(ctx)
 	defer done()
@@ -111,8 +111,8 @@ func (s *Server) EventsIn(ctx context.Context, namespace string) ([]reasons.Even
 	return all, nil
 }
 
-// reading counts what is read outside a resource's request as a request in flight, which
-// lets time pass where a request does.
+// reading counts a read outside a resource request as a request in flight, which pauses
+// where a request would.
 func (s *Server) reading(ctx context.Context) (_ context.Context, done func()) {
 	work := inflight.Begin(s.opts.Ledger, inflight.Request)
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// What is held of a namespace is what has been read, of built-in and custom kinds, with
-// what is in no namespace.
+// Held yields the namespace's objects that have been read, of built-in and custom
+// kinds, and the cluster-scoped ones.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -46,7 +46,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// An object is found by its plural name or its kind, whatever has been read.
+// An object is found by its plural name or its kind, whether it has been read before or
+// not.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	h := start(t)

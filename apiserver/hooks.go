@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
-// newHooks makes the plugin of webhooks and admission policies.
+// newHooks returns the plugin for webhooks and admission policies.
 func (s *Server) newHooks() *hooks.Plugin {
 	var configurations []*storage.Objects
 	for _, resource := range []string{

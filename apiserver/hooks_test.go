@@ -21,7 +21,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// webhook answers reviews of ConfigMaps: it adds a key, and refuses what has the key
+// webhook serves reviews of ConfigMaps: it adds a key, and rejects objects with the key
 // "forbidden".
 func webhook(t *testing.T) registrationv1.WebhookClientConfig {
 	t.Helper()
@@ -60,8 +60,8 @@ func rulesFor(plural string, operations ...registrationv1.OperationType) []regis
 	}}
 }
 
-// eventually waits for what upstream's plugins notice only about a second of the
-// machine's time after it was configured; there is no event that tells of it.
+// eventually retries check, because upstream's plugins notice a new configuration only
+// after about a second of real time, without any event to wait for.
 func eventually(t *testing.T, h *harness, what string, check func() error) {
 	t.Helper()
 	for {

@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// observer is a webhook that remembers what it was asked, and answers as its hook says.
+// observer is a webhook that records its requests, and responds according to its hook.
 type observer struct {
 	client registrationv1.WebhookClientConfig
 
@@ -53,7 +53,7 @@ func newObserver(t *testing.T, answer func(*admissionv1.AdmissionRequest) *admis
 	return o
 }
 
-// take returns what was seen since the last call.
+// take returns the requests since the last call.
 func (o *observer) take() []*admissionv1.AdmissionRequest {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -62,7 +62,7 @@ func (o *observer) take() []*admissionv1.AdmissionRequest {
 	return seen
 }
 
-// only is the one request that was seen.
+// only returns the single recorded request.
 func (o *observer) only(t *testing.T) *admissionv1.AdmissionRequest {
 	t.Helper()
 	seen := o.take()
@@ -76,7 +76,7 @@ func allow(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Allowed: true}
 }
 
-// hook registers a mutating webhook and waits until it is asked.
+// hook registers a mutating webhook and waits until it is called.
 func (h *harness) hook(t *testing.T, o *observer, rules ...registrationv1.RuleWithOperations) {
 	t.Helper()
 	rules = append(rules, rulesFor("secrets", registrationv1.Create)...)
@@ -177,13 +177,13 @@ func TestWebhooksSeeScales(t *testing.T) {
 	}
 }
 
-// An eviction is the creation of an Eviction, and no deletion.
+// Webhooks see an eviction as the create of an Eviction, not as a deletion.
 func TestWebhooksSeeEvictions(t *testing.T) {
 	h := start(t)
 	o := newObserver(t, allow)
 	h.hook(t, o, rule("", "v1", "pods/*", registrationv1.OperationAll))
 	must(h.client().CoreV1().Pods("default").Create(h.ctx, pod("p"), metav1.CreateOptions{}))(t)
-	o.take() // which is called for the pod itself, too
+	o.take() // the webhook is also called for the pod itself
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}}
 	if err := h.client().PolicyV1().Evictions("default").Evict(h.ctx, eviction); err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestWebhooksSeeEquivalents(t *testing.T) {
 	}
 
 	h.mustSend("POST", "/apis/example.com/v1alpha1/namespaces/default/widgets", `{"apiVersion":"example.com/v1alpha1","kind":"Widget","metadata":{"name":"w"},"spec":{"size":3}}`)
-	// The request has the defaults of its own version only, until a webhook changes the object.
+	// The request has only the defaults of its own version, until a webhook changes the object.
 	if seen := o.only(t); seen.Kind.Version != "v1" || seen.RequestKind.Version != "v1alpha1" || !strings.Contains(string(seen.Object.Raw), `"apiVersion":"example.com/v1"`) || strings.Contains(string(seen.Object.Raw), `"color"`) || strings.Contains(string(seen.Object.Raw), `"generation"`) {
 		t.Errorf("the webhook saw %+v: %s", seen.Kind, seen.Object.Raw)
 	}

@@ -19,41 +19,39 @@ import (
 	"minikcm.dev/minikcm/apiserver/serviceip"
 )
 
-// ListenOptions say where the handler chain is served over HTTPS.
+// ListenOptions configure Listen.
 type ListenOptions struct {
 	// Address is the IP address to listen on; empty is 127.0.0.1.
 	Address string
-	// Port 0 lets the machine choose a free one.
+	// Port 0 selects a free port.
 	Port int
-	// Authority signs the serving certificate, and is who clients' certificates
-	// must come from.
+	// Authority signs the serving certificate and must have signed clients' certificates.
 	Authority *auth.Authority
-	// Stall is for how long a client may leave unread what it is sent, or leave out
-	// what it has begun to send, of the machine's time, before it is cut off. 0 is 30
+	// Stall limits how long a client may stop reading a response, or stop sending a
+	// request that it has begun, in real time, before it is disconnected. 0 means 30
 	// seconds.
 	Stall time.Duration
 }
 
 const (
-	// defaultStall, like all that follows, is the machine's time.
+	// defaultStall and the durations below are real time.
 	defaultStall = 30 * time.Second
-	// readHeaderTimeout and idleTimeout are upstream's: less than what a request may
-	// take, and as long as net/http's clients keep connections.
+	// readHeaderTimeout and idleTimeout are upstream's: shorter than the longest request,
+	// and as long as net/http's clients keep idle connections.
 	readHeaderTimeout = 32 * time.Second
 	idleTimeout       = 90 * time.Second
 	pingAfter         = 30 * time.Second
 	pingTimeout       = 15 * time.Second
 )
 
-// HTTPS is the apiserver's socket.
+// HTTPS is a listener that serves the API over HTTPS.
 type HTTPS struct {
 	listener net.Listener
 	server   *http.Server
 	done     chan struct{}
 }
 
-// servingNames are the names by which upstream's certificates let an apiserver be
-// called, beside its addresses.
+// servingNames are the DNS names in upstream's serving certificates.
 var servingNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 
 // Listen serves the handler chain over HTTPS (HTTP/1.1 and HTTP/2) until Close.
@@ -84,7 +82,7 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 			Handler:           s.handler,
 			ReadHeaderTimeout: readHeaderTimeout,
 			IdleTimeout:       idleTimeout,
-			// They find a connection whose other end is gone without a word.
+			// Pings detect connections whose peer has disappeared.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 			BaseContext: func(net.Listener) context.Context {
 				return withStall(auth.WithClientCertificates(context.Background(), clients), cmp.Or(opts.Stall, defaultStall))
@@ -94,7 +92,8 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 				MinVersion:   tls.VersionTLS12,
 				Certificates: []tls.Certificate{pair.TLS()},
 				ClientCAs:    clients.Pool(),
-				// Requests with a certificate that is refused are answered, with a Status.
+				// A request with an untrusted certificate gets a Status as the response,
+				// so the handshake does not verify it.
 				ClientAuth: tls.RequestClientCert,
 			},
 		},
@@ -103,39 +102,38 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 	s.inFlight.cutWith(func() { _ = h.server.Close() })
 	go func() {
 		defer close(h.done)
-		// It returns when the server is shut down, and never for another reason
-		// that a caller could mend.
+		// Serve returns when the server is shut down; callers could not act on any other
+		// error.
 		_ = h.server.ServeTLS(boundedListener{listener}, "", "")
 	}()
 	return h, nil
 }
 
-// sendBuffer is what the system keeps for a client that does not read: enough for a
-// fast one, where the system's own choice can grow to megabytes for each.
+// sendBuffer is the socket send buffer, enough for a fast client. The system's default can
+// grow to megabytes for each client that does not read.
 const sendBuffer = 128 << 10
 
-// boundedListener bounds the send buffers of the connections that it accepts.
+// boundedListener sets the send buffer size of the connections that it accepts.
 type boundedListener struct{ net.Listener }
 
 // Accept implements net.Listener.
 func (l boundedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if tcp, isTCP := conn.(*net.TCPConn); isTCP && err == nil {
-		_ = tcp.SetWriteBuffer(sendBuffer) // without it, the connection works as well
+		_ = tcp.SetWriteBuffer(sendBuffer) // best effort
 	}
 	return conn, err
 }
 
-// Address is the IP address and port that is listened on.
+// Address returns the IP address and port that it listens on.
 func (h *HTTPS) Address() string { return h.listener.Addr().String() }
 
-// shutdownTime is how long open connections may take to end, of the machine's time.
-// Those of HTTP/2 linger for a second after their last request, for which nobody
-// need wait.
+// shutdownTime limits the wait for open connections to end, in real time. HTTP/2
+// connections linger for a second after their last request, which Close need not wait for.
 const shutdownTime = 200 * time.Millisecond
 
-// Close stops listening and ends the connections. Close the Server first: it ends
-// the watches, which otherwise are cut off after a while.
+// Close stops listening and closes the connections. Close the Server first: that ends its
+// watches, which are otherwise cut off after shutdownTime.
 func (h *HTTPS) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
@@ -145,8 +143,8 @@ func (h *HTTPS) Close() {
 	<-h.done
 }
 
-// httpErrors takes what net/http logs, such as a client that does not trust the
-// certificate: of interest only to who looks for it.
+// httpErrors receives net/http's log messages, such as a client that does not trust the
+// certificate, and logs them at verbosity 2.
 type httpErrors struct{ logger klog.Logger }
 
 func (w httpErrors) Write(line []byte) (int, error) {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// routeIndex serves the list of paths at /, as upstream does: those of router that
-// have no variables, and those of the groups and versions that are served.
+// routeIndex serves the list of paths at /, as upstream: the routes without variables,
+// and the served groups and versions.
 func (s *Server) routeIndex(router *mux.Router) {
 	var fixed []string
 	// The function returns no error.

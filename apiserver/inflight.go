@@ -13,11 +13,11 @@ const (
 	defaultWritesInFlight = 200
 )
 
-// inFlightLimits bound how many requests of clients on the network are served at once.
-// Those that may last, and those of the process itself, do not count.
+// inFlightLimits caps the requests from the network that are served at once.
+// Long-running requests and requests from within the process do not count.
 type inFlightLimits struct{ reads, writes chan struct{} }
 
-// newInFlightLimits takes 0 as the default and a negative number as no limit.
+// newInFlightLimits interprets 0 as the default and a negative number as no limit.
 func newInFlightLimits(reads, writes int) *inFlightLimits {
 	limit := func(n, byDefault int) chan struct{} {
 		switch {
@@ -31,8 +31,8 @@ func newInFlightLimits(reads, writes int) *inFlightLimits {
 	return &inFlightLimits{limit(reads, defaultReadsInFlight), limit(writes, defaultWritesInFlight)}
 }
 
-// enter reports whether a request may be served now; if so, leave is called when it has
-// been.
+// enter reports whether a request may be served now; if so, the caller calls leave after
+// serving it.
 func (l *inFlightLimits) enter(rq *request) (leave func(), ok bool) {
 	if rq.local || mayLast(rq) {
 		return func() {}, true
@@ -48,13 +48,14 @@ func (l *inFlightLimits) enter(rq *request) (leave func(), ok bool) {
 	case limit <- struct{}{}:
 		return func() { <-limit }, true
 	default:
-		// Whoever could mend an overload always gets an answer, as upstream has it.
+		// Members of system:masters are always served, as upstream, because they may be
+		// able to resolve the overload.
 		return func() {}, slices.Contains(rq.user.Groups, auth.GroupMasters)
 	}
 }
 
-// mayLast reports whether a request is of the kinds that upstream does not count: by its
-// verb and subresource, before it is known what it asks of them.
+// mayLast reports whether a request is long-running, as upstream decides it: by verb and
+// subresource only.
 func mayLast(rq *request) bool {
 	switch rq.Subresource {
 	case "attach", "exec", "log", "portforward", "proxy":
@@ -63,7 +64,7 @@ func mayLast(rq *request) bool {
 	return rq.Verb == verbWatch
 }
 
-// tooManyRequests answers a request that came when too many others were being served.
+// tooManyRequests responds to a request above the limit.
 func tooManyRequests(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)

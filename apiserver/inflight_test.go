@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// networkRequest serves a request as if it had come over a socket from that user.
+// networkRequest serves a request as if that user had sent it over a socket.
 func networkRequest(t *testing.T, s *Server, user *auth.User, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(auth.WithUser(t.Context(), user), method, path, strings.NewReader(body))
@@ -31,12 +31,12 @@ func TestRequestsInFlightAreLimited(t *testing.T) {
 		configMaps = "/api/v1/namespaces/default/configmaps"
 		body       = `{"metadata":{"generateName":"a"}}`
 	)
-	user, master := &auth.User{Name: "somebody"}, &auth.User{Name: "admin", Groups: []string{auth.GroupMasters}}
+	user, master := &auth.User{Name: "alice"}, &auth.User{Name: "admin", Groups: []string{auth.GroupMasters}}
 	status := func(user *auth.User, method, path string) int {
 		t.Helper()
 		return networkRequest(t, s, user, method, path, body).Code
 	}
-	s.limits.writes <- struct{}{} // somebody's write is being served
+	s.limits.writes <- struct{}{} // another write is being served
 	w := networkRequest(t, s, user, http.MethodPost, configMaps, body)
 	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" || !strings.HasPrefix(w.Body.String(), "Too many requests, please try again later.") {
 		t.Errorf("a second write: %d %v %s", w.Code, w.Header(), w.Body)
@@ -71,7 +71,7 @@ func TestNoLimits(t *testing.T) {
 	}
 }
 
-// TestRequestsAreClassified reads the headers by which upstream tells who is who.
+// TestRequestsAreClassified reads the headers with the FlowSchema and priority level.
 func TestRequestsAreClassified(t *testing.T) {
 	ledger := clock.NewLedger()
 	s, err := New(t.Context(), Options{Store: store.NewMemory(), CompactionInterval: -1, Ledger: ledger})
@@ -95,8 +95,8 @@ func TestRequestsAreClassified(t *testing.T) {
 		{account, "/api/v1/pods", "kube-system-service-accounts"},
 		{&auth.User{Name: "system:serviceaccount:default:x", Groups: []string{"system:serviceaccounts", auth.GroupAuthenticated}}, "/api/v1/pods", "service-accounts"},
 		{&auth.User{Name: "system:kube-scheduler", Groups: []string{auth.GroupAuthenticated}}, "/api/v1/pods", "kube-scheduler"},
-		{&auth.User{Name: "somebody", Groups: []string{auth.GroupAuthenticated}}, "/api/v1/pods", "global-default"},
-		{&auth.User{Name: "somebody"}, "/api/v1/pods", ""},
+		{&auth.User{Name: "alice", Groups: []string{auth.GroupAuthenticated}}, "/api/v1/pods", "global-default"},
+		{&auth.User{Name: "alice"}, "/api/v1/pods", ""},
 	} {
 		rq := &request{server: s, user: test.user, r: httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, nil)}
 		rq.RequestInfo = RequestInfo{Verb: verbList, GVR: s.table.All()[0].GVR()}

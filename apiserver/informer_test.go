@@ -15,7 +15,7 @@ import (
 	toolswatch "k8s.io/client-go/tools/watch"
 )
 
-// client-go's informers, as they are, follow what happens.
+// client-go's informers follow changes.
 func TestInformer(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		fill(t, h, 3)
@@ -39,7 +39,7 @@ func TestInformer(t *testing.T) {
 			t.Fatal("the informer does not sync")
 		}
 		for range 3 {
-			<-changed // the state, in no order
+			<-changed // the state, in any order
 		}
 		maps := client.CoreV1().ConfigMaps("default")
 		cm := must(maps.Create(h.ctx, configMap("a"), metav1.CreateOptions{}))(t)
@@ -62,14 +62,14 @@ func await(t testing.TB, h *harness, changed <-chan string, want string) {
 	select {
 	case got := <-changed:
 		if got != want {
-			t.Fatalf("the informer tells of %s, want %s", got, want)
+			t.Fatalf("the informer delivers %s, want %s", got, want)
 		}
 	case <-h.ctx.Done():
-		t.Fatalf("the informer does not tell of %s", want)
+		t.Fatalf("the informer does not deliver %s", want)
 	}
 }
 
-// Many writers, and every informer ends with what is stored.
+// With many writers, every informer ends with the stored state.
 func TestInformersConverge(t *testing.T) {
 	h := start(t)
 	ctx, cancel := context.WithCancel(h.ctx)
@@ -120,8 +120,8 @@ func churn(t *testing.T, h *harness, i int) {
 	}
 }
 
-// follows waits until an informer's store is what truth says. It looks again at
-// every change of the resource.
+// follows waits until an informer's store equals truth. It compares again after every
+// change of the resource.
 func follows(ctx context.Context, h *harness, s cache.Store, truth map[string]string) error {
 	same := func() bool {
 		if len(s.ListKeys()) != len(truth) {
@@ -136,8 +136,8 @@ func follows(ctx context.Context, h *harness, s cache.Store, truth map[string]st
 		return true
 	}
 	for !same() {
-		// The ledger is idle when every in-memory client has read all that it was
-		// sent; those over sockets are a moment behind.
+		// The ledger is idle when every in-memory client has read all that was sent to
+		// it; clients over sockets may be slightly behind.
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("it knows %d objects, want %d: %w", len(s.ListKeys()), len(truth), err)
 		}
@@ -148,7 +148,7 @@ func follows(ctx context.Context, h *harness, s cache.Store, truth map[string]st
 	return nil
 }
 
-// A RetryWatcher goes on from where a watch was cut.
+// A RetryWatcher resumes where a watch was cut.
 func TestRetryWatcher(t *testing.T) {
 	h := start(t)
 	maps := h.client().CoreV1().ConfigMaps("default")

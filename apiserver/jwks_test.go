@@ -9,7 +9,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// verifyWith checks a token's signature with a public key as it is published.
+// verifyWith verifies a token's signature with a published public key.
 func verifyWith(t *testing.T, published map[string]string, token string) {
 	t.Helper()
 	point := []byte{4}

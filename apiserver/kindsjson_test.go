@@ -19,9 +19,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// TestKindsReadAsWritten creates an object of every kind. What a create answers, a get, a
-// list and an update that changes nothing are the same bytes: those that upstream's
-// serializer makes of the kind's Go type after a round trip through protobuf.
+// TestKindsReadAsWritten creates an object of every kind. The responses to the create, a
+// get, a list and an update without changes have the same bytes: those of upstream's
+// serializer for the kind's Go type after a round trip through protobuf.
 func TestKindsReadAsWritten(t *testing.T) {
 	files, err := filepath.Glob("resources/testdata/create/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -58,7 +58,7 @@ func readManifest(t *testing.T, file string) *unstructured.Unstructured {
 	return u
 }
 
-// readsAsWritten reports whether the object can be created: some need others.
+// readsAsWritten reports whether the object can be created: some need other objects.
 func readsAsWritten(t *testing.T, manifest *unstructured.Unstructured) bool {
 	t.Helper()
 	h := start(t)
@@ -85,14 +85,14 @@ func readsAsWritten(t *testing.T, manifest *unstructured.Unstructured) bool {
 	if !bytes.Contains(listed, untyped) {
 		t.Errorf("a list has not %s:\n%s", untyped, listed)
 	}
-	// What is stored is stored as it would be now.
+	// An update without changes stores the same bytes.
 	if again := h.send("PUT", path, string(r.body)); again.code == 200 && !bytes.Equal(r.body, again.body) {
 		t.Errorf("an update that changes nothing:\n%s", cmp.Diff(string(r.body), string(again.body)))
 	}
 	return true
 }
 
-// pathOf is the path of a kind's objects, in the namespace default.
+// pathOf returns the path of a kind's objects, in the namespace default.
 func pathOf(row *resources.Resource) string {
 	path := "/apis/" + row.GroupVersion().String()
 	if row.Group == corev1.GroupName {
@@ -104,9 +104,9 @@ func pathOf(row *resources.Resource) string {
 	return path + "/" + row.Plural
 }
 
-// asUpstream reads an object into its Go type, takes it through protobuf and writes it
-// with upstream's serializer. What protobuf has no place for is filled in by the row, as
-// by upstream's conversions.
+// asUpstream decodes an object into its Go type, encodes it to protobuf and back, and
+// encodes it with upstream's serializer. The row sets what protobuf does not keep, as
+// upstream's conversions do.
 func asUpstream(t *testing.T, row *resources.Resource, body []byte) []byte {
 	t.Helper()
 	obj := row.New()
@@ -125,8 +125,8 @@ func asUpstream(t *testing.T, row *resources.Resource, body []byte) []byte {
 	return must(runtime.Encode(form(runtime.ContentTypeJSON), read))(t)
 }
 
-// TestEmptyListsAsRead creates objects with empty lists that JSON shows and protobuf does
-// not keep: as upstream, the answer and every read have null.
+// TestEmptyListsAsRead creates objects with empty lists, which JSON shows and protobuf
+// does not keep: as upstream, the response and every read have null.
 func TestEmptyListsAsRead(t *testing.T) {
 	h := start(t)
 	const roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"

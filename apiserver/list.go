@@ -14,13 +14,13 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// page is the answer to a list.
+// page is the result of a list.
 type page struct {
 	meta    metav1.ListMeta
 	objects []runtime.Object
 }
 
-// Len and At make a page what codec.EncodeList encodes.
+// Len and At implement the interface that codec.EncodeList encodes.
 func (p *page) Len() int                   { return len(p.objects) }
 func (p *page) At(i int) runtime.Object    { return p.objects[i] }
 func (p *page) add(objs ...runtime.Object) { p.objects = append(p.objects, objs...) }
@@ -31,7 +31,8 @@ func serveList(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
-	// One object by name is a list too: kubectl get -w asks for it by selector.
+	// A watch of one object by name is also a list: kubectl get -w uses a field
+	// selector.
 	p, err := rq.list(ctx, opts)
 	if err != nil {
 		return err
@@ -39,8 +40,8 @@ func serveList(ctx context.Context, rq *request) error {
 	return rq.writeList(p)
 }
 
-// list reads a page as resourceVersion, resourceVersionMatch, limit and continue
-// ask (Kubernetes documentation, "API Concepts: Resource versions").
+// list reads a page according to resourceVersion, resourceVersionMatch, limit and
+// continue (Kubernetes documentation, "API Concepts: Resource versions").
 func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
 	if opts.Continue != "" {
 		from, revision, err := decodeContinue(opts.Continue, rq.prefix())
@@ -50,7 +51,7 @@ func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
 		if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
 			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 		}
-		// What is inconsistent goes on at the newest revision, and stays there.
+		// An inconsistent token continues at the newest revision and stays there.
 		revision = max(revision, 0)
 		if err := rq.reach(ctx, revision); err != nil {
 			return nil, err
@@ -66,7 +67,7 @@ func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
 	}
 	match := revisionMatch(opts, revision)
 	if opts.ResourceVersion == "0" {
-		opts.Limit = 0 // as upstream: what the cache has is one page
+		opts.Limit = 0 // as upstream: the cache returns everything in one page
 		if at := behind(ctx); at > 0 {
 			return rq.listStore(ctx, opts, "", at)
 		}
@@ -83,8 +84,9 @@ func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
 	return rq.cachedPage(list, opts)
 }
 
-// revisionMatch says which state a list wants. A limit with a resourceVersion and no
-// match means exactly that version: so it was before there was a match.
+// revisionMatch returns the state that a list reads. A limit with a resourceVersion and
+// no match means exactly that version, for compatibility with clients older than
+// resourceVersionMatch.
 func revisionMatch(opts *listOptions, revision int64) watchcache.RevisionMatch {
 	switch {
 	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
@@ -120,8 +122,8 @@ func (rq *request) cachedPage(list *watchcache.List, opts *listOptions) (*page, 
 }
 
 // listStore reads a page from the store itself: later pages of a list, and exact
-// revisions that the cache no longer has. With selectors it reads on until the
-// page is full.
+// revisions that the cache no longer has. With selectors it reads until the page is
+// full.
 func (rq *request) listStore(ctx context.Context, opts *listOptions, from string, revision int64) (*page, error) {
 	p := &page{}
 	for {
@@ -149,8 +151,8 @@ func (rq *request) listStore(ctx context.Context, opts *listOptions, from string
 	}
 }
 
-// finishPage sets the continue token of a full page whose last object is the i-th
-// of result.
+// finishPage sets the continue token of a full page, whose last object is the i-th of
+// result.
 func (rq *request) finishPage(p *page, opts *listOptions, result *store.ListResult, i int, revision int64) error {
 	remaining := result.Count - int64(i) - 1
 	if remaining == 0 {
@@ -167,8 +169,8 @@ func (rq *request) finishPage(p *page, opts *listOptions, result *store.ListResu
 	return nil
 }
 
-// listError answers a list whose revision is gone: a client in the middle of a list
-// gets a token to go on with, at the price of consistency.
+// listError converts the error of a list whose revision is compacted: in the middle of
+// a list, it includes a token to continue with, which gives up consistency.
 func (rq *request) listError(err error, from string, revision int64) error {
 	var compacted *store.CompactedError
 	if !errors.As(err, &compacted) {
@@ -190,7 +192,7 @@ func (rq *request) listError(err error, from string, revision int64) error {
 	return expired
 }
 
-// tooLargeResourceVersion is the answer to a version that has not happened yet.
+// tooLargeResourceVersion returns the error for a version that does not exist yet.
 func tooLargeResourceVersion(asked, current int64) error {
 	err := apierrors.NewTimeoutError("Too large resource version: "+strconv.FormatInt(asked, 10)+", current: "+strconv.FormatInt(current, 10), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}

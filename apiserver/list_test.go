@@ -36,7 +36,7 @@ func names(list *corev1.ConfigMapList) string {
 	return strings.Join(all, " ")
 }
 
-// A list in pages is the list of one moment, whatever is written meanwhile.
+// A list in pages has the state of one revision, regardless of writes in between.
 func TestPages(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		fill(t, h, 7)
@@ -94,7 +94,8 @@ func TestPagesWithSelector(t *testing.T) {
 	}
 }
 
-// A token whose revision is gone is answered with one that goes on regardless.
+// A token whose revision is compacted gets an error with a token that continues
+// inconsistently.
 func TestExpiredContinue(t *testing.T) {
 	h := start(t)
 	fill(t, h, 5)
@@ -117,7 +118,7 @@ func TestExpiredContinue(t *testing.T) {
 	if names(page) != "m02" {
 		t.Fatalf("a page of the rest: %q", names(page))
 	}
-	// From there on the list is of one moment again.
+	// From there on the list has the state of one revision again.
 	must(maps.Create(h.ctx, configMap("m05"), metav1.CreateOptions{}))(t)
 	rest = must(maps.List(h.ctx, metav1.ListOptions{Continue: page.Continue}))(t)
 	if names(rest) != "m04" || rest.ResourceVersion != page.ResourceVersion {
@@ -128,7 +129,7 @@ func TestExpiredContinue(t *testing.T) {
 	wantStatus(t, err, 410, metav1.StatusReasonExpired, "continue token in this response")
 }
 
-// compact forgets everything before the newest revision.
+// compact compacts everything before the newest revision.
 func (h *harness) compact() {
 	h.t.Helper()
 	revision, err := h.store.Revision(h.ctx)
@@ -140,7 +141,7 @@ func (h *harness) compact() {
 	}
 }
 
-// The table of the API Concepts page: what a list gets for each combination of
+// The table of the API Concepts page: the result of a list for each combination of
 // resourceVersion, resourceVersionMatch, limit and continue.
 func TestListResourceVersions(t *testing.T) {
 	h := start(t)
@@ -152,13 +153,13 @@ func TestListResourceVersions(t *testing.T) {
 		rv, match string
 		limit     int64
 		want      string // names, or the reason of an error
-		exactly   bool   // the list's version is the one asked for
+		exactly   bool   // the list has exactly the requested version
 	}{
 		{"", "", 0, whole, false},
 		{"", "", 9, whole, false},
 		{"0", "", 0, whole, false},
 		{"0", "", 9, whole, false},
-		{"0", "", 1, whole, false}, // the limit is for other lists
+		{"0", "", 1, whole, false}, // the limit does not apply to lists from the cache
 		{old, "", 0, whole, false},
 		{old, "", 9, past, true},
 		{"", "NotOlderThan", 0, "Invalid", false},
@@ -357,7 +358,7 @@ func nameList[T any](items []T, name func(*T) string) string {
 	return strings.Join(all, " ")
 }
 
-// Pages that come from the store select as those from the cache do.
+// Selectors match the same in pages from the store and from the cache.
 func TestPagesSelectAlike(t *testing.T) {
 	h := start(t)
 	fill(t, h, 6)
@@ -372,7 +373,7 @@ func TestPagesSelectAlike(t *testing.T) {
 	}
 }
 
-// Parameters in the URL are read as upstream reads them.
+// URL parameters are read as upstream reads them.
 func TestRawListParameters(t *testing.T) {
 	h := start(t)
 	fill(t, h, 3)

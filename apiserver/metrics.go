@@ -10,11 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics are the apiserver's figures under upstream's names (Kubernetes
-// documentation, "Kubernetes Metrics Reference").
+// metrics are the apiserver's metrics, with upstream's names (Kubernetes documentation,
+// "Kubernetes Metrics Reference").
 type metrics struct {
 	registry *prometheus.Registry
-	all      prometheus.Gatherers // the registry, and others' figures
+	all      prometheus.Gatherers // the registry, and the metrics of others
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight *prometheus.GaugeVec
@@ -22,7 +22,8 @@ type metrics struct {
 	slis     *slis
 }
 
-// With a gatherer of others' figures, those tell of the process.
+// newMetrics returns the metrics. If others is given, it is expected to have the
+// process metrics.
 func newMetrics(others prometheus.Gatherer) *metrics {
 	labels := []string{"verb", "group", "version", "resource", "subresource", "scope"}
 	m := &metrics{
@@ -59,7 +60,7 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// begin counts a request in; the function that it returns counts it out.
+// begin counts a request as in flight; the returned function ends that.
 func (m *metrics) begin(rq *request) func() {
 	var gauge prometheus.Gauge
 	switch verb := rq.Verb; {
@@ -74,7 +75,7 @@ func (m *metrics) begin(rq *request) func() {
 	return gauge.Dec
 }
 
-// observe notes how a request went.
+// observe records the outcome of a request.
 func (m *metrics) observe(rq *request, code int, elapsed time.Duration) {
 	labels := rq.metricLabels()
 	if !rq.longRunning() {
@@ -107,7 +108,7 @@ func (rq *request) metricLabels() []string {
 	return []string{verb, rq.GVR.Group, rq.GVR.Version, rq.GVR.Resource, rq.Subresource, scope}
 }
 
-// codeWriter remembers the code of an answer.
+// codeWriter records the status code of a response.
 type codeWriter struct {
 	http.ResponseWriter
 	code int
@@ -127,12 +128,12 @@ func (w *codeWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Flush passes on to writers that can.
+// Flush flushes the underlying writer if it supports that.
 func (w *codeWriter) Flush() {
 	if f, ok := w.ResponseWriter.(http.Flusher); ok {
 		f.Flush()
 	}
 }
 
-// Unwrap lets http.ResponseController find the writer beneath.
+// Unwrap lets http.ResponseController find the underlying writer.
 func (w *codeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -22,20 +22,21 @@ import (
 	"minikcm.dev/minikcm/apiserver/watchcache"
 )
 
-// MetricsSource knows what pods and nodes use, and what the metrics of objects say.
-// Upstream, the servers of these APIs ask kubelets and monitoring systems. What it is
-// given must not be changed; its errors are answered as a Status.
+// MetricsSource provides the usage of pods and nodes and the metrics of objects;
+// upstream, separate servers get them from kubelets and monitoring systems.
+// Implementations must not modify their arguments. Errors are returned to the client as
+// a Status.
 type MetricsSource interface {
-	// PodMetrics and NodeMetrics leave out what nothing is known of, and keep the order
-	// of the others.
+	// PodMetrics and NodeMetrics keep the order of the arguments and omit those without
+	// data.
 	PodMetrics(ctx context.Context, world MetricsWorld, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error)
 	NodeMetrics(ctx context.Context, world MetricsWorld, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error)
-	// ObjectMetrics has one value for each of the objects, which are all of one kind;
-	// nil for those that do not have the metric.
+	// ObjectMetrics returns one value for each of the objects, which are of one kind;
+	// nil for objects without the metric.
 	ObjectMetrics(ctx context.Context, world MetricsWorld, objects []metav1.Object, metric string) ([]*MetricSample, error)
-	// ExternalMetrics are all series of a metric in a namespace.
+	// ExternalMetrics returns all series of a metric in a namespace.
 	ExternalMetrics(ctx context.Context, world MetricsWorld, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error)
-	// MetricNames are the metrics that an object tells of.
+	// MetricNames returns the names of the metrics that an object provides.
 	MetricNames(o metav1.Object) MetricNames
 }
 
@@ -45,14 +46,14 @@ type MetricSample struct {
 	Timestamp time.Time
 }
 
-// MetricsWorld is the objects of the API, as a MetricsSource sees them.
+// MetricsWorld gives a MetricsSource access to the objects of the API.
 type MetricsWorld interface {
-	// List returns the objects of a built-in resource in a namespace, or in all if it
-	// is empty. They are shared and must not be changed.
+	// List returns the objects of a built-in resource in a namespace, or in all
+	// namespaces if it is empty. They are shared and must not be modified.
 	List(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]runtime.Object, error)
 }
 
-// withMetrics adds the kinds of the metrics APIs if somebody knows what they say.
+// withMetrics adds the kinds of the metrics APIs if source is not nil.
 func withMetrics(table *resources.Table, source MetricsSource) *resources.Table {
 	if source == nil {
 		return table
@@ -60,7 +61,7 @@ func withMetrics(table *resources.Table, source MetricsSource) *resources.Table 
 	return table.With(resources.MetricsRows()...)
 }
 
-// metricsWorld is the MetricsWorld of a server: what the watch caches hold.
+// metricsWorld implements MetricsWorld with the server's watch caches.
 type metricsWorld struct{ *Server }
 
 func (w metricsWorld) List(ctx context.Context, gvr schema.GroupVersionResource, namespace string) ([]runtime.Object, error) {
@@ -71,7 +72,7 @@ func (w metricsWorld) List(ctx context.Context, gvr schema.GroupVersionResource,
 	return listed(ctx, row, w.stored[gvr], namespace, labels.Everything(), fields.Everything())
 }
 
-// listed are the newest objects of a row that match.
+// listed returns the newest objects of a row that match the selectors.
 func listed(ctx context.Context, row *resources.Resource, objects *storage.Objects, namespace string, label labels.Selector, field fields.Selector) ([]runtime.Object, error) {
 	if !row.Namespaced {
 		namespace = ""
@@ -89,7 +90,7 @@ func listed(ctx context.Context, row *resources.Resource, objects *storage.Objec
 	return all, nil
 }
 
-// findComputed finds what serves a kind that is not stored.
+// findComputed returns the function that serves a verb of a kind that is not stored.
 func findComputed(row *resources.Resource, verb string) (verbFunc, error) {
 	get, list := serveUsageGet, serveUsageList
 	if row.Group == corev1.GroupName {
@@ -116,7 +117,7 @@ func serveUsageGet(ctx context.Context, rq *request) error {
 	return rq.writeResult(http.StatusOK, p.At(0))
 }
 
-// noUsage says what a metrics-server says that knows nothing of an object.
+// noUsage returns the error of a metrics-server without data for an object.
 func (rq *request) noUsage() error {
 	resource, name := "podmetrics", rq.Namespace+"/"+rq.Name
 	if !rq.row.Namespaced {
@@ -126,7 +127,7 @@ func (rq *request) noUsage() error {
 }
 
 // serveUsageList serves GET on the metrics of the pods of a namespace, of all pods, or
-// of all nodes. They are not paged.
+// of all nodes, without paging.
 func serveUsageList(ctx context.Context, rq *request) error {
 	opts, err := rq.listOptions()
 	if err != nil {
@@ -139,7 +140,7 @@ func serveUsageList(ctx context.Context, rq *request) error {
 	return rq.writeList(p)
 }
 
-// usage asks for what the pods or nodes use that match.
+// usage returns the usage of the matching pods or nodes.
 func (rq *request) usage(ctx context.Context, label labels.Selector, field fields.Selector) (*page, error) {
 	gvr := corev1.SchemeGroupVersion.WithResource(rq.row.Plural)
 	row, objects := rq.server.table.Lookup(gvr), rq.server.stored[gvr]
@@ -165,7 +166,7 @@ func (rq *request) usage(ctx context.Context, label labels.Selector, field field
 	return p, err
 }
 
-// typed are those of the objects that have the type.
+// typed returns the objects that have type T.
 func typed[T runtime.Object](objects []runtime.Object) []T {
 	all := make([]T, 0, len(objects))
 	for _, obj := range objects {

@@ -25,8 +25,8 @@ import (
 	"minikcm.dev/minikcm/apiserver"
 )
 
-// told is a MetricsSource that knows of all but the objects named unknown.
-type told struct{}
+// fakeMetrics is a MetricsSource with data for all objects except those named unknown.
+type fakeMetrics struct{}
 
 var (
 	sampledAt = metav1.NewTime(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
@@ -37,7 +37,7 @@ func amounts(cpu, memory string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 }
 
-func (told) PodMetrics(_ context.Context, _ apiserver.MetricsWorld, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
+func (fakeMetrics) PodMetrics(_ context.Context, _ apiserver.MetricsWorld, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
 	var all []*metricsv1beta1.PodMetrics
 	for _, pod := range pods {
 		if pod.Name != "unknown" {
@@ -50,7 +50,7 @@ func (told) PodMetrics(_ context.Context, _ apiserver.MetricsWorld, pods []*core
 	return all, nil
 }
 
-func (told) NodeMetrics(_ context.Context, _ apiserver.MetricsWorld, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
+func (fakeMetrics) NodeMetrics(_ context.Context, _ apiserver.MetricsWorld, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
 	var all []*metricsv1beta1.NodeMetrics
 	for _, node := range nodes {
 		all = append(all, &metricsv1beta1.NodeMetrics{ObjectMeta: metav1.ObjectMeta{Name: node.Name}, Timestamp: sampledAt, Window: window, Usage: amounts("2", "3Gi")})
@@ -58,7 +58,7 @@ func (told) NodeMetrics(_ context.Context, _ apiserver.MetricsWorld, nodes []*co
 	return all, nil
 }
 
-func (told) ObjectMetrics(_ context.Context, _ apiserver.MetricsWorld, objects []metav1.Object, metric string) ([]*apiserver.MetricSample, error) {
+func (fakeMetrics) ObjectMetrics(_ context.Context, _ apiserver.MetricsWorld, objects []metav1.Object, metric string) ([]*apiserver.MetricSample, error) {
 	samples := make([]*apiserver.MetricSample, len(objects))
 	for i, o := range objects {
 		if metric == "qps" && o.GetName() != "unknown" {
@@ -68,8 +68,8 @@ func (told) ObjectMetrics(_ context.Context, _ apiserver.MetricsWorld, objects [
 	return samples, nil
 }
 
-// ExternalMetrics has a series for each ConfigMap of the namespace.
-func (told) ExternalMetrics(ctx context.Context, world apiserver.MetricsWorld, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
+// ExternalMetrics returns a series for each ConfigMap of the namespace.
+func (fakeMetrics) ExternalMetrics(ctx context.Context, world apiserver.MetricsWorld, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
 	configs, err := world.List(ctx, corev1.SchemeGroupVersion.WithResource("configmaps"), namespace)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (told) ExternalMetrics(ctx context.Context, world apiserver.MetricsWorld, n
 	return all, nil
 }
 
-func (told) MetricNames(o metav1.Object) apiserver.MetricNames {
+func (fakeMetrics) MetricNames(o metav1.Object) apiserver.MetricNames {
 	switch o.GetName() {
 	case "web":
 		return apiserver.MetricNames{Own: []string{"qps"}, OfPods: []string{"hits"}, External: []string{"queue"}}
@@ -93,10 +93,10 @@ func (told) MetricNames(o metav1.Object) apiserver.MetricNames {
 	return apiserver.MetricNames{}
 }
 
-// startMeasured is a server with metrics, two pods, a node and two ConfigMaps.
+// startMeasured returns a server with metrics, two pods, a node and two ConfigMaps.
 func startMeasured(t *testing.T) *harness {
 	t.Helper()
-	h := start(t, func(o *apiserver.Options) { o.Metrics = told{} })
+	h := start(t, func(o *apiserver.Options) { o.Metrics = fakeMetrics{} })
 	client := h.client()
 	for _, name := range []string{"web", "unknown"} {
 		p := pod(name)
@@ -108,8 +108,7 @@ func startMeasured(t *testing.T) *harness {
 	return h
 }
 
-// TestMetricsClients: the client that the metrics API comes with, in
-// JSON and in protobuf.
+// TestMetricsClients uses the client of the metrics API, in JSON and in protobuf.
 func TestMetricsClients(t *testing.T) {
 	h := startMeasured(t)
 	for _, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
@@ -141,7 +140,7 @@ func TestMetricsClients(t *testing.T) {
 	}
 }
 
-// TestCustomMetricsClients: the clients of the other two APIs.
+// TestCustomMetricsClients uses the clients of the other two APIs.
 func TestCustomMetricsClients(t *testing.T) {
 	h := startMeasured(t)
 	cfg := inMemory().config(h)
@@ -176,7 +175,8 @@ func TestCustomMetricsClients(t *testing.T) {
 	}
 }
 
-// TestMetricsPaths: what is not there, what cannot be written, and how it looks.
+// TestMetricsPaths tests missing objects, unsupported writes, and the form of
+// responses.
 func TestMetricsPaths(t *testing.T) {
 	h := startMeasured(t)
 	const (
@@ -240,7 +240,7 @@ func TestMetricsPaths(t *testing.T) {
 	}
 }
 
-// TestMetricNames: the discovery names the metrics that there are.
+// TestMetricNames checks that the discovery lists the existing metrics.
 func TestMetricNames(t *testing.T) {
 	h := startMeasured(t)
 	for path, want := range map[string]string{
@@ -260,7 +260,7 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-// TestNoMetrics: without a source there are no such groups.
+// TestNoMetrics checks that without a source the groups are not served.
 func TestNoMetrics(t *testing.T) {
 	h := start(t)
 	for _, path := range []string{"/apis/metrics.k8s.io", "/apis/metrics.k8s.io/v1beta1/pods", "/apis/custom.metrics.k8s.io/v1beta2/nodes/n1/qps"} {

@@ -18,12 +18,13 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// MetricNames are the metrics that an object tells of: of itself, of pods that it
-// selects, and external ones of its namespace.
+// MetricNames are the names of the metrics that an object provides: for itself, for the
+// pods that it selects, and external ones for its namespace.
 type MetricNames struct{ Own, OfPods, External []string }
 
-// routeMetricNames lets the discovery of custom and external metrics name those that
-// there are, as adapters do. It comes before the discovery's own routes.
+// routeMetricNames adds the names of the existing metrics to the discovery of custom
+// and external metrics, as adapters do. Its routes precede those of the discovery
+// itself.
 func (s *Server) routeMetricNames(router *mux.Router) {
 	if s.opts.Metrics == nil {
 		return
@@ -37,8 +38,8 @@ func (s *Server) routeMetricNames(router *mux.Router) {
 	}
 }
 
-// namedIn are the resources whose objects are looked at for the names of metrics. The
-// metrics of others can be asked for, but are not listed.
+// namedIn returns the resources whose objects are searched for names of metrics.
+// Metrics of other resources are served but not listed.
 func namedIn() []schema.GroupVersionResource {
 	core, apps := corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion
 	return []schema.GroupVersionResource{
@@ -74,7 +75,8 @@ func (s *Server) serveMetricNames(gv schema.GroupVersion, kind string) http.Hand
 	}
 }
 
-// metricNames are what the discovery calls the custom and external metrics, sorted.
+// metricNames returns the names of the custom and external metrics for the discovery,
+// sorted.
 func (s *Server) metricNames(ctx context.Context) (custom, external []string, err error) {
 	world := metricsWorld{s}
 	for _, gvr := range namedIn() {

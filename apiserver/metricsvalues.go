@@ -24,13 +24,13 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// namedByMetrics reports whether the paths of a group are not named by kinds but by the
-// objects that metrics are about, and by the metrics.
+// namedByMetrics reports whether the resources of a group are named by objects and
+// metrics, not by kinds.
 func namedByMetrics(group string) bool {
 	return group == custommetrics.GroupName || group == externalmetrics.GroupName
 }
 
-// valuesRow is the one row of such a group and version; nil if it is not served.
+// valuesRow returns the one row of such a group and version; nil if it is not served.
 func (s *Server) valuesRow(gv schema.GroupVersion) *resources.Resource {
 	if !namedByMetrics(gv.Group) {
 		return nil
@@ -60,7 +60,7 @@ func (rq *request) serveValues() error {
 	return rq.serveCustom(ctx)
 }
 
-// serveExternal answers GET namespaces/NAMESPACE/METRIC: the series whose labels match.
+// serveExternal serves GET namespaces/NAMESPACE/METRIC: the series whose labels match.
 func (rq *request) serveExternal(ctx context.Context) error {
 	if rq.Namespace == "" || rq.Name != "" {
 		return errNotFoundPath()
@@ -82,14 +82,14 @@ func (rq *request) serveExternal(ctx context.Context) error {
 	return rq.writeObject(http.StatusOK, rq.row.GroupVersionKind, list)
 }
 
-// metricOf is what a request for a custom metric is about.
+// metricOf is the object and the metric of a custom metrics request.
 type metricOf struct {
 	resource     schema.GroupResource
 	name, metric string
 }
 
-// described reads RESOURCE.GROUP/NAME/METRIC, within a namespace or not, or
-// namespaces/NAME/metrics/METRIC, which asks for a namespace's own.
+// described parses RESOURCE.GROUP/NAME/METRIC, namespaced or not, and
+// namespaces/NAME/metrics/METRIC, which is a metric of the namespace itself.
 func (rq *request) described() (metricOf, bool) {
 	if rq.GVR.Resource == "metrics" && rq.Subresource == "" {
 		return metricOf{schema.GroupResource{Resource: "namespaces"}, rq.Namespace, rq.Name}, rq.Namespace != "" && rq.Name != ""
@@ -97,8 +97,8 @@ func (rq *request) described() (metricOf, bool) {
 	return metricOf{schema.ParseGroupResource(rq.GVR.Resource), rq.Name, rq.Subresource}, rq.Name != "" && rq.Subresource != ""
 }
 
-// serveCustom answers with the values that a metric has for the objects that are asked
-// for: for one by its name, or, if that is *, for those whose labels match.
+// serveCustom responds with a metric's values for one object by name or, for the name
+// *, for the objects whose labels match.
 func (rq *request) serveCustom(ctx context.Context) error {
 	about, ok := rq.described()
 	if !ok {
@@ -129,7 +129,7 @@ func (rq *request) serveCustom(ctx context.Context) error {
 	return rq.writeObject(http.StatusOK, rq.row.GroupVersionKind, &custommetricsv1beta2.MetricValueList{Items: values})
 }
 
-// metricNotFound says what adapters of custom metrics say.
+// metricNotFound returns the error of custom metrics adapters.
 func metricNotFound(about metricOf) error {
 	message := fmt.Sprintf("the server could not find the metric %s for %s", about.metric, about.resource)
 	if about.name != custommetricsv1beta2.AllObjects {
@@ -138,7 +138,7 @@ func metricNotFound(about metricOf) error {
 	return newStatus(http.StatusNotFound, metav1.StatusReasonNotFound, message)
 }
 
-// metricObjects are the objects that a request is about.
+// metricObjects returns the objects of a request.
 func (rq *request) metricObjects(ctx context.Context, about metricOf, selector labels.Selector) (*resources.Resource, []runtime.Object, error) {
 	row := preferredRow(rq.server.current().table, about.resource)
 	if row == nil || rq.GVR.Resource != "metrics" && row.Namespaced != (rq.Namespace != "") {
@@ -160,7 +160,7 @@ func (rq *request) metricObjects(ctx context.Context, about metricOf, selector l
 	return row, all, err
 }
 
-// preferredRow is the row of a resource in the version that clients should use.
+// preferredRow returns the row of a resource in its group's preferred version.
 func preferredRow(table *resources.Table, resource schema.GroupResource) *resources.Resource {
 	for _, group := range table.Groups() {
 		if group.Name != resource.Group {
@@ -208,7 +208,7 @@ func (rq *request) values(ctx context.Context, row *resources.Resource, objects 
 	return values, nil
 }
 
-// olderValues are the same as v1beta1 has them.
+// olderValues converts the values to v1beta1.
 func olderValues(values []custommetricsv1beta2.MetricValue) *custommetricsv1beta1.MetricValueList {
 	list := &custommetricsv1beta1.MetricValueList{Items: make([]custommetricsv1beta1.MetricValue, len(values))}
 	for i := range values {

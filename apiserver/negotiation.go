@@ -13,8 +13,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 )
 
-// negotiate chooses the form of the answer. For built-in kinds upstream looks at the
-// bare types in Accept first, among which of all wildcards it knows but one.
+// negotiate chooses the format of the response. For built-in kinds upstream first
+// matches the media types in Accept without parameters, and knows only one wildcard
+// there.
 func (rq *request) negotiate() error {
 	accept := rq.r.Header.Get("Accept")
 	if accept != codec.ProtobufOrJSON && !rq.row.Custom && (rq.sub == nil || !rq.sub.Proxied) {
@@ -27,7 +28,7 @@ func (rq *request) negotiate() error {
 		}
 	}
 	target, ok := codec.NegotiateFor(accept, codec.AllowTransforms, rq.hasForm)
-	if !ok && (rq.sub == nil || !rq.sub.Proxied) { // what is handed on says itself what it is
+	if !ok && (rq.sub == nil || !rq.sub.Proxied) { // the target of a proxied request chooses its own format
 		return notAcceptable()
 	}
 	rq.target = target
@@ -47,12 +48,13 @@ func acceptsAny(accept string, produced []string) bool {
 	return false
 }
 
-// routeError is what upstream answers before it knows what the request is about.
+// routeError returns upstream's error for a request that fails before its resource is
+// known.
 func routeError(code int, message string) error {
 	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
 }
 
-// unknownPatch is the answer to a patch in a format that the row does not take.
+// unknownPatch returns the error for a patch type that the row does not support.
 func (rq *request) unknownPatch() error {
 	if !rq.row.Custom {
 		return routeError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
@@ -60,8 +62,8 @@ func (rq *request) unknownPatch() error {
 	return unsupportedMediaType(rq.patchTypes()...)
 }
 
-// timeout is how long the request may take: what the client says, if that is less
-// than upstream's limit. None and zero are the limit.
+// timeout returns the time limit of the request: the client's, if it is below
+// upstream's limit. None and zero mean the limit.
 func (rq *request) timeout() (time.Duration, error) {
 	value := rq.query.Get("timeout")
 	if value == "" {

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What upstream answers to what clients say that they accept (k8s.io/apiserver's
+// The response to each Accept header is upstream's (k8s.io/apiserver's
 // endpoints/handlers/negotiation and the routes before it).
 func TestAccept(t *testing.T) {
 	h := start(t)
@@ -81,7 +81,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// What upstream answers to bodies of formats that it does not read.
+// Bodies in unsupported formats get upstream's errors.
 func TestContentTypes(t *testing.T) {
 	h := start(t)
 	fill(t, h, 1)
@@ -143,7 +143,7 @@ func TestMethods(t *testing.T) {
 		{"DELETE", "/api/v1/namespaces", 405},
 		{"GET", "/api/v1/namespaces/default/bindings", 405},
 	} {
-		// What is wrong with the method is said before what is wrong with the format.
+		// An error in the method is reported before an error in the format.
 		r := h.send(c.method, c.path, "", "Accept", "text/html", "Content-Type", "text/html")
 		if r.code != c.code {
 			t.Errorf("%s %s: %d %s", c.method, c.path, r.code, r.body)
@@ -195,7 +195,7 @@ func TestRequestTimeouts(t *testing.T) {
 			wantReply(t, r, 400, metav1.StatusReasonBadRequest, "invalid timeout specified in the request URL - time: ")
 		}
 	}
-	// What waits for longer than that is given up.
+	// A request that waits for longer than its timeout ends.
 	r := h.send("GET", mapsPath+"?timeout=1ms&resourceVersion=100000", "")
 	s := wantReply(t, r, 504, metav1.StatusReasonTimeout, "Timeout: request did not complete within the allotted timeout")
 	if len(s.Details.Causes) != 0 {
@@ -203,7 +203,7 @@ func TestRequestTimeouts(t *testing.T) {
 	}
 }
 
-// A watch that begins with a state is compressed for clients that can read that.
+// A watch that starts with a state is compressed for clients that support it.
 func TestWatchCompressed(t *testing.T) {
 	h := start(t)
 	fill(t, h, 3)

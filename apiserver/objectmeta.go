@@ -10,8 +10,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
-// clearTypeMeta removes kind and apiVersion: inside the apiserver an object's kind
-// is its row's. Custom objects keep theirs, which is part of what they are.
+// clearTypeMeta removes kind and apiVersion: inside the apiserver, the row determines
+// an object's kind. Custom objects keep theirs, which are part of their content.
 func clearTypeMeta(obj runtime.Object) {
 	if _, untyped := obj.(runtime.Unstructured); untyped {
 		return
@@ -19,13 +19,13 @@ func clearTypeMeta(obj runtime.Object) {
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 }
 
-// recordWrite notes who wrote a revision, and why.
+// recordWrite records the writer and the causes of a revision.
 func (rq *request) recordWrite(result storage.Result) {
 	rq.recordOther(rq.GVR, rq.row.Kind, rq.Subresource, result)
 }
 
-// recordOther is recordWrite for what a request writes beside the object that it is
-// for.
+// recordOther is recordWrite for an object that a request writes in addition to its
+// own.
 func (rq *request) recordOther(resource schema.GroupVersionResource, kind, subresource string, result storage.Result) {
 	m, err := meta.Accessor(result.Object)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 )
 
-// readOptions reads a request's query parameters into a meta/v1 options struct and
-// checks them.
+// readOptions decodes a request's query parameters into a meta/v1 options struct and
+// validates it.
 func readOptions[T any](query url.Values, convert func(*url.Values, *T, conversion.Scope) error, kind string, validate func(*T) field.ErrorList) (*T, error) {
 	opts := new(T)
 	if err := convert(&query, opts, nil); err != nil {
@@ -60,7 +60,7 @@ func (rq *request) tableOptions() (*metav1.TableOptions, error) {
 	return opts, nil
 }
 
-// deleteOptions come from the body or, when that is empty, from the query.
+// deleteOptions decodes the options from the body or, if it is empty, from the query.
 func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
 	data, err := rq.body()
 	if err != nil {
@@ -92,7 +92,7 @@ func (rq *request) decodeDeleteOptions(data []byte) (*metav1.DeleteOptions, erro
 	return opts, nil
 }
 
-// listOptions are those of a list, a watch or a deletecollection.
+// listOptions are the options of a list, a watch or a deletecollection.
 type listOptions struct {
 	metav1.ListOptions
 	label labels.Selector
@@ -126,8 +126,8 @@ func (rq *request) listOptions() (*listOptions, error) {
 	return opts, nil
 }
 
-// settle fills in what the options leave open, and checks them: a watch that names no
-// version, or "0", begins with the state (KEP-3157).
+// settle sets defaults and validates the options: a watch without a version, or with
+// "0", starts with the state (KEP-3157).
 func (o *listOptions) settle(isWatch bool) error {
 	settled := internalversion.ListOptions{
 		Watch: isWatch, ResourceVersion: o.ResourceVersion, ResourceVersionMatch: o.ResourceVersionMatch,
@@ -141,8 +141,8 @@ func (o *listOptions) settle(isWatch bool) error {
 	return nil
 }
 
-// storedLabels makes the selector speak of the fields of the version that is stored,
-// which is what the cache and the store select by.
+// storedLabels converts the selector to the fields of the stored version, by which the
+// cache and the store select.
 func (rq *request) storedLabels(selector fields.Selector) (fields.Selector, error) {
 	if rq.row.Storage == nil || len(rq.row.Storage.FieldLabels) == 0 {
 		return selector, nil
@@ -159,7 +159,7 @@ func (rq *request) selectable(label string) bool {
 	switch label {
 	case "metadata.name":
 		return true
-	case "metadata.namespace": // of kinds without namespace, those that have no fields of their own take it
+	case "metadata.namespace": // cluster-scoped kinds without selectable fields accept it too
 		return rq.row.Namespaced || len(rq.row.SelectableFields) == 0 && !rq.row.Custom
 	}
 	for _, f := range rq.row.SelectableFields {
@@ -170,8 +170,8 @@ func (rq *request) selectable(label string) bool {
 	return false
 }
 
-// unknownField is what is said of a field selector by a field that the kind does not
-// have: kinds that have selectable fields of their own speak for themselves.
+// unknownField returns the error text for a field selector that the kind does not
+// support. Some kinds with their own selectable fields have their own texts.
 func (rq *request) unknownField(label string) string {
 	switch {
 	case rq.row.Group == batchv1.GroupName && rq.row.Kind == "Job":
@@ -184,13 +184,13 @@ func (rq *request) unknownField(label string) string {
 	return fmt.Sprintf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
 }
 
-// everything reports whether no selector narrows the request.
+// everything reports whether the selectors match all objects.
 func (o *listOptions) everything() bool { return o.label.Empty() && o.field.Empty() }
 
 func isDryRun(values []string) bool { return len(values) > 0 }
 
-// unreadableVersion is the answer to a get or watch at a resourceVersion that is none.
-// That it is a 500 is the API's.
+// unreadableVersion returns the error for a get or watch with an invalid
+// resourceVersion. It is a 500, as upstream.
 func unreadableVersion(err error) error {
 	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

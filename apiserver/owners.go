@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// dedupOwners drops owner references that say the same as an earlier one, and warns
-// the client of it.
+// dedupOwners removes duplicate owner references and warns the client.
 func (rq *request) dedupOwners(m metav1.Object) {
 	refs := m.GetOwnerReferences()
 	if len(refs) < 2 {

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestOwnObjectsAreOwned says that what the server makes at its start has the field
-// managers that upstream's gives it.
+// TestOwnObjectsAreOwned checks that the objects that the server creates at start have
+// upstream's field managers.
 func TestOwnObjectsAreOwned(t *testing.T) {
 	h := start(t)
 	client := h.client()

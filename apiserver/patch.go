@@ -24,16 +24,16 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 )
 
-// maxPatchOperations bounds a JSON patch, as upstream does.
+// maxPatchOperations limits a JSON patch, as upstream.
 const maxPatchOperations = 10_000
 
-// patchTypes are what is accepted, in the order that a 415 names them.
+// patchTypes are the accepted types, in the order in which a 415 lists them.
 var patchTypes = []string{
 	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType),
 }
 
-// customPatchTypes are those of custom objects, of whose lists no Go type tells how
-// they are merged.
+// customPatchTypes are the types for custom objects: strategic merge patches need a Go
+// type that says how lists are merged.
 var customPatchTypes = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
 
 // servePatch serves PATCH on an object or a subresource.
@@ -83,17 +83,17 @@ func servePatch(ctx context.Context, rq *request) error {
 	return rq.update(ctx, w)
 }
 
-// patcher makes the patched object from the current one.
+// patcher computes the patched object from the current one.
 type patcher struct {
 	rq         *request
 	data       []byte
 	validation string
 }
 
-// lenient says that unknown and duplicate fields are nobody's concern.
+// lenient reports whether unknown and duplicate fields are ignored.
 func (p patcher) lenient() bool { return p.validation == metav1.FieldValidationIgnore }
 
-// read decodes the patch into v and returns what a strict reading objects to.
+// read decodes the patch into v and returns the errors of strict decoding.
 func (p patcher) read(v any) ([]error, error) {
 	if p.lenient() {
 		return nil, kjson.UnmarshalCaseSensitivePreserveInts(p.data, v)
@@ -101,7 +101,7 @@ func (p patcher) read(v any) ([]error, error) {
 	return kjson.UnmarshalStrict(p.data, v)
 }
 
-// jsonOperation is what an operation of a JSON patch may consist of (RFC 6902).
+// jsonOperation is an operation of a JSON patch (RFC 6902).
 type jsonOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -137,7 +137,7 @@ func (p patcher) jsonPatch() (func(runtime.Object) (runtime.Object, error), erro
 	}, nil
 }
 
-// unprocessable is the answer to a patch that does not fit the object.
+// unprocessable returns the error for a patch that does not apply to the object.
 func unprocessable(err error) error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 }
@@ -159,8 +159,8 @@ func (p patcher) mergePatch() (func(runtime.Object) (runtime.Object, error), err
 	}, nil
 }
 
-// throughJSON patches the object's JSON form and reads the outcome back. strict is
-// what there is to object to in the patch itself.
+// throughJSON applies a patch to the object's JSON and decodes the result. strict has
+// the strict decoding errors of the patch itself.
 func (p patcher) throughJSON(current runtime.Object, strict []error, patch func([]byte) ([]byte, error)) (runtime.Object, error) {
 	kind := p.rq.kind()
 	document, err := codec.Encode(codec.JSON, kind, current)
@@ -181,8 +181,8 @@ func (p patcher) throughJSON(current runtime.Object, strict []error, patch func(
 	return obj, p.object(patched, strict, more)
 }
 
-// object deals with what a strict reading objects to: in the patch, and in what it
-// made of the object.
+// object returns the strict decoding errors of the patch and of the patched object, or
+// adds them as warnings.
 func (p patcher) object(patched []byte, objections []error, more error) error {
 	if list, ok := runtime.AsStrictDecodingError(more); ok {
 		objections = append(slices.Clone(objections), list.Errors()...)
@@ -198,7 +198,7 @@ func (p patcher) object(patched []byte, objections []error, more error) error {
 	return nil
 }
 
-// unreadable is the answer to a patch whose outcome is no object of the kind.
+// unreadable returns the error for a patch whose result does not decode as the kind.
 func unreadable(patched any, err error) error {
 	if data, ok := patched.([]byte); ok {
 		patched = string(data)
@@ -217,7 +217,7 @@ func (p patcher) strategicPatch() (func(runtime.Object) (runtime.Object, error),
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		// The merge consumes the patch, of which each try needs its own.
+		// The merge modifies the patch, so each attempt needs a copy.
 		patched, err := strategicpatch.StrategicMergeMapPatch(original, runtime.DeepCopyJSON(patch), p.rq.newBody())
 		if err != nil {
 			return nil, strategicError(err)
@@ -226,7 +226,7 @@ func (p patcher) strategicPatch() (func(runtime.Object) (runtime.Object, error),
 	}, nil
 }
 
-// fromMap turns a patched map into an object.
+// fromMap converts a patched map to an object.
 func (p patcher) fromMap(content, patch map[string]any, strict []error) (runtime.Object, error) {
 	obj := p.rq.newBody()
 	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, obj, !p.lenient())
@@ -249,6 +249,6 @@ func strategicError(err error) error {
 	if errors.Is(err, mergepatch.ErrNoListOfLists) || mergepatch.IsPreconditionFailed(err) {
 		return unprocessable(err)
 	}
-	// That the rest, which is the client's fault too, is 500 is the API's.
+	// Other errors are a 500, as upstream, although they are the client's fault too.
 	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

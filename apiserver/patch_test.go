@@ -94,7 +94,7 @@ func TestPatchesThatFail(t *testing.T) {
 	}
 }
 
-// Numbers that no float64 holds survive a patch.
+// Numbers that no float64 represents survive a patch.
 func TestPatchKeepsLargeNumbers(t *testing.T) {
 	h := start(t)
 	must(h.client().CoreV1().Pods("default").Create(h.ctx, pod("p"), metav1.CreateOptions{}))(t)

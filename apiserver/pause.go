@@ -14,19 +14,19 @@ import (
 // is that of the caller that waits for it (inflight.With).
 func (s *Server) withPause(ctx context.Context, work *inflight.Work) context.Context {
 	if s.isHurried(ctx) {
-		return ctx // nor does the store let it wait, or fail
+		return ctx // the store neither delays nor fails it
 	}
 	mayWait := s.mayWait(ctx)
 	return store.ForRequest(inflight.With(ctx, work), mayWait)
 }
 
-// mayWait reports whether time can pass while a request waits. The cluster's own parts
-// count their work themselves: if they cannot pause it, virtual time stands still.
+// mayWait reports whether virtual time can pass while a request waits. Components count
+// their own work in the ledger; unless they can pause it, virtual time stands still.
 func (s *Server) mayWait(ctx context.Context) bool {
 	return !isLocal(ctx) || s.mayWaitFor(ctx, auth.FromContext(ctx))
 }
 
-// mayWaitFor is mayWait for a client in the process.
+// mayWaitFor is mayWait for an in-process client.
 func (s *Server) mayWaitFor(ctx context.Context, user *auth.User) bool {
 	if !s.isVirtual() {
 		return true
@@ -37,8 +37,8 @@ func (s *Server) mayWaitFor(ctx context.Context, user *auth.User) bool {
 	return user == nil || !strings.HasPrefix(user.Name, "system:") || inflight.MayPause(ctx)
 }
 
-// isHurried is of requests that virtual time stands still for until they have succeeded.
-// No fault meets them: none would ever end.
+// isHurried reports whether virtual time stands still until the request has succeeded.
+// Faults do not apply to such requests, because they would never end.
 func (s *Server) isHurried(ctx context.Context) bool {
 	return s.isVirtual() && inflight.IsHurried(ctx)
 }

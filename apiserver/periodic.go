@@ -8,8 +8,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// periodic does something again and again, an interval of the cluster's time after it
-// was done last.
+// periodic calls do repeatedly, each time an interval of cluster time after the
+// previous call ended.
 type periodic struct {
 	clock    clock.Clock
 	interval time.Duration
@@ -50,7 +50,7 @@ func (p *periodic) run() {
 	p.schedule()
 }
 
-// stop returns when nothing is being done any more. A nil periodic never began.
+// stop ends the repetition and waits for a running do. A nil periodic is valid.
 func (p *periodic) stop() {
 	if p == nil {
 		return

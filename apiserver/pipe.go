@@ -11,14 +11,22 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// pipeLimit is how many unread bytes a pipe holds before its writer waits. A
-// watcher whose client does not read is dropped by the watch cache in the end.
+// pipeLimit is the number of unread bytes at which the writer of a pipe blocks. If the
+// client does not read, the watch cache eventually ends the watcher.
 const pipeLimit = 256 << 10
 
-// pipe carries a streamed answer to an in-process client. From the first unread
-// byte until the client has come back for more, an event is in flight: a client
-// comes back only when it has handed on all that it got. The stream's end is in
-// flight until the client has closed it.
+// pipe carries a streamed response to an in-process client. The ledger counts an event
+// from the first unread byte until the client has read everything and calls Read again:
+// clients read again only after they have passed on what they got. The end of the
+// stream is counted until the client calls Close.
+//
+//	T1 server: Write("event"): counted
+//	T2 client: Read returns "event"; still counted, the client is handling it
+//	T3 client: puts the event into its own queue, which the ledger counts as well
+//	T4 client: Read blocks: no longer counted here
+//
+// At every point from T1 on the ledger counts the event somewhere, so virtual time
+// stands still.
 type pipe struct {
 	onClose func()
 
@@ -29,7 +37,7 @@ type pipe struct {
 	finished bool
 	closed   bool
 	err      error
-	// deadline makes late true: then nobody waits for the reader any more.
+	// deadline sets late; then Write no longer waits for the reader.
 	deadline interface{ Stop() bool }
 	late     bool
 }
@@ -40,7 +48,7 @@ func newPipe(ledger *clock.Ledger) *pipe {
 	return p
 }
 
-// Write waits while the pipe is full. It fails once the client has gone.
+// Write blocks while the pipe is full. It fails once the client has closed the pipe.
 func (p *pipe) Write(data []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +69,7 @@ func (p *pipe) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Read waits until there is something to read or the stream is over.
+// Read blocks until there is data or the stream has ended.
 func (p *pipe) Read(into []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +103,7 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// abort ends the stream at once; the reader gets err.
+// abort ends the stream immediately; the reader gets err.
 func (p *pipe) abort(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +116,7 @@ func (p *pipe) abort(err error) {
 	p.changed.Broadcast()
 }
 
-// setDeadline makes a Write that waits beyond t, of the machine's time, fail.
+// setDeadline makes a Write that blocks beyond t (real time) fail.
 func (p *pipe) setDeadline(t time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +136,8 @@ func (p *pipe) setDeadline(t time.Time) {
 	})
 }
 
-// finish is the server's end of the stream: what is unread can still be read.
+// finish ends the stream on the server's side: the client can still read the unread
+// data.
 func (p *pipe) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +148,7 @@ func (p *pipe) finish() {
 	p.changed.Broadcast()
 }
 
-// readAll makes a body that no longer depends on its sender.
+// readAll reads a body into memory, so that it does not depend on its sender.
 func readAll(body io.Reader) (io.ReadCloser, error) {
 	data, err := io.ReadAll(io.LimitReader(body, maxBodyBytes+1))
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/watchcache"
 )
 
-// tolerationSeconds is how long a Pod stays on a lost node, as upstream.
+// tolerationSeconds is how long a Pod stays on an unreachable node by default, as
+// upstream.
 const tolerationSeconds = 300
 
 // newAdmission assembles the built-in plugins in upstream's order.
@@ -67,7 +68,7 @@ func (s *Server) newAdmission() admission.Chain {
 	)
 }
 
-// newQuota is the plugin that counts; it comes last.
+// newQuota returns the ResourceQuota plugin, which must be the last.
 func (s *Server) newQuota() *admission.ResourceQuota {
 	quotas := s.stored[corev1.SchemeGroupVersion.WithResource("resourcequotas")]
 	plugin := admission.NewResourceQuota(s.opts.Clock)
@@ -86,14 +87,15 @@ func (s *Server) newQuota() *admission.ResourceQuota {
 		}
 		_, err := quotas.Update(ctx, quotas.Key(counted.Namespace, counted.Name), counted.Name, change, storage.UpdateOptions{})
 		if apierrors.IsNotFound(err) {
-			return nil // a quota that is gone limits nothing
+			return nil // a deleted quota limits nothing
 		}
 		return err
 	}
 	return plugin
 }
 
-// inNamespace returns a namespace's objects of a kind, as new as this process knows.
+// inNamespace returns a namespace's objects of a kind, including all writes of this
+// process.
 func inNamespace[T runtime.Object](ctx context.Context, objects *storage.Objects, namespace string) ([]T, error) {
 	known, err := objects.KnownIn(ctx, namespace)
 	if err != nil {
@@ -108,8 +110,8 @@ func inNamespace[T runtime.Object](ctx context.Context, objects *storage.Objects
 	return found, nil
 }
 
-// lookup returns an object from the cache, or from the store when the
-// cache does not know it (yet).
+// lookup returns an object from the cache, or from the store if the cache does not have
+// it (yet).
 func lookup[T runtime.Object](ctx context.Context, objects *storage.Objects, namespace, name string) (T, error) {
 	var none T
 	key := objects.Key(namespace, name)

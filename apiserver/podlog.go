@@ -15,13 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// LogSource knows what the containers of pods have written. Upstream asks the pod's
-// kubelet.
+// LogSource provides the logs of containers. Upstream the pod's kubelet does.
 type LogSource interface {
-	// OpenLog finds the log that opts ask for, of a pod that has a node and a container
-	// that opts.Container names. Its error, best one of apierrors, is answered as a
-	// Status; what write returns only ends the answer. With opts.Follow, write returns
-	// when the container has ended or ctx has.
+	// OpenLog opens the log that opts select, of a scheduled pod and of the container
+	// opts.Container, which exists. Its error, ideally one of apierrors, is returned to
+	// the client as a Status; an error of write only ends the response. With
+	// opts.Follow, write returns when the container has terminated or ctx has ended.
 	OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error)
 }
 
@@ -54,7 +53,7 @@ func serveLog(ctx context.Context, rq *request) error {
 	header.Set("Cache-Control", "no-cache, private")
 	rq.w.WriteHeader(http.StatusOK)
 	if !opts.Follow {
-		// The answer has begun: an error can only cut it off.
+		// The response has begun, so an error can only truncate it.
 		_ = write(ctx, rq.w)
 		return nil
 	}
@@ -68,7 +67,7 @@ func serveLog(ctx context.Context, rq *request) error {
 	return nil
 }
 
-// untilServerStops returns a context that ends with the server too.
+// untilServerStops returns a context that also ends when the server stops.
 func (rq *request) untilServerStops(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -81,14 +80,14 @@ func (rq *request) untilServerStops(ctx context.Context) (context.Context, conte
 	return ctx, cancel
 }
 
-// follows reports whether the request is for a log as it grows, which lasts until the
-// client goes or the container ends.
+// follows reports whether the request follows a growing log until the client
+// disconnects or the container terminates.
 func (rq *request) follows() bool {
 	return rq.sub != nil && rq.sub.Proxied && rq.Subresource == "log" && isTrue(rq.query.Get("follow"))
 }
 
-// longRunning reports whether the request may last: it is not counted as in flight, or
-// time would stand still for it.
+// longRunning reports whether the request may last indefinitely. It is not counted as
+// in flight, because virtual time would stand still meanwhile.
 func (rq *request) longRunning() bool {
 	return rq.Verb == verbWatch || rq.streams() || rq.follows()
 }
@@ -105,7 +104,7 @@ func (rq *request) logOptions() (*corev1.PodLogOptions, error) {
 	return opts, nil
 }
 
-// readLogOptions reads what k8s.io/api has no conversion for.
+// readLogOptions decodes the options, for which k8s.io/api has no conversion.
 func readLogOptions(query url.Values, opts *corev1.PodLogOptions) error {
 	opts.Container = query.Get("container")
 	for name, value := range map[string]*bool{"follow": &opts.Follow, "previous": &opts.Previous, "timestamps": &opts.Timestamps} {
@@ -164,8 +163,8 @@ func validateLogOptions(opts *corev1.PodLogOptions) field.ErrorList {
 	return errs
 }
 
-// chooseContainer sets the container that is meant where the client named none, and
-// refuses one that the pod does not have.
+// chooseContainer sets the container if the client named none and the pod has only one,
+// and rejects one that the pod does not have.
 func chooseContainer(pod *corev1.Pod, opts *corev1.PodLogOptions) error {
 	var apps, inits, others []string
 	for i := range pod.Spec.Containers {

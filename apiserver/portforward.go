@@ -17,10 +17,10 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// PortFunc returns what listens on a port within a pod; nil: nothing does.
+// PortFunc returns the handler that listens on a port of a pod; nil if there is none.
 type PortFunc = func(port int32) http.Handler
 
-// servePortForward connects the client with ports of the pod.
+// servePortForward connects the client to ports of the pod.
 func servePortForward(ctx context.Context, rq *request) error {
 	if err := rq.mayConnect(ctx, "PodPortForwardOptions", &corev1.PodPortForwardOptions{Ports: wantedPorts(rq.query["ports"])}); err != nil {
 		return err
@@ -50,8 +50,8 @@ func servePortForward(ctx context.Context, rq *request) error {
 	})
 }
 
-// wantedPorts are those that the URL names, for admission to see. Clients name them
-// within the connection.
+// wantedPorts returns the ports in the URL, for admission. Clients name the actual
+// ports within the connection.
 func wantedPorts(values []string) []int32 {
 	var ports []int32
 	for _, value := range values {
@@ -64,7 +64,7 @@ func wantedPorts(values []string) []int32 {
 	return ports
 }
 
-// openPorts finds the pod, and what listens on its ports.
+// openPorts returns the pod and the function that finds the handlers of its ports.
 func (rq *request) openPorts(ctx context.Context) (*corev1.Pod, PortFunc, error) {
 	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
 	pod, err := rq.pod(ctx, rq.Name)
@@ -109,7 +109,7 @@ func serveConn(ctx context.Context, stream io.ReadWriteCloser, handler http.Hand
 	copying.Wait()
 }
 
-// oneConn is a listener that has one connection to give.
+// oneConn is a listener that accepts one connection.
 type oneConn struct {
 	conn   net.Conn
 	given  bool
@@ -117,7 +117,8 @@ type oneConn struct {
 	once   sync.Once
 }
 
-// Accept is called by one goroutine.
+// Accept returns the connection once and then blocks until Close. It is called by one
+// goroutine.
 func (l *oneConn) Accept() (net.Conn, error) {
 	if !l.given {
 		l.given = true
@@ -129,11 +130,11 @@ func (l *oneConn) Accept() (net.Conn, error) {
 
 func (l *oneConn) end() { l.once.Do(func() { close(l.closed) }) }
 
-// Close ends the waiting for more.
+// Close ends a blocked Accept.
 func (l *oneConn) Close() error {
 	l.end()
 	return nil
 }
 
-// Addr is that of the connection.
+// Addr returns the connection's local address.
 func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }

@@ -25,23 +25,24 @@ import (
 )
 
 const (
-	// generatedSuffix and maxNameBase shape generated names as upstream does: at
-	// most 58 characters of the client's and 5 of chance.
+	// generatedSuffix and maxNameBase limit generated names as upstream: at most 58
+	// characters of the client's prefix and 5 random ones.
 	generatedSuffix = 5
 	maxNameBase     = 63 - generatedSuffix
-	// nameTries is how often a taken generated name is replaced (KEP-4420).
+	// nameTries is the number of attempts to find a generated name that is free
+	// (KEP-4420).
 	nameTries = 8
 )
 
-// now is the cluster's time as object metadata has it, in whole seconds.
+// now returns the cluster's time for object metadata, in whole seconds.
 func (s *Server) now() metav1.Time { return secondsOf(s.opts.Clock) }
 
 func secondsOf(c clock.Clock) metav1.Time {
 	return metav1.NewTime(c.Now().Truncate(time.Second))
 }
 
-// generateName gives obj the name that its generateName asks for. Objects that are
-// created side by side get the same names in every run of a seed, if not each the same.
+// generateName sets the name from generateName. Concurrent creates get the same set of
+// names in every run with the same seed, but not necessarily in the same order.
 func (s *Server) generateName(row *resources.Resource, m metav1.Object) {
 	base := m.GetGenerateName()
 	if len(base) > maxNameBase {
@@ -50,8 +51,8 @@ func (s *Server) generateName(row *resources.Resource, m metav1.Object) {
 	m.SetName(base + s.chance.For(row.Plural, m.GetNamespace(), base).Suffix(generatedSuffix))
 }
 
-// newUID is a new object's UID. What lives for a short time only is not worth being
-// remembered by name.
+// newUID returns the UID of a new object. The UIDs of objects with a TTL come from a
+// generator per namespace instead of one per name, to save memory.
 func (s *Server) newUID(row *resources.Resource, m metav1.Object) types.UID {
 	if row.Strategy.TTL > 0 {
 		return s.chance.For(row.Plural, m.GetNamespace()).UID()
@@ -59,7 +60,7 @@ func (s *Server) newUID(row *resources.Resource, m metav1.Object) types.UID {
 	return s.chance.For(row.Plural, m.GetNamespace(), m.GetName()).UID()
 }
 
-// prepareCreate sets what is the server's in a new object, in upstream's order:
+// prepareCreate sets the server's fields of a new object, in upstream's order:
 // metadata, status, generation, then the kind's own preparation.
 func (s *Server) prepareCreate(row *resources.Resource, obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
@@ -86,8 +87,8 @@ func (s *Server) prepareCreate(row *resources.Resource, obj runtime.Object) erro
 	return nil
 }
 
-// structField returns a field of the struct behind obj; the zero Value if there is
-// none.
+// structField returns a field of the struct behind obj, or the zero Value if it has no
+// such field.
 func structField(obj runtime.Object, name string) reflect.Value {
 	v := reflect.Indirect(reflect.ValueOf(obj))
 	if v.Kind() != reflect.Struct {
@@ -96,15 +97,15 @@ func structField(obj runtime.Object, name string) reflect.Value {
 	return v.FieldByName(name)
 }
 
-// copyField makes a field of to what it is in from.
+// copyField copies a field.
 func copyField(to, from runtime.Object, name string) {
 	if dst, src := structField(to, name), structField(from, name); dst.IsValid() && src.IsValid() {
 		dst.Set(src)
 	}
 }
 
-// prepareUpdate keeps what an update may not change, and raises the generation when
-// the desired state differs. old must not be changed.
+// prepareUpdate restores what an update may not change, and raises the generation if
+// the desired state differs. It does not modify old.
 func (s *Server) prepareUpdate(row *resources.Resource, subresource string, obj, old runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *Server) prepareUpdate(row *resources.Resource, subresource string, obj,
 			row.Strategy.PrepareUpdate(obj, old)
 		}
 	default:
-		// What another subresource changes is its own Update's business.
+		// The Update functions of other subresources do their own changes.
 	}
 	if row.Strategy.Generation && !sameDesiredState(obj, old) {
 		m.SetGeneration(o.GetGeneration() + 1)
@@ -138,8 +139,8 @@ func (s *Server) prepareUpdate(row *resources.Resource, subresource string, obj,
 func keepSystemMetadata(m, o metav1.Object) {
 	m.SetGeneration(o.GetGeneration())
 	m.SetSelfLink("")
-	// What a client leaves out of the metadata that it may not change is kept, and the
-	// time of creation in any case; what else it changes is refused by validation.
+	// Metadata that a client omits and may not change is kept, the creation timestamp
+	// in any case; validation rejects other changes.
 	if m.GetUID() == "" {
 		m.SetUID(o.GetUID())
 	}
@@ -152,8 +153,8 @@ func keepSystemMetadata(m, o metav1.Object) {
 	}
 }
 
-// isolateStatus lets a status update change nothing but the status and metadata
-// that the row leaves open.
+// isolateStatus limits a status update to the status and the metadata that the row
+// allows.
 func isolateStatus(row *resources.Resource, obj, old runtime.Object) {
 	v := reflect.Indirect(reflect.ValueOf(obj))
 	for i := range v.NumField() {
@@ -168,8 +169,8 @@ func isolateStatus(row *resources.Resource, obj, old runtime.Object) {
 	}
 }
 
-// sameDesiredState compares all but metadata and status: that is what a generation
-// counts.
+// sameDesiredState compares everything except metadata and status. The generation
+// counts such changes.
 func sameDesiredState(obj, old runtime.Object) bool {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return sameButMetadata(u, old)
@@ -187,8 +188,8 @@ func sameDesiredState(obj, old runtime.Object) bool {
 	return true
 }
 
-// sameButMetadata compares custom objects. A status that is a subresource has been put
-// back by then, any other is part of what is wanted.
+// sameButMetadata compares custom objects. At this point a status subresource has been
+// restored; without one, the status is part of the desired state.
 func sameButMetadata(u *unstructured.Unstructured, old runtime.Object) bool {
 	o, ok := old.(*unstructured.Unstructured)
 	if !ok {
@@ -217,8 +218,8 @@ func validateCreate(row *resources.Resource, obj runtime.Object) error {
 	return invalid(row, m.GetName(), errs)
 }
 
-// validateFinalizers demands of the finalizers of most built-in kinds that their names
-// are Kubernetes' own or somebody's.
+// validateFinalizers checks that finalizers of most built-in kinds are known to
+// Kubernetes or qualified with a domain.
 func validateFinalizers(row *resources.Resource, m metav1.Object) field.ErrorList {
 	if row.Custom || row.Strategy.AnyFinalizer {
 		return nil
@@ -241,7 +242,7 @@ func nameCheck(row *resources.Resource) apivalidation.ValidateNameFunc {
 	return apivalidation.NameIsDNSSubdomain
 }
 
-// validateUpdate checks what an update makes of an object.
+// validateUpdate validates an update.
 func (s *Server) validateUpdate(row *resources.Resource, subresource string, obj, old runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -280,8 +281,8 @@ func invalid(row *resources.Resource, name string, errs field.ErrorList) error {
 	return apierrors.NewInvalid(row.GroupVersionKind.GroupKind(), name, distinct(errs))
 }
 
-// distinct leaves out errors that stand there already: the libraries that check custom
-// kinds look at the metadata too.
+// distinct removes duplicate errors: the validation of custom kinds also validates the
+// metadata.
 func distinct(errs field.ErrorList) field.ErrorList {
 	seen := make(map[string]bool, len(errs))
 	return slices.DeleteFunc(errs, func(err *field.Error) bool {
@@ -292,7 +293,7 @@ func distinct(errs field.ErrorList) field.ErrorList {
 	})
 }
 
-// attributes describes a write to the admission plugins.
+// attributes returns the attributes of a write for admission plugins.
 func (rq *request) attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
 	return &admission.Attributes{
 		Operation: op, Resource: rq.row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
@@ -301,8 +302,8 @@ func (rq *request) attributes(op admission.Operation, obj, old runtime.Object, d
 	}
 }
 
-// warn sends the kind's warnings about a new object, or one that has been changed. The
-// process's own components have nobody to read them.
+// warn sends the kind's warnings about a new or changed object. Components in the
+// process do not read warnings.
 func (rq *request) warn(obj, old runtime.Object) {
 	if rq.row.Strategy.Warnings == nil || rq.isComponent() || rq.sub != nil {
 		return
@@ -312,7 +313,7 @@ func (rq *request) warn(obj, old runtime.Object) {
 	}
 }
 
-// applyDefaults fills in what the client left out.
+// applyDefaults sets the defaults of fields that the client omitted.
 func applyDefaults(row *resources.Resource, obj runtime.Object) {
 	if row.Strategy.Default != nil {
 		row.Strategy.Default(obj)

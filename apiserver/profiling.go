@@ -7,8 +7,8 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// routeProfiling serves the profiles of the process, as upstream's --profiling does by
-// default; only who may do everything gets them.
+// routeProfiling serves the profiles of the process, as upstream's default of
+// --profiling; only cluster administrators may read them.
 func routeProfiling(router *mux.Router) {
 	for path, serve := range map[string]http.HandlerFunc{
 		"/debug/pprof/profile": pprof.Profile,

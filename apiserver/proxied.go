@@ -1,7 +1,7 @@
 package apiserver
 
-// findProxied says what serves a subresource whose requests upstream hands on to a
-// node or a pod.
+// findProxied returns the function that serves a subresource whose requests upstream
+// passes on to a node or a pod.
 func (rq *request) findProxied() verbFunc {
 	switch rq.Subresource {
 	case "log":

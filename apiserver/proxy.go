@@ -15,22 +15,22 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// kubeletPort is where kubelets listen.
+// kubeletPort is the port of kubelets.
 const kubeletPort = "10250"
 
-// proxies reports whether the request is to be handed on as it is.
+// proxies reports whether the request is passed on unchanged.
 func (rq *request) proxies() bool { return rq.sub.Proxied && rq.Subresource == "proxy" }
 
-// destination is where a proxied request goes: what is there, or the address where
-// nothing is.
+// destination is the target of a proxied request: a handler, or the address if nothing
+// listens there.
 type destination struct {
 	handler http.Handler
 	address string
 }
 
-// serveProxy hands an HTTP request on to a pod, a Service's pod, or a node's kubelet.
+// serveProxy passes an HTTP request on to a pod, a pod of a Service, or a node's kubelet.
 func serveProxy(ctx context.Context, rq *request) error {
-	// Nothing tells HTTP from HTTPS where no bytes are sent.
+	// The scheme does not matter, because no bytes are sent over a network.
 	_, name, port, ok := utilnet.SplitSchemeNamePort(rq.Name)
 	kind := strings.TrimSuffix(rq.row.Plural, "s")
 	if !ok {
@@ -54,7 +54,7 @@ func serveProxy(ctx context.Context, rq *request) error {
 		return err
 	}
 	if path == "" && (rq.r.Method == http.MethodGet || rq.r.Method == http.MethodHead) {
-		// Relative links of what is there must lead to it.
+		// The trailing slash makes relative links in the response resolve to the target.
 		target := url.URL{Path: rq.r.URL.Path + "/", RawQuery: rq.r.URL.RawQuery}
 		rq.w.Header().Set("Location", target.String())
 		rq.w.WriteHeader(http.StatusMovedPermanently)
@@ -70,12 +70,12 @@ func serveProxy(ctx context.Context, rq *request) error {
 	inner.URL = &url.URL{Path: path, RawQuery: rq.r.URL.RawQuery}
 	inner.RequestURI = inner.URL.RequestURI()
 	inner.Host = to.address
-	inner.Header.Del("Authorization") // it is for the apiserver
+	inner.Header.Del("Authorization") // meant for the apiserver only
 	to.handler.ServeHTTP(rq.w, inner)
 	return nil
 }
 
-// admitProxy lets webhooks and policies see where a request is to go.
+// admitProxy passes the target of the request to webhooks and policies.
 func (rq *request) admitProxy(ctx context.Context, path string) error {
 	switch rq.row.Plural {
 	case "pods":
@@ -86,8 +86,8 @@ func (rq *request) admitProxy(ctx context.Context, path string) error {
 	return rq.admitConnect(ctx, "NodeProxyOptions", &corev1.NodeProxyOptions{Path: path})
 }
 
-// proxiedPath is what follows the subresource in the URL; empty: nothing, not even a
-// slash.
+// proxiedPath returns the rest of the URL's path after the subresource; empty if there is
+// nothing, not even a slash.
 func (rq *request) proxiedPath() string {
 	before := len([]string{"", "api", "v1", "nodes", "NAME", "proxy"})
 	if rq.row.Namespaced {
@@ -104,7 +104,7 @@ func (rq *request) proxiedPath() string {
 	return "/" + path
 }
 
-// podDestination is a port of a pod: the one that is named, or the first that a container
+// podDestination returns a port of a pod: the named one, or the first that a container
 // declares.
 func (rq *request) podDestination(ctx context.Context, name, port string) (destination, error) {
 	pod, err := rq.pod(ctx, name)
@@ -129,7 +129,7 @@ func (rq *request) podDestination(ctx context.Context, name, port string) (desti
 	return rq.listening(pod, port), nil
 }
 
-// listening is what is there on a pod's port.
+// listening returns the handler on a pod's port, if there is one.
 func (rq *request) listening(pod *corev1.Pod, port string) destination {
 	to := destination{address: net.JoinHostPort(pod.Status.PodIP, port)}
 	number, err := strconv.ParseUint(port, 10, 16)
@@ -142,8 +142,8 @@ func (rq *request) listening(pod *corev1.Pod, port string) destination {
 	return to
 }
 
-// serviceDestination is the first endpoint of a Service's port that something listens on,
-// or the first.
+// serviceDestination returns the first endpoint of a Service's port with a handler, or
+// else the first endpoint.
 func (rq *request) serviceDestination(ctx context.Context, name, port string) (destination, error) {
 	obj, err := rq.objects.Get(ctx, rq.objects.Key(rq.Namespace, name), name)
 	if err != nil {
@@ -204,7 +204,7 @@ func (rq *request) endpoint(ctx context.Context, address *corev1.EndpointAddress
 	return destination{address: net.JoinHostPort(address.IP, port)}
 }
 
-// nodeDestination is a node's kubelet.
+// nodeDestination returns the handler of a node's kubelet.
 func (rq *request) nodeDestination(ctx context.Context, name, port string) (destination, error) {
 	obj, err := rq.objects.Get(ctx, rq.objects.Key("", name), name)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"minikcm.dev/minikcm/store/storetest"
 )
 
-// startOnEtcd returns a server on an etcd of its own, and a client of that etcd.
+// startOnEtcd returns a server with its own etcd, and a client of that etcd.
 func startOnEtcd(t *testing.T) (*harness, *clientv3.Client) {
 	t.Helper()
 	endpoint := storetest.StartEtcd(t, storetest.EtcdOptions{})
@@ -41,7 +41,7 @@ func startOnEtcd(t *testing.T) (*harness, *clientv3.Client) {
 	return start(t, func(opts *apiserver.Options) { opts.Store = s }), raw
 }
 
-// rawObject reads a key as a client-go program would that knows etcd alone.
+// rawObject reads a key as a program that uses etcd directly with client-go's codecs.
 func rawObject(t *testing.T, etcd *clientv3.Client, key string) (runtime.Object, schema.GroupVersionKind) {
 	t.Helper()
 	response, err := etcd.Get(t.Context(), key)
@@ -61,8 +61,8 @@ func rawObject(t *testing.T, etcd *clientv3.Client, key string) (runtime.Object,
 	return obj, *kind
 }
 
-// TestRawEtcd reads from etcd what the server has written, and the other way round,
-// with client-go's codecs alone.
+// TestRawEtcd reads from etcd what the server has written, and vice versa, with
+// client-go's codecs.
 func TestRawEtcd(t *testing.T) {
 	h, etcd := startOnEtcd(t)
 	client := h.client()
@@ -121,7 +121,7 @@ func TestRawEtcd(t *testing.T) {
 	}
 	same("/registry/horizontalpodautoscalers/default/web", autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), second)
 
-	// What others put into etcd is served.
+	// Objects that other programs put into etcd are served.
 	deployment.Name, deployment.Labels = "foreign", map[string]string{"written": "raw"}
 	write("/registry/deployments/default/foreign", appsv1.SchemeGroupVersion.WithKind("Deployment"), deployment)
 	got, err := client.AppsV1().Deployments("default").Get(h.ctx, "foreign", metav1.GetOptions{})
@@ -139,7 +139,7 @@ func TestRawEtcd(t *testing.T) {
 	if err != nil || bundle.Spec.TrustBundle != "pem" {
 		t.Errorf("a ClusterTrustBundle that was stored as v1beta1 is %v, %v", bundle, err)
 	}
-	// As JSON too, which upstream's --storage-media-type can choose.
+	// JSON is read too, which upstream's --storage-media-type can select.
 	data, err := json.Marshal(&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Name: "json", Namespace: "default"}, Data: map[string]string{"a": "b"}})
 	if err != nil {
 		t.Fatal(err)

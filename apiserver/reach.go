@@ -7,8 +7,8 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// reach waits for a revision that a client asks for before it has happened, for as
-// long as upstream does. A request that waits for time to pass is not in flight.
+// reach waits for a revision that does not exist yet, for as long as upstream does. The
+// request is not in flight meanwhile.
 func (rq *request) reach(ctx context.Context, revision int64) error {
 	if revision == 0 {
 		return nil
@@ -19,7 +19,7 @@ func (rq *request) reach(ctx context.Context, revision int64) error {
 	}
 	err := rq.objects.Cache().Reach(own, revision)
 	if err != nil && ctx.Err() != nil && !rq.longRunning() {
-		err = ctx.Err() // the request's time is over, not a watch's
+		err = ctx.Err() // the limit of the request's duration; watches have their own
 	}
 	return storage.Translate(err, rq.groupResource(), "")
 }

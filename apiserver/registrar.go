@@ -16,10 +16,10 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// registrar writes, beside everything else, the objects that a server has about itself
-// and that nobody waits for: an APIService for each version that it serves, which
-// follow the CustomResourceDefinitions, and the FlowSchemas and priority levels that
-// every cluster has.
+// registrar writes, in the background, the objects that describe the server and that no
+// request waits for: an APIService for each served version, updated when
+// CustomResourceDefinitions change, and the FlowSchemas and priority levels that every
+// cluster has.
 type registrar struct {
 	server  *Server
 	cancel  context.CancelFunc // ends run
@@ -29,7 +29,7 @@ type registrar struct {
 	looks *inflight.Queue[struct{}]
 }
 
-// startRegistrar begins to write.
+// startRegistrar starts the registrar.
 func (s *Server) startRegistrar() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &registrar{
@@ -41,8 +41,8 @@ func (s *Server) startRegistrar() {
 	r.running.Go(func() { r.run(ctx) })
 }
 
-// wake makes the registrar look at what is served. A nil one has not begun: it will
-// look anyway.
+// wake starts another pass. On a nil registrar it does nothing: the first pass is still
+// to come.
 func (r *registrar) wake() {
 	if r != nil {
 		r.looks.Add(struct{}{})
@@ -63,7 +63,7 @@ func (r *registrar) run(ctx context.Context) {
 	})
 }
 
-// stop returns when nothing is being written any more.
+// stop ends the registrar and waits for a running pass.
 func (r *registrar) stop() {
 	if r == nil {
 		return
@@ -73,8 +73,7 @@ func (r *registrar) stop() {
 	r.looks.Close()
 }
 
-// registerServed makes the local APIServices be those of the versions that are served
-// now.
+// registerServed makes the local APIServices match the versions that are served now.
 func (s *Server) registerServed(ctx context.Context) error {
 	objects := s.stored[apiservices.Resource()]
 	page, err := s.opts.Store.List(ctx, objects.Prefix(""), store.ListOptions{})
@@ -89,7 +88,7 @@ func (s *Server) registerServed(ctx context.Context) error {
 		}
 		gv := schema.GroupVersion{Group: stored.Spec.Group, Version: stored.Spec.Version}
 		if _, still := served[gv]; still {
-			delete(served, gv) // there is one, whoever made it
+			delete(served, gv) // an APIService exists, whichever client created it
 			continue
 		}
 		if !apiservices.Managed(stored) {
@@ -108,7 +107,7 @@ func (s *Server) registerServed(ctx context.Context) error {
 	return nil
 }
 
-// servedVersions are the versions that are served, and whether each is of custom kinds.
+// servedVersions returns the served versions, and whether each has custom kinds only.
 func (s *Server) servedVersions() map[schema.GroupVersion]bool {
 	now := s.current()
 	served := map[schema.GroupVersion]bool{}

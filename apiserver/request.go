@@ -23,10 +23,10 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// maxBodyBytes is the largest request body that is read, as upstream has it.
+// maxBodyBytes limits a request body, as upstream.
 const maxBodyBytes = 3 * 1024 * 1024
 
-// request is one API request on its way through a verb.
+// request is one API request while it is being served.
 type request struct {
 	RequestInfo
 	server  *Server
@@ -44,7 +44,8 @@ type request struct {
 	local bool
 }
 
-// kind is the kind that the request speaks: the row's or the subresource's.
+// kind returns the kind of the request's body and response: the row's or the
+// subresource's.
 func (rq *request) kind() schema.GroupVersionKind {
 	if rq.sub != nil && rq.sub.New != nil {
 		return rq.sub.GroupVersionKind
@@ -59,7 +60,7 @@ func (rq *request) key() string {
 	return rq.objects.Key("", rq.Name)
 }
 
-// prefix is what all keys that a collection request is about start with.
+// prefix returns the key prefix of the objects that a collection request selects from.
 func (rq *request) prefix() string {
 	if rq.row.Namespaced {
 		return rq.objects.Prefix(rq.Namespace)
@@ -67,7 +68,7 @@ func (rq *request) prefix() string {
 	return rq.objects.Prefix("")
 }
 
-// fromStored turns a stored object into the version that is asked for.
+// fromStored converts a stored object to the requested version.
 func (rq *request) fromStored(obj runtime.Object) runtime.Object {
 	return fromStored(rq.row, obj)
 }
@@ -107,13 +108,12 @@ func (rq *request) body() ([]byte, error) {
 	return data, nil
 }
 
-// inputMedia is the format of the body.
+// inputMedia returns the format of the body.
 func (rq *request) inputMedia() (codec.Media, error) {
 	return inputMedia(rq.r)
 }
 
-// decode reads the body as one object of the kind, or of whatever the request
-// speaks there.
+// decode decodes the body as an object of the given kind.
 func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtime.Object, validation string) (runtime.Object, error) {
 	media, err := rq.inputMedia()
 	if err != nil {
@@ -145,7 +145,7 @@ func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtim
 	return obj, nil
 }
 
-// ofVersion makes an object of another version that has the same form.
+// ofVersion converts an object to another version that has the same fields.
 func ofVersion(obj, into runtime.Object) (runtime.Object, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err == nil {
@@ -158,8 +158,8 @@ func ofVersion(obj, into runtime.Object) (runtime.Object, error) {
 	return into, nil
 }
 
-// decodeError is the answer to a body that cannot be read as the kind wanted. Of a
-// body without a kind it shows the beginning.
+// decodeError returns the error for a body that does not decode as the wanted kind. If
+// the body has no kind, the error shows its beginning.
 func decodeError(err error, want, got schema.GroupVersionKind, data []byte) error {
 	if got.Kind == "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", want.Kind, err, summary(data)))
@@ -167,10 +167,10 @@ func decodeError(err error, want, got schema.GroupVersionKind, data []byte) erro
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, want.Kind, err))
 }
 
-// summaryBytes is how much of a body an error shows.
+// summaryBytes is the length of a body's beginning that an error shows.
 const summaryBytes = 30
 
-// summary is the beginning of a body: as it is if it looks like JSON, otherwise in
+// summary returns the beginning of a body: as text if it looks like JSON, otherwise in
 // hexadecimal.
 func summary(data []byte) string {
 	if len(data) == 0 {
@@ -186,8 +186,8 @@ func summary(data []byte) string {
 	return show(data) + more
 }
 
-// warnOf sends what a strict reading objects to (unknown and duplicate fields) as
-// warnings. Nil is nothing.
+// warnOf sends the errors of strict decoding (unknown and duplicate fields) as
+// warnings. Nil sends nothing.
 func (rq *request) warnOf(strict error) {
 	list, ok := runtime.AsStrictDecodingError(strict)
 	if !ok {
@@ -198,8 +198,8 @@ func (rq *request) warnOf(strict error) {
 	}
 }
 
-// checkNamespace makes sure that the namespace of an object to create is the URL's,
-// and fills it in where the body leaves it out.
+// checkNamespace checks that the namespace of an object to create is the URL's, and
+// sets it if the body omits it.
 func (rq *request) checkNamespace(obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -216,8 +216,7 @@ func (rq *request) checkNamespace(obj runtime.Object) error {
 	return nil
 }
 
-// checkIdentity makes sure that an object that is to replace another has its name
-// and namespace.
+// checkIdentity checks that a replacement object has the name and namespace of the URL.
 func (rq *request) checkIdentity(obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -233,8 +232,8 @@ func (rq *request) checkIdentity(obj runtime.Object) error {
 	return rq.checkNamespace(obj)
 }
 
-// checkParent makes sure that what is created beneath an object does not name
-// another.
+// checkParent checks that the body of a subresource create does not name another object
+// than the URL.
 func (rq *request) checkParent(obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -254,5 +253,5 @@ func (rq *request) checkParent(obj runtime.Object) error {
 	return rq.checkNamespace(obj)
 }
 
-// groupResource names the resource in errors.
+// groupResource returns the resource for errors.
 func (rq *request) groupResource() schema.GroupResource { return rq.row.GroupResource() }

@@ -9,9 +9,9 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// requestIDs make the Audit-Ids of requests that bring none: random UUIDs, as
-// upstream's, one from another without asking for chance each time. They differ from
-// run to run, so that an audit log that several processes write tells requests apart.
+// requestIDs generates the Audit-IDs of requests that have none: random UUIDs, as
+// upstream, derived from one random key and a counter. They differ between runs, so
+// that an audit log shared by several processes has unique IDs.
 type requestIDs struct {
 	key  uint64
 	made atomic.Uint64
@@ -29,8 +29,8 @@ func (r *requestIDs) next() string {
 	return id.String()
 }
 
-// mix is splitmix64's (Steele, Lea and Flood, "Fast splittable pseudorandom number
-// generators").
+// mix is the finalizer of splitmix64 (Steele, Lea and Flood, "Fast splittable
+// pseudorandom number generators").
 func mix(x uint64) uint64 {
 	x *= 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -20,7 +20,7 @@ const (
 	verbDeleteCollection = "deletecollection"
 )
 
-// RequestInfo is what a request's method and URL say, read once.
+// RequestInfo is parsed from a request's method and URL.
 type RequestInfo struct {
 	// Verb is one of the API's verbs, or the lower-case method of a request that
 	// is not for a resource.
@@ -31,13 +31,13 @@ type RequestInfo struct {
 	Subresource string
 }
 
-// namespaceSubresources are what may follow /namespaces/NAME/ without being a
+// namespaceSubresources are the names that follow /namespaces/NAME/ without being a
 // resource in that namespace.
 var namespaceSubresources = map[string]bool{"status": true, "finalize": true}
 
-// parseResourcePath reads what follows the group and version in a URL:
-// [watch/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]], each escaped by itself. ok is
-// false for a path that has more.
+// parseResourcePath parses the part of a URL after the group and version:
+// [watch/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]], each segment escaped
+// separately. ok is false for a path with more segments.
 func parseResourcePath(gv schema.GroupVersion, method, rest string, query url.Values) (info RequestInfo, ok bool) {
 	parts := strings.Split(strings.Trim(rest, "/"), "/")
 	for i, part := range parts {
@@ -56,7 +56,7 @@ func parseResourcePath(gv schema.GroupVersion, method, rest string, query url.Va
 			info.Namespace, parts = parts[1], parts[2:]
 		}
 	}
-	if len(parts) > 3 && parts[2] != "proxy" { // which takes a path of its own
+	if len(parts) > 3 && parts[2] != "proxy" { // proxy is followed by a path of its own
 		return info, false
 	}
 	info.GVR = gv.WithResource(parts[0])
@@ -74,8 +74,8 @@ func parseResourcePath(gv schema.GroupVersion, method, rest string, query url.Va
 	return info, info.GVR.Resource != ""
 }
 
-// wantsWatch reads the parameter as meta/v1 reads booleans: all but "false" and "0"
-// is true. Beside the name of an object it means nothing.
+// wantsWatch reads the watch parameter as meta/v1 reads booleans: every value except
+// "false" and "0" is true. The caller ignores it for a request that names an object.
 func wantsWatch(query url.Values) bool {
 	values, present := query["watch"]
 	return present && values[0] != "false" && values[0] != "0"

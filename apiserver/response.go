@@ -23,7 +23,7 @@ import (
 
 var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
 
-// gzipAbove is the size from which upstream compresses answers.
+// gzipAbove is the size above which upstream compresses responses.
 const gzipAbove = 128 * 1024
 
 // writeBytes sends one document.
@@ -48,8 +48,8 @@ func writeBytes(w http.ResponseWriter, r *http.Request, code int, contentType st
 	}
 }
 
-// acceptsGzip reads Accept-Encoding as upstream does: a gzip with parameters is not
-// meant.
+// acceptsGzip reads Accept-Encoding as upstream does: gzip with parameters does not
+// match.
 func acceptsGzip(r *http.Request) bool {
 	for encoding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		if strings.TrimSpace(encoding) == "gzip" {
@@ -64,12 +64,12 @@ func writeCompressed(w io.Writer, data []byte) {
 	if err != nil {
 		return
 	}
-	// A failed write means that the client has gone.
+	// A write fails only if the client has disconnected.
 	_, _ = compressor.Write(data)
 	_ = compressor.Close()
 }
 
-// writeObject sends an object that is not transformed.
+// writeObject sends an object without transformation.
 func (rq *request) writeObject(code int, gvk schema.GroupVersionKind, obj runtime.Object) error {
 	data, err := codec.Encode(rq.target.Media, gvk, obj)
 	if err != nil {
@@ -79,7 +79,8 @@ func (rq *request) writeObject(code int, gvk schema.GroupVersionKind, obj runtim
 	return nil
 }
 
-// pretty indents JSON for a client that asks for it, or before which a person sits.
+// pretty indents JSON if the client requests it, or if the client is a command line
+// tool or a browser.
 func (rq *request) pretty(data []byte) []byte {
 	if rq.target.Pretty && rq.target.Media == codec.JSON {
 		return indent(data)
@@ -94,8 +95,8 @@ func prettyFor(r *http.Request, media codec.Media, data []byte) []byte {
 	return indent(data)
 }
 
-// readersAgents are what the User-Agents of command line tools and browsers begin
-// with, as upstream knows them.
+// readersAgents returns the User-Agent prefixes of command line tools and browsers, as
+// upstream.
 func readersAgents() []string { return []string{"curl", "Wget", "Mozilla/5.0"} }
 
 func wantsPretty(r *http.Request) bool {
@@ -116,7 +117,7 @@ func encodeError(err error) error {
 	return apierrors.NewInternalError(err)
 }
 
-// newStatus builds a Status error that apierrors has no constructor for.
+// newStatus returns a Status error that has no constructor in apierrors.
 func newStatus(code int, reason metav1.StatusReason, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
@@ -135,7 +136,7 @@ func unsupportedMediaType(accepted ...string) error {
 		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(accepted, ", "))
 }
 
-// inputMedia is the format that Content-Type names; JSON when it names none.
+// inputMedia returns the format in Content-Type; JSON if there is none.
 func inputMedia(r *http.Request) (codec.Media, error) {
 	header := r.Header.Get("Content-Type")
 	if header == "" {
@@ -150,7 +151,7 @@ func inputMedia(r *http.Request) (codec.Media, error) {
 	return codec.JSON, unsupportedMediaType(codec.Supported()...)
 }
 
-// statusOf is the Status that tells a client of err.
+// statusOf returns the Status for err.
 func statusOf(err error) metav1.Status {
 	var known apierrors.APIStatus
 	if errors.As(err, &known) {
@@ -166,7 +167,7 @@ func statusOf(err error) metav1.Status {
 	return apierrors.NewInternalError(err).ErrStatus
 }
 
-// writeError answers with the Status of err, in the format that the client accepts.
+// writeError responds with the Status of err, in a format that the client accepts.
 func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusOf(err)
 	if seconds := retryAfter(&status); seconds > 0 {
@@ -179,7 +180,7 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if data = prettyFor(r, target.Media, data); !ok {
-		data = indent(data) // as upstream, for somebody who accepts nothing that there is
+		data = indent(data) // as upstream, if the client accepts no supported format
 	}
 	writeBytes(w, r, int(status.Code), target.Media.ContentType(), data)
 }
@@ -191,16 +192,16 @@ func retryAfter(status *metav1.Status) int {
 	return 0
 }
 
-// The Warning headers of one answer have room for warningRunes of text. Where that is
-// not enough, the first of each are sent.
+// The Warning headers of one response may have warningRunes runes in total. If the
+// warnings are longer, the beginning of each is sent.
 const (
 	warningRunes       = 4 << 10
 	longWarningRunes   = 256
 	kubernetesWarnCode = 299
 )
 
-// addWarning adds a Warning header (RFC 7234, 5.5), which kubectl prints, unless it
-// is there already, or too much has been said.
+// addWarning adds a Warning header (RFC 7234, 5.5), which kubectl prints, unless the
+// response has it already or the headers have reached their limit.
 func addWarning(w http.ResponseWriter, text string) {
 	header, err := utilnet.NewWarningHeader(kubernetesWarnCode, "", text)
 	if err != nil || slices.Contains(w.Header()["Warning"], header) {

@@ -21,7 +21,7 @@ func TestAccessReviews(t *testing.T) {
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: resource},
 		}, metav1.CreateOptions{}))(t)
 		if !self.Status.Allowed || self.Status.Denied || self.Spec.ResourceAttributes.Resource != "pods" {
-			t.Errorf("who asks: %v", self)
+			t.Errorf("the requesting user: %v", self)
 		}
 		for user, want := range map[string]bool{"jane": true, "system:anonymous": false} {
 			got := must(reviews.SubjectAccessReviews().Create(h.ctx, &authorizationv1.SubjectAccessReview{
@@ -52,7 +52,7 @@ func TestAccessReviews(t *testing.T) {
 	})
 }
 
-// TestAccessReviewsRefused sends reviews that ask nothing, too much, or wrongly.
+// TestAccessReviewsRefused sends reviews that are empty, ambiguous or invalid.
 func TestAccessReviewsRefused(t *testing.T) {
 	h := start(t)
 	const reviews = "/apis/authorization.k8s.io/v1/"
@@ -125,7 +125,7 @@ func TestImpersonation(t *testing.T) {
 	wantReply(t, r, 403, metav1.StatusReasonForbidden, `pods is forbidden: User "system:anonymous" cannot impersonate-on:user-info:list resource "pods" in API group "" at the cluster scope`)
 }
 
-// TestPathsAreAuthorized asks for every kind of path as somebody who may do nothing.
+// TestPathsAreAuthorized requests every kind of path as a user without permissions.
 func TestPathsAreAuthorized(t *testing.T) {
 	h := start(t)
 	cfg := h.server.Config(auth.UserAnonymous, auth.GroupUnauthenticated)

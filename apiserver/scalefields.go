@@ -14,11 +14,11 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// scaleFields carry the ownership of the number of replicas between an object and
+// scaleFields converts the ownership of the number of replicas between an object and
 // its scale subresource, where it is another field of another kind.
 type scaleFields struct{ handler *managedfields.ScaleHandler }
 
-// newScaleFields begins with the managed fields of the parent, of the row's version.
+// newScaleFields starts from the managed fields of the parent in the row's version.
 func (rq *request) newScaleFields(parent runtime.Object) scaleFields {
 	gv := rq.row.GroupVersion()
 	return scaleFields{managedfields.NewScaleHandler(managedFieldsOf(parent), gv, managedfields.ResourcePathMappings{
@@ -37,13 +37,13 @@ func replicasPath(sub *resources.Subresource) fieldpath.Path {
 	return path
 }
 
-// show writes into a scale, a private copy, who owns its fields.
+// show sets the managed fields of a scale, which must be a private copy.
 func (s scaleFields) show(scale runtime.Object) error {
 	return s.carry(scale, s.handler.ToSubresource)
 }
 
-// keep writes into the parent, a private copy, who owns its fields once scale has
-// been applied.
+// keep sets the managed fields of the parent, which must be a private copy, after scale
+// has been applied.
 func (s scaleFields) keep(parent, scale runtime.Object) error {
 	return s.carry(parent, func() ([]metav1.ManagedFieldsEntry, error) { return s.handler.ToParent(managedFieldsOf(scale)) })
 }

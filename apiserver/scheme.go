@@ -10,8 +10,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/apiservices"
 )
 
-// newScheme knows the built-in kinds: those of k8s.io/api and the definitions of
-// custom ones. It is not client-go's own, which belongs to everybody.
+// newScheme returns a scheme with the built-in kinds: those of k8s.io/api and
+// CustomResourceDefinition. It does not use client-go's scheme, which the embedding
+// program may change.
 func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	if err := scheme.AddToScheme(s); err != nil {

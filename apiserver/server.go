@@ -31,10 +31,10 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// Options say what a Server stands on. Only Store must be given.
+// Options configure New. Only Store is required.
 type Options struct {
 	Store store.Store
-	// Clock defaults to the real one; Ledger may be nil; Random defaults to a new
+	// Clock defaults to the real clock, Ledger may be nil, Random defaults to a random
 	// seed.
 	Clock  clock.Clock
 	Ledger *clock.Ledger
@@ -42,53 +42,55 @@ type Options struct {
 	// Resources defaults to the built-in table.
 	Resources *resources.Table
 	Logger    klog.Logger
-	// CompactionInterval is how often history is forgotten; what is younger than
-	// one interval stays. 0 is five minutes, as upstream; negative is never.
+	// CompactionInterval is the interval of compactions; each keeps the history of the
+	// last interval. 0 means five minutes, as upstream; negative disables compaction.
 	CompactionInterval time.Duration
-	// MaxWatchTime ends a watch after it, when the client names no shorter time;
-	// 0 is an hour.
+	// MaxWatchTime limits watches for which the client gives no timeout; 0 means an hour.
 	MaxWatchTime time.Duration
 	// ServiceRanges are the networks of cluster IPs: one, or one of each family, the
-	// default family first; empty is 10.96.0.0/16. NodePorts is 30000-32767 by default.
+	// default family first; empty means 10.96.0.0/16. NodePorts defaults to 30000-32767.
 	ServiceRanges []netip.Prefix
 	NodePorts     serviceip.PortRange
-	// AdvertiseAddress is the one that the endpoints of the Service "kubernetes" name,
-	// once the server listens. Without it, it is the address that is listened on, or, if
-	// Endpoints may not name that, the machine's first that they may, or a simulated one.
+	// AdvertiseAddress is the address in the endpoints of the Service "kubernetes" once
+	// the server listens. It defaults to the address listened on or, if Endpoints must not
+	// contain that, to the first address of the machine that they may contain, or a
+	// simulated one.
 	AdvertiseAddress netip.Addr
-	// SharedStore says that other servers use the store too.
+	// SharedStore reports that other servers use the store too.
 	SharedStore bool
-	// MaxReads and MaxWrites are how many requests of clients on the network are served
-	// at once, watches and the like not counted; 0 is 400 and 200, negative no limit.
+	// MaxReads and MaxWrites cap the requests from the network that are served at once,
+	// except watches and other long-running requests; 0 means 400 and 200, negative no
+	// limit.
 	MaxReads, MaxWrites int
-	// Logs knows what containers wrote; nil: nobody does.
+	// Logs provides the logs of containers; nil: there are none.
 	Logs LogSource
-	// Containers reaches what runs in containers; nil: nobody does.
+	// Containers connects clients to containers; nil: there are none.
 	Containers Containers
-	// Metrics knows what is used; nil: there are no metrics APIs.
+	// Metrics provides resource usage and metrics; nil: the metrics APIs are not served.
 	Metrics MetricsSource
-	// Scheduler and Controllers tell how those are, for ComponentStatuses; nil: they do
-	// not run here.
+	// Scheduler and Controllers provide the health for ComponentStatuses; nil: the
+	// component does not run in this process.
 	Scheduler, Controllers ComponentHealth
-	// StoreWaits says whether Store may wait for the clock (store/faulty does): a request
-	// that begins meanwhile is not in flight then. Nil: it never does.
+	// StoreWaits reports whether operations of Store may currently wait for the clock
+	// (those of store/faulty do): requests that begin meanwhile are not in flight while
+	// they wait. Nil: they never wait.
 	StoreWaits func() bool
-	// Faults are what it suffers on demand; nil: nothing.
+	// Faults are the API faults to apply; nil: none.
 	Faults *faults.Faults
-	// Snapshots writes down the store's state for GET /minikcm/v1/snapshot; nil:
-	// that is not there.
+	// Snapshots takes the snapshots that GET /minikcm/v1/snapshot serves; nil: it is not
+	// served.
 	Snapshots store.Snapshotter
-	// Own serves /minikcm/v1 and what else is asked for beneath it; nil: nothing is there.
+	// Own serves the other paths beneath /minikcm/v1; nil: they are not served.
 	Own http.Handler
-	// Gatherer has figures of others in the process, which /metrics serves besides the
-	// server's own; nil: there are none.
+	// Gatherer provides other metrics of the process, which /metrics serves in addition;
+	// nil: none.
 	Gatherer prometheus.Gatherer
-	// KubeVersion is what /version says; empty is DefaultVersion.
+	// KubeVersion is the version in /version; empty means DefaultVersion.
 	KubeVersion string
-	// TokenKey signs the tokens of service accounts; nil is a new key, so that no
-	// earlier token is accepted.
+	// TokenKey signs the tokens of service accounts; nil means a new key, which
+	// invalidates all earlier tokens.
 	TokenKey *auth.TokenKey
-	// Authorizer decides about every request; nil is auth.AlwaysAllow.
+	// Authorizer authorizes every request; nil means auth.AlwaysAllow.
 	Authorizer auth.Authorizer
 }
 
@@ -107,34 +109,34 @@ type Server struct {
 	log       *record.Log
 	metrics   *metrics
 	discovery *discovery
-	// surface is what is served now: table and the custom kinds.
+	// surface is the API served now: table and the custom kinds.
 	surface     atomic.Pointer[surface]
 	definitions *definitions
 	fields      *fieldManagers
-	// chance makes names and UIDs.
+	// chance generates names and UIDs.
 	chance    *clock.Keyed
 	handler   http.Handler
 	compactor *periodic
 	services  *serviceip.Allocator
 	repair    *periodic
 	registrar atomic.Pointer[registrar]
-	// listening is where others are told that the server is; nil: nowhere.
+	// listening is the advertised endpoint; nil: none.
 	listening atomic.Pointer[endpoint]
 	expirer   *expirer
 	tokens    *auth.Tokens
-	// answers says how the kinds under which nothing is stored are served.
+	// answers has the functions that serve the kinds that are not stored.
 	answers map[schema.GroupVersionKind]answerFunc
 
 	ready atomic.Bool
-	// done is closed when the server stops; every watch ends then.
+	// done is closed when the server stops; every watch then ends.
 	done     chan struct{}
 	stopOnce sync.Once
 	inFlight gate
 	limits   *inFlightLimits
 }
 
-// New returns a server that is ready to handle requests: its own objects
-// (namespaces, priority classes, the kubernetes Service) exist.
+// New returns a server that is ready to serve requests: its own objects (namespaces,
+// priority classes, the kubernetes Service) exist.
 func New(ctx context.Context, opts Options) (*Server, error) {
 	if opts.Store == nil {
 		return nil, errors.New("apiserver: a store is needed")
@@ -155,12 +157,13 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		done:    make(chan struct{}),
 		limits:  newInFlightLimits(opts.MaxReads, opts.MaxWrites),
 	}
-	// A store that is opened again must not see the UIDs of its past.
+	// The seed depends on the revision, so that a server on an existing store does not
+	// repeat the UIDs of earlier objects.
 	revision, err := opts.Store.Revision(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the store's revision: %w", err)
 	}
-	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) // any bits will do
+	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) // only the bits matter
 	for _, row := range s.table.All() {
 		if row.Storage == nil && row.Via == nil && !row.Computed && !row.Asked {
 			s.stored[row.GVR()] = storage.New(storage.Config{
@@ -223,13 +226,13 @@ func setDefaults(opts *Options) {
 	}
 }
 
-// Handler is the whole handler chain.
+// Handler returns the handler chain.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Writes is the record of who wrote what, and why.
+// Writes returns the write record.
 func (s *Server) Writes() *record.Log { return s.log }
 
-// objects returns what a row's objects are kept in.
+// objects returns the storage of a row's objects.
 func (s *Server) objects(row *resources.Resource) *storage.Objects {
 	if row.Storage != nil {
 		return s.stored[row.Storage.Resource]
@@ -237,8 +240,8 @@ func (s *Server) objects(row *resources.Resource) *storage.Objects {
 	return s.stored[row.GVR()]
 }
 
-// Close ends all watches, waits for the requests being served, and stops the watch
-// caches. The store stays open.
+// Close ends all watches, waits for the requests being served, and stops the watch caches.
+// It does not close the store.
 func (s *Server) Close() {
 	s.stopOnce.Do(func() {
 		s.ready.Store(false)

@@ -12,8 +12,8 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// BenchmarkCreateServices makes 1,000 Services an iteration over an embedded etcd, by
-// one client and by sixteen: addresses and node ports are locked in the store.
+// BenchmarkCreateServices creates 1,000 Services per iteration in an embedded etcd,
+// with one client and with sixteen: addresses and node ports are locked in the store.
 func BenchmarkCreateServices(b *testing.B) {
 	const services = 1000
 	for _, kind := range []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort} {

@@ -16,8 +16,9 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// reserveFor is how writes of a resource get what the cluster has only once: the
-// addresses and node ports of Services, the names of custom kinds. It is nil for all other resources.
+// reserveFor returns the function that reserves what a write needs and what is unique in the cluster:
+// the addresses and node ports of Services, the names of custom kinds. It is nil for all other
+// resources.
 func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
 	switch row.GVR() {
 	case crd.Resource:
@@ -34,7 +35,7 @@ func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
 	return nil
 }
 
-// newServiceIPs returns what gives Services their addresses.
+// newServiceIPs returns the allocator of the Services' addresses and node ports.
 func (s *Server) newServiceIPs() *serviceip.Allocator {
 	return serviceip.New(serviceip.Config{
 		Services: func(ctx context.Context) ([]*corev1.Service, error) {
@@ -63,8 +64,7 @@ func (s *Server) reserveService(ctx context.Context, obj, old runtime.Object, dr
 	return func(outcome error) { done(outcomeOf(outcome)) }, nil
 }
 
-// outcomeOf reads a write's error. A store that did not answer may have stored it all
-// the same.
+// outcomeOf classifies a write's error. A store that did not respond may have made the write.
 func outcomeOf(err error) serviceip.Outcome {
 	var conflict *store.ConflictError
 	var refused *storage.NotStoredError
@@ -78,8 +78,8 @@ func outcomeOf(err error) serviceip.Outcome {
 	return serviceip.Unknown
 }
 
-// serviceCIDRs returns the ServiceCIDRs, the default one first. While the server starts
-// they are read from the store, so that nobody has to watch them.
+// serviceCIDRs returns the ServiceCIDRs, the default one first. While the server starts it reads them
+// from the store, so that no watch cache is needed.
 func (s *Server) serviceCIDRs(ctx context.Context) ([]*networkingv1.ServiceCIDR, error) {
 	objects := s.stored[networkingv1.SchemeGroupVersion.WithResource("servicecidrs")]
 	var cidrs []*networkingv1.ServiceCIDR
@@ -107,7 +107,7 @@ func (s *Server) serviceCIDRs(ctx context.Context) ([]*networkingv1.ServiceCIDR,
 	return cidrs, nil
 }
 
-// listStored reads all objects from the store itself: the cache may be behind.
+// listStored lists all objects from the store, because the cache may be behind.
 func listStored[T runtime.Object](ctx context.Context, objects *storage.Objects) ([]T, error) {
 	_, all, err := objects.ListAt(ctx, objects.Prefix(""), store.ListOptions{})
 	if err != nil {

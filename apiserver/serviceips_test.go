@@ -90,9 +90,9 @@ func TestServiceAddresses(t *testing.T) {
 	}
 }
 
-// TestServersShareAStore lets two servers allocate from ranges that are just large
-// enough, at once: every Service gets an address and a node port of its own, and the
-// locks go with the Services.
+// TestServersShareAStore lets two servers allocate concurrently from ranges that are
+// just large enough: every Service gets its own address and node port, and the locks
+// are deleted with the Services.
 func TestServersShareAStore(t *testing.T) {
 	memory := store.NewMemory()
 	var clients []*kubernetes.Clientset
@@ -162,8 +162,8 @@ func TestServersShareAStore(t *testing.T) {
 	}
 }
 
-// TestServiceCIDRsAddedLater uses a range as soon as it is there, and again gives the
-// default one up for none.
+// TestServiceCIDRsAddedLater uses a new range as soon as it exists, also after the
+// default one was deleted.
 func TestServiceCIDRsAddedLater(t *testing.T) {
 	s, err := New(t.Context(), Options{Store: store.NewMemory(), CompactionInterval: -1, ServiceRanges: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/29")}})
 	if err != nil {

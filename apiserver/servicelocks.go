@@ -17,15 +17,15 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// addressLocks keeps the IPAddresses that lock the Services' addresses: the server's
-// own objects, written beside the Service that a request is about.
+// addressLocks stores the IPAddresses that reserve the Services' addresses. The server
+// writes them in addition to the Service of a request.
 type addressLocks struct{ server *Server }
 
 func (l addressLocks) objects() *storage.Objects {
 	return l.server.stored[networkingv1.SchemeGroupVersion.WithResource("ipaddresses")]
 }
 
-// Create stores an address as new.
+// Create stores a new address.
 func (l addressLocks) Create(ctx context.Context, address *networkingv1.IPAddress) (int64, error) {
 	row := l.server.table.ByKind(networkingv1.SchemeGroupVersion.WithKind("IPAddress"))
 	if err := l.server.prepareCreate(row, address); err != nil {
@@ -60,7 +60,7 @@ func (l addressLocks) Get(ctx context.Context, name string) (*networkingv1.IPAdd
 	return address, nil
 }
 
-// Delete removes an address that is as it was at revision.
+// Delete deletes an address if it is unchanged since revision.
 func (l addressLocks) Delete(ctx context.Context, name string, revision int64) error {
 	resource := networkingv1.SchemeGroupVersion.WithResource("ipaddresses")
 	deleted, err := l.objects().Remove(ctx, l.objects().Key("", name), revision)
@@ -76,16 +76,16 @@ func (l addressLocks) Delete(ctx context.Context, name string, revision int64) e
 	return storage.Translate(err, resource.GroupResource(), name)
 }
 
-// List reads all addresses from the store.
+// List lists all addresses from the store.
 func (l addressLocks) List(ctx context.Context) ([]*networkingv1.IPAddress, error) {
 	return listStored[*networkingv1.IPAddress](ctx, l.objects())
 }
 
-// serverActor is who upstream's apiserver is to itself.
+// serverActor is the actor of the server's own writes, as upstream.
 const serverActor = "system:apiserver"
 
-// recordOwn notes what the server writes on its own account, for a request that has
-// these causes or for none.
+// recordOwn records a write of the server itself, with the causes of the request in
+// ctx, if there is one.
 func (s *Server) recordOwn(ctx context.Context, verb string, resource schema.GroupVersionResource, obj runtime.Object, revision int64) {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/serviceip"
 )
 
-// reportService records an event of what the repair of Services found. What it finds
-// again is the same event's series.
+// reportService records a finding of the Services' repair as an event. Repeated
+// findings update the same event's series.
 func (s *Server) reportService(ctx context.Context, r serviceip.Report) {
 	if err := s.writeReport(ctx, r); err != nil && ctx.Err() == nil {
 		s.opts.Logger.Error(err, "Recording an event", "reason", r.Reason, "note", r.Note)

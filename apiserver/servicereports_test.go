@@ -9,8 +9,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/serviceip"
 )
 
-// A Service that has lost its address is told of by an event, and by the same one's
-// series when it happens again.
+// A Service that has lost its address is reported by an event, and by the series of the
+// same event when it happens again.
 func TestRepairIsReported(t *testing.T) {
 	h, virtual := startVirtual(t)
 	client := h.client()

@@ -14,25 +14,25 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
-// serviceResolver finds where a webhook that is named by a Service can be reached from
-// this process: at its external name, or at an address that somebody has written into
-// its EndpointSlices. Simulated pods serve nothing, and cluster IPs lead nowhere.
+// serviceResolver resolves the Service of a webhook to an address that is reachable
+// from this process: its external name, or an address in its EndpointSlices that is not
+// a pod's. Simulated pods serve no network, and cluster IPs are not routed.
 type serviceResolver struct{ server *Server }
 
 var _ webhook.ServiceResolver = serviceResolver{}
 
-// resolveTimeout bounds the look-up, which has no context.
+// resolveTimeout limits the look-up, because ResolveEndpoint has no context.
 const resolveTimeout = requestTimeout
 
 // ResolveEndpoint returns the URL of a Service's port. The errors are those of
-// upstream's resolver of endpoints, and one that says that only pods are there.
+// upstream's resolver, and errSimulated.
 func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
 	defer cancel()
 	objects := r.server.stored[corev1.SchemeGroupVersion.WithResource("services")]
 	obj, err := objects.Get(ctx, objects.Key(namespace, name), name)
 	if apierrors.IsNotFound(err) {
-		return nil, apierrors.NewNotFound(corev1.Resource("service"), name) // as upstream says it
+		return nil, apierrors.NewNotFound(corev1.Resource("service"), name) // upstream's error
 	}
 	if err != nil {
 		return nil, err
@@ -64,11 +64,11 @@ func portOf(service *corev1.Service, port int32) (*corev1.ServicePort, error) {
 	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, service.Name))
 }
 
-// errSimulated is why a Service of pods cannot be called.
+// errSimulated is the error for a Service that selects pods.
 var errSimulated = errors.New("it selects simulated pods, which serve no network: use clientConfig.url, a Service of type ExternalName, " +
 	"or one without selector and an EndpointSlice with the address")
 
-// endpoint returns the first address of a Service that is no pod's.
+// endpoint returns the first address of a Service that is not a pod's.
 func (r serviceResolver) endpoint(ctx context.Context, service *corev1.Service, port *corev1.ServicePort) (*url.URL, error) {
 	slices, err := r.server.stored[discoveryv1.SchemeGroupVersion.WithResource("endpointslices")].KnownIn(ctx, service.Namespace)
 	if err != nil {

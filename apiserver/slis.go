@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// slis count what the health checks said, under upstream's names (KEP-3466). They tell
-// of one server, and not of the process: it may have several.
+// slis counts the results of health checks, with upstream's metric names (KEP-3466).
+// They are per server; a process may have several.
 type slis struct {
 	registry *prometheus.Registry
 	latest   *prometheus.GaugeVec
@@ -33,7 +33,7 @@ func (m *slis) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// observe notes what a check of an endpoint (healthz, livez or readyz) said.
+// observe records the result of a check of an endpoint (healthz, livez or readyz).
 func (m *slis) observe(check, endpoint string, err error) {
 	status, value := "success", 1.0
 	if err != nil {

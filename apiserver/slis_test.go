@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSLIs: each check that was asked is counted, those that were left out are not.
+// TestSLIs checks that each requested check is counted, and excluded ones are not.
 func TestSLIs(t *testing.T) {
 	h := start(t)
 	for _, path := range []string{"/healthz", "/healthz?exclude=etcd", "/livez/ping"} {

@@ -10,21 +10,21 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// bodyChunk is how much of an answer a client must take within the time for which it
-// may stand still.
+// bodyChunk is the part of a response that a client must read within the stall limit.
 const bodyChunk = 256 << 10
 
-// sendBody writes an answer's body. A client that stops reading is cut off, so that it
-// holds neither the body nor a place among the requests being served.
+// sendBody writes a response's body. A client that stops reading is disconnected, so
+// that it neither keeps the body in memory nor occupies a slot of the requests in
+// flight.
 func sendBody(w http.ResponseWriter, r *http.Request, data []byte) {
 	out := newBodyWriter(w, r)
-	// A failed write means that the client has gone.
+	// A write fails only if the client has disconnected.
 	_, _ = out.Write(data)
 	out.end()
 }
 
-// bodyWriter writes to a client that may have stopped reading. Unlike a streamWriter
-// it leaves it to the connection when to send.
+// bodyWriter writes to a client that may have stopped reading. Unlike streamWriter it
+// does not flush.
 type bodyWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController // nil if the client is in this process
@@ -58,24 +58,24 @@ func (b *bodyWriter) Write(data []byte) (int, error) {
 	return written, nil
 }
 
-// end gives the connection back as it was, unless it is broken anyway.
+// end clears the deadline of the connection, unless it is broken.
 func (b *bodyWriter) end() {
 	if b.control != nil && !b.failed {
 		_ = b.control.SetWriteDeadline(time.Time{})
 	}
 }
 
-// bodyReader reads from a client that may have stopped sending, or that sends so
-// slowly that it would never come to the end.
+// bodyReader reads from a client that may have stopped sending, or that sends too
+// slowly to finish in time.
 type bodyReader struct {
 	r       io.Reader
 	control *http.ResponseController
 	stall   time.Duration
-	last    time.Time // when all must have come
+	last    time.Time // deadline of the whole body
 }
 
-// limitBody returns a reader of the request's body that fails with errSlowBody, and
-// what gives the connection back as it was.
+// limitBody returns a reader of the request's body that fails with errSlowBody. end
+// clears the deadline of the connection.
 func limitBody(w http.ResponseWriter, r *http.Request, body io.Reader) (limited io.Reader, end func()) {
 	stall, _ := r.Context().Value(stallKey{}).(time.Duration)
 	if stall <= 0 {
@@ -85,7 +85,7 @@ func limitBody(w http.ResponseWriter, r *http.Request, body io.Reader) (limited 
 	return b, func() { _ = b.control.SetReadDeadline(time.Time{}) }
 }
 
-// errSlowBody is the error of a client that did not send its body in time.
+// errSlowBody is returned if a client does not send its body in time.
 var errSlowBody = errors.New("the body of the request did not come in time")
 
 // Read implements io.Reader.

@@ -23,10 +23,11 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// smallBuffer is how much a slow client's socket takes before its server has to wait.
+// smallBuffer is the amount of data that a slow client's socket accepts before the
+// server blocks.
 const smallBuffer = 64 << 10
 
-// dialSlow opens an HTTP/1.1 connection whose receive buffer is small.
+// dialSlow opens an HTTP/1.1 connection with a small receive buffer.
 func dialSlow(t testing.TB, h *harness) *tls.Conn {
 	t.Helper()
 	cfg := overHTTP1().config(h)
@@ -54,7 +55,7 @@ func say(t testing.TB, conn io.Writer, text string) {
 	}
 }
 
-// answer reads an answer's headers and returns its code and body.
+// answer reads a response's headers and returns its code and body.
 func answer(t testing.TB, conn io.Reader) *http.Response {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -64,7 +65,7 @@ func answer(t testing.TB, conn io.Reader) *http.Response {
 	return resp
 }
 
-// A client that does not read a long list is cut off, and does not hold up others
+// A client that does not read a long list is disconnected, and does not delay others
 // meanwhile.
 func TestStalledListIsCutOff(t *testing.T) {
 	for name, stalled := range map[string]func(t *testing.T, h *harness) io.Reader{
@@ -99,7 +100,7 @@ func TestStalledListIsCutOff(t *testing.T) {
 	}
 }
 
-// floodWith writes 32 MB, which no compression makes smaller if it is to be random.
+// floodWith writes 32 MB, which are incompressible if random is set.
 func floodWith(t *testing.T, h *harness, random bool) {
 	t.Helper()
 	if !random {
@@ -123,8 +124,8 @@ func post(length int) string {
 	return fmt.Sprintf("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", length)
 }
 
-// A client that begins to send and then stops gets an answer and is cut off; one that
-// sends slowly, but sends, is waited for.
+// A client that stops sending its body gets a response and is disconnected; a client
+// that sends slowly is served.
 func TestSlowBody(t *testing.T) {
 	h := start(t)
 	h.stall = 300 * time.Millisecond
@@ -150,7 +151,7 @@ func TestSlowBody(t *testing.T) {
 	if resp := answer(t, slow); resp.StatusCode != http.StatusCreated {
 		t.Errorf("the answer to a body that came byte by byte is %d", resp.StatusCode)
 	}
-	// The connection is as good as before.
+	// The connection can still be used.
 	say(t, slow, "GET /api/v1/namespaces/default/configmaps/slow HTTP/1.1\r\nHost: x\r\n\r\n")
 	if resp := answer(t, slow); resp.StatusCode != http.StatusOK {
 		t.Errorf("the next answer is %d", resp.StatusCode)
@@ -158,7 +159,7 @@ func TestSlowBody(t *testing.T) {
 	h.idle()
 }
 
-// A body that is cut short makes nothing, even if what came is a whole object.
+// A truncated body creates nothing, even if it contains a complete object.
 func TestTruncatedBody(t *testing.T) {
 	h := start(t)
 	for name, sent := range map[string]string{
@@ -184,7 +185,7 @@ func TestTruncatedBody(t *testing.T) {
 	}
 }
 
-// A client that closes its half of the connection does not want its watch any more.
+// When a client closes its half of the connection, its watch ends.
 func TestHalfClosedWatch(t *testing.T) {
 	h := start(t)
 	conn := dialSlow(t, h)
@@ -202,9 +203,9 @@ func TestHalfClosedWatch(t *testing.T) {
 	}
 }
 
-// TestManySlowWatchers has 500 clients that do not read what they watch, on sockets
-// and in the process, while 1,000 objects are written. Writers and a watcher that
-// reads are served; the others are cut off, and what they hold is bounded.
+// TestManySlowWatchers has 500 clients that do not read their watches, over sockets and
+// in the process, while 1,000 objects are written. Writers and a reading watcher are
+// served; the others are disconnected, and the memory that they use is bounded.
 func TestManySlowWatchers(t *testing.T) {
 	const watchers, writes, valueSize = 500, 1000, 2000
 	for name, open := range map[string]func(ctx context.Context, t *testing.T, h *harness){
@@ -221,7 +222,7 @@ func TestManySlowWatchers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := start(t)
-			h.stall = 2 * time.Second // the watcher that reads may be late too
+			h.stall = 2 * time.Second // the reading watcher may be late too
 			ctx, cancel := context.WithCancel(h.ctx)
 			defer cancel()
 			h.https()
@@ -257,7 +258,7 @@ func TestManySlowWatchers(t *testing.T) {
 			}
 			held := heap() - before
 			t.Logf("the slow watchers hold %d MB", held>>20)
-			// Each has what its pipe holds, or what waits for its socket; the events are
+			// Each watcher holds the content of its pipe or socket; the events are
 			// shared.
 			if most := int64(watchers) * 700 << 10; held > most {
 				t.Errorf("that is more than %d MB", most>>20)
@@ -274,7 +275,7 @@ func TestManySlowWatchers(t *testing.T) {
 	}
 }
 
-// heap is how much memory is in use: what is reachable, not what is left between it.
+// heap returns the memory in use by reachable objects.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC() // the first may have left what was freed while it ran

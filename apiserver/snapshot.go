@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// serveSnapshot answers GET /minikcm/v1/snapshot with a snapshot of the store, in
-// etcd's own format. A body without the hash at its end is not a whole one: the
-// connection was cut because something failed underway.
+// serveSnapshot serves GET /minikcm/v1/snapshot: a snapshot of the store in etcd's
+// format. If it fails midway, it closes the connection; the truncated body then lacks
+// the hash at its end.
 func (s *Server) serveSnapshot(w http.ResponseWriter, r *http.Request) {
 	if s.opts.Snapshots == nil {
 		notFound(w, r)
@@ -38,7 +38,7 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, r *http.Request) {
 	writeError(w, r, apierrors.NewServiceUnavailable(err.Error()))
 }
 
-// startedWriter knows whether anything has been written.
+// startedWriter records whether anything has been written.
 type startedWriter struct {
 	io.Writer
 	started bool

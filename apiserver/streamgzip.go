@@ -10,12 +10,12 @@ import (
 	"slices"
 )
 
-// frameWriter takes the frames of a watch. settle says that the state that the watch
-// begins with has been written.
+// frameWriter receives the frames of a watch. gzip is nil unless the watch is
+// compressed.
 type frameWriter struct {
 	io.Writer
 	gzip *gzipStream
-	// single says that each frame is written by itself.
+	// single requires a write for each frame.
 	single bool
 }
 
@@ -30,19 +30,19 @@ func (f frameWriter) settle() {
 	}
 }
 
-// gzipStream compresses a watch that begins with a state, as upstream's
-// WatchListCompression does: what is written at once is one gzip member, so that the
-// client has it at once. Only the state is worth the work: what comes after it is
-// stored in its members as it is, which costs a checksum.
+// gzipStream compresses a watch that starts with a state, as upstream's
+// WatchListCompression. Each write is one gzip member, so that the client gets it
+// immediately. Only the state is compressed; later events are stored uncompressed,
+// which costs a checksum only.
 type gzipStream struct {
 	out        io.Writer
 	buf        bytes.Buffer
 	compressor *gzip.Writer
-	// settled says that the state has been written.
+	// settled reports that the state has been written.
 	settled bool
 }
 
-// Write sends p as a member of its own.
+// Write sends p as one gzip member.
 func (g *gzipStream) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -71,8 +71,8 @@ func (g *gzipStream) compress(p []byte) error {
 	if _, err := g.compressor.Write(p); err != nil {
 		return fmt.Errorf("compressing a watch: %w", err)
 	}
-	// Clients see what is flushed before they see that the member ends: at its end
-	// they wait for the next.
+	// Flush before Close: clients decode flushed data immediately, but at the end of a
+	// member they wait for the next one.
 	if err := g.compressor.Flush(); err != nil {
 		return fmt.Errorf("compressing a watch: %w", err)
 	}
@@ -82,10 +82,10 @@ func (g *gzipStream) compress(p []byte) error {
 	return nil
 }
 
-// maxStored is the most bytes of a stored block (RFC 1951, 3.2.4).
+// maxStored is the maximum length of a stored block (RFC 1951, 3.2.4).
 const maxStored = 1<<16 - 1
 
-// storedMember appends a gzip member (RFC 1952) that holds p uncompressed.
+// storedMember appends a gzip member (RFC 1952) with p uncompressed.
 func storedMember(out, p []byte) []byte {
 	out = append(out, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255)
 	for block := range slices.Chunk(p, maxStored) {
@@ -94,7 +94,8 @@ func storedMember(out, p []byte) []byte {
 		out = binary.LittleEndian.AppendUint16(out, ^uint16(len(block)))
 		out = append(out, block...)
 	}
-	// An empty block makes clients hand on what came before it, another is the last.
+	// The first empty block makes clients pass on the data before it; the second is the
+	// last block.
 	out = append(out, 0, 0, 0, 0xff, 0xff, 1, 0, 0, 0xff, 0xff)
 	out = binary.LittleEndian.AppendUint32(out, crc32.ChecksumIEEE(p))
 	return binary.LittleEndian.AppendUint32(out, uint32(len(p)))

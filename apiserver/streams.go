@@ -17,28 +17,28 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// Containers reaches what runs in the containers of pods. Upstream asks the pod's
-// kubelet, whose errors are plain text: those of Open methods that are not of apierrors
-// are answered with 500 and their text, as a client would get it through upstream's
-// apiserver.
+// Containers connects clients to the containers of pods. Upstream the pod's kubelet does,
+// whose errors are plain text: errors of the Open methods that are not apierrors are
+// returned to the client as a 500 with their text, as by upstream's apiserver.
 type Containers interface {
-	// OpenExec finds a running container of a pod that has a node. What it returns runs
-	// the command until its end or ctx's; an error with an exit code (utilexec.ExitError)
-	// is the command's own.
+	// OpenExec finds a running container of a scheduled pod. The returned function runs
+	// the command until it exits or ctx ends; an error with an exit code
+	// (utilexec.ExitError) is the command's own.
 	OpenExec(pod *corev1.Pod, opts *corev1.PodExecOptions) (StreamFunc, error)
-	// OpenAttach finds a running container, whose output from now on, and input, the
-	// returned func connects with the streams.
+	// OpenAttach finds a running container. The returned function connects the streams
+	// with its input and with its output from now on.
 	OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (StreamFunc, error)
-	// OpenPorts finds what listens on the ports of a pod that has a node.
+	// OpenPorts finds the handlers of the ports of a scheduled pod.
 	OpenPorts(pod *corev1.Pod) (PortFunc, error)
-	// NodeHandler is what the kubelet of a node answers; nil: it is out of reach.
+	// NodeHandler returns the handler of a node's kubelet; nil if the kubelet is
+	// unreachable.
 	NodeHandler(node string) http.Handler
 }
 
-// StreamFunc serves the streams of one client. It ends with ctx, at the latest.
+// StreamFunc serves the streams of one client. It returns when ctx ends, at the latest.
 type StreamFunc = func(ctx context.Context, streams remotecommand.StreamOptions) error
 
-// serveExec connects the client with a command that it names.
+// serveExec runs a command in a container and connects the client to it.
 func serveExec(ctx context.Context, rq *request) error {
 	opts := &corev1.PodExecOptions{Container: rq.query.Get("container"), Command: rq.query["command"]}
 	readStreamFlags(rq.query, &opts.Stdin, &opts.Stdout, &opts.Stderr, &opts.TTY)
@@ -57,7 +57,7 @@ func serveExec(ctx context.Context, rq *request) error {
 	})
 }
 
-// serveAttach connects the client with a container's main process.
+// serveAttach connects the client to a container's main process.
 func serveAttach(ctx context.Context, rq *request) error {
 	opts := &corev1.PodAttachOptions{Container: rq.query.Get("container")}
 	readStreamFlags(rq.query, &opts.Stdin, &opts.Stdout, &opts.Stderr, &opts.TTY)
@@ -76,8 +76,8 @@ func serveAttach(ctx context.Context, rq *request) error {
 	})
 }
 
-// streams reports whether the request is for one of the subresources that connect a
-// client with a pod.
+// streams reports whether the request is for a subresource that connects the client to a
+// pod.
 func (rq *request) streams() bool {
 	if rq.GVR != corev1.SchemeGroupVersion.WithResource("pods") {
 		return false
@@ -89,7 +89,7 @@ func (rq *request) streams() bool {
 	return false
 }
 
-// readStreamFlags reads what k8s.io/api has no conversion for.
+// readStreamFlags decodes the stream parameters, for which k8s.io/api has no conversion.
 func readStreamFlags(query url.Values, stdin, stdout, stderr, tty *bool) {
 	for name, value := range map[string]*bool{"stdin": stdin, "stdout": stdout, "stderr": stderr, "tty": tty} {
 		if values := query[name]; len(values) > 0 {
@@ -98,12 +98,12 @@ func readStreamFlags(query url.Values, stdin, stdout, stderr, tty *bool) {
 	}
 }
 
-// isSet reads a boolean parameter as meta/v1 does: what is there and does not say no
-// means yes.
+// isSet reads a boolean parameter as meta/v1 does: every value except "false" and "0" is
+// true.
 func isSet(value string) bool { return value != "false" && value != "0" }
 
-// openContainer finds the pod and its container, and opens what is asked for of them. A
-// request counts as in flight so long only: what lasts is for those to count who do it.
+// openContainer finds the pod and its container, and opens the stream. The request is
+// counted in flight only until then; the StreamFunc must count its own work.
 func (rq *request) openContainer(ctx context.Context, container *string, open func(pod *corev1.Pod) (StreamFunc, error)) (StreamFunc, error) {
 	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
 	pod, err := rq.pod(ctx, rq.Name)
@@ -123,8 +123,9 @@ func (rq *request) openContainer(ctx context.Context, container *string, open fu
 	return run, nil
 }
 
-// mayConnect asks for the permission to create: WebSockets are opened by GET, and who may
-// read must not run commands. Then it asks webhooks and policies.
+// mayConnect authorizes the request as a create, because WebSockets are opened by GET and
+// the permission to read must not allow running commands. It then calls webhooks and
+// policies.
 func (rq *request) mayConnect(ctx context.Context, kind string, opts runtime.Object) error {
 	if rq.Verb != verbCreate {
 		info := rq.RequestInfo
@@ -136,14 +137,14 @@ func (rq *request) mayConnect(ctx context.Context, kind string, opts runtime.Obj
 	return rq.admitConnect(ctx, kind, opts)
 }
 
-// pod reads the pod that a request is about.
+// pod reads the pod of a request.
 func (rq *request) pod(ctx context.Context, name string) (*corev1.Pod, error) {
 	pods := rq.server.stored[corev1.SchemeGroupVersion.WithResource("pods")]
 	obj, err := pods.Get(ctx, pods.Key(rq.Namespace, name), name)
 	return podIn(obj, err)
 }
 
-// podIn is the pod that was read.
+// podIn returns the object as a pod.
 func podIn(obj runtime.Object, err error) (*corev1.Pod, error) {
 	if err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func podIn(obj runtime.Object, err error) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// checkHost refuses what only a node could answer, if there is none.
+// checkHost rejects a request for a pod without a node.
 func (rq *request) checkHost(pod *corev1.Pod) error {
 	switch {
 	case pod.Spec.NodeName == "":
@@ -166,8 +167,8 @@ func (rq *request) checkHost(pod *corev1.Pod) error {
 	return nil
 }
 
-// chooseStreamed sets the container that is meant where the client named none: the only
-// one. It refuses one that the pod does not have.
+// chooseStreamed sets the container if the client named none and the pod has only one. It
+// rejects a container that the pod does not have.
 func chooseStreamed(pod *corev1.Pod, container *string) error {
 	if *container != "" {
 		return chooseContainer(pod, &corev1.PodLogOptions{Container: *container})
@@ -190,7 +191,8 @@ func chooseStreamed(pod *corev1.Pod, container *string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
 }
 
-// textError is what a kubelet answers, which upstream's apiserver hands on as it is.
+// textError is a kubelet's plain-text error, which upstream's apiserver passes on
+// unchanged.
 type textError struct {
 	code int
 	text string
@@ -198,7 +200,7 @@ type textError struct {
 
 func (e *textError) Error() string { return e.text }
 
-// texts answers a kubelet's errors as they are.
+// texts sends a verb's textErrors as plain text.
 func texts(verb verbFunc) verbFunc {
 	return func(ctx context.Context, rq *request) error {
 		err := verb(ctx, rq)
@@ -219,7 +221,7 @@ func kubeletError(err error) error {
 	return &textError{code: http.StatusInternalServerError, text: err.Error()}
 }
 
-// connect upgrades the connection and serves it until its end, or the server's.
+// connect upgrades the connection and serves it until it ends or the server stops.
 func (rq *request) connect(ctx context.Context, opts remote.Options) error {
 	ctx, cancel := rq.untilServerStops(ctx)
 	defer cancel()
@@ -231,7 +233,7 @@ func (rq *request) connect(ctx context.Context, opts remote.Options) error {
 	return remote.Serve(w, rq.r.WithContext(ctx), opts)
 }
 
-// hijackable is the writer beneath others that can give its connection away.
+// hijackable returns the underlying writer that supports hijacking.
 func hijackable(w http.ResponseWriter) (http.ResponseWriter, error) {
 	for {
 		if _, ok := w.(http.Hijacker); ok {

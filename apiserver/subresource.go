@@ -14,11 +14,12 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
-// errNoSuchCreate is a row that names the verb create without saying what it does.
+// errNoSuchCreate is returned for a row that has the verb create without an
+// implementation.
 var errNoSuchCreate = errors.New("the row does not say what creating this subresource does")
 
-// serveSubresourceCreate serves POST on a subresource: what is sent changes the
-// parent (a Binding gives a Pod its node), and the answer is a Status.
+// serveSubresourceCreate serves POST on a subresource: the body changes the parent (a
+// Binding sets a Pod's node), and the response is a Status.
 func serveSubresourceCreate(ctx context.Context, rq *request) error {
 	opts, err := rq.createOptions()
 	if err != nil {
@@ -49,7 +50,7 @@ func serveSubresourceCreate(ctx context.Context, rq *request) error {
 	return rq.writeObject(http.StatusCreated, statusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 }
 
-// changeParent applies a created subresource to its parent.
+// changeParent applies the body of a subresource create to the parent.
 func (rq *request) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
 	attributes := rq.attributes(admission.Create, sent, nil, dryRun)
 	attributes.Kind = rq.kind()
@@ -76,7 +77,7 @@ func (rq *request) changeParent(ctx context.Context, sent runtime.Object, dryRun
 	return nil
 }
 
-// deleteParent deletes the object that a subresource was created beneath.
+// deleteParent deletes the parent of a created subresource (an eviction).
 func (rq *request) deleteParent(ctx context.Context, sent runtime.Object, dryRun []string) error {
 	opts := &metav1.DeleteOptions{}
 	if asked := rq.sub.Delete(sent); asked != nil {
@@ -102,8 +103,8 @@ func (rq *request) deleteParent(ctx context.Context, sent runtime.Object, dryRun
 	return err
 }
 
-// serveVia serves the creation of a resource under which nothing is stored: it is
-// the creation of another row's subresource, named by the body.
+// serveVia serves POST for a resource that is not stored: it creates a subresource of
+// another row's object, which the body names.
 func serveVia(ctx context.Context, rq *request) error {
 	data, err := rq.body()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Status changes by status alone, and by status nothing else does.
+// The status changes only through the status subresource, which changes nothing else.
 func TestStatusIsolation(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		deployments := h.client(cfg).AppsV1().Deployments("default")
@@ -121,7 +121,8 @@ func TestEviction(t *testing.T) {
 	})
 }
 
-// A namespace ends when its controller has emptied it; nothing new comes in.
+// A namespace is deleted when its controller has emptied it; meanwhile creates are
+// rejected.
 func TestNamespaceTermination(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		client := h.client(cfg)

@@ -10,19 +10,20 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
-// surface is what the server serves at a moment: the built-in kinds and the custom
-// ones. It is never changed, but replaced when a definition changes.
+// surface is the API served at one moment: the built-in and the custom kinds. It is
+// immutable and replaced when a definition changes.
 type surface struct {
 	table *resources.Table
 	docs  *openapi.Documents
-	// custom finds the custom kind behind a row of the table.
+	// custom maps a row to its custom kind.
 	custom map[*resources.Resource]*customKind
 }
 
-// current is what is served now.
+// current returns the surface that is served now.
 func (s *Server) current() *surface { return s.surface.Load() }
 
-// publish adds custom kinds to the built-in ones.
+// publish replaces the surface by one with these custom kinds in addition to the
+// built-in ones.
 func (s *Server) publish(kinds []*customKind) {
 	next := &surface{custom: map[*resources.Resource]*customKind{}}
 	var rows []*resources.Resource
@@ -42,16 +43,17 @@ func (s *Server) publish(kinds []*customKind) {
 	s.registrar.Load().wake()
 }
 
-// served is a row that was found, and what its objects are kept in.
+// served is a row with the storage of its objects.
 type served struct {
 	row     *resources.Resource
 	objects *storage.Objects
-	// leave tells that the request is over.
+	// leave must be called when the request has been served.
 	leave func()
 }
 
-// find looks up a resource. A custom kind that is about to be replaced waits for the
-// requests that are being served by it; watches do not count, they end with it.
+// find looks up a resource and enters the gate of its custom kind: a kind that has been
+// replaced is closed once its gate is empty. Watches do not enter, because closing the
+// kind ends them.
 func (s *Server) find(gvr schema.GroupVersionResource, watch bool) served {
 	for {
 		now := s.current()
@@ -68,7 +70,7 @@ func (s *Server) find(gvr schema.GroupVersionResource, watch bool) served {
 		case kind.requests.enter():
 			return served{row, kind.objectsOf(row), kind.requests.leave}
 		}
-		// Another surface has been published since.
+		// The gate is shut: a newer surface has been published. Look up again.
 	}
 }
 

@@ -23,8 +23,8 @@ const (
 	defaultTokenSeconds = 60 * 60
 	minTokenSeconds     = 10 * 60
 	maxTokenSeconds     = 1 << 32
-	// A pod's projected token is asked for with warnTokenSeconds, and lives on for
-	// extendedTokenSeconds so that clients which never read it again keep working (KEP-2799).
+	// A pod's projected token is requested with warnTokenSeconds and is valid for
+	// extendedTokenSeconds, so that clients that never reread it keep working (KEP-2799).
 	warnTokenSeconds     = 60*60 + 7
 	extendedTokenSeconds = 365 * 24 * 60 * 60
 )
@@ -97,7 +97,7 @@ func validateTokenRequest(asked *authenticationv1.TokenRequest) field.ErrorList 
 	return nil
 }
 
-// bindToken finds the object with which a token shall end.
+// bindToken binds the token to an object: it becomes invalid when the object is deleted.
 func (rq *request) bindToken(ctx context.Context, b *auth.Binding, ref *authenticationv1.BoundObjectReference) error {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	var uid types.UID
@@ -128,8 +128,8 @@ func (rq *request) bindToken(ctx context.Context, b *auth.Binding, ref *authenti
 	return nil
 }
 
-// podToBind returns a pod of the request's service account, and its node if it has one:
-// of a node that is not there, the name alone.
+// podToBind returns a pod of the request's service account, and its node if it has one. If
+// the node does not exist, it has a name only.
 func (rq *request) podToBind(ctx context.Context, name string) (*corev1.Pod, *corev1.Node, error) {
 	pod, err := storedAs[*corev1.Pod](ctx, rq.server, "pods", rq.Namespace, name)
 	if err != nil {
@@ -148,7 +148,7 @@ func (rq *request) podToBind(ctx context.Context, name string) (*corev1.Pod, *co
 	return pod, node, err
 }
 
-// storedAs reads an object of the core group as it is in the store.
+// storedAs reads an object of the core group from the store.
 func storedAs[T runtime.Object](ctx context.Context, s *Server, plural, namespace, name string) (T, error) {
 	var none T
 	objects := s.storedCore(plural)

@@ -14,7 +14,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
-// newTokens issues and checks tokens with the key of the options.
+// newTokens returns the issuer and verifier of tokens, with the key of the options.
 func (s *Server) newTokens() (*auth.Tokens, error) {
 	key := s.opts.TokenKey
 	if key == nil {
@@ -35,7 +35,7 @@ func (s *Server) storedCore(plural string) *storage.Objects {
 	return s.stored[corev1.SchemeGroupVersion.WithResource(plural)]
 }
 
-// routeTokenDiscovery serves what others need to check tokens.
+// routeTokenDiscovery serves the documents with which clients verify tokens.
 func (s *Server) routeTokenDiscovery(router *mux.Router) {
 	serve := func(contentType string, document func(r *http.Request) ([]byte, error)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -57,11 +57,11 @@ func (s *Server) routeTokenDiscovery(router *mux.Router) {
 	})).Methods(http.MethodGet, http.MethodHead)
 }
 
-// lastUsedLabel tells, to the day, when a secret's token was last used (KEP-2799).
+// lastUsedLabel has the day on which a secret's token was last used (KEP-2799).
 const lastUsedLabel = "kubernetes.io/legacy-token-last-used"
 
-// noteUse keeps the day on which a secret's token was used. Nobody waits for it to
-// succeed: the next use tries again.
+// noteUse sets the day on which a secret's token was used. Failures are ignored,
+// because the next use tries again.
 func (s *Server) noteUse(ctx context.Context, secret *corev1.Secret) {
 	now := s.opts.Clock.Now().UTC()
 	today, tomorrow := now.Format(time.DateOnly), now.AddDate(0, 0, 1).Format(time.DateOnly)

@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// tokenFor asks for a token of the service account default/default.
+// tokenFor requests a token of the service account default/default.
 func (h *harness) tokenFor(spec authenticationv1.TokenRequestSpec) string {
 	h.t.Helper()
 	got, err := h.client().CoreV1().ServiceAccounts("default").CreateToken(h.ctx, "default", &authenticationv1.TokenRequest{Spec: spec}, metav1.CreateOptions{})
@@ -29,7 +29,7 @@ func (h *harness) tokenFor(spec authenticationv1.TokenRequestSpec) string {
 	return got.Status.Token
 }
 
-// asBearer is a client over HTTPS that has nothing but a token.
+// asBearer returns a client over HTTPS that has only a token.
 func (h *harness) asBearer(token string) *rest.Config {
 	h.t.Helper()
 	cfg := overHTTPS().config(h)
@@ -64,7 +64,7 @@ func TestTokenRequest(t *testing.T) {
 	})
 }
 
-// TestTokenRequestRefused sends what cannot be granted.
+// TestTokenRequestRefused requests tokens that cannot be issued.
 func TestTokenRequestRefused(t *testing.T) {
 	h := start(t)
 	client := h.client()
@@ -104,7 +104,7 @@ func TestTokenRequestRefused(t *testing.T) {
 	}
 }
 
-// TestBoundTokenEnds uses a pod's token until the pod is gone.
+// TestBoundTokenEnds uses a pod's token until the pod is deleted.
 func TestBoundTokenEnds(t *testing.T) {
 	h := start(t)
 	created := must(h.client().CoreV1().Pods("default").Create(h.ctx, pod("mine"), metav1.CreateOptions{}))(t)
@@ -158,27 +158,27 @@ func TestTokenReviewAudiences(t *testing.T) {
 	wantStatus(t, h.client(h.asBearer(token)).CoreV1().Pods("default").Delete(h.ctx, "x", metav1.DeleteOptions{}), 401, metav1.StatusReasonUnauthorized, "Unauthorized")
 }
 
-// TestUnauthorized shows what is no token, in several ways.
+// TestUnauthorized sends several kinds of invalid tokens.
 func TestUnauthorized(t *testing.T) {
 	h := start(t)
-	nobody := h.asBearer("")
+	noToken := h.asBearer("")
 	for _, value := range []string{"Bearer x", "bearer a.b.c", "Bearer eyJhbGciOiJub25lIn0.e30."} {
-		r := h.raw(nobody, http.MethodGet, "/api/v1/pods", "", "Authorization", value)
+		r := h.raw(noToken, http.MethodGet, "/api/v1/pods", "", "Authorization", value)
 		if status := wantReply(t, r, 401, metav1.StatusReasonUnauthorized, "Unauthorized"); status.Details != nil {
 			t.Errorf("%q: details %v", value, status.Details)
 		}
 	}
-	wantReply(t, h.raw(nobody, http.MethodGet, "/api/v1/namespaces/default/pods", ""), 403, metav1.StatusReasonForbidden,
+	wantReply(t, h.raw(noToken, http.MethodGet, "/api/v1/namespaces/default/pods", ""), 403, metav1.StatusReasonForbidden,
 		`pods is forbidden: User "system:anonymous" cannot list resource "pods" in API group "" in the namespace "default"`)
-	wantReply(t, h.raw(nobody, http.MethodGet, "/apis/apps/v1/deployments", ""), 403, metav1.StatusReasonForbidden,
+	wantReply(t, h.raw(noToken, http.MethodGet, "/apis/apps/v1/deployments", ""), 403, metav1.StatusReasonForbidden,
 		`deployments.apps is forbidden: User "system:anonymous" cannot list resource "deployments" in API group "apps" at the cluster scope`)
-	wantReply(t, h.raw(nobody, http.MethodGet, "/apis/", ""), 403, metav1.StatusReasonForbidden, `forbidden: User "system:anonymous" cannot get path "/apis/"`)
-	if r := h.raw(nobody, http.MethodGet, "/version", ""); r.code != 200 {
+	wantReply(t, h.raw(noToken, http.MethodGet, "/apis/", ""), 403, metav1.StatusReasonForbidden, `forbidden: User "system:anonymous" cannot get path "/apis/"`)
+	if r := h.raw(noToken, http.MethodGet, "/version", ""); r.code != 200 {
 		t.Errorf("/version: %d", r.code)
 	}
 }
 
-// TestTokenDiscovery checks a token with what is published about it.
+// TestTokenDiscovery verifies a token with the published keys.
 func TestTokenDiscovery(t *testing.T) {
 	h := start(t)
 	var configuration struct {
@@ -203,8 +203,8 @@ func TestTokenDiscovery(t *testing.T) {
 	verifyWith(t, keys.Keys[0], h.tokenFor(authenticationv1.TokenRequestSpec{}))
 }
 
-// TestForeignCertificate shows a certificate of another authority, alone and with a
-// token beside it.
+// TestForeignCertificate sends a certificate of another authority, alone and with a
+// token.
 func TestForeignCertificate(t *testing.T) {
 	h := start(t)
 	cfg := overHTTPS().config(h)

@@ -20,7 +20,7 @@ const (
 	kindPartial = "PartialObjectMetadata"
 )
 
-// writeResult sends one object in the form that the client accepts.
+// writeResult sends one object in the requested format.
 func (rq *request) writeResult(code int, obj runtime.Object) error {
 	switch rq.target.As.Kind {
 	case "":
@@ -46,13 +46,13 @@ func (rq *request) writeResult(code int, obj runtime.Object) error {
 	return rq.writeObject(code, rq.target.As.GroupVersion().WithKind(kindPartial), partial)
 }
 
-// noTransform is the answer to a client that wants something in a form that is for
-// something else.
+// noTransform returns the error for an object that cannot be transformed to the
+// requested kind.
 func noTransform(format, shown string) error {
 	return newStatus(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, fmt.Sprintf(format, shown))
 }
 
-// writeList sends a page in the form that the client accepts.
+// writeList sends a page in the requested format.
 func (rq *request) writeList(p *page) error {
 	switch rq.target.As.Kind {
 	case "":
@@ -93,7 +93,7 @@ func (rq *request) writeList(p *page) error {
 	return rq.writeObject(200, rq.target.As.GroupVersion().WithKind("PartialObjectMetadataList"), list)
 }
 
-// partialMetadata is an object's metadata by itself.
+// partialMetadata returns the object's metadata as PartialObjectMetadata.
 func partialMetadata(obj runtime.Object) (*metav1.PartialObjectMetadata, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -102,7 +102,8 @@ func partialMetadata(obj runtime.Object) (*metav1.PartialObjectMetadata, error) 
 	return meta.AsPartialObjectMetadata(m), nil
 }
 
-// newTable makes the Table of a page. A nil opts.NoHeaders means with columns.
+// newTable converts a page to a Table. With opts.NoHeaders it has no column
+// definitions.
 func (rq *request) newTable(opts *metav1.TableOptions, listMeta metav1.ListMeta, p *page) (*metav1.Table, error) {
 	table := &metav1.Table{ListMeta: listMeta, Rows: make([]metav1.TableRow, p.Len())}
 	header, cells := rq.printer()
@@ -121,8 +122,8 @@ func (rq *request) newTable(opts *metav1.TableOptions, listMeta metav1.ListMeta,
 	return table, nil
 }
 
-// rowObject is what a row carries of its object: the metadata unless the client
-// says otherwise.
+// rowObject returns the object in a Table's row: the metadata, unless the client
+// requests otherwise.
 func (rq *request) rowObject(include metav1.IncludeObjectPolicy, obj runtime.Object) ([]byte, error) {
 	switch include {
 	case metav1.IncludeNone:

@@ -15,30 +15,30 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 )
 
-// memoryHost is the host of in-memory requests: client-go wants one, nobody looks
-// it up.
+// memoryHost is the host of in-memory requests. client-go requires one; it is never
+// resolved.
 const memoryHost = "http://in-memory.invalid"
 
 // Config returns the configuration of an in-process client that acts as user, in
-// groups: no socket, no throttling. It works with every client of client-go, and may
-// be changed by the caller. The content type is unset, as in every configuration that
-// is read from a kubeconfig: controller-runtime chooses it for each type then, since
-// custom resources have no protobuf.
+// groups: no socket, no throttling. It works with every client of client-go, and the
+// caller may change it. The content type is not set, as in configurations read from a
+// kubeconfig: controller-runtime then chooses it per type, since custom resources have
+// no protobuf encoding.
 func (s *Server) Config(user string, groups ...string) *rest.Config {
 	identity := &auth.User{Name: user, Groups: append(groups, auth.GroupAuthenticated)}
 	return &rest.Config{Host: memoryHost, Transport: s.Transport(identity), QPS: -1}
 }
 
-// Protobuf sets config up for clients of the built-in kinds: they send protobuf, and
-// accept JSON where the server has nothing else. It returns config.
+// Protobuf configures config for clients of built-in kinds: they send protobuf, and
+// accept JSON where the server has no protobuf. It returns config.
 func Protobuf(config *rest.Config) *rest.Config {
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, codec.ProtobufOrJSON
 	return config
 }
 
-// Transport returns a RoundTripper that hands requests to the handler chain as
-// they are, made by user. A streamed answer (a watch) goes through a bounded pipe,
-// whose unread bytes the ledger counts as an event in flight.
+// Transport returns a RoundTripper that passes the requests of user to the handler
+// chain without encoding them. A streamed response (a watch) goes through a bounded
+// pipe, whose unread bytes the ledger counts as an event in flight.
 func (s *Server) Transport(user *auth.User) http.RoundTripper {
 	return &memoryTransport{server: s, user: user}
 }
@@ -53,8 +53,8 @@ type localKey struct{}
 // isLocal reports whether a request came through the in-memory transport.
 func isLocal(ctx context.Context) bool { return ctx.Value(localKey{}) != nil }
 
-// RoundTrip serves req. A request whose answer cannot be a stream is served by the
-// caller's own goroutine.
+// RoundTrip serves req. A request whose response cannot be a stream is served in the
+// caller's goroutine.
 func (t *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.server.opts.Faults != nil {
 		return t.reach(req)
@@ -64,7 +64,7 @@ func (t *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (t *memoryTransport) send(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
-		defer req.Body.Close() // a request's body has nothing to say at its end
+		defer req.Body.Close() // the error of closing a request's body does not matter
 	}
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (t *memoryTransport) send(req *http.Request) (*http.Response, error) {
 	return w.response(req), nil
 }
 
-// CloseIdleConnections has nothing to close. Clients ask every transport to.
+// CloseIdleConnections does nothing: there are no connections. client-go calls it.
 func (t *memoryTransport) CloseIdleConnections() {}
 
 func mayStream(req *http.Request) bool {
@@ -89,7 +89,7 @@ func mayStream(req *http.Request) bool {
 	return strings.Contains(query, "watch") || strings.Contains(query, "follow=") || strings.Contains(req.URL.Path, "/watch/")
 }
 
-// incoming is a client's request as a server sees it.
+// incoming returns a client's request as a server receives it.
 func incoming(ctx context.Context, req *http.Request) *http.Request {
 	in := req.WithContext(ctx)
 	in.RequestURI = req.URL.RequestURI()
@@ -103,13 +103,13 @@ func incoming(ctx context.Context, req *http.Request) *http.Request {
 	return in
 }
 
-// stream serves a request in a goroutine of its own, which ends when the answer is
+// stream serves a request in its own goroutine, which ends when the response is
 // complete, the client closes the body, or its context ends.
 func (t *memoryTransport) stream(ctx context.Context, req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	in := incoming(ctx, req)
 	if in.Body != http.NoBody {
-		// The caller closes its body when RoundTrip returns, which is before the
+		// The caller closes the body when RoundTrip returns, which is before the
 		// handler ends.
 		data, err := readAll(in.Body)
 		if err != nil {
@@ -120,7 +120,7 @@ func (t *memoryTransport) stream(ctx context.Context, req *http.Request) (*http.
 	}
 	ledger := t.server.opts.Ledger
 	if strings.Contains(req.URL.RawQuery, "follow=") {
-		ledger = nil // nothing in the cluster hangs on who reads a log, and when
+		ledger = nil // log readers never affect cluster state, so they are not counted as in flight
 	}
 	w := &streamResponse{
 		memoryResponse: memoryResponse{header: http.Header{}},
@@ -136,7 +136,8 @@ func (t *memoryTransport) stream(ctx context.Context, req *http.Request) (*http.
 		defer end.come()
 		defer w.finish()
 		defer func() {
-			// A client that has gone must not take what it got for all there was.
+			// A client whose context has ended must not mistake a truncated stream for
+			// a complete one.
 			if err := ctx.Err(); err != nil {
 				w.pipe.abort(err)
 			}
@@ -153,8 +154,8 @@ func (t *memoryTransport) stream(ctx context.Context, req *http.Request) (*http.
 	}
 }
 
-// streamEnd is what is done when a streamed answer has ended, and is in flight until
-// its client knows.
+// streamEnd collects the functions to call when a streamed response has ended. They are
+// in flight until the client has seen the end.
 type streamEnd struct{ do []func() }
 
 type streamEndKey struct{}
@@ -165,8 +166,8 @@ func (e *streamEnd) come() {
 	}
 }
 
-// atStreamEnd returns what a handler does at its end: do, or nothing where do is called
-// at the end of the stream that it writes.
+// atStreamEnd returns the function that a handler calls at its end: do, or nothing if
+// do is called at the end of the stream instead.
 func atStreamEnd(ctx context.Context, do func()) func() {
 	end, ok := ctx.Value(streamEndKey{}).(*streamEnd)
 	if !ok {
@@ -176,7 +177,7 @@ func atStreamEnd(ctx context.Context, do func()) func() {
 	return func() {}
 }
 
-// memoryResponse collects a whole answer.
+// memoryResponse collects a whole response.
 type memoryResponse struct {
 	header http.Header
 	code   int
@@ -212,15 +213,15 @@ func newResponse(req *http.Request, code int, header http.Header) *http.Response
 	}
 }
 
-// bytesBody is a body that is all there.
+// bytesBody is a body in memory.
 type bytesBody struct{ bytes.Reader }
 
 func (*bytesBody) Close() error { return nil }
 
-// streamResponse hands an answer on as it is flushed.
+// streamResponse passes a response on as it is flushed.
 type streamResponse struct {
 	memoryResponse
-	// started is closed when the answer's headers are final.
+	// started is closed when the response's headers are final.
 	started  chan struct{}
 	snapshot http.Header
 	pipe     *pipe
@@ -238,7 +239,7 @@ func (w *streamResponse) Write(p []byte) (int, error) {
 	return w.pipe.Write(p)
 }
 
-// Flush lets the client see the headers; bytes are seen as they are written.
+// Flush publishes the headers; body bytes are visible as they are written.
 func (w *streamResponse) Flush() {
 	w.WriteHeader(http.StatusOK)
 	select {
@@ -248,8 +249,8 @@ func (w *streamResponse) Flush() {
 	}
 }
 
-// SetWriteDeadline makes writes fail that wait for the client beyond t, as
-// http.ResponseController asks of a writer. Zero is no deadline.
+// SetWriteDeadline makes writes that block beyond t fail, as http.ResponseController
+// requires of a writer. Zero means no deadline.
 func (w *streamResponse) SetWriteDeadline(t time.Time) error {
 	w.pipe.setDeadline(t)
 	return nil

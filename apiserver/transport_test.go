@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// flood writes more than any buffer on the way to a client holds.
+// flood writes more than all buffers on the way to a client can hold.
 func flood(t testing.TB, h *harness) {
 	t.Helper()
 	maps := h.client().CoreV1().ConfigMaps("default")
@@ -28,7 +28,7 @@ func flood(t testing.TB, h *harness) {
 	}
 }
 
-// Close returns although a client does not read what its watch sends.
+// Close returns although a client does not read its watch.
 func TestCloseWithStalledWatch(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		ctx, cancel := context.WithCancel(h.ctx)
@@ -40,7 +40,7 @@ func TestCloseWithStalledWatch(t *testing.T) {
 	})
 }
 
-// closes fails the test unless the server closes in a while.
+// closes fails the test unless the server closes within patience.
 func closes(t testing.TB, h *harness) {
 	t.Helper()
 	closed := make(chan struct{})
@@ -55,8 +55,8 @@ func closes(t testing.TB, h *harness) {
 	}
 }
 
-// Close returns although a client does not read a long list, or does not send the
-// body that it announced.
+// Close returns although a client does not read a long list, or does not send the body
+// that it announced.
 func TestCloseWithStalledClients(t *testing.T) {
 	for _, w := range []wire{overHTTPS(), overHTTP1()} {
 		t.Run(w.name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestCloseWithStalledClients(t *testing.T) {
 	}
 }
 
-// A client that lets its watch stand still is cut off, while others go on.
+// A client that stops reading its watch is disconnected, while other watches continue.
 func TestStalledWatchIsCutOff(t *testing.T) {
 	for _, w := range []wire{overHTTPS(), overHTTP1()} {
 		t.Run(w.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestStalledWatchIsCutOff(t *testing.T) {
 					t.Fatalf("%+v", event)
 				}
 			}
-			// Watches of all namespaces come first in the metrics.
+			// The metrics list watches of all namespaces first.
 			for !strings.HasSuffix(metricLine(h, "apiserver_longrunning_requests{"), "} 0") {
 				if h.ctx.Err() != nil {
 					t.Fatal("the stalled watch is still served")
@@ -123,7 +123,7 @@ func TestStalledWatchIsCutOff(t *testing.T) {
 	}
 }
 
-// A watch with nothing to tell goes on for longer than a write may stand still.
+// A watch without events continues for longer than a write may stall.
 func TestIdleWatchGoesOn(t *testing.T) {
 	for _, w := range []wire{overHTTPS(), overHTTP1()} {
 		t.Run(w.name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestIdleWatchGoesOn(t *testing.T) {
 	}
 }
 
-// metricLine is the first line of /metrics that begins so.
+// metricLine returns the first line of /metrics with the prefix.
 func metricLine(h *harness, prefix string) string {
 	for line := range strings.Lines(string(h.mustSend("GET", "/metrics", "").body)) {
 		if strings.HasPrefix(line, prefix) {
@@ -149,7 +149,7 @@ func metricLine(h *harness, prefix string) string {
 	return ""
 }
 
-// Close ends every watch in good order.
+// Close ends every watch cleanly.
 func TestCloseEndsWatches(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		maps := h.client(cfg).CoreV1().ConfigMaps("default")
@@ -175,7 +175,7 @@ func TestCloseEndsWatches(t *testing.T) {
 	})
 }
 
-// After Close every request is refused, and says when to come again.
+// After Close every request is rejected with a Retry-After.
 func TestAfterClose(t *testing.T) {
 	h := start(t)
 	h.server.Close()
@@ -188,8 +188,8 @@ func TestAfterClose(t *testing.T) {
 	h.idle()
 }
 
-// A client may go at any moment: before the answer, in the middle, by its context or
-// by closing the body. Nothing of it stays.
+// A client may disconnect at any moment: before the response, during it, by its context
+// or by closing the body. Nothing leaks.
 func TestClientsThatGo(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		fill(t, h, 3)
@@ -206,7 +206,7 @@ func TestClientsThatGo(t *testing.T) {
 				t.Fatal(line.Err())
 			}
 			cancel()
-			// Over HTTP/1.1 the client may see the server's end of the connection first.
+			// Over HTTP/1.1 the client may see the server close the connection first.
 			if _, err := io.Copy(io.Discard, resp.Body); err == nil && len(cfg.NextProtos) == 0 {
 				t.Fatal("a watch that was cancelled ends as if complete")
 			}
@@ -246,8 +246,8 @@ func TestUnreadIsInFlight(t *testing.T) {
 	h.idle()
 }
 
-// Concurrent requests of every sort leave nothing behind (the leak test of the
-// package, and the ledger).
+// Concurrent requests of every sort leak nothing (checked by the package's leak test and
+// the ledger).
 func TestManyClients(t *testing.T) {
 	h := start(t, func(o *apiserver.Options) { o.Clock = clock.Real() })
 	done := make(chan struct{})

@@ -36,14 +36,14 @@ func serveUpdate(ctx context.Context, rq *request) error {
 	w := write{
 		manager: fieldOwner(rq, opts.FieldManager),
 		dryRun:  isDryRun(opts.DryRun),
-		// A try must not see what an earlier one did to the body.
+		// Each attempt gets a copy, because an attempt modifies the body.
 		make: func(runtime.Object) (runtime.Object, error) { return sent.DeepCopyObject(), nil },
 	}
 	w.createIfMissing = rq.row.Strategy.AllowCreateOnUpdate && rq.sub == nil
 	return rq.update(ctx, w)
 }
 
-// newBody is an empty object of what the request speaks.
+// newBody returns an empty object of the request's kind.
 func (rq *request) newBody() runtime.Object {
 	if rq.sub != nil && rq.sub.New != nil {
 		return rq.sub.New()
@@ -51,24 +51,23 @@ func (rq *request) newBody() runtime.Object {
 	return rq.row.New()
 }
 
-// write is an update or a patch: how the new state is made from the current one.
+// write is an update or a patch: how the new state is computed from the current one.
 type write struct {
 	manager string
 	dryRun  bool
-	// patch says that the object's UID is one more field that a client may try to change,
-	// where a PUT names by it the object that it is to replace.
+	// patch reports that the object's UID is a field like any other; in a PUT it is a
+	// precondition.
 	patch bool
-	// apply says that managed fields are dealt with by make (server-side apply).
+	// apply reports that make sets the managed fields (server-side apply).
 	apply           bool
 	createIfMissing bool
 	// make returns the object that the client wants, given the current one (of the
-	// kind that the request speaks; nil when there is none), which it must not
-	// change.
+	// request's kind; nil if it does not exist), which make must not modify.
 	make func(current runtime.Object) (runtime.Object, error)
 }
 
-// update carries a write through admission, preparation, validation and the store,
-// against the newest object.
+// update runs a write through admission, preparation, validation and the store, against
+// the newest object.
 func (rq *request) update(ctx context.Context, w write) error {
 	var answer runtime.Object
 	change := func(stored runtime.Object) (runtime.Object, error) {
@@ -108,7 +107,7 @@ func (rq *request) update(ctx context.Context, w write) error {
 	return rq.writeResult(created(result.Created), answer)
 }
 
-// changeToNew makes the object that an update or apply creates.
+// changeToNew returns the object that an update or apply creates.
 func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, error) {
 	obj, err := w.make(nil)
 	if err != nil {
@@ -141,8 +140,8 @@ func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, er
 	return rq.toStored(obj), nil
 }
 
-// changeExisting makes the new state of an existing object. gone says that the
-// object's last finalizer went, so that it is to be removed. A nil object means
+// changeExisting computes the new state of an existing object. gone reports that the
+// object's last finalizer was removed, so that it is to be deleted. A nil object means
 // that nothing changes.
 func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Object) (obj runtime.Object, gone bool, err error) {
 	if obj, err = rq.wanted(ctx, w, old); err != nil {
@@ -155,7 +154,7 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 		rq.dedupOwners(m)
 	}
 	applyDefaults(rq.row, obj)
-	// As upstream: what admission and preparation add is nobody's.
+	// As upstream: fields that admission and preparation set have no owner.
 	if !w.apply {
 		if obj, err = rq.server.fields.trackUpdate(rq, obj, old, w.manager); err != nil {
 			return nil, false, err
@@ -185,7 +184,8 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 	return obj, readyToGo(rq, obj), nil
 }
 
-// wanted is the whole object that the client wants, whichever part it spoke of.
+// wanted returns the whole object that the client wants, also for a write through a
+// subresource.
 func (rq *request) wanted(ctx context.Context, w write, old runtime.Object) (runtime.Object, error) {
 	if rq.sub == nil || !rq.sub.Writes() {
 		return w.make(old)
@@ -223,7 +223,7 @@ func (rq *request) wanted(ctx context.Context, w write, old runtime.Object) (run
 			return nil, err
 		}
 	}
-	// The version that the client saw is on what it sent.
+	// The resourceVersion that the client saw is in the object that it sent.
 	if sent, err := meta.Accessor(spoken); err == nil {
 		m, err := meta.Accessor(parent)
 		if err != nil {
@@ -234,8 +234,8 @@ func (rq *request) wanted(ctx context.Context, w write, old runtime.Object) (run
 	return parent, nil
 }
 
-// checkVersion is optimistic concurrency: an update that names a resourceVersion or
-// UID is made against that one or not at all.
+// checkVersion implements optimistic concurrency: an update with a resourceVersion or UID
+// fails unless the current object has it.
 func (rq *request) checkVersion(obj, old runtime.Object, patch bool) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -253,11 +253,11 @@ func (rq *request) checkVersion(obj, old runtime.Object, patch bool) error {
 		return nil
 	case "", "0":
 		if !rq.row.Strategy.ForbidUnconditionalUpdate {
-			// Whatever is there is what the client wants to replace.
+			// Without a resourceVersion, the update replaces any state.
 			m.SetResourceVersion(o.GetResourceVersion())
 			return nil
 		}
-		// Upstream names the resource here where it names the kind elsewhere.
+		// Upstream puts the resource here where other errors have the kind.
 		resource := schema.GroupKind{Group: rq.row.Group, Kind: rq.row.Plural}
 		return apierrors.NewInvalid(resource, rq.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	}
@@ -267,14 +267,14 @@ func (rq *request) checkVersion(obj, old runtime.Object, patch bool) error {
 	return storage.Conflict(rq.groupResource(), rq.Name)
 }
 
-// uidMismatch is the answer to an update of an object that has been replaced by
-// another of its name, in the words of upstream's store.
+// uidMismatch returns the error for an update of an object that has been replaced by
+// another of the same name, with the text of upstream's store.
 func (rq *request) uidMismatch(wanted, actual types.UID) error {
 	return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", rq.key(), wanted, actual))
 }
 
-// readyToGo reports whether an object that is being deleted has nothing left to
-// wait for after this update.
+// readyToGo reports whether an object that is being deleted has no finalizers and no
+// grace period left after this update.
 func readyToGo(rq *request, obj runtime.Object) bool {
 	m, err := meta.Accessor(obj)
 	if err != nil || m.GetDeletionTimestamp() == nil {

@@ -19,7 +19,7 @@ import (
 
 const staleMessage = "the object has been modified; please apply your changes to the latest version and try again"
 
-// An update made from an old object is refused, whoever is how fast.
+// An update made from an old object is rejected, in every order of concurrent updates.
 func TestOptimisticConcurrency(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		maps := h.client(cfg).CoreV1().ConfigMaps("default")
@@ -41,7 +41,7 @@ func TestOptimisticConcurrency(t *testing.T) {
 	})
 }
 
-// Many clients count in one object, and no count is lost.
+// Many clients increment a counter in one object, and no increment is lost.
 func TestConcurrentUpdates(t *testing.T) {
 	h := start(t)
 	must(h.client().CoreV1().ConfigMaps("default").Create(h.ctx, configMap("a", "n", "0"), metav1.CreateOptions{}))(t)
@@ -74,7 +74,7 @@ func TestConcurrentUpdates(t *testing.T) {
 	}
 }
 
-// An update that changes nothing makes no revision and no event.
+// An update that changes nothing creates no revision and no event.
 func TestUpdateWithoutChange(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		maps := h.client(cfg).CoreV1().ConfigMaps("default")
@@ -89,7 +89,7 @@ func TestUpdateWithoutChange(t *testing.T) {
 	})
 }
 
-// What is the server's in the metadata stays, whatever a client sends.
+// The server's own metadata is kept, whatever a client sends.
 func TestSystemMetadataIsKept(t *testing.T) {
 	h := start(t)
 	maps := h.client().CoreV1().ConfigMaps("default")
@@ -135,7 +135,7 @@ func TestCreateByUpdate(t *testing.T) {
 	wantStatus(t, err, 404, metav1.StatusReasonNotFound, `configmaps "none" not found`)
 }
 
-// The generation counts changes of what is desired, and nothing else.
+// The generation counts changes of the desired state, and nothing else.
 func TestGeneration(t *testing.T) {
 	h := start(t)
 	deployments := h.client().AppsV1().Deployments("default")
@@ -174,13 +174,13 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// writesOf is the record of what was done to objects of that name.
+// writesOf returns the recorded writes of objects with that name.
 func writesOf(h *harness, name string) []record.Write {
 	return h.server.Writes().Writes(func(w *record.Write) bool { return w.Name == name })
 }
 
-// Every write is recorded with who made it and why; what fails or is a dry run is
-// not.
+// Every write is recorded with its user and causes; failed writes and dry runs are not
+// recorded.
 func TestWritesAreRecorded(t *testing.T) {
 	h := start(t)
 	const path = "/api/v1/namespaces/default/configmaps"
@@ -223,7 +223,7 @@ func withReplicas(d *appsv1.Deployment, n int32) *appsv1.Deployment {
 	return c
 }
 
-// An owner that is named twice is kept once, and the client is told.
+// A duplicate owner reference is kept once, and the client gets a warning.
 func TestDuplicateOwners(t *testing.T) {
 	h := start(t)
 	const owner = `{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}`

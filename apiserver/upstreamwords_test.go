@@ -27,7 +27,7 @@ const (
 	jobsPath        = "/apis/batch/v1/namespaces/default/jobs"
 )
 
-// What a kube-apiserver answered when it was asked the same: code, and part of the body.
+// The responses of a kube-apiserver to the same requests: code, and part of the body.
 func TestAnswersAreUpstreams(t *testing.T) {
 	h := start(t)
 	h.mustSend("POST", mapsPath, asJSON(t, configMap("a", "k", "v")))
@@ -75,7 +75,8 @@ func TestAnswersAreUpstreams(t *testing.T) {
 	}
 }
 
-// An object that goes at once is shown as deleted, and a collection as it was.
+// An object that is deleted immediately is shown as being deleted, a collection as it
+// was.
 func TestDeletedObjectsShown(t *testing.T) {
 	h := start(t)
 	h.mustSend("POST", podsPath, asJSON(t, pod("p")))
@@ -91,7 +92,7 @@ func TestDeletedObjectsShown(t *testing.T) {
 	}
 }
 
-// A deletion of a collection at a version is one of what there was then.
+// Deleting a collection at a version deletes the objects that existed then.
 func TestDeleteCollectionAtVersion(t *testing.T) {
 	h := start(t)
 	var a corev1.ConfigMap
@@ -105,7 +106,8 @@ func TestDeleteCollectionAtVersion(t *testing.T) {
 	}
 }
 
-// Warnings come with creations and with changes of what they are about, not with others.
+// Warnings are sent for creates and for changes of the fields that they concern, not for
+// other changes.
 func TestWarningsOfWorkloads(t *testing.T) {
 	h := start(t)
 	warned := func(method, path, body, kind string) []string {
@@ -140,7 +142,7 @@ func TestWarningsOfWorkloads(t *testing.T) {
 	}
 }
 
-// There is room for so much of warnings; beyond it, the first of each are sent.
+// The total length of warnings is limited; beyond it, the beginning of each is sent.
 func TestWarningsAreBounded(t *testing.T) {
 	h := start(t)
 	p := pod("p")
@@ -170,7 +172,7 @@ func job(name string) *batchv1.Job {
 	}
 }
 
-// A Job without labels of its own has its template's, with what is generated there.
+// A Job without labels gets those of its template, including the generated ones.
 func TestJobLabels(t *testing.T) {
 	h := start(t)
 	create := func(j *batchv1.Job) *batchv1.Job {
@@ -204,8 +206,8 @@ func TestLimitRangeWithoutName(t *testing.T) {
 	h.mustSend("GET", "/api/v1/namespaces/default/limitranges/"+made.Name, "")
 }
 
-// Claim templates show their kind, also once they were read from the store, whose form
-// has no place for it.
+// Claim templates show their kind, also when read from the store, which does not keep
+// it.
 func TestClaimTemplatesHaveKind(t *testing.T) {
 	h := start(t)
 	const path = "/apis/apps/v1/namespaces/default/statefulsets"
@@ -235,8 +237,8 @@ spec:
 	}
 }
 
-// Whoever scales owns the number, from no time; of a signing request nobody owns what
-// cannot be changed.
+// The entry for a scaled number of replicas has no time; fields of a signing request
+// that cannot change have no owner.
 func TestOwnersWithoutTimeOrFields(t *testing.T) {
 	h := start(t)
 	h.mustSend("POST", deploymentsPath, asJSON(t, deployment("d", 1)))
@@ -260,10 +262,10 @@ func TestOwnersWithoutTimeOrFields(t *testing.T) {
 	}
 }
 
-// A watch from a version that has not come when its time is over says so.
+// A watch from a version that does not exist when its timeout ends reports that.
 func TestWatchTooEarly(t *testing.T) {
 	h := start(t, func(o *apiserver.Options) { o.Clock = clock.Scaled(10) })
-	h.mustSend("GET", mapsPath+"?resourceVersion=0", "") // the cache is there
+	h.mustSend("GET", mapsPath+"?resourceVersion=0", "") // starts the cache
 	r := h.send("GET", mapsPath+"?watch=1&timeoutSeconds=1&resourceVersion=100000&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "")
 	if text := string(r.body); r.code != http.StatusOK || !strings.Contains(text, "Too large resource version") {
 		t.Errorf("%d %s", r.code, text)

@@ -10,7 +10,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// reviewToken says whose a token is (Kubernetes API reference, "TokenReview").
+// reviewToken returns the user of a token (Kubernetes API reference, "TokenReview").
 func reviewToken(ctx context.Context, rq *request, asked *authenticationv1.TokenReview, admit func() error) (*authenticationv1.TokenReview, error) {
 	if asked.Spec.Token == "" {
 		return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
@@ -33,7 +33,7 @@ func reviewToken(ctx context.Context, rq *request, asked *authenticationv1.Token
 	return asked, nil
 }
 
-// reviewSelf says who asks (KEP-3325).
+// reviewSelf returns the requesting user (KEP-3325).
 func reviewSelf(_ context.Context, rq *request, _ *authenticationv1.SelfSubjectReview, admit func() error) (*authenticationv1.SelfSubjectReview, error) {
 	if err := admit(); err != nil {
 		return nil, err

@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// verbFunc serves one verb. What it returns as an error is answered as a Status.
+// verbFunc serves one verb. The error that it returns is sent as a Status.
 type verbFunc func(ctx context.Context, rq *request) error
 
-// allVerbs are what a row without Verbs supports.
+// allVerbs are the verbs of a row without Verbs.
 var allVerbs = []string{verbCreate, verbDelete, verbDeleteCollection, verbGet, verbList, verbPatch, verbUpdate, verbWatch}
 
-// findVerb says what serves the request, or why nothing does.
+// findVerb returns the function that serves the request, or the error to respond with.
 func (rq *request) findVerb() (verbFunc, error) {
 	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.proxies()) {
 		return nil, errMethodNotAllowed() // as upstream, which routes built-in kinds by method
@@ -73,8 +73,8 @@ func named(rq *request, verb verbFunc) (verbFunc, error) {
 	return verb, nil
 }
 
-// errMethodNotAllowed and errNotFoundPath are the answers to what no route leads to,
-// within the groups that are served.
+// errMethodNotAllowed and errNotFoundPath are the errors for methods and paths without
+// a route within the served groups.
 func errMethodNotAllowed() error {
 	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, "", schema.GroupResource{}, "", "", 0, false)
 }
@@ -83,12 +83,12 @@ func errNotFoundPath() error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
 }
 
-// checkScope refuses what the resource's scope has no place for: an object of a
-// namespaced resource outside any namespace, or of another inside one. All
-// namespaces at once can be listed and watched.
+// checkScope rejects a request that does not fit the resource's scope: an object of a
+// namespaced resource without a namespace, or of a cluster-scoped one with a namespace.
+// A list or watch may span all namespaces.
 func (rq *request) checkScope() error {
 	for _, segment := range []string{rq.Namespace, rq.Name} {
-		// A key is made of them as they are.
+		// The segments become part of the key unchanged.
 		if problems := path.IsValidPathSegmentName(segment); len(problems) > 0 {
 			return apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", segment, strings.Join(problems, ";")))
 		}
@@ -107,7 +107,7 @@ func (rq *request) checkScope() error {
 }
 
 func (rq *request) findSubresourceVerb() (verbFunc, error) {
-	if !slices.Contains(rq.sub.Verbs, rq.Verb) && (rq.sub == nil || !rq.proxies()) { // which takes any method
+	if !slices.Contains(rq.sub.Verbs, rq.Verb) && (rq.sub == nil || !rq.proxies()) { // proxy accepts any method
 		return nil, errMethodNotAllowed()
 	}
 	if rq.sub.Proxied {
@@ -129,7 +129,7 @@ func (rq *request) findSubresourceVerb() (verbFunc, error) {
 	return nil, errMethodNotAllowed()
 }
 
-// created is the code of an answer to a write.
+// created returns the status code of a write.
 func created(isNew bool) int {
 	if isNew {
 		return http.StatusCreated

@@ -17,9 +17,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/watchcache"
 )
 
-// serveWatch serves GET on a collection with watch=true: a chunked stream of
-// events that ends when the client goes, its time is over, the server stops, or
-// the client is too slow.
+// serveWatch serves GET on a collection with watch=true: a chunked stream of events,
+// which ends when the client disconnects, its timeout is over, the server stops, or the
+// client is too slow.
 func serveWatch(ctx context.Context, rq *request) error {
 	opts, err := rq.listOptions()
 	if err != nil {
@@ -40,7 +40,7 @@ func serveWatch(ctx context.Context, rq *request) error {
 	ctx, cancel := rq.watchContext(ctx, opts)
 	defer cancel()
 	watcher, err := rq.watch(ctx, opts, revision)
-	// A watch whose beginning cannot be had is a stream that says so.
+	// If the watch cannot start, the error is sent as an event of the stream.
 	refused := apierrors.IsResourceExpired(err) || apierrors.IsTimeout(err)
 	if err != nil && !refused {
 		return storage.Translate(err, rq.groupResource(), "")
@@ -78,7 +78,7 @@ func serveWatch(ctx context.Context, rq *request) error {
 	return nil
 }
 
-// watch begins a watch as resourceVersion and sendInitialEvents ask (Kubernetes
+// watch starts a watch according to resourceVersion and sendInitialEvents (Kubernetes
 // documentation, "API Concepts: Semantics for watch").
 func (rq *request) watch(ctx context.Context, opts *listOptions, revision int64) (*watchcache.Watcher, error) {
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
@@ -92,10 +92,11 @@ func (rq *request) watch(ctx context.Context, opts *listOptions, revision int64)
 	})
 }
 
-// watchContext ends a watch at the time that the client names, or after the
-// server's own limit, spread so that clients do not all return at once. The limit is
-// for connections that nobody may be at the other end of: an in-process watch has
-// none, or else virtual time would stop for all informers' returns again and again.
+// watchContext returns a context that ends the watch after the client's timeout, or else
+// after the server's limit, randomized so that clients do not all reconnect at once. The
+// limit is for connections whose client may be gone. An in-process watch has only the
+// client's timeout, because in virtual time all informers would reconnect again and
+// again.
 func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context.Context, context.CancelFunc) {
 	limit := rq.server.opts.MaxWatchTime
 	limit += time.Duration(rq.server.opts.Random.Float64() * float64(limit))
@@ -120,13 +121,13 @@ func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context
 	return ctx, func() { stop(); cancel() }
 }
 
-// streamChunk is how much of a watch is written at a time. Until a client has read it,
-// its watch holds this copy, and of all that follows no more than references.
+// streamChunk is the size of a write to a watch. The watch of a slow client holds one
+// such copy; the later events it holds only by reference.
 const streamChunk = 64 << 10
 
-// stream writes batches of events until the watch ends. A watch that is dropped for
-// a reason of the server's ends with an ERROR event. It returns the revision that
-// the watch began at, or its initial events, if it has told nothing since; else 0.
+// stream writes batches of events until the watch ends. If the server ends it, the last
+// event is an ERROR. stream returns the revision of the start of the watch, or of the
+// end of its initial events, if no events followed, otherwise 0.
 func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, from int64, encoder *eventEncoder, out frameWriter) (quietSince int64) {
 	var buf []byte
 	for {
@@ -174,13 +175,13 @@ func (rq *request) endStream(err error, encoder *eventEncoder, out frameWriter) 
 	_, _ = out.Write(frame)
 }
 
-// eventEncoder turns events into frames of one media type. The bytes of an object
-// are made once for all watchers that want the same form.
+// eventEncoder encodes events as frames of one media type. Each object is encoded once
+// for all watchers with the same form.
 type eventEncoder struct {
 	rq     *request
 	form   string
 	encode func(obj runtime.Object) ([]byte, error)
-	// headers is the form of a Table's first event, which carries the columns.
+	// headers encodes a Table's first event, which includes the column definitions.
 	headers       func(obj runtime.Object) ([]byte, error)
 	headersNeeded bool
 }
@@ -212,8 +213,8 @@ func newEventEncoder(rq *request) (*eventEncoder, error) {
 	return e, nil
 }
 
-// tableForms encodes objects as Tables of one row. Ages move on, so that their
-// bytes are never shared.
+// tableForms encodes objects as Tables of one row. The encodings are not shared,
+// because they contain ages.
 func (e *eventEncoder) tableForms(opts metav1.TableOptions) {
 	rq := e.rq
 	table := func(opts metav1.TableOptions) func(runtime.Object) ([]byte, error) {
@@ -253,8 +254,8 @@ func (e *eventEncoder) append(buf []byte, event *watchcache.Event) ([]byte, erro
 	return codec.AppendWatchFrame(buf, e.rq.target.Media, event.Type, object)
 }
 
-// appendBookmark sends an object of the kind that has nothing but the revision that
-// the client has seen everything up to.
+// appendBookmark appends a bookmark: an object of the kind that has only the revision
+// up to which the client has received everything.
 func (e *eventEncoder) appendBookmark(buf []byte, event *watchcache.Event) ([]byte, error) {
 	obj := e.rq.row.New()
 	m, ok := obj.(metav1.Object)
@@ -278,8 +279,8 @@ func (e *eventEncoder) appendBookmark(buf []byte, event *watchcache.Event) ([]by
 	return codec.AppendWatchFrame(buf, e.rq.target.Media, watch.Bookmark, object)
 }
 
-// bookmarkAs is a bookmark in a transformed stream: a Table of no rows, or partial
-// metadata.
+// bookmarkAs encodes a bookmark in a transformed stream: a Table without rows, or
+// partial metadata.
 func (e *eventEncoder) bookmarkAs(obj runtime.Object) ([]byte, error) {
 	if e.rq.target.As.Kind != kindTable {
 		return e.encode(obj)

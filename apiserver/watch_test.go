@@ -33,8 +33,8 @@ func (h *harness) next(t testing.TB, w watch.Interface) watch.Event {
 	panic("not reached")
 }
 
-// want waits for an event and fails the test unless it is of that type and about
-// the object of that name.
+// want waits for an event and fails the test unless it has that type and an object of
+// that name.
 func (h *harness) want(t testing.TB, w watch.Interface, eventType watch.EventType, name string) *corev1.ConfigMap {
 	t.Helper()
 	event := h.next(t, w)
@@ -45,7 +45,7 @@ func (h *harness) want(t testing.TB, w watch.Interface, eventType watch.EventTyp
 	return cm
 }
 
-// ended waits until a watch is over.
+// ended waits until a watch has ended.
 func (h *harness) ended(t testing.TB, w watch.Interface) {
 	t.Helper()
 	for {
@@ -98,7 +98,7 @@ func newer(t testing.TB, a, b string) bool {
 	return must(strconv.Atoi(a))(t) >= must(strconv.Atoi(b))(t)
 }
 
-// Without a version, and with "0", a watch begins with what there is.
+// Without a version, and with "0", a watch starts with the state.
 func TestWatchBeginsWithState(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		fill(t, h, 2)
@@ -143,7 +143,7 @@ func TestWatchSendsInitialEvents(t *testing.T) {
 	})
 }
 
-// Objects come into a selector's view and leave it.
+// Objects start and stop matching a selector.
 func TestWatchSelectorTransitions(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		maps := h.client(cfg).CoreV1().ConfigMaps("default")
@@ -192,7 +192,7 @@ func TestWatchVersionsThatAreNot(t *testing.T) {
 	wantStatus(t, err, 500, metav1.StatusReasonUnknown, `resourceVersion: Invalid value: "x"`)
 }
 
-// A client can end a watch after a time, the cluster's.
+// A client can limit a watch's duration, in cluster time.
 func TestWatchTimeout(t *testing.T) {
 	for _, w := range []wire{inMemory(), overHTTPS(), overHTTP1()} {
 		t.Run(w.name, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestWatchTimeout(t *testing.T) {
 	}
 }
 
-// Bookmarks come by the cluster's clock, and tell of what happened elsewhere.
+// Bookmarks follow the cluster's clock, and include revisions of other resources.
 func TestWatchBookmarks(t *testing.T) {
 	h, virtual := startVirtual(t)
 	client := h.client()
@@ -217,7 +217,7 @@ func TestWatchBookmarks(t *testing.T) {
 	defer watcher.Stop()
 	secret := must(client.CoreV1().Secrets("default").Create(h.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{}))(t)
 	advanced := make(chan error, 1)
-	// Time does not move on until the client has taken the bookmark.
+	// Time stands still until the client has read the bookmark.
 	go func() { advanced <- virtual.Advance(h.ctx, 2*time.Minute) }()
 	if end := h.want(t, watcher, watch.Bookmark, ""); end.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 		t.Errorf("the end of the state: %+v", end)
@@ -231,7 +231,7 @@ func TestWatchBookmarks(t *testing.T) {
 	}
 }
 
-// What comes over the wire is chunked JSON, one event a line.
+// The response is chunked JSON, one event a line.
 func TestWatchFrames(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		ctx, cancel := context.WithCancel(h.ctx)

@@ -10,11 +10,12 @@ import (
 	"minikcm.dev/minikcm/apiserver/watchcache"
 )
 
-// lastWord ends a watch that a fault has dropped in virtual time with a bookmark of the
-// revision that its client has anyway. client-go takes a watch that was told nothing
-// within a second of the machine's time for a sign that the server is not well, and
-// waits for half a minute of it in the end, while the cluster's time stands still: in
-// virtual time a watch may well have lived for hours within that second.
+// lastWord sends a bookmark at the end of a watch that an injected fault drops in
+// virtual time, with a revision that the client already has. Without it client-go takes
+// a watch without events that lasted less than a second of real time as a sign of an
+// unhealthy server, and backs off for up to half a minute of real time, while virtual
+// time stands still. In virtual time the watch may have lasted for hours within that
+// second.
 func (rq *request) lastWord(ctx context.Context, opts *listOptions, quietSince int64, encoder *eventEncoder, out frameWriter) {
 	if !rq.local || !rq.server.isVirtual() || !opts.AllowWatchBookmarks || quietSince == 0 || !errors.Is(context.Cause(ctx), faults.ErrDropped) {
 		return

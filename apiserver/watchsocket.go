@@ -12,12 +12,12 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// watchesBySocket reports whether a watch is to be served over a WebSocket.
+// watchesBySocket reports whether a watch is served over a WebSocket.
 func (rq *request) watchesBySocket() bool { return wsstream.IsWebSocketRequest(rq.r) }
 
-// serveSocket opens a WebSocket and lets send write frames to it until the watch ends
-// or the client closes it: each event is one message, of text if its media type is.
-// As upstream's, it asks browsers and others for an Origin, and takes no more than one
+// serveSocket accepts a WebSocket and lets send write frames to it until the watch ends
+// or the client closes it. Each event is one message, a text message if its media type
+// is text. As upstream, it requires an Origin header and accepts at most one
 // subprotocol, which it echoes.
 func (rq *request) serveSocket(ctx context.Context, cancel context.CancelFunc, send func(context.Context, frameWriter)) error {
 	w, err := hijackable(rq.w)
@@ -41,11 +41,11 @@ func (rq *request) serveSocket(ctx context.Context, cancel context.CancelFunc, s
 	return nil
 }
 
-// maxIgnored is how long a message may be of a client that has nothing to say.
+// maxIgnored limits the messages of clients, which are ignored.
 const maxIgnored = 64 << 10
 
-// socketWriter writes the frames of a watch as messages. A client that stops reading
-// is cut off, as by a streamWriter.
+// socketWriter writes the frames of a watch as messages. A client that stops reading is
+// disconnected, as by streamWriter.
 type socketWriter struct {
 	conn   *websocket.Conn
 	stall  time.Duration
@@ -62,8 +62,8 @@ func newSocketWriter(ctx context.Context, conn *websocket.Conn, stall time.Durat
 	return s
 }
 
-// lengthPrefix is how many bytes of a binary frame tell its length, which a message
-// has anyway.
+// lengthPrefix is the number of bytes of a binary frame's length prefix, which is
+// redundant in a message.
 const lengthPrefix = 4
 
 // Write sends one frame.
@@ -81,7 +81,7 @@ func (s *socketWriter) Write(frame []byte) (int, error) {
 	return len(frame), nil
 }
 
-// allow bounds the write that follows.
+// allow sets the deadline of the next write.
 func (s *socketWriter) allow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *socketWriter) allow() {
 	}
 }
 
-// drain bounds all that is written after the watch's end.
+// drain sets the deadline of everything written after the watch's end.
 func (s *socketWriter) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *socketWriter) drain() {
 	_ = s.conn.SetWriteDeadline(clock.Real().Now().Add(drainTime))
 }
 
-// end leaves drainTime for closing the connection.
+// end allows drainTime for closing the connection.
 func (s *socketWriter) end() {
 	s.stop()
 	s.drain()

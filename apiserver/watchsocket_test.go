@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// dial opens a WebSocket. Headers come as names and values in turn.
+// dial opens a WebSocket. headers are alternating names and values.
 func (h *harness) dial(cfg *rest.Config, path string, headers ...string) (*websocket.Conn, *http.Response, error) {
 	h.t.Helper()
 	config, err := rest.TLSConfigFor(cfg)
@@ -80,7 +80,7 @@ func TestWatchByWebSocket(t *testing.T) {
 	if kind, cm := message(t, conn); kind != string(watch.Deleted) || cm.Name != "a" || cm.Kind != "ConfigMap" {
 		t.Fatalf("got %s of %s", kind, cm.Name)
 	}
-	// What the client says is ignored; its end is the watch's.
+	// Messages of the client are ignored; its close ends the watch.
 	if err := conn.WriteMessage(websocket.TextMessage, []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
@@ -113,13 +113,13 @@ func TestWatchByWebSocketProtobuf(t *testing.T) {
 	if cm, ok := obj.(*corev1.ConfigMap); err != nil || !ok || cm.Data["k"] != "v" || event.Type != string(watch.Added) {
 		t.Fatalf("got %s of %+v (%v)", event.Type, obj, err)
 	}
-	// Its time is over.
+	// The timeout is over.
 	if _, data, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
 		t.Fatalf("want the end, got %s (%v)", data, err)
 	}
 }
 
-// That a revision is gone is the watch's only event.
+// A compacted revision is reported as the watch's only event.
 func TestWatchByWebSocketExpired(t *testing.T) {
 	h := start(t)
 	for i := range 3 {
@@ -176,8 +176,8 @@ func TestWatchByWebSocketProtocols(t *testing.T) {
 	}
 }
 
-// A client that does not read is cut off; one that has nothing to read does not hold up
-// the server's end.
+// A client that does not read is disconnected; one without events does not delay the
+// server's shutdown.
 func TestWatchByWebSocketSlow(t *testing.T) {
 	h := start(t)
 	h.stall = 50 * time.Millisecond
@@ -190,7 +190,7 @@ func TestWatchByWebSocketSlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Watches of all namespaces come first in the metrics.
+	// The metrics list watches of all namespaces first.
 	for !strings.HasSuffix(metricLine(h, "apiserver_longrunning_requests{"), "} 0") {
 		if h.ctx.Err() != nil {
 			t.Fatal("the stalled watch is still served")

@@ -15,13 +15,13 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// The table of the API Concepts page for watches: what a stream begins with for each
+// The table of the API Concepts page for watches: the start of a stream for each
 // combination of resourceVersion, resourceVersionMatch, sendInitialEvents and
 // allowWatchBookmarks. "!" is the bookmark that ends the state.
 func TestWatchResourceVersions(t *testing.T) {
 	h := start(t)
 	maps := h.client().CoreV1().ConfigMaps("default")
-	must(maps.List(h.ctx, metav1.ListOptions{}))(t) // from here on there is history
+	must(maps.List(h.ctx, metav1.ListOptions{}))(t) // from here on, the cache has history
 	old := fill(t, h, 1)
 	must(maps.Create(h.ctx, configMap("n"), metav1.CreateOptions{}))(t)
 	yes, no := true, false
@@ -30,7 +30,7 @@ func TestWatchResourceVersions(t *testing.T) {
 		rv, match string
 		initial   *bool
 		bookmarks bool
-		want      string // what comes before a new object, or the reason of an error
+		want      string // the names before a new object, or the reason of an error
 	}{
 		{"", "", nil, false, state},
 		{"", "", nil, true, marked},
@@ -80,8 +80,8 @@ func TestWatchResourceVersions(t *testing.T) {
 	}
 }
 
-// upTo returns what a watch tells before it adds the object end, without those of
-// other cases.
+// upTo returns what a watch delivers before it adds the object end, without the objects
+// of other cases.
 func (h *harness) upTo(t *testing.T, w watch.Interface, end string) string {
 	t.Helper()
 	var seen []string
@@ -105,7 +105,7 @@ func (h *harness) upTo(t *testing.T, w watch.Interface, end string) string {
 	}
 }
 
-// A version that has not happened is waited for, three seconds of the cluster's time.
+// A request waits three seconds of cluster time for a version that does not exist yet.
 func TestFutureVersions(t *testing.T) {
 	h, virtual := startVirtual(t)
 	fill(t, h, 1)
@@ -133,7 +133,7 @@ func TestFutureVersions(t *testing.T) {
 	h.idle()
 }
 
-// advanceUntil moves the cluster's time on in steps until a condition holds.
+// advanceUntil advances the cluster's time in steps until a condition holds.
 func (h *harness) advanceUntil(v *clock.Virtual, step time.Duration, done func() bool) {
 	h.t.Helper()
 	for !done() {
@@ -141,7 +141,7 @@ func (h *harness) advanceUntil(v *clock.Virtual, step time.Duration, done func()
 	}
 }
 
-// Whoever waits for a version gets it as soon as it has come.
+// A request that waits for a version gets it as soon as it exists.
 func TestVersionThatComes(t *testing.T) {
 	h, _ := startVirtual(t)
 	last, err := strconv.Atoi(fill(t, h, 1))
@@ -161,7 +161,7 @@ func TestVersionThatComes(t *testing.T) {
 	}
 }
 
-// A watch from a version that has not happened tells of what comes after it.
+// A watch from a version that does not exist yet delivers the events after it.
 func TestWatchFromTheFuture(t *testing.T) {
 	h := start(t)
 	last, err := strconv.Atoi(fill(t, h, 1))
@@ -177,7 +177,7 @@ func TestWatchFromTheFuture(t *testing.T) {
 	h.want(t, w, watch.Added, "n2")
 }
 
-// A state that cannot be had is told in the stream.
+// A state that is not available is reported in the stream.
 func TestWatchStateFromTheFuture(t *testing.T) {
 	h, virtual := startVirtual(t)
 	answer := make(chan *reply, 1)

@@ -10,9 +10,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/record"
 )
 
-// serveWrites answers GET /minikcm/v1/writes with the record of writes as one JSON
-// array, oldest first. The parameters since (a revision; later ones are shown),
-// resource (the plural name), namespace and name narrow it.
+// serveWrites serves GET /minikcm/v1/writes: the write record as one JSON array, oldest
+// first. The parameters since (later revisions only), resource (the plural name),
+// namespace and name filter it.
 func (s *Server) serveWrites(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	since := int64(0)

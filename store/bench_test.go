@@ -14,7 +14,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// podSize is about that of a Pod in protobuf.
+// podSize is roughly the size of a Pod in protobuf.
 const podSize = 1500
 
 func benchStore(b *testing.B) *Embedded {
@@ -31,7 +31,7 @@ func benchStore(b *testing.B) *Embedded {
 	return s
 }
 
-// spread does n pieces of work by as many workers, and returns how long it took.
+// spread runs n calls of do on workers goroutines, and returns the time it took.
 func spread(b *testing.B, workers int, n int64, do func(i int64) error) time.Duration {
 	b.Helper()
 	var next atomic.Int64
@@ -55,9 +55,9 @@ func spread(b *testing.B, workers int, n int64, do func(i int64) error) time.Dur
 
 func podKey(i int64) string { return fmt.Sprintf("/registry/pods/default/web-%d", i) }
 
-// BenchmarkPut creates keys, and beside it, in a second etcd of the same settings,
-// puts them with etcd's own in-process client, without a comparison. raw/put is
-// the one's time as a part of the other's: above 1 the store is the faster.
+// BenchmarkPut creates keys in the store and, for comparison, puts them with etcd's own
+// in-process client in a second etcd with the same settings. raw/put is the time of the
+// latter divided by the time of the former: above 1 the store is faster.
 func BenchmarkPut(b *testing.B) {
 	ctx, value := context.Background(), make([]byte, podSize)
 	for _, writers := range []int{1, 8, 64, 256} {
@@ -68,7 +68,7 @@ func BenchmarkPut(b *testing.B) {
 			b.ReportAllocs()
 			var took, rawTook time.Duration
 			b.ResetTimer()
-			// In turns, so that what else the machine does falls on both.
+			// The two alternate, so that other load on the machine affects both.
 			for first := int64(0); first < int64(b.N); first += 2048 {
 				n := min(2048, int64(b.N)-first)
 				took += spread(b, writers, n, func(i int64) error {
@@ -90,8 +90,8 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkPutWatched is BenchmarkPut with as many watches as a cluster has kinds,
-// one of which is told everything.
+// BenchmarkPutWatched is BenchmarkPut with as many watches as a cluster has kinds, one
+// of which receives every event.
 func BenchmarkPutWatched(b *testing.B) {
 	ctx, value := context.Background(), make([]byte, podSize)
 	s := benchStore(b)
@@ -110,12 +110,12 @@ func BenchmarkPutWatched(b *testing.B) {
 		_, err := s.Put(ctx, podKey(i), value, 0)
 		return err
 	})
-	for told := 0; told < b.N; {
-		told += len((<-w.Batches()).Events)
+	for delivered := 0; delivered < b.N; {
+		delivered += len((<-w.Batches()).Events)
 	}
 }
 
-// BenchmarkGet reads one key by as many readers as there are processors.
+// BenchmarkGet reads one key from GOMAXPROCS goroutines.
 func BenchmarkGet(b *testing.B) {
 	ctx, s := context.Background(), benchStore(b)
 	if _, err := s.Put(ctx, podKey(0), make([]byte, podSize), 0); err != nil {
@@ -146,7 +146,8 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkRevision is what a consistent read asks the store for.
+// BenchmarkRevision reads the newest revision, as every consistent read of the
+// apiserver does.
 func BenchmarkRevision(b *testing.B) {
 	ctx, s := context.Background(), benchStore(b)
 	for b.Loop() {
@@ -156,8 +157,8 @@ func BenchmarkRevision(b *testing.B) {
 	}
 }
 
-// BenchmarkWatchLatency is from the beginning of a write to its being told, where
-// etcd's own client with the same write is reported beside it.
+// BenchmarkWatchLatency measures the time from the start of a write to its delivery,
+// and reports the same for etcd's own client.
 func BenchmarkWatchLatency(b *testing.B) {
 	ctx, value := context.Background(), make([]byte, podSize)
 	s, raw := benchStore(b), benchStore(b)
@@ -180,10 +181,11 @@ func BenchmarkWatchLatency(b *testing.B) {
 		<-changes
 		return err
 	})
-	b.ReportMetric(rawTook.Seconds()/took.Seconds(), "raw/told")
+	b.ReportMetric(rawTook.Seconds()/took.Seconds(), "raw/delivered")
 }
 
-// BenchmarkProgress is from a request to its being told, of 60 watches.
+// BenchmarkProgress measures the time from a progress request to its delivery on 60
+// watches.
 func BenchmarkProgress(b *testing.B) {
 	ctx, s := context.Background(), benchStore(b)
 	var watches []Watch
@@ -205,7 +207,7 @@ func BenchmarkProgress(b *testing.B) {
 	}
 }
 
-// BenchmarkStart is from nothing to a store that takes writes, and back.
+// BenchmarkStart starts a store until it accepts writes, and closes it.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		s, err := StartEmbedded(context.Background(), EmbeddedOptions{})

@@ -41,7 +41,7 @@ func fillDataDir(t *testing.T, dir string) {
 	}
 }
 
-// fileSums returns the contents of a directory, but for lock files.
+// fileSums returns the contents of a directory's files, except lock files.
 func fileSums(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	sums := map[string]string{}
@@ -179,7 +179,7 @@ func TestEmbeddedInUse(t *testing.T) {
 	}
 }
 
-// TestEmbeddedAfterCrash starts on what a crash may leave.
+// TestEmbeddedAfterCrash starts a store on directories as a crash may leave them.
 func TestEmbeddedAfterCrash(t *testing.T) {
 	ctx := testContext(t)
 	t.Run("while writing", func(t *testing.T) {
@@ -221,7 +221,8 @@ func TestEmbeddedAfterCrash(t *testing.T) {
 	})
 }
 
-// TestEmbeddedOfStranger opens the data directory of an etcd that was not ours.
+// TestEmbeddedOfStranger opens the data directory of an etcd that minikcm did not
+// start.
 func TestEmbeddedOfStranger(t *testing.T) {
 	ctx, dir := testContext(t), filepath.Join(t.TempDir(), "data")
 	t.Run("etcd", func(t *testing.T) {
@@ -239,8 +240,8 @@ func TestEmbeddedOfStranger(t *testing.T) {
 	}
 }
 
-// TestEmbeddedOfCluster opens the data directory of a member that can do nothing
-// without the others.
+// TestEmbeddedOfCluster opens the data directory of a member of a larger cluster, which
+// cannot work alone.
 func TestEmbeddedOfCluster(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	t.Run("etcd", func(t *testing.T) {

@@ -20,10 +20,10 @@ import (
 
 const (
 	defaultDialTimeout = 10 * time.Second
-	// keepAliveTime and keepAliveTimeout find a connection that died silently.
+	// keepAliveTime and keepAliveTimeout detect a connection that has died silently.
 	keepAliveTime    = 30 * time.Second
 	keepAliveTimeout = 10 * time.Second
-	// minReconnect and maxReconnect are the pauses between attempts to connect.
+	// minReconnect and maxReconnect bound the delay between attempts to connect.
 	minReconnect   = 50 * time.Millisecond
 	maxReconnect   = time.Second
 	connectTimeout = 5 * time.Second
@@ -33,24 +33,24 @@ const (
 type EtcdOptions struct {
 	// Endpoints are the URLs of the etcd members: http, https, unix or unixs.
 	Endpoints []string
-	// CAFile has the certificates (PEM) that the members' are verified by. Empty:
-	// those of the system.
+	// CAFile has the certificates (PEM) that verify the members' certificates. Empty means
+	// the system's certificates.
 	CAFile string
-	// CertFile and KeyFile (PEM) are the client certificate. Both or neither.
+	// CertFile and KeyFile (PEM) are the client certificate and its key. Set both or
+	// neither.
 	CertFile, KeyFile string
-	// DialTimeout is how long DialEtcd waits for a member to answer. 0 is 10 s.
+	// DialTimeout limits how long DialEtcd waits for a member to answer. 0 means 10 s.
 	DialTimeout time.Duration
-	// Logger gets what etcd's client logs, from warnings up. The zero value
-	// discards it.
+	// Logger receives the etcd client's log messages at level warning and above. The zero
+	// value discards them.
 	Logger klog.Logger
 }
 
-// DialEtcd opens a store on an etcd cluster that runs elsewhere, 3.5 or later, and
-// returns once a member has answered. Several stores, in several processes, may
-// share the cluster.
+// DialEtcd opens a store on an external etcd cluster, 3.5 or later, and returns once a
+// member has answered. Several stores, in several processes, may share the cluster.
 func DialEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
 	if len(opts.Endpoints) == 0 {
-		return nil, errors.New("no etcd endpoint is given")
+		return nil, errors.New("no etcd endpoint given")
 	}
 	tlsConfig, err := opts.tls()
 	if err != nil {
@@ -61,9 +61,9 @@ func DialEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
 		TLS:                  tlsConfig,
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
-		// Larger values than the server takes are its to refuse.
+		// The server limits the size of a value; the client does not.
 		MaxCallSendMsgSize: math.MaxInt32,
-		// An etcd that has come back is found soon; gRPC's own pauses grow to two minutes.
+		// Reconnect soon after etcd is back; gRPC's default backoff grows to two minutes.
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: minReconnect, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxReconnect}, MinConnectTimeout: connectTimeout,
 		})},
@@ -86,15 +86,15 @@ func DialEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
 	return s, nil
 }
 
-// reach returns once a member has answered. Waiting for the connection, rather
-// than trying again and again, is what gets the reason into the error.
+// reach returns once a member has answered. It waits for the connection instead of
+// retrying, because only the waiting call returns the reason why the connection fails.
 func (s *Etcd) reach(ctx context.Context) error {
 	_, err := pb.NewKVClient(s.client.ActiveConnection()).Range(ctx,
 		&pb.RangeRequest{Key: []byte{0}, CountOnly: true}, grpc.WaitForReady(true))
 	return err
 }
 
-// tls returns nil when nothing about TLS is given and no endpoint asks for it.
+// tls returns nil if no TLS option is set and no endpoint requires TLS.
 func (o *EtcdOptions) tls() (*tls.Config, error) {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		return nil, errors.New("etcd's client certificate and its key must be given together")

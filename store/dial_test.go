@@ -102,7 +102,7 @@ func TestDialEtcdTLS(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			opts := whole
-			// Time enough for a handshake on a machine that is busy.
+			// Long enough for a handshake on a busy machine.
 			opts.DialTimeout = 5 * time.Second
 			test.change(&opts)
 			if _, err := store.DialEtcd(testContext(t), opts); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -112,7 +112,7 @@ func TestDialEtcdTLS(t *testing.T) {
 	}
 }
 
-// TestDialEtcdGoesAway has the server end beneath the store.
+// TestDialEtcdGoesAway stops the server while the store is open.
 func TestDialEtcdGoesAway(t *testing.T) {
 	ctx := testContext(t)
 	var s *store.Etcd

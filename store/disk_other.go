@@ -2,5 +2,5 @@
 
 package store
 
-// freeBytes is not known here.
+// freeBytes is not implemented on this platform.
 func freeBytes(string) (int64, bool) { return 0, false }

@@ -1,6 +1,5 @@
-// Package store keeps bytes under keys with a history of int64 revisions: get,
-// list, compare-and-put, compare-and-delete, watch from a revision, compact.
-// Nothing of Kubernetes is in it. It has three implementations that pass one
-// suite (store/storetest): an etcd embedded in this process, an external etcd,
-// and an in-memory model.
+// Package store keeps bytes under keys with a history of int64 revisions: get, list,
+// compare-and-put, compare-and-delete, watch from a revision, compact. It knows nothing
+// of Kubernetes. Three implementations pass one suite (store/storetest): an etcd
+// embedded in this process, an external etcd, and an in-memory model.
 package store

@@ -18,22 +18,23 @@ import (
 
 // EmbeddedOptions configure StartEmbedded. The zero value is an ephemeral store.
 type EmbeddedOptions struct {
-	// DataDir keeps the store over restarts, with an fsync before a write is
-	// acknowledged. It has the layout of an etcd data directory. Empty: the store
-	// lives in a temporary directory, without fsync, and Close removes it.
+	// DataDir is the data directory, in etcd's layout, of a store that survives restarts; a
+	// write is acknowledged after an fsync. Empty means an ephemeral store: it uses a
+	// temporary directory, without fsync, and Close removes it.
 	DataDir string
-	// QuotaBytes is how large the database may grow before writes fail with
-	// ErrNoSpace in an UnavailableError. The store then forgets all history at once and
-	// gives back what that frees; it takes writes again when there is room. 0 is 8 GiB.
+	// QuotaBytes limits the size of the database. Beyond it, writes fail with ErrNoSpace in
+	// an UnavailableError while the store compacts all history and defragments the
+	// database; writes succeed again once that has freed enough. 0 means 8 GiB.
 	QuotaBytes int64
-	// Snapshot is the file of an etcd snapshot that an ephemeral store begins with.
-	// A data directory is made of one by RestoreSnapshot.
+	// Snapshot is the path of an etcd snapshot that an ephemeral store starts from. For a
+	// data directory use RestoreSnapshot.
 	Snapshot string
-	// RevisionBump is by how much the first revision of an ephemeral store is raised, as
-	// RestoreOptions.RevisionBump: clients of an earlier store, whose revisions were lower,
-	// begin anew.
+	// RevisionBump raises the first revision of an ephemeral store, as
+	// RestoreOptions.RevisionBump does: clients that resume from revisions of an earlier
+	// store, which were lower, get a CompactedError and list again.
 	RevisionBump uint64
-	// Logger gets what etcd logs from warnings up. The zero value discards it.
+	// Logger receives etcd's log messages at level warning and above. The zero value
+	// discards them.
 	Logger klog.Logger
 }
 
@@ -44,11 +45,11 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("data directory %s is in use by another process", e.DataDir)
 }
 
-// Embedded is an etcd server of one member in this process, with no listener.
-// Writes go through its raft log as any client's would. Reads and watches take
-// the applied state directly: this process is the only client and the only
-// member, and a write is acknowledged after it was applied, so what is applied
-// is never older than what anybody has been told.
+// Embedded is an etcd server of one member in this process, with no listener. Writes go
+// through its raft log as any client's would. Reads and watches use the applied state
+// directly. Such reads are linearizable: this process is the only client of the only
+// member, and a write is acknowledged after it is applied, so the applied state includes
+// every acknowledged write.
 type Embedded struct {
 	etcd    *embed.Etcd
 	server  *etcdserver.EtcdServer
@@ -61,15 +62,15 @@ type Embedded struct {
 	closeOnce sync.Once
 	closeErr  error
 	closed    atomic.Bool
-	// inFlight is held for reading by every operation: what etcd has mapped into
-	// memory must not go away beneath it.
+	// inFlight is read-locked by every operation. Close takes the write lock, so etcd does
+	// not unmap the database while an operation reads it.
 	inFlight sync.RWMutex
 }
 
-// StartEmbedded starts an etcd in this process and returns once it takes writes.
-// No port and no socket is opened. Any number of stores may be open at a time;
-// two on one DataDir are refused, whichever process holds the first. A damaged
-// or unreadable directory is an error and is left as it is.
+// StartEmbedded starts an etcd in this process and returns once it accepts writes. It opens
+// no port and no socket. Any number of stores may be open at a time, but only one per
+// DataDir, across processes. A damaged or unreadable directory is an error and is not
+// changed.
 func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error) {
 	s := &Embedded{failure: newFailure()}
 	if err := s.open(ctx, opts); err != nil {
@@ -100,7 +101,7 @@ func (s *Embedded) open(ctx context.Context, opts EmbeddedOptions) error {
 	return err
 }
 
-// fill makes what an ephemeral store begins with, unless that is nothing.
+// fill writes the initial content of an ephemeral store to dir, if it has any.
 func fill(ctx context.Context, dir string, opts EmbeddedOptions) (err error) {
 	if opts.Snapshot == "" && opts.RevisionBump == 0 {
 		return nil
@@ -116,7 +117,7 @@ func fill(ctx context.Context, dir string, opts EmbeddedOptions) (err error) {
 	return RestoreSnapshot(ctx, RestoreOptions{Snapshot: opts.Snapshot, DataDir: dir, RevisionBump: opts.RevisionBump})
 }
 
-// emptySnapshot makes the file of a snapshot without any key, which remove removes.
+// emptySnapshot writes a snapshot without keys to path. remove deletes it.
 func emptySnapshot(ctx context.Context) (path string, remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "minikcm-empty-")
 	if err != nil {
@@ -140,17 +141,16 @@ func emptySnapshot(ctx context.Context) (path string, remove func() error, err e
 	return path, remove, errors.Join(s.Snapshot(ctx, file), s.Close(), file.Close())
 }
 
-// Failed is closed when the store has broken for good, of a full disk or a file
-// that was damaged beneath it for example. From then on, every operation returns an
-// UnavailableError, whose reason Failure is; what was acknowledged is in the data
-// directory.
+// Failed is closed when the store has failed for good, for example because the disk is full
+// or a file was damaged. From then on every operation returns an UnavailableError that
+// wraps Failure. Acknowledged writes remain in the data directory.
 func (s *Embedded) Failed() <-chan struct{} { return s.failure.happened }
 
-// Failure is why the store has broken; nil if it has not.
+// Failure returns why the store has failed, or nil if it has not.
 func (s *Embedded) Failure() error { return s.failure.get() }
 
-// noRoom is what to add to an error that a full disk can be the reason of, which etcd
-// does not always say.
+// noRoom returns a suffix for an error that a full disk may have caused, because etcd does
+// not always report that cause.
 func noRoom(dir string) string {
 	if free, known := freeBytes(dir); known && free < 2*walSegmentBytes {
 		return fmt.Sprintf(" (the disk is full: %d bytes are free)", free)
@@ -158,7 +158,7 @@ func noRoom(dir string) string {
 	return ""
 }
 
-// takeDir returns the directory to work in, made and locked.
+// takeDir creates and locks the directory to work in, and returns its path.
 func (s *Embedded) takeDir(dataDir string) (string, error) {
 	if dataDir == "" {
 		dir, remove, err := makeTemporaryDir()
@@ -182,7 +182,7 @@ func (s *Embedded) takeDir(dataDir string) (string, error) {
 	return dataDir, verifyDataDir(dataDir)
 }
 
-// Close implements Store. It waits for the operations in flight.
+// Close implements Store. It waits for operations in flight.
 func (s *Embedded) Close() error {
 	s.closeOnce.Do(func() {
 		s.closed.Store(true)

@@ -19,7 +19,7 @@ func (s *Embedded) Get(ctx context.Context, key string, revision int64) (*KeyVal
 	}
 	defer s.inFlight.RUnlock()
 	// The shared buffer mode holds a lock for the microseconds of one lookup; the
-	// concurrent mode copies all that was written since the last commit.
+	// concurrent mode copies everything written since the last commit.
 	result, err := s.read(ctx, mvcc.SharedBufReadTxMode, []byte(key), nil, mvcc.RangeOptions{Rev: revision})
 	if err != nil {
 		return nil, fmt.Errorf("getting %q: %w", key, err)
@@ -55,10 +55,15 @@ func (s *Embedded) List(ctx context.Context, prefix string, opts ListOptions) (*
 	return list, nil
 }
 
-// read reads the applied state. etcd tells its watchers of a revision a moment
-// before that revision can be read: whoever acts on an event must not read a
-// state from before it, so a read that comes too early waits until etcd has
-// finished what it is applying.
+// read reads the applied state, and never a state older than an event that the hub has
+// delivered. etcd notifies watchers of a revision shortly before that revision can be
+// read:
+//
+//	T1 etcd applies revision 7 and notifies the hub; a reader of the store sees the event of revision 7
+//	T2 that reader calls Get; a read transaction of etcd is still at revision 6
+//	T3 read finds 6 < 7, waits until etcd has finished applying, and reads again, at revision 7
+//
+// Without the wait, T2 would return the state before the event.
 func (s *Embedded) read(ctx context.Context, mode mvcc.ReadTxMode, start, end []byte, opts mvcc.RangeOptions) (*mvcc.RangeResult, error) {
 	seen := s.hub.revision()
 	for {
@@ -177,7 +182,7 @@ func (s *Embedded) RequestProgress(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// enter begins an operation, whose end is s.inFlight.RUnlock.
+// enter begins an operation. The caller ends it with s.inFlight.RUnlock.
 func (s *Embedded) enter(ctx context.Context) error {
 	s.inFlight.RLock()
 	err := s.usable(ctx)
@@ -187,7 +192,7 @@ func (s *Embedded) enter(ctx context.Context) error {
 	return err
 }
 
-// usable returns why no operation can be done, or nil.
+// usable returns the reason why the store accepts no operations, or nil.
 func (s *Embedded) usable(ctx context.Context) error {
 	if s.closed.Load() {
 		return &UnavailableError{Err: ErrClosed}
@@ -198,7 +203,7 @@ func (s *Embedded) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// failed says what an error of etcd's means for the caller.
+// failed converts an error of etcd to one of the store's.
 func (s *Embedded) failed(ctx context.Context, err error) error {
 	if broken := s.usable(ctx); broken != nil {
 		return broken

@@ -33,7 +33,7 @@ func startEmbedded(t testing.TB, opts store.EmbeddedOptions) *store.Embedded {
 	return s
 }
 
-// TestEmbeddedLeavesNothing also shows how long a start takes.
+// TestEmbeddedLeavesNothing also reports how long a start takes.
 func TestEmbeddedLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for range 5 {

@@ -17,7 +17,8 @@ import (
 // linearizable.
 type Etcd struct {
 	client *clientv3.Client
-	// kv is the client's, below the layer that would copy each value twice.
+	// kv is client's KV service, below the layer of clientv3 that would copy each value
+	// twice.
 	kv pb.KVClient
 
 	ended sync.WaitGroup
@@ -25,7 +26,7 @@ type Etcd struct {
 	mu      sync.Mutex
 	closed  bool
 	watches map[*etcdWatch]context.CancelFunc
-	opened  int64 // how many watches have been opened
+	opened  int64 // number of watches opened so far
 }
 
 func newEtcd(client *clientv3.Client) *Etcd {
@@ -151,7 +152,7 @@ func (s *Etcd) Close() error {
 	return nil
 }
 
-// usable returns why no operation can be done, or nil.
+// usable returns the reason why the store accepts no operations, or nil.
 func (s *Etcd) usable() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +162,7 @@ func (s *Etcd) usable() error {
 	return nil
 }
 
-// failed says what an error of the client's means for the caller.
+// failed converts an error of the etcd client to one of the store's.
 func (s *Etcd) failed(ctx context.Context, err error) error {
 	if broken := s.usable(); broken != nil {
 		return broken
@@ -177,16 +178,17 @@ func (s *Etcd) failed(ctx context.Context, err error) error {
 	case errors.Is(known, rpctypes.ErrRequestTooLarge):
 		return ErrTooLarge
 	case !errors.As(known, &etcdError) && status.Code(err) == codes.ResourceExhausted:
-		return ErrTooLarge // so large that etcd itself does not get to see it
+		return ErrTooLarge // above gRPC's limit: etcd did not see the request
 	}
 	if ctx.Err() != nil {
-		// What the client says beside it tells why nothing answered in time.
+		// The client's error says why no member answered in time.
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	return &UnavailableError{Err: known}
 }
 
-// futureRevision adds the newest revision, which etcd does not tell.
+// futureRevision returns a FutureRevisionError with the newest revision, which etcd's
+// error does not include.
 func (s *Etcd) futureRevision(ctx context.Context) error {
 	newest, err := s.Revision(ctx)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// memberName and peerURL are written into a new data directory. Nothing
-	// listens there: a cluster of one has no peers.
+	// memberName and peerURL are written into a new data directory. etcd does not
+	// listen on peerURL: a cluster of one member has no peers.
 	memberName = "minikcm"
 	peerURL    = "http://127.0.0.1:2380"
 
@@ -23,22 +23,23 @@ const (
 	electionMs = 25
 
 	defaultQuota = 8 << 30
-	// maxRequestBytes leaves room for an object of 3 MiB, the largest body that
-	// the apiserver takes, and what surrounds it.
+	// maxRequestBytes leaves room for an object of 3 MiB, the largest body that the
+	// apiserver accepts, and its envelope.
 	maxRequestBytes = 4 << 20
-	// snapshotCount is after how many writes etcd saves its raft state and lets go
-	// of the log, which it holds in memory: half a thousand writes of a few kB.
+	// snapshotCount is the number of writes after which etcd saves its raft state and
+	// drops the log entries that it holds in memory.
 	snapshotCount = 5000
 	catchUpCount  = 1
 
-	// walSegmentBytes is allocated twice at the start. etcd's own 64 MB would be
-	// memory where temporary files are.
+	// walSegmentBytes is the size of a log file; etcd allocates two at start. With its
+	// default of 64 MB they would use much memory where the temporary directory is in
+	// memory.
 	walSegmentBytes = 8 << 20
 
 	brokenStopTimeout = 3 * time.Second
 )
 
-// setWALSegmentSize is done once: etcd has this setting only for a whole process.
+// setWALSegmentSize sets the size once: in etcd it is a global variable.
 var setWALSegmentSize = sync.OnceFunc(func() { wal.SegmentSizeBytes = walSegmentBytes })
 
 func etcdConfig(dir string, opts EmbeddedOptions, f *failure) *embed.Config {
@@ -62,8 +63,9 @@ func etcdConfig(dir string, opts EmbeddedOptions, f *failure) *embed.Config {
 	return cfg
 }
 
-// startEtcd returns when the server takes writes. etcd ends the process when it
-// finds its files damaged; here that ends only the goroutine it happens on.
+// startEtcd returns once the server accepts writes. Where etcd would end the process
+// because its files are damaged, only the goroutine started here ends, and f has the
+// error.
 func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd, error) {
 	setWALSegmentSize()
 	var (
@@ -74,7 +76,8 @@ func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd,
 	go func() {
 		defer close(done)
 		defer f.recover()
-		// A truncated database file is mapped memory with nothing behind it.
+		// Access beyond the end of a truncated database file is a fault in mapped
+		// memory; it becomes a panic.
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		etcd, err = embed.StartEtcd(cfg)
 	}()
@@ -86,7 +89,7 @@ func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd,
 		return nil, err
 	}
 	if members := len(etcd.Server.Cluster().Members()); members > 1 {
-		// It would wait for the others for ever.
+		// A single member would wait for the others forever.
 		return etcd, fmt.Errorf("the directory is that of a cluster with %d members; restore a snapshot of it into a new one first", members)
 	}
 	select {

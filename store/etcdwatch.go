@@ -17,23 +17,23 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// progressRetry is how often etcd is asked again for progress. It gives none as
-// long as it has not delivered to a watch all that has happened.
+// progressRetry is the interval at which a progress request is repeated. etcd ignores
+// the request while a watch of the stream is behind.
 const progressRetry = 50 * time.Millisecond
 
-// etcdWatch turns a watch of etcd's client into one of a store's. Each has a
-// stream of its own: progress is given for a whole stream, and only when none of
-// its watches is behind.
+// etcdWatch converts a watch of etcd's client to one of the store. Each has its own
+// stream, because etcd reports progress per stream, and only while none of the stream's
+// watches is behind.
 type etcdWatch struct {
 	store   *Etcd
 	prefix  string
 	changes clientv3.WatchChan
-	wanted  chan int64 // revision of the progress asked for; the newest only
+	wanted  chan int64 // revision of the newest progress request
 	batches chan Batch
 	err     error // set before batches is closed
 
-	reached int64 // everything up to here has been put into batches
-	pending int64 // progress to be delivered; 0: none
+	reached int64 // everything up to this revision has been put into batches
+	pending int64 // revision of the progress to deliver; 0: none
 }
 
 // Batches implements Watch.
@@ -57,8 +57,8 @@ func (s *Etcd) Watch(ctx context.Context, prefix string, from int64) (Watch, err
 	return nil, fmt.Errorf("watching %q: %w", prefix, err)
 }
 
-// register returns the context of the watch's stream, which ends with ctx and
-// with the store.
+// register adds w to the open watches and returns the context of its stream, which ends
+// with ctx and with the store.
 func (s *Etcd) register(ctx context.Context, w *etcdWatch) (context.Context, context.CancelFunc, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,9 +81,9 @@ func (s *Etcd) unregister(w *etcdWatch) {
 	s.ended.Done()
 }
 
-// open returns when etcd has the watch. from is turned into a revision first: a
-// watch from now on that is interrupted before its first event would otherwise
-// begin anew, at a later now.
+// open returns once etcd has registered the watch. It resolves from = 0 to a revision
+// first: if the connection breaks before the first event, etcd's client resumes a watch
+// without a revision at the revision that is then newest, and events would be lost.
 func (w *etcdWatch) open(ctx, streamCtx context.Context, from int64) error {
 	if from == 0 {
 		newest, err := w.store.Revision(ctx)
@@ -109,8 +109,8 @@ func (w *etcdWatch) open(ctx, streamCtx context.Context, from int64) error {
 	}
 }
 
-// readable returns a *CompactedError if there is no state at revision any more.
-// etcd accepts a watch of the very revision that it has compacted to, of which
+// readable returns a *CompactedError if the state at revision is compacted. The check
+// is needed because etcd accepts a watch from exactly the compacted revision, of which
 // some events may be gone.
 func (s *Etcd) readable(ctx context.Context, revision int64) error {
 	if revision == 0 {
@@ -123,7 +123,7 @@ func (s *Etcd) readable(ctx context.Context, revision int64) error {
 	return err
 }
 
-// run delivers until the watch ends.
+// run delivers batches until the watch ends.
 func (w *etcdWatch) run(ctx, streamCtx context.Context, cancel context.CancelFunc) {
 	defer w.store.unregister(w)
 	defer close(w.batches)
@@ -149,8 +149,8 @@ func (w *etcdWatch) run(ctx, streamCtx context.Context, cancel context.CancelFun
 	}
 }
 
-// next returns the next batch, an empty one when there is none yet, or nil at the
-// wanted end.
+// next returns the next batch, an empty one if there is none yet, or nil at a regular
+// end.
 func (w *etcdWatch) next(ctx, streamCtx context.Context, retry utilclock.Timer) (*Batch, error) {
 	if w.pending > 0 && w.reached >= w.pending {
 		w.pending = 0
@@ -167,17 +167,17 @@ func (w *etcdWatch) next(ctx, streamCtx context.Context, retry utilclock.Timer) 
 	case <-retry.C():
 	}
 	if w.pending > w.reached {
-		// An error means that the stream is ending, which changes will tell.
+		// An error means that the stream is ending; changes then delivers the reason.
 		_ = w.store.client.RequestProgress(streamCtx)
 		retry.Reset(progressRetry)
 	}
 	return &Batch{}, nil
 }
 
-// convert makes a batch of a response, whose events are those of whole revisions.
+// convert makes a batch from a response, which contains events of whole revisions.
 func (w *etcdWatch) convert(response *clientv3.WatchResponse) (*Batch, error) {
 	if response.IsProgressNotify() {
-		// It says nothing new when the watch begins after it.
+		// Progress before the first revision of the watch contains no news.
 		if response.Header.Revision <= w.reached {
 			return &Batch{}, nil
 		}
@@ -201,14 +201,14 @@ func (w *etcdWatch) convert(response *clientv3.WatchResponse) (*Batch, error) {
 			previous := fromProto((*mvccpb.KeyValue)(event.PrevKv))
 			converted.Previous = &previous
 		} else if !event.IsCreate() {
-			// There was a state before: etcd has compacted it since.
+			// A previous state existed, but etcd has compacted it.
 			return nil, &CompactedError{}
 		}
 	}
 	return batch, nil
 }
 
-// ending says why a watch has ended whose last response is given.
+// ending returns why a watch has ended, given its last response.
 func (w *etcdWatch) ending(ctx context.Context, response clientv3.WatchResponse) error {
 	switch err := response.Err(); {
 	case w.store.usable() != nil:

@@ -9,8 +9,8 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// A write says which revision it expects; who comes second gets what the first
-// has written.
+// A write names the revision that it expects; the second of two concurrent writers gets
+// the state that the first has written.
 func Example() {
 	ctx := context.Background()
 	s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{})
@@ -33,10 +33,10 @@ func Example() {
 	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) {
 		fmt.Printf("too late, it is %s\n", conflict.Current.Value)
 	}
-	for told := 0; told < 2; {
+	for received := 0; received < 2; {
 		for _, event := range (<-w.Batches()).Events {
 			fmt.Printf("%s is %s\n", event.KeyValue.Key, event.KeyValue.Value)
-			told++
+			received++
 		}
 	}
 	// Output:

@@ -14,16 +14,17 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// failure is the first thing that broke an etcd beyond repair. etcd reports such
-// things by logging at a level that ends the process; a failure is that level's
-// hook, and ends only the goroutine, so that the store turns unavailable instead.
+// failure records the first error that etcd cannot recover from. etcd reports such
+// errors by logging at a level that ends the process. failure is the hook of that
+// level: it ends only the goroutine, and the store turns unavailable.
 type failure struct {
 	once     sync.Once
 	happened chan struct{}
 	err      error // set before happened is closed
-	// afterwards calls a function when it has happened, as context.AfterFunc.
+	// afterwards calls a function when the failure has happened, like
+	// context.AfterFunc.
 	afterwards func(func()) (stop func() bool)
-	cancel     context.CancelFunc // calls what afterwards was given
+	cancel     context.CancelFunc // runs the functions given to afterwards
 }
 
 func newFailure() *failure {
@@ -42,8 +43,8 @@ func (f *failure) set(err error) {
 	})
 }
 
-// bound returns a context that ends with ctx and when what is broken would be waited
-// for in vain.
+// bound returns a context that ends with ctx or with the failure, so that no caller
+// waits for a broken etcd.
 func (f *failure) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := f.afterwards(cancel)
@@ -62,7 +63,7 @@ func (f *failure) get() error {
 	}
 }
 
-// recover is to be deferred: it makes a panic the failure.
+// recover is deferred; it records a panic as the failure.
 func (f *failure) recover() {
 	if r := recover(); r != nil {
 		f.set(fmt.Errorf("panic: %v", r))
@@ -108,8 +109,8 @@ func (f *failure) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	runtime.Goexit()
 }
 
-// etcdLogger passes what etcd logs, from warnings up, to logger, and what etcd
-// cannot go on from to f.
+// etcdLogger passes etcd's log messages from level warning up to logger, and fatal ones
+// to f.
 func etcdLogger(logger klog.Logger, f *failure) *zap.Logger {
 	return zap.New(&logCore{logger: logger}, zap.WithFatalHook(f), zap.WithPanicHook(f))
 }

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestFailure has etcd log what ends a process elsewhere: the store must turn
-// unavailable and say why, watches must end, and Close must return.
+// TestFailure makes etcd log at the level that would end the process: the store must
+// become unavailable and return the reason, watches must end, and Close must return.
 func TestFailure(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

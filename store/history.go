@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// readHistory returns what happened to keys that start with prefix in the
-// revisions from from to to, both included, which must have been applied. It is a
-// *CompactedError if they are not all there any more.
+// readHistory returns the events of keys that start with prefix in the revisions
+// from..to, both included, which must have been applied. It returns a *CompactedError
+// if some of them are compacted.
 func readHistory(kv mvcc.KV, b backend.Backend, prefix string, from, to int64) (*Batch, error) {
 	first := mvcc.RevToBytes(mvcc.Revision{Main: from}, mvcc.NewRevBytes())
 	end := mvcc.RevToBytes(mvcc.Revision{Main: to + 1}, mvcc.NewRevBytes())
@@ -36,7 +36,8 @@ func readHistory(kv mvcc.KV, b backend.Backend, prefix string, from, to int64) (
 			return nil, err
 		}
 	}
-	// etcd marks a revision as compacted before it removes anything of it.
+	// etcd marks a revision as compacted before it removes any of its data, so a check
+	// after the read is sufficient.
 	if oldest := kv.FirstRev(); from <= oldest {
 		return nil, &CompactedError{Compacted: oldest}
 	}
@@ -52,14 +53,15 @@ func rangeEvents(b backend.Backend, prefix string, first, end []byte) ([]Event, 
 	var events []Event
 	var last []byte
 	for i, value := range values {
-		// What etcd has just committed it gives twice while nothing else has been
-		// written: out of the file, and then again out of a buffer that it keeps.
+		// After a commit, etcd returns the committed revisions twice until the next
+		// write: from the file and from the read buffer that it keeps. Skip the second
+		// copy.
 		if bytes.Compare(revisions[i], last) <= 0 {
 			continue
 		}
 		last = revisions[i]
 		var kv mvccpb.KeyValue
-		// Unmarshal copies, and it has to: value is mapped memory of the database.
+		// Unmarshal copies the value, which is mapped memory of the database.
 		if err := proto.Unmarshal(value, &kv); err != nil {
 			return nil, fmt.Errorf("decoding the stored revision %x: %w", revisions[i], err)
 		}
@@ -76,8 +78,8 @@ func rangeEvents(b backend.Backend, prefix string, first, end []byte) ([]Event, 
 	return events, nil
 }
 
-// readPrevious returns the key's state before revision, nil if there was none, or
-// a *CompactedError if it is not there any more.
+// readPrevious returns the key's state before revision, nil if there was none, or a
+// *CompactedError if that state is compacted.
 func readPrevious(kv mvcc.KV, key []byte, revision int64) (*KeyValue, error) {
 	if revision <= 1 {
 		return nil, nil

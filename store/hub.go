@@ -13,33 +13,33 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
-// maxUntold is less than the 128 that fit into the channel of an etcd watcher.
-const maxUntold = 100
+// maxInFlight is below the capacity (128) of an etcd watcher's channel.
+const maxInFlight = 100
 
-// hub follows one etcd watcher over all keys and hands its events to the watches
-// of a store. Because that watcher sees every revision, the hub knows at any time
-// how far each watch is, so that progress needs no question to etcd; and a watch
-// that begins in the past, or that has fallen behind, reads the history itself
-// and joins in without the pauses that etcd makes for its own slow watchers.
+// hub runs one etcd watcher over all keys and dispatches its events to the watches of a
+// store. Because that watcher sees every revision, the hub knows how far each watch has
+// got, and answers progress requests without asking etcd. A watch that starts in the
+// past, or that has fallen behind, reads the history itself and then joins the live
+// events, without the delays that etcd imposes on its own slow watchers.
 type hub struct {
 	kv      mvcc.WatchableKV
 	backend backend.Backend
 	stream  mvcc.WatchStream
 	failure *failure
-	// settle returns when what etcd is applying has been applied.
+	// settle returns when etcd has applied the writes that it is applying.
 	settle func(context.Context) error
 
-	// untold has an element for each write that has begun and that the hub has
-	// not handed out yet. When more of them come than fit into the channel that
-	// etcd tells its watchers by, it makes a watcher wait for a tenth of a second;
-	// so no more than that are let in.
-	untold chan struct{}
+	// writes limits the writes in flight: it has one element for each write that has
+	// begun and whose event the hub has not dispatched. When more events arrive than
+	// the channel of an etcd watcher holds, etcd moves the watcher to a loop that runs
+	// every 100 ms; the limit prevents that.
+	writes chan struct{}
 
 	stop  chan struct{} // closed by close
 	ended sync.WaitGroup
 
-	// rev is the revision up to which every event has been handed out. It is
-	// written under mu.
+	// rev is the revision up to which all events have been dispatched. It is written
+	// under mu.
 	rev atomic.Int64
 
 	mu      sync.Mutex
@@ -47,13 +47,13 @@ type hub struct {
 	closed  bool
 }
 
-// newHub starts following kv. Nothing may be written to kv until it returns.
+// newHub starts the hub. The caller must not write to kv until it returns.
 func newHub(server *etcdserver.EtcdServer, f *failure) (*hub, error) {
 	kv := server.KV()
 	h := &hub{
 		kv: kv, backend: server.Backend(), failure: f, settle: server.LinearizableReadNotify,
 		stream:  kv.NewWatchStream(),
-		untold:  make(chan struct{}, maxUntold),
+		writes:  make(chan struct{}, maxInFlight),
 		stop:    make(chan struct{}),
 		watches: map[*hubWatch]struct{}{},
 	}
@@ -67,16 +67,17 @@ func newHub(server *etcdserver.EtcdServer, f *failure) (*hub, error) {
 	return h, nil
 }
 
-// begin lets a write in. It is ended by the hub, when the write's event has been
-// handed out, or by end, when there will be none.
+// begin admits a write, and waits while maxInFlight are in flight. The hub releases the
+// slot when it dispatches the write's event; the caller releases it with end if there
+// will be no event.
 func (h *hub) begin(ctx context.Context) error {
 	select {
-	case h.untold <- struct{}{}:
+	case h.writes <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case h.untold <- struct{}{}:
+	case h.writes <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -85,19 +86,19 @@ func (h *hub) begin(ctx context.Context) error {
 	}
 }
 
-// end takes back n begins. Of a write that failed nobody knows whether an event
-// will come: it may be taken back twice, and there may be nothing left to take.
+// end releases n slots. The outcome of a failed write is unknown: if it was made after
+// all, its slot is released twice, so end stops when no slot is taken.
 func (h *hub) end(n int) {
 	for range n {
 		select {
-		case <-h.untold:
+		case <-h.writes:
 		default:
 			return
 		}
 	}
 }
 
-// run ends when the stream is closed.
+// run dispatches events until the stream is closed.
 func (h *hub) run() {
 	defer h.ended.Done()
 	for response := range h.stream.Chan() {
@@ -108,7 +109,7 @@ func (h *hub) run() {
 	}
 }
 
-// dispatch hands out the events of one or more whole revisions.
+// dispatch delivers the events of one or more whole revisions to the watches.
 func (h *hub) dispatch(events []*mvccpb.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -132,7 +133,8 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 	}
 }
 
-// convert looks up the state before the event, which etcd does not keep with it.
+// convert converts an etcd event and looks up the previous state, which the event does
+// not contain.
 func (h *hub) convert(key string, event *mvccpb.Event) (*Event, error) {
 	converted := &Event{KeyValue: KeyValue{
 		Key: key, Value: event.Kv.Value,
@@ -148,7 +150,7 @@ func (h *hub) convert(key string, event *mvccpb.Event) (*Event, error) {
 	return converted, err
 }
 
-// watch registers a watch from the revision from on, or from now on if it is 0.
+// watch registers a watch from revision from, or from now on if from is 0.
 func (h *hub) watch(ctx context.Context, prefix string, from int64) (*hubWatch, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,8 +175,8 @@ func (h *hub) watch(ctx context.Context, prefix string, from int64) (*hubWatch, 
 	return w, nil
 }
 
-// requestProgress asks every watch whose prefix begins with this one for a progress
-// batch at or after the newest revision.
+// requestProgress requests a progress batch, at or after the newest revision, from
+// every watch whose prefix begins with prefix.
 func (h *hub) requestProgress(prefix string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -186,8 +188,8 @@ func (h *hub) requestProgress(prefix string) {
 		if !strings.HasPrefix(w.prefix, prefix) {
 			continue
 		}
-		// Progress before the first revision wanted would say nothing, and make
-		// its receiver resume too early.
+		// Progress below w.from-1 would make the receiver resume before the first
+		// revision it asked for.
 		w.progress = max(newest, w.from-1)
 		w.flush()
 	}
@@ -195,7 +197,7 @@ func (h *hub) requestProgress(prefix string) {
 
 func (h *hub) revision() int64 { return h.rev.Load() }
 
-// close ends all watches and waits for their end.
+// close ends all watches and waits for their goroutines.
 func (h *hub) close() {
 	h.mu.Lock()
 	h.closed = true

@@ -3,17 +3,27 @@ package store
 import "context"
 
 const (
-	// maxQueued is how many events wait for a slow consumer before its watch lets
-	// go of them and reads them again later, from the history.
+	// maxQueued caps the events that wait for a slow consumer. Beyond it the watch
+	// stops queueing and reads the rest from the history later.
 	maxQueued = 8192
-	// historyChunk is how many revisions are read from the history at a time.
+	// historyChunk is the number of revisions per read of the history.
 	historyChunk = 1000
 )
 
-// hubWatch is one watch of a hub's. While its consumer keeps up, the hub puts
-// each batch straight into the channel. Otherwise events collect in queue and run
-// delivers them, merged. Beyond maxQueued, or when the watch begins in the past,
-// it is not live: run reads the history until it has reached the hub.
+// hubWatch is one watch of a hub. While its consumer keeps up, the hub puts each batch
+// directly into the channel. Otherwise events collect in queue, and run delivers them
+// merged. A watch that starts in the past, or whose queue has reached maxQueued, is not
+// live: run reads the history until it has caught up with the hub.
+//
+// For example, with the hub at revision 100 and a watch from revision 40:
+//
+//	T1 watch: live is false, next is 40
+//	T2 run reads 40..100 from the history; next is 101
+//	T3 the hub dispatches 101 and skips the watch, which is not live
+//	T4 run sees next <= 101, reads 101 from the history; next is 102
+//	T5 run sees next > rev (101): live is true; the hub queues 102 and later for it
+//
+// T5 and dispatch hold hub.mu, so that no revision falls between the two.
 type hubWatch struct {
 	hub     *hub
 	prefix  string
@@ -24,10 +34,10 @@ type hubWatch struct {
 
 	// Guarded by hub.mu.
 	live     bool
-	idle     bool    // run waits on wake, and nothing is on its way to batches but what is in it
-	queue    []Event // whole revisions, once dispatch has ended
-	next     int64   // when not live: the first revision to be read from the history
-	progress int64   // revision of the progress asked for; 0: none
+	idle     bool    // run waits on wake, and every batch taken from queue is in batches
+	queue    []Event // whole revisions after dispatch returns
+	next     int64   // if not live: the first revision to read from the history
+	progress int64   // revision of the progress requested; 0: none
 	failed   error
 }
 
@@ -37,7 +47,7 @@ func (w *hubWatch) Batches() <-chan Batch { return w.batches }
 // Err implements Watch.
 func (w *hubWatch) Err() error { return w.err }
 
-// add queues an event, with hub.mu held.
+// add queues an event. The caller holds hub.mu.
 func (w *hubWatch) add(event *Event, err error) {
 	revision := event.KeyValue.ModRevision
 	n := len(w.queue)
@@ -51,7 +61,8 @@ func (w *hubWatch) add(event *Event, err error) {
 	}
 }
 
-// flush gets what is queued on its way, with hub.mu held.
+// flush delivers the queue if the channel has room, and wakes run if it has not. The
+// caller holds hub.mu.
 func (w *hubWatch) flush() {
 	if !w.idle {
 		return
@@ -69,7 +80,7 @@ func (w *hubWatch) flush() {
 	}
 }
 
-// put reports whether batches takes a batch at once.
+// put adds a batch to batches without blocking, and reports whether there was room.
 func (w *hubWatch) put(batch Batch) bool {
 	select {
 	case w.batches <- batch:
@@ -83,7 +94,7 @@ func (w *hubWatch) progressDue() bool {
 	return w.progress > 0 && w.hub.rev.Load() >= w.progress
 }
 
-// run delivers what the hub could not, until the watch ends.
+// run delivers what the hub could not put into the channel, until the watch ends.
 func (w *hubWatch) run(ctx context.Context) {
 	defer w.hub.ended.Done()
 	err := w.deliver(ctx)
@@ -101,7 +112,7 @@ func (w *hubWatch) deliver(ctx context.Context) error {
 			return err
 		}
 		if len(batch.Events) == 0 && batch.Revision == 0 {
-			continue // woken, or a stretch of history without events
+			continue // woken up, or no matching events in this part of the history
 		}
 		select {
 		case w.batches <- *batch:
@@ -115,8 +126,7 @@ func (w *hubWatch) deliver(ctx context.Context) error {
 	}
 }
 
-// take returns the next batch, an empty one when there is none yet, or nil at the
-// end.
+// take returns the next batch, an empty one if there is none yet, or nil at the end.
 func (w *hubWatch) take(ctx context.Context) (*Batch, error) {
 	h := w.hub
 	h.mu.Lock()
@@ -159,8 +169,9 @@ func (w *hubWatch) take(ctx context.Context) (*Batch, error) {
 	}
 }
 
-// readHistory reads what the hub has handed out already. etcd tells its watchers
-// of a revision a moment before that revision can be read.
+// readHistory reads events that the hub has already dispatched. It first waits until
+// etcd has applied them, because etcd notifies watchers of a revision shortly before it
+// can be read.
 func (w *hubWatch) readHistory(ctx context.Context, from, to int64) (*Batch, error) {
 	h := w.hub
 	if h.kv.Rev() < to {

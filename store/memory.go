@@ -10,9 +10,9 @@ import (
 	"github.com/google/btree"
 )
 
-// Memory is a store of nothing but maps: the model that the others are compared
-// with, and the quickest store for a test. It forgets everything at Close, and makes
-// no snapshots.
+// Memory is a store in memory: the model that the other implementations are compared
+// with, and the fastest store for tests. Its content is lost at Close, and it makes no
+// snapshots.
 type Memory struct {
 	stop  chan struct{} // closed by Close
 	ended sync.WaitGroup
@@ -22,19 +22,20 @@ type Memory struct {
 	revision  int64
 	compacted int64
 	keys      *btree.BTreeG[*memoryKey]
-	// log has one event a revision, the oldest being compacted+1, or 2.
+	// log has one event per revision; its first revision is compacted+1, or 2 without
+	// compaction.
 	log     []Event
 	watches map[*memoryWatch]struct{}
 }
 
-// memoryKey is a key with its states, the oldest first. A deletion is a state
-// whose CreateRevision is 0.
+// memoryKey is a key with its states, the oldest first. A deletion is a state whose
+// CreateRevision is 0.
 type memoryKey struct {
 	key    string
 	states []KeyValue
 }
 
-// firstRevision is that of an empty store, as etcd has it.
+// firstRevision is the revision of an empty store, as in etcd.
 const firstRevision = 1
 
 // NewMemory returns an empty store.
@@ -47,7 +48,7 @@ func NewMemory() *Memory {
 	}
 }
 
-// at returns the state at revision, nil if there is none.
+// at returns the state at revision, or nil if the key did not exist then.
 func (k *memoryKey) at(revision int64) *KeyValue {
 	for i := len(k.states) - 1; i >= 0; i-- {
 		if state := &k.states[i]; state.ModRevision <= revision {
@@ -60,8 +61,8 @@ func (k *memoryKey) at(revision int64) *KeyValue {
 	return nil
 }
 
-// compact forgets the states before the one at revision, and that one too if it
-// is a deletion. It reports whether any is left.
+// compact drops the states before the one at revision, and that one too if it is a
+// deletion. It reports whether any state remains.
 func (k *memoryKey) compact(revision int64) bool {
 	i := len(k.states) - 1
 	for i > 0 && k.states[i].ModRevision > revision {
@@ -102,7 +103,7 @@ func (s *Memory) List(ctx context.Context, prefix string, opts ListOptions) (*Li
 	list := &ListResult{Revision: revision, KeyValues: []KeyValue{}}
 	s.keys.AscendGreaterOrEqual(&memoryKey{key: max(prefix, opts.From)}, func(k *memoryKey) bool {
 		if !strings.HasPrefix(k.key, prefix) {
-			// Keys before the prefix are reached by no From but a later one.
+			// The iteration starts at or after prefix, so it is past the prefix.
 			return false
 		}
 		state := k.at(revision)
@@ -122,7 +123,7 @@ func (s *Memory) List(ctx context.Context, prefix string, opts ListOptions) (*Li
 	return list, nil
 }
 
-// readAt returns the revision that a read of revision is done at.
+// readAt returns the revision to read at: the newest if revision is 0.
 func (s *Memory) readAt(ctx context.Context, revision int64) (int64, error) {
 	switch err := s.usable(ctx); {
 	case err != nil:
@@ -184,7 +185,7 @@ func (s *Memory) write(ctx context.Context, kind EventType, key string, value []
 		if event.Previous != nil {
 			event.KeyValue.CreateRevision = event.Previous.CreateRevision
 		}
-		if len(value) > 0 { // what etcd stores as empty it returns as nil
+		if len(value) > 0 { // etcd returns an empty value as nil
 			event.KeyValue.Value = slices.Clone(value)
 		}
 	}
@@ -247,7 +248,7 @@ func (s *Memory) Compact(ctx context.Context, revision int64) error {
 	return nil
 }
 
-// firstLogged is the revision of the log's first event, if it has one.
+// firstLogged returns the revision of the log's first event.
 func (s *Memory) firstLogged() int64 { return s.revision + 1 - int64(len(s.log)) }
 
 // Close implements Store.
@@ -262,7 +263,8 @@ func (s *Memory) Close() error {
 	return nil
 }
 
-// usable returns why no operation can be done, or nil, with s.mu held.
+// usable returns the reason why the store accepts no operations, or nil. The caller
+// holds s.mu.
 func (s *Memory) usable(ctx context.Context) error {
 	if s.closed {
 		return &UnavailableError{Err: ErrClosed}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// memoryWatch keeps what its consumer has not read yet, so that a write costs nothing
-// to watches of other prefixes.
+// memoryWatch queues the events that its consumer has not read yet. A write costs
+// nothing to watches of other prefixes.
 type memoryWatch struct {
 	store   *Memory
 	prefix  string
@@ -18,7 +18,7 @@ type memoryWatch struct {
 
 	// Guarded by store.mu.
 	events   []Event
-	progress int64 // revision of the progress asked for; 0: none
+	progress int64 // revision of the progress requested; 0: none
 }
 
 // Batches implements Watch.
@@ -63,13 +63,14 @@ func (s *Memory) RequestProgress(ctx context.Context, prefix string) error {
 	for w := range s.watches {
 		if strings.HasPrefix(w.prefix, prefix) {
 			w.progress = max(w.progress, s.revision, w.from-1)
-			w.poke()
+			w.wakeRun()
 		}
 	}
 	return nil
 }
 
-// offer takes the event if it is wanted, or may be progress that is.
+// offer queues the event if it matches. It wakes run, also when the event makes a
+// requested progress due.
 func (w *memoryWatch) offer(event *Event) {
 	switch wanted := strings.HasPrefix(event.KeyValue.Key, w.prefix) && event.KeyValue.ModRevision >= w.from; {
 	case wanted:
@@ -77,18 +78,18 @@ func (w *memoryWatch) offer(event *Event) {
 	case w.progress == 0:
 		return
 	}
-	w.poke()
+	w.wakeRun()
 }
 
-// poke has run look for what to deliver.
-func (w *memoryWatch) poke() {
+// wakeRun wakes run.
+func (w *memoryWatch) wakeRun() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// run delivers until the watch ends.
+// run delivers batches until the watch ends.
 func (w *memoryWatch) run(ctx context.Context) {
 	defer w.store.ended.Done()
 	w.err = w.deliver(ctx)
@@ -116,7 +117,7 @@ func (w *memoryWatch) deliver(ctx context.Context) error {
 	}
 }
 
-// take returns the next batch, or an empty one when there is none.
+// take returns the next batch, or an empty one if there is none.
 func (w *memoryWatch) take() Batch {
 	s := w.store
 	s.mu.Lock()

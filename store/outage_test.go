@@ -12,8 +12,8 @@ import (
 	"minikcm.dev/minikcm/store/storetest"
 )
 
-// An etcd that goes away and comes back has lost nothing that was acknowledged;
-// meanwhile, operations fail as unavailable, and watches go on without a gap.
+// An etcd that is restarted has lost no acknowledged write. While it is down operations
+// return UnavailableError, and watches later continue without a gap.
 func TestEtcdGoneAndBack(t *testing.T) {
 	ctx := testContext(t)
 	etcd := storetest.NewEtcd(t, storetest.EtcdOptions{})
@@ -37,7 +37,7 @@ func TestEtcdGoneAndBack(t *testing.T) {
 			t.Errorf("reading without etcd: %v", err)
 		}
 		etcd.Start()
-		// Reads are tried again by the client until etcd is there; writes are not.
+		// etcd's client retries reads until etcd is back, but not writes.
 		if _, err := s.Get(ctx, "/0/00", 0); err != nil {
 			t.Errorf("reading when etcd is back: %v", err)
 		}
@@ -62,15 +62,15 @@ func TestEtcdGoneAndBack(t *testing.T) {
 		}
 		for _, event := range batch.Events {
 			if want := acknowledged[event.KeyValue.Key]; want != event.KeyValue.ModRevision {
-				t.Errorf("the watch tells %s at revision %d, which was acknowledged as %d", event.KeyValue.Key, event.KeyValue.ModRevision, want)
+				t.Errorf("the watch delivers %s at revision %d, which was acknowledged as %d", event.KeyValue.Key, event.KeyValue.ModRevision, want)
 			}
 			seen[event.KeyValue.Key] = event.KeyValue.ModRevision
 		}
 	}
 }
 
-// An etcd that has run out of space is its operator's: the store says so, and takes
-// writes when the operator has made some.
+// Only the operator can free space in an external etcd: the store returns ErrNoSpace,
+// and accepts writes again once the operator has freed some.
 func TestEtcdWithoutSpace(t *testing.T) {
 	ctx := testContext(t)
 	etcd := storetest.NewEtcd(t, storetest.EtcdOptions{QuotaBytes: smallQuota})

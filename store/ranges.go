@@ -1,7 +1,7 @@
 package store
 
-// listRange is etcd's [start, end) for the keys that start with prefix, from the
-// key from on.
+// listRange returns etcd's range [start, end) of the keys that start with prefix, from
+// the key from on.
 func listRange(prefix, from string) (start, end []byte) {
 	start, end = []byte(max(prefix, from)), prefixEnd(prefix)
 	if len(start) == 0 {
@@ -10,8 +10,8 @@ func listRange(prefix, from string) (start, end []byte) {
 	return start, end
 }
 
-// wireRange is listRange as requests and etcd's client spell it: no end is a zero
-// byte there.
+// wireRange is listRange in the encoding of requests and of etcd's client, where an
+// unbounded end is a zero byte.
 func wireRange(prefix, from string) (start, end []byte) {
 	start, end = listRange(prefix, from)
 	if len(end) == 0 {
@@ -20,8 +20,8 @@ func wireRange(prefix, from string) (start, end []byte) {
 	return start, end
 }
 
-// prefixEnd is the first key after all that start with prefix; empty and not nil
-// when there is none.
+// prefixEnd returns the first key after all keys that start with prefix; empty, not
+// nil, if there is none.
 func prefixEnd(prefix string) []byte {
 	end := []byte(prefix)
 	for len(end) > 0 {

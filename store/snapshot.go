@@ -10,11 +10,11 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Snapshotter is a store that can write down its whole state.
+// Snapshotter is a store that can write a snapshot of its whole state.
 type Snapshotter interface {
-	// Snapshot writes the state at one revision, which is no older than the newest
-	// when it was called, in the format of "etcdctl snapshot save": a database and
-	// the SHA-256 of its bytes. Others read and write meanwhile. It stops when w
+	// Snapshot writes the state at one revision, the newest at the time of the call or
+	// a later one, in the format of "etcdctl snapshot save": a database followed by the
+	// SHA-256 of its bytes. Reads and writes continue meanwhile. It returns early if w
 	// fails.
 	Snapshot(ctx context.Context, w io.Writer) error
 }
@@ -25,8 +25,8 @@ func (s *Embedded) Snapshot(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("taking a snapshot: %w", err)
 	}
 	defer s.inFlight.RUnlock()
-	s.space.mending.RLock()
-	defer s.space.mending.RUnlock()
+	s.space.fileMu.RLock()
+	defer s.space.fileMu.RUnlock()
 	snapshot := s.server.Backend().Snapshot()
 	hash := sha256.New()
 	_, err := snapshot.WriteTo(stoppable(ctx, io.MultiWriter(w, hash)))
@@ -61,12 +61,12 @@ func (s *Etcd) Snapshot(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// writerFunc is a function as a writer.
+// writerFunc adapts a function to io.Writer.
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// stoppable is a writer that fails once ctx has ended.
+// stoppable returns a writer that fails once ctx has ended.
 func stoppable(ctx context.Context, w io.Writer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {

@@ -29,7 +29,7 @@ func takeSnapshot(t *testing.T, s store.Snapshotter) (string, store.SnapshotStat
 	return path, status
 }
 
-// restore makes a data directory of a snapshot.
+// restore makes a data directory from a snapshot.
 func restore(t *testing.T, path string, bump uint64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "restored")
@@ -72,7 +72,7 @@ func fill(t *testing.T, s store.Store) {
 	}
 }
 
-// What each store writes down, each can begin with: keys, values, revisions and
+// Each store can start from the snapshot of each other one: keys, values, revisions and
 // history are the same.
 func TestSnapshotRoundTrip(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) interface {
@@ -116,7 +116,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 					t.Errorf("%s: the first write has revision %d, want %d", name, revision, want.Revision+1)
 				}
 			}
-			// A stranger's etcd takes the directory as well.
+			// An etcd that is not ours accepts the directory too.
 			foreign := dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{DataDir: restore(t, path, 0), Name: "minikcm"})}})
 			if diff := cmp.Diff(want, mustList(t, foreign, 0)); diff != "" {
 				t.Errorf("another etcd: (-want +got):\n%s", diff)
@@ -125,7 +125,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	}
 }
 
-// A raised revision is what the next write follows, and what is older is gone.
+// The next write follows the raised revision, and older revisions are compacted.
 func TestRestoreRaisesRevision(t *testing.T) {
 	s := startEmbedded(t, store.EmbeddedOptions{})
 	fill(t, s)
@@ -149,7 +149,7 @@ func TestRestoreRaisesRevision(t *testing.T) {
 	}
 }
 
-// A snapshot may be taken while others write: it is the state at one revision.
+// A snapshot taken during writes is the state at one revision.
 func TestSnapshotUnderLoad(t *testing.T) {
 	s := startEmbedded(t, store.EmbeddedOptions{})
 	first := mustPut(t, s, "/0", "", 0)
@@ -180,7 +180,7 @@ func TestSnapshotUnderLoad(t *testing.T) {
 	}
 }
 
-// What is not a whole snapshot is refused, and nothing is left of the attempt.
+// An incomplete or damaged snapshot is refused, and the attempt leaves no files.
 func TestDamagedSnapshot(t *testing.T) {
 	s := startEmbedded(t, store.EmbeddedOptions{})
 	fill(t, s)
@@ -193,14 +193,14 @@ func TestDamagedSnapshot(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"empty":                 {nil, "no snapshot, or not a whole one"},
-		"text":                  {[]byte("hello"), "no snapshot, or not a whole one"},
-		"hash only":             {whole[len(whole)-32:], "no snapshot, or not a whole one"},
-		"cut":                   {whole[:len(whole)/2], "no snapshot, or not a whole one"},
-		"no hash":               {whole[:len(whole)-32], "no snapshot, or not a whole one"},
+		"empty":                 {nil, "not a complete snapshot"},
+		"text":                  {[]byte("hello"), "not a complete snapshot"},
+		"hash only":             {whole[len(whole)-32:], "not a complete snapshot"},
+		"cut":                   {whole[:len(whole)/2], "not a complete snapshot"},
+		"no hash":               {whole[:len(whole)-32], "not a complete snapshot"},
 		"bit flipped":           {append(append(bytes.Clone(whole[:9000]), whole[9000]^1), whole[9001:]...), "is damaged: its SHA-256 is"},
-		"sound hash of garbage": {withHash(bytes.Repeat([]byte("garbage "), 8<<10)), "no sound snapshot"},
-		"sound hash of a part":  {withHash(whole[:8192]), "no sound snapshot"},
+		"sound hash of garbage": {withHash(bytes.Repeat([]byte("garbage "), 8<<10)), "not a valid snapshot"},
+		"sound hash of a part":  {withHash(whole[:8192]), "not a valid snapshot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -229,7 +229,7 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// Nothing that is there is replaced.
+// Existing files are never replaced.
 func TestSnapshotReplacesNothing(t *testing.T) {
 	s := startEmbedded(t, store.EmbeddedOptions{})
 	path, _ := takeSnapshot(t, s)
@@ -244,13 +244,14 @@ func TestSnapshotReplacesNothing(t *testing.T) {
 	}
 }
 
-// withHash makes of data what looks like a snapshot.
+// withHash appends a hash to data, so that it looks like a snapshot.
 func withHash(data []byte) []byte {
 	sum := sha256.Sum256(data)
 	return append(bytes.Clone(data), sum[:]...)
 }
 
-// A store whose first revision is raised has nothing in it, and watches from before end.
+// A store with a raised first revision is empty, and watches from earlier revisions end
+// as compacted.
 func TestRevisionBump(t *testing.T) {
 	const bump = 1 << 30
 	s, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{RevisionBump: bump})

@@ -16,24 +16,23 @@ import (
 	"go.uber.org/zap"
 )
 
-// SnapshotStatus tells what a snapshot holds.
+// SnapshotStatus describes the content of a snapshot.
 type SnapshotStatus struct {
-	// Hash is the CRC-32 (Castagnoli) of all keys and values, as etcdutl tells it.
+	// Hash is the CRC-32 (Castagnoli) of all keys and values, as etcdutl computes it.
 	Hash uint32 `json:"hash"`
-	// Revision is the newest one.
+	// Revision is the newest revision.
 	Revision int64 `json:"revision"`
-	// TotalKeys is how many keys exist at that revision.
+	// TotalKeys is the number of keys that exist at that revision.
 	TotalKeys int `json:"totalKey"`
 	// TotalSize is the size of the database, in bytes.
 	TotalSize int64 `json:"totalSize"`
-	// Version is the version of etcd's that the database is laid out for; empty
-	// before 3.6.
+	// Version is the etcd version of the database's schema; empty before 3.6.
 	Version string `json:"version"`
 }
 
-// SaveSnapshot writes to a new file what fill writes, and returns what it holds. The
-// file exists under its name only when it is complete, its hash is right, and it is
-// on the disk. One that exists already is never replaced.
+// SaveSnapshot creates the file path with the content that fill writes, and returns its
+// status. The file appears under its name only once it is complete, its hash is
+// verified and it is synced to disk. An existing file is never replaced.
 func SaveSnapshot(path string, fill func(io.Writer) error) (SnapshotStatus, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return SnapshotStatus{}, fmt.Errorf("%s exists already: choose another name", path)
@@ -66,15 +65,15 @@ func SaveSnapshot(path string, fill func(io.Writer) error) (SnapshotStatus, erro
 	return status, nil
 }
 
-// ReadSnapshotStatus checks the snapshot's hash and every page of its database, and
-// returns what it holds. It changes nothing.
+// ReadSnapshotStatus verifies the snapshot's hash and every page of its database, and
+// returns its status. It does not change the file.
 func ReadSnapshotStatus(path string) (SnapshotStatus, error) {
 	if err := verifySnapshot(path); err != nil {
 		return SnapshotStatus{}, err
 	}
 	var status snapshot.Status
 	err := contained(func(logger *zap.Logger) (err error) {
-		// The check that follows ends the process when pages are missing.
+		// etcd's check below ends the process if pages are missing.
 		if _, err = verifyDatabase(path); err != nil {
 			return err
 		}
@@ -82,14 +81,14 @@ func ReadSnapshotStatus(path string) (SnapshotStatus, error) {
 		return err
 	})
 	if err != nil {
-		return SnapshotStatus{}, fmt.Errorf("%s is no sound snapshot: %w", path, err)
+		return SnapshotStatus{}, fmt.Errorf("%s is not a valid snapshot: %w", path, err)
 	}
 	return SnapshotStatus{
 		Hash: status.Hash, Revision: status.Revision, TotalKeys: status.TotalKey, TotalSize: status.TotalSize, Version: status.Version,
 	}, nil
 }
 
-// sectorSize is what the size of a database is a multiple of, whatever the pages' size.
+// sectorSize divides the size of every database, for any page size.
 const sectorSize = 512
 
 // verifySnapshot checks the hash at the end of a snapshot.
@@ -104,11 +103,11 @@ func verifySnapshot(path string) error {
 		return fmt.Errorf("looking at the snapshot: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no snapshot: it is not a regular file", path)
+		return fmt.Errorf("%s is not a snapshot: it is not a regular file", path)
 	}
 	database := info.Size() - sha256.Size
 	if database <= 0 || database%sectorSize != 0 {
-		return fmt.Errorf("%s is no snapshot, or not a whole one: no hash follows its database (it may be the file member/snap/db of a data directory: of that, save a snapshot with --data-dir)", path)
+		return fmt.Errorf("%s is not a complete snapshot: no hash follows its database (if it is the file member/snap/db of a data directory, save a snapshot of that directory with --data-dir)", path)
 	}
 	hash := sha256.New()
 	if _, err := io.CopyN(hash, file, database); err != nil {
@@ -119,26 +118,26 @@ func verifySnapshot(path string) error {
 		return fmt.Errorf("reading the snapshot %s: %w", path, err)
 	}
 	if !bytes.Equal(hash.Sum(nil), want) {
-		return fmt.Errorf("the snapshot %s is damaged: its SHA-256 is %x, but %x was written down", path, hash.Sum(nil), want)
+		return fmt.Errorf("the snapshot %s is damaged: its SHA-256 is %x, but %x is recorded", path, hash.Sum(nil), want)
 	}
 	return nil
 }
 
-// RestoreOptions say how a snapshot becomes a data directory.
+// RestoreOptions configure RestoreSnapshot.
 type RestoreOptions struct {
 	// Snapshot is the file's path.
 	Snapshot string
-	// DataDir is the directory to make, of EmbeddedOptions. It must not exist, or be
-	// empty.
+	// DataDir is the directory to create, as in EmbeddedOptions. It must not exist or
+	// must be empty.
 	DataDir string
-	// RevisionBump is by how much the revision is raised. Whoever has seen later
-	// revisions than the snapshot's, from what was written after it, is then told
-	// that they are compacted, and begins anew. 0 leaves the revision as it was.
+	// RevisionBump raises the revision and marks the earlier revisions as compacted. A
+	// client that has seen revisions written after the snapshot then gets a
+	// CompactedError and lists again. 0 keeps the revision.
 	RevisionBump uint64
 }
 
-// RestoreSnapshot makes a data directory of a snapshot, as the one member of a new
-// etcd cluster. The directory exists only when it is complete.
+// RestoreSnapshot makes a data directory from a snapshot, with this process as the one
+// member of a new etcd cluster. The directory appears only once it is complete.
 func RestoreSnapshot(ctx context.Context, opts RestoreOptions) error {
 	if err := checkNew(opts.DataDir); err != nil {
 		return err
@@ -161,7 +160,8 @@ func RestoreSnapshot(ctx context.Context, opts RestoreOptions) error {
 	if err := restoreInto(part, opts); err != nil {
 		return err
 	}
-	// It is empty, or else it stays and the next step fails.
+	// The directory is empty. If it is not any more, Remove fails and so does the
+	// rename.
 	_ = os.Remove(opts.DataDir)
 	if err := os.Rename(part, opts.DataDir); err != nil {
 		return fmt.Errorf("giving the restored directory its name: %w", err)
@@ -169,7 +169,7 @@ func RestoreSnapshot(ctx context.Context, opts RestoreOptions) error {
 	return nil
 }
 
-// checkNew refuses a directory that has something in it.
+// checkNew returns an error if the directory is not empty.
 func checkNew(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -198,8 +198,8 @@ func restoreInto(dir string, opts RestoreOptions) error {
 	return nil
 }
 
-// contained runs what ends the process when it finds files damaged, where that ends
-// no more than a goroutine.
+// contained calls f, which would end the process if it finds damaged files, in a
+// goroutine of its own: only that goroutine ends, and contained returns the error.
 func contained(f func(*zap.Logger) error) error {
 	failure := newFailure()
 	var err error

@@ -10,21 +10,23 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
-// space keeps the database of an embedded etcd below its quota. etcd counts the
-// file's size, which no compaction makes smaller, and once it has run out of space it
-// refuses writes until an operator has made some and said so. Here nobody operates.
+// space keeps the database of an embedded etcd below its quota. etcd counts the file's
+// size, which compaction does not reduce, and a server out of space refuses writes
+// until an operator has compacted, defragmented and disarmed its alarm. space does that
+// without an operator.
 type space struct {
 	server  *etcdserver.EtcdServer
 	failure *failure
 	quota   int64
 
-	// start begins to make space, beside what goes on. cancel ends that.
+	// start starts reclaiming space in a goroutine. cancel ends it.
 	start  func()
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
-	// mending is held by who makes the file smaller and, for reading, by who copies
-	// it: the copy would be waited for with all reads and writes held up.
-	mending sync.RWMutex
+	// fileMu is held while the file is defragmented and read-locked while it is
+	// copied. Defragmenting waits for open read transactions and blocks all reads and
+	// writes meanwhile, so it must not start during a copy.
+	fileMu sync.RWMutex
 
 	mu      sync.Mutex
 	closed  bool
@@ -34,18 +36,18 @@ type space struct {
 func newSpace(server *etcdserver.EtcdServer, f *failure) *space {
 	s := &space{server: server, failure: f, quota: server.Cfg.QuotaBackendBytes}
 	ctx, cancel := context.WithCancel(context.Background())
-	s.start, s.cancel = func() { s.ended.Go(func() { s.exhaustedBeside(ctx) }) }, cancel
+	s.start, s.cancel = func() { s.ended.Go(func() { s.reclaimInBackground(ctx) }) }, cancel
 	return s
 }
 
-// compact forgets the history before revision, and makes the file smaller if it has
-// come near the quota and half of it is free.
+// compact compacts the history before revision. It defragments the file if it takes
+// half of the quota and half of it is free.
 func (s *space) compact(ctx context.Context, revision int64) error {
-	s.mending.Lock()
-	defer s.mending.Unlock()
-	// The sizes are those of the last commit, which writes in a burst leave behind.
+	s.fileMu.Lock()
+	defer s.fileMu.Unlock()
+	// The sizes are those of the last commit, which lags behind a burst of writes.
 	s.server.KV().Commit()
-	// The pages are free only when the compaction has been done physically.
+	// Only a physical compaction has freed the pages when it returns.
 	_, err := s.server.Compact(ctx, &pb.CompactionRequest{Revision: revision, Physical: s.near()})
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return err
@@ -58,13 +60,13 @@ func (s *space) compact(ctx context.Context, revision int64) error {
 	return s.disarm(ctx)
 }
 
-// near reports whether half of the quota is taken by the file.
+// near reports whether the file takes half of the quota.
 func (s *space) near() bool { return s.server.Backend().Size() >= s.quota/2 }
 
-// used is how much of the file is not free.
+// used returns the bytes of the file that are not free.
 func (s *space) used() int64 { return s.server.Backend().SizeInUse() }
 
-// disarm lets writes in again if there is room for them.
+// disarm clears etcd's out-of-space alarm if there is room for writes.
 func (s *space) disarm(ctx context.Context) error {
 	if s.server.Backend().Size() >= s.quota-s.quota/10 {
 		return nil
@@ -81,8 +83,8 @@ func (s *space) disarm(ctx context.Context) error {
 	return nil
 }
 
-// exhausted begins to make space, unless that is being done. Writes that come
-// meanwhile are refused.
+// exhausted starts reclaiming space unless that is running already. Writes fail until
+// it is done.
 func (s *space) exhausted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +95,8 @@ func (s *space) exhausted() {
 	s.start()
 }
 
-// exhaustedBeside makes space and then lets exhausted begin again.
-func (s *space) exhaustedBeside(ctx context.Context) {
+// reclaimInBackground reclaims space and then lets exhausted start again.
+func (s *space) reclaimInBackground(ctx context.Context) {
 	defer s.failure.recover()
 	s.reclaim(ctx)
 	s.mu.Lock()
@@ -102,19 +104,19 @@ func (s *space) exhaustedBeside(ctx context.Context) {
 	s.running = false
 }
 
-// reclaim forgets all history. What cannot be done now is tried again with the next
-// write that is refused.
+// reclaim compacts all history and defragments. After an error, the next write that
+// fails for lack of space tries again.
 func (s *space) reclaim(ctx context.Context) {
-	s.mending.Lock()
-	defer s.mending.Unlock()
+	s.fileMu.Lock()
+	defer s.fileMu.Unlock()
 	newest := s.server.KV().Rev()
 	_, err := s.server.Compact(ctx, &pb.CompactionRequest{Revision: newest, Physical: true})
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return
 	}
-	// With little to gain it would be done anew at every write that is refused. What
-	// the compaction has just freed, the database does not count as free before
-	// something else is written.
+	// Defragment only if that is worthwhile, or every refused write would repeat it.
+	// Right after a compaction the test does not apply: the database counts the pages
+	// it freed only after the next write.
 	if free := s.server.Backend().Size() - s.used(); err == nil || free >= s.quota/10 {
 		if err := s.server.Defragment(); err != nil {
 			return

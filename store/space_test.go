@@ -15,8 +15,8 @@ const (
 	largeValue = 1 << 20
 )
 
-// putUntil writes to key until the outcome is the wanted one, and returns the newest
-// revision known to have been written.
+// putUntil writes to key until a write has the wanted outcome, and returns the newest
+// revision known to be written.
 func putUntil(ctx context.Context, t *testing.T, s store.Store, key string, wanted func(error) bool) int64 {
 	t.Helper()
 	value := bytes.Repeat([]byte("x"), largeValue)
@@ -30,7 +30,7 @@ func putUntil(ctx context.Context, t *testing.T, s store.Store, key string, want
 		switch {
 		case err == nil:
 			revision = next
-		case errors.As(err, &conflict): // a write that was refused can have been made
+		case errors.As(err, &conflict): // a refused write may have been made
 			revision = 0
 			if conflict.Current != nil {
 				revision = conflict.Current.ModRevision
@@ -50,7 +50,7 @@ func isNoSpace(err error) bool {
 
 func isNil(err error) bool { return err == nil }
 
-// History that fills the quota is forgotten, and the store goes on.
+// History that fills the quota is compacted, and the store accepts writes again.
 func TestSpaceOfHistory(t *testing.T) {
 	ctx := testContext(t)
 	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
@@ -67,7 +67,7 @@ func TestSpaceOfHistory(t *testing.T) {
 	}
 }
 
-// Compaction, as an apiserver does it, makes that unnecessary.
+// Regular compaction, as the apiserver does it, keeps the database below its quota.
 func TestSpaceAfterCompaction(t *testing.T) {
 	ctx := testContext(t)
 	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
@@ -86,9 +86,9 @@ func TestSpaceAfterCompaction(t *testing.T) {
 	}
 }
 
-// fillWithObjects writes objects until there is no space and deletes all but keep of
-// them, which fill half of the quota. How many are written before etcd sees that it is
-// over its quota depends on when it commits.
+// fillWithObjects writes objects until there is no space and then deletes all but keep
+// of them, which fill half of the quota. The number written before etcd notices that it
+// is over its quota depends on when it commits.
 func fillWithObjects(ctx context.Context, t *testing.T, s store.Store) (keep int) {
 	t.Helper()
 	keep = smallQuota / largeValue / 2
@@ -117,7 +117,7 @@ func fillWithObjects(ctx context.Context, t *testing.T, s store.Store) (keep int
 	return keep
 }
 
-// Objects that fill the quota stay. Whoever deletes some makes room for others.
+// Objects that fill the quota are kept. Deleting some of them makes room for others.
 func TestSpaceOfObjects(t *testing.T) {
 	ctx := testContext(t)
 	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
@@ -129,7 +129,7 @@ func TestSpaceOfObjects(t *testing.T) {
 	}
 }
 
-// A compaction between the deletes and the next write does not hide that there is room.
+// A compaction between the deletions and the next write does not hide the free space.
 func TestSpaceOfObjectsAfterCompaction(t *testing.T) {
 	ctx := testContext(t)
 	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
@@ -144,7 +144,7 @@ func TestSpaceOfObjectsAfterCompaction(t *testing.T) {
 	putUntil(ctx, t, s, "/new", isNil)
 }
 
-// A store that was closed without space makes some when it is opened again.
+// A store that was closed without space reclaims some when it is opened again.
 func TestSpaceAfterRestart(t *testing.T) {
 	ctx, dir := testContext(t), t.TempDir()
 	s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir, QuotaBytes: smallQuota})

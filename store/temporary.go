@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// temporaryPattern names the directories of ephemeral stores.
+	// temporaryPattern matches the directories of ephemeral stores.
 	temporaryPattern = "minikcm-etcd-*"
-	// temporaryLock is locked while the store lives, by the system: the lock ends
-	// with the process, however that ends.
+	// temporaryLock is the file that a store locks while it is open. The operating
+	// system releases the lock when the process ends, even if it is killed.
 	temporaryLock = "lock"
 )
 
-// makeTemporaryDir returns a directory for an ephemeral store, which does not exist
-// yet and whose parent does, and what removes both. It sweeps away what killed
-// processes have left.
+// makeTemporaryDir returns a path for an ephemeral store and a function that removes
+// it. The parent directory exists, the path itself does not. It also removes
+// directories left by killed processes.
 func makeTemporaryDir() (dir string, remove func() error, err error) {
 	parent, err := os.MkdirTemp("", temporaryPattern)
 	if err != nil {
@@ -35,7 +35,8 @@ func makeTemporaryDir() (dir string, remove func() error, err error) {
 	}, nil
 }
 
-// lockTemporaryDir locks the file before it has the name that others look for.
+// lockTemporaryDir creates and locks the lock file under another name and then renames
+// it, so that other processes never see it unlocked.
 func lockTemporaryDir(dir string) (*fileutil.LockedFile, error) {
 	making := filepath.Join(dir, temporaryLock+".new")
 	lock, err := fileutil.TryLockFile(making, os.O_RDWR|os.O_CREATE, 0o600)
@@ -48,15 +49,16 @@ func lockTemporaryDir(dir string) (*fileutil.LockedFile, error) {
 	return lock, nil
 }
 
-// sweepTemporaryDirs removes the directories whose processes are no more. Others may
-// sweep at the same time, and what cannot be removed stays: nothing depends on it.
+// sweepTemporaryDirs removes the directories of processes that have ended. Other
+// processes may do the same concurrently; errors are ignored because nothing depends on
+// the removal.
 func sweepTemporaryDirs(in string) {
 	found, err := filepath.Glob(filepath.Join(in, temporaryPattern))
 	if err != nil {
 		return
 	}
 	for _, dir := range found {
-		// A directory without a lock file has just been made, or is not ours.
+		// A directory without a lock file is just being created, or is not ours.
 		lock, err := fileutil.TryLockFile(filepath.Join(dir, temporaryLock), os.O_RDWR, 0o600)
 		if err != nil {
 			continue

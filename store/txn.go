@@ -6,7 +6,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// checkKey refuses what etcd cannot store.
+// checkKey returns an error for a key that etcd cannot store.
 func checkKey(key string) error {
 	if key == "" {
 		return errors.New("the key is empty")
@@ -14,20 +14,20 @@ func checkKey(key string) error {
 	return nil
 }
 
-// putTxn is etcd's transaction that puts value if the key's ModRevision is
-// expected, and gets the key if it is not.
+// putTxn returns the etcd transaction that puts value if the key's ModRevision is
+// expected, and otherwise gets the key.
 func putTxn(key string, value []byte, expected int64) *pb.TxnRequest {
 	return compareTxn(key, expected, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
 		RequestPut: &pb.PutRequest{Key: []byte(key), Value: value},
 	}})
 }
 
-// deleteTxn is etcd's transaction that deletes the key if its ModRevision is
-// expected, and gets the key if it is not.
+// deleteTxn returns the etcd transaction that deletes the key if its ModRevision is
+// expected, and otherwise gets the key.
 func deleteTxn(key string, expected int64) *pb.TxnRequest {
 	if expected == 0 {
-		// No key is at revision 0: with etcd's comparison a missing key would
-		// match, and deleting it would look like a success.
+		// No key is at revision 0, but etcd's comparison treats a missing key as
+		// revision 0, so that deleting it would succeed.
 		expected = -1
 	}
 	return compareTxn(key, expected, &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{
@@ -49,7 +49,7 @@ func compareTxn(key string, expected int64, op *pb.RequestOp) *pb.TxnRequest {
 	}
 }
 
-// txnRevision is the revision that a transaction of compareTxn wrote, or a
+// txnRevision returns the revision that a transaction of compareTxn wrote, or a
 // *ConflictError if it did not write.
 func txnRevision(key string, response *pb.TxnResponse) (int64, error) {
 	if response.Succeeded {

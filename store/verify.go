@@ -16,19 +16,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// lockTimeout is how long another process is waited for that has the database.
+// lockTimeout limits the wait for a database that another process has locked.
 const lockTimeout = 200 * time.Millisecond
 
-// verifyDataDir finds what would make etcd end the process, or wait for ever, or
-// begin anew beside what is left, and says it as an error. It changes nothing.
+// verifyDataDir returns an error for damage that would make etcd end the process, hang,
+// or start with an empty store beside the remaining files. It changes nothing.
 func verifyDataDir(dir string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the data directory %s is damaged: %v", dir, r)
 		}
 	}()
-	// A database that is shorter than it says is mapped memory with nothing
-	// behind it.
+	// Access beyond the end of a truncated database file is a fault in mapped memory;
+	// it becomes a panic.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	database, log := filepath.Join(dir, "member", "snap", "db"), filepath.Join(dir, "member", "wal")
 	hasDatabase, err := exists(database)
@@ -45,7 +45,7 @@ func verifyDataDir(dir string) (err error) {
 		if err == nil && keys > 0 {
 			err = fmt.Errorf("the data directory %s is damaged: it has a database and no write-ahead log %s", dir, log)
 		}
-		return err // with no key in it, etcd was interrupted when it made the directory
+		return err // an empty database: etcd was interrupted while it created the directory
 	case hasLog && wal.Exist(log) && !hasDatabase:
 		return fmt.Errorf("the data directory %s is damaged: it has a write-ahead log and no database %s", dir, database)
 	case hasDatabase:
@@ -68,8 +68,9 @@ func exists(path string) (bool, error) {
 	return true, nil
 }
 
-// verifyDatabase reads all pages of the database, as etcd does at its start, but
-// where a damaged one can be survived. It returns how many states of keys there are.
+// verifyDatabase reads all pages of the database, as etcd does at start, but returns an
+// error for a damaged one instead of ending the process. keys is the number of key
+// states stored.
 func verifyDatabase(path string) (keys int, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -109,8 +110,8 @@ func verifyDatabase(path string) (keys int, err error) {
 	return keys, nil
 }
 
-// verifyLog reads the write-ahead log. That its last record is torn is no damage:
-// the record was never acknowledged, and etcd cuts it off.
+// verifyLog reads the write-ahead log. A torn last record is not damage: the write was
+// never acknowledged, and etcd truncates the record.
 func verifyLog(dir string) error {
 	if !wal.Exist(dir) {
 		return fmt.Errorf("the write-ahead log %s is damaged: it has no files", dir)

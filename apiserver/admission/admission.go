@@ -11,19 +11,20 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// Operation is what a request does to an object.
+// Operation is the operation of a request.
 type Operation string
 
-// The operations, as webhooks name them.
+// The operations, with the names that webhooks use.
 const (
 	Create Operation = "CREATE"
 	Update Operation = "UPDATE"
 	Delete Operation = "DELETE"
-	// Connect opens a stream to a container, or a proxy. Its object is the options.
+	// Connect opens a stream to a container, or a proxy connection. Its object is the
+	// options.
 	Connect Operation = "CONNECT"
 )
 
-// Attributes are what a plugin may know of a write.
+// Attributes are the attributes of a write that plugins may use.
 type Attributes struct {
 	Operation   Operation
 	Resource    *resources.Resource
@@ -32,29 +33,29 @@ type Attributes struct {
 	Name        string
 	User        *auth.User
 	DryRun      bool
-	// Object is the new state, which a Mutator may change; nil for a delete.
+	// Object is the new state, which a Mutator may modify; nil for a delete.
 	Object runtime.Object
-	// Old is the state before an update or delete; it must not be changed.
+	// Old is the state before an update or delete; it must not be modified.
 	Old runtime.Object
-	// Kind is what Object is; empty is the resource's kind.
+	// Kind is the kind of Object; empty means the resource's kind.
 	Kind schema.GroupVersionKind
-	// Warn sends a warning to the client; nil: nobody is warned.
+	// Warn sends a warning to the client; nil: warnings are dropped.
 	Warn func(text string)
 
 	upstream upstream.Attributes
 }
 
-// Mutator changes objects before they are validated.
+// Mutator modifies objects before they are validated.
 type Mutator interface {
 	Mutate(ctx context.Context, a *Attributes) error
 }
 
-// Checker refuses writes; it comes after validation.
+// Checker rejects writes; it runs after validation.
 type Checker interface {
 	Check(ctx context.Context, a *Attributes) error
 }
 
-// Chain is an ordered list of plugins, each a Mutator, a Checker or both.
+// Chain is an ordered list of plugins, each of which is a Mutator, a Checker or both.
 type Chain struct {
 	mutators []Mutator
 	checkers []Checker
@@ -74,8 +75,8 @@ func NewChain(plugins ...any) Chain {
 	return c
 }
 
-// Mutate runs all mutators; the first error ends it. They run a second time if one of
-// them asks for it, since another changed the object after it (Kubernetes
+// Mutate runs all mutators and stops at the first error. It runs them a second time if
+// one of them requests that because a later one has changed the object (Kubernetes
 // documentation, "Dynamic Admission Control: Reinvocation policy").
 func (c Chain) Mutate(ctx context.Context, a *Attributes) error {
 	if err := c.mutateOnce(ctx, a); err != nil {
@@ -97,7 +98,7 @@ func (c Chain) mutateOnce(ctx context.Context, a *Attributes) error {
 	return nil
 }
 
-// Check runs all checkers; the first error ends it.
+// Check runs all checkers and stops at the first error.
 func (c Chain) Check(ctx context.Context, a *Attributes) error {
 	for _, v := range c.checkers {
 		if err := v.Check(ctx, a); err != nil {

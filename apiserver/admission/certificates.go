@@ -6,8 +6,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// CertificateRequester writes into a certificate request who made it, whatever the
-// request itself says. Upstream does the same, though not as an admission plugin.
+// CertificateRequester sets the requesting user in a certificate request, overwriting
+// the client's values. Upstream does the same, but not in an admission plugin.
 type CertificateRequester struct{}
 
 // Mutate implements Mutator.

@@ -16,9 +16,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// CertificateSigners lets only those approve and answer certificate requests who may
-// for the signer that the request is for, and gives nobody a client certificate of the
-// group that may do everything: upstream's plugins CertificateApproval,
+// CertificateSigners allows a user to approve or sign certificate requests only with
+// permissions for the request's signer, and rejects requests for client certificates of
+// the group system:masters, as upstream's plugins CertificateApproval,
 // CertificateSigning and CertificateSubjectRestriction.
 type CertificateSigners struct {
 	Authorizer auth.Authorizer
@@ -37,7 +37,7 @@ func (p CertificateSigners) Check(ctx context.Context, a *Attributes) error {
 	if !ok || a.Operation != Update {
 		return nil
 	}
-	// The signer is the old one's: who decides may not change it.
+	// Use the old signer name: an approval must not change it.
 	switch a.Subresource {
 	case "approval":
 		if !p.may(ctx, a.User, "approve", old.Spec.SignerName) {
@@ -54,7 +54,8 @@ func (p CertificateSigners) Check(ctx context.Context, a *Attributes) error {
 	return nil
 }
 
-// may asks for the signer by its name, and for all of its domain.
+// may checks the permission for the signer by its name, and for all signers of its
+// domain.
 func (p CertificateSigners) may(ctx context.Context, user *auth.User, verb, signer string) bool {
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {
@@ -74,7 +75,7 @@ func (CertificateSigners) checkSubject(a *Attributes, request *certificatesv1.Ce
 	}
 	block, _ := pem.Decode(request.Spec.Request)
 	if block == nil {
-		return nil // validation says so
+		return nil // validation reports that
 	}
 	parsed, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// signerRights allows "verb signer".
+// signerRights is an Authorizer that allows a list of "verb signer".
 type signerRights []string
 
 func (r signerRights) Authorize(_ context.Context, a auth.Attributes) (auth.Decision, string, error) {

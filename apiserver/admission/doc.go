@@ -1,5 +1,5 @@
-// Package admission lets plugins change or refuse a write after it was decoded and
-// defaulted and before it is stored: first all mutations in order, then, after
-// validation, all checks. The built-in plugins do what upstream's of the same name
-// do.
+// Package admission runs the plugins that may modify or reject a write after it has
+// been decoded and defaulted and before it is stored: first all mutations in order,
+// then, after validation, all checks. The built-in plugins behave like upstream's
+// plugins of the same name.
 package admission

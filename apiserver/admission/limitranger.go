@@ -14,12 +14,12 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// limitRangerAnnotation tells what was added to a pod.
+// limitRangerAnnotation describes the requests and limits added to a pod.
 const limitRangerAnnotation = "kubernetes.io/limit-ranger"
 
-// LimitRanger gives containers the default requests and limits of the namespace's
-// LimitRanges, and refuses Pods and PersistentVolumeClaims that are not within them
-// (Kubernetes documentation, "Limit Ranges").
+// LimitRanger sets the default requests and limits of the namespace's LimitRanges in
+// containers, and rejects Pods and PersistentVolumeClaims that violate them (Kubernetes
+// documentation, "Limit Ranges").
 type LimitRanger struct {
 	// In returns a namespace's LimitRanges.
 	In func(ctx context.Context, namespace string) ([]*corev1.LimitRange, error)
@@ -62,8 +62,8 @@ func (p LimitRanger) Check(ctx context.Context, a *Attributes) error {
 	return nil
 }
 
-// limited says whether a write can change what an object asks for: pods are created
-// or resized, claims may grow.
+// limited reports whether a write can change an object's requests: pods are created or
+// resized, claims may grow.
 func limited(a *Attributes) bool {
 	if a.Operation == Delete {
 		return false
@@ -90,25 +90,26 @@ func giveDefaults(pod *corev1.Pod, limits *corev1.LimitRange) {
 			maps.Copy(defaults.Limits, item.Default)
 		}
 	}
-	var told []string
+	var changes []string
 	for i := range pod.Spec.Containers {
-		told = append(told, giveContainer(&pod.Spec.Containers[i], defaults, "container")...)
+		changes = append(changes, giveContainer(&pod.Spec.Containers[i], defaults, "container")...)
 	}
 	for i := range pod.Spec.InitContainers {
-		told = append(told, giveContainer(&pod.Spec.InitContainers[i], defaults, "init container")...)
+		changes = append(changes, giveContainer(&pod.Spec.InitContainers[i], defaults, "init container")...)
 	}
-	if len(told) == 0 {
+	if len(changes) == 0 {
 		return
 	}
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
-	pod.Annotations[limitRangerAnnotation] = "LimitRanger plugin set: " + strings.Join(told, "; ")
+	pod.Annotations[limitRangerAnnotation] = "LimitRanger plugin set: " + strings.Join(changes, "; ")
 }
 
-// giveContainer adds what a container does not say, and returns what that was.
+// giveContainer sets a container's missing requests and limits, and describes what it
+// has set.
 func giveContainer(c *corev1.Container, defaults corev1.ResourceRequirements, kind string) []string {
-	var told []string
+	var changes []string
 	for _, part := range []struct {
 		name     string
 		list     *corev1.ResourceList
@@ -130,13 +131,13 @@ func giveContainer(c *corev1.Container, defaults corev1.ResourceRequirements, ki
 		}
 		if len(added) > 0 {
 			slices.Sort(added)
-			told = append(told, fmt.Sprintf("%s %s for %s %s", strings.Join(added, ", "), part.name, kind, c.Name))
+			changes = append(changes, fmt.Sprintf("%s %s for %s %s", strings.Join(added, ", "), part.name, kind, c.Name))
 		}
 	}
-	return told
+	return changes
 }
 
-// beyond says in what an object exceeds a limit.
+// beyond returns the ways in which an object exceeds a limit.
 func beyond(item *corev1.LimitRangeItem, a *Attributes) []error {
 	switch obj := a.Object.(type) {
 	case *corev1.PersistentVolumeClaim:
@@ -154,8 +155,8 @@ func beyond(item *corev1.LimitRangeItem, a *Attributes) []error {
 			}
 			return errs
 		case corev1.LimitTypePod:
-			// What the pod was given, not what its kubelet has done about it, nor the
-			// overhead of its runtime.
+			// The pod's spec counts, not the resources that its kubelet has allocated,
+			// nor the overhead of its runtime.
 			bare := resourcehelper.PodResourcesOptions{ExcludeOverhead: true}
 			return requirementsBeyond(item, corev1.ResourceRequirements{
 				Requests: resourcehelper.PodRequests(obj, bare), Limits: resourcehelper.PodLimits(obj, bare),

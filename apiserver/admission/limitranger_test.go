@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// amounts reads "cpu", "100m", "memory", "1Gi" as a list.
+// amounts parses "cpu", "100m", "memory", "1Gi" as a list.
 func amounts(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// NamespaceLifecycle refuses objects in namespaces that do not exist or are
+// NamespaceLifecycle rejects objects in namespaces that do not exist or are
 // terminating, and the deletion of the namespaces that every cluster has.
 type NamespaceLifecycle struct {
 	// Get returns a namespace, as new as the store's, or a NotFound error.

@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// podToCreate returns the Pod of an admission that creates one, or nil.
+// podToCreate returns the Pod that the request creates, or nil.
 func podToCreate(a *Attributes) *corev1.Pod {
 	if a.Operation != Create || a.Subresource != "" {
 		return nil
@@ -18,10 +18,10 @@ func podToCreate(a *Attributes) *corev1.Pod {
 	return pod
 }
 
-// DefaultTolerationSeconds lets every Pod stay for a while on a node that is not
+// DefaultTolerationSeconds lets every Pod stay for a limited time on a node that is not
 // ready or unreachable.
 type DefaultTolerationSeconds struct {
-	// Seconds is how long; upstream's default is 300.
+	// Seconds is that time; upstream's default is 300.
 	Seconds int64
 }
 
@@ -50,10 +50,10 @@ func toleratesNoExecute(tolerations []corev1.Toleration, key string) bool {
 	return false
 }
 
-// Priority resolves a Pod's priority class into its priority.
+// Priority sets a Pod's priority from its priority class.
 type Priority struct {
-	// Get returns a class or a NotFound error; Default the global default class or
-	// nil.
+	// Get returns a class or a NotFound error; Default returns the global default class
+	// or nil.
 	Get     func(ctx context.Context, name string) (*schedulingv1.PriorityClass, error)
 	Default func(ctx context.Context) (*schedulingv1.PriorityClass, error)
 }

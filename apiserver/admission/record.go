@@ -7,8 +7,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Record is the write as upstream's libraries know it: the same one each time, as they
-// note in it what they have done.
+// Record returns the write in the form of upstream's libraries. It returns the same
+// value each time, because the libraries record in it what they have done.
 func (a *Attributes) Record() upstream.Attributes {
 	if a.upstream != nil {
 		return a.upstream
@@ -26,7 +26,7 @@ func (a *Attributes) Record() upstream.Attributes {
 	return a.upstream
 }
 
-// options are what the operation was asked for with, as far as plugins may know.
+// options returns the options of the request, as far as plugins use them.
 func (a *Attributes) options() runtime.Object {
 	var dryRun []string
 	if a.DryRun {

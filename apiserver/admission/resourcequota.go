@@ -18,21 +18,23 @@ import (
 	"minikcm.dev/minikcm/quota"
 )
 
-// quotaTries is how often a quota is read again that somebody else has written.
+// quotaTries is the number of attempts to update a quota that has been changed
+// concurrently.
 const quotaTries = 4
 
-// ResourceQuota refuses what would exceed a quota of its namespace, and counts the
-// rest (Kubernetes documentation, "Resource Quotas"). It has to be the last plugin, as
-// what it has counted it does not give back; the resource quota controller mends that.
+// ResourceQuota rejects requests that would exceed a quota of their namespace, and adds
+// the others to the quota's usage (Kubernetes documentation, "Resource Quotas"). It
+// must be the last plugin, because it does not undo the usage of a request that is
+// rejected later; the resource quota controller corrects that.
 type ResourceQuota struct {
-	// In returns a namespace's quotas, as new as what this process has written.
+	// In returns a namespace's quotas, including all writes of this process.
 	In func(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error)
-	// Save writes a quota's status, unless the quota has changed: a Conflict error.
+	// Save writes a quota's status, or returns a Conflict error if the quota has
+	// changed.
 	Save func(ctx context.Context, quota *corev1.ResourceQuota) error
 
 	registry quotav1.Registry
-	// locks keep the writes of one namespace in a line, so that they need not meet in
-	// conflicts.
+	// locks serialize the writes of a namespace, to avoid conflicts.
 	locks [64]sync.Mutex
 	seed  maphash.Seed
 }
@@ -70,7 +72,7 @@ func (p *ResourceQuota) Check(ctx context.Context, a *Attributes) error {
 	}
 }
 
-// use counts the request, if it fits.
+// use adds the request to the usage, if it fits.
 func (p *ResourceQuota) use(ctx context.Context, a upstream.Attributes, evaluator quotav1.Evaluator) error {
 	known, err := p.In(ctx, a.GetNamespace())
 	if err != nil {
@@ -95,7 +97,7 @@ func (p *ResourceQuota) use(ctx context.Context, a upstream.Attributes, evaluato
 	return nil
 }
 
-// uncounted are the kinds that no quota counts.
+// uncounted reports whether no quota counts a kind.
 func uncounted(gr schema.GroupResource) bool {
 	switch gr.Group {
 	case "authentication.k8s.io", "authorization.k8s.io":

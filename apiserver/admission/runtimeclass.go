@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// RuntimeClass gives a Pod the overhead and the scheduling constraints of its
-// runtime class, which must exist (KEP-585, KEP-688).
+// RuntimeClass sets a Pod's overhead and scheduling constraints from its runtime class,
+// which must exist (KEP-585, KEP-688).
 type RuntimeClass struct {
 	// Get returns a class or a NotFound error.
 	Get func(ctx context.Context, name string) (*nodev1.RuntimeClass, error)
@@ -42,7 +42,7 @@ func (p RuntimeClass) Mutate(ctx context.Context, a *Attributes) error {
 	return nil
 }
 
-// Check implements Checker: nothing after us may have changed the overhead.
+// Check implements Checker: no later plugin may have changed the overhead.
 func (p RuntimeClass) Check(ctx context.Context, a *Attributes) error {
 	pod := podToCreate(a)
 	if pod == nil || pod.Spec.RuntimeClassName == nil && pod.Spec.Overhead == nil {
@@ -93,7 +93,7 @@ func constrain(a *Attributes, pod *corev1.Pod, s *nodev1.Scheduling) error {
 	return nil
 }
 
-// denied is the refusal of a write by a plugin.
+// denied returns the error with which a plugin rejects a write.
 func denied(a *Attributes, why error) error {
 	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, why)
 }

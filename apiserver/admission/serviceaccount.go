@@ -13,22 +13,23 @@ import (
 
 const (
 	defaultServiceAccount = "default"
-	// tokenVolumePrefix begins the name of the volume with a pod's credentials.
+	// tokenVolumePrefix is the prefix of the name of the volume with a pod's
+	// credentials.
 	tokenVolumePrefix = "kube-api-access-"
 	tokenMountPath    = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// tokenSeconds is how long a token lasts: an hour, and seven seconds by which
-	// upstream knows the tokens that it asked for itself.
+	// tokenSeconds is the lifetime of a token: an hour, and seven seconds by which
+	// upstream recognizes the tokens that this plugin requests.
 	tokenSeconds = 3607
 	rootCAName   = "kube-root-ca.crt"
 )
 
-// ServiceAccount gives every Pod a service account, which must exist, with its image
-// pull secrets and, unless pod or account do not want it, a volume for its
-// credentials (Kubernetes documentation, "Managing Service Accounts: ServiceAccount
-// admission controller").
+// ServiceAccount sets every Pod's service account, which must exist, with its image
+// pull secrets and, unless pod or account opt out, a volume with its credentials
+// (Kubernetes documentation, "Managing Service Accounts: ServiceAccount admission
+// controller").
 type ServiceAccount struct {
 	Get func(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
-	// Suffix ends the volume's name.
+	// Suffix returns the end of the volume's name.
 	Suffix func(pod *corev1.Pod) string
 }
 
@@ -62,7 +63,7 @@ func (p ServiceAccount) Mutate(ctx context.Context, a *Attributes) error {
 	return nil
 }
 
-// checkMirror refuses a node's own pod that refers to what it may not use.
+// checkMirror rejects a mirror pod that refers to objects that it may not use.
 func checkMirror(a *Attributes, pod *corev1.Pod) error {
 	if pod.Spec.ServiceAccountName == "" {
 		return nil
@@ -77,7 +78,8 @@ func wantsToken(pod *corev1.Pod, account *corev1.ServiceAccount) bool {
 	return ptr.Deref(account.AutomountServiceAccountToken, true)
 }
 
-// mountToken mounts the credentials in every container that has nothing there yet.
+// mountToken mounts the credentials in every container that mounts nothing at that
+// path.
 func (p ServiceAccount) mountToken(pod *corev1.Pod) {
 	name := ""
 	for i := range pod.Spec.Volumes {

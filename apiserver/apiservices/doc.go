@@ -1,4 +1,4 @@
-// Package apiservices is the kind APIService (apiregistration.k8s.io/v1): its row, its
-// rules, and which APIServices a server has for what it serves itself, with the
-// priorities that upstream's has.
+// Package apiservices has the kind APIService (apiregistration.k8s.io/v1): its row, its
+// validation, and the APIServices that a server creates for the versions that it serves
+// itself, with upstream's priorities.
 package apiservices

@@ -8,8 +8,8 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// ManagedLabel marks the APIServices that a server makes for what it serves itself:
-// onStart those of built-in versions, always those that follow the
+// ManagedLabel marks the APIServices that a server creates for the versions that it
+// serves itself: with onStart for built-in versions, with always for versions of
 // CustomResourceDefinitions.
 const (
 	ManagedLabel = "kube-aggregator.kubernetes.io/automanaged"
@@ -17,17 +17,18 @@ const (
 	always       = "true"
 )
 
-// Priorities of versions that upstream's server has none for: as a metrics server's.
+// Priorities of versions for which upstream's server has none: those of a metrics
+// server.
 const (
 	otherGroupPriority   = 100
 	otherVersionPriority = 100
-	// Those of CustomResourceDefinitions.
+	// Priorities of CustomResourceDefinitions.
 	customGroupPriority   = 1000
 	customVersionPriority = 100
 )
 
-// Local returns the APIService of a version that the server serves itself. custom says
-// that the version comes from a CustomResourceDefinition.
+// Local returns the APIService of a version that the server serves itself. custom
+// reports that the version is defined by a CustomResourceDefinition.
 func Local(gv schema.GroupVersion, custom bool) *apiregistrationv1.APIService {
 	s := &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{Name: gv.Version + "." + gv.Group, Labels: map[string]string{ManagedLabel: onStart}},
@@ -42,14 +43,15 @@ func Local(gv schema.GroupVersion, custom bool) *apiregistrationv1.APIService {
 	return s
 }
 
-// Managed reports whether a server made the APIService, and keeps or removes it.
+// Managed reports whether a server created the APIService, and thus keeps or deletes
+// it.
 func Managed(s *apiregistrationv1.APIService) bool {
 	label := s.Labels[ManagedLabel]
 	return s.Spec.Service == nil && (label == onStart || label == always)
 }
 
-// setAvailable sets the condition that a new APIService begins with: a local one is
-// available, any other is not, as this server asks no others.
+// setAvailable sets the initial condition of an APIService: a local one is available,
+// any other is not, because this server does not proxy to others.
 func setAvailable(s *apiregistrationv1.APIService, now metav1.Time) {
 	condition := apiregistrationv1.APIServiceCondition{
 		Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionTrue, LastTransitionTime: now,
@@ -62,7 +64,7 @@ func setAvailable(s *apiregistrationv1.APIService, now metav1.Time) {
 	s.Status.Conditions = []apiregistrationv1.APIServiceCondition{condition}
 }
 
-// priority is upstream's of a built-in version.
+// priority returns upstream's priorities of a built-in version.
 func priority(gv schema.GroupVersion) (group, version int32) {
 	if group = groupPriorities()[gv.Group]; group == 0 {
 		return otherGroupPriority, otherVersionPriority

@@ -16,12 +16,12 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources/columns"
 )
 
-// Resource is where APIServices are served.
+// Resource returns the resource of APIServices.
 func Resource() schema.GroupVersionResource {
 	return apiregistrationv1.SchemeGroupVersion.WithResource("apiservices")
 }
 
-// Kind is APIService.
+// Kind returns the kind APIService.
 func Kind() schema.GroupVersionKind {
 	return apiregistrationv1.SchemeGroupVersion.WithKind("APIService")
 }
@@ -29,8 +29,8 @@ func Kind() schema.GroupVersionKind {
 // AddToScheme registers the kind's types and their defaults.
 func AddToScheme(s *runtime.Scheme) error { return apiregistrationv1.AddToScheme(s) }
 
-// Row is the kind's row. The scheme knows its types, now is the time that objects are
-// written with.
+// Row returns the kind's row. scheme must have its types; now returns the time for the
+// conditions of new objects.
 func Row(scheme *runtime.Scheme, now func() metav1.Time) *resources.Resource {
 	table := columns.APIService()
 	newObject := func() runtime.Object { return &apiregistrationv1.APIService{} }
@@ -54,7 +54,7 @@ func Row(scheme *runtime.Scheme, now func() metav1.Time) *resources.Resource {
 					setAvailable(s, now())
 				}
 			},
-			NameCheck:                 func(string, bool) []string { return nil }, // it follows from the spec
+			NameCheck:                 func(string, bool) []string { return nil }, // the name follows from the spec
 			Validate:                  validate,
 			ValidateStatusUpdate:      validateStatus,
 			ForbidUnconditionalUpdate: true,
@@ -68,7 +68,7 @@ func Row(scheme *runtime.Scheme, now func() metav1.Time) *resources.Resource {
 	}
 }
 
-// encode is how upstream keeps APIServices: as JSON.
+// encode encodes an APIService as upstream stores it: as JSON.
 func encode(obj runtime.Object) ([]byte, error) {
 	s, ok := obj.(*apiregistrationv1.APIService)
 	if !ok {
@@ -83,7 +83,7 @@ func encode(obj runtime.Object) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// Decode reads an APIService as it is kept.
+// Decode decodes a stored APIService.
 func Decode(data []byte, into runtime.Object) error {
 	s, ok := into.(*apiregistrationv1.APIService)
 	if !ok {
@@ -96,8 +96,8 @@ func Decode(data []byte, into runtime.Object) error {
 	return nil
 }
 
-// managers track who owns which field; no schema is needed for that, as the only list is
-// in the status.
+// managers returns the field managers. They need no schema, because the only list is in
+// the status.
 func managers(scheme *runtime.Scheme) func(string) (*managedfields.FieldManager, error) {
 	lazily := func(subresource, reset string) func() (*managedfields.FieldManager, error) {
 		return sync.OnceValues(func() (*managedfields.FieldManager, error) {

@@ -43,8 +43,8 @@ func validate(obj runtime.Object) field.ErrorList {
 	return append(errs, validateService(p, spec)...)
 }
 
-// validateName demands the one name that the spec allows, so that no two APIServices are
-// for one group and version.
+// validateName requires the one name that the spec allows, so that each group and
+// version has at most one APIService.
 func validateName(s *apiregistrationv1.APIService) field.ErrorList {
 	var errs field.ErrorList
 	at := field.NewPath("metadata", "name")

@@ -6,23 +6,24 @@ import (
 	"strings"
 )
 
-// Decision is an Authorizer's answer.
+// Decision is the result of an Authorizer.
 type Decision int
 
-// NoOpinion leaves the decision to others and, if nobody allows it, is a refusal.
+// The decisions. NoOpinion leaves the decision to other authorizers; if none allows the
+// request, it is denied.
 const (
 	NoOpinion Decision = iota
 	Allow
 	Deny
 )
 
-// Attributes are what a request is decided by.
+// Attributes are the attributes of a request that is to be authorized.
 type Attributes struct {
 	User *User
-	// Verb is one of the API's, or of a path the lower-case method.
+	// Verb is one of the API's verbs or, for a path, the lower-case method.
 	Verb string
-	// Resource says that the request is for a resource, which the fields beneath
-	// name; otherwise Path is all there is.
+	// Resource reports that the request is for a resource, which the fields below
+	// identify; otherwise only Path is set.
 	Resource    bool
 	Group       string
 	Version     string
@@ -33,33 +34,33 @@ type Attributes struct {
 	Path        string
 }
 
-// Rules are what a user may do in a namespace. They may say too little (Incomplete),
-// for reasons that an error tells.
+// Rules are what a user may do in a namespace. If Incomplete is set they may be too
+// few; the error says why.
 type Rules struct {
 	Resources  []ResourceRule
 	Paths      []PathRule
 	Incomplete bool
 }
 
-// ResourceRule allows verbs on resources; "*" is all of them. No names are all names.
+// ResourceRule allows verbs on resources; "*" matches all. Empty Names match all names.
 type ResourceRule struct{ Verbs, Groups, Resources, Names []string }
 
-// PathRule allows verbs on paths that are no resources; "*" is all of them, at the end
-// of a path whatever begins with it.
+// PathRule allows verbs on non-resource paths; "*" matches all and, at the end of a
+// path, every continuation.
 type PathRule struct{ Verbs, Paths []string }
 
-// Authorizer says what users may do. It is asked about every request, and by the
-// reviews of authorization.k8s.io about any.
+// Authorizer decides what users may do. The server calls it for every request, and for
+// the reviews of authorization.k8s.io.
 type Authorizer interface {
-	// Authorize decides; the reason is for people. With an error the decision holds
-	// all the same.
+	// Authorize decides about a request; reason is for people. The decision is valid
+	// even with an error.
 	Authorize(ctx context.Context, a Attributes) (decision Decision, reason string, err error)
-	// RulesFor says what a user may do in a namespace.
+	// RulesFor returns what a user may do in a namespace.
 	RulesFor(ctx context.Context, user *User, namespace string) (Rules, error)
 }
 
-// AlwaysAllow lets every authenticated user do everything, and anonymous ones read
-// what anybody may, as by upstream's role system:public-info-viewer.
+// AlwaysAllow allows authenticated users everything, and anonymous users to read what
+// upstream's role system:public-info-viewer allows.
 type AlwaysAllow struct{}
 
 func publicPaths() []string { return []string{"/healthz", "/livez", "/readyz", "/version"} }

@@ -7,17 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// webSocketPrefix begins the subprotocol by which a browser, which cannot set headers,
-// sends its token to open a WebSocket, as upstream has it.
+// webSocketPrefix is the prefix of the subprotocol with which a browser, which cannot
+// set headers, sends its token when it opens a WebSocket, as upstream.
 const webSocketPrefix = "base64url.bearer.authorization.k8s.io."
 
 const webSocketProtocols = "Sec-Websocket-Protocol"
 
-// spaceWarning is upstream's, for a header of which only spaces follow the scheme.
+// spaceWarning is upstream's warning for a header with more than one space before the
+// token.
 const spaceWarning = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
-// Bearer returns the token that a request shows: in its Authorization header or, to
-// open a WebSocket, as a subprotocol. Empty is none; a warning is for the client.
+// Bearer returns the token of a request: from its Authorization header or, for a
+// WebSocket, from a subprotocol. It is empty if there is none; warning is to be sent to
+// the client.
 func Bearer(header http.Header) (token, warning string) {
 	if value := strings.TrimSpace(header.Get("Authorization")); value != "" {
 		parts := strings.SplitN(value, " ", 3)
@@ -34,9 +36,9 @@ func Bearer(header http.Header) (token, warning string) {
 	return webSocketToken(header), ""
 }
 
-// webSocketToken returns what is refused as a token where upstream refuses the request:
-// several of them, one that cannot be read, or one beside which there is no
-// subprotocol that could be chosen.
+// webSocketToken returns the token of a WebSocket request, or a value that is never
+// valid where upstream rejects the request: if there are several tokens, an undecodable
+// one, or no other subprotocol that could be selected.
 func webSocketToken(header http.Header) string {
 	tokens, others := splitProtocols(header)
 	switch {
@@ -51,8 +53,8 @@ func webSocketToken(header http.Header) string {
 	return tokens[0]
 }
 
-// DropWebSocketToken takes the token out of the subprotocols that a client offers:
-// what remains can be chosen from, and is echoed.
+// DropWebSocketToken removes the token from the offered subprotocols, so that it is not
+// selected and echoed.
 func DropWebSocketToken(header http.Header) {
 	if tokens, others := splitProtocols(header); len(tokens) > 0 {
 		header.Set(webSocketProtocols, strings.Join(others, ","))

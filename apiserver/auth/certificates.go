@@ -17,7 +17,7 @@ import (
 const (
 	caValidity   = 10 * 365 * 24 * time.Hour
 	leafValidity = 365 * 24 * time.Hour
-	// clockSkew is how long before now a certificate is already good.
+	// clockSkew is how long before its issue a certificate becomes valid.
 	clockSkew = time.Hour
 )
 
@@ -27,15 +27,14 @@ type KeyPair struct {
 	Key         *ecdsa.PrivateKey
 }
 
-// Authority is the cluster's certificate authority. Certificates are checked by
-// other programs against the machine's time, so their dates are the machine's,
-// whatever clock the cluster runs on.
+// Authority is the cluster's certificate authority. Other programs check certificates
+// against real time, so their dates are real time, whatever clock the cluster runs on.
 type Authority struct {
 	KeyPair
 	now time.Time
 }
 
-// NewAuthority makes an authority with a new key. now is the machine's time.
+// NewAuthority returns an authority with a new key. now is real time.
 func NewAuthority(commonName string, now time.Time) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -62,7 +61,7 @@ func NewAuthority(commonName string, now time.Time) (*Authority, error) {
 	return &Authority{KeyPair: KeyPair{cert, key}, now: now}, nil
 }
 
-// LoadAuthority reads an authority that PEM wrote earlier.
+// LoadAuthority reads an authority that was saved in PEM.
 func LoadAuthority(certPEM, keyPEM []byte, now time.Time) (*Authority, error) {
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
@@ -88,7 +87,7 @@ func (a *Authority) Server(hosts ...string) (*KeyPair, error) {
 	return a.sign(template)
 }
 
-// Client issues a client certificate for a user and their groups.
+// Client issues a client certificate for a user with groups.
 func (a *Authority) Client(user string, groups ...string) (*KeyPair, error) {
 	return a.sign(a.leaf(pkix.Name{CommonName: user, Organization: groups}, x509.ExtKeyUsageClientAuth))
 }
@@ -124,12 +123,12 @@ func (a *Authority) sign(template *x509.Certificate) (*KeyPair, error) {
 	return &KeyPair{cert, key}, nil
 }
 
-// CertPEM is the certificate in PEM.
+// CertPEM returns the certificate in PEM.
 func (p *KeyPair) CertPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate.Raw})
 }
 
-// KeyPEM is the private key in PEM.
+// KeyPEM returns the private key in PEM.
 func (p *KeyPair) KeyPEM() ([]byte, error) {
 	der, err := x509.MarshalECPrivateKey(p.Key)
 	if err != nil {
@@ -138,7 +137,7 @@ func (p *KeyPair) KeyPEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-// TLS is the pair as crypto/tls takes it.
+// TLS converts the pair for crypto/tls.
 func (p *KeyPair) TLS() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{p.Certificate.Raw}, PrivateKey: p.Key, Leaf: p.Certificate}
 }

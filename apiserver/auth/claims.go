@@ -10,11 +10,11 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// LegacyIssuer issues the tokens that are kept in secrets, as upstream has it.
+// LegacyIssuer is the issuer of tokens that are stored in secrets, as upstream.
 const LegacyIssuer = "kubernetes/serviceaccount"
 
-// Claims are what a token says: of a bound one (KEP-1205, KEP-4193) in Bound, of one
-// from a secret in the fields after it.
+// Claims are the claims of a token: those of a bound token (KEP-1205, KEP-4193) in
+// Bound, those of a token from a secret in the fields after it.
 type Claims struct {
 	jwt.RegisteredClaims
 	Bound *BoundClaims `json:"kubernetes.io,omitempty"`
@@ -25,7 +25,8 @@ type Claims struct {
 	LegacyUID       string `json:"kubernetes.io/serviceaccount/service-account.uid,omitempty"`
 }
 
-// BoundClaims say whose a token is and what it lives no longer than.
+// BoundClaims identify the service account of a token and the objects that it is bound
+// to.
 type BoundClaims struct {
 	Namespace string           `json:"namespace,omitempty"`
 	Account   ObjectClaim      `json:"serviceaccount,omitzero"`
@@ -35,14 +36,15 @@ type BoundClaims struct {
 	WarnAfter *jwt.NumericDate `json:"warnafter,omitempty"`
 }
 
-// ObjectClaim names an object.
+// ObjectClaim identifies an object.
 type ObjectClaim struct {
 	Name string `json:"name,omitempty"`
 	UID  string `json:"uid,omitempty"`
 }
 
-// Binding is whom a token is for. At most one of Pod and Secret is set; Node is the
-// pod's, or what the token is bound to by itself.
+// Binding is the service account of a token and the objects that it is bound to. At
+// most one of Pod and Secret is set; Node is the pod's node, or the token is bound to
+// the node itself.
 type Binding struct {
 	Account *corev1.ServiceAccount
 	Pod     *corev1.Pod
@@ -50,8 +52,8 @@ type Binding struct {
 	Node    *corev1.Node
 }
 
-// claims are those of a new token that is good for lifetime. A warnAfter above zero is
-// when its use is no longer in order, though it still works.
+// claims returns the claims of a new token that is valid for lifetime. With warnAfter
+// above zero, later uses of the token still succeed but are reported with a warning.
 func (b *Binding) claims(id string, audiences []string, now time.Time, lifetime, warnAfter time.Duration) *Claims {
 	c := &Claims{
 		RegisteredClaims: jwt.RegisteredClaims{
@@ -78,14 +80,14 @@ func (b *Binding) claims(id string, audiences []string, now time.Time, lifetime,
 	return c
 }
 
-// AccountName is the user name of a service account.
+// AccountName returns the user name of a service account.
 func AccountName(namespace, name string) string { return serviceaccount.MakeUsername(namespace, name) }
 
-// AccountGroups are the groups of a namespace's service accounts, without
+// AccountGroups returns the groups of a namespace's service accounts, without
 // GroupAuthenticated.
 func AccountGroups(namespace string) []string { return serviceaccount.MakeGroupNames(namespace) }
 
-// boundUser is the user that the token names. Its extra keys are upstream's (KEP-2799,
+// boundUser returns the user of a bound token, with upstream's extra keys (KEP-2799,
 // KEP-4193).
 func (c *Claims) boundUser() *User {
 	b := c.Bound
@@ -115,7 +117,8 @@ func (c *Claims) boundUser() *User {
 	return u
 }
 
-// looksLikeToken spares the parser what cannot be one of ours.
+// looksLikeToken is a cheap check that rejects most strings that are not service
+// account tokens.
 func looksLikeToken(token string) bool {
 	return strings.Count(token, ".") == 2 && !strings.HasPrefix(strings.TrimSpace(token), "{")
 }

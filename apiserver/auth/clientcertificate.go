@@ -15,27 +15,28 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// ClientCertificates says whose the certificates of connections are.
+// ClientCertificates maps the certificates of connections to users.
 type ClientCertificates struct {
 	roots *x509.CertPool
-	// machine is the time that certificates are checked by.
+	// machine is the clock that certificates are checked against: real time.
 	machine clock.Clock
-	// known are the users of connections' certificates, which are each parsed once.
+	// known caches the users of certificates, so that each certificate is verified once
+	// per connection.
 	known recent[*x509.Certificate, *User]
 }
 
-// NewClientCertificates returns one that trusts an authority.
+// NewClientCertificates returns a ClientCertificates that trusts an authority.
 func NewClientCertificates(authority *Authority) *ClientCertificates {
 	roots := x509.NewCertPool()
 	roots.AddCert(authority.Certificate)
 	return &ClientCertificates{roots: roots, machine: clock.Real()}
 }
 
-// Pool are the authorities that are trusted.
+// Pool returns the trusted authorities.
 func (c *ClientCertificates) Pool() *x509.CertPool { return c.roots }
 
-// User returns whose the certificate of a connection is: nil if it shows none, or one
-// without a name. The error says why one is refused.
+// User returns the user of a connection's certificate: nil if there is none, or one
+// without a name. The error says why a certificate is rejected.
 func (c *ClientCertificates) User(state *tls.ConnectionState) (*User, error) {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return nil, nil
@@ -62,11 +63,11 @@ func (c *ClientCertificates) User(state *tls.ConnectionState) (*User, error) {
 	return user, nil
 }
 
-// uidType is the attribute of a subject that is the user's UID, as upstream has it.
+// uidType is the attribute type of a user's UID in a subject, as upstream.
 func uidType() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2} }
 
-// fromCertificate reads a user from a verified client certificate: the common name is
-// the user's, the organisations are the groups (Kubernetes documentation,
+// fromCertificate returns the user of a verified client certificate: the common name is
+// the user, the organisations are the groups (Kubernetes documentation,
 // "Authenticating: X509 client certificates").
 func fromCertificate(certificate *x509.Certificate) (*User, error) {
 	if certificate.Subject.CommonName == "" {
@@ -92,12 +93,13 @@ func fromCertificate(certificate *x509.Certificate) (*User, error) {
 
 type certificatesKey struct{}
 
-// WithClientCertificates returns a context whose connections' certificates are checked.
+// WithClientCertificates returns a context with which the certificates of connections
+// are checked.
 func WithClientCertificates(ctx context.Context, c *ClientCertificates) context.Context {
 	return context.WithValue(ctx, certificatesKey{}, c)
 }
 
-// ClientCertificatesFrom returns what WithClientCertificates set, or nil.
+// ClientCertificatesFrom returns the value that WithClientCertificates set, or nil.
 func ClientCertificatesFrom(ctx context.Context) *ClientCertificates {
 	c, _ := ctx.Value(certificatesKey{}).(*ClientCertificates)
 	return c

@@ -50,7 +50,7 @@ func TestClientCertificates(t *testing.T) {
 			}
 			certificates := NewClientCertificates(authority)
 			state := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{pair.Certificate}}
-			for range 2 { // the second time it is known
+			for range 2 { // the second time it is cached
 				got, err := certificates.User(state)
 				switch {
 				case (err != nil) != test.refused:

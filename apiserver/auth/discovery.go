@@ -9,14 +9,14 @@ import (
 	"math/big"
 )
 
-// Where the documents are by which others can check tokens (Kubernetes documentation,
-// "ServiceAccount token issuer discovery").
+// The paths of the documents with which clients verify tokens (Kubernetes
+// documentation, "ServiceAccount token issuer discovery").
 const (
 	ConfigurationPath = "/.well-known/openid-configuration"
 	KeySetPath        = "/openid/v1/jwks"
 )
 
-// Configuration is the OpenID provider configuration, whose keys are to be had from
+// Configuration returns the OpenID provider configuration, with the URL of the keys on
 // host.
 func (k *TokenKey) Configuration(host string) ([]byte, error) {
 	return json.Marshal(struct {
@@ -41,7 +41,7 @@ type jsonWebKey struct {
 	Exponent  string `json:"e,omitempty"`
 }
 
-// KeySet is the JSON Web Key Set of the public key.
+// KeySet returns the JSON Web Key Set with the public key.
 func (k *TokenKey) KeySet() ([]byte, error) {
 	encode := base64.RawURLEncoding.EncodeToString
 	key := jsonWebKey{Use: "sig", ID: k.id, Algorithm: k.method.Alg()}

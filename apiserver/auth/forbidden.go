@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Forbidden is the answer to a request that is not allowed, in upstream's words. An
-// empty reason says nothing.
+// Forbidden returns upstream's error for a request that is not allowed. reason may be
+// empty.
 func Forbidden(a Attributes, reason string) error {
 	what := fmt.Sprintf("path %q", a.Path)
 	if a.Resource {
@@ -24,7 +24,7 @@ func Forbidden(a Attributes, reason string) error {
 		}
 		what = fmt.Sprintf("resource %q in API group %q %s", resource, a.Group, where)
 	}
-	// What looks like HTML could become it in somebody's browser.
+	// Escape HTML, because a browser may display the message.
 	message := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(fmt.Sprintf("User %q cannot %s %s", a.User.Name, a.Verb, what))
 	if reason != "" {
 		message += ": " + reason

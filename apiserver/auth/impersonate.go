@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// impersonationPrefix begins the names of all headers of impersonation.
+	// impersonationPrefix is the prefix of all impersonation headers.
 	impersonationPrefix = "Impersonate-"
 	nodePrefix          = "system:node:"
 	groupNodes          = "system:nodes"
 )
 
-// WantsImpersonation reports whether a request acts as somebody else.
+// WantsImpersonation reports whether a request impersonates another user.
 func WantsImpersonation(header http.Header) bool {
 	for name := range header {
 		if strings.HasPrefix(name, impersonationPrefix) {
@@ -32,9 +32,9 @@ func WantsImpersonation(header http.Header) bool {
 	return false
 }
 
-// ReadImpersonation reads whom a request wants to act as from its headers (Kubernetes
-// documentation, "User impersonation"), without the groups that follow from a name. Nil
-// means that it acts as nobody else. The error is a bad request's.
+// ReadImpersonation reads the user to impersonate from the headers (Kubernetes
+// documentation, "User impersonation"), without the groups that follow from the name.
+// It returns nil if there is none, and a BadRequest error for invalid headers.
 func ReadImpersonation(header http.Header) (*User, error) {
 	u := &User{
 		Name: header.Get(authenticationv1.ImpersonateUserHeader), UID: header.Get(authenticationv1.ImpersonateUIDHeader),
@@ -69,9 +69,10 @@ func ReadImpersonation(header http.Header) (*User, error) {
 	return nil, nil
 }
 
-// Impersonate returns whom a request acts as, if who makes it may act so: a mode of
-// constrained impersonation (KEP-5284) or the older rule allows it. request is what is
-// asked for, by its true user. The error is a Forbidden one.
+// Impersonate returns the user that a request impersonates, if one of the modes of
+// constrained impersonation (KEP-5284) or the older rule allows it. request has the
+// attributes of the request with its authenticated user. It returns a Forbidden error
+// otherwise.
 func Impersonate(ctx context.Context, authorizer Authorizer, request Attributes, wanted *User) (*User, error) {
 	var first error
 	for _, m := range impersonationModes() {
@@ -89,14 +90,14 @@ func Impersonate(ctx context.Context, authorizer Authorizer, request Attributes,
 	return nil, first
 }
 
-// impersonationMode is one of the ways to be allowed to act as somebody.
+// impersonationMode is one set of permissions that allows impersonation.
 type impersonationMode struct {
 	// name is empty for the older rule.
 	name    string
 	applies func(wanted, by *User) bool
 }
 
-// impersonationModes are tried in order.
+// impersonationModes returns the modes in the order in which they are tried.
 func impersonationModes() []impersonationMode {
 	nameOnly := func(u *User) bool { return u.UID == "" && len(u.Groups) == 0 && len(u.Extra) == 0 }
 	return []impersonationMode{
@@ -127,8 +128,8 @@ func isAccount(u *User) bool {
 	return err == nil
 }
 
-// become completes the user: service accounts and nodes have their groups, and all are
-// authenticated but the anonymous one.
+// become completes the user's groups: those of service accounts and nodes, and
+// GroupAuthenticated unless the user is anonymous.
 func (m impersonationMode) become(wanted *User) *User {
 	u := *wanted
 	u.Groups = slices.Clone(u.Groups)
@@ -154,7 +155,7 @@ func withGroup(groups []string, group string) []string {
 	return append(groups, group)
 }
 
-// allowed asks for all that the mode needs.
+// allowed checks all permissions that the mode requires.
 func (m impersonationMode) allowed(ctx context.Context, authorizer Authorizer, request Attributes, wanted *User) error {
 	if m.name != "" {
 		request.Verb = "impersonate-on:" + m.name + ":" + request.Verb
@@ -175,8 +176,8 @@ func (m impersonationMode) allowed(ctx context.Context, authorizer Authorizer, r
 	return nil
 }
 
-// check asks for one thing. The node that a service account's pod runs on is not named:
-// what is allowed there is allowed for each.
+// check checks one permission. For the mode associated-node it replaces the user's extra fields,
+// which name the node, by their keys, because the permission applies to every node.
 func (m impersonationMode) check(ctx context.Context, authorizer Authorizer, a Attributes) error {
 	if m.name == "associated-node" {
 		by := *a.User
@@ -198,7 +199,7 @@ func (m impersonationMode) check(ctx context.Context, authorizer Authorizer, a A
 	return Forbidden(a, reason)
 }
 
-// forbids refuses what only the older rule allows.
+// forbids returns an error for what only the older rule may allow.
 func (impersonationMode) forbids(a Attributes) error {
 	switch {
 	case a.Plural == "groups" && a.Name == "":
@@ -213,7 +214,8 @@ func (impersonationMode) forbids(a Attributes) error {
 	return nil
 }
 
-// asks are the permissions that acting as wanted needs, each for itself.
+// asks returns the permissions that impersonating wanted requires; each is checked
+// separately.
 func (m impersonationMode) asks(by, wanted *User) []Attributes {
 	verb, group, version := "impersonate", "", "v1"
 	own := authenticationv1.SchemeGroupVersion
@@ -221,17 +223,17 @@ func (m impersonationMode) asks(by, wanted *User) []Attributes {
 		verb, group, version = "impersonate:"+m.name, own.Group, own.Version
 	}
 	base := Attributes{User: by, Verb: verb, Resource: true, Group: group, Version: version}
-	who := base
-	who.Plural, who.Name = "users", wanted.Name
+	subject := base
+	subject.Plural, subject.Name = "users", wanted.Name
 	if namespace, name, err := serviceaccount.SplitUsername(wanted.Name); err == nil {
-		who.Plural, who.Namespace, who.Name = "serviceaccounts", namespace, name
+		subject.Plural, subject.Namespace, subject.Name = "serviceaccounts", namespace, name
 	} else if node, ok := nodeOf(wanted); ok && m.name != "" {
-		who.Plural, who.Name = "nodes", node
+		subject.Plural, subject.Name = "nodes", node
 		if m.name == "associated-node" {
-			who.Name = "*"
+			subject.Name = "*"
 		}
 	}
-	asks := []Attributes{who}
+	asks := []Attributes{subject}
 	add := func(base Attributes, plural, subresource, name string) {
 		base.Plural, base.Subresource, base.Name = plural, subresource, name
 		asks = append(asks, base)

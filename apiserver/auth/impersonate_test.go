@@ -45,7 +45,7 @@ func TestReadImpersonation(t *testing.T) {
 		want   *User
 		err    string
 	}{
-		"nobody":  {header("Accept", "*/*"), nil, ""},
+		"none":    {header("Accept", "*/*"), nil, ""},
 		"a user":  {header("Impersonate-User", "jane"), &User{Name: "jane"}, ""},
 		"more":    {header("Impersonate-User", "jane", "Impersonate-Group", "a", "Impersonate-Group", "b", "Impersonate-Uid", "7"), &User{Name: "jane", UID: "7", Groups: []string{"a", "b"}}, ""},
 		"extra":   {header("Impersonate-User", "jane", "Impersonate-Extra-Acme.com%2fproject", "x"), &User{Name: "jane", Extra: map[string][]string{"acme.com/project": {"x"}}}, ""},
@@ -60,7 +60,7 @@ func TestReadImpersonation(t *testing.T) {
 			if (err == nil) != (test.err == "") || (err != nil && (!apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.err))) {
 				t.Errorf("error %v", err)
 			}
-			if want := name != "nobody"; WantsImpersonation(test.header) != want {
+			if want := name != "none"; WantsImpersonation(test.header) != want {
 				t.Error("WantsImpersonation() is wrong")
 			}
 		})
@@ -136,9 +136,8 @@ func TestImpersonate(t *testing.T) {
 	}
 }
 
-// FuzzImpersonation reads headers that anybody may send: whoever is not anonymous ends
-// up in exactly one of the two groups that tell so, and nobody becomes somebody without
-// a name.
+// FuzzImpersonation reads arbitrary headers: every impersonated user is in exactly one
+// of the groups for authenticated and unauthenticated users, and has a name.
 func FuzzImpersonation(f *testing.F) {
 	f.Add("jane", "a", "7", "Scopes", "view")
 	f.Add("system:serviceaccount:a:b", "", "", "%zz", "")

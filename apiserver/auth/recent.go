@@ -2,12 +2,11 @@ package auth
 
 import "sync"
 
-// maxRecent is how many entries are remembered in each of two generations.
+// maxRecent caps the entries in each of the two generations.
 const maxRecent = 1024
 
-// recent remembers what was found out lately and stays true. The zero value is ready; of
-// the keys that are used least recently, about half are forgotten when there are too
-// many.
+// recent caches values that do not change. The zero value is ready to use. When it is
+// full, it drops about half of the entries, those that were used least recently.
 type recent[K comparable, V any] struct {
 	mu         sync.Mutex
 	young, old map[K]V

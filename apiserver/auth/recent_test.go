@@ -2,7 +2,7 @@ package auth
 
 import "testing"
 
-// TestRecent keeps what is used, and does not grow without end.
+// TestRecent checks that used entries are kept and that the size is bounded.
 func TestRecent(t *testing.T) {
 	var r recent[int, string]
 	r.put(-1, "used")
@@ -13,7 +13,7 @@ func TestRecent(t *testing.T) {
 		}
 	}
 	if _, ok := r.get(0); ok {
-		t.Error("what nobody uses is remembered")
+		t.Error("an unused entry is kept")
 	}
 	if n := len(r.young) + len(r.old); n > 2*maxRecent {
 		t.Errorf("%d are remembered", n)

@@ -16,16 +16,16 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// TokenKey signs the tokens of service accounts, and checks them.
+// TokenKey signs and verifies the tokens of service accounts.
 type TokenKey struct {
 	key    crypto.Signer
 	method jwt.SigningMethod
-	// id names the key in tokens and in the key set: the hash of the public key in
-	// DER, as upstream makes it.
+	// id identifies the key in tokens and in the key set: the hash of the public key in
+	// DER, as upstream.
 	id string
 }
 
-// NewTokenKey makes a new key.
+// NewTokenKey generates a key.
 func NewTokenKey() (*TokenKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -47,7 +47,7 @@ func newTokenKey(key crypto.Signer) (*TokenKey, error) {
 	return &TokenKey{key: key, method: method, id: base64.RawURLEncoding.EncodeToString(sum[:])}, nil
 }
 
-// methodOf is how a key signs: upstream knows these.
+// methodOf returns the signing method of a key, as upstream.
 func methodOf(key crypto.Signer) (jwt.SigningMethod, error) {
 	switch key := key.(type) {
 	case *rsa.PrivateKey:
@@ -65,7 +65,7 @@ func methodOf(key crypto.Signer) (jwt.SigningMethod, error) {
 	return nil, fmt.Errorf("the key of service account tokens is a %T: it must be of RSA, or of ECDSA on P-256, P-384 or P-521", key)
 }
 
-// LoadTokenKey reads a private key in PEM, such as PEM wrote earlier, or kubeadm.
+// LoadTokenKey reads a private key in PEM, as written by PEM or by kubeadm.
 func LoadTokenKey(data []byte) (*TokenKey, error) {
 	read, err := keyutil.ParsePrivateKeyPEM(data)
 	if err != nil {
@@ -78,7 +78,7 @@ func LoadTokenKey(data []byte) (*TokenKey, error) {
 	return newTokenKey(key)
 }
 
-// PEM is the private key in PEM.
+// PEM returns the private key in PEM.
 func (k *TokenKey) PEM() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(k.key)
 	if err != nil {

@@ -17,18 +17,18 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// DefaultIssuer issues bound tokens, and is their audience unless another is asked
-// for; it is the one of kubeadm's clusters.
+// DefaultIssuer is the issuer of bound tokens and their default audience, as in
+// kubeadm's clusters.
 const DefaultIssuer = "https://kubernetes.default.svc.cluster.local"
 
-// leeway is by how much clocks may differ, and for how long something that is being
-// deleted still vouches for its tokens, as upstream.
+// leeway is the tolerated difference between clocks, and how long after its deletion
+// timestamp an object still keeps its tokens valid, as upstream.
 const leeway = time.Minute
 
 // InvalidSinceLabel marks a secret whose token is no longer accepted.
 const InvalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"
 
-// ErrNotAToken says that a bearer token is none of the cluster's.
+// ErrNotAToken is returned for a bearer token that is not one of the cluster's.
 var ErrNotAToken = errors.New("invalid bearer token")
 
 var (
@@ -36,7 +36,8 @@ var (
 	errInvalidated = errors.New("service account token has been invalidated")
 )
 
-// Objects finds what tokens are bound to. An error says that it is not there.
+// Objects looks up the objects that tokens are bound to. An error means that the object
+// does not exist.
 type Objects interface {
 	ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
 	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
@@ -44,34 +45,34 @@ type Objects interface {
 	Node(ctx context.Context, name string) (*corev1.Node, error)
 }
 
-// Tokens issues and checks the tokens of service accounts. A token is good as long as
-// its account, and what else it is bound to, exist, and its time has not run out on
-// the cluster's clock.
+// Tokens issues and verifies the tokens of service accounts. A token is valid until it
+// expires, in cluster time, or its account or another object that it is bound to is
+// deleted.
 type Tokens struct {
 	Key     *TokenKey
 	Objects Objects
 	Clock   clock.Clock
-	// NewID makes the ID of a token.
+	// NewID generates the ID of a token.
 	NewID func(account *corev1.ServiceAccount) string
 
-	// verified remembers what tokens say whose signature is good, by their hashes: to
-	// check one costs more than all the rest of a small request. What may change (the
-	// time, what a token is bound to) is checked each time.
+	// verified caches the claims of tokens with a valid signature, by hash, because
+	// verifying a signature costs more than the rest of a small request. What may
+	// change (the time, the objects that a token is bound to) is checked each time.
 	verified recent[[sha256.Size]byte, *Claims]
 }
 
-// Audiences are those of the apiserver itself.
+// Audiences returns the audiences of the apiserver itself.
 func (t *Tokens) Audiences() []string { return []string{DefaultIssuer} }
 
-// Issue makes a bound token.
+// Issue issues a bound token.
 func (t *Tokens) Issue(b *Binding, audiences []string, lifetime, warnAfter time.Duration) (string, error) {
 	claims := b.claims(t.NewID(b.Account), audiences, t.Clock.Now(), lifetime, warnAfter)
 	claims.Issuer = DefaultIssuer
 	return t.Key.sign(claims)
 }
 
-// IssueLegacy makes the token that a secret of type kubernetes.io/service-account-token
-// holds: it is good as long as the secret holds it.
+// IssueLegacy issues the token of a secret of type kubernetes.io/service-account-token:
+// it is valid as long as the secret has it.
 func (k *TokenKey) IssueLegacy(account *corev1.ServiceAccount, secret string) (string, error) {
 	return k.sign(&Claims{
 		RegisteredClaims: jwt.RegisteredClaims{Issuer: LegacyIssuer, Subject: AccountName(account.Namespace, account.Name)},
@@ -89,19 +90,19 @@ func (k *TokenKey) sign(claims *Claims) (string, error) {
 	return signed, nil
 }
 
-// Verified is a token that is good.
+// Verified describes a valid token.
 type Verified struct {
 	User *User
-	// Audiences are those asked for that the token is meant for.
+	// Audiences are the requested audiences that the token has.
 	Audiences []string
-	// Warning, if not empty, is for whoever uses the token.
+	// Warning, if not empty, is to be sent to the client.
 	Warning string
-	// Secret holds a legacy token, or is nil.
+	// Secret is the secret of a legacy token, or nil.
 	Secret *corev1.Secret
 }
 
-// Verify checks a token, of which one of audiences must be meant; none are those of the
-// apiserver itself. The error says why it is refused, in upstream's words.
+// Verify verifies a token, which must have one of audiences; empty means the
+// apiserver's own. The error has upstream's text.
 func (t *Tokens) Verify(ctx context.Context, token string, audiences []string) (*Verified, error) {
 	hash := sha256.Sum256([]byte(token))
 	claims, known := t.verified.get(hash)
@@ -113,7 +114,7 @@ func (t *Tokens) Verify(ctx context.Context, token string, audiences []string) (
 		t.verified.put(hash, claims)
 	}
 	meant := []string(claims.Audience)
-	if len(meant) == 0 { // those from secrets name none
+	if len(meant) == 0 { // legacy tokens have no audience
 		meant = t.Audiences()
 	}
 	if len(audiences) == 0 {
@@ -134,7 +135,7 @@ func (t *Tokens) Verify(ctx context.Context, token string, audiences []string) (
 	return verified, nil
 }
 
-// parse checks who signed a token, and nothing else.
+// parse verifies the signature of a token, and nothing else.
 func (k *TokenKey) parse(token string) (*Claims, error) {
 	if !looksLikeToken(token) {
 		return nil, ErrNotAToken
@@ -190,7 +191,7 @@ func (t *Tokens) verifyBound(ctx context.Context, c *Claims) error {
 		}
 	}
 	switch {
-	case b.Pod != nil: // what node it is on is told, and not asked again
+	case b.Pod != nil: // the pod's node is only informative and is not checked
 		pod, err := t.Objects.Pod(ctx, b.Namespace, b.Pod.Name)
 		return stillThere("pod", "service account pod", pod, err, b.Pod, since)
 	case b.Node != nil:
@@ -200,8 +201,8 @@ func (t *Tokens) verifyBound(ctx context.Context, c *Claims) error {
 	return nil
 }
 
-// stillThere checks one of the objects that a token is bound to; err is why it was not
-// found.
+// stillThere checks an object that a token is bound to; err is the error of its
+// look-up.
 func stillThere(kind, what string, found metav1.Object, err error, claim *ObjectClaim, since time.Time) error {
 	switch {
 	case err != nil:
@@ -214,13 +215,13 @@ func stillThere(kind, what string, found metav1.Object, err error, claim *Object
 	return nil
 }
 
-// goneSince reports whether obj ought to have gone before a time.
+// goneSince reports whether obj has a deletion timestamp before since.
 func goneSince(obj metav1.Object, since time.Time) bool {
 	deleted := obj.GetDeletionTimestamp()
 	return deleted != nil && deleted.Time.Before(since)
 }
 
-// verifyLegacy checks a token from a secret against the secret.
+// verifyLegacy verifies a token from a secret against the secret.
 func (t *Tokens) verifyLegacy(ctx context.Context, token string, c *Claims, v *Verified) error {
 	for _, claim := range []struct{ name, value string }{
 		{"sub", c.Subject},

@@ -23,10 +23,10 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// noon is when the tests' tokens are issued.
+// noon is when the tests issue their tokens.
 var noon = time.Date(2026, time.January, 5, 12, 0, 0, 0, time.UTC)
 
-// world is what tokens are bound to; nil is not there.
+// world has the objects that tokens are bound to; nil does not exist.
 type world struct {
 	account *corev1.ServiceAccount
 	pod     *corev1.Pod
@@ -97,7 +97,8 @@ func TestBoundToken(t *testing.T) {
 	for name, test := range map[string]struct {
 		bind func(w *world) *Binding
 		want map[string][]string
-		// gone takes away what the token hangs on, and why is what is said then.
+		// gone deletes an object that the token is bound to, and why is the expected
+		// error.
 		gone func(w *world)
 		why  string
 	}{
@@ -272,7 +273,7 @@ func TestLegacyToken(t *testing.T) {
 	}
 }
 
-// TestTokenKey keeps a key and reads it again; what was signed before stays good.
+// TestTokenKey saves and loads a key; tokens signed before stay valid.
 func TestTokenKey(t *testing.T) {
 	w := newWorld()
 	tokens, _ := newTokens(t, w)
@@ -294,7 +295,7 @@ func TestTokenKey(t *testing.T) {
 	}
 }
 
-// TestKindsOfKeys signs with each kind of key that there is, and publishes it.
+// TestKindsOfKeys signs with each supported kind of key, and publishes it.
 func TestKindsOfKeys(t *testing.T) {
 	w := newWorld()
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)

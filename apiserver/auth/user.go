@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Well-known names, as upstream has them.
+// Well-known names, as upstream.
 const (
-	// GroupMasters may do everything.
+	// GroupMasters is the group of cluster administrators.
 	GroupMasters         = "system:masters"
 	GroupAuthenticated   = "system:authenticated"
 	GroupUnauthenticated = "system:unauthenticated"
 	UserAnonymous        = "system:anonymous"
 )
 
-// User is who makes a request.
+// User is the user that makes a request.
 type User struct {
 	Name   string
 	UID    string
@@ -22,12 +22,12 @@ type User struct {
 	Extra  map[string][]string
 }
 
-// Anonymous is a client that showed no credentials.
+// Anonymous returns the user of requests without credentials.
 func Anonymous() *User {
 	return &User{Name: UserAnonymous, Groups: []string{GroupUnauthenticated}}
 }
 
-// IsAnonymous reports whether the user showed no credentials.
+// IsAnonymous reports whether the user is not authenticated.
 func (u *User) IsAnonymous() bool {
 	return u.Name == UserAnonymous || slices.Contains(u.Groups, GroupUnauthenticated)
 }
@@ -35,7 +35,7 @@ func (u *User) IsAnonymous() bool {
 type contextKey struct{}
 
 // WithUser returns a context whose requests are made by user. Only the in-memory
-// transport uses it: nothing that comes over a socket can set it.
+// transport uses it: requests over a socket cannot set it.
 func WithUser(ctx context.Context, user *User) context.Context {
 	return context.WithValue(ctx, contextKey{}, user)
 }

@@ -23,7 +23,7 @@ func object() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Data: map[string]string{"k": "v"}}
 }
 
-// What is encoded is read back the same, by ourselves and by client-go.
+// Encoded objects decode to the same, with this package and with client-go.
 func TestRoundTrip(t *testing.T) {
 	decoder := codec.NewDecoder(scheme.Scheme)
 	for _, media := range []codec.Media{codec.JSON, codec.YAML, codec.Protobuf} {
@@ -81,8 +81,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// A list of custom objects is what upstream's serializer makes of an UnstructuredList, byte
-// for byte.
+// A list of custom objects has the bytes of upstream's serializer for an UnstructuredList.
 func TestUntypedLists(t *testing.T) {
 	remaining := int64(5)
 	for _, meta := range []metav1.ListMeta{
@@ -181,7 +180,7 @@ func TestDeleteOptions(t *testing.T) {
 	}
 }
 
-// Stored bytes, whole, damaged or of an upstream apiserver, are read or refused; none
+// Stored bytes, whole, damaged or from an upstream apiserver, are decoded or rejected; none
 // makes the decoder panic.
 func FuzzDecodeStored(f *testing.F) {
 	stored, err := codec.EncodeStored(kind, object())

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 )
 
-// Decoder reads the objects that clients send.
+// Decoder decodes the objects that clients send.
 type Decoder struct {
 	json, yaml, protobuf runtime.Serializer
 }
 
-// NewDecoder returns a decoder of the kinds that the scheme knows.
+// NewDecoder returns a decoder for the kinds of the scheme.
 func NewDecoder(scheme *runtime.Scheme) *Decoder {
 	return &Decoder{
 		json:     json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Strict: true}),
@@ -24,10 +24,9 @@ func NewDecoder(scheme *runtime.Scheme) *Decoder {
 	}
 }
 
-// Decode reads one document into into; a document that names no kind is taken for
-// one of kind want. The kind that it names comes back with the object, whose
-// TypeMeta is cleared unless it is a custom object. strict is what a strict reading objects to (unknown and
-// duplicate fields); the object is good nevertheless.
+// Decode decodes one document into into; a document without a kind is decoded as kind want. got is the
+// document's kind. The object's TypeMeta is cleared unless it is a custom object. strict has the errors of
+// strict decoding (unknown and duplicate fields); the object is valid nevertheless.
 func (d *Decoder) Decode(m Media, data []byte, want schema.GroupVersionKind, into runtime.Object) (obj runtime.Object, got schema.GroupVersionKind, strict, err error) {
 	serializer := d.json
 	switch m {
@@ -50,7 +49,7 @@ func (d *Decoder) Decode(m Media, data []byte, want schema.GroupVersionKind, int
 	return obj, got, strict, nil
 }
 
-// clearTypeMeta leaves it to the row to say what kind an object is, except for custom
+// clearTypeMeta clears the TypeMeta, because the row determines an object's kind, except for custom
 // objects.
 func clearTypeMeta(obj runtime.Object) {
 	if !isUntyped(obj) {
@@ -58,7 +57,7 @@ func clearTypeMeta(obj runtime.Object) {
 	}
 }
 
-// isUntyped reports whether an object is a custom one, which carries its TypeMeta.
+// isUntyped reports whether an object is a custom one, which keeps its TypeMeta.
 func isUntyped(obj runtime.Object) bool {
 	_, untyped := obj.(runtime.Unstructured)
 	return untyped
@@ -69,9 +68,8 @@ type protoUnmarshaler interface {
 	Unmarshal(data []byte) error
 }
 
-// EncodeStored returns the bytes that upstream's apiserver would keep in etcd for
-// a built-in kind: protobuf in its envelope, and JSON for a custom kind. obj must have
-// no resourceVersion.
+// EncodeStored returns the bytes that upstream's apiserver stores in etcd: protobuf in its envelope for a
+// built-in kind, and JSON for a custom kind. obj must have no resourceVersion.
 func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
 	if isUntyped(obj) {
 		return Encode(JSON, gvk, obj)
@@ -79,8 +77,7 @@ func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, erro
 	return encodeProtobuf(gvk, obj)
 }
 
-// DecodeStored reads what EncodeStored or an upstream apiserver wrote, protobuf or
-// JSON, into into.
+// DecodeStored decodes the bytes of EncodeStored or of an upstream apiserver, protobuf or JSON, into into.
 func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
 	if !bytes.HasPrefix(data, protoMagic) {
 		_, _, err := d.json.Decode(data, nil, into)

@@ -1,7 +1,6 @@
-// Package codec turns objects into bytes and back: JSON, YAML and protobuf for
-// clients, protobuf behind upstream's magic for the store, and the choice between
-// them by Accept and Content-Type. Typed objects inside the apiserver carry no
-// TypeMeta; their group, version and kind come from the resource's row and are
-// written around them, so that an object is encoded without being touched and can
-// be shared by any number of readers.
+// Package codec encodes and decodes objects: JSON, YAML and protobuf for clients,
+// protobuf with upstream's prefix for the store, and the negotiation between them by
+// Accept and Content-Type. Typed objects inside the apiserver have no TypeMeta; the
+// encoder writes the group, version and kind of the resource's row, so that an object
+// is encoded without being modified and can be shared by any number of readers.
 package codec

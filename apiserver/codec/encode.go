@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// protoMagic stands before every protobuf message of the Kubernetes API
+// protoMagic precedes every protobuf message of the Kubernetes API
 // (k8s.io/apimachinery/pkg/runtime/serializer/protobuf).
 var protoMagic = []byte{0x6b, 0x38, 0x73, 0x00}
 
@@ -19,15 +19,15 @@ type protoMarshaler interface {
 	MarshalTo(data []byte) (int, error)
 }
 
-// NotProtobufError says that a kind has no protobuf form.
+// NotProtobufError is returned for a kind without a protobuf encoding.
 type NotProtobufError struct{ Kind schema.GroupVersionKind }
 
 func (e *NotProtobufError) Error() string {
 	return fmt.Sprintf("object %s does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message", e.Kind)
 }
 
-// Encode returns obj as one document of the format. The object is not changed, and
-// if it has TypeMeta of its own, that must be gvk.
+// Encode encodes obj as one document. It does not modify obj; a TypeMeta of its own must
+// equal gvk.
 func Encode(m Media, gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
 	switch m {
 	case Protobuf:
@@ -44,8 +44,8 @@ func Encode(m Media, gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, e
 	}
 }
 
-// jsonForm is what obj's JSON is made of. A custom object's content is marshaled by
-// itself: through the object's own MarshalJSON it would be encoded twice.
+// jsonForm returns the value to marshal for obj's JSON. For a custom object it is the
+// content: the object's MarshalJSON would encode it twice.
 func jsonForm(obj runtime.Object) any {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return u.Object
@@ -64,7 +64,7 @@ func encodeJSON(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error)
 	return withTypeMeta(gvk, data), nil
 }
 
-// withTypeMeta puts kind and apiVersion, if there is one, at the front of a JSON object.
+// withTypeMeta inserts kind and apiVersion, unless empty, at the front of a JSON object.
 func withTypeMeta(gvk schema.GroupVersionKind, object []byte) []byte {
 	apiVersion := gvk.GroupVersion().String()
 	out := make([]byte, 0, len(object)+len(gvk.Kind)+len(apiVersion)+32)

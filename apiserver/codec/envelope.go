@@ -7,9 +7,9 @@ import (
 
 var errTruncated = errors.New("protobuf envelope is truncated")
 
-// unwrapProtobuf returns the field raw (2) of a runtime.Unknown without copying
-// it. The other fields (typeMeta, contentEncoding, contentType) are all
-// length-delimited, so that they can be stepped over.
+// unwrapProtobuf returns the field raw (2) of a runtime.Unknown without copying it. The
+// other fields (typeMeta, contentEncoding, contentType) are all length-delimited, so
+// they can be skipped.
 func unwrapProtobuf(envelope []byte) ([]byte, error) {
 	var raw []byte
 	for len(envelope) > 0 {

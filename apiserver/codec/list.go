@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Items is the content of a list, in order, without its being copied into a
-// slice of structs.
+// Items gives access to the items of a list, in order, without copying them into a slice of
+// structs.
 type Items interface {
 	Len() int
 	At(i int) runtime.Object
 }
 
-// EncodeList encodes a list of typed objects as one document. Every API list is
-// {metadata, items} in JSON and the fields 1 and 2 in protobuf, so that the items
-// can be encoded one after the other where they are.
+// EncodeList encodes a list of typed objects as one document. Every API list is {metadata,
+// items} in JSON and the fields 1 and 2 in protobuf, so the items can be encoded one by one
+// without building the list.
 func EncodeList(m Media, listKind schema.GroupVersionKind, meta metav1.ListMeta, items Items) ([]byte, error) {
 	switch m {
 	case Protobuf:
@@ -70,8 +70,8 @@ func appendItems(out []byte, listKind schema.GroupVersionKind, items Items) ([]b
 }
 
 // EncodeUntypedList encodes a list of custom objects as one document, as upstream encodes
-// an UnstructuredList: its fields are in alphabetical order, and metadata.continue is there
-// when it is empty.
+// an UnstructuredList: its fields are in alphabetical order, and an empty metadata.continue
+// is included.
 func EncodeUntypedList(m Media, listKind schema.GroupVersionKind, meta metav1.ListMeta, items Items) ([]byte, error) {
 	if m == Protobuf {
 		return nil, &NotProtobufError{Kind: listKind}
@@ -124,7 +124,7 @@ func newProtoList(listKind schema.GroupVersionKind, meta metav1.ListMeta, items 
 	return l, nil
 }
 
-// fieldSize is the size of an embedded message of n bytes with its tag and length.
+// fieldSize returns the size of an embedded message of n bytes with its tag and length.
 func fieldSize(n int) int {
 	size := 2 + n
 	for v := uint64(n); v >= 0x80; v >>= 7 {

@@ -2,35 +2,35 @@ package codec
 
 import "strings"
 
-// Media is a wire format.
+// Media is an encoding of requests and responses.
 type Media int
 
-// The formats that the apiserver speaks.
+// The supported encodings.
 const (
 	JSON Media = iota
 	YAML
 	Protobuf
 )
 
-// Content types, as they stand in Accept and Content-Type.
+// Content types, as in Accept and Content-Type.
 const (
 	TypeJSON     = "application/json"
 	TypeYAML     = "application/yaml"
 	TypeProtobuf = "application/vnd.kubernetes.protobuf"
 )
 
-// ProtobufOrJSON is the Accept header of clients that like protobuf best.
+// ProtobufOrJSON is the Accept header of clients that prefer protobuf.
 const ProtobufOrJSON = TypeProtobuf + "," + TypeJSON
 
-// Supported lists the content types in the order that error messages name them.
+// Supported returns the content types in the order in which error messages list them.
 func Supported() []string { return []string{TypeJSON, TypeYAML, TypeProtobuf} }
 
-// Streamed lists those that a watch can be had in.
+// Streamed returns the content types of watches.
 func Streamed() []string {
 	return []string{TypeJSON + ";stream=watch", TypeProtobuf + ";stream=watch"}
 }
 
-// ContentType is the format's name in HTTP headers.
+// ContentType returns the content type of m.
 func (m Media) ContentType() string {
 	switch m {
 	case YAML:
@@ -42,7 +42,7 @@ func (m Media) ContentType() string {
 	}
 }
 
-// StreamContentType is the Content-Type of a watch in this format.
+// StreamContentType returns the Content-Type of a watch in this encoding.
 func (m Media) StreamContentType() string {
 	if m == Protobuf {
 		return TypeProtobuf + ";stream=watch"
@@ -50,7 +50,7 @@ func (m Media) StreamContentType() string {
 	return m.ContentType()
 }
 
-// ParseMedia reads a bare content type (no parameters).
+// ParseMedia parses a content type without parameters.
 func ParseMedia(contentType string) (Media, bool) {
 	switch strings.ToLower(contentType) {
 	case TypeJSON:

@@ -9,42 +9,42 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Target is what a client asked to be answered with.
+// Target is the form of the response that a client requests.
 type Target struct {
 	Media Media
-	// As is the kind that the answer is to be transformed to: "" (none), "Table",
+	// As is the kind that the response is transformed to: "" (none), "Table",
 	// "PartialObjectMetadata", "PartialObjectMetadataList", or a kind of aggregated
 	// discovery.
 	As schema.GroupVersionKind
 	// Profile is the media type's profile parameter.
 	Profile string
-	// Pretty asks for JSON that is indented.
+	// Pretty requests indented JSON.
 	Pretty bool
 }
 
-// Form names the target as one string, for caches of encoded bytes.
+// Form returns a key for caches of encoded bytes.
 func (t Target) Form() string {
 	return strconv.Itoa(int(t.Media)) + t.As.Kind + t.As.Version
 }
 
-// maxAccept bounds how much of an Accept header is read, in bytes.
+// maxAccept limits the part of an Accept header that is parsed, in bytes.
 const maxAccept = 8192
 
-// Negotiate chooses the answer's form from an Accept header; allow says which
-// transformations can be had here. A header that is empty gets JSON. ok is false
-// when nothing that the client accepts is offered (406).
+// Negotiate selects the form of the response by an Accept header; allow reports which
+// transformations are supported. An empty header selects JSON. ok is false if no clause
+// can be satisfied (406).
 func Negotiate(accept string, allow func(as schema.GroupVersionKind) bool) (target Target, ok bool) {
 	return NegotiateFor(accept, allow, nil)
 }
 
-// NegotiateFor is Negotiate among the forms that there are of what is asked for; has
-// may be nil. Clauses are weighed by their q and then by how particular they are, as
-// upstream does; one whose form cannot be had is passed over.
+// NegotiateFor is Negotiate restricted to the forms for which has returns true; has may
+// be nil. Clauses are ordered by their q and then by specificity, as upstream; clauses
+// that cannot be satisfied are skipped.
 func NegotiateFor(accept string, allow func(as schema.GroupVersionKind) bool, has func(Target) bool) (target Target, ok bool) {
 	if accept == "" {
 		return Target{}, true
 	}
-	if accept == ProtobufOrJSON { // what the process's own clients ask for
+	if accept == ProtobufOrJSON { // the Accept header of the process's own clients
 		if target = (Target{Media: Protobuf}); has == nil || has(target) {
 			return target, true
 		}
@@ -66,8 +66,7 @@ func NegotiateFor(accept string, allow func(as schema.GroupVersionKind) bool, ha
 	return Target{}, false
 }
 
-// covers reports whether a clause's type, which may be a wildcard, is that of a
-// format.
+// covers reports whether a clause's type, which may be a wildcard, matches an encoding.
 func covers(clause *goautoneg.Accept, media Media) bool {
 	kind, subtype, _ := strings.Cut(media.ContentType(), "/")
 	switch {
@@ -78,8 +77,8 @@ func covers(clause *goautoneg.Accept, media Media) bool {
 	}
 }
 
-// parameters reads those of a clause. ok is false if one of them asks for what is not
-// there.
+// parameters parses the parameters of a clause. ok is false if one of them cannot be
+// satisfied.
 func parameters(params map[string]string, media Media, allow func(schema.GroupVersionKind) bool) (t Target, ok bool) {
 	t = Target{Media: media, Profile: params["profile"], Pretty: params["pretty"] == "1"}
 	if stream := params["stream"]; stream != "" && (stream != "watch" || media == YAML) {
@@ -95,13 +94,13 @@ func parameters(params map[string]string, media Media, allow func(schema.GroupVe
 	if allow == nil || !allow(t.As) {
 		return t, false
 	}
-	// Tables have no protobuf form.
+	// Tables have no protobuf encoding.
 	return t, t.As.Kind != "Table" || media != Protobuf
 }
 
-// AllowTransforms accepts the transformations that lists, gets and watches of
-// resources can make: Table, PartialObjectMetadata and, for lists,
-// PartialObjectMetadataList of meta.k8s.io (v1 and v1beta1).
+// AllowTransforms accepts the transformations of lists, gets and watches: Table,
+// PartialObjectMetadata and, for lists, PartialObjectMetadataList of meta.k8s.io (v1
+// and v1beta1).
 func AllowTransforms(as schema.GroupVersionKind) bool {
 	if as.Group != metav1.GroupName || (as.Version != "v1" && as.Version != "v1beta1") {
 		return false

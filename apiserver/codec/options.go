@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// DecodeDeleteOptions reads DeleteOptions of whatever group and version: clients send
-// those of the group that they talk to, and there are as many as there are groups.
+// DecodeDeleteOptions decodes DeleteOptions of any group and version: every group has
+// its own, and clients send that of the group of their request.
 func DecodeDeleteOptions(m Media, data []byte) (*metav1.DeleteOptions, error) {
 	if m == Protobuf {
 		return decodeDeleteOptionsProtobuf(data)
@@ -27,7 +27,7 @@ func DecodeDeleteOptions(m Media, data []byte) (*metav1.DeleteOptions, error) {
 	}
 	opts := &metav1.DeleteOptions{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, opts); err != nil {
-		return nil, err // upstream adds nothing to it
+		return nil, err // upstream returns the bare error
 	}
 	kind := opts.Kind
 	opts.TypeMeta = metav1.TypeMeta{}

@@ -10,8 +10,8 @@ import (
 )
 
 // AppendWatchFrame appends one event of a watch stream to buf: a line of JSON, or a
-// protobuf message behind its length in four bytes, big endian. object is the
-// event's object as Encode returned it for the same format.
+// protobuf message after its length in four bytes, big endian. object is the event's
+// object as encoded by Encode with the same Media.
 func AppendWatchFrame(buf []byte, m Media, event watch.EventType, object []byte) ([]byte, error) {
 	if m != Protobuf {
 		buf = append(buf, `{"type":"`...)

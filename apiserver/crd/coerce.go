@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// coerce does for a custom object what decoding into a Go type does for others:
-// metadata is well-formed, unknown fields are gone, and so are nulls where none may
-// be. A stored object, perhaps of an older schema, moreover gets the defaults of the
-// version that it is stored in, and is then converted to this version, whose defaults it
-// does not get (Kubernetes documentation, "CustomResourceDefinitions: Defaulting").
+// coerce does for a custom object what decoding into a Go type does for others: the
+// metadata is well-formed, and unknown fields and forbidden nulls are removed. A stored
+// object, which may follow an older schema, also gets the defaults of the version that it
+// is stored in, and is then converted to this version, whose defaults it does not get
+// (Kubernetes documentation, "CustomResourceDefinitions: Defaulting").
 func (v *oneVersion) coerce(obj runtime.Object, stored bool) ([]string, error) {
 	u, err := customObject(obj)
 	if err != nil {
@@ -34,7 +34,7 @@ func (v *oneVersion) coerce(obj runtime.Object, stored bool) ([]string, error) {
 		return nil, err
 	}
 	if u.GetGeneration() == 0 {
-		// Very old objects have none.
+		// Very old objects have no generation.
 		u.SetGeneration(1)
 	}
 	if err := was.setDefaults(u); err != nil || was == v {
@@ -51,7 +51,7 @@ func customObject(obj runtime.Object) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// take makes an object of another version one of this.
+// take converts an object of another version to this one, in place.
 func (v *oneVersion) take(obj runtime.Object) error {
 	u, err := customObject(obj)
 	if err != nil {
@@ -70,8 +70,8 @@ func (v *oneVersion) take(obj runtime.Object) error {
 	return err
 }
 
-// storedVersion is the version that an object was stored in: the storage version may
-// have been another one then.
+// storedVersion returns the version in which an object is stored, which may be an earlier
+// storage version.
 func (v *oneVersion) storedVersion(u *unstructured.Unstructured) (*oneVersion, error) {
 	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
 	if err != nil {
@@ -84,7 +84,8 @@ func (v *oneVersion) storedVersion(u *unstructured.Unstructured) (*oneVersion, e
 	return was, nil
 }
 
-// shape prunes and coerces; a lenient one drops what it would otherwise refuse.
+// shape prunes and coerces an object; if lenient, it drops what it would otherwise
+// reject.
 func (v *oneVersion) shape(u *unstructured.Unstructured, lenient bool) ([]string, error) {
 	s, err := v.structural()
 	if err != nil {
@@ -118,7 +119,7 @@ func (v *oneVersion) shape(u *unstructured.Unstructured, lenient bool) ([]string
 	return append(unknown, paths...), nil
 }
 
-// setDefaults fills in the defaults of the version's schema.
+// setDefaults sets the defaults of the version's schema.
 func (v *oneVersion) setDefaults(u *unstructured.Unstructured) error {
 	s, err := v.structural()
 	if err != nil || s == nil || !v.defaults() {
@@ -128,9 +129,9 @@ func (v *oneVersion) setDefaults(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// asRead returns an object of this version, which is the stored one, with its defaults. A
-// create drops the status after the request's defaults are filled in, so that an object
-// is stored without the status's defaults, and every read fills them in.
+// asRead returns an object of this version, which must be the stored one, with its
+// defaults. A create drops the status after the request's defaults are set, so the stored
+// object lacks the status's defaults, and every read sets them.
 func (v *oneVersion) asRead(obj runtime.Object) runtime.Object {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok || !v.defaults() {
@@ -142,8 +143,8 @@ func (v *oneVersion) asRead(obj runtime.Object) runtime.Object {
 	return read
 }
 
-// newDefaults reports whether the schema has any defaults. Without, objects need not be
-// searched for what they leave out.
+// newDefaults reports whether the schema has any defaults. Without them, setDefaults can
+// be skipped.
 func (v *oneVersion) newDefaults() bool {
 	s, err := v.structural()
 	return err == nil && hasDefaults(s)
@@ -164,8 +165,8 @@ func hasDefaults(s *structuralschema.Structural) bool {
 	return false
 }
 
-// convert makes an object of this version out of one of another, by the strategy None:
-// nothing but the apiVersion changes, and what the schema does not know is dropped.
+// convert converts an object of another version to this one by the strategy None: it
+// changes only the apiVersion, and drops fields that the schema does not have.
 func (v *oneVersion) convert(obj runtime.Object) runtime.Object {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// ageColumn is shown when a version names no columns.
+// ageColumn is the column of a version that defines none.
 var ageColumn = apiextensionsv1.CustomResourceColumnDefinition{
 	Name: "Age", Type: "date", Description: metaDoc["creationTimestamp"], JSONPath: ".metadata.creationTimestamp",
 }
@@ -25,8 +25,9 @@ type column struct {
 	kind string
 }
 
-// printer makes a version's Table form: the name, and the columns that it asks for. As
-// of a path that cannot be read no column is shown any more.
+// printer returns a version's Table columns and cells: the name, and the columns of the
+// definition. As upstream, it ignores a column with an invalid path, and all columns
+// after it.
 func printer(definitions []apiextensionsv1.CustomResourceColumnDefinition) ([]metav1.TableColumnDefinition, func(runtime.Object, time.Time) []any) {
 	if len(definitions) == 0 {
 		definitions = []apiextensionsv1.CustomResourceColumnDefinition{ageColumn}
@@ -75,7 +76,7 @@ func (c *column) cell(obj runtime.Object, now time.Time) any {
 	return cellOf(c.kind, value, now)
 }
 
-// cellOf gives a value the type that its column has; nil if it cannot be had.
+// cellOf converts a value to the type of its column; nil if that is not possible.
 func cellOf(kind string, value any, now time.Time) any {
 	switch typed := value.(type) {
 	case int64:
@@ -115,8 +116,8 @@ func age(text string, now time.Time) string {
 	return duration.HumanDuration(now.Sub(at.Time))
 }
 
-// selectable are the field labels that a version's objects can be selected by, and
-// what gives their values.
+// selectable returns the field labels that can be used in selectors, and a function
+// that returns their values.
 func selectable(definitions []apiextensionsv1.SelectableField) ([]string, func(obj runtime.Object, label string) string) {
 	if len(definitions) == 0 {
 		return nil, nil

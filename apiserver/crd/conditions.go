@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// setCondition sets a condition at the cluster's time, which changes only with the
-// status.
+// setCondition sets a condition with the cluster's time as the transition time, which
+// changes only if the status does.
 func setCondition(d *apiextensionsv1.CustomResourceDefinition, c apiextensionsv1.CustomResourceDefinitionCondition, now metav1.Time) {
 	c.LastTransitionTime = now
 	c.ObservedGeneration = 0
 	old := apihelpers.FindCRDCondition(d, c.Type)
 	if old == nil {
-		// Others may hold the slice.
+		// Other objects may share the slice.
 		d.Status.Conditions = append(slices.Clip(d.Status.Conditions), c)
 		return
 	}
@@ -37,8 +37,8 @@ func isTrue(d *apiextensionsv1.CustomResourceDefinition, t apiextensionsv1.Custo
 	return apihelpers.IsCRDConditionTrue(d, t)
 }
 
-// Served reports whether the definition's objects can be reached: its names have been
-// accepted once.
+// Served reports whether the definition's objects are served: its names have been
+// accepted at some time.
 func Served(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return isTrue(d, apiextensionsv1.Established)
 }
@@ -48,17 +48,18 @@ func Terminating(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return d.DeletionTimestamp != nil
 }
 
-// NeedsCleanup reports whether the definition waits for its objects to go.
+// NeedsCleanup reports whether the definition waits for the deletion of its objects.
 func NeedsCleanup(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return Terminating(d) && apihelpers.CRDHasFinalizer(d, apiextensionsv1.CustomResourceCleanupFinalizer)
 }
 
-// needsCleanup keeps a definition whose deletion begins: its objects go first.
+// needsCleanup reports whether a delete must keep the definition until its objects are
+// deleted.
 func needsCleanup(obj runtime.Object) bool {
 	return !Terminating(obj.(*apiextensionsv1.CustomResourceDefinition))
 }
 
-// markDeleted begins the deletion of a definition.
+// markDeleted marks a definition for deletion.
 func markDeleted(obj runtime.Object) {
 	d := obj.(*apiextensionsv1.CustomResourceDefinition)
 	if !apihelpers.CRDHasFinalizer(d, apiextensionsv1.CustomResourceCleanupFinalizer) {
@@ -74,12 +75,12 @@ func terminating(status apiextensionsv1.ConditionStatus, reason, message string)
 	}
 }
 
-// Emptying notes that the objects are being deleted.
+// Emptying sets the condition that the objects are being deleted.
 func Emptying(d *apiextensionsv1.CustomResourceDefinition, now metav1.Time) {
 	setCondition(d, terminating(apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress"), now)
 }
 
-// Emptied notes that no object is left, and lets the definition go.
+// Emptied sets the condition that all objects are deleted, and removes the finalizer.
 func Emptied(d *apiextensionsv1.CustomResourceDefinition, now metav1.Time) {
 	reason, message := "InstanceDeletionCompleted", "removed all instances"
 	if !Served(d) {
@@ -91,7 +92,7 @@ func Emptied(d *apiextensionsv1.CustomResourceDefinition, now metav1.Time) {
 	})
 }
 
-// NamesAccepted reports whether the definition has all the names that it wants.
+// NamesAccepted reports whether the definition has all the names that it requests.
 func NamesAccepted(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return isTrue(d, apiextensionsv1.NamesAccepted)
 }

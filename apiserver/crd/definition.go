@@ -15,14 +15,14 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// Kind is the kind of the definitions.
+// Kind is the kind of definitions.
 var Kind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 
-// Resource is the resource of the definitions.
+// Resource is the resource of definitions.
 var Resource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// Row is the row of the definitions themselves. scheme has to know their kind. Names
-// and conditions are not the row's: they need the other definitions (see Settle).
+// Row returns the row of definitions. scheme must have their kind. The row does not set
+// names and conditions, which depend on other definitions (see Settle).
 func Row(scheme *runtime.Scheme) *resources.Resource {
 	newObject := func() runtime.Object { return &apiextensionsv1.CustomResourceDefinition{} }
 	return &resources.Resource{
@@ -59,7 +59,7 @@ func Row(scheme *runtime.Scheme) *resources.Resource {
 	}
 }
 
-// store notes that the storage version is one that objects are stored in.
+// store adds the storage version to the stored versions.
 func store(d *apiextensionsv1.CustomResourceDefinition) {
 	for i := range d.Spec.Versions {
 		if v := &d.Spec.Versions[i]; v.Storage {
@@ -74,7 +74,7 @@ func store(d *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// definitionManagers track the fields of definitions, by the types of
+// definitionManagers returns the field managers of definitions, with the types of
 // apiextensions-apiserver.
 func definitionManagers(scheme *runtime.Scheme) func(string) (*managedfields.FieldManager, error) {
 	converter := sync.OnceValue(func() managedfields.TypeConverter { return applyconfiguration.NewTypeConverter(scheme) })
@@ -93,7 +93,7 @@ func definitionManagers(scheme *runtime.Scheme) func(string) (*managedfields.Fie
 	}
 }
 
-// resetting is the filter of the fields that a write cannot set.
+// resetting returns the filter for fields that a write cannot set.
 func resetting(gv schema.GroupVersion, names ...string) map[fieldpath.APIVersion]fieldpath.Filter {
 	set := fieldpath.NewSet()
 	for _, name := range names {

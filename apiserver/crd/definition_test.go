@@ -93,7 +93,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// What is stored is read as it was, in upstream's form and in that of v1.
+// Definitions are stored and read unchanged, in upstream's form and in that of v1.
 func TestStored(t *testing.T) {
 	d := parse(t, base)
 	row().Strategy.PrepareCreate(d)
@@ -184,7 +184,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// A schema that is not structural has no fields to select by.
+// A schema that is not structural has no selectable fields.
 func TestSelectableWithoutStructure(t *testing.T) {
 	d := parse(t, base)
 	d.Spec.Versions[0].SelectableFields = []apiextensionsv1.SelectableField{{JSONPath: ".spec.a"}}
@@ -197,8 +197,8 @@ func TestSelectableWithoutStructure(t *testing.T) {
 	}
 }
 
-// A default that the library accepts and cannot use, that of an object's items, is
-// refused.
+// A default that the library accepts but cannot use, that of an object's items, is
+// rejected.
 func TestUnusableDefault(t *testing.T) {
 	d := parse(t, base)
 	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Items = &apiextensionsv1.JSONSchemaPropsOrArray{

@@ -17,22 +17,21 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// Kinds are the rows that a definition makes.
+// Kinds are the rows of a definition.
 type Kinds struct {
-	// Served has a row for each version that is served.
+	// Served has a row for each served version.
 	Served []*resources.Resource
-	// Stored is the row of the version that objects are stored in, which need not be
-	// among the served ones.
+	// Stored is the row of the storage version, which need not be served.
 	Stored *resources.Resource
 }
 
-// New makes the rows of a definition whose names are accepted. It does nothing that
-// takes time: schemas are compiled at their first use. d must not change any more.
-// Objects of a kind whose webhook cannot be called, webhooks being nil, are only to be
-// had in the version that they are stored in.
+// New returns the rows of a definition whose names are accepted. It is fast: schemas
+// are compiled at their first use. The caller must not modify d afterwards. If webhooks
+// is nil, objects of a kind with a conversion webhook are only available in the version
+// in which they are stored.
 //
-// A row whose StoredForm is not nil is converted by a webhook when its objects are
-// read or written: it needs storage.Objects of its own, on the keys of all.
+// A row with a StoredForm is converted by a webhook when its objects are read or
+// written: it needs its own storage.Objects, on the same keys as the other versions.
 func New(d *apiextensionsv1.CustomResourceDefinition, webhooks *Webhooks) Kinds {
 	k := &kind{definition: d, webhooks: webhooks, versions: map[string]*oneVersion{}}
 	k.converter = sync.OnceValues(k.newTypeConverter)
@@ -62,24 +61,24 @@ func New(d *apiextensionsv1.CustomResourceDefinition, webhooks *Webhooks) Kinds 
 	return kinds
 }
 
-// kind is a custom kind in all its versions.
+// kind is a custom kind with all its versions.
 type kind struct {
 	definition *apiextensionsv1.CustomResourceDefinition
 	versions   map[string]*oneVersion
 	stored     *oneVersion
 	converter  func() (managedfields.TypeConverter, error)
 	webhooks   *Webhooks
-	// converts calls the webhook of a kind that has one.
+	// converts returns the converter that calls the kind's webhook, if it has one.
 	converts func() (runtime.ObjectConvertor, error)
 }
 
-// oneVersion is a version of a custom kind.
+// oneVersion is one version of a custom kind.
 type oneVersion struct {
 	*kind
 	spec       *apiextensionsv1.CustomResourceDefinitionVersion
 	row        *resources.Resource
 	structural lazyStructural
-	// defaults reports whether the schema has any.
+	// defaults reports whether the schema has any defaults.
 	defaults func() bool
 	checks   func() (*checks, error)
 }
@@ -144,8 +143,8 @@ func (k *kind) webhook() bool {
 	return c != nil && c.Strategy == apiextensionsv1.WebhookConverter
 }
 
-// allFields are the values of what can be selected by in any version: stored objects
-// are selected by all of them.
+// allFields returns the values of the selectable fields of all versions: stored objects
+// are matched by all of them.
 func (k *kind) allFields() func(runtime.Object) fields.Set {
 	var all []apiextensionsv1.SelectableField
 	for i := range k.definition.Spec.Versions {
@@ -157,7 +156,7 @@ func (k *kind) allFields() func(runtime.Object) fields.Set {
 	}
 	labels, value := selectable(all)
 	return func(obj runtime.Object) fields.Set {
-		// Room for the name and the namespace.
+		// The storage adds the name and the namespace.
 		set := make(fields.Set, len(labels)+2)
 		for _, label := range labels {
 			set[label] = value(obj, label)
@@ -166,7 +165,7 @@ func (k *kind) allFields() func(runtime.Object) fields.Set {
 	}
 }
 
-// deprecation is what users of a deprecated version are told.
+// deprecation returns the warning for requests of a deprecated version.
 func (v *oneVersion) deprecation() string {
 	if !v.spec.Deprecated {
 		return ""
@@ -190,5 +189,5 @@ func (v *oneVersion) deprecation() string {
 	return text + fmt.Sprintf("; use %s/%s %s", spec.Group, better, spec.Names.Kind)
 }
 
-// steps are the fields of a path such as ".spec.replicas".
+// steps returns the fields of a path such as ".spec.replicas".
 func steps(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }

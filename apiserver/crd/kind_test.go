@@ -142,8 +142,8 @@ func TestRepeatedFinalizerWarnings(t *testing.T) {
 	}
 }
 
-// FuzzSchema feeds schemas to the validation and, those that pass, objects to what is
-// made of them: nothing may panic, and defaults must pass the schema.
+// FuzzSchema validates arbitrary schemas and, with the valid ones, arbitrary objects:
+// nothing may panic, and defaults must satisfy the schema.
 func FuzzSchema(f *testing.F) {
 	f.Add([]byte(`{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string","default":"b"}}}}}`), []byte(`{"spec":{"a":1}}`))
 	f.Add([]byte(`{"type":"object","properties":{"a":{"type":"array","items":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}`), []byte(`{"a":[{"b":null}]}`))
@@ -176,7 +176,7 @@ func FuzzSchema(f *testing.F) {
 		if len(kind.Strategy.ValidateCreate(u)) > 0 {
 			return
 		}
-		// What is valid stays so when nothing changes.
+		// A valid object stays valid in an update without changes.
 		if errs := kind.Strategy.ValidateUpdate(u.DeepCopy(), u); len(errs) > 0 && len(d.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations) == 0 {
 			t.Errorf("an object that is valid is not when it is updated: %v", errs)
 		}

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// base is a definition that nothing is wrong with; tests change it.
+// base is a valid definition; tests modify it.
 const base = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -13,8 +13,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// fieldManagers track who owns which field of the version's objects, each made at its
-// first use.
+// fieldManagers returns the field managers of the version's objects, each created at
+// its first use.
 func (v *oneVersion) fieldManagers() func(subresource string) (*managedfields.FieldManager, error) {
 	lazily := func(subresource string, reset ...string) func() (*managedfields.FieldManager, error) {
 		return sync.OnceValues(func() (*managedfields.FieldManager, error) { return v.newFieldManager(subresource, reset...) })
@@ -49,7 +49,8 @@ func (v *oneVersion) newFieldManager(subresource string, reset ...string) (*mana
 	return m, nil
 }
 
-// newTypeConverter tells lists from sets and maps by the schemas.
+// newTypeConverter returns the type converter, which gets the types of lists and maps
+// from the schemas.
 func (k *kind) newTypeConverter() (managedfields.TypeConverter, error) {
 	var rows []*resources.Resource
 	for _, v := range k.versions {
@@ -68,8 +69,8 @@ func (k *kind) newTypeConverter() (managedfields.TypeConverter, error) {
 	return types, nil
 }
 
-// versions convert, default and make objects of a kind's versions for the field
-// managers.
+// versions implements the interfaces through which field managers convert, default and
+// create objects of a kind's versions.
 type versions struct{ *kind }
 
 var (
@@ -83,7 +84,7 @@ func (versions) Convert(_, _, _ any) error {
 	return fmt.Errorf("custom objects are converted to a version, not into an object")
 }
 
-// ConvertToVersion returns an object of the version that the target chooses.
+// ConvertToVersion converts an object to the version that target selects.
 func (k versions) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
 	from := in.GetObjectKind().GroupVersionKind()
 	to, ok := target.KindForGroupVersionKinds([]schema.GroupVersionKind{from})
@@ -108,7 +109,7 @@ func (versions) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string
 	return label, value, nil
 }
 
-// Default gives an object its defaults.
+// Default sets an object's defaults.
 func (k versions) Default(in runtime.Object) {
 	u, ok := in.(*unstructured.Unstructured)
 	if !ok {
@@ -119,7 +120,7 @@ func (k versions) Default(in runtime.Object) {
 	}
 }
 
-// New makes an empty object.
+// New returns an empty object.
 func (versions) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Settle decides which of the names that a definition wants it gets, given the other
-// definitions, and sets its conditions accordingly: NamesAccepted, Established and,
-// for a group of the Kubernetes project, KubernetesAPIApprovalPolicyConformant. A
-// definition that is established stays so, with the names that it has.
+// Settle decides which of the names that a definition requests it gets, given the other
+// definitions, and sets its conditions accordingly: NamesAccepted, Established and, for
+// a group of the Kubernetes project, KubernetesAPIApprovalPolicyConformant. A
+// definition that is established stays established, with its accepted names.
 func Settle(d *apiextensionsv1.CustomResourceDefinition, others []*apiextensionsv1.CustomResourceDefinition, now metav1.Time) {
 	accepted, problem := acceptNames(d, others)
 	d.Status.AcceptedNames = accepted
@@ -43,7 +43,7 @@ func Settle(d *apiextensionsv1.CustomResourceDefinition, others []*apiextensions
 	}
 }
 
-// nameProblem is a name that another definition has already.
+// nameProblem describes a name that another definition already has.
 type nameProblem struct{ reason, message string }
 
 func acceptNames(d *apiextensionsv1.CustomResourceDefinition, others []*apiextensionsv1.CustomResourceDefinition) (apiextensionsv1.CustomResourceDefinitionNames, *nameProblem) {
@@ -70,7 +70,7 @@ func acceptNames(d *apiextensionsv1.CustomResourceDefinition, others []*apiexten
 	return have, problem
 }
 
-// takenNames are those that the other definitions of the group have been given.
+// takenNames returns the accepted names of the group's other definitions.
 func takenNames(d *apiextensionsv1.CustomResourceDefinition, others []*apiextensionsv1.CustomResourceDefinition) (resources, kinds sets.Set[string]) {
 	resources, kinds = sets.New[string](), sets.New[string]()
 	for _, other := range others {
@@ -98,7 +98,7 @@ func takenShortNames(want, have []string, taken sets.Set[string]) []error {
 
 func inUse(name string) string { return fmt.Sprintf("%q is already in use", name) }
 
-// aggregate words several errors as one, as the API does.
+// aggregate joins several errors, as upstream.
 func aggregate(errs []error) string {
 	if len(errs) == 1 {
 		return errs[0].Error()
@@ -113,8 +113,8 @@ func aggregate(errs []error) string {
 	return text + "]"
 }
 
-// approvalCondition says whether a group of the Kubernetes project is used with
-// leave; nil for all other groups.
+// approvalCondition reports whether a definition in a group of the Kubernetes project
+// is approved; nil for other groups.
 func approvalCondition(d *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionCondition {
 	if !apihelpers.IsProtectedCommunityGroup(d.Spec.Group) {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// subresources are those that the version asks for.
+// subresources returns the subresources of the version.
 func (v *oneVersion) subresources() []resources.Subresource {
 	var all []resources.Subresource
 	if v.hasStatus() {
@@ -43,7 +43,7 @@ func (v *oneVersion) scale() *apiextensionsv1.CustomResourceSubresourceScale {
 	return v.spec.Subresources.Scale
 }
 
-// scaleOf is the scale of a custom object, by the paths of its definition.
+// scaleOf returns the scale of a custom object, by the paths in its definition.
 func scaleOf(s *apiextensionsv1.CustomResourceSubresourceScale, parent runtime.Object) (runtime.Object, error) {
 	u := parent.(*unstructured.Unstructured)
 	wanted, found, err := unstructured.NestedInt64(u.Object, steps(s.SpecReplicasPath)...)
@@ -73,7 +73,7 @@ func scaleOf(s *apiextensionsv1.CustomResourceSubresourceScale, parent runtime.O
 	}, nil
 }
 
-// rescale writes what a scale wants into the custom object.
+// rescale writes a scale's number of replicas into the custom object.
 func rescale(s *apiextensionsv1.CustomResourceSubresourceScale, parent, sub runtime.Object) error {
 	u, scale := parent.(*unstructured.Unstructured), sub.(*autoscalingv1.Scale)
 	if scale.UID != "" && scale.UID != u.GetUID() {
@@ -93,7 +93,7 @@ func rescale(s *apiextensionsv1.CustomResourceSubresourceScale, parent, sub runt
 	return nil
 }
 
-// validateScale checks the numbers that the scale subresource shows.
+// validateScale validates the numbers that the scale subresource shows.
 func (v *oneVersion) validateScale(u map[string]any, what check) field.ErrorList {
 	s := v.scale()
 	if s == nil {

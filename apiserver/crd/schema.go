@@ -14,19 +14,19 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// lazyStructural is a version's structural schema, made at the first call; nil for a
-// version without schema.
+// lazyStructural returns a version's structural schema, built at the first call; nil
+// for a version without a schema.
 type lazyStructural func() (*structuralschema.Structural, error)
 
-// checks are what a version's objects are validated by.
+// checks are the validators of a version's objects.
 type checks struct {
 	structural *structuralschema.Structural
-	// object and status may be nil: then there is nothing to check.
+	// object and status are nil if there is nothing to validate.
 	object, status validation.SchemaValidator
 	rules          *cel.Validator
 }
 
-// internalSchema is the version's schema as the libraries take it; nil if it has none.
+// internalSchema converts the version's schema for the libraries; nil if it has none.
 func (v *oneVersion) internalSchema() (*apiextensions.JSONSchemaProps, error) {
 	if v.spec.Schema == nil || v.spec.Schema.OpenAPIV3Schema == nil {
 		return nil, nil
@@ -50,7 +50,7 @@ func (v *oneVersion) newStructural() (*structuralschema.Structural, error) {
 		}
 		return nil, fmt.Errorf("reading the schema of %v: %w", v.gvk(), err)
 	}
-	// Defaults are shared with the schema that it was made of.
+	// The defaults are shared with the schema that s was made from.
 	s = s.DeepCopy()
 	if !v.definition.Spec.PreserveUnknownFields {
 		if err := defaulting.PruneDefaults(s); err != nil {
@@ -84,7 +84,7 @@ func (v *oneVersion) newChecks() (*checks, error) {
 	return c, nil
 }
 
-// schema describes the version for the OpenAPI documents.
+// schema returns the version's schema for the OpenAPI documents.
 func (v *oneVersion) schema(v2 bool) (*spec.Schema, error) {
 	s, err := v.structural()
 	if err != nil || s == nil {

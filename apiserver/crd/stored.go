@@ -14,8 +14,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// storedForm is how upstream keeps definitions: as JSON of v1beta1, which is smaller
-// where all versions have the same schema. It reads v1 as well.
+// storedForm is upstream's stored encoding of definitions: JSON of v1beta1, which is
+// smaller if all versions have the same schema. It decodes v1 too.
 var storedForm = resources.StoredForm{Encode: encodeStored, Decode: decodeStored}
 
 func encodeStored(obj runtime.Object) ([]byte, error) {

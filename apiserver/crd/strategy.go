@@ -24,7 +24,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// strategy is how objects of this version are written.
+// strategy returns the strategy of this version's objects.
 func (v *oneVersion) strategy() resources.Strategy {
 	s := resources.Strategy{
 		Default: func(obj runtime.Object) {
@@ -54,7 +54,7 @@ func (v *oneVersion) hasStatus() bool {
 
 func content(obj runtime.Object) map[string]any { return obj.(*unstructured.Unstructured).Object }
 
-// keepStatus keeps an update of the object from writing its status.
+// keepStatus restores the status in an update of the object.
 func keepStatus(obj, old runtime.Object) {
 	status, found := content(old)["status"]
 	if !found {
@@ -64,8 +64,8 @@ func keepStatus(obj, old runtime.Object) {
 	content(obj)["status"] = runtime.DeepCopyJSONValue(status)
 }
 
-// onlyStatus makes obj the old object with a new status. The owners of its fields are
-// tracked later.
+// onlyStatus sets obj to the old object with the new status. Field ownership is tracked
+// later.
 func onlyStatus(obj, old runtime.Object) {
 	u, o := obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured)
 	status, found := u.Object["status"]
@@ -79,7 +79,7 @@ func onlyStatus(obj, old runtime.Object) {
 	}
 }
 
-// check is what of an object is held against the schema.
+// check is the part of an object that is validated.
 type check int
 
 const (
@@ -87,8 +87,8 @@ const (
 	statusCheck
 )
 
-// validate holds an object against its schema and rules. What an update leaves as it
-// was may go on being invalid (KEP-4008).
+// validate validates an object with its schema and rules. Values that an update does
+// not change may remain invalid (KEP-4008).
 func (v *oneVersion) validate(obj, old runtime.Object, what check) field.ErrorList {
 	c, err := v.checks()
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *checks) validateSchema(u, was map[string]any, what check, correlated *c
 	return schemavalidation.ValidateCustomResourceUpdate(nil, u, was, c.object, schemavalidation.WithRatcheting(correlated))
 }
 
-// validateLists checks lists that are sets or maps, unless they were wrong before.
+// validateLists validates lists that are sets or maps, unless they were invalid before.
 func (c *checks) validateLists(u, was map[string]any) field.ErrorList {
 	errs := listtype.ValidateListSetsAndMaps(nil, c.structural, u)
 	if len(errs) > 0 && was != nil && len(listtype.ValidateListSetsAndMaps(nil, c.structural, was)) > 0 {
@@ -145,7 +145,7 @@ func (c *checks) validateRules(u, was map[string]any, before field.ErrorList, co
 		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
 	}
 	var opts []cel.Option
-	// The library tells a create by an old object that is nil.
+	// For the library, a nil old object means a create.
 	var old any
 	if was != nil {
 		old = was
@@ -155,7 +155,8 @@ func (c *checks) validateRules(u, was map[string]any, before field.ErrorList, co
 	return errs
 }
 
-// blocking reports whether the rules cannot be evaluated: they may rely on the types.
+// blocking reports whether the errors prevent evaluating the rules, which may rely on
+// the types.
 func blocking(errs field.ErrorList) bool {
 	return slices.ContainsFunc(errs, func(err *field.Error) bool {
 		switch err.Type {
@@ -166,7 +167,8 @@ func blocking(errs field.ErrorList) bool {
 	})
 }
 
-// finalizerWarnings tell of new finalizers whose names may clash with others'.
+// finalizerWarnings returns warnings about new finalizers whose names may conflict with
+// others.
 func finalizerWarnings(obj, old runtime.Object) []string {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// internal is a definition in the form that the library validates.
+// internal converts a definition to the form that the library validates.
 func internal(obj runtime.Object) (*apiextensions.CustomResourceDefinition, field.ErrorList) {
 	out := &apiextensions.CustomResourceDefinition{}
-	// The conversion may share memory with what it is given.
+	// The conversion may share memory with its input.
 	in := obj.(*apiextensionsv1.CustomResourceDefinition).DeepCopy()
 	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(in, out, nil); err != nil {
 		return nil, field.ErrorList{field.InternalError(nil, fmt.Errorf("converting the definition: %w", err))}
@@ -41,8 +41,8 @@ func validateNew(obj runtime.Object) field.ErrorList {
 	return unusable(obj.(*apiextensionsv1.CustomResourceDefinition))
 }
 
-// unusable are the schemas that the library accepts and cannot work with, such as
-// items with a default at the root: no request for their objects would be answered.
+// unusable returns errors for schemas that the library accepts but cannot use, such as
+// items with a default at the root: every request for their objects would fail.
 func unusable(d *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
 	var errs field.ErrorList
 	kind := &kind{definition: d}
@@ -55,9 +55,9 @@ func unusable(d *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
 	return errs
 }
 
-// schemasFirst leaves selectable fields out of account while anything else is wrong:
-// the library looks them up in a schema that it takes to be structural, and panics
-// where there is none.
+// schemasFirst ignores selectable fields while there are other errors: the library
+// looks them up in a schema that it assumes to be structural, and panics if there is
+// none.
 func schemasFirst(d *apiextensions.CustomResourceDefinition, validate func(*apiextensions.CustomResourceDefinition) field.ErrorList) field.ErrorList {
 	selects := len(d.Spec.SelectableFields) > 0
 	for i := range d.Spec.Versions {
@@ -103,7 +103,7 @@ func validatePair(obj, old runtime.Object, validate pairValidation) field.ErrorL
 	})
 }
 
-// warnings tells of what is accepted but does not do what it looks like.
+// warnings returns warnings about accepted settings without the expected effect.
 func warnings(obj, old runtime.Object) []string {
 	texts := schemaWarnings(obj)
 	if old == nil {

@@ -20,39 +20,38 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// webhookTimeout is how long a conversion webhook may take for an answer.
+// webhookTimeout limits the response time of a conversion webhook.
 const webhookTimeout = 30 * time.Second
 
-// Webhooks call the webhooks that convert between the versions of kinds. Nothing is
-// set up before the first call.
+// Webhooks calls conversion webhooks. It is set up at the first call.
 type Webhooks struct {
 	converters func() (*conversion.CRConverterFactory, error)
 }
 
-// NewWebhooks returns Webhooks that find those which are named by a Service with the
-// resolver.
+// NewWebhooks returns a Webhooks that resolves webhooks named by a Service with
+// services.
 func NewWebhooks(services webhook.ServiceResolver) *Webhooks {
 	return &Webhooks{converters: sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
 		return conversion.NewCRConverterFactory(services, func(webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
-			return nobody{}
+			return noCredentials{}
 		})
 	})}
 }
 
-// nobody is how the server presents itself to webhooks: without credentials.
-type nobody struct{}
+// noCredentials configures calls to webhooks: without credentials.
+type noCredentials struct{}
 
-// ClientConfigFor answers for a URL.
-func (nobody) ClientConfigFor(string) (*rest.Config, error) {
+// ClientConfigFor returns the configuration for a URL.
+func (noCredentials) ClientConfigFor(string) (*rest.Config, error) {
 	return &rest.Config{Timeout: webhookTimeout}, nil
 }
 
-// ClientConfigForService answers for a Service.
-func (nobody) ClientConfigForService(string, string, int) (*rest.Config, error) {
+// ClientConfigForService returns the configuration for a Service.
+func (noCredentials) ClientConfigForService(string, string, int) (*rest.Config, error) {
 	return &rest.Config{Timeout: webhookTimeout}, nil
 }
 
-// errNoWebhooks is why a kind without Webhooks cannot be converted by one.
+// errNoWebhooks is returned if a kind without Webhooks must be converted by a webhook.
 var errNoWebhooks = errors.New("conversion webhooks are not called here")
 
 func (k *kind) newWebhook() (runtime.ObjectConvertor, error) {
@@ -70,7 +69,8 @@ func (k *kind) newWebhook() (runtime.ObjectConvertor, error) {
 	return safe, nil
 }
 
-// call lets the webhook convert an object, which stays as it is.
+// call lets the webhook convert an object, and returns the result; it does not modify
+// u.
 func (k *kind) call(u *unstructured.Unstructured, to schema.GroupVersion) (*unstructured.Unstructured, error) {
 	if u.GroupVersionKind().GroupVersion() == to {
 		return u, nil
@@ -90,14 +90,15 @@ func (k *kind) call(u *unstructured.Unstructured, to schema.GroupVersion) (*unst
 	return converted, nil
 }
 
-// conversionFailed is the API's answer, with code 500 and no reason, as upstream's.
+// conversionFailed returns upstream's error: code 500 without a reason.
 func conversionFailed(err error) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
 	}}
 }
 
-// storedForm stores objects of a version that is not the stored one, by the webhook.
+// storedForm encodes and decodes stored objects through the webhook, for a version
+// other than the stored one.
 func (v *oneVersion) storedForm() *resources.StoredForm {
 	return &resources.StoredForm{Lossy: true, Encode: func(obj runtime.Object) ([]byte, error) {
 		u, err := customObject(obj)

@@ -1,5 +1,4 @@
-// Package faults is what an API server suffers on demand: requests that take long or
-// fail, watches that end, answers from a cache that is behind, a server that is not
-// there. Time comes from a clock and chance from a seed. Without a rule, requests pass
-// as they are.
+// Package faults injects API faults into an API server: slow or failing requests,
+// dropped watches, responses from a stale cache, and a server that is down. Time comes
+// from a clock and chance from a seed. Without a rule, requests are unaffected.
 package faults

@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// ErrRefused is what a client in the process gets from a server that is down.
+// ErrRefused is the error that in-process clients get from a server that is down.
 var ErrRefused = errors.New("dial tcp: connect: connection refused")
 
 // Down lets nobody reach the server until up is called: connections are refused, and
@@ -32,7 +32,7 @@ func (f *Faults) Down() (up func()) {
 	})
 }
 
-// IsDown reports whether the server cannot be reached by a user.
+// IsDown reports whether the server is unreachable for a user.
 func (f *Faults) IsDown(user string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,8 +51,9 @@ func (f *Faults) isDownLocked(user string) bool {
 	return true
 }
 
-// Reach returns when the server can be reached. A watch of work that may pause waits
-// for that, as its client tries again and again; anything else fails with ErrRefused.
+// Reach returns nil when the server is reachable. While it is down, a watch whose
+// context allows a pause (clock.PauseOf) waits, instead of its client retrying; any
+// other request fails with ErrRefused.
 func (f *Faults) Reach(ctx context.Context, user string, isWatch bool) error {
 	if f.AtRest() {
 		return nil

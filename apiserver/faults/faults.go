@@ -11,59 +11,60 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// Faults are those of one API server. All methods may be called from several
-// goroutines.
+// Faults holds the API faults of one server. It is safe for concurrent use.
 type Faults struct {
 	clock  clock.Clock
 	ledger *clock.Ledger
 	random *clock.Random
 
-	// atRest is true while there is no rule and the server is not down, so that requests
-	// that are to be left alone cost one load.
+	// atRest is true while there is no rule and the server is up, so that a request
+	// without faults costs one atomic load.
 	atRest atomic.Bool
 
 	mu sync.Mutex
-	// chances decide about requests, each by what it is for, as several that come at one
-	// instant come in no order; drops is how often watches were dropped.
+	// chances is the source of chance for requests, keyed by the attributes of the
+	// request, because requests at the same instant have no defined order. drops counts
+	// the calls of DropWatches.
 	chances *clock.Keyed
 	drops   uint64
 	exempt  []string
-	rules   []*Rule // in the order of their injection
+	rules   []*Rule // in the order of injection
 	streams map[*stream]struct{}
 	// down are those who have taken the server away; up is closed when it is back.
 	down int
 	up   *inflight.Latch // opened when the server is back
 }
 
-// New returns none. The ledger counts the watches that are dropped until they have ended.
+// New returns a Faults without rules. The ledger counts dropped watches until they have
+// ended.
 func New(c clock.Clock, ledger *clock.Ledger, random *clock.Random) *Faults {
 	f := &Faults{clock: c, ledger: ledger, random: random, streams: map[*stream]struct{}{}}
 	f.settleLocked()
 	return f
 }
 
-// AtRest reports whether no request is delayed, refused or answered from a stale cache.
-// Watches have to be registered by Watching all the same.
+// AtRest reports whether no request is delayed, refused or served from a stale cache.
+// Watches must be registered with Watching in any case.
 func (f *Faults) AtRest() bool { return f.atRest.Load() }
 
-// settleLocked follows what has changed.
+// settleLocked updates atRest.
 func (f *Faults) settleLocked() { f.atRest.Store(len(f.rules) == 0 && f.down == 0) }
 
-// Exempt lets the requests of users pass from now on.
+// Exempt excludes the requests of users from all faults from now on.
 func (f *Faults) Exempt(users ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.exempt = append(f.exempt, users...)
 }
 
-// IsExempt reports whether the requests of a user pass.
+// IsExempt reports whether the requests of a user are exempt.
 func (f *Faults) IsExempt(user string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Contains(f.exempt, user)
 }
 
-// Inject lets a rule hold until remove is called.
+// Inject applies a rule until remove is called.
 func (f *Faults) Inject(rule Rule) (remove func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,17 +81,17 @@ func (f *Faults) Inject(rule Rule) (remove func()) {
 	}
 }
 
-// Fate is what happens to one request.
+// Fate is what the rules do to one request.
 type Fate struct {
 	Latency time.Duration
-	// Refusal is the rule by which it fails; nil: by none.
+	// Refusal is the rule that refuses the request; nil: none.
 	Refusal *Rule
-	// Behind is the revision that answers it; 0: whichever.
+	// Behind is the revision to serve the request at; 0: any.
 	Behind int64
 }
 
-// Meet decides about a request. Of several rules, all delay it, and the oldest that
-// refuses it does.
+// Meet applies the rules to a request. The delays of all matching rules add up; the
+// oldest matching rule with a code refuses it.
 func (f *Faults) Meet(r *Request) Fate {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +122,7 @@ func (f *Faults) Meet(r *Request) Fate {
 	return fate
 }
 
-// Sleep lets a delay pass.
+// Sleep waits for a delay in cluster time.
 func (f *Faults) Sleep(ctx context.Context, d time.Duration) error {
 	return inflight.Sleep(ctx, f.clock, d)
 }

@@ -34,8 +34,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// All rules delay a request, and the oldest that refuses it does; a rule that was removed
-// and one for somebody else do nothing.
+// The delays of all rules add up, and the oldest rule with a code refuses the request;
+// removed rules and rules for other users have no effect.
 func TestMeet(t *testing.T) {
 	t.Parallel()
 	f := New(clock.Real(), clock.NewLedger(), clock.NewRandom(1))
@@ -79,7 +79,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// Faults are at rest exactly while there is no rule and the server is up.
+// AtRest is true exactly while there is no rule and the server is up.
 func TestAtRest(t *testing.T) {
 	f := New(clock.Real(), nil, clock.NewRandom(1))
 	want := func(rests bool, when string) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Request is what is known of a request.
+// Request has the attributes of a request that rules match.
 type Request struct {
 	// Verb is one of the API's verbs: get, list, watch, create, update, patch, delete,
 	// deletecollection.
@@ -17,18 +17,18 @@ type Request struct {
 	User, UserAgent string
 }
 
-// Match says which requests are meant. An empty list means all.
+// Match selects requests. An empty list matches all.
 type Match struct {
 	Verbs []string
-	// Resources are written pods, pods/status, deployments.apps, or pods/* for all
-	// subresources; pods alone does not mean subresources.
+	// Resources are written as pods, pods/status, deployments.apps, or pods/* for all
+	// subresources; pods alone does not match subresources.
 	Resources  []string
 	Namespaces []string
-	// Users are whose requests, and UserAgents what their User-Agents contain.
+	// Users are names of users, UserAgents substrings of the User-Agent.
 	Users, UserAgents []string
 }
 
-// Matches reports whether a request is meant.
+// Matches reports whether a request is selected.
 func (m *Match) Matches(r *Request) bool {
 	return (len(m.Verbs) == 0 || slices.Contains(m.Verbs, r.Verb)) &&
 		(len(m.Resources) == 0 || slices.ContainsFunc(m.Resources, r.isFor)) &&
@@ -44,21 +44,22 @@ func (r *Request) isFor(pattern string) bool {
 		(sub == r.Subresource || sub == "*" || pattern == "*")
 }
 
-// Rule is what happens to the requests that match.
+// Rule is a fault for the requests that match.
 type Rule struct {
 	Match
-	// Share is to what share of them, in (0, 1]; 0 is all.
+	// Share is the fraction of them that is affected, in (0, 1]; 0 means all.
 	Share float64
-	// Latency is how much longer they take, of the clock's time, and up to Jitter more.
+	// Latency is added to their duration, in time of the clock, and a random part of
+	// Jitter.
 	Latency, Jitter time.Duration
-	// Code is the HTTP status that they are refused with, before anything is done; 0:
-	// they are not. Reason and Message are those of the Status, if they are not to
-	// follow from the code.
+	// Code is the HTTP status with which they are refused, before any effect; 0: they
+	// are not refused. Reason and Message override those of the Status that follows
+	// from the code.
 	Code            int
 	Reason, Message string
-	// RetryAfter is after how many seconds the client is asked to try again.
+	// RetryAfter is the Retry-After of the refusal, in seconds.
 	RetryAfter int
-	// Behind, if it is above 0, is the revision whose state gets and lists with
-	// resourceVersion=0 are answered with: that of a cache that has fallen behind.
+	// Behind, if above 0, is the revision at which gets and lists with
+	// resourceVersion=0 are served, as from a cache that lags behind.
 	Behind int64
 }

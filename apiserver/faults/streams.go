@@ -8,18 +8,18 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// ErrDropped is the cause of the end of a context that DropWatches has ended.
+// ErrDropped is the cause with which DropWatches ends a context.
 var ErrDropped = errors.New("the watch was dropped")
 
-// stream is a watch that is open.
+// stream is an open watch.
 type stream struct {
 	request Request
 	cancel  context.CancelCauseFunc
 	dropped *inflight.Work // since DropWatches has ended it
 }
 
-// Watching returns a context for a watch, which DropWatches ends. The function is called
-// when it has ended.
+// Watching returns a context for a watch, which DropWatches can end. The caller calls
+// the function when the watch has ended.
 func (f *Faults) Watching(ctx context.Context, r *Request) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &stream{request: *r, cancel: cancel}
@@ -35,8 +35,8 @@ func (f *Faults) Watching(ctx context.Context, r *Request) (context.Context, fun
 	}
 }
 
-// DropWatches ends the open watches that match, or a share of them, and returns how
-// many.
+// DropWatches ends the open watches that match, or a share of them, and returns their
+// number.
 func (f *Faults) DropWatches(match Match, share float64) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -2,8 +2,8 @@ package openapi
 
 import "reflect"
 
-// computedKinds adds the kinds that are made when they are asked for to those that are
-// known by name: client-go's scheme does not have them.
+// computedKinds adds the kinds that are not stored, which client-go's scheme does not
+// have.
 func (s *source) computedKinds(byName map[string][]any) {
 	for _, row := range s.table.All() {
 		if !row.Computed {

@@ -11,15 +11,15 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// text is the model of an answer that is no object.
+// text is the model of a plain-text response.
 const text = ""
 
-// proxyMethods are those that a proxy passes on.
+// proxyMethods are the methods that a proxy passes on.
 var proxyMethods = []string{
 	http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch, http.MethodPost, http.MethodPut,
 }
 
-// connectOptions are what a connection's URL says, by the kind that discovery names.
+// connectOptions returns the options of a connection's URL, by the kind in discovery.
 func connectOptions(kind string) any {
 	switch kind {
 	case "PodExecOptions":
@@ -38,8 +38,8 @@ func connectOptions(kind string) any {
 	return nil
 }
 
-// addProxied describes a subresource that is handed on to a node or a pod: a log is
-// read, all others are connections.
+// addProxied adds a subresource that is passed on to a node or a pod: a log is read,
+// all others are connections.
 func (o *operations) addProxied(path string, sub *resources.Subresource, parameters []common.Parameter) {
 	if sub.Kind == "" {
 		o.add(route{
@@ -76,5 +76,5 @@ func (o *operations) connect(path, suffix string, methods []string, sub *resourc
 	}
 }
 
-// methodName is a method in an operation's name: "Get".
+// methodName returns a method as in an operation's name: "Get".
 func methodName(method string) string { return method[:1] + strings.ToLower(method[1:]) }

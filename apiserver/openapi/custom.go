@@ -14,21 +14,21 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// Extensions of the schemas of custom kinds.
+// Extensions in the schemas of custom kinds.
 const (
 	extPreserveUnknown  = "x-kubernetes-preserve-unknown-fields"
 	extEmbeddedResource = "x-kubernetes-embedded-resource"
 	extSelectableFields = "x-kubernetes-selectable-fields"
 )
 
-// customModel stands for the objects, or lists of objects, of a kind without Go type
-// where others have an object of theirs.
+// customModel is the model of an object, or list of objects, of a kind without a Go
+// type.
 type customModel struct {
 	row  *resources.Resource
 	list bool
 }
 
-// OpenAPIModelName is the name of the model, by which the builders look it up.
+// OpenAPIModelName returns the name by which the builders look up the model.
 func (m *customModel) OpenAPIModelName() string {
 	name := m.row.Kind
 	if m.list {
@@ -39,7 +39,7 @@ func (m *customModel) OpenAPIModelName() string {
 	return strings.Join(parts, ".") + "." + m.row.Version + "." + name
 }
 
-// modelOf is an empty object of the row's kind, or what stands for one.
+// modelOf returns an empty object of the row's kind, or its customModel.
 func modelOf(row *resources.Resource) any {
 	if row.Custom {
 		return &customModel{row: row}
@@ -64,7 +64,7 @@ func subModelOf(row *resources.Resource, sub *resources.Subresource) any {
 // isDescribed reports whether there is a schema for the row's kind.
 func isDescribed(row *resources.Resource) bool { return row.Custom || described(row.New()) }
 
-// customKinds adds the kinds of custom models to those that are known by name.
+// customKinds adds the kinds of custom models.
 func (s *source) customKinds(byName map[string][]any) {
 	for _, row := range s.table.All() {
 		if row.Custom {
@@ -89,7 +89,7 @@ var (
 	typeMetaName   = metav1.TypeMeta{}.OpenAPIModelName()
 )
 
-// addCustom makes the schemas of a custom model, and of the objects that a list is of.
+// addCustom adds the schemas of a custom model and, for a list, of its items.
 func (d *definitions) addCustom(m *customModel, v2 bool) error {
 	name := m.OpenAPIModelName()
 	if _, known := d.byName[name]; known {
@@ -119,7 +119,7 @@ func (d *definitions) addCustom(m *customModel, v2 bool) error {
 	return nil
 }
 
-// addSelectable names the fields that the objects can be selected by (KEP-4358).
+// addSelectable adds the selectable fields of the objects (KEP-4358).
 func addSelectable(schema *spec.Schema, row *resources.Resource) {
 	if len(row.SelectableFields) == 0 {
 		return
@@ -131,8 +131,8 @@ func addSelectable(schema *spec.Schema, row *resources.Resource) {
 	schema.AddExtension(extSelectableFields, all)
 }
 
-// complete adds to a custom schema what all objects have: the root's and embedded
-// objects' TypeMeta and metadata.
+// complete adds what all objects have to a custom schema: TypeMeta and metadata of the
+// root and of embedded objects.
 func (d *definitions) complete(schema *spec.Schema, v2 bool) {
 	types := d.byName[typeMetaName].Schema.Properties
 	schema.SetProperty("apiVersion", types["apiVersion"])
@@ -162,7 +162,7 @@ func (d *definitions) completeEmbedded(s *spec.Schema, v2 bool) {
 		d.completeEmbedded(s.AdditionalProperties.Schema, v2)
 	}
 	if preserve, _ := s.Extensions.GetBool(extPreserveUnknown); preserve && v2 {
-		// Clients of the older form would refuse the unknown fields.
+		// Clients of the older form reject unknown fields.
 		return
 	}
 	if embedded, _ := s.Extensions.GetBool(extEmbeddedResource); !embedded {
@@ -195,8 +195,8 @@ func (d *definitions) listDefinition(m *customModel, object string) common.OpenA
 	return common.OpenAPIDefinition{Schema: schema, Dependencies: []string{object, listMetaName}}
 }
 
-// Models are the schemas of custom kinds, and of the metadata that they refer to, in
-// the form that tells server-side apply what is a list, a set or a map.
+// Models returns the schemas of custom kinds, and of the metadata that they refer to,
+// in the form from which server-side apply gets the types of lists and maps.
 func Models(rows []*resources.Resource) (map[string]*spec.Schema, error) {
 	refs := refTo("#/components/schemas/")
 	d := &definitions{ref: refs, byName: apiextensionsopenapi.GetOpenAPIDefinitions(refs)}
@@ -220,5 +220,5 @@ func Models(rows []*resources.Resource) (map[string]*spec.Schema, error) {
 	return models, nil
 }
 
-// metaModels is what the names of the models of meta/v1 begin with.
+// metaModels is the prefix of the names of meta/v1's models.
 const metaModels = "io.k8s.apimachinery.pkg.apis.meta.v1."

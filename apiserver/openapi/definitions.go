@@ -12,18 +12,18 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// definitions holds schemas by model name ("io.k8s.api.core.v1.Pod"), each with
-// the names of those that it refers to. It grows as types are asked for.
+// definitions holds schemas by model name ("io.k8s.api.core.v1.Pod"), each with the names of those that
+// it refers to. Schemas are added on demand.
 type definitions struct {
 	ref     common.ReferenceCallback
 	markers *markers
 	byName  map[string]common.OpenAPIDefinition
-	// v2 says that the models are for the older form.
+	// v2 reports that the models are for OpenAPI v2.
 	v2 bool
 }
 
-// newDefinitions starts with the models of apimachinery, apiextensions and
-// apiregistration, for which libraries have the generated schemas. References to a model are made by ref.
+// newDefinitions returns definitions with the models of apimachinery, apiextensions and apiregistration,
+// whose libraries include generated schemas. ref makes the references to models.
 func newDefinitions(ref common.ReferenceCallback) *definitions {
 	d := &definitions{ref: ref, markers: builtinMarkers(), byName: apiextensionsopenapi.GetOpenAPIDefinitions(ref)}
 	for name, definition := range aggregatoropenapi.GetOpenAPIDefinitions(ref) {
@@ -35,12 +35,12 @@ func newDefinitions(ref common.ReferenceCallback) *definitions {
 	return d
 }
 
-// modelNamer is what every type of the API that has a schema of its own implements.
+// modelNamer is implemented by every API type with its own schema.
 type modelNamer interface{ OpenAPIModelName() string }
 
 var modelNamerType = reflect.TypeFor[modelNamer]()
 
-// modelName is the name of a struct type's schema; "" if it has none.
+// modelName returns the name of a struct type's schema; "" if it has none.
 func modelName(t reflect.Type) string {
 	if t.Kind() != reflect.Struct || !t.Implements(modelNamerType) {
 		return ""
@@ -48,7 +48,7 @@ func modelName(t reflect.Type) string {
 	return reflect.Zero(t).Interface().(modelNamer).OpenAPIModelName()
 }
 
-// add makes the schemas of the type of obj, and of all that it refers to.
+// add adds the schemas of the type of obj, and of all types that it refers to.
 func (d *definitions) add(obj any) error {
 	if custom, ok := obj.(*customModel); ok {
 		return d.addCustom(custom, d.v2)
@@ -68,7 +68,7 @@ func (d *definitions) addType(t reflect.Type) error {
 	if _, ok := d.byName[name]; ok {
 		return nil
 	}
-	// The name is taken before its fields are looked at: types may be recursive.
+	// Register the name before building the fields: types may be recursive.
 	d.byName[name] = common.OpenAPIDefinition{}
 	b := &schemaBuilder{definitions: d, dependencies: map[string]bool{}}
 	definition, err := b.build(t)
@@ -79,7 +79,8 @@ func (d *definitions) addType(t reflect.Type) error {
 	return nil
 }
 
-// intOrString is a number or a string in v3; v2 cannot say that, and has a format.
+// intOrString returns the definition of a number or string; OpenAPI v2 cannot express that and uses a
+// format.
 func intOrString() common.OpenAPIDefinition {
 	description := "A number or a string. In JSON and YAML it is written as either; a string is often a percentage."
 	v2 := common.OpenAPIDefinition{Schema: spec.Schema{SchemaProps: spec.SchemaProps{

@@ -21,24 +21,24 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// source is what documents are made of.
+// source is what the documents are built from.
 type source struct {
 	table   *resources.Table
 	scheme  *runtime.Scheme
 	version string
 }
 
-// refTo makes the references of a document whose schemas are kept under prefix.
+// refTo returns a function that makes references to schemas beneath prefix.
 func refTo(prefix string) common.ReferenceCallback {
 	return func(name string) spec.Ref { return spec.MustCreateRef(prefix + common.EscapeJsonPointer(name)) }
 }
 
-// rows are those of a group and version for which there are schemas.
+// rows returns the rows of a group and version that have schemas.
 func (s *source) rows(gv schema.GroupVersion) []*resources.Resource {
 	return slices.DeleteFunc(slices.Clone(s.table.InVersion(gv)), func(row *resources.Resource) bool { return !isDescribed(row) })
 }
 
-// routes are the operations of a group and version.
+// routes returns the operations of a group and version.
 func (s *source) routes(gv schema.GroupVersion) routes {
 	all := routes{{
 		method: http.MethodGet, path: basePath(gv) + "/", id: "get" + prefixOf(gv) + "APIResources", tag: tagOf(gv),
@@ -66,7 +66,7 @@ func (s *source) info() *spec.Info {
 	return &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: s.version}}
 }
 
-// define makes the schemas that operations refer to.
+// define builds the schemas that operations refer to.
 func define(rs routes, refs common.ReferenceCallback, v2 bool) (*definitions, error) {
 	d := newDefinitions(refs)
 	d.v2 = v2
@@ -83,7 +83,7 @@ func define(rs routes, refs common.ReferenceCallback, v2 bool) (*definitions, er
 	return d, nil
 }
 
-// v3 makes the document of one group and version.
+// v3 builds the document of one group and version.
 func (s *source) v3(gv schema.GroupVersion) (*spec3.OpenAPI, error) {
 	rs := s.routes(gv)
 	d, err := define(rs, refTo("#/components/schemas/"), false)
@@ -105,8 +105,8 @@ func (s *source) v3(gv schema.GroupVersion) (*spec3.OpenAPI, error) {
 	return document, nil
 }
 
-// v2 makes the document of everything. It has no defaults: they mislead clients
-// that take them for values that were set.
+// v2 builds the document of all groups. It has no defaults, because some clients
+// mistake them for values that were set.
 func (s *source) v2() (*spec.Swagger, error) {
 	var rs routes
 	for _, gv := range s.versions() {
@@ -119,7 +119,7 @@ func (s *source) v2() (*spec.Swagger, error) {
 	document, err := builder.BuildOpenAPISpecFromRoutes([]common.RouteContainer{rs}, &common.Config{
 		ProtocolList: []string{"https"},
 		Info:         s.info(),
-		// Definitions is not read by this builder.
+		// This builder does not use Definitions.
 		GetDefinitions: func(common.ReferenceCallback) map[string]common.OpenAPIDefinition { return d.byName },
 		CommonResponses: map[int]spec.Response{
 			http.StatusUnauthorized: {ResponseProps: spec.ResponseProps{Description: "Unauthorized"}},
@@ -145,8 +145,8 @@ func idAndTags(r common.Route) (string, []string, error) {
 	return own.id, []string{own.tag}, nil
 }
 
-// kinds returns the function by which the builders learn the kinds that a schema is
-// of. Some, such as DeleteOptions, are of every group.
+// kinds returns the function from which the builders get the kinds of a schema. Some,
+// such as DeleteOptions, have one in every group.
 func (s *source) kinds() func(name string) (string, spec.Extensions) {
 	byName := map[string][]any{}
 	known := maps.Clone(s.scheme.AllKnownTypes())
@@ -186,8 +186,8 @@ func compareKinds(a, b any) int {
 	return 0
 }
 
-// withoutDefaults takes the defaults out of a schema. What it holds by pointer may
-// belong to others and is copied.
+// withoutDefaults removes the defaults from a schema. It copies what the schema holds
+// by pointer, which may be shared.
 func withoutDefaults(s *spec.Schema) {
 	s.Default = nil
 	if s.Properties != nil {

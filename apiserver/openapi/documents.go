@@ -24,20 +24,20 @@ const (
 	pathV3 = "/openapi/v3"
 )
 
-// Documents are the OpenAPI documents of one table. Each is built at the first
-// request that needs it, and kept. It is an http.Handler for everything beneath
+// Documents serves the OpenAPI documents of one table. Each is built at the first
+// request that needs it, and cached. It is an http.Handler for all paths beneath
 // /openapi/, and safe for concurrent use.
 type Documents struct {
 	source source
 	v2     *document
 	// v3 holds a document for each group and version by its path: "apis/apps/v1".
 	v3 map[string]*document
-	// index is the list of those, with the hash of each.
+	// index returns the list of those, with the hash of each.
 	index func() ([]byte, error)
 }
 
-// New returns the documents of a table. version is what they give as the API's,
-// such as "v1.37.2". It costs nothing until a document is asked for.
+// New returns the documents of a table. version is the version of the API in the
+// documents, such as "v1.37.2". Nothing is built before the first request.
 func New(table *resources.Table, version string) *Documents {
 	d := &Documents{
 		source: source{table: table, scheme: scheme.Scheme, version: version},
@@ -51,8 +51,8 @@ func New(table *resources.Table, version string) *Documents {
 	return d
 }
 
-// With returns the documents of another table. Those of a group and version whose rows
-// are the same in both are not built again.
+// With returns the documents of another table. Documents of a group and version with
+// the same rows in both are not rebuilt.
 func (d *Documents) With(table *resources.Table) *Documents {
 	other := New(table, d.source.version)
 	for _, gv := range other.source.versions() {
@@ -64,7 +64,7 @@ func (d *Documents) With(table *resources.Table) *Documents {
 	return other
 }
 
-// ServeHTTP serves /openapi/v2, /openapi/v3 and what is beneath the latter.
+// ServeHTTP serves /openapi/v2, /openapi/v3 and the paths beneath the latter.
 func (d *Documents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -83,8 +83,8 @@ func (d *Documents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveVersion serves one v3 document. The hash in its URL is for caches: what a
-// URL with the right hash answers never changes.
+// serveVersion serves one v3 document. The hash in its URL allows caching: the response
+// for a URL with the right hash never changes.
 func (d *Documents) serveVersion(w http.ResponseWriter, r *http.Request, path string) {
 	document := d.v3[path]
 	if asked := r.URL.Query().Get("hash"); asked != "" {
@@ -129,7 +129,7 @@ func hashedURL(path, hash string) string {
 
 func hashOf(data []byte) string { return fmt.Sprintf("%X", sha512.Sum512(data)) }
 
-// document is one document in the two forms that it is sent in.
+// document is one document in both encodings.
 type document struct {
 	json     func() ([]byte, error)
 	protobuf func() ([]byte, error)

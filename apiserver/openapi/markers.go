@@ -21,8 +21,8 @@ import (
 //go:embed markers.txt
 var markersText string
 
-// markers is what the marker comments of the API types say, by import path and
-// type name ("k8s.io/api/core/v1.Pod").
+// markers are the marker comments of the API types, by import path and type name
+// ("k8s.io/api/core/v1.Pod").
 type markers struct {
 	enums map[string][]string
 	types map[string]*typeMarker
@@ -43,8 +43,8 @@ type fieldMarker struct {
 	fallback           any
 }
 
-// builtinMarkers reads the embedded table once. It panics when the table is
-// broken, which a test would have shown.
+// builtinMarkers parses the embedded table once. It panics if the table is invalid,
+// which a test would have found.
 var builtinMarkers = sync.OnceValue(func() *markers {
 	m, err := parseMarkers(markersText)
 	if err != nil {
@@ -113,7 +113,7 @@ func parseFieldMarker(words []string) (fieldMarker, error) {
 		case "key":
 			f.listKeys = append(f.listKeys, value)
 		case "default":
-			// The default is the last word and may hold spaces.
+			// The default is the last word and may contain spaces.
 			raw := strings.Join(append([]string{value}, words[i+1:]...), " ")
 			if err := json.Unmarshal([]byte(raw), &f.fallback); err != nil {
 				return f, fmt.Errorf("reading default %s: %w", raw, err)

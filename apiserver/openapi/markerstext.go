@@ -1,5 +1,5 @@
 package openapi
 
-// MarkersText is the table of what the marker comments of the API types say, in the
-// form that is described where it is read.
+// MarkersText returns the table of the API types' marker comments; markers.go describes
+// its format.
 func MarkersText() string { return markersText }

@@ -14,8 +14,8 @@ const (
 	mediaProtobufV3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 )
 
-// format is what clients may ask for, and how the answer is then named. The names
-// with an @ are no valid media types but are what kubectl asks for.
+// format is a media type that clients request, and the Content-Type of the response.
+// Types with an @ are not valid media types, but kubectl requests them.
 type format struct {
 	asked, answered string
 	protobuf        bool
@@ -34,7 +34,7 @@ var (
 	}
 )
 
-// choose finds the format that a client likes best; ok is false if it likes none.
+// choose returns the format that a client prefers; ok is false if it accepts none.
 func choose(accept string, formats []format) (chosen format, ok bool) {
 	if accept == "" {
 		return formats[0], true
@@ -74,7 +74,7 @@ func (d *document) serve(w http.ResponseWriter, r *http.Request, formats []forma
 	send(w, r, f.answered, data, hash)
 }
 
-// send answers with data, or says that the client has it already.
+// send sends data, or a 304 if the client has it already.
 func send(w http.ResponseWriter, r *http.Request, contentType string, data []byte, hash string) {
 	etag := strconv.Quote(hash)
 	w.Header().Set("Etag", etag)
@@ -85,7 +85,7 @@ func send(w http.ResponseWriter, r *http.Request, contentType string, data []byt
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	if r.Method != http.MethodHead {
-		// A client that is gone cannot be told.
+		// A write fails only if the client has disconnected.
 		_, _ = w.Write(data)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// What is spoken: objects in three forms, watches as streams of two, patches in four.
+// Media types: of objects in three encodings, of watches in two, of patches in four.
 var (
 	anything   = []string{"*/*"}
 	objects    = []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
@@ -23,15 +23,15 @@ var (
 	}
 )
 
-// operations makes the routes of one row.
+// operations builds the routes of one row.
 type operations struct {
 	row *resources.Resource
-	// base is the path of the group and version, and scope "Namespaced" or nothing.
+	// base is the path of the group and version; scope is "Namespaced" or empty.
 	base, scope string
 	all         routes
 }
 
-// routesOf describes every operation on the row's resource and its subresources.
+// routesOf returns every operation on the row's resource and its subresources.
 func routesOf(row *resources.Resource) routes {
 	o := &operations{row: row, base: basePath(row.GroupVersion())}
 	collection := o.base + "/" + row.Plural
@@ -60,8 +60,8 @@ func basePath(gv schema.GroupVersion) string {
 	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
-// patchTypes are what kubectl chooses from: of custom objects no Go type tells how a
-// strategic merge patch is meant.
+// patchTypes returns the patch types that kubectl chooses from. Custom objects have no
+// strategic merge patch, which needs a Go type.
 func (o *operations) patchTypes() []string {
 	if o.row.Custom {
 		return slices.DeleteFunc(slices.Clone(patchTypes), func(t string) bool { return strings.HasPrefix(t, "application/strategic") })
@@ -71,12 +71,12 @@ func (o *operations) patchTypes() []string {
 
 func (o *operations) allows(verb string) bool { return slices.Contains(o.row.Verbs, verb) }
 
-// prefix is the group and version in an operation's name: "AppsV1".
+// prefix returns the group and version in an operation's name: "AppsV1".
 func (o *operations) prefix() string { return prefixOf(o.row.GroupVersion()) }
 
 func prefixOf(gv schema.GroupVersion) string { return groupName(gv.Group) + upperFirst(gv.Version) }
 
-// groupName is a group's name without its domain: "RbacAuthorization".
+// groupName returns a group's name without its domain: "RbacAuthorization".
 func groupName(group string) string {
 	if group == "" {
 		return "Core"
@@ -97,7 +97,7 @@ func upperFirst(s string) string {
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// add completes a route with what all of the row have in common.
+// add completes a route with the attributes that all routes of the row share.
 func (o *operations) add(r route) {
 	r.tag = tagOf(o.row.GroupVersion())
 	if r.kind == (schema.GroupVersionKind{}) {
@@ -174,8 +174,8 @@ func (o *operations) addNamed(path string, parameters []common.Parameter) {
 	}
 }
 
-// access adds what is alike for an object and a subresource: to read, replace and
-// patch it.
+// access adds the operations that objects and subresources share: read, replace and
+// patch.
 func (o *operations) access(path, name, what string, kind schema.GroupVersionKind, verbs []string, object any, parameters []common.Parameter) {
 	if slices.Contains(verbs, "get") {
 		o.add(route{
@@ -225,6 +225,6 @@ func (o *operations) addSubresource(path string, sub *resources.Subresource, par
 	}
 }
 
-// described reports whether there is a schema for the type of obj. There is none
-// for objects without a type of their own.
+// described reports whether there is a schema for the type of obj. Objects without
+// their own type have none.
 func described(obj any) bool { return modelName(indirect(reflect.TypeOf(obj))) != "" }

@@ -10,13 +10,13 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 )
 
-// Extensions of an operation: what kubectl finds it by.
+// Extensions of an operation, by which kubectl finds it.
 const (
 	extAction = "x-kubernetes-action"
 	extKind   = "x-kubernetes-group-version-kind"
 )
 
-// route is one operation, in the form that kube-openapi's builders take.
+// route is one operation, in the form that kube-openapi's builders require.
 type route struct {
 	method, path    string
 	id, description string
@@ -26,7 +26,8 @@ type route struct {
 	parameters      []common.Parameter
 	consumes        []string
 	produces        []string
-	// body and reply are empty objects of what is sent and answered; body may be nil.
+	// body and reply are empty objects of the request's and the response's type; body
+	// may be nil.
 	body, reply any
 	codes       []int
 }
@@ -46,7 +47,7 @@ func (r *route) Produces() []string             { return r.produces }
 func (r *route) RequestPayloadSample() any      { return r.body }
 func (r *route) ResponsePayloadSample() any     { return r.reply }
 
-// Metadata holds the extensions.
+// Metadata returns the extensions.
 func (r *route) Metadata() map[string]any {
 	if r.action == "" {
 		return nil
@@ -57,7 +58,8 @@ func (r *route) Metadata() map[string]any {
 	}
 }
 
-// StatusCodeResponses are the answers to a success; errors are common to all routes.
+// StatusCodeResponses returns the responses of a success; errors are common to all
+// routes.
 func (r *route) StatusCodeResponses() []common.StatusCodeResponse {
 	all := make([]common.StatusCodeResponse, len(r.codes))
 	for i, code := range r.codes {
@@ -111,8 +113,8 @@ func bodyParameter(required bool) common.Parameter {
 	return parameter{name: "body", kind: common.BodyParameterKind, required: required}
 }
 
-// queryParameters describes the fields of an options struct that a URL can hold,
-// except those named.
+// queryParameters returns the fields of an options struct that a URL can hold, except
+// those named.
 func queryParameters(options any, except ...string) []common.Parameter {
 	t := reflect.TypeOf(options)
 	doc := swaggerDoc(t)

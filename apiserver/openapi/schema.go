@@ -24,7 +24,7 @@ const (
 
 var unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 
-// schemaBuilder makes the schema of one struct type.
+// schemaBuilder builds the schema of one struct type.
 type schemaBuilder struct {
 	*definitions
 	dependencies map[string]bool
@@ -54,8 +54,7 @@ func (b *schemaBuilder) build(t reflect.Type) (common.OpenAPIDefinition, error) 
 	return common.OpenAPIDefinition{Schema: schema, Dependencies: slices.Sorted(maps.Keys(b.dependencies))}, nil
 }
 
-// addFields adds the properties of a struct, with those of the structs that it
-// holds inline.
+// addFields adds the properties of a struct, including those of its inlined structs.
 func (b *schemaBuilder) addFields(t reflect.Type, properties map[string]spec.Schema) error {
 	doc, marker := swaggerDoc(t), b.markers.of(typeName(t))
 	for i := range t.NumField() {
@@ -118,7 +117,7 @@ func addFieldExtensions(property *spec.Schema, f reflect.StructField, m fieldMar
 	}
 }
 
-// fillType says what a value of Go type t is, by reference for struct types.
+// fillType sets the schema of Go type t, a reference for struct types.
 func (b *schemaBuilder) fillType(s *spec.Schema, t reflect.Type) error {
 	plain := indirect(t)
 	switch plain.Kind() {
@@ -157,8 +156,8 @@ func (b *schemaBuilder) fillType(s *spec.Schema, t reflect.Type) error {
 	return nil
 }
 
-// fallback is the default that a decoder fills in: the marked one, or the zero
-// value of what cannot be left out.
+// fallback returns the default that a decoder sets: the marked one, or the zero value
+// of a field that cannot be omitted.
 func (b *schemaBuilder) fallback(t reflect.Type, m fieldMarker, omitempty bool) any {
 	if m.fallback != nil {
 		return m.fallback
@@ -176,7 +175,7 @@ func zero(t reflect.Type, omitempty bool) any {
 	case reflect.Struct:
 		switch {
 		case reflect.PointerTo(t).Implements(unmarshalerType):
-			// Its zero value is written as null.
+			// Its zero value is encoded as null.
 			return nil
 		case t.NumField() == 1 && t.Field(0).Anonymous:
 			return zero(t.Field(0).Type, omitempty)
@@ -216,7 +215,7 @@ func enumDoc(values []string) string {
 	return s.String()
 }
 
-// jsonTag reads a field's json tag; the name is "" for fields that are not in JSON.
+// jsonTag parses a field's json tag; the name is "" for fields that are not in JSON.
 func jsonTag(f reflect.StructField) (name string, options []string, inline bool) {
 	tag, tagged := f.Tag.Lookup("json")
 	words := strings.Split(tag, ",")
@@ -245,10 +244,10 @@ func indirect(t reflect.Type) reflect.Type {
 	return t
 }
 
-// typeName is the key of a type in the markers.
+// typeName returns the key of a type in the markers.
 func typeName(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
-// basicName is the name that kube-openapi knows a type without parts by.
+// basicName returns kube-openapi's name of a type without fields or elements.
 func basicName(t reflect.Type) string {
 	if t.Kind() == reflect.Slice {
 		return "[]byte"

@@ -18,9 +18,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// TestAgainstUpstream compares our schemas with those that an upstream apiserver
-// gave, which client-go ships for its own tests. They are of an older version:
-// what was added or reworded since is not compared.
+// TestAgainstUpstream compares the schemas with those of an upstream apiserver, which
+// client-go includes for its own tests. They are of an older version, so the test skips
+// what was added or reworded since.
 func TestAgainstUpstream(t *testing.T) {
 	s := &source{table: resources.Builtin(), scheme: scheme.Scheme, version: "v1"}
 	paths, err := openapitest.NewEmbeddedFileClient().Paths()
@@ -61,7 +61,7 @@ func TestAgainstUpstream(t *testing.T) {
 	}
 }
 
-// changedSince are properties that are no longer as upstream's files have them.
+// changedSince are the properties that differ from upstream's older files.
 var changedSince = map[string]bool{
 	"io.k8s.api.core.v1.PersistentVolumeClaimSpec.resources":            true,
 	"io.k8s.api.core.v1.PodResourceClaim.source":                        true,
@@ -92,7 +92,7 @@ func compareSchemas(t *testing.T, name string, upstream, ours *spec.Schema) {
 	}
 }
 
-// addSince gives upstream's schema the extensions that only ours has.
+// addSince adds the extensions that only our schema has to upstream's.
 func addSince(theirs, ours *spec.Schema) {
 	for key, value := range ours.Extensions {
 		if _, present := theirs.Extensions[key]; !present {
@@ -101,14 +101,14 @@ func addSince(theirs, ours *spec.Schema) {
 	}
 }
 
-// oldKinds says that a schema is of kinds that change with each version.
+// oldKinds reports whether a schema's kinds change with each version.
 func oldKinds(s *spec.Schema) bool {
 	kinds, _ := s.Extensions[extKind].([]any)
 	return len(kinds) > 1
 }
 
-// essence is a schema without its texts, enumerations and defaults, and with
-// references as they are without them.
+// essence returns a schema without its texts, enumerations and defaults, and with
+// references as they are without those.
 func essence(t *testing.T, s *spec.Schema) any {
 	t.Helper()
 	return strip(normal(t, s))
@@ -187,7 +187,7 @@ func comparePaths(t *testing.T, path string, upstream, ours *spec3.Path) {
 	}
 }
 
-// compareTexts compares the media types of answers that are texts.
+// compareTexts compares the media types of plain-text responses.
 func compareTexts(t *testing.T, what string, upstream, ours *spec3.Operation) {
 	t.Helper()
 	theirs, mine := upstream.Responses.StatusCodeResponses[200], ours.Responses.StatusCodeResponses[200]

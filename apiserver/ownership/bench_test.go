@@ -46,8 +46,8 @@ func running(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-// BenchmarkTrack compares the two ways of tracking a Pod's creation and its becoming
-// ready.
+// BenchmarkTrack compares this package with the library for the creation of a Pod and
+// its becoming ready.
 func BenchmarkTrack(b *testing.B) {
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
 	tracker := NewTracker()

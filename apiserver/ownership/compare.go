@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// errUnplanned says that there is something in an object that no plan is made for.
+// errUnplanned is returned for a value that the plan does not cover.
 var errUnplanned = errors.New("no plan for a part of the object")
 
-// operand is one side of a comparison at one place: absent, null, or v.
+// operand is one side of a comparison at one path: absent, null, or v.
 type operand struct {
 	v       reflect.Value
 	present bool
@@ -19,7 +19,7 @@ type operand struct {
 
 func (o operand) has() bool { return o.present && !o.null }
 
-// of makes the operand of a value that is present.
+// of returns the operand for a value that is present.
 func (n *node) of(v reflect.Value) operand {
 	o := operand{v: v, present: true}
 	if n.pointer {
@@ -40,7 +40,7 @@ func (n *node) of(v reflect.Value) operand {
 	return o
 }
 
-// in returns what a structure has in a field.
+// in returns the operand for a field of a structure.
 func (f *field) in(o operand) operand {
 	if !o.has() {
 		return operand{}
@@ -77,13 +77,13 @@ func (n *node) isZero(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// difference is what one comparison found at one place and beneath it: fields that are
-// new or changed, and fields that are gone.
+// difference is the result of a comparison at and beneath one path: fields that are new
+// or changed, and fields that were removed.
 type difference struct {
 	taken, removed entry
 }
 
-// leaf compares what has one owner.
+// leaf compares values that have one owner as a whole.
 func (n *node) leaf(l, r operand) (d difference, err error) {
 	switch {
 	case !l.present:
@@ -100,8 +100,8 @@ func (n *node) leaf(l, r operand) (d difference, err error) {
 	return d, nil
 }
 
-// compare finds what is different in r, of which one is present. It follows
-// structured-merge-diff's Compare.
+// compare returns the differences of r from l, at least one of which is present. It
+// follows structured-merge-diff's Compare.
 func (n *node) compare(l, r operand) (d difference, err error) {
 	switch n.sort {
 	case unknown:
@@ -128,7 +128,7 @@ func (n *node) compare(l, r operand) (d difference, err error) {
 	return d, err
 }
 
-// hasNothing reports whether a structure has no field.
+// hasNothing reports whether a structure has no fields.
 func (n *node) hasNothing(o operand) bool {
 	if !o.has() {
 		return true
@@ -148,7 +148,7 @@ func length(o operand) int {
 	return o.v.Len()
 }
 
-// add adds what was found beneath name.
+// add adds the differences beneath name.
 func (d *difference) add(name string, found difference) {
 	if !found.taken.isEmpty() {
 		found.taken.name = name
@@ -211,7 +211,7 @@ func (n *node) at(o operand, key string) operand {
 	return n.elem.of(v)
 }
 
-// item is an element of a list by what tells it apart.
+// item is a list element, identified by name.
 type item struct {
 	name string
 	l, r operand
@@ -236,8 +236,8 @@ func (n *node) compareItems(l, r operand, d *difference) error {
 	return nil
 }
 
-// items adds the elements of one side. Lists with two elements of one name are left
-// to the library.
+// items adds the elements of one side. It returns an error for lists with duplicate
+// elements, which the library must handle.
 func (n *node) items(items []item, o operand, isRight bool) ([]item, error) {
 	known := len(items)
 	for i := range length(o) {

@@ -8,8 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// What is read of FieldsV1 is written the same again, and means to the library what it
-// meant.
+// Parsed FieldsV1 is written back unchanged, and means the same to the library.
 func FuzzFieldsV1(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"f:a":{}}`, `{"f:metadata":{"f:labels":{".":{},"f:app":{}}}}`, `{"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{".":{},"f:image":{}}}}}`,
@@ -42,7 +41,7 @@ func FuzzFieldsV1(f *testing.F) {
 	})
 }
 
-// Sets behave as sets.
+// The operations satisfy the laws of sets.
 func FuzzSets(f *testing.F) {
 	f.Add([]byte(`{"f:a":{".":{},"f:b":{}}}`), []byte(`{"f:a":{}}`))
 	f.Add([]byte(`{"f:a":{"f:b":{},"f:c":{}}}`), []byte(`{"f:a":{"f:c":{}},"f:d":{}}`))

@@ -22,8 +22,8 @@ import (
 
 var converter = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
-// byLibrary is a write as apimachinery tracks it; ok is false for an object that it
-// does not take.
+// byLibrary tracks a write with apimachinery's library; ok is false for an object that
+// it rejects.
 func byLibrary(t testing.TB, kind schema.GroupVersionKind, w *Write) (managed []metav1.ManagedFieldsEntry, ok bool) {
 	t.Helper()
 	version := fieldpath.APIVersion(kind.GroupVersion().String())
@@ -46,7 +46,7 @@ func byLibrary(t testing.TB, kind schema.GroupVersionKind, w *Write) (managed []
 	return tracked.(metav1.Object).GetManagedFields(), true
 }
 
-// normal makes managed fields comparable: without times, the sets as strings.
+// normal makes managed fields comparable: without times, with the sets as strings.
 func normal(t testing.TB, entries []metav1.ManagedFieldsEntry) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -62,8 +62,8 @@ func normal(t testing.TB, entries []metav1.ManagedFieldsEntry) map[string]string
 	return out
 }
 
-// filler fills objects at random. Values are few, so that lists have elements in common
-// and values stay the same.
+// filler returns a filler of random objects. It has few values, so that lists share
+// elements and values stay the same.
 func filler(seed int64) *randfill.Filler {
 	words := []string{"a", "b", "c", `q"<`}
 	return randfill.New().RandSource(rand.NewSource(seed)).NilChance(.4).NumElements(1, 3).MaxDepth(9).Funcs(
@@ -81,7 +81,8 @@ func filler(seed int64) *randfill.Filler {
 	)
 }
 
-// For every kind, sequences of random writes have the managers that the library finds.
+// For every kind, sequences of random writes have the same managers as with the
+// library.
 func TestAgreesWithTheLibrary(t *testing.T) {
 	tracker := NewTracker()
 	for kind, goType := range scheme.Scheme.AllKnownTypes() {
@@ -101,7 +102,7 @@ func TestAgreesWithTheLibrary(t *testing.T) {
 	}
 }
 
-// hasNoSchema says of which kinds client-go has none: those under which nothing is
+// hasNoSchema reports whether client-go has no schema for a kind: those that are not
 // stored.
 func hasNoSchema(kind schema.GroupVersionKind) bool {
 	return kind.Group == "authorization.k8s.io" || kind.Group == "authentication.k8s.io" ||

@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/openapi"
 )
 
-// marks are what the markers say of a type or a field: how lists and maps are merged.
+// marks are the list and map types of a type or a field, from its markers.
 type marks struct {
 	list, mapped string
 	keys         []string
@@ -20,12 +20,12 @@ type typeMarks struct {
 	fields map[string]marks
 }
 
-// markTable reads the table of markers: only what says how things are merged. It is
-// read once, when the first plan is made.
+// markTable parses the table of markers, for list and map types only. It is parsed
+// once, when the first plan is made.
 var markTable = sync.OnceValue(func() map[string]*typeMarks {
 	table := map[string]*typeMarks{
-		// Of the types of apimachinery, which the table does not have, these are the
-		// ones whose tags do not tell.
+		// The table does not include apimachinery's types. These are the ones whose
+		// tags are not sufficient.
 		"k8s.io/apimachinery/pkg/apis/meta/v1.LabelSelector":  {self: marks{mapped: atomic}},
 		"k8s.io/apimachinery/pkg/apis/meta/v1.OwnerReference": {self: marks{mapped: atomic}},
 	}
@@ -78,8 +78,8 @@ func marksOf(t reflect.Type) *typeMarks {
 	return &typeMarks{}
 }
 
-// marksOfField are those of a field: from its markers or, as schemas are derived from
-// OpenAPI, from the tags of strategic merge patches.
+// marksOfField returns the marks of a field: from its markers or, like schemas derived
+// from OpenAPI, from the tags for strategic merge patches.
 func marksOfField(owner *typeMarks, name string, tag reflect.StructTag) marks {
 	m := owner.fields[name]
 	if m.list != "" {

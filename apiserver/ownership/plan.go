@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// sort says how a value is compared.
+// sort is how a value is compared.
 type sort int
 
 const (
-	unknown sort = iota // not planned for: left to the library
+	unknown sort = iota // no plan: left to the library
 	scalar              // of a basic kind
 	moment              // Time and MicroTime: null when zero
 	quantity
@@ -28,19 +28,19 @@ const (
 // node is the plan of one type in one place.
 type node struct {
 	sort sort
-	// pointer says that the value is behind a pointer, which is null when nil.
+	// pointer reports that the value is behind a pointer; a nil pointer is null.
 	pointer bool
-	// atomic lists, maps and structures have one owner.
+	// atomic lists, maps and structures have one owner as a whole.
 	atomic bool
 	fields []field // of a structure, by name
 	elem   *node   // of a list or a mapping
-	set    bool    // the elements of a list are told apart by themselves
-	keys   []int   // the fields of a list's elements that tell them apart, by name
+	set    bool    // a list's elements are identified by their values
+	keys   []int   // the indices of the fields that identify a list's elements, by name
 }
 
 // field is one field of a structure.
 type field struct {
-	name      string // JSON's
+	name      string // in JSON
 	entry     string // in FieldsV1
 	index     []int
 	omitEmpty bool
@@ -48,7 +48,7 @@ type field struct {
 	node      *node
 }
 
-// planner makes plans and remembers them.
+// planner makes plans and caches them.
 type planner struct {
 	mu    sync.Mutex
 	nodes map[planKey]*node
@@ -66,13 +66,13 @@ type rootKey struct {
 	without string
 }
 
-// rootMetadata are the fields of an object's own metadata that nobody owns.
+// rootMetadata are the fields of an object's metadata whose ownership is not tracked.
 var rootMetadata = []string{
 	"name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields", "resourceVersion",
 }
 
-// object returns the plan of a whole object without one of its top-level fields (what
-// a write through a subresource, or past it, leaves alone).
+// object returns the plan of a whole object without one of its top-level fields (the
+// field that the write cannot change).
 func (p *planner) object(t reflect.Type, without string) *node {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +96,7 @@ func (p *planner) object(t reflect.Type, without string) *node {
 	return &root
 }
 
-// plan makes the plan of a type in a place that has marks. mu is held.
+// plan returns the plan of a type at a place with marks. The caller holds mu.
 func (p *planner) plan(t reflect.Type, m marks, isPointer bool) *node {
 	if t.Kind() == reflect.Pointer {
 		return p.plan(t.Elem(), m, true)
@@ -146,7 +146,7 @@ func (p *planner) planList(n *node, m marks) {
 	}
 }
 
-// addFields adds the fields of t and of what is inlined in it.
+// addFields adds the fields of t, including inlined ones.
 func (p *planner) addFields(n *node, t reflect.Type, own *typeMarks, path []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What managed fields are made of keeps none of the states that an object had.
+// Managed fields do not keep earlier states of the object in memory.
 func TestFieldsKeepNoObject(t *testing.T) {
 	tracker := NewTracker()
 	var before weak.Pointer[corev1.ConfigMap]

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// set is a set of fields as FieldsV1 nests it: entries by name.
+// set is a set of fields, nested as in FieldsV1: entries by name.
 type set []entry
 
-// entry is a field that is in the set, or in which there are fields that are.
+// entry is a field that is in the set, or that contains fields in the set.
 type entry struct {
 	name string // as FieldsV1 spells it: "f:spec", `k:{"name":"main"}`, `v:"x"`
 	in   bool
@@ -20,7 +20,7 @@ type entry struct {
 
 func (e *entry) isEmpty() bool { return !e.in && len(e.sub) == 0 }
 
-// union returns what is in a or b. It may share with both.
+// union returns the union of a and b. The result may share memory with both.
 func union(a, b set) set {
 	if len(a) == 0 {
 		return b
@@ -43,7 +43,8 @@ func union(a, b set) set {
 	return append(append(out, a...), b...)
 }
 
-// without returns what is in a and not in b; same says that this is a itself.
+// without returns the entries of a that are not in b; same reports that the result is a
+// itself.
 func without(a, b set) (out set, same bool) {
 	same = true
 	for i := range a {
@@ -103,11 +104,11 @@ func appendQuoted(out []byte, s string) []byte {
 	return append(out, '"')
 }
 
-// errForm says that FieldsV1 holds what this package does not write: an escape other
-// than of quotes and backslashes, or what is not ASCII.
+// errForm is returned for FieldsV1 that this package would not write: escapes other
+// than of quotes and backslashes, or non-ASCII characters.
 var errForm = errors.New("managed fields of an unfamiliar form")
 
-// parseSet reads FieldsV1.
+// parseSet parses FieldsV1.
 func parseSet(data []byte) (set, error) {
 	p := parser{data: data}
 	e, err := p.object(0)
@@ -154,7 +155,7 @@ func (p *parser) object(depth int) (e entry, err error) {
 				slices.SortStableFunc(e.sub, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 				for i := 1; i < len(e.sub); i++ {
 					if e.sub[i].name == e.sub[i-1].name {
-						return e, errForm // a name twice is for the library to judge
+						return e, errForm // duplicate names are left to the library
 					}
 				}
 			}

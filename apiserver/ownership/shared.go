@@ -7,11 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxShared is how many sets are remembered, of about a kilobyte each.
+// maxShared caps the number of cached sets, of about a kilobyte each.
 const maxShared = 512
 
-// shared gives equal sets one place in memory: all pods of a ReplicaSet have the same
-// fields. It forgets everything when it is full.
+// shared deduplicates equal sets in memory: all pods of a ReplicaSet have the same
+// fields. It is emptied when it is full.
 type shared struct {
 	mu   sync.Mutex
 	seed maphash.Seed
@@ -19,7 +19,7 @@ type shared struct {
 	buf  []byte
 }
 
-// fields is the set as FieldsV1, which must not be changed.
+// fields returns the set as FieldsV1, which must not be modified.
 func (s *shared) fields(of set) *metav1.FieldsV1 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

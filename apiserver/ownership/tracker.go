@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// maxUpdaters is how many managers that update are told apart before the library puts
-// the oldest together.
+// maxUpdaters is the number of updating managers beyond which the library merges the
+// oldest entries.
 const maxUpdaters = 10
 
-// Tracker works out managed fields. It makes its plans on first use and is safe for
+// Tracker computes managed fields. It makes its plans on first use and is safe for
 // concurrent use.
 type Tracker struct {
 	plans  planner
@@ -27,23 +27,23 @@ func NewTracker() *Tracker {
 	return &Tracker{plans: planner{nodes: map[planKey]*node{}, roots: map[rootKey]*node{}}}
 }
 
-// Write is one write that is not an apply.
+// Write is one write other than an apply.
 type Write struct {
-	// Live is the object before the write, an empty one of its type for a creation.
-	// New is the object after it, whose managed fields are not looked at.
+	// Live is the object before the write, an empty one of its type for a create. New is
+	// the object after it; its managed fields are ignored.
 	Live, New runtime.Object
 	// Managed are the managed fields before the write.
 	Managed []metav1.ManagedFieldsEntry
-	// Manager made the write, of an object in APIVersion, through Subresource (empty:
-	// the object itself), at Time.
+	// Manager made the write, of an object in APIVersion, through Subresource (empty: the
+	// object itself), at Time.
 	Manager, APIVersion, Subresource string
 	Time                             metav1.Time
-	// Ignored is a top-level field that the write leaves alone: status or spec.
+	// Ignored is the top-level field that the write cannot change: status or spec.
 	Ignored string
 }
 
-// Track returns the managed fields after a write. It may share with those before. ok
-// is false if the write has to be left to the library.
+// Track returns the managed fields after a write. The result may share memory with
+// Managed. ok is false if the library must handle the write.
 func (t *Tracker) Track(w *Write) (managed []metav1.ManagedFieldsEntry, ok bool) {
 	for i := range w.Managed {
 		e := &w.Managed[i]
@@ -67,8 +67,8 @@ func present(obj runtime.Object) operand {
 	return operand{v: reflect.ValueOf(obj).Elem(), present: true}
 }
 
-// settle takes from all managers what the write has changed or removed, and gives to
-// its own what it has changed.
+// settle removes the changed and removed fields from all managers' entries, and adds the
+// changed fields to the entry of the write's manager.
 func (w *Write) settle(found difference, s *shared) ([]metav1.ManagedFieldsEntry, error) {
 	taken := found.taken.sub
 	lost := union(taken, found.removed.sub)
@@ -102,8 +102,8 @@ func (w *Write) settle(found difference, s *shared) ([]metav1.ManagedFieldsEntry
 		managed = append(managed, e)
 	}
 	if len(taken) > 0 {
-		// A copy: a pointer into the write would keep both its objects for as long as the
-		// entry lives, and through their entries all that were before.
+		// Copy the time: a pointer into the write would keep its two objects in memory as
+		// long as the entry, and through their entries all earlier objects.
 		now := w.Time
 		managed = append(managed, metav1.ManagedFieldsEntry{
 			Manager: w.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: w.APIVersion, Time: &now,
@@ -114,8 +114,8 @@ func (w *Write) settle(found difference, s *shared) ([]metav1.ManagedFieldsEntry
 	return managed, nil
 }
 
-// mayHold reports whether FieldsV1 can have anything of lost: whether one of its top
-// fields is named there at all.
+// mayHold reports whether FieldsV1 may contain a field of lost: whether it includes the
+// name of one of lost's top-level fields.
 func mayHold(fields []byte, lost set) bool {
 	return slices.ContainsFunc(lost, func(e entry) bool { return bytes.Contains(fields, []byte(e.name)) })
 }
@@ -124,7 +124,7 @@ func (w *Write) isOwn(e *metav1.ManagedFieldsEntry) bool {
 	return e.Operation == metav1.ManagedFieldsOperationUpdate && e.Manager == w.Manager && e.Subresource == w.Subresource
 }
 
-// compareEntries orders them as the library does.
+// compareEntries is the library's order.
 func compareEntries(a, b metav1.ManagedFieldsEntry) int {
 	seconds := func(t *metav1.Time) int64 {
 		if t == nil {

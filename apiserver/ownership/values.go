@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// same reports whether both sides, which are present, are written the same in JSON.
+// same reports whether both sides, which must be present, have the same JSON.
 func (n *node) same(l, r operand) (bool, error) {
 	if !l.present || !r.present || l.null || r.null {
 		return l.present == r.present && l.null == r.null, nil
@@ -99,7 +99,7 @@ func sameMoment(l, r reflect.Value) bool {
 	return a.UnixMicro() == b.UnixMicro()
 }
 
-// nameOf names an element of a list as FieldsV1 does.
+// nameOf returns the name of a list element in FieldsV1.
 func (n *node) nameOf(o operand) (string, error) {
 	if !o.has() {
 		return "", errUnplanned
@@ -118,7 +118,7 @@ func (n *node) nameOf(o operand) (string, error) {
 		f := &n.elem.fields[at]
 		key := f.in(o)
 		if !key.has() || f.node.sort != scalar {
-			return "", errUnplanned // a default may stand for it
+			return "", errUnplanned // it may have a default
 		}
 		text, ok := plain(key.v)
 		isPlain = isPlain && ok
@@ -157,7 +157,7 @@ func valueOf(v reflect.Value) *value.Value {
 	return &out
 }
 
-// plain writes a value as JSON if that takes no thought.
+// plain returns a value as JSON if that needs no escaping.
 func plain(v reflect.Value) (string, bool) {
 	switch v.Kind() {
 	case reflect.String:

@@ -18,10 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Change is a field that became different. Path is as kubectl explain has it, with
-// the key of a list's item in brackets; From and To are shortened texts, empty if the
-// field was not set, or is not any more. What is secret is never told, only that it
-// changed.
+// Change is a field that changed. Path is in the notation of kubectl explain, with the
+// key of a list item in brackets; From and To are shortened texts, empty if the field
+// was or is not set. The values of secrets are never included.
 type Change struct {
 	Path string `json:"path"`
 	From string `json:"from,omitempty"`
@@ -29,21 +28,22 @@ type Change struct {
 }
 
 const (
-	// maxChanges bounds what is told of one write, and maxValue a value's text.
+	// maxChanges caps the changes recorded for one write, maxValue the length of a
+	// value's text.
 	maxChanges = 8
 	maxValue   = 60
 )
 
-// untold are fields whose change says nothing that another field's does not.
-var untold = []string{
+// ignored are the fields whose changes add nothing to those of other fields.
+var ignored = []string{
 	"managedFields", "deletionGracePeriodSeconds", "hostIPs", "podIPs", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink",
 	"startTime", "startedAt", "finishedAt", "containerID", "lastTransitionTime", "lastHeartbeatTime", "lastUpdateTime", "lastProbeTime", "lastScheduleTime", "observedGeneration", "renewTime",
 	"[kubectl.kubernetes.io/last-applied-configuration]", "[deployment.kubernetes.io/desired-replicas]", "[deployment.kubernetes.io/max-replicas]",
 }
 
-// differ finds what changed between two objects of one type. The zero value is ready.
-// It is made for speed, as it sees every write: parts that both objects share are not
-// looked at, and nothing is allocated until a difference is found.
+// differ computes the changes between two objects of one type. The zero value is ready
+// to use. It is fast because it sees every write: it skips parts that both objects
+// share, and allocates nothing before it finds a difference.
 type differ struct {
 	plans sync.Map // of reflect.Type to []field
 }
@@ -86,13 +86,13 @@ type walk struct {
 	found  []Change
 }
 
-func (w *walk) tell(from, to string) {
+func (w *walk) add(from, to string) {
 	if len(w.found) < maxChanges && from != to {
 		w.found = append(w.found, Change{Path: joined(w.path), From: from, To: to})
 	}
 }
 
-// joined puts dots between names, but not before brackets.
+// joined joins names with dots, except before brackets.
 func joined(path []string) string {
 	var b strings.Builder
 	for i, name := range path {
@@ -105,7 +105,7 @@ func joined(path []string) string {
 }
 
 func (w *walk) within(name string, look func()) {
-	if len(w.found) == maxChanges || slices.Contains(untold, name) {
+	if len(w.found) == maxChanges || slices.Contains(ignored, name) {
 		return
 	}
 	w.path = append(w.path, name)
@@ -119,7 +119,7 @@ func (w *walk) values(a, b reflect.Value) {
 		switch {
 		case a.Kind() == reflect.Pointer && a.Pointer() == b.Pointer():
 		case a.IsNil() || b.IsNil():
-			w.tell(text(a), text(b))
+			w.add(text(a), text(b))
 		default:
 			w.values(a.Elem(), b.Elem())
 		}
@@ -135,7 +135,7 @@ func (w *walk) values(a, b reflect.Value) {
 		}
 	default:
 		if !a.Equal(b) {
-			w.tell(text(a), text(b))
+			w.add(text(a), text(b))
 		}
 	}
 }
@@ -144,21 +144,21 @@ func (w *walk) structs(a, b reflect.Value) {
 	switch old := a.Addr().Interface().(type) {
 	case *metav1.Time:
 		if !old.Equal(b.Addr().Interface().(*metav1.Time)) {
-			w.tell(text(a), text(b))
+			w.add(text(a), text(b))
 		}
 		return
 	case *metav1.MicroTime:
 		if !old.Equal(b.Addr().Interface().(*metav1.MicroTime)) {
-			w.tell(text(a), text(b))
+			w.add(text(a), text(b))
 		}
 		return
 	case *resource.Quantity:
 		if old.Cmp(*b.Addr().Interface().(*resource.Quantity)) != 0 {
-			w.tell(text(a), text(b))
+			w.add(text(a), text(b))
 		}
 		return
 	case *intstr.IntOrString:
-		w.tell(text(a), text(b))
+		w.add(text(a), text(b))
 		return
 	}
 	for _, f := range w.differ.fields(a.Type()) {
@@ -175,7 +175,7 @@ func (w *walk) structs(a, b reflect.Value) {
 	}
 }
 
-// fields are those of a type that are looked at.
+// fields returns the fields of a type that are compared.
 func (d *differ) fields(t reflect.Type) []field {
 	if known, ok := d.plans.Load(t); ok {
 		return known.([]field)
@@ -184,7 +184,7 @@ func (d *differ) fields(t reflect.Type) []field {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if !f.IsExported() || name == "-" || f.Type == reflect.TypeFor[metav1.TypeMeta]() || slices.Contains(untold, name) {
+		if !f.IsExported() || name == "-" || f.Type == reflect.TypeFor[metav1.TypeMeta]() || slices.Contains(ignored, name) {
 			continue
 		}
 		all = append(all, field{i, name, name == "" && (f.Anonymous || strings.Contains(options, "inline"))})
@@ -196,13 +196,13 @@ func (d *differ) fields(t reflect.Type) []field {
 func (w *walk) slices(a, b reflect.Value) {
 	elem := a.Type().Elem()
 	if elem.Kind() != reflect.Struct {
-		w.tell(text(a), text(b))
+		w.add(text(a), text(b))
 		return
 	}
 	key := keyOf(elem)
 	if key < 0 {
 		if a.Len() != b.Len() {
-			w.tell(text(a), text(b))
+			w.add(text(a), text(b))
 			return
 		}
 		for i := range a.Len() {
@@ -219,17 +219,17 @@ func (w *walk) slices(a, b reflect.Value) {
 			w.path = w.path[:len(w.path)-1]
 			continue
 		}
-		w.within("["+item.Field(key).String()+"]", func() { w.tell("", text(item)) })
+		w.within("["+item.Field(key).String()+"]", func() { w.add("", text(item)) })
 	}
 	for i := range a.Len() {
 		item := a.Index(i)
 		if name := item.Field(key).String(); !find(b, i, key, name).IsValid() {
-			w.within("["+name+"]", func() { w.tell(text(item), "") })
+			w.within("["+name+"]", func() { w.add(text(item), "") })
 		}
 	}
 }
 
-// keyOf is the index of the field by which items of a list are told apart; -1: none.
+// keyOf returns the index of the field that identifies items of a list; -1: none.
 func keyOf(t reflect.Type) int {
 	for _, name := range []string{"Type", "Name", "Key", "IP", "UID"} {
 		if f, ok := t.FieldByName(name); ok && len(f.Index) == 1 && f.Type.Kind() == reflect.String {
@@ -239,7 +239,7 @@ func keyOf(t reflect.Type) int {
 	return -1
 }
 
-// find looks for the item with a key, where it probably is first.
+// find returns the item with a key. It tries the index at first.
 func find(list reflect.Value, at, key int, name string) reflect.Value {
 	if at < list.Len() && list.Index(at).Field(key).String() == name {
 		return list.Index(at)
@@ -261,12 +261,12 @@ func (w *walk) maps(a, b reflect.Value) {
 		w.within("["+fmt.Sprint(key)+"]", func() {
 			switch {
 			case !old.IsValid() || !item.IsValid():
-				w.tell(text(old), text(item))
+				w.add(text(old), text(item))
 			case item.Type() == reflect.TypeFor[resource.Quantity]():
-				w.tell(text(old), text(item))
+				w.add(text(old), text(item))
 			case item.Kind() == reflect.Struct: // not addressable
 				if !reflect.DeepEqual(old.Interface(), item.Interface()) {
-					w.tell(text(old), text(item))
+					w.add(text(old), text(item))
 				}
 			default:
 				w.values(old, item)
@@ -275,7 +275,7 @@ func (w *walk) maps(a, b reflect.Value) {
 	}
 }
 
-// equalMaps knows the two kinds of maps that nearly all objects have.
+// equalMaps compares the two types of maps that most objects have.
 func equalMaps(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]string:
@@ -286,7 +286,7 @@ func equalMaps(a, b any) bool {
 	return false
 }
 
-// keysOf are the keys of both maps, sorted.
+// keysOf returns the keys of both maps, sorted.
 func keysOf(a, b reflect.Value) []reflect.Value {
 	keys := b.MapKeys()
 	for _, key := range a.MapKeys() {
@@ -298,7 +298,7 @@ func keysOf(a, b reflect.Value) []reflect.Value {
 	return keys
 }
 
-// text is a value as people read it, shortened; empty for one that is not set.
+// text returns a readable, shortened value; empty if it is not set.
 func text(v reflect.Value) string {
 	if !v.IsValid() || v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int32 && v.Kind() != reflect.Int64 && v.Kind() != reflect.Int {
 		return ""
@@ -333,8 +333,8 @@ func text(v reflect.Value) string {
 	return shortened(fmt.Sprint(v.Interface()), maxValue)
 }
 
-// structText is the state of a thing that has one, such as a condition or a taint, and
-// "set" for any other.
+// structText returns the state of a struct that has one, such as a condition or a taint,
+// and "set" for any other.
 func structText(v reflect.Value) string {
 	field := func(name string) string {
 		if f := v.FieldByName(name); f.IsValid() && f.Kind() == reflect.String {
@@ -353,7 +353,7 @@ func structText(v reflect.Value) string {
 	return "set"
 }
 
-// stateText is a condition's status, with its reason unless the condition is true.
+// stateText returns a condition's status, with its reason unless the status is True.
 func stateText(status, reason string) string {
 	if status == string(corev1.ConditionTrue) || reason == "" {
 		return shortened(status, maxValue)
@@ -371,8 +371,8 @@ func plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// shortened is text for one line of a terminal: at most limit characters, none of them a
-// control character.
+// shortened returns text for one line of a terminal: at most limit characters, without
+// control characters.
 func shortened(text string, limit int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/record"
 )
 
-// changesOf is what a log tells of one write, a line a field.
+// changesOf returns the changes that a log records for one write, one line per field.
 func changesOf(old, obj runtime.Object) string {
 	log := record.NewLog(1)
 	log.Add(record.Write{Revision: 1}, old, obj)
@@ -63,7 +63,7 @@ func TestChanges(t *testing.T) {
 	}{
 		"created":   {nil, pod(nil), ""},
 		"same":      {pod(nil), pod(nil), ""},
-		"untold":    {pod(nil), pod(func(p *corev1.Pod) { p.ResourceVersion, p.Generation = "6", 2 }), ""},
+		"ignored":   {pod(nil), pod(func(p *corev1.Pod) { p.ResourceVersion, p.Generation = "6", 2 }), ""},
 		"scalar":    {pod(nil), pod(func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }), "spec.nodeName:  -> node-1\n"},
 		"condition": {pod(nil), pod(func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }), "status.conditions[Ready].status: False -> True\n"},
 		"items come and go": {
@@ -86,7 +86,7 @@ func TestChanges(t *testing.T) {
 			&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{TargetPort: intstr.FromString("http")}}}},
 			"spec.ports[].targetPort: 80 -> http\n",
 		},
-		"secrets are not told": {
+		"secrets are omitted": {
 			&corev1.Secret{Data: map[string][]byte{"password": []byte("old")}},
 			&corev1.Secret{Data: map[string][]byte{"password": []byte("hunter2")}},
 			"data[password]: 3 bytes -> 7 bytes\n",
@@ -114,7 +114,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// What is told of one write is bounded.
+// The size of the changes recorded for a write is bounded.
 func TestChangesAreBounded(t *testing.T) {
 	t.Parallel()
 	many := pod(func(p *corev1.Pod) {
@@ -123,11 +123,11 @@ func TestChangesAreBounded(t *testing.T) {
 		}
 	})
 	if got := strings.Count(changesOf(pod(nil), many), "\n"); got != 8 {
-		t.Errorf("%d changes are told, want 8", got)
+		t.Errorf("%d changes are recorded, want 8", got)
 	}
 }
 
-// A pod that becomes ready is the write that there is most of.
+// BenchmarkChanges uses the most frequent write: a pod becomes ready.
 func BenchmarkChanges(b *testing.B) {
 	old := pod(nil)
 	ready := old.DeepCopy()

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// any compares what custom objects are made of.
+// any compares values of custom objects.
 func (w *walk) any(a, b any) {
 	if old, ok := a.(map[string]any); ok {
 		if item, ok := b.(map[string]any); ok {
@@ -22,12 +22,12 @@ func (w *walk) any(a, b any) {
 		}
 	}
 	if !reflect.DeepEqual(a, b) {
-		w.tell(anyText(a), anyText(b))
+		w.add(anyText(a), anyText(b))
 	}
 }
 
-// anyLists compares lists whose items have names, item by item, and lists of one length.
-// It is false for others.
+// anyLists compares lists whose items have keys, item by item, and lists of the same
+// length. It returns false for others.
 func (w *walk) anyLists(old, items []any) bool {
 	before, named := byKey(old)
 	after, alsoNamed := byKey(items)
@@ -56,7 +56,7 @@ func (w *walk) keyed(old, items map[string]any) {
 				w.any(was, is)
 				return
 			}
-			w.tell(itemText(was), itemText(is))
+			w.add(itemText(was), itemText(is))
 		})
 	}
 }
@@ -69,8 +69,8 @@ func (w *walk) anyMaps(old, item map[string]any) {
 	}
 }
 
-// byKey are a list's items by what tells them apart. It is false if some items have no
-// key, or two the same.
+// byKey returns a list's items by their keys. ok is false if an item has no key, or two
+// have the same.
 func byKey(list []any) (items map[string]any, ok bool) {
 	items = make(map[string]any, len(list))
 	for _, item := range list {
@@ -93,7 +93,8 @@ func keyOfItem(item any) string {
 	return ""
 }
 
-// itemText is an item that came or went: a condition's state, or whatever there is.
+// itemText returns the text for an added or removed item: a condition's state, or its
+// value.
 func itemText(item any) string {
 	if m, ok := item.(map[string]any); ok {
 		if status, ok := m["status"].(string); ok {

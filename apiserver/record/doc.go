@@ -1,4 +1,4 @@
-// Package record keeps who wrote what, and why: one Write for every revision that
-// this apiserver made, in a bounded ring. Timelines, audit and the question why an
-// object changed are answered from it.
+// Package record keeps the write record: one Write for every revision that this
+// apiserver made, with its user and causes, in a bounded ring. It is the source of
+// timelines, audit, and explanations of why an object changed.
 package record

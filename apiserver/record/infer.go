@@ -17,22 +17,22 @@ type Owner struct {
 	UID  types.UID `json:"uid"`
 }
 
-// Relation says how the object of an inferred cause relates to the one that was written.
+// Relation is how the object of an inferred cause is related to the written one.
 type Relation string
 
 // The relations.
 const (
-	// ItsOwner is the controller owner of what was written.
+	// ItsOwner: the cause's object is the controller owner of the written one.
 	ItsOwner Relation = "owner"
-	// Itself is the object that was written, and SameOwner one of the same owner.
+	// Itself: it is the written object. SameOwner: it has the same controller owner.
 	Itself    Relation = "itself"
 	SameOwner Relation = "sameOwner"
-	// ItsPart has what was written as its controller owner.
+	// ItsPart: the written object is its controller owner.
 	ItsPart Relation = "part"
 )
 
-// ownerOf is what an inference needs to know of a write: the controller owner of what a
-// program outside the cluster wrote without causes.
+// ownerOf returns the controller owner of an object that a program outside the cluster
+// wrote without causes; inference needs it. For other writes it returns nil.
 func (w *Write) ownerOf(obj runtime.Object) *Owner {
 	if len(w.Causes) > 0 || obj == nil || w.own() {
 		return nil
@@ -48,28 +48,30 @@ func (w *Write) ownerOf(obj runtime.Object) *Owner {
 	return &Owner{Kind: ref.Kind, Name: ref.Name, UID: ref.UID}
 }
 
-// An operator outside the cluster sends no causes with its writes: nothing knows which
-// event woke it. Inference proposes the newest earlier write, by another client, of what
-// such a program most likely watches:
+// inference finds the probable causes of writes without recorded ones. An operator
+// outside the cluster sends no causes with its writes, so it is not known which event
+// triggered them. Inference proposes the newest earlier write, by another client, to the
+// objects that such a program most likely watches:
 //
-//   - the owner of the object, the object itself and the owner's other objects, as far as
-//     more than a status changed: the wish, or the disturbance that it answers;
-//   - for a status, also whatever became of the objects that the written one owns.
+//   - the owner of the object, the object itself and the owner's other objects, if
+//     more than a status changed: the desired state, or the disturbance, that the
+//     program reacts to;
+//   - for a status, also any write to the objects that the written one owns.
 //
-// It is shown as probable, never as recorded. Nothing is inferred for what people and
-// scripts write by hand, nor for a program that does not act as a controller: a test that
-// deletes a ReplicaSet's pod does not do so because the ReplicaSet was made.
+// The result is shown as probable, never as recorded. There is no inference for tools
+// that people and scripts use, or for a program that does not act as a controller: a test
+// that deletes a ReplicaSet's pod does not do so because the ReplicaSet was created.
 type inference struct {
 	writes []Write
-	// of has the indices of each object's writes, and parts the objects of each owner.
+	// of has the indices of each object's writes, parts the objects of each owner.
 	of    map[types.UID][]int
 	parts map[types.UID][]types.UID
-	// controls has who made objects of an owner, and who writes an object's status or
-	// finalizers.
+	// controls has the clients that created objects of an owner, or that wrote an
+	// object's status or finalizers.
 	controls map[role]bool
 }
 
-// role is a client as the controller of an object.
+// role is a client in the role of an object's controller.
 type role struct {
 	userAgent, actor string
 	of               types.UID
@@ -108,7 +110,7 @@ func (in *inference) asOwner(w *Write) bool {
 	return w.Controller != nil && !w.byHand() && in.controls[w.as(w.Controller.UID)]
 }
 
-// cause is the index of the write that probably caused one; -1: none.
+// cause returns the index of the write that probably caused w; -1: none.
 func (in *inference) cause(w *Write) (cause int, relation Relation) {
 	cause = -1
 	if len(w.Causes) > 0 || w.own() || w.byHand() {
@@ -122,37 +124,38 @@ func (in *inference) cause(w *Write) (cause int, relation Relation) {
 			}
 		}
 	}
-	wish := func(c *Write) bool { return c.as("") != w.as("") && c.wishes() }
+	desired := func(c *Write) bool { return c.as("") != w.as("") && c.changesDesired() }
 	asOwner := in.asOwner(w)
 	if asOwner || in.controls[w.as(w.UID)] {
-		consider(w.UID, Itself, wish)
+		consider(w.UID, Itself, desired)
 	}
 	if asOwner {
 		owner := w.Controller.UID
-		consider(owner, ItsOwner, wish)
+		consider(owner, ItsOwner, desired)
 		for _, sibling := range in.parts[owner] {
 			if sibling != w.UID {
-				consider(sibling, SameOwner, wish)
+				consider(sibling, SameOwner, desired)
 			}
 		}
-		if cause < 0 { // a test's client and its operator may be one program
-			consider(owner, ItsOwner, (*Write).wishes)
+		if cause < 0 { // a test's client and its operator may be in one program
+			consider(owner, ItsOwner, (*Write).changesDesired)
 		}
 	}
 	if w.Subresource == "status" {
 		for _, part := range in.parts[w.UID] {
-			consider(part, ItsPart, func(c *Write) bool { return c.as("") != w.as("") && c.tells() })
+			consider(part, ItsPart, func(c *Write) bool { return c.as("") != w.as("") && c.hasEffect() })
 		}
 	}
 	return cause, relation
 }
 
-// tells reports whether the write did more than touch its object.
-func (w *Write) tells() bool { return w.Effect != Changed || len(w.Changes) > 0 }
+// hasEffect reports whether the write did more than touch its object.
+func (w *Write) hasEffect() bool { return w.Effect != Changed || len(w.Changes) > 0 }
 
-// wishes reports whether the write made the object, removed it, or changed what is wished
-// of it: no mere status, nor what the cluster's parts note in its metadata.
-func (w *Write) wishes() bool {
+// changesDesired reports whether the write created or deleted the object, or changed its
+// desired state: not only its status, nor the metadata that components of the cluster
+// set.
+func (w *Write) changesDesired() bool {
 	if w.Effect != Changed || w.marks() {
 		return true
 	}

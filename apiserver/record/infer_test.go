@@ -18,7 +18,7 @@ const (
 	operator = "site-operator/v0.0.0 (linux/amd64) kubernetes/$Format"
 )
 
-// object is what the writes of a test are about.
+// object is the object of a test's writes.
 type object struct {
 	kind, name string
 	uid        types.UID
@@ -40,8 +40,8 @@ func (o object) write(revision int64, userAgent string, effect record.Effect, pa
 	return w
 }
 
-// Chains of causes go on where an operator outside the cluster breaks them, marked as
-// what they are.
+// Inferred causes continue chains that an operator outside the cluster interrupts, and
+// are marked as inferred.
 func TestInferredCauses(t *testing.T) {
 	t.Parallel()
 	site := object{kind: "Site", name: "a", uid: "site"}
@@ -124,8 +124,8 @@ func TestInferredCauses(t *testing.T) {
 	}
 }
 
-// The controller owner is kept of what a client outside wrote without causes, and of
-// nothing else.
+// The controller owner is recorded for writes without causes by clients outside the
+// cluster, and for no others.
 func TestControllerIsRecorded(t *testing.T) {
 	t.Parallel()
 	owned := pod(nil)

@@ -9,30 +9,30 @@ import (
 	"minikcm.dev/minikcm/internal/spell"
 )
 
-// NeverWrittenError says that the record has no write of an object, and which ones may
-// have been meant.
+// NeverWrittenError reports that the record has no write of an object, with suggestions
+// of similar ones.
 type NeverWrittenError struct {
 	Query Query
-	// Absent says that there is no such object, either.
+	// Absent reports that the object does not exist either.
 	Absent bool
-	// Since is the oldest revision of the record, and Forgotten how many writes it no
-	// longer has.
+	// Since is the oldest revision in the record, Forgotten the number of writes that the
+	// record has dropped.
 	Since, Forgotten int64
 
-	// near are names of that kind in the same namespace, elsewhere the namespaces with an
-	// object of that kind and name.
+	// near has the names of that kind in the same namespace, elsewhere the namespaces
+	// with an object of that kind and name.
 	near, elsewhere []string
 	known           map[[2]string]bool
 }
 
 const (
-	// maxSuggested bounds the suggestions of an error, and maxKnown among how many names
-	// they are.
+	// maxSuggested caps the suggestions in an error, maxKnown the names that they are
+	// chosen from.
 	maxSuggested = 3
 	maxKnown     = 20_000
 )
 
-// Suggest adds an object of the kind as one that may have been meant.
+// Suggest adds an object of the kind as a possible suggestion.
 func (e *NeverWrittenError) Suggest(namespace, name string) {
 	key := [2]string{namespace, name}
 	if e.known[key] || len(e.known) == maxKnown {
@@ -50,7 +50,7 @@ func (e *NeverWrittenError) Suggest(namespace, name string) {
 	}
 }
 
-// Error says what is known, and what to ask for instead.
+// Error names the object and suggests others.
 func (e *NeverWrittenError) Error() string {
 	object := cmp.Or(e.Query.Resource, e.Query.Kind) + "/" + e.Query.Name
 	if e.Query.Namespace != "" {

@@ -12,40 +12,41 @@ import (
 // Effect is what a write did to its object.
 type Effect string
 
-// The effects. An object that is marked as to be deleted is changed.
+// The effects. Marking an object for deletion is Changed.
 const (
 	Created Effect = "created"
 	Changed Effect = "changed"
 	Removed Effect = "removed"
 )
 
-// Write is one revision.
+// Write is the record of one revision.
 type Write struct {
 	Revision int64     `json:"revision"`
 	Time     time.Time `json:"time"`
-	// Actor is the user, and UserAgent the client they used.
+	// Actor is the user, UserAgent the user's client.
 	Actor     string `json:"actor"`
 	UserAgent string `json:"userAgent,omitempty"`
-	// Verb is the request's: create, update, patch, delete.
+	// Verb is the request's verb: create, update, patch, delete.
 	Verb        string                      `json:"verb"`
 	Resource    metav1.GroupVersionResource `json:"resource"`
 	Subresource string                      `json:"subresource,omitempty"`
-	// Kind is the object's, and Effect what became of it.
+	// Kind is the object's kind, Effect what the write did to it.
 	Kind      string    `json:"kind,omitempty"`
 	Effect    Effect    `json:"effect,omitempty"`
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid,omitempty"`
-	// Causes are the revisions that woke the reconcile that wrote this.
+	// Causes are the revisions whose events triggered the reconcile that made this
+	// write.
 	Causes []int64 `json:"causes,omitempty"`
 	// Controller is the object's controller owner, if a client outside the cluster wrote
-	// it without causes: an inference follows it.
+	// it without causes. Inference uses it.
 	Controller *Owner `json:"controller,omitempty"`
-	// Changes are the fields that became different, as far as they tell something.
+	// Changes are the fields that changed, except uninformative ones.
 	Changes []Change `json:"changes,omitempty"`
 }
 
-// Log is a bounded record of writes. It is safe for concurrent use.
+// Log is a bounded write record. It is safe for concurrent use.
 type Log struct {
 	mu        sync.Mutex
 	capacity  int
@@ -57,16 +58,15 @@ type Log struct {
 	differ    differ
 }
 
-// ObjectObserver is told of a write with its object's states before and after; old is
-// nil for a new object, and obj the last state of one that was removed. Neither may be
-// changed.
+// ObjectObserver is called with a write and its object's states before and after. old is
+// nil for a new object; obj is the last state of a deleted one. Neither may be modified.
 type ObjectObserver func(w *Write, old, obj runtime.Object)
 
-// DefaultCapacity is how many writes a Log keeps unless told otherwise.
+// DefaultCapacity is the default number of writes that a Log keeps.
 const DefaultCapacity = 100_000
 
-// NewLog returns a log of the newest capacity writes; 0 is DefaultCapacity. Memory
-// is taken as writes come in.
+// NewLog returns a log that keeps the newest capacity writes; 0 means DefaultCapacity.
+// It allocates memory as writes are added.
 func NewLog(capacity int) *Log {
 	if capacity <= 0 {
 		capacity = DefaultCapacity
@@ -74,8 +74,8 @@ func NewLog(capacity int) *Log {
 	return &Log{capacity: capacity}
 }
 
-// Add keeps one write, with what it changed from old, which may be nil, to obj, and with
-// obj's controller owner where an inference needs it.
+// Add records one write, with the changes from old, which may be nil, to obj, and with
+// obj's controller owner if inference needs it.
 func (l *Log) Add(w Write, old, obj runtime.Object) {
 	if w.Changes == nil && w.Effect != Removed {
 		w.Changes = l.differ.changes(old, obj)
@@ -99,7 +99,7 @@ func (l *Log) Add(w Write, old, obj runtime.Object) {
 	}
 }
 
-// ObserveObjects is Observe for those who want to see the objects, too.
+// ObserveObjects is Observe for functions that also need the objects.
 func (l *Log) ObserveObjects(observe ObjectObserver) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,9 +116,9 @@ func (l *Log) ObserveObjects(observe ObjectObserver) (stop func()) {
 	}
 }
 
-// Observe calls observe with every write from now on, until the function that it
-// returns is called. The call is made within the request that wrote, so that the
-// ledger still counts it; observe must be quick, and must not call the Log.
+// Observe calls observe with every write from now on, until stop is called. The call is
+// made within the request that wrote, which the ledger still counts; observe must be
+// quick and must not call the Log.
 func (l *Log) Observe(observe func(*Write)) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +135,7 @@ func (l *Log) Observe(observe func(*Write)) (stop func()) {
 	}
 }
 
-// Writes returns the kept writes that match, oldest first; a nil match is all.
+// Writes returns the kept writes that match, oldest first; a nil match selects all.
 // Concurrent writers may add revisions slightly out of order.
 func (l *Log) Writes(match func(*Write) bool) []Write {
 	l.mu.Lock()
@@ -154,7 +154,7 @@ func (l *Log) Writes(match func(*Write) bool) []Write {
 	return out
 }
 
-// Forgotten is how many writes the log no longer has.
+// Forgotten returns the number of writes that the log has dropped.
 func (l *Log) Forgotten() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,7 @@ func revisions(writes []record.Write) []int64 {
 	return all
 }
 
-// The newest writes are kept, the oldest first.
+// The log keeps the newest writes, the oldest first.
 func TestLogIsBounded(t *testing.T) {
 	log := record.NewLog(3)
 	for revision := int64(1); revision <= 7; revision++ {
@@ -35,7 +35,7 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-// An observer hears of every write until it is stopped.
+// An observer gets every write until it is stopped.
 func TestObserve(t *testing.T) {
 	log := record.NewLog(0)
 	var first, second []int64

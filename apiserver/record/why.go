@@ -11,46 +11,47 @@ import (
 )
 
 const (
-	// maxDepth bounds how far back a chain of causes is followed, and maxFan how many
-	// causes of one write are.
+	// maxDepth limits the length of a chain of causes, maxFan the causes shown per
+	// write.
 	maxDepth = 40
 	maxFan   = 6
 )
 
-// Explanation is why an object is as it is: the newest one of its name.
+// Explanation explains the state of an object: of the newest one with its name.
 type Explanation struct {
-	// Object is the write that tells of it last. Of an object without one in the record,
-	// it only names the object.
+	// Object is the object's last write. If the record has none, it only names the
+	// object.
 	Object Write `json:"object"`
-	// Creation, Change and Deletion are its first write, the last one that changed it
-	// before it was to be deleted, and its last one if it was; nil: there was none, or
-	// the record no longer has it.
+	// Creation, Change and Deletion are the object's first write, the last change before
+	// its deletion, and its deletion; nil if there was none or the record has dropped
+	// it.
 	Creation *Link `json:"creation,omitempty"`
 	Change   *Link `json:"change,omitempty"`
 	Deletion *Link `json:"deletion,omitempty"`
-	// Now is why the object is not as expected, if it is there and something says so. A
-	// record alone does not know.
+	// Now explains why an existing object is not in the expected state, if that is
+	// known. It is not derived from the record.
 	Now *reasons.Report `json:"now,omitempty"`
-	// Writes is how often it was written, Forgotten how many writes of all objects the
-	// record no longer has, and Since the revision that it begins with.
+	// Writes is the number of the object's writes in the record, Forgotten the number of
+	// writes to all objects that the record has dropped, Since the record's first
+	// revision.
 	Writes    int   `json:"writes"`
 	Forgotten int64 `json:"forgotten,omitempty"`
 	Since     int64 `json:"since"`
 }
 
-// Link is a write and what caused it.
+// Link is a write and its causes.
 type Link struct {
 	Write
 	Because []*Link `json:"because,omitempty"`
-	// Inferred is set for a cause that is not recorded but probable, and says how its
-	// object relates to the one whose write it caused.
+	// Inferred is set for a probable cause that is not recorded: how its object is
+	// related to the one whose write it caused.
 	Inferred Relation `json:"inferred,omitempty"`
-	// Note says why the chain ends here, where that is not plain.
+	// Note says why the chain ends here, if that is not obvious.
 	Note string `json:"note,omitempty"`
 }
 
-// Query names an object. Group, Resource and Kind narrow it as far as they are given;
-// Resource and Kind are alternatives. Namespace is empty for objects without one.
+// Query identifies an object. Group, Resource and Kind restrict it if set; Resource and
+// Kind are alternatives. Namespace is empty for cluster-scoped objects.
 type Query struct {
 	Group, Resource, Kind, Namespace, Name string
 }
@@ -65,8 +66,8 @@ func (q *Query) sameKind(w *Write) bool {
 		(q.Kind == "" || q.Kind == w.Kind)
 }
 
-// Explain follows the causes of an object's writes back to where they began. writes
-// is a record, forgotten how many of its writes are missing. The error is a
+// Explain follows the causes of an object's writes back to their origin. writes is a
+// record, forgotten the number of writes that it has dropped. The error is a
 // *NeverWrittenError.
 func Explain(writes []Write, forgotten int64, query Query) (*Explanation, error) {
 	e := &explainer{writes: writes, byRevision: make(map[int64]int, len(writes))}
@@ -99,13 +100,13 @@ func Explain(writes []Write, forgotten int64, query Query) (*Explanation, error)
 	return out, nil
 }
 
-// newest leaves the writes of the last object of its name.
+// newest returns the writes of the newest object of the name.
 func newest(writes []Write, own []int) []int {
 	uid := writes[own[len(own)-1]].UID
 	return slices.DeleteFunc(own, func(i int) bool { return writes[i].UID != uid })
 }
 
-// stations are the indices of the creation, of the last change before the deletion,
+// stations returns the indices of the creation, of the last change before the deletion,
 // and of the deletion; -1: none.
 func stations(writes []Write, own []int) (creation, change, deletion int) {
 	creation, change, deletion = -1, -1, -1
@@ -124,7 +125,7 @@ func stations(writes []Write, own []int) (creation, change, deletion int) {
 	return creation, change, deletion
 }
 
-// marks reports whether the write says that the object is to be deleted.
+// marks reports whether the write marks the object for deletion.
 func (w *Write) marks() bool {
 	return slices.ContainsFunc(w.Changes, func(c Change) bool { return c.Path == "metadata.deletionTimestamp" && c.To != "" })
 }
@@ -135,7 +136,7 @@ type explainer struct {
 	byRevision map[int64]int
 	since      int64
 	forgotten  int64
-	// inferred is made when it is first needed.
+	// inferred is created on first use.
 	inferred *inference
 }
 
@@ -146,7 +147,7 @@ func (e *explainer) chain(i int) *Link {
 	return e.link(i, map[int64]bool{}, maxDepth)
 }
 
-// link is a write with its causes. Each write is followed once in a tree.
+// link returns a write with its causes. Each write appears once in a tree.
 func (e *explainer) link(i int, seen map[int64]bool, depth int) *Link {
 	w := &e.writes[i]
 	seen[w.Revision] = true
@@ -172,7 +173,8 @@ func (e *explainer) link(i int, seen map[int64]bool, depth int) *Link {
 	return l
 }
 
-// infer adds to a write without recorded causes the probable one, or why there is none.
+// infer adds the probable cause to a write without recorded causes, or a note why there
+// is none.
 func (e *explainer) infer(l *Link, seen map[int64]bool, depth int) {
 	if e.inferred == nil {
 		e.inferred = newInference(e.writes)
@@ -190,9 +192,9 @@ func (e *explainer) infer(l *Link, seen map[int64]bool, depth int) {
 	}
 }
 
-// causes are the indices of the writes that caused one and are in the record, the
-// newest first. What a controller wrote itself about the object that it writes again
-// tells nothing if somebody else gave it a reason, too.
+// causes returns the indices of w's causes that are in the record, the newest first.
+// Earlier writes of the same writer to the same object are omitted if there are other
+// causes, because they explain nothing.
 func (e *explainer) causes(w *Write) []int {
 	var all []int
 	for _, revision := range w.Causes {
@@ -210,7 +212,7 @@ func (e *explainer) causes(w *Write) []int {
 	return all
 }
 
-// behind keeps the newest of a writer's own writes only.
+// behind returns only the newest of a writer's own writes.
 func (e *explainer) behind(own []int) []int {
 	if len(own) < 2 {
 		return own
@@ -218,12 +220,12 @@ func (e *explainer) behind(own []int) []int {
 	return []int{slices.MaxFunc(own, func(a, b int) int { return cmp.Compare(e.writes[a].Revision, e.writes[b].Revision) })}
 }
 
-// echoOf reports whether w is what the writer of next itself said of its object.
+// echoOf reports whether w was made by the same writer to the same object as next.
 func (w *Write) echoOf(next *Write) bool {
 	return w.Writer() == next.Writer() && w.Resource == next.Resource && w.Namespace == next.Namespace && w.Name == next.Name
 }
 
-// ending says why a write has no cause.
+// ending returns the note of a write without causes.
 func (e *explainer) ending(w *Write) string {
 	if len(w.Causes) == 0 {
 		if w.own() {
@@ -244,8 +246,8 @@ func (e *explainer) ending(w *Write) string {
 	return fmt.Sprintf("because of revision %d, which this server did not write or not for a client", newest)
 }
 
-// textOfTime formats a time of the record for people, as an offset if the record's start
-// is known.
+// textOfTime formats a time of the record for people, as an offset from start if it is
+// set.
 func textOfTime(at, start time.Time) string {
 	if start.IsZero() {
 		return at.UTC().Format("2006-01-02 15:04:05.000")

@@ -15,8 +15,8 @@ import (
 	"minikcm.dev/minikcm/test/golden"
 )
 
-// realWrites were recorded: kubectl made a Deployment, scaled it from 1 to 2, deleted
-// one of its pods, and then the Deployment.
+// realWrites returns a recorded run: kubectl created a Deployment, scaled it from 1 to
+// 2, deleted one of its pods, and then the Deployment.
 func realWrites(t *testing.T) []record.Write {
 	t.Helper()
 	data, err := os.ReadFile("testdata/writes.json")
@@ -30,17 +30,17 @@ func realWrites(t *testing.T) []record.Write {
 	return writes
 }
 
-// The chains of everything that was written are told as they were.
+// Each chain of the recorded run is explained as it happened.
 func TestExplainReal(t *testing.T) {
 	t.Parallel()
 	writes := realWrites(t)
 	var out strings.Builder
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for _, w := range writes {
-		if told[w.Kind+w.Name] {
+		if seen[w.Kind+w.Name] {
 			continue
 		}
-		told[w.Kind+w.Name] = true
+		seen[w.Kind+w.Name] = true
 		e, err := record.Explain(writes, 0, record.Query{Resource: w.Resource.Resource, Namespace: w.Namespace, Name: w.Name})
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestExplainReal(t *testing.T) {
 	golden.Compare(t, "testdata/why.golden", out.String())
 }
 
-// made is a write to a pod, a second after the one of the revision before.
+// made returns a write to a pod, one second after the one of the previous revision.
 func made(revision int64, name string, effect record.Effect, causes ...int64) record.Write {
 	return record.Write{
 		Revision: revision, Time: time.Unix(revision, 0), Actor: "system:kube-controller-manager", UserAgent: "minikcm/" + name + "-controller",

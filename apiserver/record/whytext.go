@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// maxTold bounds how many changed fields are printed of a write.
-const maxTold = 3
+// maxPrinted caps the changed fields printed for a write.
+const maxPrinted = 3
 
-// Print writes the explanation as a tree for people. With a start, times are offsets
-// from it. It returns what w does.
+// Print writes the explanation as a tree for people. If start is set, times are offsets
+// from it. It returns the error of w.
 func (e *Explanation) Print(w io.Writer, start time.Time) error {
 	var b strings.Builder
 	p := &printer{b: &b, namespace: e.Object.Namespace}
@@ -48,7 +48,7 @@ func (e *Explanation) Print(w io.Writer, start time.Time) error {
 	return err
 }
 
-// summary says what has become of the object.
+// summary returns the state of the object as a sentence.
 func (e *Explanation) summary() string {
 	state := "exists"
 	switch {
@@ -64,7 +64,7 @@ func (e *Explanation) summary() string {
 	return fmt.Sprintf("%s %s; %s.", name, state, e.times())
 }
 
-// times says how often the object was written.
+// times returns how often the object was written.
 func (e *Explanation) times() string {
 	switch e.Writes {
 	case 0:
@@ -79,7 +79,7 @@ func (e *Explanation) times() string {
 	return fmt.Sprintf("it was written %d times", e.Writes)
 }
 
-// object names the object as people do who are at home in a namespace.
+// object returns the object's name, with its namespace unless that is home.
 func (w *Write) object(home string) string {
 	kind := w.Kind
 	if kind == "" {
@@ -95,12 +95,12 @@ func (w *Write) object(home string) string {
 // printer prints a tree.
 type printer struct {
 	b *strings.Builder
-	// namespace is the one that is not told again.
+	// namespace is omitted from the names of objects.
 	namespace string
 }
 
-// print writes a link and, beneath it, its causes. The time is told where it is
-// another than the effect's.
+// print writes a link and, beneath it, its causes. It includes the time if it differs
+// from the effect's.
 func (p *printer) print(l *Link, first, rest string, effect time.Time) {
 	p.b.WriteString(first + l.sentence(p.namespace))
 	if d := effect.Sub(l.Time); d >= time.Millisecond {
@@ -119,7 +119,8 @@ func (p *printer) print(l *Link, first, rest string, effect time.Time) {
 	}
 }
 
-// conjunction comes before a cause. An inferred one says so, and why it is likely.
+// conjunction returns the words before a cause. For an inferred one they say so, and
+// why it is likely.
 func (l *Link) conjunction() string {
 	switch l.Inferred {
 	case "":
@@ -144,7 +145,7 @@ func ago(d time.Duration) string {
 	return d.String()
 }
 
-// sentence says who did what to which object.
+// sentence returns the write as a sentence: object, verb, writer and changes.
 func (l *Link) sentence(home string) string {
 	verb := "changed"
 	switch {
@@ -170,8 +171,8 @@ func (l *Link) sentence(home string) string {
 	if !l.own() && l.Actor != "" && l.Actor != l.Writer() {
 		text += " (" + l.Actor + ")"
 	}
-	if told := l.told(); told != "" {
-		text += ": " + told
+	if changes := l.changesText(); changes != "" {
+		text += ": " + changes
 	}
 	return text
 }
@@ -185,8 +186,8 @@ func (l *Link) scaled() *Change {
 	return nil
 }
 
-// told are the most telling changes.
-func (l *Link) told() string {
+// changesText returns the most informative changes.
+func (l *Link) changesText() string {
 	if l.Effect != Changed || l.marks() {
 		return ""
 	}
@@ -194,8 +195,8 @@ func (l *Link) told() string {
 	slices.SortStableFunc(changes, func(a, b Change) int { return rank(a.Path) - rank(b.Path) })
 	var texts []string
 	for i, c := range changes {
-		if i == maxTold {
-			texts = append(texts, fmt.Sprintf("%d more", len(changes)-maxTold))
+		if i == maxPrinted {
+			texts = append(texts, fmt.Sprintf("%d more", len(changes)-maxPrinted))
 			break
 		}
 		texts = append(texts, c.String())
@@ -203,7 +204,7 @@ func (l *Link) told() string {
 	return strings.Join(texts, ", ")
 }
 
-// rank is low for what tells most.
+// rank is lower for more informative paths.
 func rank(path string) int {
 	switch {
 	case strings.HasPrefix(path, "spec."), path == "metadata.deletionTimestamp":
@@ -220,7 +221,7 @@ func rank(path string) int {
 	return 2
 }
 
-// String is the change as people read it.
+// String formats the change for people.
 func (c Change) String() string {
 	switch {
 	case c.From == "":

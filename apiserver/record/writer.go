@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// Writer names the program that made the write: a part of the cluster (a controller,
-// scheduler, kubelet) by its own name, any other client by its program's name, and a
-// client without a user agent by its user. It is at most maxProgram characters long.
+// Writer returns the name of the program that made the write: a component of the
+// cluster (a controller, scheduler, kubelet) by its own name, any other client by its
+// program's name, and a client without a user agent by its user. It has at most
+// maxProgram characters.
 func (w *Write) Writer() string {
 	if name, ok := partOf(w.UserAgent); ok {
 		return strings.TrimPrefix(name, "default-")
@@ -18,25 +19,27 @@ func (w *Write) Writer() string {
 	return w.Actor
 }
 
-// own reports whether a part of the cluster made the write.
+// own reports whether a component of the cluster made the write.
 func (w *Write) own() bool {
 	_, ok := partOf(w.UserAgent)
 	return ok
 }
 
-// byHand reports whether the client is a tool that acts when a person or a script
-// tells it to. Its writes begin chains of causes. Other programs may be controllers.
+// byHand reports whether the client is a tool that a person or a script runs. Its
+// writes are the origin of chains of causes. Other programs may be controllers.
 func (w *Write) byHand() bool {
 	name := strings.ToLower(w.Writer())
 	return name == "" || slices.Contains(handTools, name) ||
 		slices.ContainsFunc(handPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// partPrefix begins the user agents of the cluster's parts: minikcm/NAME.
+// partPrefix is the prefix of the user agents of the cluster's components:
+// minikcm/NAME.
 const partPrefix = "minikcm/"
 
-// partOf is the name of a cluster's part. A client-go program called minikcm sends
-// minikcm/VERSION (OS/ARCH) kubernetes/COMMIT by default, which names no part.
+// partOf returns the name of the cluster's component. A client-go program called
+// minikcm sends minikcm/VERSION (OS/ARCH) kubernetes/COMMIT by default, which is not a
+// component.
 func partOf(userAgent string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(userAgent, partPrefix)
 	if !ok || name == "" || len(name) > maxProgram {
@@ -50,15 +53,16 @@ func partOf(userAgent string) (name string, ok bool) {
 	return name, true
 }
 
-// maxProgram bounds a program's name, as user agents come from outside.
+// maxProgram limits the length of a program's name, because user agents come from
+// outside.
 const maxProgram = 60
 
-// commit comes before the component's name in a user agent of client-go:
-// PROGRAM/VERSION (OS/ARCH) kubernetes/COMMIT/COMPONENT.
+// commit precedes the component's name in a user agent of client-go: PROGRAM/VERSION
+// (OS/ARCH) kubernetes/COMMIT/COMPONENT.
 const commit = ") kubernetes/"
 
-// programOf is the program that a user agent names, with its component if it says one;
-// empty if it says nothing.
+// programOf returns the program that a user agent names, with its component if there is
+// one; empty if it names none.
 func programOf(userAgent string) string {
 	name, rest, _ := strings.Cut(userAgent, "/")
 	name = strings.TrimSpace(name)
@@ -77,8 +81,8 @@ func programOf(userAgent string) string {
 	return shortened(name, maxProgram)
 }
 
-// programNames are the names of programs and libraries whose user agents begin with
-// another one, in lower case.
+// programNames are the programs and libraries whose user agents start with another
+// name, by that name in lower case.
 var programNames = map[string]string{
 	"helm":              "helm",
 	"go-http-client":    "Go program",
@@ -89,13 +93,13 @@ var programNames = map[string]string{
 	"hashicorp":         "Terraform",
 }
 
-// browsers are the tokens by which browsers name themselves. Most name others, too:
-// the first that is found counts.
+// browsers are the tokens by which browsers identify themselves. Most include the
+// tokens of others, so the order matters.
 var browsers = []struct{ token, name string }{
 	{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chromium/", "Chromium"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"},
 }
 
-// anyBrowser is a browser that says nothing else of itself.
+// anyBrowser is the name of an unknown browser.
 const anyBrowser = "browser"
 
 func browserOf(userAgent string) string {
@@ -108,7 +112,7 @@ func browserOf(userAgent string) string {
 }
 
 // handTools are the programs that people and scripts use, in lower case; handPrefixes
-// begin the names of those that come in several versions.
+// are prefixes of such names with several variants.
 var (
 	handTools = []string{
 		"helm", "curl", "wget", "httpie", "postman", "insomnia", "terraform", "kustomize", "kapp", "k9s", "lens", "headlamp", "oc",

@@ -30,8 +30,8 @@ func TestWriter(t *testing.T) {
 		"OpenAPI-Generator/29.0.0/python": {"OpenAPI client", false, false},
 		"HashiCorp/1.0 Terraform/1.9.5":   {"Terraform", false, true},
 		"operator":                        {"operator", false, false},
-		"":                                {"somebody", false, false},
-		"/":                               {"somebody", false, false},
+		"":                                {"alice", false, false},
+		"/":                               {"alice", false, false},
 		"two\nlines\x1b[31m/1":            {"two lines [31m", false, false},
 		"kube-controller-manager/v1.37.2 (linux/amd64) kubernetes/59526cd/deployment-controller":                                  {"kube-controller-manager/deployment-controller", false, false},
 		"kube-controller-manager/v1.37.2 (linux/amd64) kubernetes/59526cd/system:serviceaccount:kube-system:job-controller":       {"kube-controller-manager/job-controller", false, false},
@@ -41,7 +41,7 @@ func TestWriter(t *testing.T) {
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.4.1 Safari/605.1.15": {"Safari", false, true},
 		"Mozilla/4.0 (compatible)": {"browser", false, true},
 	} {
-		w := Write{UserAgent: userAgent, Actor: "somebody"}
+		w := Write{UserAgent: userAgent, Actor: "alice"}
 		if got := w.Writer(); got != want.name || w.own() != want.own || w.byHand() != want.byHand {
 			t.Errorf("%q: %q, own %t, by hand %t; want %v", userAgent, got, w.own(), w.byHand(), want)
 		}

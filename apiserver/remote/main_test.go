@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// A SPDY connection lingers for a second when its client has closed it first.
+	// A SPDY connection lingers for a second if its client has closed it first.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/moby/spdystream.(*Connection).shutdown"))
 }

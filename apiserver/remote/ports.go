@@ -23,18 +23,18 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// PortOptions say what the ports of a pod lead to.
+// PortOptions configure ServePorts.
 type PortOptions struct {
-	// Pod and UID are told in errors.
+	// Pod and UID are included in errors.
 	Pod, UID string
-	// Forward serves one connection to a port, until its end or ctx's.
+	// Forward serves one connection to a port until it ends or ctx ends.
 	Forward func(ctx context.Context, port uint16, conn io.ReadWriteCloser) error
 }
 
 // ServePorts upgrades the request's connection to one that carries any number of
 // connections to ports: SPDY, or SPDY tunnelled through a WebSocket. It returns when the
-// client has closed it, or the request's context has ended. An error means that nothing
-// was answered yet.
+// client has closed it, or the request's context has ended. It returns an error only
+// before it has sent a response.
 func ServePorts(w http.ResponseWriter, r *http.Request, o PortOptions) error {
 	p := &ports{PortOptions: o, pairs: map[string]*pair{}, streams: make(chan arrived), done: make(chan struct{})}
 	var conn httpstream.Connection
@@ -53,7 +53,7 @@ func ServePorts(w http.ResponseWriter, r *http.Request, o PortOptions) error {
 		return ErrNoUpgrade
 	}
 	if err != nil || conn == nil {
-		return nil // it has been answered
+		return nil // the upgrade has sent the error
 	}
 	p.serve(r.Context(), conn)
 	return nil
@@ -85,10 +85,10 @@ type ports struct {
 	serving sync.WaitGroup
 }
 
-// pair is the two streams that make a connection to a port.
+// pair is the two streams of a connection to a port.
 type pair struct{ data, errors *arrived }
 
-// received checks a stream that the client opens.
+// received validates a stream that the client opens.
 func (p *ports) received(stream httpstream.Stream, replied <-chan struct{}) error {
 	if _, err := portOf(stream); err != nil {
 		return err
@@ -123,8 +123,8 @@ func portOf(stream httpstream.Stream) (uint16, error) {
 	return uint16(port), nil
 }
 
-// serve joins the streams until the connection is closed. A stream whose other one has
-// not come in time is dropped.
+// serve pairs the streams until the connection is closed. It drops a stream whose
+// counterpart does not arrive in time.
 func (p *ports) serve(ctx context.Context, conn httpstream.Connection) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer p.serving.Wait()
@@ -168,8 +168,8 @@ func (p *ports) serve(ctx context.Context, conn httpstream.Connection) {
 	}
 }
 
-// requestID says which streams belong together. Old clients do not tell: theirs follow
-// each other.
+// requestID returns the ID that the two streams of a pair share. Old clients send none:
+// their streams arrive in order.
 func requestID(stream httpstream.Stream) string {
 	if id := stream.Headers().Get(corev1.PortForwardRequestIDHeader); id != "" {
 		return id
@@ -181,7 +181,7 @@ func requestID(stream httpstream.Stream) string {
 	return strconv.Itoa(id)
 }
 
-// remove lets the connection forget the streams.
+// remove removes the streams from the connection.
 func (p *pair) remove(conn httpstream.Connection) {
 	for _, half := range []*arrived{p.data, p.errors} {
 		if half != nil {
@@ -191,9 +191,10 @@ func (p *pair) remove(conn httpstream.Connection) {
 }
 
 func (p *ports) forward(ctx context.Context, joined *pair) {
-	defer joined.data.Close()   // the client may have gone
+	defer joined.data.Close()   // the client may have disconnected
 	defer joined.errors.Close() // as above
-	// What is sent before the client knows of the streams, it takes for a mistake.
+	// A client treats data on a stream as an error before it has received the stream's
+	// reply.
 	<-joined.data.replied
 	<-joined.errors.replied
 	port, err := portOf(joined.data)
@@ -204,6 +205,6 @@ func (p *ports) forward(ctx context.Context, joined *pair) {
 		return
 	}
 	_, _ = io.Copy(joined.errors, strings.NewReader(fmt.Sprintf("error forwarding port %d to pod %s, uid %v: %v", port, p.Pod, p.UID, err)))
-	// What has been sent to the port is lost: the client must begin anew.
+	// Data sent to the port is lost: the client must reconnect.
 	_ = joined.data.Reset()
 }

@@ -20,32 +20,32 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// Options say which streams a client wants.
+// Options configure Serve: the streams that a client requests, and the process.
 type Options struct {
 	Stdin, Stdout, Stderr, TTY bool
-	// Doing is what an error of Run's is said to have happened in: "executing command
-	// in container".
+	// Doing describes Run in error messages: "executing command in container".
 	Doing string
-	// Run is the process. It ends with its context, at the latest. An error that has an
-	// exit code (utilexec.ExitError) is told as such, all others as internal ones.
+	// Run runs the process. It returns when its context ends, at the latest. An error
+	// with an exit code (utilexec.ExitError) is reported with the code, others as
+	// internal errors.
 	Run func(ctx context.Context, streams remotecommand.StreamOptions) error
 }
 
-// creationTime is how long a client may take to open its streams, and closeTime how long
-// it may take for what is left when the process has ended, of the machine's time.
+// creationTime limits how long a client takes to open its streams, closeTime how long it
+// takes to read the rest after the process has ended, in real time.
 const (
 	creationTime = 30 * time.Second
 	closeTime    = time.Second
 )
 
-// ErrNoUpgrade is a request that does not ask for another protocol.
+// ErrNoUpgrade is returned for a request that does not ask for a protocol upgrade.
 var ErrNoUpgrade = apierrors.NewBadRequest("Upgrade request required")
 
-// errNoStreams is upstream's answer to a client that wants none of them.
+// errNoStreams is upstream's error for a client that requests no stream.
 var errNoStreams = errors.New("you must specify at least 1 of stdin, stdout, stderr")
 
-// Serve upgrades the request's connection and runs the process on it. An error means
-// that nothing was answered yet; w must be one that can be hijacked.
+// Serve upgrades the request's connection and runs the process on it. It returns an
+// error only before it has sent a response; w must support hijacking.
 func Serve(w http.ResponseWriter, r *http.Request, o Options) error {
 	if o.TTY {
 		o.Stderr = false
@@ -71,18 +71,18 @@ func Serve(w http.ResponseWriter, r *http.Request, o Options) error {
 	return nil
 }
 
-// connection is the streams to a client. Those that it did not ask for are nil.
+// connection is the streams to a client. Streams that it did not request are nil.
 type connection struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	resize         io.Reader
-	// status is where the client reads how the process ended; plain says that it knows
-	// nothing of Statuses.
+	// status is the stream for the outcome of the process; plain reports that the client
+	// expects text instead of a Status.
 	status io.Writer
 	plain  bool
 	// gone is closed when the client has closed the connection.
 	gone <-chan struct{}
-	// close ends the connection, once, and returns when gone is closed.
+	// close closes the connection, once, and returns when gone is closed.
 	close func()
 }
 
@@ -111,7 +111,7 @@ func (c *connection) serve(ctx context.Context, o Options) {
 	watching.Wait()
 }
 
-// writeStatus tells the client how the process ended.
+// writeStatus sends the outcome of the process to the client.
 func (c *connection) writeStatus(err error, doing string) {
 	status := statusOf(err, doing)
 	if c.plain {
@@ -122,7 +122,7 @@ func (c *connection) writeStatus(err error, doing string) {
 	}
 	data, err := json.Marshal(status)
 	if err == nil {
-		_, _ = c.status.Write(data) // a client that has gone needs no status
+		_, _ = c.status.Write(data) // fails only if the client has disconnected
 	}
 }
 
@@ -144,8 +144,8 @@ func statusOf(err error, doing string) *metav1.Status {
 	return &apierrors.NewInternalError(fmt.Errorf("error %s: %w", doing, err)).ErrStatus
 }
 
-// sizes hands on the sizes of the client's terminal; of several that nobody has asked
-// for, the last. What a process does not ask for must not hold up its input.
+// sizes passes on the sizes of the client's terminal. It keeps only the newest unread
+// one, so that a process that does not read sizes does not block its input.
 type sizes struct {
 	done <-chan struct{}
 	next chan remotecommand.TerminalSize
@@ -161,7 +161,7 @@ func (s *sizes) read(r io.Reader) {
 	for {
 		var size remotecommand.TerminalSize
 		if decoder.Decode(&size) != nil {
-			// What nobody reads would hold up the whole connection.
+			// Unread data of one stream would block the whole connection.
 			_, _ = io.Copy(io.Discard, r)
 			return
 		}
@@ -174,7 +174,7 @@ func (s *sizes) read(r io.Reader) {
 }
 
 // Next implements remotecommand.TerminalSizeQueue: it waits for a new size, and returns
-// nil when there will be none any more.
+// nil when there will be no more.
 func (s *sizes) Next() *remotecommand.TerminalSize {
 	select {
 	case size, ok := <-s.next:

@@ -18,8 +18,8 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// serve makes a server whose every request runs o, and returns its URL and the errors of
-// the requests.
+// serve starts a server that runs o for every request, and returns its URL and the
+// errors of the requests.
 func serve(t *testing.T, o Options) (url string, ended <-chan error) {
 	t.Helper()
 	errs := make(chan error, 100)
@@ -41,7 +41,7 @@ func dial(t *testing.T, url string, protocols ...string) *websocket.Conn {
 	return conn
 }
 
-// messages are those of a connection until its end, by the first byte.
+// messages returns the messages of a connection until its end, by the first byte.
 func messages(conn *websocket.Conn) map[byte]string {
 	got := map[byte]string{}
 	for {
@@ -55,7 +55,7 @@ func messages(conn *websocket.Conn) map[byte]string {
 	}
 }
 
-// upper is a process that writes what it reads in capitals, and ends with 3.
+// upper is a process that writes its input in capitals, and exits with 3.
 func upper(_ context.Context, streams remotecommand.StreamOptions) error {
 	data, err := io.ReadAll(streams.Stdin)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// The oldest protocols know neither exit codes nor Statuses.
+// The oldest protocols have neither exit codes nor Statuses.
 func TestOldProtocols(t *testing.T) {
 	url, _ := serve(t, Options{Stdout: true, Doing: "testing", Run: func(_ context.Context, streams remotecommand.StreamOptions) error {
 		_, _ = io.WriteString(streams.Stdout, "hi")
@@ -110,7 +110,7 @@ func TestOldProtocols(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	url, ended := serve(t, Options{Run: upper})
-	response, err := http.Get(url) // the server is here
+	response, err := http.Get(url) // the server still responds
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A process ends with its client, also one that reads nothing of what it is sent.
+// A process ends when its client disconnects, even if it reads none of its input.
 func TestClientGoes(t *testing.T) {
 	started := make(chan struct{}, 1)
 	url, ended := serve(t, Options{Stdin: true, Stdout: true, Run: func(ctx context.Context, _ remotecommand.StreamOptions) error {
@@ -144,7 +144,7 @@ func TestClientGoes(t *testing.T) {
 	}
 }
 
-// The size of a terminal that nobody asks for does not hold up what is typed.
+// Unread terminal sizes do not block the input.
 func TestSizesDoNotBlock(t *testing.T) {
 	url, _ := serve(t, Options{Stdin: true, Stdout: true, TTY: true, Run: func(_ context.Context, streams remotecommand.StreamOptions) error {
 		line := make([]byte, 5)
@@ -163,7 +163,7 @@ func TestSizesDoNotBlock(t *testing.T) {
 	}
 }
 
-// No message of a client breaks the server.
+// No client message breaks the server.
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte("\x00hello"), []byte("\x04{\"Width\":"), true)
 	f.Add([]byte("\xff\x00"), []byte("\xff\x09"), true)

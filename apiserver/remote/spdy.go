@@ -17,18 +17,18 @@ func spdyProtocols() []string {
 	return []string{remoteconsts.StreamProtocolV4Name, remoteconsts.StreamProtocolV3Name, remoteconsts.StreamProtocolV2Name, remoteconsts.StreamProtocolV1Name}
 }
 
-// arrived is a stream that the client has opened; replied is closed when it knows that
-// it has.
+// arrived is a stream that the client has opened; replied is closed when the client has
+// received the reply.
 type arrived struct {
 	httpstream.Stream
 	replied <-chan struct{}
 }
 
-// openSPDY answers a failed handshake itself.
+// openSPDY sends the error of a failed handshake itself and then returns nil, nil.
 func openSPDY(w http.ResponseWriter, r *http.Request, o Options) (*connection, error) {
 	protocol, err := httpstream.Handshake(r, w, spdyProtocols())
 	if err != nil {
-		return nil, nil // it has been answered
+		return nil, nil // Handshake has sent the error
 	}
 	streams, done := make(chan arrived), make(chan struct{})
 	defer close(done)
@@ -51,7 +51,7 @@ func openSPDY(w http.ResponseWriter, r *http.Request, o Options) (*connection, e
 	c := &connection{gone: gone}
 	if !c.collect(streams, expected(o, protocol), o) {
 		_ = conn.Close()
-		return nil, nil // there is no way left to answer
+		return nil, nil // the connection is upgraded: no error response is possible
 	}
 	c.plain = protocol != remoteconsts.StreamProtocolV4Name
 	var once sync.Once
@@ -62,7 +62,7 @@ func openSPDY(w http.ResponseWriter, r *http.Request, o Options) (*connection, e
 	return c, nil
 }
 
-// expected is how many streams the client will open.
+// expected returns the number of streams that the client will open.
 func expected(o Options, protocol string) int {
 	n := 1
 	for _, wanted := range []bool{o.Stdin, o.Stdout, o.Stderr, o.TTY && resizes(protocol)} {
@@ -87,7 +87,7 @@ func (c *connection) collect(streams <-chan arrived, n int, o Options) bool {
 			if !c.add(stream, o) {
 				return false
 			}
-			// Closing the connection before would take the reply away.
+			// Closing the connection earlier would drop the reply.
 			<-stream.replied
 		case <-c.gone:
 			return false

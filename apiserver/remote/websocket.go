@@ -10,13 +10,13 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 )
 
-// The protocols that only WebSockets have.
+// The protocols that exist for WebSockets only.
 const (
 	base64Protocol   = wsstream.Base64ChannelWebSocketProtocol
 	v4Base64Protocol = "v4." + base64Protocol
 )
 
-// openWebSocket answers a failed handshake itself.
+// openWebSocket sends the error of a failed handshake itself and then returns nil, nil.
 func openWebSocket(w http.ResponseWriter, r *http.Request, o Options) (*connection, error) {
 	reads := func(wanted bool) wsstream.ChannelType {
 		if wanted {
@@ -28,7 +28,7 @@ func openWebSocket(w http.ResponseWriter, r *http.Request, o Options) (*connecti
 		remoteconsts.StreamStdIn:  reads(o.Stdin),
 		remoteconsts.StreamStdOut: wsstream.WriteChannel,
 		remoteconsts.StreamStdErr: wsstream.WriteChannel,
-		// Nothing is read from it, but that the connection has ended.
+		// The stream is readable only to detect the end of the connection.
 		remoteconsts.StreamErr:    wsstream.ReadWriteChannel,
 		remoteconsts.StreamResize: reads(o.TTY),
 	}
@@ -43,7 +43,7 @@ func openWebSocket(w http.ResponseWriter, r *http.Request, o Options) (*connecti
 	quiet := klog.NewContext(r.Context(), klog.FromContext(r.Context()).V(4))
 	protocol, streams, err := conn.Open(w, r.WithContext(quiet))
 	if err != nil {
-		return nil, nil // the handshake has been answered
+		return nil, nil // the handshake has sent the error
 	}
 	c := &connection{status: streams[remoteconsts.StreamErr]}
 	switch protocol {
@@ -77,7 +77,7 @@ func openWebSocket(w http.ResponseWriter, r *http.Request, o Options) (*connecti
 		})
 		<-gone
 	}
-	// Upstream tells by an empty message that the connection stands.
+	// As upstream, an empty message signals that the connection is established.
 	first := streams[remoteconsts.StreamErr]
 	switch {
 	case o.Stdout:

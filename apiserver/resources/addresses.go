@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Addresses used to be taken in odd forms ("010.0.0.1", "10.1.2.3/8"), and objects may
-// have been stored with them. New ones are refused (KEP-4858).
+// Older versions accepted addresses in unusual forms ("010.0.0.1", "10.1.2.3/8"), and
+// stored objects may have them. New ones are rejected (KEP-4858).
 
-// placedText is a value and where it is.
+// placedText is a value and its path.
 type placedText struct {
 	at    *field.Path
 	value string
@@ -26,12 +26,13 @@ func valuesOf(list []placedText) []string {
 	return values
 }
 
-// strictIPs refuses addresses in odd forms, all but those that were there before.
+// strictIPs rejects addresses in unusual forms, except those that the object had
+// before.
 func strictIPs(list, before []placedText) field.ErrorList {
 	var errs field.ErrorList
 	for _, ip := range list {
 		if len(validation.IsValidIPForLegacyField(ip.at, ip.value, false, nil)) > 0 {
-			continue // what is no address at all is refused elsewhere
+			continue // an invalid address is rejected elsewhere
 		}
 		errs = append(errs, validation.IsValidIPForLegacyField(ip.at, ip.value, true, valuesOf(before))...)
 	}
@@ -50,7 +51,7 @@ func strictCIDRs(list, before []placedText) field.ErrorList {
 	return errs
 }
 
-// strictService checks the forms of a Service's addresses; old is empty of a new one.
+// strictService checks the forms of a Service's addresses; old is empty for a new one.
 func strictService(s, old *corev1.Service) field.ErrorList {
 	errs := strictIPs(clusterIPsOf(s), clusterIPsOf(old))
 	errs = append(errs, strictIPs(externalIPsOf(s), externalIPsOf(old))...)
@@ -83,7 +84,8 @@ func sourceRangesOf(s *corev1.Service) []placedText {
 	return list
 }
 
-// strictNetworkPolicy checks the forms of a policy's ranges; old is empty of a new one.
+// strictNetworkPolicy checks the forms of a policy's ranges; old is empty for a new
+// one.
 func strictNetworkPolicy(n, old *networkingv1.NetworkPolicy) field.ErrorList {
 	return strictCIDRs(rangesOf(n), rangesOf(old))
 }

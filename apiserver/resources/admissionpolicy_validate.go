@@ -47,7 +47,7 @@ func requiredExpression(p *field.Path, text string, e *expressions, declared plu
 	return e.check(p, text, declared, types...)
 }
 
-// denials are the reasons that a validation may give for its refusal.
+// denials are the reasons that a validation may give for a rejection.
 var denials = []metav1.StatusReason{
 	metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonUnauthorized,
 }
@@ -64,7 +64,7 @@ func validateValidation(p *field.Path, v *admissionv1.Validation, e *expressions
 		errs = append(errs, field.Required(p.Child("message"), "message must be specified if expression contains line breaks"))
 	}
 	if strings.TrimSpace(v.MessageExpression) != "" {
-		// A message is made without asking the authorizer.
+		// The authorizer variable is not available in messages.
 		declared := plugincel.OptionalVariableDeclarations{HasParams: e.declared.HasParams}
 		errs = append(errs, e.check(p.Child("messageExpression"), v.MessageExpression, declared, celgo.StringType)...)
 	}
@@ -90,7 +90,7 @@ func validateParamKind(p *field.Path, kind *admissionv1.ParamKind) field.ErrorLi
 	return append(errs, requiredOr(p.Child("kind"), kind.Kind, func(k string) []string { return validation.IsDNS1035Label(strings.ToLower(k)) })...)
 }
 
-// validatePolicyMatch is for a policy, which must say what it is for.
+// validatePolicyMatch validates the match of a policy, which is required.
 func validatePolicyMatch(p *field.Path, m *admissionv1.MatchResources) field.ErrorList {
 	if m == nil {
 		return field.ErrorList{field.Required(p, "")}

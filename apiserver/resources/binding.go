@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// bindingRow is the older path to what pods/binding does.
+// bindingRow is the older resource for creating a pods/binding.
 func bindingRow() *Resource {
 	return &Resource{
 		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Binding"),
@@ -44,7 +44,7 @@ func bindPod(pod *corev1.Pod, binding *corev1.Binding, now time.Time) error {
 		return apierrors.NewConflict(corev1.Resource("pods/binding"), pod.Name, err)
 	}
 	pod.Spec.NodeName = binding.Target.Name
-	// A nomination has served once the pod has a node (KEP-5278).
+	// A nomination is obsolete once the pod has a node (KEP-5278).
 	pod.Status.NominatedNodeName = ""
 	pod.Annotations = merged(pod.Annotations, binding.Annotations, true)
 	pod.Labels = merged(pod.Labels, binding.Labels, false)
@@ -83,7 +83,7 @@ func validateBinding(binding *corev1.Binding) field.ErrorList {
 	return errs
 }
 
-// merged adds to into what from has; where both have a key, overwrite decides.
+// merged adds the entries of from to into; overwrite applies to keys in both.
 func merged(into, from map[string]string, overwrite bool) map[string]string {
 	for k, v := range from {
 		if _, present := into[k]; present && !overwrite {
@@ -97,8 +97,8 @@ func merged(into, from map[string]string, overwrite bool) map[string]string {
 	return into
 }
 
-// setPodCondition writes a condition; the time of transition moves only when the
-// status does.
+// setPodCondition sets a condition; the transition time changes only if the status
+// does.
 func setPodCondition(status *corev1.PodStatus, condition corev1.PodCondition, now time.Time) {
 	condition.LastTransitionTime = metav1.NewTime(now)
 	for i := range status.Conditions {

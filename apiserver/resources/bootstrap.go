@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The two priorities that the system's own pods run with. Users' classes stay
-// below HighestUserPriority.
+// The priorities of the system's own pods. Users' classes must not exceed
+// HighestUserPriority.
 const (
 	HighestUserPriority        int32 = 1_000_000_000
 	SystemClusterCritical            = "system-cluster-critical"
@@ -17,8 +17,8 @@ const (
 	SystemNodeCriticalValue          = SystemClusterCriticalValue + 1000
 )
 
-// Bootstrap returns the objects that every apiserver creates at its start, as a
-// client would send them, in the order in which they can be created.
+// Bootstrap returns the objects that every apiserver creates at start, as a client
+// would send them, in an order in which they can be created.
 func Bootstrap() []runtime.Object {
 	return []runtime.Object{
 		bootstrapNamespace(metav1.NamespaceSystem),

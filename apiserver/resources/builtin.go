@@ -9,9 +9,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources/columns"
 )
 
-// Builtin returns the table of the kinds that every apiserver serves. It is made
-// anew at each call, from literals only, so that a cluster's start does not wait
-// for it.
+// Builtin returns the table of the kinds that every apiserver serves. Each call builds
+// a new table, from literals only, so it is fast.
 func Builtin() *Table {
 	return NewTable(slices.Concat(
 		coreRows(), workloadRows(), networkRows(), storageRows(), authorizationRows(), reviewRows(), admissionRows(), clusterRows(), deviceRows(),
@@ -40,7 +39,7 @@ func coreRows() []*Resource {
 	}
 }
 
-// workloadRows are apps, autoscaling, batch and policy.
+// workloadRows returns the rows of apps, autoscaling, batch and policy.
 func workloadRows() []*Resource {
 	return []*Resource{
 		controllerRevisionRow().shown(columns.ControllerRevision()),
@@ -78,7 +77,7 @@ func storageRows() []*Resource {
 	}
 }
 
-// authorizationRows are RBAC and certificates.
+// authorizationRows returns the rows of RBAC and certificates.
 func authorizationRows() []*Resource {
 	return []*Resource{
 		clusterRoleRow(),
@@ -91,7 +90,7 @@ func authorizationRows() []*Resource {
 	}
 }
 
-// admissionRows are what decides about requests: admission and flow control.
+// admissionRows returns the rows of admission and flow control.
 func admissionRows() []*Resource {
 	return []*Resource{
 		mutatingAdmissionPolicyRow().shown(columns.MutatingAdmissionPolicy()),
@@ -105,7 +104,7 @@ func admissionRows() []*Resource {
 	}
 }
 
-// clusterRows are the groups of one kind.
+// clusterRows returns the rows of groups with one kind.
 func clusterRows() []*Resource {
 	return []*Resource{
 		runtimeClassRow().shown(columns.RuntimeClass()),
@@ -125,13 +124,13 @@ func deviceRows() []*Resource {
 	}
 }
 
-// shown gives a row its Table form.
+// shown sets a row's Table form.
 func (r *Resource) shown(t columns.Table) *Resource {
 	r.Columns, r.Cells = t.Columns, t.Cells
 	return r
 }
 
-// shownAsStored gives a row the Table form of the version that is stored.
+// shownAsStored sets a row's Table form to that of the stored version.
 func (r *Resource) shownAsStored(t columns.Table) *Resource {
 	r.Columns = t.Columns
 	r.Cells = func(obj runtime.Object, now time.Time) []any { return t.Cells(r.Storage.To(obj), now) }

@@ -58,8 +58,8 @@ func defaultSigningRequest(r *certificatesv1.CertificateSigningRequest) {
 	}
 }
 
-// approve writes the conditions, and metadata, alone: whoever decides about a
-// request may not issue the certificate.
+// approve writes only the conditions and metadata: an approval must not issue the
+// certificate.
 func approve(r, sent *certificatesv1.CertificateSigningRequest, now time.Time) error {
 	was := r.Status.Conditions
 	r.Labels, r.Annotations = sent.Labels, sent.Annotations
@@ -72,7 +72,7 @@ func approve(r, sent *certificatesv1.CertificateSigningRequest, now time.Time) e
 	return nil
 }
 
-// stampConditions sets the times that the client left to the server.
+// stampConditions sets the times that the client omitted.
 func stampConditions(conditions, was []certificatesv1.CertificateSigningRequestCondition, now metav1.Time) {
 	for i := range conditions {
 		c := &conditions[i]
@@ -91,8 +91,9 @@ func stampConditions(conditions, was []certificatesv1.CertificateSigningRequestC
 	}
 }
 
-// keepDecision keeps what was decided from whoever only issues certificates. To add to
-// it or to take it away is refused.
+// keepDecision restores the Approved and Denied conditions in an update of the status, which must
+// only issue the certificate. If some were added or removed, it keeps them, and validation rejects
+// the update.
 func keepDecision(r, old *certificatesv1.CertificateSigningRequest) {
 	for _, of := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved, certificatesv1.CertificateDenied} {
 		was := conditionsOf(old, of)

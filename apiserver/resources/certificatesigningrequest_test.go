@@ -34,7 +34,7 @@ func TestApproval(t *testing.T) {
 	if diff := cmp.Diff(want, stored); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Said again, it is newer but has not changed.
+	// Sent again, the condition is newer but unchanged.
 	if err := sub.WriteInto(stored, sent, noon.Add(time.Hour)); err != nil || !stored.Status.Conditions[0].LastTransitionTime.Equal(&at) {
 		t.Errorf("%v: %v", err, stored.Status.Conditions)
 	}
@@ -44,7 +44,8 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestSigningRequestStatus lets who issues certificates neither approve nor replace one.
+// TestSigningRequestStatus checks that issuing a certificate cannot approve a request or
+// replace a decision.
 func TestSigningRequestStatus(t *testing.T) {
 	strategy := rowOf(t, "certificates.k8s.io", "v1", "CertificateSigningRequest").Strategy
 	obj, old := requestWith("", certificatesv1.CertificateApproved), requestWith("", certificatesv1.CertificateApproved)

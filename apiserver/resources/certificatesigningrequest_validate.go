@@ -22,11 +22,11 @@ const (
 	minCertificateSeconds int32 = 600
 	requestBlock                = "CERTIFICATE REQUEST"
 	certificateBlock            = "CERTIFICATE"
-	// maxSignerName leaves room for an RBAC resource that names signers.
+	// maxSignerName leaves room for an RBAC resource that contains the signer's name.
 	maxSignerName = 571
 )
 
-// keyUsages are all that there are, in the order of answers.
+// keyUsages are all usages, in the order in which errors list them.
 var keyUsages = []certificatesv1.KeyUsage{
 	certificatesv1.UsageAny, certificatesv1.UsageCertSign, certificatesv1.UsageClientAuth, certificatesv1.UsageCodeSigning,
 	certificatesv1.UsageContentCommitment, certificatesv1.UsageCRLSign, certificatesv1.UsageDataEncipherment, certificatesv1.UsageDecipherOnly,
@@ -78,7 +78,7 @@ func parseRequest(data []byte) error {
 	return err
 }
 
-// validateSignerName demands "example.com/signer-name".
+// validateSignerName requires the form "example.com/signer-name".
 func validateSignerName(p *field.Path, name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(p, "")}
@@ -103,8 +103,8 @@ func validateSignerName(p *field.Path, name string) field.ErrorList {
 	return errs
 }
 
-// validateDecision demands that a request is either approved or denied, and that
-// neither is ever said to be false.
+// validateDecision requires that a request is not both approved and denied, and that
+// neither condition is false.
 func validateDecision(r *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	p := field.NewPath("status", "conditions")
 	var errs field.ErrorList
@@ -155,7 +155,7 @@ func validateSigningRequestStatus(r, old *certificatesv1.CertificateSigningReque
 	return errs
 }
 
-// validateChain demands PEM blocks of certificates and nothing else.
+// validateChain requires PEM blocks of certificates and nothing else.
 func validateChain(p *field.Path, chain []byte) field.ErrorList {
 	const redacted = "<certificate data>"
 	rest := chain

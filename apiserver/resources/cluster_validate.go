@@ -90,8 +90,8 @@ func validateTaints(p *field.Path, taints []corev1.Taint) field.ErrorList {
 	return errs
 }
 
-// validateNodeUpdate lets an update change labels, taints and whether pods may be
-// scheduled, and set once what the network or cloud provider assigns.
+// validateNodeUpdate allows an update to change labels, taints and unschedulable, and
+// to set once what the network or cloud provider assigns.
 func validateNodeUpdate(n, old *corev1.Node) field.ErrorList {
 	var errs field.ErrorList
 	p := field.NewPath("spec")
@@ -125,8 +125,8 @@ func validateNodeStatus(n, _ *corev1.Node) field.ErrorList {
 	return errs
 }
 
-// defaultNode keeps the older single field and the newer list of a node's pod
-// networks equal.
+// defaultNode keeps the older single field and the newer list of a node's pod networks
+// equal.
 func defaultNode(n *corev1.Node) {
 	switch cidr, cidrs := n.Spec.PodCIDR, n.Spec.PodCIDRs; {
 	case cidr != "" && (len(cidrs) == 0 || cidrs[0] != cidr):
@@ -158,7 +158,7 @@ func validatePriorityClass(pc *schedulingv1.PriorityClass) field.ErrorList {
 	return errs
 }
 
-// systemClassProblem says how a class differs from the system's own of that name.
+// systemClassProblem returns how a class differs from the system's class of that name.
 func systemClassProblem(pc *schedulingv1.PriorityClass) string {
 	value := map[string]int32{SystemClusterCritical: SystemClusterCriticalValue, SystemNodeCritical: SystemNodeCriticalValue}
 	want, known := value[pc.Name]

@@ -4,8 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// namedConditions demands of the conditions of flow control that each has a type of its
-// own, and no more.
+// namedConditions requires that each condition of a flow control object has its own
+// type.
 func namedConditions[C any](p *field.Path, conditions []C, typeOf func(c *C) string) field.ErrorList {
 	var errs field.ErrorList
 	var types nameList

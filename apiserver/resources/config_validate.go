@@ -42,7 +42,7 @@ func validateConfigMapUpdate(c, old *corev1.ConfigMap) field.ErrorList {
 		frozen{"binaryData", apiequality.Semantic.DeepEqual(c.BinaryData, old.BinaryData)})
 }
 
-// frozen is a field of an immutable object, and whether it is as it was.
+// frozen is a field of an immutable object, and whether it is unchanged.
 type frozen struct {
 	name string
 	same bool
@@ -71,7 +71,7 @@ func validateSecret(s *corev1.Secret) field.ErrorList {
 	return append(errs, validateSecretType(s)...)
 }
 
-// validateSecretType demands what the type promises to those who read the secret.
+// validateSecretType requires the data that a secret of the type must have.
 func validateSecretType(s *corev1.Secret) field.ErrorList {
 	data := field.NewPath("data")
 	switch s.Type {

@@ -43,7 +43,7 @@ func defaultCronJob(c *batchv1.CronJob) {
 	defaultPodSpec(&c.Spec.JobTemplate.Spec.Template.Spec)
 }
 
-// maxCronJobName leaves room for the time that is part of its jobs' names.
+// maxCronJobName leaves room for the time in the names of the cron job's jobs.
 const maxCronJobName = 52
 
 func validateCronJob(c *batchv1.CronJob) field.ErrorList {
@@ -82,7 +82,7 @@ func zoneOutsideSchedule(p *field.Path, schedule string) field.ErrorList {
 	return field.ErrorList{field.Invalid(p, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")}
 }
 
-// validateJobTemplate checks a template of jobs, which cannot know their selector.
+// validateJobTemplate validates a template of jobs, which must not have a selector.
 func validateJobTemplate(p *field.Path, spec *batchv1.JobSpec) field.ErrorList {
 	errs := validateJobSpec(p, spec)
 	if spec.Selector != nil {
@@ -94,7 +94,7 @@ func validateJobTemplate(p *field.Path, spec *batchv1.JobSpec) field.ErrorList {
 	return errs
 }
 
-// timeZonePart is what may stand between the slashes of a zone's name.
+// timeZonePart matches a part between the slashes of a time zone's name.
 var timeZonePart = regexp.MustCompile(`^[A-Za-z._0-9+-]{1,14}$`)
 
 func validateTimeZone(p *field.Path, zone *string) field.ErrorList {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The bounds of a token's life, in seconds.
+// The limits of a token's lifetime, in seconds.
 const (
 	minTokenSeconds int64 = 10 * 60
 	maxTokenSeconds int64 = 1 << 32
@@ -43,8 +43,8 @@ func defaultCSIDriver(d *storagev1.CSIDriver) {
 	pointDefault(&d.Spec.SELinuxMount, false)
 }
 
-// prepareCSIDriverUpdate counts the changes, though not from 1: a new driver has no
-// generation.
+// prepareCSIDriverUpdate counts changes in the generation, which starts at 0 because a
+// new driver has none.
 func prepareCSIDriverUpdate(d, old *storagev1.CSIDriver) {
 	if !apiequality.Semantic.DeepEqual(d.Spec, old.Spec) {
 		d.Generation = old.Generation + 1
@@ -101,7 +101,7 @@ func validateCSIDriverUpdate(d, old *storagev1.CSIDriver) field.ErrorList {
 	return append(errs, immutable(p.Child("volumeLifecycleModes"), d.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes)...)
 }
 
-// csiNodeRow is of what the drivers on one node say of themselves.
+// csiNodeRow is the row of CSINodes, which describe the drivers on one node.
 func csiNodeRow() *Resource {
 	return &Resource{
 		GroupVersionKind: storagev1.SchemeGroupVersion.WithKind("CSINode"),
@@ -109,7 +109,7 @@ func csiNodeRow() *Resource {
 		New:              func() runtime.Object { return &storagev1.CSINode{} },
 		NewList:          func() runtime.Object { return &storagev1.CSINodeList{} },
 		Strategy: Strategy{
-			// The status is of an alpha feature (CSIVolumeHealth).
+			// The status belongs to an alpha feature (CSIVolumeHealth).
 			PrepareCreate:             on(func(n *storagev1.CSINode) { n.Status = storagev1.CSINodeStatus{} }),
 			PrepareUpdate:             onUpdate(func(n, old *storagev1.CSINode) { n.Status = old.Status }),
 			Validate:                  check(validateCSINode),
@@ -147,7 +147,8 @@ func validateCSINode(n *storagev1.CSINode) field.ErrorList {
 	return errs
 }
 
-// validateCSINodeUpdate lets drivers come and go, and the count of volumes change.
+// validateCSINodeUpdate allows drivers to be added and removed, and the volume count to
+// change.
 func validateCSINodeUpdate(n, old *storagev1.CSINode) field.ErrorList {
 	var errs field.ErrorList
 	for i := range n.Spec.Drivers {

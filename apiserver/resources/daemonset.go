@@ -45,11 +45,11 @@ func defaultDaemonSet(d *appsv1.DaemonSet) {
 		pointDefault(&d.Spec.UpdateStrategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
 	}
 	defaultPodSpec(&d.Spec.Template.Spec)
-	// Whoever leaves it out has set it to nothing, and owns it.
+	// A client that omits the value has set it to zero, and owns the field.
 	setTemplateGeneration(d, templateGeneration(d))
 }
 
-// The template's generation was a field of the API's betas; it lives on in an
+// The template's generation was a field in the API's beta versions; now it is an
 // annotation, which the controller reads and only the server writes.
 
 func prepareDaemonSet(d *appsv1.DaemonSet) {

@@ -6,8 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// TestTemplateGeneration counts the changes of a DaemonSet's template alone, whatever
-// the client says of the count.
+// TestTemplateGeneration checks that only changes of a DaemonSet's template count,
+// whatever value the client sends.
 func TestTemplateGeneration(t *testing.T) {
 	strategy := rowOf(t, "apps", "v1", "DaemonSet").Strategy
 	old := &appsv1.DaemonSet{}

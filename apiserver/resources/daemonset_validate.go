@@ -40,8 +40,7 @@ func validateDaemonUpdateStrategy(p *field.Path, s *appsv1.DaemonSetUpdateStrate
 	return oneOf(p.Child("type"), s.Type, appsv1.RollingUpdateDaemonSetStrategyType, appsv1.OnDeleteDaemonSetStrategyType)
 }
 
-// validateDaemonRollingUpdate demands that a node's pod is replaced either after it
-// went or before it goes.
+// validateDaemonRollingUpdate requires exactly one of maxUnavailable and maxSurge.
 func validateDaemonRollingUpdate(p *field.Path, unavailable, surge intstr.IntOrString) field.ErrorList {
 	errs := validateCountOrPercent(p.Child("maxUnavailable"), unavailable)
 	errs = append(errs, validateCountOrPercent(p.Child("maxSurge"), surge)...)
@@ -56,7 +55,7 @@ func validateDaemonRollingUpdate(p *field.Path, unavailable, surge intstr.IntOrS
 	return errs
 }
 
-// atMostWhole refuses more than all.
+// atMostWhole rejects more than 100%.
 func atMostWhole(p *field.Path, value intstr.IntOrString) field.ErrorList {
 	if percent, ok := percentOf(value); ok && percent > 100 {
 		return field.ErrorList{field.Invalid(p, value, "must not be greater than 100%")}

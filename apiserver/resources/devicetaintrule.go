@@ -28,7 +28,7 @@ func deviceTaintRuleRow() *Resource {
 	}
 }
 
-// prepareDeviceTaintRule notes since when the taint is there.
+// prepareDeviceTaintRule sets the time when the taint was added.
 func prepareDeviceTaintRule(r *resourcev1.DeviceTaintRule) {
 	if r.Spec.Taint.TimeAdded == nil {
 		created := r.CreationTimestamp

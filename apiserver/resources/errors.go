@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// preconditionError is the reason of a Conflict with an object that is not in the
-// state that the client means; its text is the API's.
+// preconditionError is the reason of a Conflict with an object that is not in the state
+// that the client requires; its text is the API's.
 type preconditionError struct {
 	field          string
 	wanted, actual any
@@ -21,13 +21,14 @@ func (e preconditionError) Error() string {
 	return fmt.Sprintf("Precondition failed: %s in precondition: %v, %s in object meta: %v", e.field, e.wanted, e.field, e.actual)
 }
 
-// uidMismatch is for an object of the same name that is not the same object.
+// uidMismatch returns the error for an object of the same name that is not the same
+// object.
 func uidMismatch(wanted, actual types.UID) error {
 	return preconditionError{field: "UID", wanted: wanted, actual: actual}
 }
 
-// unclassified is what upstream makes of refused fields where it does not say of which
-// object they are: 500 without a reason, though it is the client's fault.
+// unclassified returns upstream's error for invalid fields without a kind: 500 without
+// a reason, although it is the client's fault.
 func unclassified(errs field.ErrorList) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: errs.ToAggregate().Error(),

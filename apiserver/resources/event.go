@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// eventTTL is how long an event is kept: upstream's --event-ttl by default.
+// eventTTL is how long an event is kept: upstream's default of --event-ttl.
 const eventTTL = time.Hour
 
-// eventRow stores events; eventsEventRow is the newer face of the same objects.
+// eventRow stores events; eventsEventRow is the newer API of the same objects.
 func eventRow() *Resource {
 	return &Resource{
 		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Event"),
@@ -128,7 +128,7 @@ func referenceField(ref *corev1.ObjectReference, prefix, label string) string {
 	return ""
 }
 
-// coreEvent is the stored form of an event of events.k8s.io/v1.
+// coreEvent converts an event of events.k8s.io/v1 to the stored form.
 func coreEvent(e *eventsv1.Event) *corev1.Event {
 	stored := &corev1.Event{
 		ObjectMeta:          e.ObjectMeta,
@@ -152,7 +152,7 @@ func coreEvent(e *eventsv1.Event) *corev1.Event {
 	return stored
 }
 
-// eventsEvent is what events.k8s.io/v1 shows of a stored event.
+// eventsEvent converts a stored event to events.k8s.io/v1.
 func eventsEvent(e *corev1.Event) *eventsv1.Event {
 	shown := &eventsv1.Event{
 		ObjectMeta:               e.ObjectMeta,

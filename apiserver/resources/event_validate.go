@@ -15,14 +15,14 @@ const (
 	maxNoteLength   = 1024
 )
 
-// validateCoreEvent checks an event as its older API does: clients write it in many
-// ways, so that it demands little.
+// validateCoreEvent validates an event as the older API does: it requires little,
+// because clients differ in the fields that they set.
 func validateCoreEvent(e *corev1.Event) field.ErrorList {
 	involved := e.InvolvedObject.Namespace
 	p := field.NewPath("involvedObject", "namespace")
 	switch {
 	case involved == "" && e.Namespace != metav1.NamespaceDefault:
-		// Events of what has no namespace are kept in the default one.
+		// Events about cluster-scoped objects are in the default namespace.
 		return field.ErrorList{field.Invalid(p, involved, "does not match event.namespace")}
 	case involved != "" && involved != e.Namespace:
 		return field.ErrorList{field.Invalid(p, involved, "does not match event.namespace")}
@@ -30,8 +30,8 @@ func validateCoreEvent(e *corev1.Event) field.ErrorList {
 	return nil
 }
 
-// validateEventsEvent checks a new event of events.k8s.io/v1. Events that the older
-// API made have none of its fields, and are left alone.
+// validateEventsEvent validates a new event of events.k8s.io/v1. Events created by the
+// older API have none of its fields and are not validated.
 func validateEventsEvent(e *eventsv1.Event) field.ErrorList {
 	if e.EventTime.IsZero() && e.DeprecatedCount > 0 {
 		return validateRegarding(e)
@@ -79,7 +79,7 @@ func validateRegarding(e *eventsv1.Event) field.ErrorList {
 	return errs
 }
 
-// validateEventsEventUpdate lets nothing of an event change but its series.
+// validateEventsEventUpdate allows only the series of an event to change.
 func validateEventsEventUpdate(e, old *eventsv1.Event) field.ErrorList {
 	if apiequality.Semantic.DeepEqual(e.Series, old.Series) && old.EventTime.IsZero() {
 		return nil
@@ -100,7 +100,7 @@ func validateEventsEventUpdate(e, old *eventsv1.Event) field.ErrorList {
 	} {
 		errs = append(errs, immutable(field.NewPath(part.name), part.value, part.was)...)
 	}
-	// The stored time has no more than microseconds.
+	// The stored time has a resolution of microseconds.
 	if !e.EventTime.Equal(&old.EventTime) {
 		errs = append(errs, immutable(field.NewPath("eventTime"), e.EventTime, old.EventTime)...)
 	}

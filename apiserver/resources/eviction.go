@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// podEviction deletes a pod with the options that the eviction carries, unless a disruption
+// podEviction deletes a pod with the delete options in the eviction, unless a disruption
 // budget forbids it.
 func podEviction() Subresource {
 	return Subresource{

@@ -9,8 +9,8 @@ import (
 )
 
 // expressions compiles the CEL expressions of one object, each of which may use the
-// variables that were compiled before it. Its environment costs some milliseconds to
-// make: an object without expressions needs none. The zero value is ready to use.
+// variables compiled before it. The environment takes some milliseconds to build, which
+// is avoided for an object without expressions. The zero value is ready to use.
 type expressions struct {
 	compiler *plugincel.CompositedCompiler
 	err      error
@@ -18,7 +18,7 @@ type expressions struct {
 	declared plugincel.OptionalVariableDeclarations
 }
 
-// expression is a text with what it may evaluate to.
+// expression is a text and the types that it may evaluate to.
 type expression struct {
 	name, text string
 	types      []*celgo.Type
@@ -35,8 +35,8 @@ func (e *expressions) ready() bool {
 	return e.err == nil
 }
 
-// check compiles a text that may evaluate to one of types, with declared in place of
-// the variables that all may use.
+// check compiles a text that may evaluate to one of types, with declared as the
+// optional variables.
 func (e *expressions) check(p *field.Path, text string, declared plugincel.OptionalVariableDeclarations, types ...*celgo.Type) field.ErrorList {
 	if !e.ready() {
 		return field.ErrorList{field.InternalError(p, e.err)}
@@ -44,7 +44,7 @@ func (e *expressions) check(p *field.Path, text string, declared plugincel.Optio
 	return compiled(p, text, e.compiler.CompileCELExpression(expression{text: text, types: types}, declared, environment.NewExpressions))
 }
 
-// variable compiles a text under whose name later ones may use its value.
+// variable compiles a text whose value later expressions can use by name.
 func (e *expressions) variable(p *field.Path, name, text string) field.ErrorList {
 	if !e.ready() {
 		return field.ErrorList{field.InternalError(p, e.err)}

@@ -8,14 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The field labels that every object can be selected by.
+// The field labels that are selectable for every object.
 const (
 	fieldName      = "metadata.name"
 	fieldNamespace = "metadata.namespace"
 )
 
-// FieldsOf returns the selectable fields of obj, object metadata's among them, in
-// the form that a selector matches. Nothing is copied: obj is read when asked.
+// FieldsOf returns the selectable fields of obj, including those of its metadata, in
+// the form that a selector matches. It copies nothing: the values are read from obj on
+// demand.
 func (r *Resource) FieldsOf(obj runtime.Object) fields.Fields { return lazyFields{row: r, obj: obj} }
 
 type lazyFields struct {

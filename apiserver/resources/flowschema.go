@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// defaultPrecedence is that of a schema that gives none.
+// defaultPrecedence is the default matching precedence.
 const defaultPrecedence int32 = 1000
 
 func flowSchemaRow() *Resource {
@@ -88,7 +88,7 @@ func validateFlowRule(p *field.Path, r *flowcontrolv1.PolicyRulesWithSubjects) f
 	return errs
 }
 
-// anyOrSome demands either "*" or some values beside which it does not stand.
+// anyOrSome requires either "*" alone or at least one other value.
 func anyOrSome[T ~string](p *field.Path, values []T, whenNone, what string) field.ErrorList {
 	if len(values) == 0 {
 		return field.ErrorList{field.Required(p, whenNone)}

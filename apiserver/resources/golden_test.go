@@ -13,8 +13,8 @@ import (
 	"minikcm.dev/minikcm/test/golden"
 )
 
-// TestCreateGolden makes of each testdata/create/*.yaml what a create does, defaults
-// and preparation, and compares with the .golden beside it.
+// TestCreateGolden applies defaults and preparation to each testdata/create/*.yaml, as
+// a create does, and compares with the .golden file of that name.
 func TestCreateGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/create/*.yaml")
 	if err != nil || len(files) == 0 {

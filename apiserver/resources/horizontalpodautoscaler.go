@@ -6,7 +6,7 @@ import (
 )
 
 // horizontalPodAutoscalerRow stores autoscalers; horizontalPodAutoscalerV1Row is an
-// older face of the same objects.
+// older API of the same objects.
 func horizontalPodAutoscalerRow() *Resource {
 	kind := autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler")
 	newAutoscaler := func() runtime.Object { return &autoscalingv2.HorizontalPodAutoscaler{} }
@@ -30,8 +30,8 @@ func horizontalPodAutoscalerRow() *Resource {
 	}
 }
 
-// defaultUtilization is what an autoscaler without metrics aims at, in percent of
-// the requested CPU.
+// defaultUtilization is the target of an autoscaler without metrics, in percent of the
+// requested CPU.
 const defaultUtilization int32 = 80
 
 func defaultAutoscaler(a *autoscalingv2.HorizontalPodAutoscaler) {
@@ -42,7 +42,7 @@ func defaultAutoscaler(a *autoscalingv2.HorizontalPodAutoscaler) {
 	defaultBehavior(a.Spec.Behavior)
 }
 
-// defaultBehavior fills in how fast an autoscaler may scale, if it says so at all.
+// defaultBehavior sets defaults in the scaling behavior, if there is one.
 func defaultBehavior(b *autoscalingv2.HorizontalPodAutoscalerBehavior) {
 	if b == nil {
 		return
@@ -54,8 +54,8 @@ func defaultBehavior(b *autoscalingv2.HorizontalPodAutoscalerBehavior) {
 		b.ScaleDown = &autoscalingv2.HPAScalingRules{}
 	}
 	pointDefault(&b.ScaleUp.StabilizationWindowSeconds, 0)
-	// Up it goes by four pods or to twice as many, whichever is more. How long to
-	// wait before going down is the controller's own setting.
+	// By default it scales up by four pods or by 100%, whichever is more. The delay
+	// before scaling down is a setting of the controller.
 	defaultScalingRules(b.ScaleUp,
 		autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15},
 		autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15})

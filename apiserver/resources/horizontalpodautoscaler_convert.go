@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// annotate writes the n items of value as JSON; of none it writes nothing. The
-// types are the API's own, which can always be written.
+// annotate writes value, a list of n items, as JSON into an annotation; for n = 0 it
+// writes nothing. The types are the API's, which can always be encoded.
 func annotate(annotations map[string]string, key string, value any, n int) {
 	if n == 0 {
 		return
@@ -21,8 +21,8 @@ func annotate(annotations map[string]string, key string, value any, n int) {
 	}
 }
 
-// fromAnnotation reads what annotate has written; what cannot be read is nothing,
-// as it is to upstream.
+// fromAnnotation parses an annotation of annotate; an invalid one counts as absent, as
+// upstream.
 func fromAnnotation[T any](text string) T {
 	var value, none T
 	if text == "" || json.Unmarshal([]byte(text), &value) != nil {
@@ -62,7 +62,7 @@ func currentCPUUtilization(current int32) autoscalingv2.MetricStatus {
 	}
 }
 
-// cpuTarget is the one metric for which autoscaling/v1 has a field.
+// cpuTarget returns the target of the one metric for which autoscaling/v1 has a field.
 func cpuTarget(m *autoscalingv2.MetricSpec) *int32 {
 	if m.Type != autoscalingv2.ResourceMetricSourceType || m.Resource == nil || m.Resource.Name != corev1.ResourceCPU {
 		return nil
@@ -124,7 +124,8 @@ func valueOrNil(q resource.Quantity) *resource.Quantity {
 	return &q
 }
 
-// rawTarget is that of a metric that is a quantity, of all pods or for each.
+// rawTarget returns the target of a metric that is a quantity, in total or averaged per
+// pod.
 func rawTarget(value, average *resource.Quantity) autoscalingv2.MetricTarget {
 	t := autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: value, AverageValue: average}
 	if value == nil || average != nil {
@@ -133,7 +134,7 @@ func rawTarget(value, average *resource.Quantity) autoscalingv2.MetricTarget {
 	return t
 }
 
-// podTarget is that of a resource of pods, relative to their requests or not.
+// podTarget returns the target of a pod resource, relative to the requests or absolute.
 func podTarget(utilization *int32, average *resource.Quantity) autoscalingv2.MetricTarget {
 	t := autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageUtilization: utilization, AverageValue: average}
 	if utilization != nil {
@@ -278,9 +279,9 @@ func conditionsFromV2(conditions []autoscalingv2.HorizontalPodAutoscalerConditio
 	return from
 }
 
-// behaviorForm is how a behavior stands in the annotation: upstream writes it from
-// types that have no names for JSON. To read it the API's own type will do, for
-// names are read whatever their case.
+// behaviorForm is the encoding of a behavior in the annotation: upstream writes it from
+// types without JSON names. The API's own type can decode it, because decoding ignores
+// case.
 type behaviorForm struct {
 	ScaleUp, ScaleDown *scalingRulesForm
 }

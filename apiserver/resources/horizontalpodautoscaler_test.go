@@ -34,8 +34,8 @@ status:
   - {type: Resource, resource: {name: cpu, current: {averageUtilization: 12, averageValue: "0"}}}
 `
 
-// TestAutoscalerConversion shows a stored autoscaler as autoscaling/v1 and takes it
-// back: nothing that the older version has no field for may be lost.
+// TestAutoscalerConversion converts a stored autoscaler to autoscaling/v1 and back: no
+// field that the older version lacks may be lost.
 func TestAutoscalerConversion(t *testing.T) {
 	stored := &autoscalingv2.HorizontalPodAutoscaler{}
 	if err := yaml.UnmarshalStrict([]byte(everyMetric), stored); err != nil {
@@ -59,15 +59,15 @@ func TestAutoscalerConversion(t *testing.T) {
 	if got := deref(shown.Spec.TargetCPUUtilizationPercentage); got != 70 {
 		t.Errorf("aims at %d%%", got)
 	}
-	// The average that came with the utilization has no place in autoscaling/v1.
+	// The average beside a utilization cannot be represented in autoscaling/v1.
 	before.Status.CurrentMetrics[1].Resource.Current.AverageValue = nil
 	if diff := cmp.Diff(before, conversion.To(shown)); diff != "" {
 		t.Errorf("(-stored +converted back):\n%s", diff)
 	}
 }
 
-// TestAutoscalerAnnotations lets no client of autoscaling/v1 change the status by
-// what stands for it in annotations.
+// TestAutoscalerAnnotations checks that a client of autoscaling/v1 cannot change the
+// status through the annotations that represent it.
 func TestAutoscalerAnnotations(t *testing.T) {
 	strategy := rowOf(t, "autoscaling", "v1", "HorizontalPodAutoscaler").Strategy
 	with := func(metrics, conditions string) *autoscalingv1.HorizontalPodAutoscaler {

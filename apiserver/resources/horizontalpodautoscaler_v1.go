@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// What autoscaling/v1 has no fields for, it keeps in annotations, so that clients
-// of it lose nothing.
+// Annotations that keep the fields which autoscaling/v1 does not have, so that its
+// clients do not lose them.
 const (
 	metricsAnnotation    = "autoscaling.alpha.kubernetes.io/metrics"
 	behaviorAnnotation   = "autoscaling.alpha.kubernetes.io/behavior"
@@ -67,8 +67,8 @@ func horizontalPodAutoscalerV1Row() *Resource {
 	}
 }
 
-// keepAnnotations makes annotations of a what they are in old: those that stand for
-// the part of the object which the request may not change.
+// keepAnnotations restores annotations of a from old: those for the part of the object
+// that the request may not change.
 func keepAnnotations(a, old *autoscalingv1.HorizontalPodAutoscaler, keys ...string) {
 	for _, key := range keys {
 		var value string
@@ -87,7 +87,7 @@ func keepAnnotations(a, old *autoscalingv1.HorizontalPodAutoscaler, keys ...stri
 	}
 }
 
-// autoscalerToV2 is the stored form of an autoscaler of autoscaling/v1.
+// autoscalerToV2 converts an autoscaler of autoscaling/v1 to the stored form.
 func autoscalerToV2(a *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscaler {
 	stored := &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: a.ObjectMeta,
@@ -121,7 +121,7 @@ func autoscalerToV2(a *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.Hor
 	return stored
 }
 
-// autoscalerFromV2 is what autoscaling/v1 shows of a stored autoscaler.
+// autoscalerFromV2 converts a stored autoscaler to autoscaling/v1.
 func autoscalerFromV2(a *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.HorizontalPodAutoscaler {
 	shown := &autoscalingv1.HorizontalPodAutoscaler{
 		ObjectMeta: a.ObjectMeta,

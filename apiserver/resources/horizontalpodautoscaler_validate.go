@@ -44,8 +44,8 @@ func validateScaleTarget(p *field.Path, ref *autoscalingv2.CrossVersionObjectRef
 	return append(errs, requiredOr(p.Child("name"), ref.Name, path.IsValidPathSegmentName)...)
 }
 
-// validateTargetVersion demands a group, but of ReplicationControllers, the only
-// scalable kind that has none.
+// validateTargetVersion requires a group, except for ReplicationControllers, the only
+// scalable kind without one.
 func validateTargetVersion(a *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 	ref, p := &a.Spec.ScaleTargetRef, field.NewPath("spec", "scaleTargetRef", "apiVersion")
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
@@ -58,7 +58,7 @@ func validateTargetVersion(a *autoscalingv2.HorizontalPodAutoscaler) field.Error
 	return nil
 }
 
-// validateTargetVersionUpdate lets a target be that was let be before.
+// validateTargetVersionUpdate accepts an unchanged target.
 func validateTargetVersionUpdate(a, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 	ref, was := a.Spec.ScaleTargetRef, old.Spec.ScaleTargetRef
 	if ref.APIVersion == was.APIVersion && ref.Kind == was.Kind {
@@ -67,7 +67,7 @@ func validateTargetVersionUpdate(a, old *autoscalingv2.HorizontalPodAutoscaler) 
 	return validateTargetVersion(a)
 }
 
-// metricSource is one of the fields of a metric, of which the type names one.
+// metricSource is one of the source fields of a metric; the metric's type selects one.
 type metricSource struct {
 	of       autoscalingv2.MetricSourceType
 	name     string

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ingressClassAnnotation named an ingress's class before there was a field.
+// ingressClassAnnotation is the ingress's class, from before there was a field.
 const ingressClassAnnotation = "kubernetes.io/ingress.class"
 
 func ingressRow() *Resource {
@@ -71,7 +71,7 @@ func validateIngress(i *networkingv1.Ingress) field.ErrorList {
 	return errs
 }
 
-// isHost checks a name that may stand for all beneath it ("*.example.com").
+// isHost checks a host name, which may be a wildcard ("*.example.com").
 func isHost(host string) []string {
 	if strings.Contains(host, "*") {
 		return validation.IsWildcardDNS1123Subdomain(host)
@@ -97,7 +97,7 @@ func validateIngressRule(p *field.Path, r *networkingv1.IngressRule) field.Error
 	for i := range r.HTTP.Paths {
 		errs = append(errs, validateIngressPath(at.Index(i), &r.HTTP.Paths[i])...)
 		if r.HTTP.Paths[i].PathType == nil {
-			continue // upstream looks no further
+			continue // upstream stops here too
 		}
 		errs = append(errs, validateIngressBackend(at.Index(i).Child("backend"), &r.HTTP.Paths[i].Backend)...)
 	}

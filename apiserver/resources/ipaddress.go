@@ -23,8 +23,8 @@ func ipAddressRow() *Resource {
 	}
 }
 
-// isAddressName demands the one way to write an address that is the name of its
-// object, so that nobody can have it twice.
+// isAddressName requires the canonical form of an address as the name of its object, so
+// that each address has at most one object.
 func isAddressName(name string, _ bool) []string {
 	address, err := netip.ParseAddr(name)
 	switch {

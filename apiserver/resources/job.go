@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The labels of a job's pods from before they had the API group's prefix.
+// The labels of a job's pods, from before they had the API group's prefix.
 const (
 	legacyControllerUIDLabel = "controller-uid"
 	legacyJobNameLabel       = "job-name"
@@ -55,8 +55,8 @@ func jobField(job *batchv1.Job, label string) string {
 func defaultJob(job *batchv1.Job) {
 	spec := &job.Spec
 	pointDefault(&spec.ManualSelector, false)
-	// A job whose completions are not given, but its parallelism is, works off a
-	// queue; that of neither has one pod.
+	// A job with parallelism but without completions has a work queue; a job with
+	// neither has one pod.
 	if spec.Completions == nil && spec.Parallelism == nil {
 		pointDefault(&spec.Completions, 1)
 	}
@@ -69,7 +69,7 @@ func defaultJob(job *batchv1.Job) {
 		}
 	}
 	if len(job.Labels) == 0 {
-		// They are the template's, to which generateSelector adds.
+		// The labels are the template's, to which generateSelector adds.
 		job.Labels = spec.Template.Labels
 	}
 	pointDefault(&spec.CompletionMode, batchv1.NonIndexedCompletion)
@@ -88,7 +88,7 @@ func defaultJob(job *batchv1.Job) {
 	defaultPodSpec(&spec.Template.Spec)
 }
 
-// noBackoffLimit stands for none: then the limits of the indexes alone count.
+// noBackoffLimit is the value for no limit: then only the limits per index count.
 const noBackoffLimit int32 = math.MaxInt32
 
 func copyOf(labels map[string]string) map[string]string {
@@ -102,19 +102,19 @@ func copyOf(labels map[string]string) map[string]string {
 	return c
 }
 
-// prepareJob makes the selector and the labels by which a job knows its pods.
+// prepareJob sets the selector and the labels by which a job identifies its pods.
 func prepareJob(job *batchv1.Job) {
 	keepAlphaOfJob(&job.Spec, nil)
 	if !deref(job.Spec.ManualSelector) {
 		generateSelector(job)
 	}
 	if len(job.Labels) == 0 && len(validation.IsValidLabelValue(job.Name)) == 0 {
-		// Upstream gives it them once it is stored, and so accepted.
+		// Upstream adds these after the job is stored.
 		job.Labels = copyOf(job.Spec.Template.Labels)
 	}
 }
 
-// keepAlphaOfJob clears what is an alpha feature of the API, unless it was there.
+// keepAlphaOfJob clears the fields of an alpha feature, unless they were set before.
 func keepAlphaOfJob(spec, was *batchv1.JobSpec) {
 	if was == nil || was.Scheduling == nil {
 		spec.Scheduling = nil
@@ -132,7 +132,7 @@ func generateSelector(job *batchv1.Job) {
 		batchv1.ControllerUidLabel: string(job.UID),
 		legacyControllerUIDLabel:   string(job.UID),
 	} {
-		// What the client has set stays, and is refused if it is another.
+		// A value that the client has set is kept, and rejected later if it differs.
 		if _, set := labels[key]; !set {
 			labels[key] = value
 		}

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// indexInterval is the indexes of an Indexed job from first to last.
+// indexInterval is a range of indexes of an Indexed job, both ends included.
 type indexInterval struct{ first, last int32 }
 
-// parseIndexes reads the form in which a job's indexes are written: "1,3-5,7",
-// in rising order, all beneath completions. Of a text that is wrong it returns
-// what came before.
+// parseIndexes parses the notation of a job's indexes: "1,3-5,7", in ascending order,
+// all below completions. For an invalid text it returns the intervals before the error.
 func parseIndexes(text string, completions int32) (intervals []indexInterval, err error) {
 	if text == "" {
 		return nil, nil
@@ -61,7 +60,7 @@ func parseIndex(text string, completions int32) (int32, error) {
 	return int32(index), nil // less than an int32
 }
 
-// countIndexes is how many indexes there are in all intervals.
+// countIndexes returns the number of indexes in all intervals.
 func countIndexes(intervals []indexInterval) int32 {
 	total := int32(0)
 	for _, i := range intervals {
@@ -70,7 +69,8 @@ func countIndexes(intervals []indexInterval) int32 {
 	return total
 }
 
-// commonIndex finds an index that is in both, each in rising order.
+// commonIndex returns an index that is in both lists, each of which is in ascending
+// order.
 func commonIndex(a, b []indexInterval) (index int32, found bool) {
 	for len(a) > 0 && len(b) > 0 {
 		if first := max(a[0].first, b[0].first); first <= min(a[0].last, b[0].last) {

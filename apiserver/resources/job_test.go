@@ -77,7 +77,7 @@ func TestCommonIndex(t *testing.T) {
 	}
 }
 
-// TestJobStatus is of what a status may not say, in itself or after another.
+// TestJobStatus tests invalid statuses and invalid transitions.
 func TestJobStatus(t *testing.T) {
 	const started = `startTime: "2030-01-01T12:00:00Z", `
 	const complete = `conditions: [{type: SuccessCriteriaMet, status: "True"}, {type: Complete, status: "True"}], ` + started + `completionTime: "2030-01-01T12:01:00Z"`
@@ -131,8 +131,8 @@ func jobOf(t *testing.T, status string) *batchv1.Job {
 	return job
 }
 
-// TestSuspendedJob lets where the pods of a suspended job go be changed, and of no
-// other.
+// TestSuspendedJob checks that the scheduling directives of a suspended job's pods can
+// change, and those of other jobs cannot.
 func TestSuspendedJob(t *testing.T) {
 	job := func(change func(*batchv1.Job)) *batchv1.Job {
 		j := &batchv1.Job{}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// What an Indexed job may ask for: the indexes that ended are listed in its status,
+// The limits of an Indexed job: the indexes that have ended are listed in its status,
 // whose size is limited.
 const (
 	maxIndexedParallelism = 100000
@@ -37,8 +37,8 @@ func validateJob(job *batchv1.Job) field.ErrorList {
 	return errs
 }
 
-// validateGeneratedSelector demands that nothing which the client sent is at odds
-// with the selector and labels that prepareJob made.
+// validateGeneratedSelector requires that the client's values do not contradict the
+// selector and labels that prepareJob has set.
 func validateGeneratedSelector(job *batchv1.Job) field.ErrorList {
 	if deref(job.Spec.ManualSelector) || job.Spec.Selector == nil {
 		return nil
@@ -80,7 +80,7 @@ func validateJobSelector(p *field.Path, spec *batchv1.JobSpec) field.ErrorList {
 	return errs
 }
 
-// validateJobSpec checks what a job and a cron job's template have in common.
+// validateJobSpec validates what a job and a cron job's template share.
 func validateJobSpec(p *field.Path, spec *batchv1.JobSpec) field.ErrorList {
 	errs := nonNegativePointer(p.Child("parallelism"), spec.Parallelism)
 	errs = append(errs, nonNegativePointer(p.Child("completions"), spec.Completions)...)
@@ -116,8 +116,8 @@ func validateJobSpec(p *field.Path, spec *batchv1.JobSpec) field.ErrorList {
 	return append(errs, validateJobRestart(p.Child("template", "spec", "restartPolicy"), spec)...)
 }
 
-// validateJobRestart demands pods that may end. A policy that was left out has its
-// default by now, which they may not have.
+// validateJobRestart requires a restart policy with which pods can terminate. An
+// omitted policy has its default at this point, which is invalid.
 func validateJobRestart(p *field.Path, spec *batchv1.JobSpec) field.ErrorList {
 	const onFailure, never = corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever
 	switch policy := spec.Template.Spec.RestartPolicy; policy {
@@ -198,8 +198,8 @@ func validateJobUpdate(job, old *batchv1.Job) field.ErrorList {
 	return append(errs, immutable(p.Child("successPolicy"), spec.SuccessPolicy, was.SuccessPolicy)...)
 }
 
-// validateCompletionsUpdate lets an Indexed job grow and shrink, all its indexes
-// running at once (KEP-3715).
+// validateCompletionsUpdate allows an Indexed job whose parallelism equals its
+// completions to grow and shrink (KEP-3715).
 func validateCompletionsUpdate(p *field.Path, spec, was *batchv1.JobSpec) field.ErrorList {
 	at := p.Child("completions")
 	if deref(spec.CompletionMode) != batchv1.IndexedCompletion {
@@ -211,14 +211,14 @@ func validateCompletionsUpdate(p *field.Path, spec, was *batchv1.JobSpec) field.
 	return field.ErrorList{field.Invalid(at, spec.Completions, "can only be modified in tandem with spec.parallelism")}
 }
 
-// suspendedYet says that none of a job's pods can be on a node, so that it may
-// still be changed where they go (KEP-2926) and what they ask for.
+// suspendedYet reports that no pods of a job can be on a node, so that their scheduling
+// directives (KEP-2926) and resources may still change.
 func suspendedYet(job *batchv1.Job) bool {
 	return deref(job.Spec.Suspend) && (job.Status.StartTime == nil || jobCondition(job, batchv1.JobSuspended))
 }
 
-// withDirectivesOf is the template was with what a suspended job's may change taken
-// from template, so that what still differs may not.
+// withDirectivesOf returns was with the fields that may change while a job is suspended
+// copied from template; the remaining differences are forbidden.
 func withDirectivesOf(template, was *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	was = was.DeepCopy()
 	was.Labels, was.Annotations = template.Labels, template.Annotations

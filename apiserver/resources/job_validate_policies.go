@@ -61,7 +61,7 @@ func validateFailureRule(p *field.Path, rule *batchv1.PodFailurePolicyRule, spec
 	return errs
 }
 
-// listedOneOf is requiredOneOf, but lists the values also when there is none.
+// listedOneOf is requiredOneOf, but also lists the values if the field is empty.
 func listedOneOf[T ~string](p *field.Path, value T, values ...T) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(p, fmt.Sprintf("valid values: %q", values))}

@@ -20,8 +20,7 @@ func jobFinished(job *batchv1.Job) bool {
 	return jobCondition(job, batchv1.JobComplete) || jobCondition(job, batchv1.JobFailed)
 }
 
-// validateJobStatusUpdate holds whoever runs a job to the course that its status
-// may take (KEP-4368).
+// validateJobStatusUpdate requires a valid transition of a job's status (KEP-4368).
 func validateJobStatusUpdate(job, old *batchv1.Job) field.ErrorList {
 	p := field.NewPath("status")
 	s := &job.Status
@@ -63,7 +62,7 @@ func validateUncounted(p *field.Path, uncounted *batchv1.UncountedTerminatedPods
 	return errs
 }
 
-// validateJobConditions refuses conditions that contradict each other.
+// validateJobConditions rejects contradicting conditions.
 func validateJobConditions(p *field.Path, job *batchv1.Job) field.ErrorList {
 	complete, failed := jobCondition(job, batchv1.JobComplete), jobCondition(job, batchv1.JobFailed)
 	failing, succeeding := jobCondition(job, batchv1.JobFailureTarget), jobCondition(job, batchv1.JobSuccessCriteriaMet)
@@ -101,7 +100,8 @@ func validateJobTimes(p *field.Path, job *batchv1.Job) field.ErrorList {
 	return errs
 }
 
-// validateFinishedJob demands that nothing of a finished job goes on.
+// validateFinishedJob requires that a finished job has a start time, and no active, terminating or
+// uncounted pods.
 func validateFinishedJob(p *field.Path, job *batchv1.Job) field.ErrorList {
 	if !jobFinished(job) {
 		return nil
@@ -153,7 +153,7 @@ func validateJobIndexes(p *field.Path, job *batchv1.Job) field.ErrorList {
 	return errs
 }
 
-// validateJobCourse refuses to take back what a status has said.
+// validateJobCourse rejects transitions that revert an earlier status.
 func validateJobCourse(p *field.Path, job, old *batchv1.Job) field.ErrorList {
 	var errs field.ErrorList
 	for _, of := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobComplete, batchv1.JobFailureTarget} {

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestEveryKindHasManifest demands of each row that stores objects a manifest in
-// testdata/create, whose golden file shows what is made of it, and of each that has a
+// TestEveryKindHasManifest requires for each row that stores objects a manifest in
+// testdata/create, whose golden file shows the created object, and for each row with a
 // status one in testdata/status.
 func TestEveryKindHasManifest(t *testing.T) {
 	created, withStatus := kindsIn(t, "testdata/create/*.yaml"), kindsIn(t, "testdata/status/*.yaml")

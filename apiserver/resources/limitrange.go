@@ -27,7 +27,7 @@ func limitRangeRow() *Resource {
 	}
 }
 
-// defaultLimitRange makes of the bounds that containers have what they get.
+// defaultLimitRange derives the defaults of containers from their limits.
 func defaultLimitRange(l *corev1.LimitRange) {
 	for i := range l.Spec.Limits {
 		item := &l.Spec.Limits[i]
@@ -42,14 +42,14 @@ func defaultLimitRange(l *corev1.LimitRange) {
 	}
 }
 
-// nameLimitRange gives one that has no name one that nothing else has: its UID will do.
+// nameLimitRange uses the UID as the name of an unnamed LimitRange.
 func nameLimitRange(l *corev1.LimitRange) {
 	if l.Name == "" {
 		l.Name = string(l.UID)
 	}
 }
 
-// fillFrom adds to list what only other has.
+// fillFrom adds the entries of other that list does not have.
 func fillFrom(list *corev1.ResourceList, other corev1.ResourceList) {
 	for name, quantity := range other {
 		if _, has := (*list)[name]; has {
@@ -92,8 +92,8 @@ func validateLimitType(p *field.Path, limit corev1.LimitType) field.ErrorList {
 	return nil
 }
 
-// validateLimitNames checks the names of the resources in the lists, and which
-// lists there may be for the type.
+// validateLimitNames validates the names of the resources in the lists, and which lists
+// the type allows.
 func validateLimitNames(p *field.Path, item *corev1.LimitRangeItem) field.ErrorList {
 	var errs field.ErrorList
 	for _, part := range limitLists(item) {
@@ -156,7 +156,7 @@ func namesOf(item *corev1.LimitRangeItem) []corev1.ResourceName {
 	return sortedNames(all)
 }
 
-// validateBounds demands that the bounds of one resource are in order: min, default
+// validateBounds requires that the limits of one resource are in order: min, default
 // request, default limit, max.
 func validateBounds(p *field.Path, item *corev1.LimitRangeItem, name corev1.ResourceName) field.ErrorList {
 	type bound struct {

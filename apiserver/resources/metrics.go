@@ -15,15 +15,15 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
-// MetricsRows are the kinds that metrics-server and the adapters of custom and external
-// metrics add to a cluster: read-only, and made when they are asked for.
+// MetricsRows returns the kinds that metrics-server and the adapters of custom and
+// external metrics add to a cluster: read-only and not stored.
 func MetricsRows() []*Resource {
 	return []*Resource{
 		nodeMetricsRow(),
 		podMetricsRow(),
-		// What is beneath these groups is named by the metrics: each version has one row
-		// for all of it. "metrics" is the resource by which a namespace's own are asked
-		// for, and "externalmetrics" what adapters show in its place.
+		// In these groups resources are named by metrics, so each version has one row
+		// for all of them. "metrics" is the resource of a namespace's own metrics,
+		// "externalmetrics" what adapters list instead.
 		valuesRow(custommetricsv1beta2.SchemeGroupVersion, "metrics", "MetricValueList",
 			func() runtime.Object { return &custommetricsv1beta2.MetricValueList{} }),
 		valuesRow(custommetricsv1beta1.SchemeGroupVersion, "metrics", "MetricValueList",

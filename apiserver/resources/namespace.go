@@ -11,7 +11,7 @@ func namespaceRow() *Resource {
 		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"),
 		Plural:           "namespaces",
 		ShortNames:       []string{"ns"},
-		// A namespace is emptied by its controller, one at a time.
+		// Without deletecollection: each namespace is emptied by its controller.
 		Verbs:            []string{"create", "delete", "get", "list", "patch", "update", "watch"},
 		New:              func() runtime.Object { return &corev1.Namespace{} },
 		NewList:          func() runtime.Object { return &corev1.NamespaceList{} },
@@ -69,8 +69,8 @@ func prepareNamespace(ns *corev1.Namespace) {
 	ns.Spec.Finalizers = append(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
 }
 
-// prepareNamespaceUpdate keeps the finalizers, which only the finalize
-// subresource changes.
+// prepareNamespaceUpdate keeps the finalizers, which only the finalize subresource
+// changes.
 func prepareNamespaceUpdate(ns, old *corev1.Namespace) {
 	ns.Spec.Finalizers = old.Spec.Finalizers
 }

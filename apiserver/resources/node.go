@@ -21,7 +21,7 @@ func nodeRow() *Resource {
 		Strategy: Strategy{
 			Default:   on(defaultNode),
 			NameCheck: apivalidation.NameIsDNSSubdomain,
-			// A kubelet registers with the status that it has.
+			// A kubelet registers its node with a status.
 			KeepStatusOnCreate:   true,
 			Warnings:             always(nodeWarnings),
 			Validate:             check(validateNode),

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateDeclaredFeatures demands the names of features in order (KEP-5328).
+// validateDeclaredFeatures requires valid names of features in ascending order
+// (KEP-5328).
 func validateDeclaredFeatures(p *field.Path, features []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range features {
@@ -30,7 +31,7 @@ func validateDeclaredFeatures(p *field.Path, features []string) field.ErrorList 
 	return errs
 }
 
-// featureNameProblem says what is wrong with a name such as "Feature/subFeature".
+// featureNameProblem returns what is wrong with a name such as "Feature/subFeature".
 func featureNameProblem(name string) string {
 	if len(name) > validation.DNS1123SubdomainMaxLength {
 		return fmt.Sprintf("invalid feature name %q: must be no more than %d characters", name, validation.DNS1123SubdomainMaxLength)
@@ -41,7 +42,7 @@ func featureNameProblem(name string) string {
 	return ""
 }
 
-// validateNodeConfig checks the configurations that a kubelet says it has.
+// validateNodeConfig validates the configurations that a kubelet reports.
 func validateNodeConfig(p *field.Path, c *corev1.NodeConfigStatus) field.ErrorList {
 	if c == nil {
 		return nil

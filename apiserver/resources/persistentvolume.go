@@ -52,14 +52,14 @@ func defaultPersistentVolume(v *corev1.PersistentVolume) {
 	}
 }
 
-// preparePersistentVolume notes since when a new volume is in its phase: since it is.
+// preparePersistentVolume sets the phase transition time of a new volume to its
+// creation.
 func preparePersistentVolume(v *corev1.PersistentVolume) {
 	created := v.CreationTimestamp
 	v.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &created}
 }
 
-// preparePersistentVolumeStatus keeps the time of the last change of phase for a
-// writer that does not know the field.
+// preparePersistentVolumeStatus sets the phase transition time if the client did not.
 func preparePersistentVolumeStatus(v, old *corev1.PersistentVolume) {
 	if v.Status.LastPhaseTransitionTime == nil {
 		v.Status.LastPhaseTransitionTime = old.Status.LastPhaseTransitionTime

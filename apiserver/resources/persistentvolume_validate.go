@@ -67,8 +67,8 @@ func validateVolumeNodeAffinity(p *field.Path, a *corev1.VolumeNodeAffinity) fie
 	return errs
 }
 
-// validatePersistentSource demands exactly one source; of those that only a storage
-// driver reads, no more than that.
+// validatePersistentSource requires exactly one source; for sources that only a storage
+// driver reads, it checks nothing else.
 func validatePersistentSource(p *field.Path, spec *corev1.PersistentVolumeSpec) field.ErrorList {
 	var errs field.ErrorList
 	sources := 0
@@ -112,7 +112,7 @@ func validatePersistentSource(p *field.Path, spec *corev1.PersistentVolumeSpec) 
 	return errs
 }
 
-// maxDriverName is the longest name that a storage driver may have.
+// maxDriverName is the maximum length of a storage driver's name.
 const maxDriverName = 63
 
 func validateDriverName(p *field.Path, name string) field.ErrorList {
@@ -130,7 +130,7 @@ func validatePersistentVolumeUpdate(v, old *corev1.PersistentVolume) field.Error
 	p := field.NewPath("spec")
 	var errs field.ErrorList
 	if now, was := v.Spec.CSI, old.Spec.CSI; now != nil && was != nil && was.ControllerExpandSecretRef == nil && now.ControllerExpandSecretRef != nil {
-		// This secret may be named later.
+		// This secret may be set later.
 		v, old = v.DeepCopy(), old.DeepCopy()
 		old.Spec.CSI.ControllerExpandSecretRef = now.ControllerExpandSecretRef
 	}

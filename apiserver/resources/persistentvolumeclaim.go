@@ -38,15 +38,15 @@ func defaultClaim(claim *corev1.PersistentVolumeClaim) {
 
 func prepareClaim(claim *corev1.PersistentVolumeClaim) {
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
-	// What the older field may not hold is dropped in silence (KEP-1495).
+	// A reference that the older field does not support is dropped silently (KEP-1495).
 	if s := claim.Spec.DataSource; s != nil && claim.Spec.DataSourceRef == nil && !knownDataSource(&corev1.TypedObjectReference{APIGroup: s.APIGroup, Kind: s.Kind}) {
 		claim.Spec.DataSource = nil
 	}
 	normalizeDataSources(&claim.Spec)
 }
 
-// normalizeDataSources keeps the two names of a data source the same, which they
-// are for as long as it lies in the claim's own namespace (KEP-1495).
+// normalizeDataSources keeps the two fields of a data source equal, as long as it is in
+// the claim's namespace (KEP-1495).
 func normalizeDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 	switch {
 	case spec.DataSource != nil && spec.DataSourceRef == nil:
@@ -60,7 +60,7 @@ func normalizeDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// knownDataSource says that the older of the two fields may hold the reference.
+// knownDataSource reports whether the older of the two fields supports the reference.
 func knownDataSource(ref *corev1.TypedObjectReference) bool {
 	switch deref(ref.APIGroup) {
 	case "":

@@ -12,7 +12,7 @@ import (
 
 const notPositive = "must be greater than zero"
 
-// accessModes are all that there are, in the order of answers.
+// accessModes are all access modes, in the order in which errors list them.
 var accessModes = []corev1.PersistentVolumeAccessMode{
 	corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce, corev1.ReadWriteOncePod,
 }
@@ -108,11 +108,11 @@ func validateDataSource(p *field.Path, name, kind, group string) field.ErrorList
 	return append(errs, optional(p.Child("apiGroup"), group, isDNSSubdomain)...)
 }
 
-// claimImmutable is what a client is told that changes more of a claim than it may.
+// claimImmutable is the error for a forbidden change of a claim.
 const claimImmutable = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 
-// validateClaimUpdate lets a claim be bound, a bound one grow and change its
-// class of attributes, and one that had no class get the default one.
+// validateClaimUpdate allows a claim to be bound, a bound one to grow and to change its
+// volume attributes class, and one without a class to get the default class.
 func validateClaimUpdate(claim, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	p := field.NewPath("spec")
 	var errs field.ErrorList

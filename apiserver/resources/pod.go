@@ -75,8 +75,8 @@ func podField(pod *corev1.Pod, label string) string {
 	return ""
 }
 
-// preparePod gives a new pod the status that it starts with, and resolves what its spec
-// says of its own labels.
+// preparePod sets the initial status of a new pod, and resolves the parts of its spec
+// that refer to its own labels.
 func preparePod(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{
 		Phase:    corev1.PodPending,
@@ -93,7 +93,7 @@ func preparePod(pod *corev1.Pod) {
 	resolveLabelKeys(pod)
 }
 
-// preparePodStatus keeps from a status update what is not the kubelet's to say.
+// preparePodStatus restores the metadata that a status update may not change.
 func preparePodStatus(pod, old *corev1.Pod) {
 	pod.OwnerReferences = old.OwnerReferences
 	pod.DeletionTimestamp = old.DeletionTimestamp
@@ -101,9 +101,9 @@ func preparePodStatus(pod, old *corev1.Pod) {
 	singleAndPlural(&pod.Status)
 }
 
-// podGracePeriod is how long a pod may take to end: what was asked for, else what
-// its spec says. Nobody has to be waited for when the pod never came to a node,
-// or when it has ended already.
+// podGracePeriod returns how long a pod may take to terminate, in seconds: what was
+// requested, else what its spec says. It is 0 if the pod was never scheduled or has
+// terminated.
 func podGracePeriod(obj runtime.Object, asked *int64) int64 {
 	pod := obj.(*corev1.Pod)
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {

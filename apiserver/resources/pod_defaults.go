@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultPod fills in a pod that is to run, which gets more than the template of
-// one: see defaultPodSpec for what they share.
+// defaultPod sets the defaults of a pod, which has more than a pod template:
+// defaultPodSpec sets those that they share.
 func defaultPod(pod *corev1.Pod) {
 	spec := &pod.Spec
 	defaultPodSpec(spec)
@@ -24,7 +24,7 @@ func defaultPod(pod *corev1.Pod) {
 	syncPodIPs(&pod.Status)
 }
 
-// defaultPodSpec fills in a pod's or a template's spec.
+// defaultPodSpec sets the defaults of a pod's or a template's spec.
 func defaultPodSpec(spec *corev1.PodSpec) {
 	setDefault(&spec.DNSPolicy, corev1.DNSClusterFirst)
 	setDefault(&spec.RestartPolicy, corev1.RestartPolicyAlways)
@@ -33,7 +33,7 @@ func defaultPodSpec(spec *corev1.PodSpec) {
 	if spec.SecurityContext == nil {
 		spec.SecurityContext = &corev1.PodSecurityContext{}
 	}
-	// The two names are one field: the newer one wins.
+	// The two names are one field; the newer one takes precedence.
 	setDefault(&spec.ServiceAccountName, spec.DeprecatedServiceAccount)
 	spec.DeprecatedServiceAccount = spec.ServiceAccountName
 	for i := range spec.Volumes {
@@ -118,7 +118,7 @@ func defaultHTTPGet(get *corev1.HTTPGetAction) {
 	setDefault(&get.Scheme, corev1.URISchemeHTTP)
 }
 
-// pullPolicy is Always for an image whose tag may come to mean another image.
+// pullPolicy is Always for an image whose tag may be moved to another image.
 func pullPolicy(image string) corev1.PullPolicy {
 	if imageTag(image) == "latest" && isImageReference(image) {
 		return corev1.PullAlways
@@ -126,8 +126,8 @@ func pullPolicy(image string) corev1.PullPolicy {
 	return corev1.PullIfNotPresent
 }
 
-// imageTag is the tag of an image reference: "latest" when it has neither tag nor
-// digest, and nothing when it has only a digest.
+// imageTag returns the tag of an image reference: "latest" if it has neither tag nor
+// digest, and "" if it has only a digest.
 func imageTag(image string) string {
 	name, _, digested := strings.Cut(image, "@")
 	// A colon before the last slash belongs to the registry's port.
@@ -141,8 +141,8 @@ func imageTag(image string) string {
 	return "latest"
 }
 
-// isImageReference reports whether a name can be an image's at all: what cannot is asked
-// for only if it is not there.
+// isImageReference reports whether a name is a valid image reference. Other names get
+// the policy IfNotPresent.
 func isImageReference(image string) bool {
 	name, _, _ := strings.Cut(image, "@")
 	const longest = 255
@@ -153,8 +153,8 @@ func isImageReference(image string) bool {
 	}) && repository[0] != '-' && repository[0] != '.' && repository[0] != '_'
 }
 
-// hostPortsFromPorts gives the containers of a pod on the host's network the
-// host's ports, which theirs are.
+// hostPortsFromPorts sets the host ports of the containers of a pod in the host's
+// network to their own ports.
 func hostPortsFromPorts(ports []corev1.ContainerPort) {
 	for i := range ports {
 		setDefault(&ports[i].HostPort, ports[i].ContainerPort)

@@ -8,8 +8,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// requestsFromLimits asks for what a container is limited to, where it asks for
-// nothing itself.
+// requestsFromLimits sets missing requests of a container to its limits.
 func requestsFromLimits(r *corev1.ResourceRequirements) {
 	if len(r.Limits) == 0 {
 		return
@@ -24,9 +23,8 @@ func requestsFromLimits(r *corev1.ResourceRequirements) {
 	}
 }
 
-// defaultPodLevelResources completes the requests of a pod that has limits as a
-// whole (KEP-2837): with what its containers ask for together, or else with the
-// limits.
+// defaultPodLevelResources sets the missing requests of a pod with pod-level limits
+// (KEP-2837): to the sum of its containers' requests, or else to the limits.
 func defaultPodLevelResources(pod *corev1.Pod) {
 	whole := pod.Spec.Resources
 	if whole == nil || len(whole.Limits) == 0 {
@@ -52,7 +50,8 @@ func defaultPodLevelResources(pod *corev1.Pod) {
 	}
 }
 
-// roundUp raises quantities to whole thousandths, the finest that is kept.
+// roundUp rounds quantities up to whole thousandths, the finest resolution that is
+// kept.
 func roundUp(list corev1.ResourceList) {
 	for name, quantity := range list {
 		if !quantity.RoundUp(resource.Milli) {

@@ -4,13 +4,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultFileMode is the mode of the files that a volume makes of API data.
+// defaultFileMode is the mode of the files in a volume of API data.
 const defaultFileMode int32 = 0o644
 
-// defaultTokenSeconds is how long a projected service account token is good for.
+// defaultTokenSeconds is the lifetime of a projected service account token.
 const defaultTokenSeconds int64 = 60 * 60
 
-// defaultVolume fills in a volume; one with no source at all is an emptyDir.
+// defaultVolume sets the defaults of a volume; one without a source is an emptyDir.
 func defaultVolume(v *corev1.Volume) {
 	if v.VolumeSource == (corev1.VolumeSource{}) {
 		v.EmptyDir = &corev1.EmptyDirVolumeSource{}
@@ -39,7 +39,7 @@ func defaultVolume(v *corev1.Volume) {
 	}
 }
 
-// defaultStorageVolume fills in the sources that are other systems' storage.
+// defaultStorageVolume sets the defaults of sources in external storage systems.
 func defaultStorageVolume(v *corev1.Volume) {
 	switch {
 	case v.ISCSI != nil:

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// setEphemeralContainers adds debugging containers to a pod. Those that it has stay
-// for as long as the pod does (KEP-277).
+// setEphemeralContainers adds debugging containers to a pod. Existing ones cannot be
+// removed (KEP-277).
 func setEphemeralContainers(pod, sent *corev1.Pod) error {
 	old := pod.Spec.EphemeralContainers
 	pod.Spec.EphemeralContainers = sent.Spec.EphemeralContainers

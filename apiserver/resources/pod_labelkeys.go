@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// resolveLabelKeys writes what a new pod's own labels say of the keys in matchLabelKeys
-// and mismatchLabelKeys into the selectors beside them (KEP-3633, KEP-3243). A
-// selector that is absent matches nothing, and is left so.
+// resolveLabelKeys adds requirements for the keys in matchLabelKeys and
+// mismatchLabelKeys, with the values of the new pod's own labels, to the selectors
+// beside them (KEP-3633, KEP-3243). A nil selector matches nothing and is not changed.
 func resolveLabelKeys(pod *corev1.Pod) {
 	for _, term := range podTerms(pod.Spec.Affinity) {
 		addLabelKeys(term.LabelSelector, term.MatchLabelKeys, metav1.LabelSelectorOpIn, pod.Labels)
@@ -24,7 +24,7 @@ func resolveLabelKeys(pod *corev1.Pod) {
 	}
 }
 
-// podTerms are the terms of affinity and anti-affinity to other pods.
+// podTerms returns the terms of affinity and anti-affinity to other pods.
 func podTerms(affinity *corev1.Affinity) []*corev1.PodAffinityTerm {
 	if affinity == nil {
 		return nil
@@ -58,8 +58,9 @@ func addLabelKeys(selector *metav1.LabelSelector, keys []string, operator metav1
 	}
 }
 
-// validateLabelKeys checks the keys beside a selector, in which a pod's are resolved
-// already: that the selector names a matched key twice means that it named it itself.
+// validateLabelKeys validates the keys beside a selector into which a pod's keys have
+// been resolved already: if the selector has a matched key twice, the client has set
+// one of them.
 func validateLabelKeys(p *field.Path, selector *metav1.LabelSelector, match, mismatch []string) field.ErrorList {
 	errs := validateKeys(p.Child("matchLabelKeys"), selector, match)
 	errs = append(errs, validateKeys(p.Child("mismatchLabelKeys"), selector, mismatch)...)

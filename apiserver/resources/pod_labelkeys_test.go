@@ -17,7 +17,7 @@ func TestLabelKeys(t *testing.T) {
 		name            string
 		selector        *metav1.LabelSelector
 		match, mismatch []string
-		want            string // the selector, then what is wrong
+		want            string // the selector, then the errors
 	}{
 		{name: "resolved", selector: &metav1.LabelSelector{}, match: []string{"version", "absent"}, mismatch: []string{"app"}, want: "app notin (web),version in (2)"},
 		{name: "beside others", selector: metav1.SetAsLabelSelector(map[string]string{"tier": "1"}), match: []string{"version"}, want: "tier=1,version in (2)"},

@@ -5,5 +5,5 @@ import (
 	"k8s.io/kubectl/pkg/util/qos"
 )
 
-// qosClass is the quality of service that a pod's requests and limits give it.
+// qosClass returns the quality of service class of a pod's requests and limits.
 func qosClass(pod *corev1.Pod) corev1.PodQOSClass { return qos.ComputePodQOS(pod) }

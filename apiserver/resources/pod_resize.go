@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// podResize changes what the containers of a pod have, while they run (KEP-1287).
+// podResize changes the resources of a pod's containers while they run (KEP-1287).
 func podResize() Subresource {
 	return Subresource{
 		Name: "resize", GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Verbs: StatusVerbs,
@@ -21,8 +21,8 @@ func podResize() Subresource {
 	}
 }
 
-// resizePod takes the resources and resize policies of containers over from what was
-// sent, and nothing else.
+// resizePod copies the resources and resize policies of containers from sent, and
+// nothing else.
 func resizePod(pod, sent *corev1.Pod) error {
 	defaultPod(sent)
 	if errs := validateResize(pod, sent); len(errs) > 0 {
@@ -39,8 +39,8 @@ func takeResized(containers, sent []corev1.Container) {
 	}
 }
 
-// validateResize is what upstream forbids (its ValidatePodResize), but for what is
-// checked of every pod.
+// validateResize returns upstream's errors for a resize (its ValidatePodResize), except
+// those that apply to every pod.
 func validateResize(old, sent *corev1.Pod) field.ErrorList {
 	p := field.NewPath("spec")
 	switch {
@@ -87,7 +87,7 @@ func validateResize(old, sent *corev1.Pod) field.ErrorList {
 	return errs
 }
 
-// qosOf is the class that the pod got when it was created.
+// qosOf returns the class that the pod got when it was created.
 func qosOf(pod *corev1.Pod) corev1.PodQOSClass {
 	if pod.Status.QOSClass != "" {
 		return pod.Status.QOSClass
@@ -112,8 +112,8 @@ func keptContainers(p *field.Path, sent, old []corev1.Container) field.ErrorList
 	return errs
 }
 
-// reportsResources is whether the pod's kubelet, if a container of it runs, says what
-// the container has: others cannot resize.
+// reportsResources reports whether the pod's kubelet, if a container runs, includes the
+// container's resources in its status: other kubelets cannot resize.
 func reportsResources(pod *corev1.Pod) bool {
 	for i := range pod.Status.ContainerStatuses {
 		if status := &pod.Status.ContainerStatuses[i]; status.State.Running != nil {
@@ -123,7 +123,7 @@ func reportsResources(pod *corev1.Pod) bool {
 	return true
 }
 
-// keptResources refuses that a request or a limit is taken away.
+// keptResources rejects the removal of a request or a limit.
 func keptResources(p *field.Path, resources, old *corev1.ResourceRequirements) field.ErrorList {
 	var errs field.ErrorList
 	for _, part := range []struct {
@@ -140,7 +140,7 @@ func keptResources(p *field.Path, resources, old *corev1.ResourceRequirements) f
 	return errs
 }
 
-// otherResourcesChange is whether anything but CPU and memory is to change.
+// otherResourcesChange reports whether anything but CPU and memory would change.
 func otherResourcesChange(sent, old *corev1.Container) bool {
 	fixed := func(list corev1.ResourceList) corev1.ResourceList {
 		list = list.DeepCopy()
@@ -154,7 +154,7 @@ func otherResourcesChange(sent, old *corev1.Container) bool {
 		!apiequality.Semantic.DeepEqual(sent.ResizePolicy, old.ResizePolicy)
 }
 
-// validateResizePolicy checks what a container says about being resized.
+// validateResizePolicy validates the resize policies of a container.
 func validateResizePolicy(p *field.Path, policies []corev1.ContainerResizePolicy, restart corev1.RestartPolicy) field.ErrorList {
 	var errs field.ErrorList
 	var seen []corev1.ResourceName

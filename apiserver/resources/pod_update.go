@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// podImmutable is what a client is told that changes more of a pod than it may.
+// podImmutable is the error for a forbidden change of a pod.
 const podImmutable = "pod updates may not change fields other than `spec.containers[*].image`," +
 	"`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
 	"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 
-// validatePodUpdate lets an update of a pod change its images, its deadline (down),
-// its tolerations (up), and, while gates hold it back from the scheduler, where it
-// may run (narrower; KEP-3838).
+// validatePodUpdate allows an update of a pod to change its images, to shorten its
+// deadline, to add tolerations, and, while scheduling gates hold it back, to restrict
+// where it may run (KEP-3838).
 func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 	p := field.NewPath("spec")
 	spec, was := &pod.Spec, &old.Spec
@@ -61,8 +61,8 @@ func sameContainers(p *field.Path, spec, was *corev1.PodSpec) field.ErrorList {
 	return nil
 }
 
-// withMutableFieldsOf is spec with the fields that may change as they were, so that
-// what still differs is what may not.
+// withMutableFieldsOf returns spec with the mutable fields of was; the remaining
+// differences are forbidden.
 func withMutableFieldsOf(spec, was *corev1.PodSpec) *corev1.PodSpec {
 	rest := spec.DeepCopy()
 	for i := range rest.Containers {
@@ -96,7 +96,8 @@ func validateDeadlineUpdate(p *field.Path, deadline, was *int64) field.ErrorList
 	return nil
 }
 
-// onlyAddedTolerations lets tolerations be added, and the seconds of one change.
+// onlyAddedTolerations allows tolerations to be added, and the seconds of an existing
+// one to change.
 func onlyAddedTolerations(p *field.Path, tolerations, was []corev1.Toleration) field.ErrorList {
 	for i := range was {
 		kept := slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return t.MatchToleration(&was[i]) })
@@ -126,8 +127,8 @@ func onlyNarrowedSelector(p *field.Path, selector, was map[string]string) field.
 	return nil
 }
 
-// narrows reports whether an affinity differs from what it was by nothing but
-// further demands on the node.
+// narrows reports whether an affinity differs from the old one only by additional
+// requirements on the node.
 func narrows(affinity, was *corev1.Affinity) bool {
 	if was == nil || was.NodeAffinity == nil {
 		return affinity == nil || affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil
@@ -154,7 +155,7 @@ func narrows(affinity, was *corev1.Affinity) bool {
 
 func narrowsTerm(term, was *corev1.NodeSelectorTerm) bool {
 	if len(was.MatchExpressions) == 0 && len(was.MatchFields) == 0 {
-		// An empty term matches no node: to add to it would widen it.
+		// An empty term matches no node: adding to it would widen it.
 		return len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0
 	}
 	return startsWith(term.MatchExpressions, was.MatchExpressions) && startsWith(term.MatchFields, was.MatchFields)

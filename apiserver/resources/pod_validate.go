@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The field errors follow upstream's: the same paths, types and messages for what
-// the API documentation of each field demands.
+// The field errors follow upstream's: the same paths, types and messages, for the
+// requirements in the API documentation of each field.
 
 func validatePod(pod *corev1.Pod) field.ErrorList {
 	p := field.NewPath("spec")
@@ -27,15 +27,15 @@ func validatePod(pod *corev1.Pod) field.ErrorList {
 	if len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName != "" {
 		errs = append(errs, field.Forbidden(p.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
 	}
-	// To add the first one makes it the second generation.
+	// Adding the first one creates the second generation.
 	if len(pod.Spec.EphemeralContainers) > 0 && pod.Generation == 1 {
 		errs = append(errs, field.Forbidden(p.Child("ephemeralContainers"), "cannot be set on create"))
 	}
 	return errs
 }
 
-// tokensNeedAccount lets a volume have tokens only if somebody is in them. It is checked
-// for pods but not for templates.
+// tokensNeedAccount requires a service account for volumes with tokens. It applies to
+// pods but not to templates.
 func tokensNeedAccount(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if spec.ServiceAccountName != "" {
 		return nil
@@ -54,7 +54,7 @@ func tokensNeedAccount(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return errs
 }
 
-// untrimmedImage is checked for pods but not for templates, as upstream does.
+// untrimmedImage applies to pods but not to templates, as upstream.
 func untrimmedImage(p *field.Path, c *corev1.Container) field.ErrorList {
 	if strings.TrimSpace(c.Image) != c.Image {
 		return field.ErrorList{field.Invalid(p.Child("image"), c.Image, "must not have leading or trailing whitespace")}
@@ -62,7 +62,7 @@ func untrimmedImage(p *field.Path, c *corev1.Container) field.ErrorList {
 	return nil
 }
 
-// validatePodTemplate checks the template of a workload whose pods are kept running.
+// validatePodTemplate validates the template of a workload whose pods are kept running.
 func validatePodTemplate(p *field.Path, template *corev1.PodTemplateSpec) field.ErrorList {
 	errs := metav1validation.ValidateLabels(template.Labels, p.Child("labels"))
 	errs = append(errs, apivalidation.ValidateAnnotations(template.Annotations, p.Child("annotations"))...)
@@ -73,19 +73,19 @@ func validatePodTemplate(p *field.Path, template *corev1.PodTemplateSpec) field.
 	return errs
 }
 
-// podCheck is what the checks of a pod's parts need to know of the whole.
+// podCheck is the context for validating parts of a pod.
 type podCheck struct {
 	template bool
-	// pod is the name of the pod, if it is one.
+	// pod is the name of the pod; empty for a template.
 	pod         string
 	hostNetwork bool
 	restart     corev1.RestartPolicy
-	// grace is how long the pod has to end, in seconds.
+	// grace is the pod's termination grace period, in seconds.
 	grace int64
 	// claims are the names of the pod's resource claims.
 	claims  []string
 	volumes map[string]*corev1.Volume
-	// containers holds the names of the containers of all three sorts.
+	// containers has the names of the containers of all three sorts.
 	containers nameList
 }
 
@@ -125,7 +125,7 @@ func (c *podCheck) spec(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return errs
 }
 
-// validatePodNames checks the fields that name other objects or the pod itself.
+// validatePodNames validates the fields that name other objects or the pod itself.
 func validatePodNames(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range []struct {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateAppArmor checks a profile (KEP-24).
+// validateAppArmor validates a profile (KEP-24).
 func validateAppArmor(p *field.Path, profile *corev1.AppArmorProfile) field.ErrorList {
 	if profile == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// checkResourceClaims checks the claims of a pod (KEP-4381) and remembers their names
+// checkResourceClaims validates the claims of a pod (KEP-4381) and records their names
 // for its containers.
 func (c *podCheck) checkResourceClaims(p *field.Path, claims []corev1.PodResourceClaim) field.ErrorList {
 	var errs field.ErrorList
@@ -43,8 +43,8 @@ func (c *podCheck) checkResourceClaims(p *field.Path, claims []corev1.PodResourc
 	return errs
 }
 
-// usedClaims checks what a container uses of the pod's claims: each one, or each request
-// of one, once.
+// usedClaims validates a container's references to the pod's claims: each claim, or each
+// request of a claim, at most once.
 func (c *podCheck) usedClaims(p *field.Path, used []corev1.ResourceClaim) field.ErrorList {
 	var errs field.ErrorList
 	var seen []string

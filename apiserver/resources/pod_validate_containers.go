@@ -24,8 +24,8 @@ func (c *podCheck) checkContainers(p *field.Path, containers []corev1.Container)
 	return append(errs, hostPortConflicts(p, containers)...)
 }
 
-// checkInitContainers lets only those that keep running (sidecars) have probes and
-// hooks.
+// checkInitContainers allows probes and hooks only for restartable init containers
+// (sidecars).
 func (c *podCheck) checkInitContainers(p *field.Path, containers []corev1.Container) field.ErrorList {
 	var errs field.ErrorList
 	for i := range containers {
@@ -58,8 +58,7 @@ func (c *podCheck) checkInitContainers(p *field.Path, containers []corev1.Contai
 	return append(errs, hostPortConflicts(p, containers)...)
 }
 
-// checkEphemeralContainers lets debugging containers have only what can be given
-// to a pod that runs.
+// checkEphemeralContainers allows only the fields that can be set for a running pod.
 func (c *podCheck) checkEphemeralContainers(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	var errs field.ErrorList
 	for i := range spec.EphemeralContainers {
@@ -94,7 +93,7 @@ func namesContainer(spec *corev1.PodSpec, name string) bool {
 	return slices.ContainsFunc(spec.Containers, is) || slices.ContainsFunc(spec.InitContainers, is)
 }
 
-// container checks what all sorts of containers share.
+// container validates what all sorts of containers share.
 func (c *podCheck) container(p *field.Path, ctr *corev1.Container) field.ErrorList {
 	errs := requiredOr(p.Child("name"), ctr.Name, isDNSLabel)
 	if len(errs) == 0 {
@@ -149,7 +148,7 @@ func validateProtocol(p *field.Path, protocol corev1.Protocol) field.ErrorList {
 	return requiredOneOf(p, protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)
 }
 
-// hostPortConflicts finds ports of the host that two containers want.
+// hostPortConflicts returns errors for host ports that two containers use.
 func hostPortConflicts(p *field.Path, containers []corev1.Container) field.ErrorList {
 	var errs field.ErrorList
 	var taken nameList
@@ -165,7 +164,7 @@ func hostPortConflicts(p *field.Path, containers []corev1.Container) field.Error
 	return errs
 }
 
-// validateRestartRules checks a container's own restart policy (KEP-5307).
+// validateRestartRules validates a container's own restart policy (KEP-5307).
 func validateRestartRules(p *field.Path, policy *corev1.ContainerRestartPolicy, rules []corev1.ContainerRestartRule) field.ErrorList {
 	var errs field.ErrorList
 	if policy != nil {

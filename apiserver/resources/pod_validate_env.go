@@ -14,7 +14,7 @@ const (
 	emptyValue = ""
 )
 
-// What the downward API offers to the environment, and to files.
+// The fields that the downward API provides to environment variables and to files.
 var (
 	envFieldPaths = []string{
 		"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
@@ -117,8 +117,8 @@ func checkEnvFrom(p *field.Path, sources []corev1.EnvFromSource) field.ErrorList
 	return errs
 }
 
-// validateFieldRef checks a reference to a field of the pod. One label or
-// annotation may be picked by its key: metadata.labels['app'].
+// validateFieldRef validates a reference to a field of the pod. A single label or
+// annotation is selected by its key: metadata.labels['app'].
 func validateFieldRef(p *field.Path, ref *corev1.ObjectFieldSelector, paths []string) field.ErrorList {
 	switch {
 	case ref.APIVersion == "":

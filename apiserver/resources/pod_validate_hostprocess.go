@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateWindowsOptions checks what a container on Windows runs as.
+// validateWindowsOptions validates the Windows options of a container.
 func validateWindowsOptions(p *field.Path, o *corev1.WindowsSecurityContextOptions) field.ErrorList {
 	if o == nil {
 		return nil
@@ -34,7 +34,7 @@ func validateWindowsOptions(p *field.Path, o *corev1.WindowsSecurityContextOptio
 	return errs
 }
 
-// windowsUserProblems says what is wrong with "user" or "domain\user".
+// windowsUserProblems returns what is wrong with "user" or "domain\user".
 func windowsUserProblems(name string) []string {
 	const longestDomain, longestUser = 255, 104
 	domain, user, hasDomain := strings.Cut(name, `\`)
@@ -76,8 +76,8 @@ func isNetBIOSName(name string) bool {
 	return name != "" && len(name) <= longest && name[0] != '.' && !strings.ContainsAny(name, `\/:*?"<>|`)
 }
 
-// validateHostProcess lets all of a pod's containers run as processes of their Windows
-// node, or none (KEP-1981).
+// validateHostProcess requires that either all or none of a pod's containers are host
+// processes of their Windows node (KEP-1981).
 func validateHostProcess(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	var ofPod *bool
 	if sc := spec.SecurityContext; sc != nil && sc.WindowsOptions != nil {

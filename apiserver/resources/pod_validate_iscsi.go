@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// iscsiTarget is what the sources of Pods and PersistentVolumes share.
+// iscsiTarget has the fields that the sources of Pods and PersistentVolumes share.
 type iscsiTarget struct {
 	portal, name string
 	lun          int32
@@ -56,7 +56,7 @@ func validateISCSI(p *field.Path, t iscsiTarget) field.ErrorList {
 	return errs
 }
 
-// iscsiNameProblems checks a name of one of the three forms of RFC 3720 and RFC 3980.
+// iscsiNameProblems checks a name in one of the three forms of RFC 3720 and RFC 3980.
 func iscsiNameProblems(name string) []string {
 	for prefix, form := range map[string]string{
 		"iqn": `iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`,

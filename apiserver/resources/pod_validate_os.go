@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateOS checks that a pod which says its operating system has nothing of another
-// one's (KEP-2802).
+// validateOS requires that a pod with an operating system has no fields of another one
+// (KEP-2802).
 func validateOS(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if spec.OS == nil {
 		return nil
@@ -22,7 +22,7 @@ func validateOS(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return oneOf(p.Child("os"), spec.OS.Name, corev1.Linux, corev1.Windows)
 }
 
-// osField is a field that one operating system has.
+// osField is a field that is specific to one operating system.
 type osField struct {
 	path *field.Path
 	set  bool
@@ -87,7 +87,7 @@ func fieldsOfLinux(p *field.Path, spec *corev1.PodSpec) []osField {
 	return fields
 }
 
-// eachSecurityContext visits the containers of all sorts that have one.
+// eachSecurityContext visits the security contexts of containers of all sorts.
 func eachSecurityContext(p *field.Path, spec *corev1.PodSpec, visit func(p *field.Path, sc *corev1.SecurityContext)) {
 	eachContainer(p, spec, func(p *field.Path, sc *corev1.SecurityContext) {
 		if sc != nil {

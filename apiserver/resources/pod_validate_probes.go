@@ -78,8 +78,8 @@ func (c *podCheck) lifecycle(p *field.Path, l *corev1.Lifecycle) field.ErrorList
 	return errs
 }
 
-// validateHandler checks that exactly one action is given, and that one. A second
-// one is forbidden; what it says is then not looked at.
+// validateHandler requires exactly one action and validates it. A second one is
+// forbidden and not validated.
 func validateHandler(p *field.Path, exec *corev1.ExecAction, http *corev1.HTTPGetAction, tcp *corev1.TCPSocketAction, grpc *corev1.GRPCAction, sleep *corev1.SleepAction) field.ErrorList {
 	var errs field.ErrorList
 	actions := 0

@@ -54,7 +54,7 @@ func validateProjected(p *field.Path, projected *corev1.ProjectedVolumeSource) f
 	return errs
 }
 
-// projectedPaths are the files that a source makes, those that it names itself.
+// projectedPaths returns the file paths that a source names explicitly.
 func projectedPaths(source *corev1.VolumeProjection) []string {
 	var paths []string
 	add := func(path string) {
@@ -93,7 +93,7 @@ func projectedKeys(p *field.Path, name string, items []corev1.KeyToPath) field.E
 	return append(errs, validateKeyPaths(p.Child("items"), items)...)
 }
 
-// validateProjectedToken reports a path at the volume's, as upstream does.
+// validateProjectedToken reports a path at the volume's, as upstream.
 func validateProjectedToken(volume, p *field.Path, token *corev1.ServiceAccountTokenProjection) field.ErrorList {
 	var errs field.ErrorList
 	if s := token.ExpirationSeconds; s != nil {
@@ -107,8 +107,8 @@ func validateProjectedToken(volume, p *field.Path, token *corev1.ServiceAccountT
 	return append(errs, validateFilePath(volume.Child("path"), token.Path)...)
 }
 
-// projectedTrust checks the bundles that a volume takes: one by name, or a signer's by
-// their labels (KEP-3257).
+// projectedTrust validates the trust bundles of a volume: one by name, or those of a
+// signer by their labels (KEP-3257).
 func projectedTrust(p *field.Path, s *corev1.ClusterTrustBundleProjection) field.ErrorList {
 	var errs field.ErrorList
 	switch {
@@ -136,7 +136,7 @@ func projectedTrust(p *field.Path, s *corev1.ClusterTrustBundleProjection) field
 	return append(errs, validateFilePath(p.Child("path"), s.Path)...)
 }
 
-// trustBundleNameProblems checks a bundle's name, which begins with its signer's if it
+// trustBundleNameProblems checks a bundle's name, which starts with its signer's if it
 // has one: "example.com:signer:name".
 func trustBundleNameProblems(name string) []string {
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
@@ -145,7 +145,7 @@ func trustBundleNameProblems(name string) []string {
 	return validation.IsDNS1123Subdomain(name)
 }
 
-// projectedCertificate checks a certificate that the kubelet asks for (KEP-4317).
+// projectedCertificate validates a certificate that the kubelet requests (KEP-4317).
 func projectedCertificate(p *field.Path, s *corev1.PodCertificateProjection) field.ErrorList {
 	errs := validateSignerName(p.Child("signerName"), s.SignerName)
 	errs = append(errs, validateUserAnnotations(p.Child("userAnnotations"), s.UserAnnotations)...)

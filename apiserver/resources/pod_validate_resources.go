@@ -14,7 +14,7 @@ import (
 
 const kubernetesDomain = "kubernetes.io/"
 
-// validateResources checks what a container asks for and is limited to.
+// validateResources validates the requests and limits of a container.
 func validateResources(p *field.Path, r *corev1.ResourceRequirements) field.ErrorList {
 	return validateRequirements(p, r, containerResourceName)
 }
@@ -31,7 +31,8 @@ func validateContainerResource(p *field.Path, name corev1.ResourceName, quantity
 	return append(containerResourceName(p, name), validateQuantity(p, name, quantity)...)
 }
 
-// validateRequirements is validateResources with what may be asked for as an argument.
+// validateRequirements is validateResources with the check of resource names as an
+// argument.
 func validateRequirements(p *field.Path, r *corev1.ResourceRequirements, check func(p *field.Path, name corev1.ResourceName) field.ErrorList) field.ErrorList {
 	if len(r.Limits) == 0 && len(r.Requests) == 0 {
 		return nil
@@ -60,8 +61,8 @@ func validateRequirements(p *field.Path, r *corev1.ResourceRequirements, check f
 	return errs
 }
 
-// validateRequestAgainstLimit demands a request within its limit, and equal to it
-// for what cannot be shared out twice.
+// validateRequestAgainstLimit requires a request within its limit, and equal to it for
+// resources that cannot be overcommitted.
 func validateRequestAgainstLimit(p *field.Path, name corev1.ResourceName, request resource.Quantity, limits corev1.ResourceList) field.ErrorList {
 	limit, limited := limits[name]
 	whole := isHugePages(name) || isExtended(name)
@@ -76,7 +77,7 @@ func validateRequestAgainstLimit(p *field.Path, name corev1.ResourceName, reques
 	return nil
 }
 
-// validateResourceName demands a name that is known or whose domain says whose it is.
+// validateResourceName requires a known name or one qualified with a domain.
 func validateResourceName(p *field.Path, name corev1.ResourceName) field.ErrorList {
 	errs := invalidFor(p, name, validation.IsQualifiedName(string(name)))
 	if len(errs) == 0 && !strings.Contains(string(name), "/") && !isStandardForContainers(name) && !slices.Contains(otherStandard, name) {
@@ -85,7 +86,7 @@ func validateResourceName(p *field.Path, name corev1.ResourceName) field.ErrorLi
 	return errs
 }
 
-// otherStandard are standard resources that no container can ask for.
+// otherStandard are standard resources that a container cannot request.
 var otherStandard = []corev1.ResourceName{corev1.ResourceStorage, corev1.ResourcePods}
 
 func isStandardForContainers(name corev1.ResourceName) bool {
@@ -111,7 +112,7 @@ func isHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// isExtended says that a resource is somebody's own, such as a device plugin's.
+// isExtended reports whether a resource is an extended one, such as a device plugin's.
 func isExtended(name corev1.ResourceName) bool {
 	s := string(name)
 	return strings.Contains(s, "/") && !strings.Contains(s, kubernetesDomain) && !strings.HasPrefix(s, corev1.DefaultResourceRequestsPrefix)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateScheduling checks the fields that say where a pod may run.
+// validateScheduling validates the fields that determine where a pod may run.
 func validateScheduling(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	errs := metav1validation.ValidateLabels(spec.NodeSelector, p.Child("nodeSelector"))
 	errs = append(errs, validateAffinity(p.Child("affinity"), spec.Affinity)...)
@@ -115,8 +115,8 @@ func validateWeight(p *field.Path, weight int32) field.ErrorList {
 	return nil
 }
 
-// validateNodeTerm checks a term. That a node has anyValue for a label may be preferred,
-// even if none can have it.
+// validateNodeTerm validates a term. A preference with anyValue may have label values
+// that no node can have.
 func validateNodeTerm(p *field.Path, term *corev1.NodeSelectorTerm, anyValue bool) field.ErrorList {
 	var errs field.ErrorList
 	for i := range term.MatchExpressions {
@@ -156,8 +156,8 @@ func validateNodeRequirement(p *field.Path, r *corev1.NodeSelectorRequirement) f
 	return nil
 }
 
-// validateNodeField checks a requirement on a field of the node, of which there is
-// but its name.
+// validateNodeField validates a requirement on a field of the node; only its name is
+// supported.
 func validateNodeField(p *field.Path, r *corev1.NodeSelectorRequirement) field.ErrorList {
 	var errs field.ErrorList
 	switch r.Operator {
@@ -242,7 +242,7 @@ func validateSpreading(p *field.Path, constraints []corev1.TopologySpreadConstra
 	return errs
 }
 
-// notGreaterThanZero is how the spread constraints word what others call 0.
+// notGreaterThanZero is the message of the spread constraints for a value of 0 or less.
 const notGreaterThanZero = "must be greater than zero"
 
 func validateInclusion(p *field.Path, policy *corev1.NodeInclusionPolicy) field.ErrorList {

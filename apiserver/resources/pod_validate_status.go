@@ -12,8 +12,8 @@ import (
 
 const notNegativeInteger = "must be a non-negative integer"
 
-// validatePodStatus checks what a kubelet, or a controller, says of a pod: that it fits
-// the spec, and that what has ended for good does not run again.
+// validatePodStatus validates a status that a kubelet, or a controller, reports: it must
+// fit the spec, and a container that has terminated for good must not run again.
 func validatePodStatus(pod, old *corev1.Pod) field.ErrorList {
 	p, s, was := field.NewPath("status"), &pod.Status, &old.Status
 	errs := validatePodConditions(p.Child("conditions"), s.Conditions)
@@ -62,8 +62,8 @@ func validatePodConditions(p *field.Path, conditions []corev1.PodCondition) fiel
 	return errs
 }
 
-// staysTerminated lets a container that has ended run again only if it is restarted
-// after such an end.
+// staysTerminated rejects that a terminated container runs again, unless its exit code
+// leads to a restart.
 func staysTerminated(p *field.Path, spec *corev1.PodSpec, containers []corev1.Container, now, was []corev1.ContainerStatus) field.ErrorList {
 	if restartsAll(spec.Containers) || restartsAll(spec.InitContainers) {
 		return nil
@@ -83,7 +83,7 @@ func staysTerminated(p *field.Path, spec *corev1.PodSpec, containers []corev1.Co
 	return errs
 }
 
-// restartsAll says that a container's end can restart all of the pod (KEP-5532).
+// restartsAll reports whether a container's exit can restart the whole pod (KEP-5532).
 func restartsAll(containers []corev1.Container) bool {
 	return slices.ContainsFunc(containers, func(c corev1.Container) bool {
 		return slices.ContainsFunc(c.RestartPolicyRules, func(r corev1.ContainerRestartRule) bool {
@@ -126,7 +126,7 @@ func validateStatusUser(p *field.Path, os *corev1.PodOS, user *corev1.ContainerU
 	return errs
 }
 
-// validateAllocated checks the health of the devices that a container has.
+// validateAllocated validates the health of the devices of a container.
 func validateAllocated(p *field.Path, containers []corev1.Container, s *corev1.ContainerStatus) field.ErrorList {
 	var errs field.ErrorList
 	named := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == s.Name })
@@ -155,7 +155,7 @@ func validateAllocated(p *field.Path, containers []corev1.Container, s *corev1.C
 	return errs
 }
 
-// asksFor demands that a container asks for a resource, or for a claim: "claim:name" or
+// asksFor requires that a container requests a resource, or a claim: "claim:name" or
 // "claim:name/request".
 func asksFor(p *field.Path, c *corev1.Container, name corev1.ResourceName) field.ErrorList {
 	claim, isClaim := strings.CutPrefix(string(name), "claim:")
@@ -189,7 +189,7 @@ func validateClaimStatuses(p *field.Path, pod *corev1.Pod) field.ErrorList {
 	return errs
 }
 
-// validateExtendedClaim checks the claim that stands for extended resources (KEP-5004).
+// validateExtendedClaim validates the claim for extended resources (KEP-5004).
 func validateExtendedClaim(p *field.Path, pod *corev1.Pod) field.ErrorList {
 	s := pod.Status.ExtendedResourceClaimStatus
 	if s == nil {
@@ -230,8 +230,8 @@ func containerNamed(spec *corev1.PodSpec, name string) *corev1.Container {
 	return nil
 }
 
-// validateStatusIPs lets a pod and its host have an address of each family. Addresses
-// that were stored may be in forms that are not allowed any more.
+// validateStatusIPs allows a pod and its host one address of each family. Stored
+// addresses may be in forms that are no longer allowed.
 func validateStatusIPs(p *field.Path, s, was *corev1.PodStatus) field.ErrorList {
 	var pod, podBefore, host, hostBefore []string
 	for _, ip := range s.PodIPs {
@@ -271,8 +271,8 @@ func oneOfEachFamily(p *field.Path, ips, stored []string) field.ErrorList {
 	return errs
 }
 
-// singleAndPlural keeps podIP and the first of podIPs the same: of two that differ, podIP
-// counts.
+// singleAndPlural keeps podIP and the first of podIPs equal; if they differ, podIP takes
+// precedence.
 func singleAndPlural(s *corev1.PodStatus) {
 	switch {
 	case s.PodIP == "" && len(s.PodIPs) > 0:

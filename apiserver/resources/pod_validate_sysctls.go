@@ -10,7 +10,7 @@ import (
 
 const maxSysctlLength = 253
 
-// sysctlName is segments separated by dots or slashes (sysctl(8), sysctl.d(5)).
+// sysctlName matches segments separated by dots or slashes (sysctl(8), sysctl.d(5)).
 var sysctlName = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`)
 
 func validateSysctls(p *field.Path, sysctls []corev1.Sysctl) field.ErrorList {

@@ -21,7 +21,7 @@ func validateFlocker(p *field.Path, f *corev1.FlockerVolumeSource) field.ErrorLi
 	return errs
 }
 
-// validateAzureDisk checks that a disk's address is of its kind.
+// validateAzureDisk checks that a disk's URI fits its kind.
 func validateAzureDisk(p *field.Path, d *corev1.AzureDiskVolumeSource) field.ErrorList {
 	errs := needs(p, "diskName", d.DiskName, "diskURI", d.DataDiskURI)
 	if d.CachingMode != nil {
@@ -42,14 +42,14 @@ func validateAzureDisk(p *field.Path, d *corev1.AzureDiskVolumeSource) field.Err
 	return errs
 }
 
-// validateStorageOS checks the names; the secret's differ between Pods and
+// validateStorageOS validates the names; the secret differs between Pods and
 // PersistentVolumes.
 func validateStorageOS(p *field.Path, volume, namespace string) field.ErrorList {
 	errs := requiredOr(p.Child("volumeName"), volume, isDNSLabel)
 	return append(errs, optional(p.Child("volumeNamespace"), namespace, isDNSLabel)...)
 }
 
-// validateCSISecrets checks the secrets that a volume names.
+// validateCSISecrets validates the references to secrets.
 func validateCSISecrets(p *field.Path, csi *corev1.CSIPersistentVolumeSource) field.ErrorList {
 	var errs field.ErrorList
 	for _, r := range []struct {

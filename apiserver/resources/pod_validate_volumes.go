@@ -37,7 +37,7 @@ func (c *podCheck) checkVolumes(p *field.Path, volumes []corev1.Volume) field.Er
 	return errs
 }
 
-// volumeSource demands exactly one source.
+// volumeSource requires exactly one source.
 func (c *podCheck) volumeSource(p *field.Path, v *corev1.Volume) field.ErrorList {
 	var errs field.ErrorList
 	sources := 0
@@ -148,8 +148,8 @@ func validateKeyPaths(p *field.Path, items []corev1.KeyToPath) field.ErrorList {
 	return errs
 }
 
-// validateFilePath checks where in a volume a file is made: not outside it, and
-// not among the names that the kubelet uses itself.
+// validateFilePath validates the path of a file in a volume: not outside the volume, and
+// not one of the kubelet's own names.
 func validateFilePath(p *field.Path, file string) field.ErrorList {
 	if file == "" {
 		return field.ErrorList{field.Required(p, "")}
@@ -289,7 +289,7 @@ func validatePodCSI(p *field.Path, s *corev1.CSIVolumeSource) field.ErrorList {
 	return errs
 }
 
-// imageVolume lets templates leave the image to who fills it in.
+// imageVolume allows an empty image in templates.
 func (c *podCheck) imageVolume(p *field.Path, s *corev1.ImageVolumeSource) field.ErrorList {
 	var errs field.ErrorList
 	if !c.template {
@@ -304,8 +304,8 @@ func validateClaimTemplate(p *field.Path, t *corev1.PersistentVolumeClaimTemplat
 	return append(errs, validateClaimSpec(p.Child("spec"), &t.Spec)...)
 }
 
-// longName checks what a volume's name is a part of: the name of the claim that is made
-// for it, and of an iSCSI session.
+// longName checks the names that include a volume's name: the name of an ephemeral claim,
+// and of an iSCSI session.
 func (c *podCheck) longName(p *field.Path, v *corev1.Volume) field.ErrorList {
 	const longestSession = 64
 	if v.ISCSI != nil && v.ISCSI.InitiatorName != nil && len(v.Name+":"+v.ISCSI.TargetPortal) > longestSession {
@@ -322,8 +322,8 @@ func (c *podCheck) longName(p *field.Path, v *corev1.Volume) field.ErrorList {
 	return errs
 }
 
-// validateRecursive lets only what is mounted for reading, and nowhere else, be read-only
-// all the way down (KEP-3857).
+// validateRecursive allows recursive read-only only for mounts that are read-only and not
+// propagated (KEP-3857).
 func validateRecursive(p *field.Path, mount *corev1.VolumeMount) field.ErrorList {
 	mode := mount.RecursiveReadOnly
 	if mode == nil || *mode == corev1.RecursiveReadOnlyDisabled {

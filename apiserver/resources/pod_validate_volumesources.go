@@ -19,7 +19,7 @@ func needs(p *field.Path, fields ...string) field.ErrorList {
 	return errs
 }
 
-// validateDriverSource checks the sources that only a Pod's volume has and that a
+// validateDriverSource validates the sources that only a Pod's volume has and that a
 // storage driver reads.
 func validateDriverSource(p *field.Path, s *corev1.VolumeSource) field.ErrorList {
 	switch {
@@ -96,8 +96,8 @@ func validatePersistentDriverSource(p *field.Path, s *corev1.PersistentVolumeSou
 	return validateSharedSource(p, s)
 }
 
-// validateSharedSource checks the sources that Pods and PersistentVolumes spell alike.
-// Upstream reports faults of gcePersistentDisk at persistentDisk.
+// validateSharedSource validates the sources that are the same in Pods and
+// PersistentVolumes. Upstream reports errors of gcePersistentDisk at persistentDisk.
 func validateSharedSource(p *field.Path, s *corev1.PersistentVolumeSource) field.ErrorList {
 	switch {
 	case s.GCEPersistentDisk != nil:

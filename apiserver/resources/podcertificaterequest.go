@@ -57,7 +57,7 @@ func podCertificateField(r *certificatesv1.PodCertificateRequest, label string) 
 	return ""
 }
 
-// The life of a pod's certificate, in seconds.
+// The lifetime of a pod's certificate, in seconds.
 const (
 	defaultPodCertificateSeconds int32 = 24 * 60 * 60
 	longestStubRequest                 = 10 << 10
@@ -105,8 +105,8 @@ func validatePodCertificate(r *certificatesv1.PodCertificateRequest) field.Error
 	return append(errs, validateStubRequest(p.Child("stubPKCS10Request"), spec.StubPKCS10Request)...)
 }
 
-// validateStubRequest demands a request of whose key a signer knows the kind, signed by
-// that key. What else it says does not matter.
+// validateStubRequest requires a certificate request with a supported kind of key,
+// signed by that key. Its other content does not matter.
 func validateStubRequest(p *field.Path, der []byte) field.ErrorList {
 	if len(der) > longestStubRequest {
 		return field.ErrorList{field.TooLong(p, "", longestStubRequest)}
@@ -138,7 +138,7 @@ func validatePodCertificateUpdate(r, old *certificatesv1.PodCertificateRequest) 
 	return immutable(field.NewPath("spec"), r.Spec, old.Spec)
 }
 
-// validatePodCertificateStatus lets a request be issued, denied or failed, once.
+// validatePodCertificateStatus allows a request to be issued, denied or failed, once.
 func validatePodCertificateStatus(r, old *certificatesv1.PodCertificateRequest) field.ErrorList {
 	p := field.NewPath("status")
 	errs := outcomes(p.Child("conditions"), r.Status.Conditions)
@@ -165,8 +165,8 @@ func validatePodCertificateStatus(r, old *certificatesv1.PodCertificateRequest) 
 	return same(old.Status, `status is immutable unless transitioning to "Issued", "Denied", or "Failed"`)
 }
 
-// outcomes demands of conditions that they tell one end. Upstream's paths have a dot
-// before the index.
+// outcomes requires conditions with one outcome. Upstream's paths have a dot before the
+// index.
 func outcomes(p *field.Path, conditions []metav1.Condition) field.ErrorList {
 	var errs field.ErrorList
 	known := 0
@@ -186,7 +186,7 @@ func outcomes(p *field.Path, conditions []metav1.Condition) field.ErrorList {
 	return errs
 }
 
-// outcome is how a request ended, or "".
+// outcome returns the outcome of a request, or "".
 func outcome(r *certificatesv1.PodCertificateRequest) string {
 	for _, c := range r.Status.Conditions {
 		switch c.Type {
@@ -197,7 +197,8 @@ func outcome(r *certificatesv1.PodCertificateRequest) string {
 	return ""
 }
 
-// validateIssued checks the chain, and that the times beside it are its own.
+// validateIssued validates the chain, and that the times in the status are those of the
+// certificate.
 func validateIssued(p *field.Path, r *certificatesv1.PodCertificateRequest) field.ErrorList {
 	s, chain := &r.Status, p.Child("certificateChain")
 	if errs := validateChain(chain, []byte(s.CertificateChain)); len(errs) > 0 {
@@ -236,10 +237,11 @@ func validateIssued(p *field.Path, r *certificatesv1.PodCertificateRequest) fiel
 	return validateIssuedTimes(p, r, leaf)
 }
 
-// maxPodCertificateSkew is how far from now a certificate may begin to be valid.
+// maxPodCertificateSkew is the maximum difference between now and the start of a
+// certificate's validity.
 const maxPodCertificateSkew = 5 * time.Minute
 
-// validatePodCertificateTime refuses a certificate that was not made just now.
+// validatePodCertificateTime rejects a certificate that was not issued just now.
 func validatePodCertificateTime(obj, old runtime.Object, now time.Time) field.ErrorList {
 	r, before := obj.(*certificatesv1.PodCertificateRequest), old.(*certificatesv1.PodCertificateRequest)
 	if outcome(before) != "" || outcome(r) != certificatesv1.PodCertificateRequestConditionTypeIssued {
@@ -271,8 +273,8 @@ func validateIssuedTimes(p *field.Path, r *certificatesv1.PodCertificateRequest,
 	return nil
 }
 
-// mostCertificateSeconds is how long a signer's certificates may last: those of
-// Kubernetes itself for a day.
+// mostCertificateSeconds returns the maximum lifetime of a signer's certificates: a day
+// for those of Kubernetes itself.
 func mostCertificateSeconds(signer string) int32 {
 	if domain, _, _ := strings.Cut(signer, "/"); domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") {
 		return defaultPodCertificateSeconds

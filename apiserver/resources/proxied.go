@@ -2,9 +2,9 @@ package resources
 
 import corev1 "k8s.io/api/core/v1"
 
-// The subresources that upstream's apiserver serves by asking a node or a pod.
+// The subresources that upstream's apiserver serves by a request to a node or a pod.
 
-// podLog is what a pod's containers wrote.
+// podLog is the log of a pod's containers.
 func podLog() Subresource {
 	return Subresource{Name: "log", Verbs: []string{"get"}, Proxied: true}
 }

@@ -54,8 +54,7 @@ func replicationControllerField(rc *corev1.ReplicationController, label string) 
 	return ""
 }
 
-// defaultReplicationController takes from the template what the client left out of
-// the controller.
+// defaultReplicationController sets fields that the client omitted from the template.
 func defaultReplicationController(rc *corev1.ReplicationController) {
 	pointDefault(&rc.Spec.Replicas, 1)
 	if rc.Spec.Template == nil {

@@ -11,8 +11,8 @@ import (
 	draapi "k8s.io/dynamic-resource-allocation/cel"
 )
 
-// validateDeviceSelectors compiles the expressions as the scheduler will, and refuses
-// what may cost too much.
+// validateDeviceSelectors compiles the expressions as the scheduler does, and rejects
+// expensive ones.
 func validateDeviceSelectors(p *field.Path, selectors []resourcev1.DeviceSelector) field.ErrorList {
 	return listOf(p, selectors, resourcev1.DeviceSelectorsMaxSize, func(p *field.Path, s *resourcev1.DeviceSelector) field.ErrorList {
 		if s.CEL == nil {
@@ -38,7 +38,8 @@ func validateDeviceExpression(p *field.Path, expression string) field.ErrorList 
 	return nil
 }
 
-// expressionError says of an expression that does not compile what the compiler says.
+// expressionError returns the error for an expression that does not compile, with the
+// compiler's message.
 func expressionError(p *field.Path, expression string, err error) *field.Error {
 	var problem *apiservercel.Error
 	if errors.As(err, &problem) {

@@ -19,8 +19,9 @@ func validateResourceClaimTemplateUpdate(t, old *resourcev1.ResourceClaimTemplat
 	return immutable(field.NewPath("spec"), t.Spec, old.Spec)
 }
 
-// validateResourceClaimStatus holds to what a status may become: an allocation
-// stands for as long as the claim is reserved, and only an allocated claim is.
+// validateResourceClaimStatus validates the transition of a status: an allocation
+// cannot be removed while the claim is reserved, and only an allocated claim can be
+// reserved.
 func validateResourceClaimStatus(c, old *resourcev1.ResourceClaim) field.ErrorList {
 	p, s := field.NewPath("status"), &c.Status
 	errs := validateReservations(p.Child("reservedFor"), c, old)
@@ -91,7 +92,7 @@ func validateShare(p *field.Path, id *string) field.ErrorList {
 	return nil
 }
 
-// sharedDevice tells devices of a claim apart.
+// sharedDevice returns a key that identifies a device of a claim.
 func sharedDevice(driver, pool, device string, share *string) string {
 	return strings.Join([]string{driver, pool, device, deref(share)}, "\x00")
 }
@@ -146,7 +147,8 @@ func validateNetworkData(p *field.Path, d *resourcev1.NetworkDeviceData) field.E
 		func(p *field.Path, ip *string) field.ErrorList { return validation.IsValidInterfaceAddress(p, *ip) })...)
 }
 
-// dropDeallocated takes away what is said of devices that the claim has no more.
+// dropDeallocated removes the status of devices that are no longer allocated to the
+// claim.
 func dropDeallocated(c, old *resourcev1.ResourceClaim) {
 	if old.Status.Allocation == nil {
 		return

@@ -40,7 +40,7 @@ func validateDeviceClaim(p *field.Path, c *resourcev1.DeviceClaim) field.ErrorLi
 		})...)
 }
 
-// listOf checks the entries of a list. Of one that is too long, nothing else is said.
+// listOf validates the entries of a list. If it is too long, that is the only error.
 func listOf[T any](p *field.Path, list []T, longest int, check func(p *field.Path, entry *T) field.ErrorList) field.ErrorList {
 	if len(list) > longest {
 		return field.ErrorList{field.TooMany(p, len(list), longest)}
@@ -52,7 +52,7 @@ func listOf[T any](p *field.Path, list []T, longest int, check func(p *field.Pat
 	return errs
 }
 
-// setOf is listOf for a list of which no two entries may have the same key.
+// setOf is listOf for a list whose entries must have distinct keys.
 func setOf[T any](p *field.Path, list []T, longest int, key func(entry *T) string, check func(p *field.Path, entry *T) field.ErrorList) field.ErrorList {
 	errs := listOf(p, list, longest, check)
 	if len(list) > longest {
@@ -65,7 +65,7 @@ func setOf[T any](p *field.Path, list []T, longest int, key func(entry *T) strin
 	return errs
 }
 
-// requestNames are the names by which the rest of a claim may mean its requests.
+// requestNames returns the names by which other parts of a claim refer to its requests.
 func requestNames(c *resourcev1.DeviceClaim) []string {
 	var names []string
 	for i := range c.Requests {
@@ -83,7 +83,8 @@ func namesKnown(p *field.Path, names, known []string) field.ErrorList {
 		func(p *field.Path, name *string) field.ErrorList { return nameKnown(p, *name, known) })
 }
 
-// nameKnown checks the name of a request, or of a request and one of its subrequests.
+// nameKnown validates the name of a request, or of a request and one of its
+// subrequests.
 func nameKnown(p *field.Path, name string, known []string) field.ErrorList {
 	unknown := field.Invalid(p, name, "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'")
 	parts := strings.Split(name, "/")
@@ -119,7 +120,7 @@ func validateDeviceRequest(p *field.Path, r *resourcev1.DeviceRequest) field.Err
 		})...)
 }
 
-// validateDeviceNeed checks what the two forms of a request have in common.
+// validateDeviceNeed validates what the two forms of a request share.
 func validateDeviceNeed(p *field.Path, class string, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode, devices int64, tolerations []resourcev1.DeviceToleration) field.ErrorList {
 	errs := requiredOr(p.Child("deviceClassName"), class, isDNSSubdomain)
 	errs = append(errs, validateDeviceSelectors(p.Child("selectors"), selectors)...)
@@ -183,8 +184,7 @@ func validateFullAttributeName(p *field.Path, name string) field.ErrorList {
 	return errs
 }
 
-// validateAttributeName checks "domain/id"; the domain may be left out, and is then
-// the driver's.
+// validateAttributeName validates "domain/id"; the domain defaults to the driver's.
 func validateAttributeName(p *field.Path, name string) field.ErrorList {
 	domain, id, has := strings.Cut(name, "/")
 	if !has {
@@ -193,7 +193,7 @@ func validateAttributeName(p *field.Path, name string) field.ErrorList {
 	var errs field.ErrorList
 	switch {
 	case strings.Contains(id, "/"):
-		return nil // upstream lets it pass
+		return nil // upstream accepts it
 	case has && domain == "":
 		errs = append(errs, field.Invalid(p, "", "the domain must not be empty"))
 	case has:
@@ -217,7 +217,7 @@ func validateDeviceConfiguration(p *field.Path, c *resourcev1.DeviceConfiguratio
 	return append(errs, validateRawObject(at.Child("parameters"), c.Opaque.Parameters.Raw, resourcev1.OpaqueParametersMaxLength)...)
 }
 
-// validateRawObject demands a JSON object that is not too long to be read.
+// validateRawObject requires a JSON object within the length limit.
 func validateRawObject(p *field.Path, raw []byte, longest int) field.ErrorList {
 	const omitted = "<value omitted>"
 	switch {

@@ -69,8 +69,8 @@ var countedObjects = []corev1.ResourceName{
 	corev1.ResourceServicesNodePorts, corev1.ResourceServicesLoadBalancers,
 }
 
-// isCount says that a resource is a number of objects that validateQuantity does
-// not know for one.
+// isCount reports whether a resource is a number of objects that validateQuantity does
+// not know.
 func isCount(name corev1.ResourceName) bool {
 	return name != corev1.ResourcePods && slices.Contains(countedObjects, name)
 }
@@ -93,7 +93,7 @@ var quotaScopes = []corev1.ResourceQuotaScope{
 	corev1.ResourceQuotaScopeVolumeAttributesClass,
 }
 
-// scopeCovers says whether what a scope selects can use a resource.
+// scopeCovers reports whether the objects that a scope selects can use a resource.
 func scopeCovers(scope corev1.ResourceQuotaScope, name corev1.ResourceName) bool {
 	switch scope {
 	case corev1.ResourceQuotaScopeBestEffort:

@@ -57,7 +57,8 @@ func validateResourceSlice(s *resourcev1.ResourceSlice) field.ErrorList {
 		})...)
 }
 
-// mostDevices is how many devices may be in one slice: fewer, if they say more.
+// mostDevices returns the maximum number of devices in one slice, which is lower if a device has
+// taints, consumes counters, or has a list as an attribute.
 func mostDevices(devices []resourcev1.Device) int {
 	for i := range devices {
 		d := &devices[i]
@@ -109,7 +110,8 @@ func validatePoolName(p *field.Path, name string) field.ErrorList {
 	return errs
 }
 
-// validateSliceNodes demands one way to say on which nodes the devices are.
+// validateSliceNodes requires exactly one field that says on which nodes the devices
+// are.
 func validateSliceNodes(p *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	set, errs := placements(p, spec.NodeName, spec.NodeSelector, spec.AllNodes, "must be either unset or set to a non-empty string")
 	if s := spec.NodeSelector; s != nil && len(s.NodeSelectorTerms) != 1 {
@@ -132,7 +134,7 @@ func validateSliceNodes(p *field.Path, spec *resourcev1.ResourceSliceSpec) field
 
 const unsetOrTrue = "must be either unset or set to true"
 
-// placements are the ways in which it is said where devices are.
+// placements returns the fields that say where the devices are.
 func placements(p *field.Path, node *string, selector *corev1.NodeSelector, all *bool, emptyNode string) (set []string, errs field.ErrorList) {
 	switch {
 	case node == nil:

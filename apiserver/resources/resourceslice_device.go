@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateDevice checks one device of a slice; placed says that each device of the slice
-// tells for itself where it is.
+// validateDevice validates one device of a slice; placed reports that the slice sets the
+// node for each device separately.
 func validateDevice(p *field.Path, d *resourcev1.Device, placed bool) field.ErrorList {
 	errs := invalidFor(p.Child("name"), d.Name, isDNSLabel(d.Name))
 	if n, most := len(d.Attributes)+len(d.Capacity), resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice; n > most {
@@ -59,7 +59,7 @@ func validateDeviceNodes(p *field.Path, d *resourcev1.Device, placed bool) field
 	return append(errs, field.Invalid(p, "{"+strings.Join(set, ", ")+"}", one))
 }
 
-// validateAttribute demands one value or one list of values.
+// validateAttribute requires one value or one list of values.
 func validateAttribute(p *field.Path, a *resourcev1.DeviceAttribute) field.ErrorList {
 	var errs field.ErrorList
 	values := 0
@@ -131,7 +131,7 @@ func isSemanticVersion(version string) bool {
 	return err == nil && matches
 }
 
-// validateDeviceCapacity checks how much of a capacity may be asked for; p is its policy's.
+// validateDeviceCapacity validates the request policy of a capacity; p is its path.
 func validateDeviceCapacity(p *field.Path, c *resourcev1.DeviceCapacity, shared bool) field.ErrorList {
 	policy := c.RequestPolicy
 	switch {
@@ -211,8 +211,8 @@ func validateCapacityRange(p *field.Path, r *resourcev1.CapacityRequestPolicyRan
 	return errs
 }
 
-// validateBindingConditions checks the conditions that a claim waits for before its pod
-// is bound (KEP-5007).
+// validateBindingConditions validates the conditions that must hold before a claim's pod is
+// bound (KEP-5007).
 func validateBindingConditions(p *field.Path, conditions, failures []string) field.ErrorList {
 	on, off := p.Child("bindingConditions"), p.Child("bindingFailureConditions")
 	name := func(p *field.Path, name *string) field.ErrorList { return invalidFor(p, *name, isQualifiedName(*name)) }
@@ -233,7 +233,7 @@ func validateBindingConditions(p *field.Path, conditions, failures []string) fie
 	return errs
 }
 
-// validateNodeSelector demands one term at least.
+// validateNodeSelector requires at least one term.
 func validateNodeSelector(p *field.Path, s *corev1.NodeSelector) field.ErrorList {
 	at := p.Child("nodeSelectorTerms")
 	if len(s.NodeSelectorTerms) == 0 {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// reviewRows are the questions that a client can ask about users and permissions.
+// reviewRows returns the queries about users and permissions.
 func reviewRows() []*Resource {
 	authentication, authorization := authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion
 	local := reviewRow(authorization.WithKind("LocalSubjectAccessReview"), "localsubjectaccessreviews", func() runtime.Object { return &authorizationv1.LocalSubjectAccessReview{} })

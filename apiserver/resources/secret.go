@@ -35,7 +35,7 @@ func defaultSecret(s *corev1.Secret) {
 	setDefault(&s.Type, corev1.SecretTypeOpaque)
 }
 
-// mergeStringData moves the write-only field into what is stored.
+// mergeStringData moves the write-only field into the stored one.
 func mergeStringData(s *corev1.Secret) {
 	if len(s.StringData) == 0 {
 		return
@@ -49,8 +49,8 @@ func mergeStringData(s *corev1.Secret) {
 	s.StringData = nil
 }
 
-// prepareSecretUpdate keeps the type of a secret whose update leaves it out, as
-// old clients do.
+// prepareSecretUpdate keeps the type of a secret if an update omits it, as old clients
+// do.
 func prepareSecretUpdate(s, old *corev1.Secret) {
 	mergeStringData(s)
 	setDefault(&s.Type, old.Type)

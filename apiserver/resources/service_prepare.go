@@ -6,16 +6,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// prepareService sets the two fields for a service's address, of which old clients
-// know only the first.
+// prepareService sets both fields for a service's address; old clients know only the
+// first.
 func prepareService(s *corev1.Service) {
 	if s.Spec.ClusterIP != "" && len(s.Spec.ClusterIPs) == 0 {
 		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
 	}
 }
 
-// prepareServiceUpdate follows a client that knows only the field clusterIP, and
-// keeps what was allocated where the client leaves it out.
+// prepareServiceUpdate updates clusterIPs for a client that only knows clusterIP, and
+// keeps allocated values that the client omits.
 func prepareServiceUpdate(s, old *corev1.Service) {
 	spec, was := &s.Spec, &old.Spec
 	if spec.ClusterIP != was.ClusterIP && slices.Equal(spec.ClusterIPs, was.ClusterIPs) {
@@ -46,7 +46,8 @@ func prepareServiceUpdate(s, old *corev1.Service) {
 	}
 }
 
-// keepNodePorts gives ports that have none the node port that the same port had.
+// keepNodePorts sets the node ports of ports without one to those that the same ports
+// had.
 func keepNodePorts(spec, was *corev1.ServiceSpec) {
 	if !needsNodePorts(spec) || !needsNodePorts(was) {
 		return
@@ -79,8 +80,8 @@ func needsHealthCheck(spec *corev1.ServiceSpec) bool {
 	return spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// dropOfOldType takes from a service whose type changes what its new type may not
-// have, if the client left it as it was: to change the type alone is enough.
+// dropOfOldType clears the fields that a service's new type does not allow, if the
+// client left them unchanged: changing the type alone is sufficient.
 func dropOfOldType(spec, was *corev1.ServiceSpec) {
 	if spec.Type == corev1.ServiceTypeExternalName && was.Type != spec.Type && slices.Equal(spec.ClusterIPs, was.ClusterIPs) {
 		spec.ClusterIP, spec.ClusterIPs = "", nil
@@ -110,7 +111,7 @@ func dropOfOldType(spec, was *corev1.ServiceSpec) {
 	}
 }
 
-// sameNodePorts reports whether no node port was set that was not there before.
+// sameNodePorts reports whether every node port existed before.
 func sameNodePorts(ports, was []corev1.ServicePort) bool {
 	had := map[int32]bool{0: true}
 	for _, p := range was {

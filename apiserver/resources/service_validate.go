@@ -35,7 +35,7 @@ func validateService(s *corev1.Service) field.ErrorList {
 	return append(errs, validateTrafficPolicies(p, spec)...)
 }
 
-// validateServiceType checks what a service must or may not have by its type.
+// validateServiceType validates what a service must or may not have by its type.
 func validateServiceType(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
 	headless := spec.ClusterIP == corev1.ClusterIPNone
 	at := p.Child("clusterIPs").Index(0)
@@ -156,7 +156,7 @@ func validateTrafficPolicies(p *field.Path, spec *corev1.ServiceSpec) field.Erro
 		errs = append(errs, field.Forbidden(at, "may only be used when `type` is 'LoadBalancer'"))
 	}
 	if len(spec.LoadBalancerSourceRanges) > 0 {
-		at := p.Child("LoadBalancerSourceRanges") // as upstream has it
+		at := p.Child("LoadBalancerSourceRanges") // upstream's path
 		if !balanced {
 			errs = append(errs, field.Forbidden(at, "may only be used when `type` is 'LoadBalancer'"))
 		}
@@ -167,7 +167,7 @@ func validateTrafficPolicies(p *field.Path, spec *corev1.ServiceSpec) field.Erro
 	return errs
 }
 
-// validateReachableIP checks an address that packets are to be sent to.
+// validateReachableIP validates an address to which packets are sent.
 func validateReachableIP(p *field.Path, value string, strict bool) field.ErrorList {
 	if errs := validation.IsValidIPForLegacyField(p, value, strict, nil); len(errs) > 0 {
 		return errs

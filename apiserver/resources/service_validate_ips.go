@@ -9,8 +9,8 @@ import (
 	utilnet "k8s.io/utils/net"
 )
 
-// validateClusterIPs checks the addresses and families that are given, together; the
-// others are yet to be allocated.
+// validateClusterIPs validates the given addresses and families together; missing ones
+// are allocated later.
 func validateClusterIPs(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
 	at, ips := p.Child("clusterIPs"), spec.ClusterIPs
 	var errs field.ErrorList
@@ -40,7 +40,7 @@ func validateClusterIPs(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList
 		errs = append(errs, field.Invalid(at, ips, "may only hold up to 2 values"))
 	}
 	if len(wrong) > 0 {
-		return errs // what they are to each other says nothing then
+		return errs // further checks need valid addresses
 	}
 	return append(errs, validateFamiliesOfIPs(at, spec)...)
 }
@@ -59,7 +59,8 @@ func validateEachClusterIP(at *field.Path, ips []string) field.ErrorList {
 	return errs
 }
 
-// validateFamiliesOfIPs demands one address of each family, and the ones that are said.
+// validateFamiliesOfIPs requires at most one address of each family, matching the given
+// families.
 func validateFamiliesOfIPs(at *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
 	var errs field.ErrorList
 	ips := spec.ClusterIPs
@@ -90,8 +91,8 @@ func isHeadless(spec *corev1.ServiceSpec) bool {
 	return len(spec.ClusterIPs) == 1 && spec.ClusterIPs[0] == corev1.ClusterIPNone
 }
 
-// validateHealthCheckNodePort allows the port where there is a health check; one that is
-// left out is allocated.
+// validateHealthCheckNodePort allows the port only with a health check; an omitted one
+// is allocated.
 func validateHealthCheckNodePort(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
 	port := spec.HealthCheckNodePort
 	switch {

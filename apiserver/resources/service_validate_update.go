@@ -7,8 +7,8 @@ import (
 	utilnet "k8s.io/utils/net"
 )
 
-// validateServiceUpdate keeps what a service may not change: the addresses and families
-// that it has, except that a second one may come and go.
+// validateServiceUpdate keeps a service's addresses and families, except that a second
+// one may be added and removed.
 func validateServiceUpdate(s, old *corev1.Service) field.ErrorList {
 	p, spec, was := field.NewPath("spec"), &s.Spec, &old.Spec
 	var errs field.ErrorList
@@ -25,7 +25,7 @@ func validateServiceUpdate(s, old *corev1.Service) field.ErrorList {
 	return errs
 }
 
-// singleStack says that the client gives a second family up.
+// singleStack reports that the client requests single-stack.
 func singleStack(spec *corev1.ServiceSpec) bool {
 	return spec.IPFamilyPolicy != nil && *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack
 }
@@ -82,7 +82,7 @@ func validateKeptFamilies(p *field.Path, spec, was *corev1.ServiceSpec) field.Er
 	return errs
 }
 
-// validateServiceStatusUpdate checks what a load balancer says.
+// validateServiceStatusUpdate validates the status that a load balancer reports.
 func validateServiceStatusUpdate(s, old *corev1.Service) field.ErrorList {
 	var known []string
 	for i := range old.Status.LoadBalancer.Ingress {

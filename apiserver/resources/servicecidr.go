@@ -47,7 +47,8 @@ func validateServiceCIDR(s *networkingv1.ServiceCIDR) field.ErrorList {
 	return errs
 }
 
-// validateServiceCIDRUpdate lets a range of one family get one of the other.
+// validateServiceCIDRUpdate allows a single-stack ServiceCIDR to get a second range of
+// the other family.
 func validateServiceCIDRUpdate(s, old *networkingv1.ServiceCIDR) field.ErrorList {
 	now, was, p := s.Spec.CIDRs, old.Spec.CIDRs, field.NewPath("spec", "cidrs")
 	if len(was) == 1 && len(now) == 2 {

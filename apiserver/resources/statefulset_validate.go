@@ -30,7 +30,7 @@ func validateStatefulSet(s *appsv1.StatefulSet) field.ErrorList {
 	return append(errs, validateStatefulTemplate(p.Child("template"), selector, spec)...)
 }
 
-// validateNewStatefulSet checks what no update can change.
+// validateNewStatefulSet validates what an update cannot change.
 func validateNewStatefulSet(s *appsv1.StatefulSet) field.ErrorList {
 	p := field.NewPath("spec")
 	errs := optional(p.Child("serviceName"), s.Spec.ServiceName, isDNSLabel)
@@ -40,8 +40,8 @@ func validateNewStatefulSet(s *appsv1.StatefulSet) field.ErrorList {
 	return errs
 }
 
-// validateWorkloadSelector demands a selector that selects something; what names
-// the kind in the answer.
+// validateWorkloadSelector requires a selector that is not empty; what names the kind
+// in the error.
 func validateWorkloadSelector(p *field.Path, selector *metav1.LabelSelector, what string) field.ErrorList {
 	if selector == nil {
 		return field.ErrorList{field.Required(p.Child("selector"), "")}
@@ -53,8 +53,8 @@ func validateWorkloadSelector(p *field.Path, selector *metav1.LabelSelector, wha
 	return errs
 }
 
-// validateStatefulTemplate checks the pods as they will be made: every claim
-// template is a volume, in place of one of that name.
+// validateStatefulTemplate validates the pods as they will be created: every claim
+// template is a volume, replacing one of the same name.
 func validateStatefulTemplate(p *field.Path, selector labels.Selector, spec *appsv1.StatefulSetSpec) field.ErrorList {
 	template := spec.Template
 	var errs field.ErrorList
@@ -87,8 +87,8 @@ func withClaimVolumes(volumes []corev1.Volume, claims []corev1.PersistentVolumeC
 	return all
 }
 
-// alwaysRunning demands of the pods of a workload that they never end by
-// themselves; kind is for the answer.
+// alwaysRunning requires pods that do not terminate by themselves; kind is for the
+// error.
 func alwaysRunning(p *field.Path, spec *corev1.PodSpec, kind string) field.ErrorList {
 	var errs field.ErrorList
 	if spec.RestartPolicy != corev1.RestartPolicyAlways {
@@ -147,7 +147,7 @@ func validateClaimRetention(p *field.Path, policy *appsv1.StatefulSetPersistentV
 	return append(errs, oneOf(p.Child("whenScaled"), policy.WhenScaled, retain, remove)...)
 }
 
-// statefulImmutable is what a client is told that changes more than it may.
+// statefulImmutable is the error for a forbidden change.
 const statefulImmutable = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
 	"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 
@@ -171,7 +171,7 @@ func validateStatefulSetStatus(set, old *appsv1.StatefulSet) field.ErrorList {
 	return append(errs, validateCollisions(p.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount)...)
 }
 
-// validateCollisions lets a count of collisions only rise.
+// validateCollisions requires that the collision count does not decrease.
 func validateCollisions(p *field.Path, collisions, was *int32) field.ErrorList {
 	errs := nonNegativePointer(p, collisions)
 	if was != nil && deref(collisions) < *was {

@@ -54,7 +54,8 @@ func validateProvisioner(p *field.Path, name string) field.ErrorList {
 	return invalidFor(p, name, isQualifiedName(strings.ToLower(name)))
 }
 
-// validateParameters checks what a driver is told; what names it in the answer.
+// validateParameters validates the parameters of a driver; what names the kind in the
+// error.
 func validateParameters(p *field.Path, parameters map[string]string, what string) field.ErrorList {
 	var errs field.ErrorList
 	if len(parameters) > maxParameters {

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestStoragePrefixes lists the rows that upstream's etcd keeps under another name
-// than that of their URL.
+// TestStoragePrefixes lists the rows that upstream stores under another name than that
+// of their URL.
 func TestStoragePrefixes(t *testing.T) {
 	got := map[string]string{}
 	for _, row := range Builtin().All() {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/randfill"
 )
 
-// TestStrategiesTakeAnything gives every row objects that make no sense: nothing may
-// panic, defaults must be stable, and what is printed must fit the columns.
+// TestStrategiesTakeAnything passes nonsensical objects to every row: nothing may
+// panic, defaults must be idempotent, and the cells must fit the columns.
 func TestStrategiesTakeAnything(t *testing.T) {
 	const tries = 25
 	for _, row := range Builtin().All() {

@@ -10,22 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// statusOf is the status subresource of a kind: the object itself, of which only
+// statusOf returns the status subresource of a kind: the object itself, of which only
 // the status is written.
 func statusOf(gvk schema.GroupVersionKind, newObject func() runtime.Object) Subresource {
 	return Subresource{Name: "status", GroupVersionKind: gvk, Verbs: StatusVerbs, New: newObject}
 }
 
-// scalable is what the scale subresource needs to know of a workload.
+// scalable has the fields of a workload that the scale subresource needs.
 type scalable struct {
 	meta *metav1.ObjectMeta
-	// replicas is the wanted number; never nil once defaults are set.
+	// replicas is the desired number; never nil once defaults are set.
 	replicas *int32
 	current  int32
 	selector *metav1.LabelSelector
 }
 
-// scaleOf is the scale subresource (autoscaling/v1) of a workload.
+// scaleOf returns the scale subresource (autoscaling/v1) of a workload.
 func scaleOf(view func(obj runtime.Object) scalable, set func(obj runtime.Object, replicas int32)) Subresource {
 	return Subresource{
 		Name:             "scale",

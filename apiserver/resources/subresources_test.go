@@ -126,7 +126,7 @@ func TestEphemeralContainers(t *testing.T) {
 	}
 }
 
-// TestEventConversion converts an event of either API there and back.
+// TestEventConversion converts events of both APIs there and back.
 func TestEventConversion(t *testing.T) {
 	conversion := rowOf(t, "events.k8s.io", "v1", "Event").Storage
 	at := metav1.NewMicroTime(noon)

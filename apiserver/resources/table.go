@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// AllVerbs are the verbs of a row that names none, in discovery's order.
+// AllVerbs are the verbs of a row without Verbs, in discovery's order.
 var AllVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
 // StatusVerbs are the verbs of the status and scale subresources.
 var StatusVerbs = []string{"get", "patch", "update"}
 
-// Table holds rows in the order of discovery. It never changes once made, so that
-// it may be read from everywhere; With makes a longer one.
+// Table holds rows in the order of discovery. It is immutable and safe for concurrent
+// use; With returns an extended one.
 type Table struct {
 	rows   []*Resource
 	byGVR  map[schema.GroupVersionResource]*Resource
@@ -23,26 +23,26 @@ type Table struct {
 	groups []Group
 }
 
-// Group is an API group as discovery lists it.
+// Group is an API group as in discovery.
 type Group struct {
 	Name string
-	// Versions are in order of preference: the first is the preferred one.
+	// Versions are in order of preference.
 	Versions []string
 }
 
-// PreferredVersion is the version that clients should use.
+// PreferredVersion returns the version that clients should use.
 func (g Group) PreferredVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: g.Name, Version: g.Versions[0]}
 }
 
-// NewTable makes a table of rows, whose empty fields it fills with their
-// defaults. The rows belong to the table from then on. Of two rows for one
-// resource or kind the first is found.
+// NewTable returns a table of rows, whose empty fields it sets to their defaults. It
+// takes ownership of the rows. If two rows have the same resource or kind, the first
+// takes precedence.
 func NewTable(rows ...*Resource) *Table {
 	return (&Table{}).With(rows...)
 }
 
-// With returns a table that has more rows than t, which stays as it is.
+// With returns a table with additional rows. It does not modify t.
 func (t *Table) With(rows ...*Resource) *Table {
 	n := len(t.rows) + len(rows)
 	longer := &Table{
@@ -67,7 +67,7 @@ func (t *Table) With(rows ...*Resource) *Table {
 	return longer
 }
 
-// addVersion relies on the rows being sorted by group and version.
+// addVersion requires that the rows are sorted by group and version.
 func (t *Table) addVersion(group, version string) {
 	if last := len(t.groups) - 1; last >= 0 && t.groups[last].Name == group {
 		if g := &t.groups[last]; g.Versions[len(g.Versions)-1] != version {
@@ -78,8 +78,8 @@ func (t *Table) addVersion(group, version string) {
 	t.groups = append(t.groups, Group{Name: group, Versions: []string{version}})
 }
 
-// All are all rows, by group, version and name. The slice is shared and must
-// not be changed.
+// All returns all rows, by group, version and name. The slice is shared and must not be
+// modified.
 func (t *Table) All() []*Resource { return t.rows }
 
 // Lookup returns the row of a resource, or nil.
@@ -88,12 +88,12 @@ func (t *Table) Lookup(gvr schema.GroupVersionResource) *Resource { return t.byG
 // ByKind returns the row of a kind, or nil.
 func (t *Table) ByKind(gvk schema.GroupVersionKind) *Resource { return t.byGVK[gvk] }
 
-// Groups lists the groups in discovery's order, the core group ("") first. The
-// slice is shared and must not be changed.
+// Groups returns the groups in discovery's order, the core group ("") first. The slice
+// is shared and must not be modified.
 func (t *Table) Groups() []Group { return t.groups }
 
-// InVersion returns the rows of one group and version by name. The slice is
-// shared and must not be changed.
+// InVersion returns the rows of one group and version by name. The slice is shared and
+// must not be modified.
 func (t *Table) InVersion(gv schema.GroupVersion) []*Resource {
 	start := slices.IndexFunc(t.rows, func(r *Resource) bool { return r.GroupVersion() == gv })
 	if start < 0 {
@@ -106,7 +106,7 @@ func (t *Table) InVersion(gv schema.GroupVersion) []*Resource {
 	return t.rows[start:end:end]
 }
 
-// complete fills in what the comments of Resource give as defaults.
+// complete sets the defaults that the comments of Resource describe.
 func (r *Resource) complete() {
 	if r.Singular == "" {
 		r.Singular = strings.ToLower(r.Kind)
@@ -122,8 +122,8 @@ func (r *Resource) complete() {
 	}
 }
 
-// groupOrder is the order in which upstream's aggregator lists the groups: by
-// descending priority of their APIServices. Other groups follow by name.
+// groupOrder is upstream's order of groups: by descending priority of their
+// APIServices. Other groups follow by name.
 var groupOrder = []string{
 	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
 	"autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",

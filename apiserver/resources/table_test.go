@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// TestBuiltin checks what every row promises to the generic code.
+// TestBuiltin checks the invariants of every row that the generic code relies on.
 func TestBuiltin(t *testing.T) {
 	table := Builtin()
 	for _, row := range table.All() {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The adapters below let a strategy be written over its own type. A row is only
-// ever given objects that its New made.
+// These adapters let a strategy use its own type. A row only gets objects that its New
+// created.
 
 func on[T runtime.Object](f func(T)) func(runtime.Object) {
 	return func(obj runtime.Object) { f(obj.(T)) }
@@ -38,7 +38,7 @@ func writeIntoAt[P, S runtime.Object](f func(parent P, sub S, now time.Time) err
 	return func(parent, sub runtime.Object, now time.Time) error { return f(parent.(P), sub.(S), now) }
 }
 
-// setDefault gives a field its value when the client left it out.
+// setDefault sets a field that the client omitted.
 func setDefault[T comparable](p *T, value T) {
 	var zero T
 	if *p == zero {
@@ -53,7 +53,7 @@ func pointDefault[T any](p **T, value T) {
 	}
 }
 
-// deref is what an optional field holds, or its type's zero value.
+// deref returns the value of an optional field, or the zero value.
 func deref[T any](p *T) T {
 	if p == nil {
 		var zero T

@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestUpstreamAnswers damages each manifest that has an .upstream file beside it as that
-// file says, and expects the answers that upstream's registries gave: the same fields,
-// refused for the same reasons. test/conformance/rows writes the files. What differs
-// on purpose is in testdata/differs.txt.
+// TestUpstreamAnswers damages each manifest that has an .upstream file as that file
+// says, and expects the errors of upstream's registries: the same fields, rejected for
+// the same reasons. test/conformance/rows writes the files. Intended differences are in
+// testdata/differs.txt.
 func TestUpstreamAnswers(t *testing.T) {
 	differs := listed(t, "testdata/differs.txt")
 	files, err := filepath.Glob("testdata/*/*.upstream")
@@ -53,7 +53,7 @@ func TestUpstreamAnswers(t *testing.T) {
 	}
 }
 
-// listed reads the lines of a file, all but comments.
+// listed returns the lines of a file, except comments.
 func listed(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -104,12 +104,13 @@ func differences(t *testing.T, file string) []string {
 	return all
 }
 
-// asked answers requests with one manifest and damages to it.
+// asked makes requests with one manifest and damaged versions of it.
 type asked struct {
 	t     *testing.T
 	row   *Resource
 	clean []byte
-	// existing is the object made of the clean manifest, and the one as it was sent.
+	// existing is the object created from the clean manifest, sent the object as it was
+	// sent.
 	existing, sent runtime.Object
 }
 
@@ -141,7 +142,7 @@ func (a *asked) read(data []byte) runtime.Object {
 	return obj
 }
 
-// answer is what we say to one request with a damaged manifest.
+// answer returns our answer to one request with a damaged manifest.
 func (a *asked) answer(section, pointer, how string) string {
 	a.t.Helper()
 	obj, before := a.sent.DeepCopyObject(), a.sent
@@ -231,7 +232,7 @@ func statusErrors(row *Resource, obj, old runtime.Object) field.ErrorList {
 	return row.Strategy.ValidateStatusUpdate(obj, old)
 }
 
-// becomes gives an object the metadata that only the server writes.
+// becomes sets the metadata that only the server writes.
 func becomes(obj, old runtime.Object) {
 	m, was := obj.(metav1.Object), old.(metav1.Object)
 	m.SetUID(was.GetUID())
@@ -247,7 +248,7 @@ func copyFieldOf(obj, old runtime.Object, name string) {
 	}
 }
 
-// causesOf are the refused fields with what is wrong, each once, in order.
+// causesOf returns the invalid fields with their errors, each once, in order.
 func causesOf(errs field.ErrorList) string {
 	var all []string
 	for _, err := range errs {

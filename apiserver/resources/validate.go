@@ -21,7 +21,7 @@ const (
 	immutableWhenSet = "field is immutable when `immutable` is set"
 )
 
-// invalidFor makes one error of each message.
+// invalidFor returns one error per message.
 func invalidFor(p *field.Path, value any, messages []string) field.ErrorList {
 	var errs field.ErrorList
 	for _, message := range messages {
@@ -30,7 +30,7 @@ func invalidFor(p *field.Path, value any, messages []string) field.ErrorList {
 	return errs
 }
 
-// requiredOr is the one error of a field that is empty, else what check finds.
+// requiredOr returns one error if a field is empty, else the errors of check.
 func requiredOr(p *field.Path, value string, check func(string) []string) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(p, "")}
@@ -38,7 +38,7 @@ func requiredOr(p *field.Path, value string, check func(string) []string) field.
 	return invalidFor(p, value, check(value))
 }
 
-// optional is what check finds in a field that is set.
+// optional returns the errors of check for a field that is set.
 func optional(p *field.Path, value string, check func(string) []string) field.ErrorList {
 	if value == "" {
 		return nil
@@ -46,8 +46,8 @@ func optional(p *field.Path, value string, check func(string) []string) field.Er
 	return invalidFor(p, value, check(value))
 }
 
-// oneOf checks an enumeration. Like upstream, the answer lists the values in the
-// order given.
+// oneOf validates an enumeration. As upstream, the error lists the values in the given
+// order.
 func oneOf[T ~string](p *field.Path, value T, values ...T) field.ErrorList {
 	if slices.Contains(values, value) {
 		return nil
@@ -78,7 +78,7 @@ func validatePort(p *field.Path, port int32) field.ErrorList {
 	return invalidFor(p, port, validation.IsValidPortNum(int(port)))
 }
 
-// validatePortOrName checks a port that is given by number or by name.
+// validatePortOrName validates a port given by number or by name.
 func validatePortOrName(p *field.Path, port intstr.IntOrString) field.ErrorList {
 	if port.Type == intstr.Int {
 		return validatePort(p, port.IntVal)
@@ -86,7 +86,7 @@ func validatePortOrName(p *field.Path, port intstr.IntOrString) field.ErrorList 
 	return invalidFor(p, port.StrVal, validation.IsValidPortName(port.StrVal))
 }
 
-// nameList finds names that occur twice.
+// nameList detects duplicate names.
 type nameList struct{ seen sets.Set[string] }
 
 // add returns an error if name was added before.
@@ -109,12 +109,13 @@ func immutable(p *field.Path, value, old any) field.ErrorList {
 	return apivalidation.ValidateImmutableField(value, old, p)
 }
 
-// isDNSSubdomain and its like are name checks for fields, which hold no prefixes.
+// isDNSSubdomain and the functions that follow validate fields, which are not prefixes
+// of names.
 func isDNSSubdomain(name string) []string { return validation.IsDNS1123Subdomain(name) }
 
 func isDNSLabel(name string) []string { return validation.IsDNS1123Label(name) }
 
 func isQualifiedName(name string) []string { return validation.IsQualifiedName(name) }
 
-// sortedKeys makes the order of errors the same every time.
+// sortedKeys makes the order of errors deterministic.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,13 +1,13 @@
 package resources
 
-// validateCase is an object as a client sends it, with the errors that kubectl
-// prints for it; none for a valid one.
+// validateCase is an object as a client sends it, with the errors that kubectl prints
+// for it; none for a valid one.
 type validateCase struct {
 	kind, name, object string
 	want               []string
 }
 
-// updateCase is an object as it is, and as a client wants it.
+// updateCase is an existing object and its update.
 type updateCase struct {
 	kind, name, old, object string
 	want                    []string

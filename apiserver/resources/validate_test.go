@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// decode reads YAML into an object of the row and completes it as a create does.
+// decode decodes YAML into an object of the row and completes it as a create does.
 func decode(t *testing.T, row *Resource, text string) runtime.Object {
 	t.Helper()
 	obj := row.New()
@@ -47,7 +47,7 @@ func validated(row *Resource, obj runtime.Object) field.ErrorList {
 func texts(errs field.ErrorList) []string {
 	all := []string{}
 	for _, err := range errs {
-		// What follows the first line is a diff, whose form is not promised.
+		// The lines after the first are a diff, whose format is not stable.
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		all = append(all, first)
 	}
@@ -76,7 +76,7 @@ func TestValidate(t *testing.T) {
 			if row.Strategy.ValidateCreate != nil {
 				errs = append(errs, row.Strategy.ValidateCreate(obj)...)
 			}
-			// What is checked of new objects only comes last.
+			// The checks for new objects only come last.
 			got := slices.Sorted(slices.Values(texts(errs)))
 			want := slices.Sorted(slices.Values(test.want))
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -111,7 +111,8 @@ func TestValidateUpdate(t *testing.T) {
 	}
 }
 
-// BenchmarkExpressions is of an object that has one: what it costs is the environment.
+// BenchmarkExpressions uses an object with one expression: the cost is that of the
+// environment.
 func BenchmarkExpressions(b *testing.B) {
 	for b.Loop() {
 		e := &expressions{}

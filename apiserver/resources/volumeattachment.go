@@ -47,8 +47,8 @@ func validateAttachment(a *storagev1.VolumeAttachment) field.ErrorList {
 	return append(errs, validateAttachmentStatus(a, nil)...)
 }
 
-// validateInlineVolume checks the volume of a pod that was made from an in-tree driver's:
-// what a PersistentVolume says of it, and nothing that is only for claims.
+// validateInlineVolume validates the volume of a pod that was converted from an in-tree
+// driver's: with the rules for a PersistentVolume, without fields that only claims need.
 func validateInlineVolume(p *field.Path, spec *corev1.PersistentVolumeSpec) field.ErrorList {
 	var errs field.ErrorList
 	for _, f := range []struct {

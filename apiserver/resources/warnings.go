@@ -11,11 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Warnings are what upstream adds to a successful answer: of what is deprecated or
-// without effect, and of what hardly can be meant. Their texts are the API's.
+// The warnings are upstream's: for fields that are deprecated or without effect, and
+// for likely mistakes. Their texts are the API's.
 
-// warn lets a strategy's warnings be written over its own type; old is nil of an object
-// that is new.
+// warn adapts a function with typed arguments; old is nil for a new object.
 func warn[T runtime.Object](f func(obj, old T) []string) func(obj, old runtime.Object) []string {
 	return func(obj, old runtime.Object) []string {
 		var before T
@@ -26,12 +25,12 @@ func warn[T runtime.Object](f func(obj, old T) []string) func(obj, old runtime.O
 	}
 }
 
-// always is for warnings that do not depend on what was there before.
+// always adapts a function whose warnings do not depend on the old object.
 func always[T runtime.Object](f func(obj T) []string) func(obj, old runtime.Object) []string {
 	return func(obj, _ runtime.Object) []string { return f(obj.(T)) }
 }
 
-// deprecatedNodeLabels gives for labels of nodes what to use in their place.
+// deprecatedNodeLabels maps deprecated node labels to their warning.
 var deprecatedNodeLabels = map[string]string{
 	"beta.kubernetes.io/arch":                       `deprecated since v1.14; use "kubernetes.io/arch" instead`,
 	"beta.kubernetes.io/os":                         `deprecated since v1.14; use "kubernetes.io/os" instead`,
@@ -43,7 +42,7 @@ var deprecatedNodeLabels = map[string]string{
 	"node-role.kubernetes.io/master":                `use "node-role.kubernetes.io/control-plane" instead`,
 }
 
-// warnNodeLabels tells of deprecated keys of a selector by labels.
+// warnNodeLabels warns of deprecated keys of a label selector.
 func warnNodeLabels(selector map[string]string, at func(key string) *field.Path) []string {
 	var all []string
 	for _, key := range sortedKeys(selector) {
@@ -54,7 +53,7 @@ func warnNodeLabels(selector map[string]string, at func(key string) *field.Path)
 	return all
 }
 
-// warnNodeLabel tells of a deprecated key.
+// warnNodeLabel warns of a deprecated key.
 func warnNodeLabel(p *field.Path, key string) []string {
 	text, deprecated := deprecatedNodeLabels[key]
 	if !deprecated {
@@ -80,7 +79,7 @@ func warnNodeTerm(p *field.Path, term *corev1.NodeSelectorTerm, checkValues bool
 	return all
 }
 
-// warnPodName tells of a name that the hostnames of pods are made of.
+// warnPodName warns of a name that is not valid in pods' hostnames.
 func warnPodName(m metav1.Object) []string {
 	return warnHostname(m, "this is used in Pod names and hostnames")
 }
@@ -93,7 +92,7 @@ func warnHostname(m metav1.Object, use string) []string {
 	return []string{fmt.Sprintf("metadata.name: %s, which can result in surprising behavior; a DNS label is recommended: %v", use, problems)}
 }
 
-// warnFraction tells of a part of a byte.
+// warnFraction warns of fractions of a byte.
 func warnFraction(p *field.Path, list corev1.ResourceList, names ...corev1.ResourceName) []string {
 	var all []string
 	for _, name := range names {

@@ -45,7 +45,7 @@ func serviceWarnings(s *corev1.Service) []string {
 	return all
 }
 
-// headlessWarnings tells of what has no effect without an address.
+// headlessWarnings warns of fields without effect in a headless Service.
 func headlessWarnings(spec *corev1.ServiceSpec) []string {
 	var all []string
 	if spec.LoadBalancerIP != "" {
@@ -68,8 +68,8 @@ func warnAddresses(p *field.Path, addresses []string) []string {
 	return all
 }
 
-// byController are the values of the label that tells who manages endpoints of which
-// nobody need be told.
+// byController has the values of the managed-by label for endpoints of controllers, for
+// which there is no deprecation warning.
 var byController = map[string]bool{"endpointslice-controller.k8s.io": true, "endpointslicemirroring-controller.k8s.io": true, "endpoint-controller": true}
 
 func endpointSliceWarnings(s, old *discoveryv1.EndpointSlice) []string {
@@ -86,7 +86,7 @@ func endpointSliceWarnings(s, old *discoveryv1.EndpointSlice) []string {
 	return all
 }
 
-func endpointsWarnings(e *corev1.Endpoints) []string { // deprecated, and served
+func endpointsWarnings(e *corev1.Endpoints) []string { // deprecated, and still served
 	if byController[e.Labels["endpoints.kubernetes.io/managed-by"]] {
 		return nil
 	}

@@ -45,8 +45,8 @@ func resourceQuotaWarnings(q, old *corev1.ResourceQuota) []string {
 	return all
 }
 
-// secretWarnings tells of a key that is not its certificate's, in the words of the
-// library that servers load them by.
+// secretWarnings warns of a key that does not fit its certificate, with the text of the
+// library that loads them.
 func secretWarnings(s *corev1.Secret) []string {
 	if s.Type != corev1.SecretTypeTLS {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// podWarnings tells of a new pod; of its updates, which people seldom make, nothing.
+// podWarnings returns the warnings about a new pod; updates get none.
 func podWarnings(pod, old *corev1.Pod) []string {
 	if old != nil {
 		return nil
@@ -23,19 +23,20 @@ func podWarnings(pod, old *corev1.Pod) []string {
 	return append(all, warnPodSpec(nil, &pod.ObjectMeta, &pod.Spec)...)
 }
 
-// warnTemplate tells of a pod template.
+// warnTemplate returns the warnings about a pod template.
 func warnTemplate(p *field.Path, template *corev1.PodTemplateSpec) []string {
 	return warnPodSpec(p, &template.ObjectMeta, &template.Spec)
 }
 
-// deprecatedPodAnnotations gives for annotations that have no effect any more what has.
+// deprecatedPodAnnotations are annotations without effect, with their warning.
 var deprecatedPodAnnotations = []struct{ key, text string }{
 	{"scheduler.alpha.kubernetes.io/critical-pod", `non-functional in v1.16+; use the "priorityClassName" field instead`},
 	{"security.alpha.kubernetes.io/sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
 	{"security.alpha.kubernetes.io/unsafe-sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
 }
 
-// warnPodSpec tells of a pod's spec, in upstream's order. p is nil of a pod itself.
+// warnPodSpec returns the warnings about a pod's spec, in upstream's order. p is nil for a pod
+// itself.
 func warnPodSpec(p *field.Path, m *metav1.ObjectMeta, spec *corev1.PodSpec) []string {
 	at, annotations := p.Child("spec"), p.Child("metadata", "annotations")
 	all := warnNodeLabels(spec.NodeSelector, func(key string) *field.Path { return at.Child("nodeSelector").Key(key) })
@@ -71,8 +72,8 @@ func warnPodSpec(p *field.Path, m *metav1.ObjectMeta, spec *corev1.PodSpec) []st
 	return all
 }
 
-// visitContainers calls f with every container in upstream's order: those that run
-// before the others first, ephemeral ones last.
+// visitContainers calls f with every container in upstream's order: init containers first,
+// ephemeral ones last.
 func visitContainers(p *field.Path, spec *corev1.PodSpec, f func(c *corev1.Container, p *field.Path)) {
 	for i := range spec.InitContainers {
 		f(&spec.InitContainers[i], p.Child("initContainers").Index(i))
@@ -145,7 +146,7 @@ func warnPodAffinity(p *field.Path, affinity *corev1.Affinity) []string {
 	return all
 }
 
-// warnRepeated tells of entries of lists that should be there once.
+// warnRepeated warns of duplicate entries of lists.
 func warnRepeated(p *field.Path, spec *corev1.PodSpec) []string {
 	var all []string
 	addresses, names := map[string]bool{}, map[string]bool{}
@@ -187,7 +188,7 @@ func warnContainer(p, annotations *field.Path, m *metav1.ObjectMeta, c *corev1.C
 	known := map[string]bool{}
 	for i := range c.Env {
 		env := &c.Env[i]
-		// To build on the value before, as X="$(X)1" does, is what a second definition is for.
+		// A second definition that refers to the first one, as X="$(X)1", is intended.
 		reference := "$(" + env.Name + ")"
 		if known[env.Name] && (env.ValueFrom != nil || env.Value == reference || !strings.Contains(env.Value, reference)) {
 			all = append(all, fmt.Sprintf("%s: hides previous definition of %q, which may be dropped when using apply", p.Child("env").Index(i), env.Name))
@@ -197,9 +198,9 @@ func warnContainer(p, annotations *field.Path, m *metav1.ObjectMeta, c *corev1.C
 	return all
 }
 
-// warnAppArmor tells of a profile that is given by an annotation only.
+// warnAppArmor warns of a profile that is only set by an annotation.
 func warnAppArmor(annotations *field.Path, m *metav1.ObjectMeta, c *corev1.Container) []string {
-	key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name // it is what is warned of
+	key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name // the deprecated annotation
 	if _, exists := m.Annotations[key]; !exists || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
 		return nil
 	}

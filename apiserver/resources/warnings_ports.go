@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// placedPort is a container's port and where it is in its pod.
+// placedPort is a container's port and its path in the pod.
 type placedPort struct {
 	*corev1.ContainerPort
 	at *field.Path
 }
 
-// warnPorts tells of ports that get in each other's way, and of names that several have.
+// warnPorts warns of conflicting ports and of duplicate names.
 func warnPorts(p *field.Path, spec *corev1.PodSpec) []string {
 	var all []string
 	type number struct {
@@ -48,7 +48,7 @@ func warnPorts(p *field.Path, spec *corev1.PodSpec) []string {
 	return append(all, sameNames...)
 }
 
-// clashOf is how two definitions of one port are at odds, or "".
+// clashOf returns how two definitions of one port conflict, or "".
 func clashOf(a, b *corev1.ContainerPort) string {
 	switch {
 	case a.HostIP == b.HostIP && a.HostPort == b.HostPort:
@@ -61,7 +61,7 @@ func clashOf(a, b *corev1.ContainerPort) string {
 	return ""
 }
 
-// shownPort has the fields in the order in which upstream's own type shows them.
+// shownPort has the fields in the order of upstream's own type.
 func shownPort(port *corev1.ContainerPort) any {
 	return struct {
 		Name                    string

@@ -13,8 +13,8 @@ import (
 	"minikcm.dev/minikcm/test/golden"
 )
 
-// TestWarningsGolden creates what nobody should, and expects what upstream's apiserver
-// warned of when it was asked the same.
+// TestWarningsGolden creates questionable objects, and expects the warnings that
+// upstream's apiserver sent for the same requests.
 func TestWarningsGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/warnings/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// goneVolumes says of kinds of volumes since when they are gone.
+// goneVolumes are the removed kinds of volumes, with their warning.
 var goneVolumes = map[string]string{
 	"cephfs":               "deprecated in v1.28, non-functional in v1.31+",
 	"flocker":              "deprecated in v1.22, non-functional in v1.25+",
@@ -28,7 +28,7 @@ type usedVolume struct {
 	used bool
 }
 
-// warnGone tells of those that are used though they are gone.
+// warnGone warns of removed kinds that are used.
 func warnGone(p *field.Path, volumes ...usedVolume) []string {
 	var all []string
 	for _, v := range volumes {
@@ -39,8 +39,8 @@ func warnGone(p *field.Path, volumes ...usedVolume) []string {
 	return all
 }
 
-// warnVolumes tells of volumes of kinds that are gone, and of files in one volume that
-// hide each other.
+// warnVolumes warns of volumes of removed kinds, and of overlapping files in one
+// volume.
 func warnVolumes(p *field.Path, volumes []corev1.Volume) []string {
 	var all []string
 	for i := range volumes {
@@ -66,7 +66,7 @@ func warnClaimSpec(p *field.Path, spec *corev1.PersistentVolumeClaimSpec) []stri
 	return append(all, warnFraction(p.Child("resources", "limits"), spec.Resources.Limits, corev1.ResourceStorage)...)
 }
 
-// placedFile is a file in a volume, and of a projected one what puts it there.
+// placedFile is a file in a volume and, for a projected volume, its source.
 type placedFile struct{ path, source string }
 
 func (f placedFile) String() string {
@@ -76,7 +76,8 @@ func (f placedFile) String() string {
 	return fmt.Sprintf("%q (%s)", f.path, f.source)
 }
 
-// overlaps says that one of the files is the other, or in a directory of its name.
+// overlaps reports whether one of the files is the other, or in a directory of its
+// name.
 func (f placedFile) overlaps(other placedFile) bool {
 	if f.path == "" || other.path == "" {
 		return false
@@ -84,7 +85,7 @@ func (f placedFile) overlaps(other placedFile) bool {
 	return strings.HasPrefix(f.path+"/", other.path+"/") || strings.HasPrefix(other.path+"/", f.path+"/")
 }
 
-// warnOverlaps tells of the files in one volume of which one hides another.
+// warnOverlaps warns of overlapping files in one volume.
 func warnOverlaps(v *corev1.Volume) []string {
 	switch {
 	case v.ConfigMap != nil:
@@ -110,8 +111,8 @@ func warnOverlaps(v *corev1.Volume) []string {
 	return nil
 }
 
-// overlapsIn tells of files that overlap with those before them, in the same list or in
-// the one that the volume has already.
+// overlapsIn returns warnings about files that overlap with those before them, in files
+// or in before.
 func overlapsIn(volume, description string, before, files []placedFile) []string {
 	var all []string
 	for i := range files {

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// wantsTemplateTold says whether a workload's template is to be looked at: it is new, or
-// what is wanted has changed. A nil old is a new one.
-func wantsTemplateTold(m, old metav1.Object, isNew bool) bool {
+// templateChanged reports whether to warn about a workload's template: it is new, or the
+// desired state has changed.
+func templateChanged(m, old metav1.Object, isNew bool) bool {
 	return isNew || m.GetGeneration() != old.GetGeneration()
 }
 
-// ofWorkload is for the warnings about the template of a kind of which pods have their
-// names: that of a new one is told of too.
+// ofWorkload adapts the template warnings of a kind whose name is part of its pods'
+// names: a new object's name gets warnings too.
 func ofWorkload[T metav1.Object](f func(obj T) []string) func(obj, old runtime.Object) []string {
 	return func(obj, old runtime.Object) []string {
 		m := obj.(T)
@@ -57,13 +57,13 @@ func daemonSetWarnings(d, old *appsv1.DaemonSet) []string {
 
 func statefulSetWarnings(s, old *appsv1.StatefulSet) []string {
 	var all []string
-	if wantsTemplateTold(s, old, old == nil) {
+	if templateChanged(s, old, old == nil) {
 		all = warnTemplate(field.NewPath("spec", "template"), &s.Spec.Template)
 	}
 	for i := range s.Spec.VolumeClaimTemplates {
 		at := field.NewPath("spec", "volumeClaimTemplates").Index(i)
 		if old != nil {
-			at = at.Child("Spec") // as upstream has it
+			at = at.Child("Spec") // upstream's path
 		}
 		all = append(all, warnClaimSpec(at, &s.Spec.VolumeClaimTemplates[i].Spec)...)
 	}
@@ -74,7 +74,7 @@ func statefulSetWarnings(s, old *appsv1.StatefulSet) []string {
 }
 
 func podTemplateWarnings(t, old *corev1.PodTemplate) []string {
-	if !wantsTemplateTold(t, old, old == nil) {
+	if !templateChanged(t, old, old == nil) {
 		return nil
 	}
 	return warnTemplate(field.NewPath("template"), &t.Template)
@@ -87,7 +87,7 @@ func cronJobWarnings(c, old *batchv1.CronJob) []string {
 	if old == nil {
 		all = warnPodName(c)
 	}
-	if wantsTemplateTold(c, old, old == nil) {
+	if templateChanged(c, old, old == nil) {
 		all = append(all, warnJobSpec(field.NewPath("spec", "jobTemplate", "spec"), &c.Spec.JobTemplate.Spec)...)
 	}
 	if old != nil && strings.Contains(c.Spec.Schedule, "TZ") {

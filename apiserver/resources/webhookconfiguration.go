@@ -49,7 +49,8 @@ func mutatingWebhookConfigurationRow() *Resource {
 	}
 }
 
-// asMutating lets f work on a webhook of the kind that has all fields of the other.
+// asMutating applies f to a validating webhook through the mutating type, which has all
+// its fields.
 func asMutating(w *admissionv1.ValidatingWebhook, f func(*admissionv1.MutatingWebhook)) {
 	m := mutatingOf(w)
 	f(m)

@@ -72,7 +72,7 @@ func validateWebhook(p *field.Path, w *admissionv1.MutatingWebhook, e *expressio
 	return errs
 }
 
-// reviewVersions are those of AdmissionReview that are spoken.
+// reviewVersions are the supported versions of AdmissionReview.
 var reviewVersions = []string{"v1", "v1beta1"}
 
 func validateReviewVersions(p *field.Path, versions []string) field.ErrorList {
@@ -127,7 +127,7 @@ func validateAdmissionRule(p *field.Path, r *admissionv1.RuleWithOperations) fie
 	return errs
 }
 
-// validateRuleResources refuses names that others in the list cover already.
+// validateRuleResources rejects names that other entries of the list include.
 func validateRuleResources(p *field.Path, names []string) field.ErrorList {
 	if len(names) == 0 {
 		return field.ErrorList{field.Required(p, "")}
@@ -142,7 +142,7 @@ func validateRuleResources(p *field.Path, names []string) field.ErrorList {
 		if !has {
 			continue
 		}
-		// Only what came before is looked at, as upstream does.
+		// Only earlier entries are considered, as upstream.
 		if everySub[resource] {
 			errs = append(errs, field.Invalid(p.Index(i), name, fmt.Sprintf("if '%s/*' is present, must not specify %s", resource, name)))
 		}

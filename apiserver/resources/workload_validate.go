@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateOwnPods checks that a workload selects some pods, and those that its
-// template makes.
+// validateOwnPods validates that a workload's selector is not empty and matches its
+// template.
 func validateOwnPods(p *field.Path, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, replicas *int32) field.ErrorList {
-	// Deployments and replica sets are told the same (upstream's wording).
+	// Upstream uses this text for Deployments and ReplicaSets.
 	const empty = "empty selector is invalid for deployment"
 	var errs field.ErrorList
 	if selector == nil {
@@ -115,7 +115,7 @@ func validateCountOrPercent(p *field.Path, value intstr.IntOrString) field.Error
 	return nil
 }
 
-// isZero is for a value that is valid.
+// isZero reports whether a valid value is zero.
 func isZero(value intstr.IntOrString) bool {
 	percent, ok := percentOf(value)
 	return ok && percent == 0 || !ok && value.IntVal == 0
@@ -129,14 +129,14 @@ func percentOf(value intstr.IntOrString) (percent int, ok bool) {
 	return percent, err == nil
 }
 
-// count is a number of a workload's status.
+// count is a number in a workload's status.
 type count struct {
 	name  string
 	value int32
 }
 
-// validateCounts demands that no number of a status is negative, and that none of
-// parts is greater than whole.
+// validateCounts requires that no number of a status is negative, and that none of
+// parts exceeds whole.
 func validateCounts(whole count, parts ...count) field.ErrorList {
 	p := field.NewPath("status")
 	errs := nonNegative(p.Child(whole.name), whole.value)

@@ -18,23 +18,21 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Locks is where the IPAddress objects are kept.
+// Locks stores the IPAddress objects.
 type Locks interface {
-	// Create makes the object and returns the revision of that, or an AlreadyExists
-	// error.
+	// Create creates the object and returns its revision, or an AlreadyExists error.
 	Create(ctx context.Context, address *networkingv1.IPAddress) (int64, error)
-	// Get returns the object as it is stored, with its resourceVersion, or a
-	// NotFound error.
+	// Get returns the stored object, with its resourceVersion, or a NotFound error.
 	Get(ctx context.Context, name string) (*networkingv1.IPAddress, error)
-	// Delete removes the object if its resourceVersion is revision. It returns a
-	// Conflict or NotFound error if it is not.
+	// Delete deletes the object if its resourceVersion is revision. It returns a
+	// Conflict or NotFound error otherwise.
 	Delete(ctx context.Context, name string, revision int64) error
-	// List returns all of them, as they are stored.
+	// List returns all stored objects.
 	List(ctx context.Context) ([]*networkingv1.IPAddress, error)
 }
 
-// ManagedBy is the value of the label ipaddress.kubernetes.io/managed-by on the
-// locks of this package, as upstream has it.
+// ManagedBy is the value of the label ipaddress.kubernetes.io/managed-by on this
+// package's locks, as upstream.
 const ManagedBy = "ipallocator.k8s.io"
 
 var (
@@ -43,22 +41,22 @@ var (
 	errFull     = errors.New("range is full")
 )
 
-// addresses gives out cluster IPs. It is safe for concurrent use.
+// addresses allocates cluster IPs. It is safe for concurrent use.
 type addresses struct {
 	locks  Locks
 	cidrs  func(ctx context.Context) ([]*networkingv1.ServiceCIDR, error)
 	random *clock.Random
 
 	mu sync.Mutex
-	// known are the addresses that this process knows to be locked, with the
-	// revision of the lock; 0 if it does not know that. The store has the last word:
-	// another process may have taken others, and freed these.
+	// known are the addresses that this process knows to be locked, with the revision
+	// of the lock; 0 if unknown. The store is authoritative: another process may have
+	// locked other addresses and freed these.
 	known map[netip.Addr]int64
-	// picked are those that this process is about to lock.
+	// picked are the addresses that this process is about to lock.
 	picked map[netip.Addr]bool
 }
 
-// networks are those of the ServiceCIDRs that are ready, of one family.
+// networks returns the networks of the ready ServiceCIDRs of one family.
 func (a *addresses) networks(ctx context.Context, family corev1.IPFamily) ([]network, error) {
 	cidrs, err := a.cidrs(ctx)
 	if err != nil {
@@ -79,14 +77,15 @@ func (a *addresses) networks(ctx context.Context, family corev1.IPFamily) ([]net
 	return found, nil
 }
 
-// isReady holds as long as nobody has said otherwise: the controller that sets the
-// condition may not be running.
+// isReady reports whether a ServiceCIDR may be used. Without a condition it may,
+// because the controller that sets the condition may not be running.
 func isReady(cidr *networkingv1.ServiceCIDR) bool {
 	condition := meta.FindStatusCondition(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)
 	return condition == nil || condition.Status == metav1.ConditionTrue
 }
 
-// check says whether an address that was asked for can be had, without locking it.
+// check returns an error if a requested address cannot be allocated. It does not lock
+// it.
 func (a *addresses) check(ctx context.Context, ip netip.Addr) error {
 	networks, err := a.networks(ctx, familyOf(ip))
 	if err != nil {
@@ -100,8 +99,8 @@ func (a *addresses) check(ctx context.Context, ip netip.Addr) error {
 	return errMismatch
 }
 
-// take locks an address that was asked for. An address that a write which is gone
-// has left locked for the very same Service is given to it, and is not ours.
+// take locks a requested address. If an interrupted write has left the address locked
+// for the same Service, the Service gets it, and ours is false.
 func (a *addresses) take(ctx context.Context, svc *corev1.Service, ip netip.Addr) (ours bool, err error) {
 	if err := a.check(ctx, ip); err != nil {
 		return false, err
@@ -113,7 +112,7 @@ func (a *addresses) take(ctx context.Context, svc *corev1.Service, ip netip.Addr
 	if svc.Namespace != metav1.NamespaceDefault || svc.Name != kubernetesService {
 		return false, errTaken
 	}
-	// Nobody else makes that Service, and a process that does not get it cannot start.
+	// Only an apiserver creates that Service, and it cannot start without the address.
 	lock, err := a.locks.Get(ctx, ip.String())
 	if err != nil {
 		return false, err
@@ -126,7 +125,7 @@ func (a *addresses) take(ctx context.Context, svc *corev1.Service, ip netip.Addr
 
 const kubernetesService = "kubernetes"
 
-// tried says for a dry run whether an address that was asked for could be taken.
+// tried returns, for a dry run, an error if a requested address cannot be allocated.
 func (a *addresses) tried(ctx context.Context, ip netip.Addr) error {
 	if err := a.check(ctx, ip); err != nil {
 		return err
@@ -141,11 +140,11 @@ func (a *addresses) tried(ctx context.Context, ip netip.Addr) error {
 	return err
 }
 
-// reloadAfter is how often a pick may meet a lock that it did not know of before all
-// locks are read.
+// reloadAfter is the number of unknown locks that a pick may meet before it reads all
+// locks.
 const reloadAfter = 4
 
-// next locks any address of the family; for a dry run it only finds one.
+// next locks a free address of the family; a dry run only finds one.
 func (a *addresses) next(ctx context.Context, svc *corev1.Service, family corev1.IPFamily, dryRun bool) (netip.Addr, error) {
 	networks, err := a.networks(ctx, family)
 	if err != nil {
@@ -177,7 +176,7 @@ func (a *addresses) next(ctx context.Context, svc *corev1.Service, family corev1
 	}
 }
 
-// pick returns an address that is not known to be locked, and notes it so that no
+// pick returns an address that is not known to be locked, and records it so that no
 // other pick returns it.
 func (a *addresses) pick(networks []network, random *clock.Random, dryRun bool) (netip.Addr, bool) {
 	a.mu.Lock()
@@ -196,17 +195,18 @@ func (a *addresses) pick(networks []network, random *clock.Random, dryRun bool) 
 	return netip.Addr{}, false
 }
 
-// pickLocked looks at the addresses from one index up to another, beginning anywhere.
+// pickLocked tries the addresses with the indices from..to-1, starting at a random one.
+// The caller holds mu.
 func (a *addresses) pickLocked(n network, random *clock.Random, from, to uint64) (netip.Addr, bool) {
 	size := to - from
 	if size == 0 {
 		return netip.Addr{}, false
 	}
 	start := random.Uint64() % size
-	// Of so many, one at least is not known.
+	// At least one of this many addresses is not known to be locked.
 	tries := min(size, uint64(len(a.known)+len(a.picked))+1)
 	for k := range tries {
-		// Written so that nothing overflows.
+		// This form of the modulo does not overflow.
 		i := start + k
 		if i < start || i >= size {
 			i -= size
@@ -223,7 +223,7 @@ func (a *addresses) has(ip netip.Addr) bool {
 	return known || a.picked[ip]
 }
 
-// lock makes the object that says that the Service has the address.
+// lock creates the object that reserves the address for the Service.
 func (a *addresses) lock(ctx context.Context, svc *corev1.Service, ip netip.Addr) error {
 	revision, err := a.locks.Create(ctx, lockOf(svc, ip))
 	a.mu.Lock()
@@ -235,13 +235,13 @@ func (a *addresses) lock(ctx context.Context, svc *corev1.Service, ip netip.Addr
 	case apierrors.IsAlreadyExists(err):
 		a.known[ip] = 0
 	default:
-		// It may be there, or not: a pick will find out.
+		// The lock may exist or not; a later pick finds out.
 		delete(a.known, ip)
 	}
 	return err
 }
 
-// lockOf is the object for an address of a Service.
+// lockOf returns the lock of a Service's address.
 func lockOf(svc *corev1.Service, ip netip.Addr) *networkingv1.IPAddress {
 	return &networkingv1.IPAddress{
 		ObjectMeta: metav1.ObjectMeta{
@@ -257,14 +257,14 @@ func lockOf(svc *corev1.Service, ip netip.Addr) *networkingv1.IPAddress {
 	}
 }
 
-// isFor reports whether a lock is the Service's.
+// isFor reports whether a lock belongs to the Service.
 func isFor(lock *networkingv1.IPAddress, svc *corev1.Service) bool {
 	ref := lock.Spec.ParentRef
 	return ref != nil && ref.Group == "" && ref.Resource == "services" && ref.Namespace == svc.Namespace && ref.Name == svc.Name
 }
 
-// free unlocks an address of the Service. A lock that is gone, or that is another's by
-// now, is left as it is.
+// free deletes the lock of a Service's address. It does nothing if the lock is gone or
+// belongs to another Service by now.
 func (a *addresses) free(ctx context.Context, svc *corev1.Service, ip netip.Addr) error {
 	a.mu.Lock()
 	revision := a.known[ip]
@@ -290,7 +290,7 @@ func (a *addresses) free(ctx context.Context, svc *corev1.Service, ip netip.Addr
 	return a.remove(ctx, lock)
 }
 
-// remove deletes a lock if it is still as it was read.
+// remove deletes a lock if it is unchanged since it was read.
 func (a *addresses) remove(ctx context.Context, lock *networkingv1.IPAddress) error {
 	err := a.locks.Delete(ctx, lock.Name, revisionOf(lock))
 	if err == nil || apierrors.IsNotFound(err) {
@@ -311,7 +311,7 @@ func (a *addresses) forget(ip netip.Addr) {
 	delete(a.known, ip)
 }
 
-// reload learns which addresses are locked in the store.
+// reload reads the locked addresses from the store.
 func (a *addresses) reload(ctx context.Context) error {
 	before := a.snapshot()
 	locks, err := a.locks.List(ctx)
@@ -328,8 +328,8 @@ func (a *addresses) snapshot() map[netip.Addr]int64 {
 	return maps.Clone(a.known)
 }
 
-// learn replaces what was known before the locks were listed. What has become known
-// since is kept.
+// learn replaces the addresses known before the locks were listed. Addresses learned
+// since then are kept.
 func (a *addresses) learn(locks []*networkingv1.IPAddress, before map[netip.Addr]int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -353,7 +353,8 @@ func revisionOf(lock *networkingv1.IPAddress) int64 {
 	return revision
 }
 
-// chanceOf is a Service's own: what it gets does not depend on who else asks meanwhile.
+// chanceOf returns the Service's own random source: the addresses it gets do not depend
+// on concurrent requests.
 func chanceOf(random *clock.Random, svc *corev1.Service) *clock.Random {
 	return random.Keyed("services/" + svc.Namespace + "/" + svc.Name)
 }

@@ -19,36 +19,36 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// Config says what an Allocator allocates from. All but Ranges, NodePorts and Logger
-// must be given.
+// Config configures New. All fields but Ranges, NodePorts, Logger and Report are
+// required.
 type Config struct {
-	// Services returns all Services as they are in the store now.
+	// Services returns all Services currently in the store.
 	Services func(ctx context.Context) ([]*corev1.Service, error)
-	// CIDRs returns the ServiceCIDRs, the ones to be used first first.
+	// CIDRs returns the ServiceCIDRs in order of preference.
 	CIDRs func(ctx context.Context) ([]*networkingv1.ServiceCIDR, error)
-	// Locks keeps the cluster IPs that are taken.
+	// Locks stores the locks of cluster IPs.
 	Locks Locks
-	// Store keeps the node ports that are taken, and Decoder reads them.
+	// Store has the allocated node ports, which Decoder decodes.
 	Store   store.Store
 	Decoder *codec.Decoder
-	// Random chooses.
+	// Random selects addresses and ports.
 	Random *clock.Random
 	Clock  clock.Clock
-	// Ranges are what the default ServiceCIDR has: one network, or one of each
-	// family, the default family first. It says which families the cluster has. Empty is
+	// Ranges are the networks of the default ServiceCIDR: one, or one of each family,
+	// the default family first. They determine the cluster's families. Empty means
 	// DefaultRange.
 	Ranges []netip.Prefix
-	// NodePorts is 30000-32767 by default.
+	// NodePorts defaults to 30000-32767.
 	NodePorts PortRange
 	Logger    klog.Logger
-	// Report is told of what a repair finds, while it goes on; nil: it is logged only.
+	// Report is called with the findings of a repair; nil: they are only logged.
 	Report func(ctx context.Context, r Report)
 }
 
-// DefaultRange is the network of cluster IPs when nothing is said.
+// DefaultRange returns the default network of cluster IPs.
 func DefaultRange() netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 96, 0, 0}), 16) }
 
-// Allocator gives out cluster IPs and node ports. It is safe for concurrent use.
+// Allocator allocates cluster IPs and node ports. It is safe for concurrent use.
 type Allocator struct {
 	config   Config
 	families []corev1.IPFamily
@@ -58,7 +58,7 @@ type Allocator struct {
 	// checking is held while the locks are compared with the Services.
 	checking sync.Mutex
 	checked  bool
-	// leaks says since when a port has been found to be taken for nobody.
+	// leaks has the time since when a port has been found allocated without a Service.
 	leaks map[int32]time.Time
 }
 
@@ -82,28 +82,28 @@ func New(config Config) *Allocator {
 	}
 }
 
-// Outcome is what became of a write.
+// Outcome is the outcome of a write.
 type Outcome int
 
-// What can become of a write. Unknown is one whose answer did not come.
+// The outcomes of a write. Unknown: the store did not respond.
 const (
 	Unknown Outcome = iota
 	Stored
 	NotStored
 )
 
-// Allocate fills in what svc, which is about to be stored in place of old, needs
-// and was not given: IP families, addresses and node ports. svc is changed; it has
-// been validated and prepared. old is nil for a new Service; a nil svc says that old is
-// about to be deleted. A dry run locks nothing.
+// Allocate sets the IP families, addresses and node ports that svc, which is about to be
+// stored in place of old, needs and does not have yet. It modifies svc, which must have
+// been validated and prepared. old is nil for a new Service; svc is nil if old is about
+// to be deleted. A dry run locks nothing.
 //
-// The caller calls done exactly once, when it knows whether svc was stored (or old
+// The caller must call done exactly once, when it knows whether svc was stored (or old
 // deleted).
 //
-// A value that is out of range or taken is an Invalid error; that no value is left
-// is an InternalError, as upstream's.
+// A value that is out of range or taken is an Invalid error; exhaustion is an
+// InternalError, as upstream.
 func (a *Allocator) Allocate(ctx context.Context, svc, old *corev1.Service, dryRun bool) (done func(Outcome), err error) {
-	ctx, cancel := store.Detached(ctx) // what is half locked would stay so
+	ctx, cancel := store.Detached(ctx) // an allocation must not stop halfway, with locks left behind
 	w := &write{Allocator: a, svc: svc, old: old, before: keysOf(old), dryRun: dryRun}
 	end := func(outcome Outcome) {
 		w.done(ctx, outcome)
@@ -124,8 +124,8 @@ func (a *Allocator) Allocate(ctx context.Context, svc, old *corev1.Service, dryR
 	return end, nil
 }
 
-// check compares the locks with the Services before the first allocation: a store that
-// was written by something that made no locks gets them now.
+// check compares the locks with the Services before the first allocation: in a store
+// written by a program without locks, it creates them.
 func (a *Allocator) check(ctx context.Context) error {
 	a.checking.Lock()
 	defer a.checking.Unlock()
@@ -139,13 +139,13 @@ func (a *Allocator) check(ctx context.Context) error {
 	return nil
 }
 
-// keys are the addresses and ports that a Service has.
+// keys are the addresses and ports of a Service.
 type keys struct {
 	ips   map[netip.Addr]bool
 	ports map[int32]bool
 }
 
-// keysOf reads a Service that has been stored or is about to be.
+// keysOf returns the keys of a stored Service, or of one that is about to be stored.
 func keysOf(svc *corev1.Service) keys {
 	k := keys{ips: map[netip.Addr]bool{}, ports: map[int32]bool{}}
 	if svc == nil || svc.Spec.Type == corev1.ServiceTypeExternalName {
@@ -167,8 +167,8 @@ func keysOf(svc *corev1.Service) keys {
 	return k
 }
 
-// internalError is what a client is told when it is not to blame. What the API says
-// already is passed on.
+// internalError returns an error that is not the client's fault. API errors are returned
+// unchanged.
 func internalError(format string, err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

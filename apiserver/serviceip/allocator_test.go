@@ -139,8 +139,8 @@ func TestAllocateRefuses(t *testing.T) {
 	}
 }
 
-// TestFreed covers addresses that come free: by a delete, by a write that failed,
-// by a change of type, and by another process.
+// TestFreed covers addresses that are freed by a delete, by a failed write, by a change
+// of type, and by another process.
 func TestFreed(t *testing.T) {
 	w := newWorld(t, oneStack)
 	p, other := w.process(1, PortRange{}), w.process(2, PortRange{})
@@ -225,8 +225,8 @@ func TestCIDRsThatAreNotReady(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcome keeps what a write may have stored, until it is known to be
-// nobody's.
+// TestUnknownOutcome keeps the locks of a write with an unknown outcome until no
+// Service can have them.
 func TestUnknownOutcome(t *testing.T) {
 	w := newWorld(t, oneStack)
 	p := w.process(1, PortRange{})
@@ -258,8 +258,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestServicesWithoutLocks takes over a store that was written by something that
-// made no locks.
+// TestServicesWithoutLocks takes over a store written by a program without locks.
 func TestServicesWithoutLocks(t *testing.T) {
 	w := newWorld(t, oneStack)
 	for _, svc := range []*corev1.Service{service("a", withIP("10.96.0.10")), service("b", withIP("10.5.0.1")), service("c", withNodePort(30010))} {
@@ -286,7 +285,7 @@ func TestRepairReplacesForeignLocks(t *testing.T) {
 	if err := p.put(service("a", withIP("10.96.0.10"))); err != nil {
 		t.Fatal(err)
 	}
-	w.locks.byName["10.96.0.10"].Spec.ParentRef.Name = "somebody"
+	w.locks.byName["10.96.0.10"].Spec.ParentRef.Name = "other"
 	if err := p.Repair(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -305,11 +304,11 @@ func TestRepairReplacesForeignLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.locks.byName["10.96.0.77"] == nil {
-		t.Error("removed somebody else's IPAddress")
+		t.Error("deleted the IPAddress of another Service")
 	}
 }
 
-// TestTheServiceKubernetesOutlivesACrash takes the address over that a process locked
+// TestTheServiceKubernetesOutlivesACrash takes over the address that a process locked
 // before it was killed.
 func TestTheServiceKubernetesOutlivesACrash(t *testing.T) {
 	w := newWorld(t, oneStack)

@@ -22,8 +22,8 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// world is what the allocators of several processes share: the store's Services,
-// ServiceCIDRs and locks.
+// world is the state that the allocators of several processes share: the store's
+// Services, ServiceCIDRs and locks.
 type world struct {
 	store    store.Store
 	services map[types.UID]*corev1.Service
@@ -47,7 +47,7 @@ func (w *world) addCIDR(name string, cidrs ...string) *networkingv1.ServiceCIDR 
 	return cidr
 }
 
-// process returns an allocator of its own over the world.
+// process returns an allocator with its own state over the world.
 func (w *world) process(seed uint64, ports PortRange) *process {
 	var ranges []netip.Prefix
 	for _, text := range w.cidrs[0].Spec.CIDRs {
@@ -97,14 +97,14 @@ func (p *process) remove(t *testing.T, uid types.UID) {
 	done(Stored)
 }
 
-// lockTable keeps locks in memory.
+// lockTable is an implementation of Locks in memory.
 type lockTable struct {
 	clock clock.Clock
 
 	mu       sync.Mutex
 	revision int64
 	byName   map[string]*networkingv1.IPAddress
-	// fail, if not nil, is what Create answers.
+	// fail, if not nil, is the error of Create.
 	fail error
 }
 
@@ -174,7 +174,7 @@ func withNodePort(port int32) func(*corev1.ServiceSpec) {
 	}
 }
 
-// takenPorts are the ports that the stored set says are taken.
+// takenPorts returns the ports that are allocated in the stored set.
 func (p *process) takenPorts(t interface{ Fatal(...any) }) []int32 {
 	var taken []int32
 	err := p.ports.change(context.Background(), func(set portSet) error {

@@ -10,10 +10,10 @@ import (
 	utilnet "k8s.io/utils/net"
 )
 
-// fillFamilies sets a Service's IP families and their policy, from what the client
-// says, what the Service had, and what the cluster has (Kubernetes documentation,
-// "IPv4/IPv6 dual-stack"). configured are the cluster's families, the default one
-// first. old is nil for a new Service.
+// fillFamilies sets a Service's IP families and their policy from the client's request,
+// the old Service, and the cluster's families (Kubernetes documentation, "IPv4/IPv6
+// dual-stack"). configured are the cluster's families, the default one first. old is
+// nil for a new Service.
 func fillFamilies(svc, old *corev1.Service, configured []corev1.IPFamily) field.ErrorList {
 	spec := &svc.Spec
 	if spec.Type == corev1.ServiceTypeExternalName || staysAsItIs(svc, old) {
@@ -30,7 +30,8 @@ func fillFamilies(svc, old *corev1.Service, configured []corev1.IPFamily) field.
 		return errs
 	}
 	if spec.ClusterIP == corev1.ClusterIPNone && len(spec.Selector) == 0 {
-		// Somebody else fills it, and it may have what the cluster does not have.
+		// A headless Service without a selector: another client manages its endpoints,
+		// whose families the cluster may not have.
 		completeFamilies(spec, configured[0], true)
 		return nil
 	}
@@ -41,9 +42,8 @@ func fillFamilies(svc, old *corev1.Service, configured []corev1.IPFamily) field.
 	return nil
 }
 
-// staysAsItIs says that the Service prefers two families, and that nothing that has to
-// do with them changes: then it gets no second one because the cluster has become
-// able to give it one.
+// staysAsItIs reports whether the Service prefers dual-stack and none of the related
+// fields change: then it gets no second family just because the cluster has got one.
 func staysAsItIs(svc, old *corev1.Service) bool {
 	prefers := func(s *corev1.Service) bool {
 		return s.Spec.IPFamilyPolicy != nil && *s.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyPreferDualStack
@@ -68,8 +68,8 @@ func fillPolicy(svc, old *corev1.Service) {
 
 func pointer[T any](v T) *T { return &v }
 
-// reduce takes the second address and family away when the policy becomes SingleStack
-// and nothing else was said, and refuses to without that policy.
+// reduce removes the second address and family if the policy changes to SingleStack and
+// nothing else about families does. Without that policy it returns an error.
 func reduce(spec, was *corev1.ServiceSpec) field.ErrorList {
 	if *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
 		if slices.Equal(spec.ClusterIPs, was.ClusterIPs) && len(spec.ClusterIPs) > 1 {
@@ -143,8 +143,8 @@ func checkFamilies(spec *corev1.ServiceSpec, configured []corev1.IPFamily) field
 	return errs
 }
 
-// completeFamilies adds the families that are missing: the default one, and the second
-// one if the Service may have two.
+// completeFamilies adds missing families: the default one, and the second one if the
+// Service may have two.
 func completeFamilies(spec *corev1.ServiceSpec, byDefault corev1.IPFamily, two bool) {
 	if len(spec.IPFamilies) == 0 {
 		spec.IPFamilies = []corev1.IPFamily{byDefault}
@@ -154,7 +154,7 @@ func completeFamilies(spec *corev1.ServiceSpec, byDefault corev1.IPFamily, two b
 	}
 }
 
-// familiesOf are the families of networks, in their order.
+// familiesOf returns the families of networks, in their order.
 func familiesOf(ranges []netip.Prefix) []corev1.IPFamily {
 	var families []corev1.IPFamily
 	for _, prefix := range ranges {

@@ -17,7 +17,7 @@ const (
 	need   = corev1.IPFamilyPolicyRequireDualStack
 )
 
-// wish is what a client says about families.
+// wish sets the fields about families as a client requests them.
 func wish(policy corev1.IPFamilyPolicy, families []corev1.IPFamily, ips ...string) func(*corev1.ServiceSpec) {
 	return func(spec *corev1.ServiceSpec) {
 		if policy != "" {
@@ -30,7 +30,7 @@ func wish(policy corev1.IPFamilyPolicy, families []corev1.IPFamily, ips ...strin
 	}
 }
 
-// got says in short what a Service has: its policy, and its addresses' families.
+// got formats a Service's policy and its addresses' families.
 func got(svc *corev1.Service) string {
 	words := []string{string(*svc.Spec.IPFamilyPolicy)}
 	for i, family := range svc.Spec.IPFamilies {
@@ -135,8 +135,8 @@ func TestChangesOfFamilies(t *testing.T) {
 	}
 }
 
-// TestThePreferredSecondFamilyIsNotForced leaves a Service alone that was made when the
-// cluster had one family.
+// TestThePreferredSecondFamilyIsNotForced keeps a Service unchanged that was created
+// when the cluster had one family.
 func TestThePreferredSecondFamilyIsNotForced(t *testing.T) {
 	p := newWorld(t, "10.96.0.0/16", "fd00:1::/108").process(1, PortRange{})
 	old := service("a", wish(prefer, []corev1.IPFamily{v4}, "10.96.0.5"))

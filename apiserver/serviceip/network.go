@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// network is a range of addresses: of IPv4 all but its own and the broadcast
-// address, of IPv6 all but its own.
+// network is a range of addresses: for IPv4 without the network and the broadcast
+// address, for IPv6 without the first.
 type network struct {
 	prefix      netip.Prefix
 	first, last netip.Addr
-	// size is how many addresses there are; of more than 2^64 the others are not
-	// given out, but can be asked for.
+	// size is the number of addresses; beyond 2^64 the rest is only allocated on
+	// request.
 	size uint64
 }
 
@@ -35,7 +35,7 @@ func newNetwork(prefix netip.Prefix) network {
 	return n
 }
 
-// lastOf is the address of a network whose host bits are all set.
+// lastOf returns the last address of a network.
 func lastOf(prefix netip.Prefix) netip.Addr {
 	bytes := prefix.Addr().AsSlice()
 	for bit := prefix.Bits(); bit < 8*len(bytes); bit++ {
@@ -49,7 +49,7 @@ func (n network) contains(ip netip.Addr) bool {
 	return n.prefix.Contains(ip) && n.first.Compare(ip) <= 0 && ip.Compare(n.last) <= 0
 }
 
-// at is the address at an index below size.
+// at returns the address at an index below size.
 func (n network) at(i uint64) netip.Addr {
 	b := n.first.As16()
 	low := binary.BigEndian.Uint64(b[8:])
@@ -65,8 +65,8 @@ func (n network) at(i uint64) netip.Addr {
 	return ip
 }
 
-// static is how many addresses at the beginning are left to those who ask for a
-// certain one, as long as there are others (KEP-3070).
+// static returns the size of the part at the beginning that is reserved for requested
+// addresses while the rest has free ones (KEP-3070).
 func (n network) static() uint64 {
 	const least, most = 16, 256
 	if n.size < least {
@@ -89,5 +89,5 @@ func otherFamily(family corev1.IPFamily) corev1.IPFamily {
 	return corev1.IPv4Protocol
 }
 
-// ServiceIP is the address that the Service "kubernetes" has in a network: the first.
+// ServiceIP returns the address of the Service "kubernetes" in a network: the first.
 func ServiceIP(prefix netip.Prefix) netip.Addr { return newNetwork(prefix).first }

@@ -12,8 +12,8 @@ type PortRange struct{ First, Last int32 }
 // DefaultNodePorts is upstream's default of --service-node-port-range.
 func DefaultNodePorts() PortRange { return PortRange{First: 30000, Last: 32767} }
 
-// ParsePortRange reads "30000-32767", "30000+100" or a single port, as upstream's
-// flags take them.
+// ParsePortRange parses "30000-32767", "30000+100" or a single port, as upstream's
+// flags.
 func ParsePortRange(text string) (PortRange, error) {
 	var r PortRange
 	first, last, isRange := strings.Cut(text, "-")
@@ -55,8 +55,8 @@ func (r PortRange) contains(port int32) bool { return port >= r.First && port <=
 
 func (r PortRange) size() int { return int(r.Last-r.First) + 1 }
 
-// static is how many ports at the beginning are left to those who ask for a certain
-// one, as long as there are others (KEP-3668).
+// static returns the size of the part at the beginning that is reserved for requested
+// ports while the rest has free ones (KEP-3668).
 func (r PortRange) static() int {
 	const least, most = 16, 128
 	if r.size() < least {

@@ -14,12 +14,12 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// portsKey is where upstream's apiserver keeps which node ports are taken.
+// portsKey is the key under which upstream's apiserver stores the allocated node ports.
 const portsKey = "/registry/ranges/servicenodeports"
 
 var errPortTaken = errors.New("provided port is already allocated")
 
-// portSet says which ports of a range are taken: the bits of a number.
+// portSet is the set of allocated ports of a range: the bits of a number.
 type portSet struct {
 	PortRange
 	bits *big.Int
@@ -35,7 +35,7 @@ func (s portSet) set(port int32, taken bool) {
 	s.bits.SetBit(s.bits, int(port-s.First), bit)
 }
 
-// take marks a port that was asked for.
+// take allocates a requested port.
 func (s portSet) take(port int32) error {
 	switch {
 	case !s.contains(port):
@@ -47,7 +47,7 @@ func (s portSet) take(port int32) error {
 	return nil
 }
 
-// next marks any port that is free: one past the static ones if it can.
+// next allocates a free port, outside the static part if possible.
 func (s portSet) next(random *clock.Random) (int32, error) {
 	static := s.static()
 	for _, band := range [][2]int{{static, s.size()}, {0, static}} {
@@ -57,7 +57,7 @@ func (s portSet) next(random *clock.Random) (int32, error) {
 		}
 		start := random.IntN(n)
 		for k := range n {
-			port := s.First + int32(band[0]+(start+k)%n) // a port
+			port := s.First + int32(band[0]+(start+k)%n) // within 16 bits
 			if !s.has(port) {
 				s.set(port, true)
 				return port, nil
@@ -67,9 +67,14 @@ func (s portSet) next(random *clock.Random) (int32, error) {
 	return 0, errFull
 }
 
-// ports keeps the set in the store: every change replaces it as a whole, and only if
-// it still is what the change was made of. Changes that are wanted while one is being
-// written are written together. It is safe for concurrent use.
+// ports stores the set: each change replaces it as a whole by compare-and-put. Changes
+// that arrive during a write are combined into the next write. It is safe for concurrent
+// use.
+//
+//	T1 request A finds no writer: it becomes the writer and writes its change
+//	T2 requests B and C arrive, append to waiting, and block on their results
+//	T3 A's write ends; as the writer, A takes B and C and writes both changes at once
+//	T4 B and C get their results; nothing waits, so A returns
 type ports struct {
 	store   store.Store
 	decoder *codec.Decoder
@@ -79,29 +84,29 @@ type ports struct {
 	waiting []*portChange
 	writing bool
 
-	// These are the writer's: current is what was stored at revision.
+	// Used by the current writer only: current is the set stored at revision.
 	known    bool
 	current  portSet
 	revision int64
 }
 
-// portChange is something to be done to the set. It may be done several times, each to
-// a set of its own; what it did last counts.
+// portChange is a change of the set. apply may be called several times, each time with a
+// fresh set; the last call counts.
 type portChange struct {
 	apply func(set portSet) error
 	ended chan error
 }
 
-// change carries a change out, and returns when it is stored: with apply's error, or
-// the store's. A change that changes nothing is not written. What it is told of was so in
-// the store while it was carried out.
+// change makes a change and returns when it is stored: with apply's error, or the
+// store's. A change without effect is not written. The set that apply sees is the stored
+// one at the time of the change.
 func (p *ports) change(ctx context.Context, apply func(set portSet) error) error {
 	c := &portChange{apply: apply, ended: make(chan error, 1)}
 	p.mu.Lock()
 	p.waiting = append(p.waiting, c)
 	if p.writing {
 		p.mu.Unlock()
-		// Whoever writes has a context of its own, and does not leave this one out.
+		// The writer has its own context, and handles this change even if ctx ends.
 		return <-c.ended
 	}
 	p.writing = true
@@ -110,7 +115,7 @@ func (p *ports) change(ctx context.Context, apply func(set portSet) error) error
 	return <-c.ended
 }
 
-// writeAll writes until nobody waits.
+// writeAll writes until no changes wait.
 func (p *ports) writeAll(ctx context.Context) {
 	for {
 		p.mu.Lock()
@@ -126,7 +131,7 @@ func (p *ports) writeAll(ctx context.Context) {
 	}
 }
 
-// write carries out a batch of changes, against the newest set.
+// write makes a batch of changes to the newest set.
 func (p *ports) write(ctx context.Context, batch []*portChange) {
 	outcome := make([]error, len(batch))
 	err := p.retry(ctx, func(fresh bool) error {
@@ -142,7 +147,7 @@ func (p *ports) write(ctx context.Context, batch []*portChange) {
 		unchanged := set.bits.Cmp(p.current.bits) == 0
 		switch {
 		case !fresh && (refused || unchanged):
-			// Another process may have changed it meanwhile.
+			// Another process may have changed the set meanwhile.
 			return errStale
 		case unchanged:
 			return nil
@@ -157,11 +162,11 @@ func (p *ports) write(ctx context.Context, batch []*portChange) {
 	}
 }
 
-// errStale is what an attempt returns that has to see the newest set.
+// errStale is returned by an attempt that needs the newest set.
 var errStale = errors.New("the set may be out of date")
 
-// retry calls attempt on what the store had, and then on what it has, again if another
-// process was faster.
+// retry calls attempt with the cached set, and with the newest one if that is stale or
+// another process has written meanwhile.
 func (p *ports) retry(ctx context.Context, attempt func(fresh bool) error) error {
 	for {
 		fresh := !p.known
@@ -182,8 +187,8 @@ func (p *ports) retry(ctx context.Context, attempt func(fresh bool) error) error
 	}
 }
 
-// read learns what the store has. A set of another range is as good as none: Repair
-// finds what the Services have.
+// read reads the set from the store. A set of another range counts as empty; Repair then
+// adds the ports of the Services.
 func (p *ports) read(ctx context.Context) error {
 	p.current, p.revision = portSet{p.valid, new(big.Int)}, 0
 	kv, err := p.store.Get(ctx, portsKey, 0)
@@ -217,7 +222,7 @@ func (p *ports) put(ctx context.Context, set portSet) error {
 	return nil
 }
 
-// look calls apply on a copy of the set, which nobody keeps.
+// look calls apply with a copy of the set, which is discarded.
 func (p *ports) look(ctx context.Context, apply func(set portSet) error) error {
 	var looked error
 	err := p.change(ctx, func(set portSet) error {

@@ -13,21 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// RepairInterval is how often upstream compares locks and Services.
+// RepairInterval is upstream's interval of repairs.
 const RepairInterval = 3 * time.Minute
 
-// grace is how old a lock has to be before it can be nobody's: a write of the Service
-// that it is for ends before that.
+// grace is the minimum age of an address lock without a Service before it is deleted: the
+// write of its Service ends before that.
 const grace = time.Minute
 
-// leakAfter is for how long every pass must have found that a port is nobody's.
+// leakAfter is how long every pass must have found a port without a Service before it is
+// freed.
 const leakAfter = 2 * RepairInterval
 
-// Repair makes the locks say what the Services have: it locks what a Service has
-// without a lock, and unlocks what is nobody's: an address a minute after it was locked, a
-// port when that has been so for six minutes. Two Services that have the
-// same address or port, and Services with addresses outside all ServiceCIDRs, are
-// reported.
+// Repair makes the locks match the Services: it locks what a Service has without a lock,
+// and unlocks what no Service has: an address one minute after it was locked, a port after
+// six minutes without a Service. It reports duplicate addresses and ports, and Services
+// with addresses outside all ServiceCIDRs.
 func (a *Allocator) Repair(ctx context.Context) error {
 	a.checking.Lock()
 	defer a.checking.Unlock()
@@ -38,10 +38,11 @@ func (a *Allocator) Repair(ctx context.Context) error {
 	return nil
 }
 
-// repairLocked only adds locks unless it is to free others too.
+// repairLocked adds missing locks and, with free, deletes unused ones. The caller holds
+// checking.
 func (a *Allocator) repairLocked(ctx context.Context, free bool) error {
-	// The locks first: a lock that is in the list was made before the Services were
-	// read.
+	// List the locks before the Services: a listed lock is older than the read of the
+	// Services.
 	before := a.ips.snapshot()
 	locks, err := a.config.Locks.List(ctx)
 	if err != nil {
@@ -74,7 +75,7 @@ func (a *Allocator) repairLocked(ctx context.Context, free bool) error {
 	return a.repairPorts(ctx, services, free)
 }
 
-// owners says which Service has an address; the first of several that do.
+// owners maps addresses to their Services; to the first if there are several.
 func (a *Allocator) owners(ctx context.Context, services []*corev1.Service) map[netip.Addr]*corev1.Service {
 	owners := map[netip.Addr]*corev1.Service{}
 	for _, svc := range services {
@@ -93,7 +94,7 @@ func nameOf(svc *corev1.Service) string {
 	return types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}.String()
 }
 
-// ensureLock makes the lock of an address that a Service has.
+// ensureLock creates or repairs the lock of a Service's address.
 func (a *Allocator) ensureLock(ctx context.Context, svc *corev1.Service, ip netip.Addr, lock *networkingv1.IPAddress) error {
 	if lock != nil && isFor(lock, svc) && lock.Labels[networkingv1.LabelManagedBy] == ManagedBy &&
 		lock.Labels[networkingv1.LabelIPAddressFamily] == string(familyOf(ip)) {
@@ -118,8 +119,8 @@ func (a *Allocator) ensureLock(ctx context.Context, svc *corev1.Service, ip neti
 	return nil
 }
 
-// freeOrphan removes one of our locks that is no Service's, unless it is so young that
-// its Service may be on its way.
+// freeOrphan deletes a lock of this package without a Service, unless it is so young that
+// its Service may still be stored.
 func (a *Allocator) freeOrphan(ctx context.Context, lock *networkingv1.IPAddress, owner *corev1.Service) error {
 	if owner != nil || lock.Labels[networkingv1.LabelManagedBy] != ManagedBy || a.config.Clock.Since(lock.CreationTimestamp.Time) <= grace {
 		return nil
@@ -130,12 +131,12 @@ func (a *Allocator) freeOrphan(ctx context.Context, lock *networkingv1.IPAddress
 	}
 	a.reportIP(ctx, lock, "IPAddressNotAllocated", "IPAddress: %s for Service %s appears to have leaked: cleaning up", lock.Name, parent)
 	if err := a.ips.remove(ctx, lock); err != nil {
-		return fmt.Errorf("removing the IPAddress %s that is nobody's: %w", lock.Name, err)
+		return fmt.Errorf("deleting the IPAddress %s, which no Service has: %w", lock.Name, err)
 	}
 	return nil
 }
 
-// repairPorts does for node ports what the others do for addresses.
+// repairPorts does the same for node ports.
 func (a *Allocator) repairPorts(ctx context.Context, services []*corev1.Service, free bool) error {
 	used := map[int32]*corev1.Service{}
 	for _, svc := range services {
@@ -151,7 +152,7 @@ func (a *Allocator) repairPorts(ctx context.Context, services []*corev1.Service,
 		}
 	}
 	if len(used) == 0 && !free {
-		return nil // nothing to add, so that nothing needs to be read
+		return nil // nothing to add, so nothing to read
 	}
 	var missing []int32
 	err := a.ports.change(ctx, func(set portSet) error {
@@ -177,7 +178,8 @@ func (a *Allocator) repairPorts(ctx context.Context, services []*corev1.Service,
 	return nil
 }
 
-// freeLeaks notes which ports are nobody's, and frees those that have been for long.
+// freeLeaks records the ports without a Service, and frees those that have been recorded
+// for leakAfter.
 func (a *Allocator) freeLeaks(set portSet, used map[int32]*corev1.Service) {
 	for port := set.First; port <= set.Last; port++ {
 		since, leaked := a.leaks[port]

@@ -9,19 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Report is what a repair found wrong with an object, as the warning that upstream's
-// repair controllers record of it.
+// Report is a finding of a repair about an object, in the form of the event that
+// upstream's repair controllers record.
 type Report struct {
-	// About is a Service or an IPAddress; it must not be changed.
+	// About is a Service or an IPAddress; it must not be modified.
 	About runtime.Object
-	// Component is which of upstream's controllers would tell.
+	// Component is upstream's controller that reports this.
 	Component            string
 	Reason, Action, Note string
 }
 
 func (a *Allocator) report(ctx context.Context, r Report) {
 	a.config.Logger.Info("Repairing addresses and node ports of services", "found", r.Note)
-	if a.config.Report != nil && a.checked { // before, the server is only starting
+	if a.config.Report != nil && a.checked { // not during the check at start
 		a.config.Report(ctx, r)
 	}
 }
@@ -38,5 +38,5 @@ func (a *Allocator) reportPort(ctx context.Context, svc *corev1.Service, reason,
 	a.report(ctx, Report{About: svc, Component: "portallocator-repair-controller", Reason: reason, Action: "PortAllocation", Note: fmt.Sprintf(format, args...)})
 }
 
-// described is an address as those warnings name it, with its family.
+// described returns an address in upstream's notation, with its family.
 func described(ip netip.Addr) string { return fmt.Sprintf("[%s]: %s", familyOf(ip), ip) }

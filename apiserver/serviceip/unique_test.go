@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestUnique lets writes of many Services by two processes begin and end in any
-// order, some of them failing, and demands that no two stored Services ever share
-// anything, and that what is locked when nothing is being written is what they have.
+// TestUnique lets two processes write many Services, starting and ending in any order,
+// some of them failing. No two stored Services may ever share an address or port, and
+// when no write is in progress the locks must be exactly those of the Services.
 func TestUnique(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ports := PortRange{30000, 30011}
@@ -87,7 +87,7 @@ func uidOf(svc, old *corev1.Service) types.UID {
 	return svc.UID
 }
 
-// keepAddress does what validation demands: the first address stays.
+// keepAddress does what validation requires: the first address stays.
 func keepAddress(svc, old *corev1.Service) {
 	if svc.Spec.Type != corev1.ServiceTypeExternalName && old.Spec.Type != corev1.ServiceTypeExternalName {
 		svc.Spec.ClusterIP, svc.Spec.ClusterIPs = old.Spec.ClusterIP, slices.Clone(old.Spec.ClusterIPs)

@@ -13,19 +13,20 @@ import (
 	utilnet "k8s.io/utils/net"
 )
 
-// write is one write of a Service on its way to the store.
+// write is one write of a Service.
 type write struct {
 	*Allocator
 	svc, old *corev1.Service
 	dryRun   bool
-	// before is what the Service had, after what it is to have.
+	// before has the keys of the old Service, after those of the new one.
 	before, after keys
-	// ips and ports are what this write has locked.
+	// ips and taken are what this write has locked.
 	ips   []netip.Addr
 	taken []int32
 }
 
-// done unlocks what is not needed: what the Service had, or what it was to have.
+// done releases what is not needed: the keys of the old Service, or those of the new
+// one.
 func (w *write) done(ctx context.Context, outcome Outcome) {
 	if w.dryRun || outcome == Unknown {
 		return
@@ -65,7 +66,8 @@ func (w *write) done(ctx context.Context, outcome Outcome) {
 	}
 }
 
-// fill gives svc what it lacks, and locks all that it has then and had not before.
+// fill sets the missing fields of svc, and locks its keys that the old Service does not
+// have.
 func (w *write) fill(ctx context.Context) error {
 	if errs := fillFamilies(w.svc, w.old, w.families); len(errs) > 0 {
 		return invalid(w.svc, errs...)
@@ -115,7 +117,7 @@ func (w *write) fillAddresses(ctx context.Context) error {
 	return nil
 }
 
-// takeAddress locks an address that the client asks for.
+// takeAddress locks an address that the client requests.
 func (w *write) takeAddress(ctx context.Context, text string) error {
 	ip, ok := parseIP(text)
 	if !ok {
@@ -142,7 +144,8 @@ func (w *write) takeAddress(ctx context.Context, text string) error {
 	return internalError("failed to allocate IP "+text+": %w", err)
 }
 
-// portFilling is what a Service's ports become, and what of them is newly taken.
+// portFilling has the new ports of a Service, and those among them that are newly
+// allocated.
 type portFilling struct {
 	ports       []corev1.ServicePort
 	healthCheck int32
@@ -180,13 +183,13 @@ func needsHealthCheck(svc *corev1.Service) bool {
 	return svc != nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// picksPorts says that the Service gets node ports that it does not ask for.
+// picksPorts reports whether the Service gets node ports without requesting them.
 func (w *write) picksPorts() bool {
 	spec := &w.svc.Spec
 	return spec.Type == corev1.ServiceTypeNodePort || spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts
 }
 
-// lacksPorts says that there is something to take, which costs a write.
+// lacksPorts reports whether there are ports to allocate, which requires a write.
 func (w *write) lacksPorts() bool {
 	for _, port := range w.svc.Spec.Ports {
 		if port.NodePort == 0 && w.picksPorts() || port.NodePort != 0 && !w.before.ports[port.NodePort] {
@@ -196,7 +199,7 @@ func (w *write) lacksPorts() bool {
 	return needsHealthCheck(w.svc) && !needsHealthCheck(w.old)
 }
 
-// fillSet takes what the Service needs out of the set.
+// fillSet allocates the Service's ports in the set.
 func (w *write) fillSet(f *portFilling, set portSet) error {
 	at := field.NewPath("spec", "ports")
 	for i := range f.ports {
@@ -220,8 +223,8 @@ func (w *write) fillSet(f *portFilling, set portSet) error {
 	return nil
 }
 
-// pickPorts gives the other ports node ports. Ports of a new Service that differ only
-// in their protocol share one.
+// pickPorts allocates node ports for the ports without one. Ports of a new Service that
+// differ only in their protocol share one.
 func (w *write) pickPorts(f *portFilling, set portSet) error {
 	type use struct {
 		protocol corev1.Protocol

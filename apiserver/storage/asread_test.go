@@ -19,8 +19,8 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// TestWrittenAsRead writes arbitrary objects of every kind: the answer to the write and
-// what the cache has of it, neither of which is decoded, are what a get decodes.
+// TestWrittenAsRead writes arbitrary objects of every kind: the results of the write and
+// the cache's copies, neither of which is decoded, equal what a get decodes.
 func TestWrittenAsRead(t *testing.T) {
 	const tries = 20
 	for _, row := range resources.Builtin().All() {
@@ -74,8 +74,8 @@ func jsonOf(t *testing.T, obj runtime.Object) any {
 	return content
 }
 
-// arbitrary is an object as it may come out of preparation: with the kind's defaults, and
-// with empty lists and maps where its JSON form had them.
+// arbitrary returns an object as preparation may leave it: with the kind's defaults, and
+// with empty lists and maps where its JSON had them.
 func arbitrary(t *testing.T, row *resources.Resource, seed int64) runtime.Object {
 	t.Helper()
 	obj := row.New()

@@ -1,5 +1,5 @@
-// Package storage keeps the objects of one resource: it encodes them as upstream
-// lays them out in etcd, writes them by compare-and-put, tells the watch cache
-// what it wrote so that nothing has to be decoded twice, and retries updates that
-// met a newer object. What it returns is shared and must not be changed.
+// Package storage stores the objects of one resource: it encodes them in upstream's
+// layout in etcd, writes them by compare-and-put, announces its writes to the watch
+// cache so that they are not decoded again, and retries updates after conflicts. The
+// objects that it returns are shared and must not be modified.
 package storage

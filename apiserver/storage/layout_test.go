@@ -23,7 +23,7 @@ import (
 	"minikcm.dev/minikcm/test/golden"
 )
 
-// written returns under which key an object of the row is kept, and as what.
+// written returns the key and the value of a stored object of the row.
 func written(t *testing.T, row *resources.Resource) (key string, value []byte) {
 	t.Helper()
 	s := store.NewMemory()
@@ -49,14 +49,14 @@ func written(t *testing.T, row *resources.Resource) (key string, value []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is in the store is what is read back.
+	// The stored object can be read back.
 	if _, err := objects.Get(t.Context(), key, "NAME"); err != nil {
 		t.Errorf("%s: reading back: %v", row.GVR(), err)
 	}
 	return key, kv.Value
 }
 
-// encoding tells in which form, and as which kind, an object is stored.
+// encoding returns the format and the kind of a stored object.
 func encoding(t *testing.T, value []byte) (form string, kind schema.GroupVersionKind) {
 	t.Helper()
 	var unknown runtime.Unknown
@@ -73,7 +73,7 @@ func encoding(t *testing.T, value []byte) (form string, kind schema.GroupVersion
 	return "json", *gvk
 }
 
-// keptRows are the rows under which objects are kept.
+// keptRows returns the rows whose objects are stored.
 func keptRows() []*resources.Resource {
 	rows := resources.Builtin().With(crd.Row(clientscheme.Scheme)).All()
 	return slices.DeleteFunc(slices.Clone(rows), func(row *resources.Resource) bool {
@@ -81,9 +81,9 @@ func keptRows() []*resources.Resource {
 	})
 }
 
-// TestLayout holds where and as what each kind is kept. It is what upstream's
-// kube-apiserver expects in etcd (its integration test of the storage paths lists
-// the same), so a change here makes data directories unreadable for others.
+// TestLayout checks the key, the format and the kind of each stored resource. They are
+// what upstream's kube-apiserver expects in etcd (its integration test of the storage
+// paths has the same list), so a change makes data directories unreadable for others.
 func TestLayout(t *testing.T) {
 	var lines []string
 	for _, row := range keptRows() {
@@ -95,12 +95,12 @@ func TestLayout(t *testing.T) {
 	golden.Compare(t, "testdata/layout.golden", strings.Join(lines, "\n")+"\n")
 }
 
-// before is the minor version of the release that must be able to read what this one
-// writes.
+// before is the minor version of the previous release, which must be able to read what
+// this one writes.
 const before = 36
 
-// TestStoredVersions checks the versions against upstream's rule (KEP-4330): the
-// newest one that is no alpha and that the release before knows, or else the newest.
+// TestStoredVersions checks the versions against upstream's rule (KEP-4330): the newest
+// version that is not alpha and that the previous release supports, or else the newest.
 func TestStoredVersions(t *testing.T) {
 	for _, row := range keptRows() {
 		if row.Stored != nil {

@@ -25,10 +25,10 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// Root is the prefix of all keys, as upstream's --etcd-prefix has it by default.
+// Root is the prefix of all keys, as upstream's default of --etcd-prefix.
 const Root = "/registry/"
 
-// Config says what Objects needs.
+// Config configures New.
 type Config struct {
 	// Resource is the row whose version is stored.
 	Resource *resources.Resource
@@ -36,11 +36,11 @@ type Config struct {
 	Decoder  *codec.Decoder
 	Clock    clock.Clock
 	Ledger   *clock.Ledger
-	// Reserve may be nil.
+	// Reserve is optional.
 	Reserve Reserve
 }
 
-// Objects are the objects of one stored resource.
+// Objects stores the objects of one resource.
 type Objects struct {
 	row     *resources.Resource
 	prefix  string
@@ -48,13 +48,13 @@ type Objects struct {
 	decoder *codec.Decoder
 	cache   *watchcache.Cache
 	reserve Reserve
-	// unkept is nil for a row whose objects are stored as JSON.
+	// unkept returns nil for a row whose objects are stored as JSON.
 	unkept func() *unkept
 	// written is the newest revision that this process has written.
 	written atomic.Int64
 }
 
-// New returns the objects of one resource. Its watch cache starts on first use.
+// New returns the storage of one resource. Its watch cache starts on first use.
 func New(cfg Config) *Objects {
 	o := &Objects{row: cfg.Resource, store: cfg.Store, decoder: cfg.Decoder, reserve: cfg.Reserve}
 	prefix := cfg.Resource.StoragePrefix
@@ -86,7 +86,7 @@ func (o *Objects) newUnkept() *unkept {
 // Close stops the watch cache.
 func (o *Objects) Close() { o.cache.Close() }
 
-// committed notes a revision that this process has written.
+// committed records a revision that this process has written.
 func (o *Objects) committed(revision int64) {
 	for {
 		newest := o.written.Load()
@@ -97,8 +97,8 @@ func (o *Objects) committed(revision int64) {
 	o.cache.Committed(revision)
 }
 
-// Known returns the cache's copy of an object, nil if there is none: not older than
-// anything that this process has written.
+// Known returns the cache's copy of an object, or nil if it does not exist. The state
+// includes all writes of this process.
 func (o *Objects) Known(ctx context.Context, key string) (runtime.Object, error) {
 	entry, _, err := o.cache.Get(ctx, key, o.written.Load())
 	if err != nil || entry == nil {
@@ -107,14 +107,15 @@ func (o *Objects) Known(ctx context.Context, key string) (runtime.Object, error)
 	return entry.Object, nil
 }
 
-// Empty reports whether there are no objects, as far as this process has written any.
+// Empty reports whether there are no objects. The state includes all writes of this
+// process.
 func (o *Objects) Empty(ctx context.Context) (bool, error) {
 	empty, err := o.cache.Empty(ctx, o.written.Load())
 	return empty, o.translate(err, "")
 }
 
-// KnownIn returns the cache's copies of a namespace's objects, in the order of their
-// names: not older than anything that this process has written.
+// KnownIn returns the cache's copies of a namespace's objects, in the order of their names.
+// The state includes all writes of this process.
 func (o *Objects) KnownIn(ctx context.Context, namespace string) ([]runtime.Object, error) {
 	list, err := o.cache.List(ctx, watchcache.ListOptions{Prefix: o.Prefix(namespace), Match: watchcache.NotOlderThan, Revision: o.written.Load()})
 	if err != nil {
@@ -127,13 +128,13 @@ func (o *Objects) KnownIn(ctx context.Context, namespace string) ([]runtime.Obje
 	return found, nil
 }
 
-// Cache is the resource's watch cache.
+// Cache returns the resource's watch cache.
 func (o *Objects) Cache() *watchcache.Cache { return o.cache }
 
-// TTL is how long after its last write an object vanishes; 0 is never.
+// TTL returns how long after its last write an object expires; 0 means never.
 func (o *Objects) TTL() time.Duration { return o.row.Strategy.TTL }
 
-// Prefix is what the keys of a namespace start with; empty means all namespaces.
+// Prefix returns the prefix of a namespace's keys; empty means all namespaces.
 func (o *Objects) Prefix(namespace string) string {
 	if namespace == "" {
 		return o.prefix
@@ -141,7 +142,7 @@ func (o *Objects) Prefix(namespace string) string {
 	return o.prefix + namespace + "/"
 }
 
-// Key is the key of one object; namespace is empty for cluster-scoped ones.
+// Key returns the key of one object; namespace is empty for cluster-scoped ones.
 func (o *Objects) Key(namespace, name string) string { return o.Prefix(namespace) + name }
 
 func (o *Objects) attrs(obj runtime.Object) (labels.Set, fields.Fields) {
@@ -174,7 +175,8 @@ func (o *Objects) decode(kv store.KeyValue) (runtime.Object, error) {
 			return nil, fmt.Errorf("reading %s at revision %d: %w", kv.Key, kv.ModRevision, err)
 		}
 	case o.row.Strategy.Default != nil:
-		// What an older release stored, and what the stored form has no place for.
+		// Set defaults for objects stored by an older release, and for fields that the
+		// stored form does not keep.
 		o.row.Strategy.Default(obj)
 	}
 	setRevision(obj, kv.ModRevision)
@@ -187,7 +189,7 @@ func (o *Objects) Get(ctx context.Context, key, name string) (runtime.Object, er
 	return obj, err
 }
 
-// GetAt returns the object as it was at a revision.
+// GetAt returns the object at a revision.
 func (o *Objects) GetAt(ctx context.Context, key, name string, revision int64) (runtime.Object, error) {
 	kv, err := o.store.Get(ctx, key, revision)
 	if err != nil {
@@ -231,15 +233,15 @@ func (o *Objects) ListAt(ctx context.Context, prefix string, opts store.ListOpti
 	return page, objects, nil
 }
 
-// Matches reports whether an object fits both selectors.
+// Matches reports whether an object matches both selectors.
 func (o *Objects) Matches(obj runtime.Object, label labels.Selector, field fields.Selector) bool {
 	labelSet, fieldSet := o.attrs(obj)
 	return label.Matches(labelSet) && field.Matches(fieldSet)
 }
 
-// Create writes a new object and returns it with its resourceVersion. An object that has
-// one already is an error, unless dryRun is set. The answer to a dry run is obj as it
-// would be read, with the resourceVersion that it came with.
+// Create stores a new object and returns it with its resourceVersion. It returns an error
+// if obj has a resourceVersion, unless dryRun is set. A dry run returns obj as a read
+// would, with the resourceVersion that it came with.
 func (o *Objects) Create(ctx context.Context, key string, obj runtime.Object, dryRun bool) (stored runtime.Object, err error) {
 	err = o.reserving(ctx, obj, nil, dryRun, func() error {
 		stored, err = o.create(ctx, key, obj, dryRun)
@@ -274,8 +276,8 @@ func (o *Objects) create(ctx context.Context, key string, obj runtime.Object, dr
 	return stored, nil
 }
 
-// asIfCreated is the answer to a dry run: as upstream, it keeps a resourceVersion that the
-// client sent.
+// asIfCreated returns the result of a dry run: as upstream, it keeps a resourceVersion that
+// the client sent.
 func (o *Objects) asIfCreated(key string, obj runtime.Object) (runtime.Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -315,8 +317,8 @@ func (o *Objects) encode(obj runtime.Object) ([]byte, error) {
 	return value, nil
 }
 
-// codingError is what is said of an object that cannot be encoded or decoded. A
-// conversion says itself why it failed.
+// codingError returns the error for an object that cannot be encoded or decoded.
+// Conversions return their own API errors.
 func codingError(err error) error {
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {
@@ -370,15 +372,15 @@ func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj ru
 	return WithRevision(obj, revision), nil
 }
 
-// translate turns a store's error into the API's.
+// translate converts a store's error to an API error.
 func (o *Objects) translate(err error, name string) error {
 	return Translate(err, o.row.GroupResource(), name)
 }
 
-// errModified is what a Conflict says when the object is newer than the client's.
+// errModified is the message of a Conflict.
 var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 
-// Conflict is the error for a write that was made against an older object.
+// Conflict returns the error for a write against an outdated object.
 func Conflict(resource schema.GroupResource, name string) error {
 	return apierrors.NewConflict(resource, name, errModified)
 }
@@ -391,7 +393,7 @@ func nameOf(obj runtime.Object) string {
 	return m.GetName()
 }
 
-// setRevision gives obj a resourceVersion; revision 0, which is none, clears it.
+// setRevision sets the resourceVersion of obj; revision 0 clears it.
 func setRevision(obj runtime.Object, revision int64) {
 	m, ok := obj.(metav1.Object)
 	if !ok {
@@ -403,8 +405,8 @@ func setRevision(obj runtime.Object, revision int64) {
 	}
 }
 
-// hasRevision reports whether obj has a resourceVersion. As upstream, one that is no number
-// is none.
+// hasRevision reports whether obj has a resourceVersion. As upstream, one that is not a
+// number counts as none.
 func hasRevision(obj runtime.Object) bool {
 	m, ok := obj.(metav1.Object)
 	if !ok {

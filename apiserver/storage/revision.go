@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ParseRevision reads a resourceVersion; empty is 0. What is wrong with it is said as
-// upstream says it.
+// ParseRevision parses a resourceVersion; empty is 0. The error is upstream's.
 func ParseRevision(resourceVersion string) (int64, error) {
 	if resourceVersion == "" {
 		return 0, nil
@@ -21,8 +20,8 @@ func ParseRevision(resourceVersion string) (int64, error) {
 	return int64(min(revision, math.MaxInt64)), nil
 }
 
-// ObjectRevision reads the resourceVersion of an object that a client sent; empty is 0.
-// As upstream, the error for what is no number is strconv's.
+// ObjectRevision parses the resourceVersion of an object that a client sent; empty is
+// 0. As upstream, the error for an invalid number is strconv's.
 func ObjectRevision(m metav1.Object) (uint64, error) {
 	if m.GetResourceVersion() == "" {
 		return 0, nil

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Shallow returns a copy of obj that shares everything behind pointers, maps and
-// slices with it, but whose own metadata struct can be set.
+// Shallow returns a copy of obj with its own metadata struct; everything behind
+// pointers, maps and slices is shared.
 func Shallow(obj runtime.Object) runtime.Object {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return shallowUnstructured(u)
@@ -20,7 +20,7 @@ func Shallow(obj runtime.Object) runtime.Object {
 	return c.Interface().(runtime.Object)
 }
 
-// shallowUnstructured copies the maps that hold the metadata, and no other.
+// shallowUnstructured copies only the maps that hold the metadata.
 func shallowUnstructured(u *unstructured.Unstructured) *unstructured.Unstructured {
 	c := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
 	if metadata, ok := c.Object["metadata"].(map[string]any); ok {
@@ -29,7 +29,7 @@ func shallowUnstructured(u *unstructured.Unstructured) *unstructured.Unstructure
 	return c
 }
 
-// WithRevision returns a shallow copy of obj that has the given resourceVersion.
+// WithRevision returns a shallow copy of obj with the given resourceVersion.
 func WithRevision(obj runtime.Object, revision int64) runtime.Object {
 	c := Shallow(obj)
 	setRevision(c, revision)

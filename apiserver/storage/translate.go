@@ -13,10 +13,10 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// Translate turns a store's error into the API error that a client should get.
+// Translate converts a store's error to the API error for the client.
 func Translate(err error, resource schema.GroupResource, name string) error {
 	if err == nil {
-		return nil // before anything is allocated
+		return nil // without allocating
 	}
 	var (
 		conflict    *store.ConflictError
@@ -43,17 +43,16 @@ func Translate(err error, resource schema.GroupResource, name string) error {
 	return apierrors.NewInternalError(err)
 }
 
-// errRevisionOnCreate is the answer to a create that names a resourceVersion: upstream's
-// store refuses it, with code 500 and no reason.
+// errRevisionOnCreate returns the error for a create with a resourceVersion: as from
+// upstream's store, code 500 without a reason.
 func errRevisionOnCreate() error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created",
 	}}
 }
 
-// storeFailed passes on what etcd says, as upstream does: with code 500 and no reason.
-// "etcdserver: request timed out" is one such message, "etcdserver: mvcc: database
-// space exceeded" another.
+// storeFailed returns etcd's message, such as "etcdserver: request timed out" or
+// "etcdserver: mvcc: database space exceeded", as upstream: with code 500 and no reason.
 func storeFailed(err *store.UnavailableError) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Err.Error(),

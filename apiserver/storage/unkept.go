@@ -8,26 +8,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// unkept finds in objects of a type what protobuf does not keep and JSON shows: an empty
-// list ("rules": []) is read back as none ("rules": null), and a null in a map of lists or
-// bytes as an empty one. An object that has such is to be decoded from what was stored, so that the
-// answer to a write is what a get returns. The plan has only the fields that lead there:
-// most types have few, some none (nil).
+// unkept finds the values of a type that JSON shows but protobuf does not keep: an empty list
+// ("rules": []) is read back as null, and a null in a map of lists or bytes as an empty value. The
+// response to a write of such an object must be decoded from the stored bytes, so that it equals a
+// later get. The plan has only the fields that lead to such values: most types have few, some none
+// (nil).
 type unkept struct {
 	fields []unkeptField
 }
 
 type unkeptField struct {
 	index int
-	// shown says that an empty list or map is shown in the field itself.
+	// shown reports that JSON shows an empty list or map in the field itself.
 	shown bool
-	// nulls says that the field is a map of lists or bytes.
+	// nulls reports that the field is a map of lists or bytes.
 	nulls bool
-	// inner is the plan of the structs that the field holds; nil for none.
+	// inner is the plan of the structs in the field; nil if they need none.
 	inner *unkept
 }
 
-// in reports whether obj has anything that is not kept.
+// in reports whether obj has a value that is not kept.
 func (u *unkept) in(obj runtime.Object) bool {
 	return u != nil && u.inStruct(reflect.ValueOf(obj).Elem())
 }
@@ -46,7 +46,7 @@ func (u *unkept) inStruct(v reflect.Value) bool {
 	return false
 }
 
-// under looks into the structs that v is, points to or lists.
+// under checks the structs that v is, points to or contains.
 func (u *unkept) under(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -78,10 +78,10 @@ func hasNull(v reflect.Value) bool {
 	return false
 }
 
-// newUnkept makes the plan of a struct type; within are the types that it lies in.
+// newUnkept returns the plan of a struct type; within are the types that contain it.
 func newUnkept(t reflect.Type, within ...reflect.Type) *unkept {
 	if slices.Contains(within, t) {
-		return nil // no kind that is stored as protobuf holds itself
+		return nil // recursive types are not stored as protobuf
 	}
 	u := &unkept{}
 	for i := range t.NumField() {
@@ -100,8 +100,8 @@ func newUnkept(t reflect.Type, within ...reflect.Type) *unkept {
 	return u
 }
 
-// showsEmpty reports whether JSON shows an empty list or map in a field. Protobuf does
-// keep empty bytes.
+// showsEmpty reports whether JSON shows an empty list or map in a field. Empty bytes are kept by
+// protobuf.
 func showsEmpty(field *reflect.StructField) bool {
 	kind := field.Type.Kind()
 	if kind != reflect.Map && (kind != reflect.Slice || field.Type.Elem().Kind() == reflect.Uint8) {
@@ -111,7 +111,7 @@ func showsEmpty(field *reflect.StructField) bool {
 	return field.IsExported() && name != "-" && !strings.Contains(options, "omitempty")
 }
 
-// structUnder is the struct that a type is, points to, lists or maps to; nil for none.
+// structUnder returns the struct that a type is, points to or contains; nil for none.
 func structUnder(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()

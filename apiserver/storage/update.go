@@ -12,39 +12,48 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// Change makes the new state of an object from the current one, which it must not
-// change. current is nil when there is none and the caller allows that. Returning
-// ErrDelete asks that the object be removed instead.
+// Change returns the new state of an object, given the current one, which it must not
+// modify. current is nil if the object does not exist and CreateIfMissing is set. It
+// returns ErrDelete, with the object's last state, to delete the object instead.
 type Change func(current runtime.Object) (runtime.Object, error)
 
-// ErrDelete is returned by a Change whose outcome is that the object goes: the
-// object that it returned with it is what the object last was.
+// ErrDelete is returned by a Change to delete the object; the returned object is its last
+// state.
 var ErrDelete = errors.New("object is to be deleted")
 
-// UpdateOptions narrow an Update.
+// UpdateOptions configure an Update.
 type UpdateOptions struct {
-	// CreateIfMissing calls the Change with nil when there is no object.
+	// CreateIfMissing calls the Change with nil if the object does not exist.
 	CreateIfMissing bool
 	DryRun          bool
-	// Same is what a Change that changes nothing makes of an object, for one that converts
-	// to another version and back; nil is the object itself.
+	// Same returns the result of a Change without changes, for a Change that converts to
+	// another version and back; nil means the object itself.
 	Same func(current runtime.Object) runtime.Object
 }
 
-// Result is what came of a write.
+// Result is the outcome of a write.
 type Result struct {
 	Object runtime.Object
-	// Old is the state before, which nobody may change; nil: there was none.
+	// Old is the state before, which must not be modified; nil if there was none.
 	Old      runtime.Object
 	Revision int64
-	// Created and Deleted say which way an Update ended, Unchanged that nothing
-	// had to be written.
+	// Created and Deleted report what the Update did, Unchanged that nothing had to be
+	// written.
 	Created, Deleted, Unchanged bool
 }
 
-// Update applies change to the newest object, as often as others are faster. The
-// cache's copy serves the first try: what it is refused on account of, or seems to
-// be already, may be out of date, so that the store has the last word.
+// Update applies change to the newest object, and again after each conflict. The first
+// attempt uses the cache's copy. It may be stale, so an error of change, or a result equal
+// to it, is only accepted after an attempt with the stored object:
+//
+//	T1 another process writes the object at revision 8; the cache is still at 7
+//	T2 Update(change) reads revision 7 from the cache; change sets what 7 has already
+//	T3 the result equals revision 7, but the copy is not fresh: Update reads 8 from the store
+//	T4 change is applied to revision 8 and written with expected revision 8
+//
+// Without T3 the update would report success although revision 8 had undone it. A write of
+// a stale copy needs no such check: the store refuses it with a conflict that includes the
+// current state.
 func (o *Objects) Update(ctx context.Context, key, name string, change Change, opts UpdateOptions) (Result, error) {
 	before, err := o.start(ctx, key, name, opts)
 	if err != nil {
@@ -64,7 +73,7 @@ func (o *Objects) Update(ctx context.Context, key, name string, change Change, o
 			if before, err = o.stateOf(conflict.Current); err != nil {
 				return Result{}, err
 			}
-		case errors.As(err, &unavailable): // it may have been done: not twice
+		case errors.As(err, &unavailable): // the write may have been made: do not repeat it
 			return Result{}, o.translate(err, name)
 		case !before.fresh:
 			if before, err = o.reread(ctx, key, name, opts); err != nil {
@@ -76,17 +85,17 @@ func (o *Objects) Update(ctx context.Context, key, name string, change Change, o
 	}
 }
 
-// state is the object that an update begins with.
+// state is the object that an attempt starts from.
 type state struct {
-	// object is nil where there is none, whose revision is 0.
+	// object is nil if it does not exist; revision is then 0.
 	object   runtime.Object
 	revision int64
-	// fresh says that the store has been asked, and value what it had.
+	// fresh reports that the state is from the store; value has the stored bytes.
 	fresh bool
 	value []byte
 }
 
-// stateOf is what the store said; nil: that there is no object.
+// stateOf returns the state for a key of the store; nil means that it does not exist.
 func (o *Objects) stateOf(kv *store.KeyValue) (state, error) {
 	if kv == nil {
 		return state{fresh: true}, nil
@@ -98,7 +107,7 @@ func (o *Objects) stateOf(kv *store.KeyValue) (state, error) {
 	return state{object: obj, revision: kv.ModRevision, fresh: true, value: kv.Value}, nil
 }
 
-// start finds the object to begin with: the cache's if it has one.
+// start returns the state of the first attempt: the cache's copy if there is one.
 func (o *Objects) start(ctx context.Context, key, name string, opts UpdateOptions) (state, error) {
 	entry, _, err := o.cache.Get(ctx, key, 0)
 	if err == nil && entry != nil {
@@ -115,7 +124,7 @@ func (o *Objects) reread(ctx context.Context, key, name string, opts UpdateOptio
 	return o.stateOf(kv)
 }
 
-// try applies change once. A *store.ConflictError comes back as it is.
+// try applies change once. It returns a *store.ConflictError unchanged.
 func (o *Objects) try(ctx context.Context, key string, before state, change Change, opts UpdateOptions) (Result, error) {
 	current := before.object
 	updated, err := change(current)
@@ -139,7 +148,7 @@ func (o *Objects) try(ctx context.Context, key string, before state, change Chan
 	return result, err
 }
 
-// replace stores updated in place of what was before, unless they are the same.
+// replace stores updated in place of before, unless they are equal.
 func (o *Objects) replace(ctx context.Context, key string, before state, updated runtime.Object, opts UpdateOptions) (Result, error) {
 	value, err := o.encode(updated)
 	if err != nil {
@@ -163,11 +172,11 @@ func (o *Objects) replace(ctx context.Context, key string, before state, updated
 	return Result{Object: stored, Revision: revisionOf(stored), Created: before.object == nil}, nil
 }
 
-// unchanged reports whether value is what is stored already: such an update is answered
-// without a write. As upstream, an update that changes nothing does write an object that
-// is stored in another form than it would be now (an older version, or without defaults
-// that its schema has got since). What the cache has seems to be stored as it would be
-// now, and the store has the last word.
+// unchanged reports whether value is stored already; such an update does not write. As
+// upstream, an update without changes does write if the object is stored in another
+// encoding than it would be now (an older version, or without defaults that its schema has
+// got since). The cache's copy is assumed to be stored in the current encoding; Update
+// checks that with the store.
 func (o *Objects) unchanged(before state, value []byte, opts UpdateOptions) (bool, error) {
 	if before.fresh {
 		return before.object != nil && bytes.Equal(before.value, value), nil
@@ -203,7 +212,7 @@ func revisionOf(obj runtime.Object) int64 {
 	return revision
 }
 
-// Remove deletes a key that is at the given revision, whatever its object says. It
+// Remove deletes a key at the given revision, regardless of its object's finalizers. It
 // returns the revision of the deletion, or a *store.ConflictError.
 func (o *Objects) Remove(ctx context.Context, key string, revision int64) (int64, error) {
 	ctx, cancel := store.Detached(ctx)

@@ -29,8 +29,8 @@ func sortEvents(events []storetest.Event) {
 	slices.SortFunc(events, func(a, b storetest.Event) int { return cmp.Compare(a.Revision, b.Revision) })
 }
 
-// BenchmarkFanOut is an update seen by 200 watchers, each of which takes the shared
-// bytes. The rate of deliveries is the figure to compare.
+// BenchmarkFanOut delivers one update to 200 watchers, each of which reads the shared
+// bytes. Compare the rate of deliveries.
 func BenchmarkFanOut(b *testing.B) {
 	b.Run("all watch all", func(b *testing.B) {
 		benchmarkFanOut(b, func(int) WatchOptions { return WatchOptions{} }, 1)
@@ -78,8 +78,8 @@ func benchmarkFanOut(b *testing.B, opts func(i int) WatchOptions, nodes int) {
 	readers.Wait()
 }
 
-// BenchmarkWrite is what the cache adds to a write: the write alone, and with a
-// cache and one watcher that follows.
+// BenchmarkWrite measures what the cache adds to a write: a write alone, and one with a
+// cache and one watcher.
 func BenchmarkWrite(b *testing.B) {
 	run := func(b *testing.B, s store.Store, follow bool) {
 		b.Cleanup(func() {
@@ -116,7 +116,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.Run("embedded and cache", func(b *testing.B) { run(b, newEmbedded(b), true) })
 }
 
-// BenchmarkDispatch is one change made known, without a store.
+// BenchmarkDispatch dispatches one change, without a store.
 func BenchmarkDispatch(b *testing.B) {
 	f := newFixture(b)
 	var batches []store.Batch

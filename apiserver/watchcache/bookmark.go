@@ -7,9 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// arm sets the timer for the next bookmarks if anybody wants any. All caches send
-// theirs at the same times: the progress that the first one asks the store for is
-// reported to all of them, and the others need not ask. mu is held.
+// arm starts the timer for the next bookmarks if any watcher asked for them. The timers
+// of all caches fire at the same times: the progress that one cache requests from the
+// store is reported to all of them, and the others need not request it. The caller
+// holds mu.
 func (c *Cache) arm() {
 	if c.bookmarking == 0 || c.bookmarkTimer != nil || c.isBookmarkDue.IsSet() {
 		return
@@ -19,7 +20,7 @@ func (c *Cache) arm() {
 	c.bookmarkTimer = c.cfg.Clock.AfterFunc(interval-past, c.bookmark)
 }
 
-// disarm stops the timer when nobody wants bookmarks any more. mu is held.
+// disarm stops the timer if no watcher wants bookmarks any more. The caller holds mu.
 func (c *Cache) disarm() {
 	if c.bookmarking == 0 && c.bookmarkTimer != nil {
 		c.bookmarkTimer.Stop()
@@ -27,7 +28,7 @@ func (c *Cache) disarm() {
 	}
 }
 
-// bookmark is called when bookmarks are due. They are sent with the next batch.
+// bookmark is the timer's callback: bookmarks are due and are sent with the next batch.
 func (c *Cache) bookmark() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,8 +43,9 @@ func (c *Cache) bookmark() {
 	}
 }
 
-// askForBookmarks requests progress, so that a resource in which nothing happens has a
-// recent revision to tell; unless the cache is where the store is.
+// askForBookmarks sends the bookmarks that are due if the cache is at the store's
+// newest revision. Otherwise it requests progress from the store, so that a cache
+// without changes also gets a recent revision to send.
 func (c *Cache) askForBookmarks(ctx context.Context) error {
 	newest, err := c.newest(ctx)
 	if err != nil {
@@ -61,8 +63,8 @@ func (c *Cache) askForBookmarks(ctx context.Context) error {
 	return c.cfg.Store.RequestProgress(ctx, "")
 }
 
-// sendBookmarks tells the watchers that want it where the cache is, unless they
-// know. mu is held.
+// sendBookmarks queues a bookmark with the cache's revision for each watcher that asked
+// for bookmarks and has not received that revision yet. The caller holds mu.
 func (c *Cache) sendBookmarks() {
 	events := []Event{{Type: watch.Bookmark, Entry: &Entry{Revision: c.rev}}}
 	var slow []*Watcher

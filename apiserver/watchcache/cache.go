@@ -12,34 +12,35 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// Cache is the watch cache of one prefix. It costs nothing until it is first read
-// or watched. All methods are safe for concurrent use.
+// Cache is the watch cache of one prefix. It starts with the first read or watch and
+// uses no resources before that. All methods are safe for concurrent use.
 type Cache struct {
 	cfg     Config
 	started atomic.Bool
 	pending pending
 	ended   sync.WaitGroup
-	// bookmarkDue wakes the cache's goroutine when bookmarks are to be sent.
+	// bookmarkDue wakes the cache's goroutine when bookmarks are due.
 	bookmarkDue chan struct{}
 
 	mu     sync.RWMutex
 	closed bool
 	stop   context.CancelFunc // nil until started
-	gate   *gate              // of the present attempt to follow the store
+	gate   *gate              // of the current attempt to follow the store
 
-	// What is known: all changes up to and including rev, of which lastChange is
-	// the newest that concerned the prefix. Only the cache's goroutine changes it.
+	// The cached state includes all changes up to and including rev; lastChange is the
+	// revision of the newest change below the prefix. Only the cache's goroutine writes
+	// these fields.
 	snapshot   *snapshot
 	ring       ring
 	rev        int64
 	lastChange int64
 
 	watchers *index
-	touched  []*Watcher // those who get something of the batch being dispatched
+	touched  []*Watcher // watchers that receive events of the batch being dispatched
 
 	waiters []*waiter
-	future  []*waiter // for revisions that the store has not come to
-	asked   int64     // the newest revision that progress has been requested for
+	future  []*waiter // waiters for revisions that the store has not reached
+	asked   int64     // newest revision for which progress has been requested
 
 	// While following, owed is the newest revision that this process is known to
 	// have written; owing is set while rev is before it.
@@ -47,12 +48,12 @@ type Cache struct {
 	owed      int64
 	owing     inflight.Flag
 
-	bookmarking   int // how many watchers want bookmarks
+	bookmarking   int // number of watchers that want bookmarks
 	bookmarkTimer utilclock.Timer
 	isBookmarkDue inflight.Flag
 }
 
-// New returns a cache and starts nothing.
+// New returns a cache. It starts no goroutine.
 func New(cfg Config) *Cache {
 	cfg = cfg.withDefaults()
 	return &Cache{
@@ -67,8 +68,8 @@ func New(cfg Config) *Cache {
 	}
 }
 
-// Close ends all watchers with ErrClosed and returns when the cache's goroutine
-// has ended. Whoever reads or watches afterwards gets ErrClosed.
+// Close ends all watchers with ErrClosed and waits for the cache's goroutine. Later
+// reads and watches return ErrClosed.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -79,9 +80,10 @@ func (c *Cache) Close() {
 	c.ended.Wait()
 }
 
-// Wrote announces a write about to be made of value, which decodes to obj. obj has no
-// resourceVersion and must not be changed any more: it becomes the object of the event
-// of this write. If the write fails, cancel has to be called.
+// Wrote announces a write of value, which decodes to obj, before the write is made. The
+// cache uses obj, instead of decoding value, in the event of this write, so the caller
+// must not modify it afterwards; obj must have no resourceVersion. The caller must call
+// cancel if the write fails.
 func (c *Cache) Wrote(key string, value []byte, obj runtime.Object) (cancel func()) {
 	if !c.started.Load() {
 		return func() {}
@@ -89,10 +91,18 @@ func (c *Cache) Wrote(key string, value []byte, obj runtime.Object) (cancel func
 	return c.pending.add(key, value, obj)
 }
 
-// Committed tells the cache that a write or a deletion by this process got a
-// revision. From then on until its event is queued for the watchers the ledger
-// counts it. So whoever writes must be in the ledger itself until Committed has
-// returned, as every request is.
+// Committed records the revision of a write or deletion made by this process. The
+// ledger counts one event from then on until that revision has been queued for the
+// watchers. The caller must itself be counted in the ledger until Committed returns, as
+// every request is:
+//
+//	T1 a request is counted in the ledger and writes revision 7
+//	T2 Committed(7): the ledger counts the event as well
+//	T3 the request ends and is no longer counted
+//	T4 dispatch queues revision 7: the watchers' queues are counted, the event of T2 is not
+//
+// At every point the ledger counts something, so virtual time stands still until the
+// watchers have handled the event.
 func (c *Cache) Committed(revision int64) {
 	if !c.started.Load() {
 		return
@@ -106,16 +116,16 @@ func (c *Cache) Committed(revision int64) {
 	c.owing.Set(true)
 }
 
-// settle takes back the ledger's count when nothing is owed any more. mu is held.
+// settle removes the ledger's count once rev has reached owed. The caller holds mu.
 func (c *Cache) settle() {
 	if c.rev >= c.owed || !c.following {
 		c.owing.Set(false)
 	}
 }
 
-// start returns the gate of the present attempt, the first of which it begins. A
-// watcher that wants to begin at a revision in the past has the cache begin there,
-// if the store has the history.
+// start returns the gate of the current attempt to follow the store, and begins the
+// first one. For a watcher from a past revision, from makes the first attempt start
+// there, if the store still has that history.
 func (c *Cache) start(from int64) (*gate, error) {
 	c.mu.RLock()
 	g, closed := c.gate, c.closed

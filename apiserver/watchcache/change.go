@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// change is what happened to one key at one revision.
+// change is one change of one key.
 type change struct {
 	revision int64
 	at       time.Time
-	entry    *Entry // the state after; nil when the key was deleted
-	previous *Entry // the state before; nil when the key was created
-	// sameLabels says that label selectors match both states or neither.
+	entry    *Entry // the state after; nil if the key was deleted
+	previous *Entry // the state before; nil if the key was created
+	// sameLabels reports that both states have the same labels, so label selectors
+	// match both or neither.
 	sameLabels bool
 
 	withRevision func(runtime.Object, int64) runtime.Object
@@ -21,8 +22,9 @@ type change struct {
 	gone         *Entry
 }
 
-// last is the state before the change with the revision of the change: what a
-// watcher is told whose view the object has left. All watchers share it.
+// last returns the state before the change with the revision of the change: the entry
+// of the DELETED event for watchers that no longer see the object. All of them share
+// it.
 func (c *change) last() *Entry {
 	c.goneOnce.Do(func() {
 		c.gone = &Entry{

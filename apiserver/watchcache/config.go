@@ -19,38 +19,39 @@ const (
 	defaultBookmarkInterval = time.Minute
 )
 
-// Config says what a Cache needs. Store, Prefix, Decode, Attrs, WithRevision and
-// Clock are required.
+// Config configures a Cache. Store, Prefix, Decode, Attrs, WithRevision and Clock are
+// required.
 type Config struct {
 	Store store.Store
-	// Prefix is what the keys of all the objects start with.
+	// Prefix is the prefix of the keys of all objects in the cache.
 	Prefix string
-	// Decode makes the object of a stored value, its resourceVersion set.
+	// Decode decodes a stored value and sets the object's resourceVersion.
 	Decode func(store.KeyValue) (runtime.Object, error)
-	// Attrs returns what selectors are matched against. It is kept with the object.
+	// Attrs returns the labels and fields that selectors match. They are kept with the
+	// object.
 	Attrs func(runtime.Object) (labels.Set, fields.Fields)
-	// WithRevision returns a copy of an object that has the given resourceVersion
-	// and may share all else with it.
+	// WithRevision returns a copy of an object with the given resourceVersion; the copy
+	// may share everything else with the object.
 	WithRevision func(runtime.Object, int64) runtime.Object
 	Clock        clock.Clock
 	Ledger       *clock.Ledger
 	Logger       klog.Logger
 
-	// RingSize is the most events that are kept for watchers that begin in the
-	// past. 0 is 16384.
+	// RingSize caps the number of changes kept for watches from past revisions. 0 means
+	// 16384.
 	RingSize int
-	// RingAge is for how long events are kept, of the cluster's time; a few hundred
-	// are kept for longer. 0 is 5 minutes, negative is for ever.
+	// RingAge is how long changes are kept, in cluster time; the newest few hundred are
+	// kept longer. 0 means 5 minutes, negative no limit.
 	RingAge time.Duration
-	// WatcherBuffer is how many events may wait for a watcher before it is ended as
-	// too slow. 0 is 8192. The events that it begins with do not count.
+	// WatcherBuffer caps the events queued for a watcher; beyond it, the watcher is
+	// ended as too slow. 0 means 8192. Initial events do not count.
 	WatcherBuffer int
-	// BookmarkInterval is how often watchers that asked for bookmarks get one, of
-	// the cluster's time, if there is anything new to tell. 0 is one minute.
+	// BookmarkInterval is the interval of bookmarks, in cluster time, for watchers that
+	// asked for them; a bookmark without news is not sent. 0 means one minute.
 	BookmarkInterval time.Duration
-	// IndexFields are the fields whose exact match, in a watcher's selector, lets
-	// the cache find the watchers of an event without asking each. Nil means
-	// metadata.name and spec.nodeName.
+	// IndexFields are the fields by which watchers are indexed: an exact match of one
+	// of them in a watcher's field selector lets the cache find the watcher of an event
+	// without evaluating all selectors. Nil means metadata.name and spec.nodeName.
 	IndexFields []string
 }
 

@@ -7,7 +7,7 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// decode makes the entry of a stored value.
+// decode makes an entry from a stored value.
 func (c *Cache) decode(kv store.KeyValue) (*Entry, error) {
 	obj := c.pending.take(kv.Key, kv.Value)
 	if obj != nil {
@@ -23,8 +23,8 @@ func (c *Cache) decode(kv store.KeyValue) (*Entry, error) {
 	return entry, nil
 }
 
-// dispatch makes a batch known: to the snapshot, the ring, the watchers and those
-// who wait for its revision, in one step.
+// dispatch applies a batch to the snapshot and the ring and queues it for the watchers,
+// in one critical section, and wakes the waiters for its revision.
 func (c *Cache) dispatch(batch store.Batch) error {
 	if batch.Revision < c.rev {
 		return nil
@@ -38,7 +38,7 @@ func (c *Cache) dispatch(batch store.Batch) error {
 		}
 		ch := &change{revision: event.KeyValue.ModRevision, at: now, withRevision: c.cfg.WithRevision}
 		if event.Type == store.Delete {
-			ch.previous = &Entry{Key: event.KeyValue.Key} // until apply finds the real one
+			ch.previous = &Entry{Key: event.KeyValue.Key} // apply replaces it with the entry in the snapshot
 		} else {
 			entry, err := c.decode(event.KeyValue)
 			if err != nil {
@@ -63,13 +63,13 @@ func (c *Cache) dispatch(batch store.Batch) error {
 	return nil
 }
 
-// apply makes one change known, and stages it for the watchers it concerns. mu is
-// held.
+// apply applies one change to the snapshot and the ring, and stages its event for each
+// watcher that it concerns. The caller holds mu.
 func (c *Cache) apply(ch *change) {
 	previous := c.snapshot.get(ch.key())
 	c.lastChange = ch.revision
 	if ch.entry == nil && previous == nil {
-		return // deleted twice within one revision: nothing was there to see
+		return // deleted twice within one revision: no watcher has seen it
 	}
 	ch.previous = previous
 	if ch.entry == nil {
@@ -81,7 +81,7 @@ func (c *Cache) apply(ch *change) {
 	c.ring.add(ch)
 	c.watchers.each(ch, func(w *Watcher) {
 		if ch.revision <= w.sent {
-			return // it began in the future
+			return // the watch starts at a later revision
 		}
 		event, ok := w.filter.event(ch)
 		if !ok {
@@ -95,7 +95,7 @@ func (c *Cache) apply(ch *change) {
 	})
 }
 
-// flush queues what is staged. mu is held.
+// flush queues the staged events. The caller holds mu.
 func (c *Cache) flush() {
 	for i, w := range c.touched {
 		if !w.enqueue(w.staged) {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Entry is one object at one revision. It is shared by all who read or watch and
-// must not be changed.
+// Entry is one object at one revision. Readers and watchers share it and must not
+// modify it.
 type Entry struct {
 	Key      string
 	Revision int64
@@ -19,19 +19,20 @@ type Entry struct {
 	Fields   fields.Fields
 
 	encodings atomic.Pointer[encoding]
-	encoding  sync.Mutex // held while a form is being made
+	encoding  sync.Mutex // held while an encoding is being made
 }
 
-// encoding is one form of an entry's object. There are few forms: a list does.
+// encoding is the object of an entry in one form. An entry has few forms, so a linked
+// list is enough.
 type encoding struct {
 	form  string
 	bytes []byte
 	next  *encoding
 }
 
-// Encoded returns the object's bytes in a form. The first who asks for a form
-// makes them with encode; the others get the same bytes, which must not be
-// changed. An error is not remembered.
+// Encoded returns the object encoded in a form, such as a media type. The first call
+// for a form runs encode; later calls return the same bytes, which must not be
+// modified. Errors are not cached.
 func (e *Entry) Encoded(form string, encode func(runtime.Object) ([]byte, error)) ([]byte, error) {
 	if found := find(e.encodings.Load(), form); found != nil {
 		return found.bytes, nil

@@ -16,8 +16,8 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// A writer announces what it writes, so that nothing has to be decoded; a watcher
-// follows from the state that it begins with.
+// A writer announces its writes, so that the cache does not decode them; a watcher
+// starts with the state and then receives changes.
 func Example() {
 	ctx := context.Background()
 	s := store.NewMemory()

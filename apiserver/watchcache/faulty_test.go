@@ -7,15 +7,14 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// faultyStore is a store whose watches can be held back or broken, and whose lists
-// can fail.
+// faultyStore is a store whose watches can be held or broken, and whose lists can fail.
 type faultyStore struct {
 	store.Store
 
 	mu      sync.Mutex
 	listErr error
 	lists   int
-	held    chan struct{} // closed to let go on; nil when nothing is held
+	held    chan struct{} // closed to release; nil if nothing is held
 	watches []*faultyWatch
 }
 
@@ -42,7 +41,7 @@ func (s *faultyStore) listed() int {
 	return s.lists
 }
 
-// hold keeps batches from being delivered until the function it returns is called.
+// hold blocks the delivery of batches until release is called.
 func (s *faultyStore) hold() (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

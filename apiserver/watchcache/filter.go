@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// filter is what part of the cache somebody wants. A nil selector selects all.
+// filter selects part of the cache. A nil selector selects everything.
 type filter struct {
 	prefix string
 	key    string
@@ -36,14 +36,14 @@ func (f *filter) inScope(key string) bool {
 	return strings.HasPrefix(key, f.prefix)
 }
 
-// matches asks the selectors.
+// matches evaluates the selectors.
 func (f *filter) matches(e *Entry) bool {
 	return (f.label == nil || f.label.Matches(e.Labels)) && (f.field == nil || f.field.Matches(e.Fields))
 }
 
-// event is the change as it looks through the filter: an object that begins to
-// match is ADDED, one that ceases to is DELETED (Kubernetes documentation, "API
-// Concepts: Efficient detection of changes").
+// event converts a change to the event that a watcher with this filter receives: ADDED
+// for an object that begins to match, DELETED for one that no longer matches
+// (Kubernetes documentation, "API Concepts: Efficient detection of changes").
 func (f *filter) event(c *change) (Event, bool) {
 	if !f.inScope(c.key()) {
 		return Event{}, false

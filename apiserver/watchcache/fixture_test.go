@@ -21,7 +21,7 @@ import (
 
 const prefix = "/registry/pods/"
 
-// tb is what a *testing.T and a *rapid.T have in common.
+// tb is the common interface of *testing.T and *rapid.T.
 type tb interface {
 	Helper()
 	Cleanup(func())
@@ -38,7 +38,7 @@ type fixture struct {
 	ledger *clock.Ledger
 	clock  *clock.Virtual
 	cache  *Cache
-	decode int // how often a pod was decoded
+	decode int // number of pods decoded
 	mu     sync.Mutex
 }
 
@@ -58,8 +58,8 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	return newFixtureOn(t, newStore(t), prefix, change...)
 }
 
-// newFixtureOn makes a fixture that is closed by close or, at the latest, at the
-// test's end.
+// newFixtureOn returns a fixture that close closes or, at the latest, the end of the
+// test.
 func newFixtureOn(t tb, s store.Store, prefix string, change ...func(*Config)) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -130,7 +130,7 @@ func (f *fixture) key(pod *v1.Pod) string {
 	return f.cache.cfg.Prefix + pod.Namespace + "/" + pod.Name
 }
 
-// put writes as the storage does, whatever is there.
+// put creates or replaces a pod, as the storage does.
 func (f *fixture) put(pod *v1.Pod) int64 {
 	f.Helper()
 	key := f.key(pod)
@@ -167,7 +167,7 @@ func (f *fixture) remove(pod *v1.Pod) int64 {
 	return revision
 }
 
-// catchUp returns when the cache is at a revision.
+// catchUp waits until the cache is at a revision.
 func (f *fixture) catchUp(revision int64) {
 	f.Helper()
 	if _, _, err := f.cache.Get(f.ctx, prefix, revision); err != nil {
@@ -188,7 +188,7 @@ func (f *fixture) watch(opts WatchOptions) *Watcher {
 	return w
 }
 
-// next returns what w has queued, after waiting for something.
+// next waits for events and returns all that w has queued.
 func (f *fixture) next(w *Watcher) []string {
 	f.Helper()
 	events, err := w.Next(f.ctx)
@@ -198,7 +198,7 @@ func (f *fixture) next(w *Watcher) []string {
 	return describe(events)
 }
 
-// queued returns what w has queued, and nothing if that is nothing.
+// queued returns the events that w has queued; it does not wait.
 func queued(w *Watcher) ([]Event, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -209,7 +209,7 @@ func queued(w *Watcher) ([]Event, error) {
 	return events, err
 }
 
-// describe writes "ADDED web@+3", with the revision relative to nothing.
+// describe formats events as "ADDED web@3", with the revision.
 func describe(events []Event) []string {
 	var lines []string
 	for _, e := range events {

@@ -1,7 +1,7 @@
 package watchcache
 
-// Forget drops the changes that are kept for watchers that begin in the past. Who has
-// seen the present revision may still go on from there.
+// Forget drops the changes that are kept for watches from past revisions. A client that
+// has seen the current revision can still resume from it.
 func (c *Cache) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// futureLimit is how long upstream's watch cache waits for a revision that has not
-// happened yet.
+// futureLimit is how long a request waits for a revision that does not exist yet, as in
+// upstream's watch cache.
 const futureLimit = 3 * time.Second
 
 // Reach waits for a revision that the store has not come to: until the cache has, for
@@ -47,7 +47,7 @@ func (c *Cache) Reach(ctx context.Context, revision int64) error {
 	return nil
 }
 
-// dropFuture lets w go on, unless it does already.
+// dropFuture wakes w, unless it is awake already.
 func (c *Cache) dropFuture(w *waiter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,7 +6,7 @@ import "slices"
 type index struct {
 	fields  []string
 	byKey   map[string][]*Watcher
-	byField []map[string][]*Watcher // for each of fields: by the value asked for
+	byField []map[string][]*Watcher // for each of fields: watchers by the field value that they select
 	others  []*Watcher
 	count   int
 }
@@ -19,8 +19,8 @@ func newIndex(fields []string) *index {
 	return x
 }
 
-// place returns the map and the key under which a watcher is found, or no map if
-// it is one of the others.
+// place returns the map and the key that hold the watcher of f, or a nil map if it is
+// in others.
 func (x *index) place(f *filter) (map[string][]*Watcher, string) {
 	if f.key != "" {
 		return x.byKey, f.key
@@ -44,7 +44,7 @@ func (x *index) add(w *Watcher) {
 	x.others = append(x.others, w)
 }
 
-// remove reports whether w was there.
+// remove removes w and reports whether it was present.
 func (x *index) remove(w *Watcher) bool {
 	m, key := x.place(&w.filter)
 	list := x.others
@@ -68,7 +68,7 @@ func (x *index) remove(w *Watcher) bool {
 	return true
 }
 
-// each calls do once for every watcher that c may concern.
+// each calls do for every watcher that c may concern.
 func (x *index) each(c *change, do func(*Watcher)) {
 	visit := func(list []*Watcher) {
 		for _, w := range list {

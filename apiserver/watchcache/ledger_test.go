@@ -88,7 +88,7 @@ func TestBookmarks(t *testing.T) {
 	if events, err := queued(w); len(events) != 0 || err != nil {
 		t.Fatalf("nothing has changed: %v, %v", describe(events), err)
 	}
-	// What happens elsewhere is progress too.
+	// A write to another prefix is progress too.
 	elsewhere, err := f.store.Put(f.ctx, "/registry/other/a", []byte("x"), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +115,6 @@ func TestBookmarks(t *testing.T) {
 	f.cache.mu.Lock()
 	defer f.cache.mu.Unlock()
 	if f.cache.bookmarkTimer != nil {
-		t.Error("the timer is set though nobody wants bookmarks")
+		t.Error("the timer is set although no watcher wants bookmarks")
 	}
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // TestModel writes, watches with and without selectors, stops, resumes and breaks
-// at random, and holds every stream against what really happened.
+// watches at random, and validates every stream against the writes.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &model{T: rt, state: map[string]podState{}}
@@ -52,8 +52,8 @@ type podState struct{ label, node string }
 
 func (s *podState) String() string { return s.label + "/" + s.node }
 
-// happening is one write to the prefix.
-type happening struct {
+// modelWrite is one write to the prefix.
+type modelWrite struct {
 	revision      int64
 	key           string
 	before, after *podState
@@ -63,18 +63,18 @@ type model struct {
 	*rapid.T
 	fixture   *fixture
 	state     map[string]podState
-	history   []happening
-	revision  int64 // the store's
+	history   []modelWrite
+	revision  int64 // the store's revision
 	observers []*observer
-	broken    *gate // of the attempt that was last broken
+	broken    *gate // the gate of the attempt that was broken last
 }
 
-// observer is a client that watches, maybe with several watches one after the other.
+// observer is a client that watches, possibly with several consecutive watches.
 type observer struct {
 	opts    WatchOptions
 	watcher *Watcher // nil after the end
 	streams []storetest.Stream
-	// initial says that the stream begins with a state that was not read yet.
+	// initial is set while the state that the stream starts with has not been read yet.
 	initial  bool
 	delivery int
 }
@@ -91,7 +91,7 @@ func (m *model) pod(t *rapid.T) *v1.Pod {
 func (m *model) put(t *rapid.T) {
 	pod := m.pod(t)
 	key := m.fixture.key(pod)
-	h := happening{key: key, after: &podState{pod.Labels["app"], pod.Spec.NodeName}, revision: m.fixture.put(pod)}
+	h := modelWrite{key: key, after: &podState{pod.Labels["app"], pod.Spec.NodeName}, revision: m.fixture.put(pod)}
 	if before, ok := m.state[key]; ok {
 		h.before = &before
 	}
@@ -106,10 +106,10 @@ func (m *model) remove(t *rapid.T) {
 		t.Skip("not there")
 	}
 	delete(m.state, m.fixture.key(pod))
-	m.happened(happening{key: m.fixture.key(pod), before: &before, revision: m.fixture.remove(pod)})
+	m.happened(modelWrite{key: m.fixture.key(pod), before: &before, revision: m.fixture.remove(pod)})
 }
 
-func (m *model) happened(h happening) {
+func (m *model) happened(h modelWrite) {
 	m.history = append(m.history, h)
 	m.revision = h.revision
 }
@@ -123,7 +123,8 @@ func (m *model) elsewhere(t *rapid.T) {
 }
 
 func (m *model) breakWatch(t *rapid.T) {
-	// Only an attempt that got somewhere is followed by the next at once.
+	// The cache starts the next attempt immediately only after an attempt that made
+	// progress.
 	for m.broken != nil && m.gate() == m.broken {
 		runtime.Gosched()
 	}
@@ -171,7 +172,7 @@ func (m *model) watch(t *rapid.T) {
 	}
 }
 
-// open begins a watch, unless its revision is too old.
+// open starts a watch, unless its revision is too old.
 func (m *model) open(t *rapid.T, o *observer) bool {
 	w, err := m.fixture.cache.Watch(m.fixture.ctx, o.opts)
 	if apierrors.IsResourceExpired(err) {
@@ -198,12 +199,12 @@ func (m *model) open(t *rapid.T, o *observer) bool {
 
 func (m *model) read(t *rapid.T) {
 	if len(m.observers) == 0 {
-		t.Skip("nobody watches")
+		t.Skip("there is no watch")
 	}
 	m.readFrom(rapid.SampledFrom(m.observers).Draw(t, "observer"))
 }
 
-// readFrom reads what is queued for o.
+// readFrom reads the events queued for o.
 func (m *model) readFrom(o *observer) {
 	for o.watcher != nil {
 		events, err := queued(o.watcher)
@@ -225,37 +226,37 @@ func (m *model) readFrom(o *observer) {
 		o.delivery++
 		stream := &o.streams[len(o.streams)-1]
 		for _, e := range events {
-			stream.Events = append(stream.Events, m.told(o, e))
+			stream.Events = append(stream.Events, m.converted(o, e))
 		}
 	}
 }
 
-func (m *model) told(o *observer, e Event) storetest.Event {
+func (m *model) converted(o *observer, e Event) storetest.Event {
 	if e.Initial || e.InitialEventsEnd {
 		m.Fatalf("%v comes after the state", describe([]Event{e}))
 	}
-	told := storetest.Event{Revision: e.Entry.Revision, Delivery: o.delivery}
+	converted := storetest.Event{Revision: e.Entry.Revision, Delivery: o.delivery}
 	if e.Type == watch.Bookmark {
-		told.Type = storetest.Progress
+		converted.Type = storetest.Progress
 		if !o.opts.Bookmarks {
-			m.Fatal("a bookmark that nobody asked for")
+			m.Fatal("a bookmark without a request")
 		}
-		return told
+		return converted
 	}
 	pod := e.Entry.Object.(*v1.Pod)
 	if pod.ResourceVersion != fmt.Sprint(e.Entry.Revision) {
 		m.Fatalf("resourceVersion %s at revision %d", pod.ResourceVersion, e.Entry.Revision)
 	}
-	told.Key = e.Entry.Key
-	told.Type = storetest.Put
+	converted.Key = e.Entry.Key
+	converted.Type = storetest.Put
 	if e.Type == watch.Deleted {
-		told.Type = storetest.Delete
+		converted.Type = storetest.Delete
 	}
-	told.Value = fmt.Sprintf("%s %s/%s", e.Type, pod.Labels["app"], pod.Spec.NodeName)
-	return told
+	converted.Value = fmt.Sprintf("%s %s/%s", e.Type, pod.Labels["app"], pod.Spec.NodeName)
+	return converted
 }
 
-// initial checks the state that a stream begins with and returns what comes after.
+// initial checks the state that a stream starts with and returns the events after it.
 func (m *model) initial(o *observer, events []Event) []Event {
 	n := 0
 	var got []string
@@ -310,8 +311,8 @@ func (o *observer) sees(key string, s *podState) bool {
 	return (o.opts.Label == nil || o.opts.Label.Matches(labelSet)) && (o.opts.Field == nil || o.opts.Field.Matches(fieldSet))
 }
 
-// happenings is what o has to be told.
-func (m *model) happenings(o *observer) storetest.History {
+// writesFor returns the writes that o must see.
+func (m *model) writesFor(o *observer) storetest.History {
 	var history storetest.History
 	for _, h := range m.history {
 		is, was := o.sees(h.key, h.after), o.sees(h.key, h.before)
@@ -331,10 +332,10 @@ func (m *model) happenings(o *observer) storetest.History {
 	return history
 }
 
-// resume watches on from where an observer has come to.
+// resume starts a watch where an observer's last one ended.
 func (m *model) resume(t *rapid.T) {
 	if len(m.observers) == 0 {
-		t.Skip("nobody watches")
+		t.Skip("there is no watch")
 	}
 	o := rapid.SampledFrom(m.observers).Draw(t, "observer")
 	if o.watcher != nil && o.initial {
@@ -345,7 +346,7 @@ func (m *model) resume(t *rapid.T) {
 		o.watcher = nil
 	}
 	if o.initial {
-		return // it was ended before it was read
+		return // the watch ended before it was read
 	}
 	o.opts.Revision = o.streams[len(o.streams)-1].Reached()
 	o.opts.SendInitialEvents = nil
@@ -375,7 +376,7 @@ func (m *model) finish() {
 	for _, o := range m.observers {
 		open := o.watcher != nil
 		m.readFrom(o)
-		history := m.happenings(o)
+		history := m.writesFor(o)
 		if err := storetest.Resumable(history, o.streams...); err != nil {
 			m.Fatalf("%+v: %v", o.opts, err)
 		}
@@ -388,7 +389,7 @@ func (m *model) finish() {
 		}
 		for _, e := range history.Events {
 			if e.Revision >= last.From && e.Revision > last.Reached() {
-				m.Fatalf("%+v: %v was never told", o.opts, e)
+				m.Fatalf("%+v: %v was never delivered", o.opts, e)
 			}
 		}
 		o.watcher.Stop()

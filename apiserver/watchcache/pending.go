@@ -8,11 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// maxPending bounds what is remembered of writes whose events have not come. More
-// than that are decoded.
+// maxPending caps the number of writes kept. Events of further writes are decoded.
 const maxPending = 1 << 16
 
-// pending are the writes under way in this process, by key, so that their events
+// pending holds the writes in progress in this process, by key, so that their events
 // need not be decoded.
 type pending struct {
 	mu     sync.Mutex
@@ -25,7 +24,7 @@ type write struct {
 	obj   runtime.Object
 }
 
-// add remembers a write. The function that it returns forgets it.
+// add adds a write. The returned function removes it.
 func (p *pending) add(key string, value []byte, obj runtime.Object) (forget func()) {
 	w := &write{value: value, obj: obj}
 	p.mu.Lock()
@@ -41,8 +40,14 @@ func (p *pending) add(key string, value []byte, obj runtime.Object) (forget func
 	return func() { p.forget(key, w) }
 }
 
-// forget removes w. If its object has served for the same bytes written by somebody
-// else, that write is still here and will not be seen any more: it goes instead.
+// forget removes a failed write w. take matches by bytes only, so the object of w may
+// have served another write of the same bytes; that write's own object then remains,
+// and forget removes it instead:
+//
+//	T1 A and B both announce a write of the same bytes to one key
+//	T2 B's write succeeds, A's fails with a conflict
+//	T3 the event of B's write arrives: take returns A's object, which is equal, and removes it
+//	T4 A calls forget: A's entry is gone, so B's is removed; no event will ever take it
 func (p *pending) forget(key string, w *write) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +58,7 @@ func (p *pending) forget(key string, w *write) {
 	p.remove(key, i)
 }
 
-// take returns the object that value was encoded from, or nil.
+// take removes and returns the object that value was encoded from, or nil.
 func (p *pending) take(key string, value []byte) runtime.Object {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +87,8 @@ func (p *pending) remove(key string, i int) {
 	}
 }
 
-// clear forgets all writes: those that are part of a list that was just read will
-// never be seen as events.
+// clear removes all writes. The caller has read a list that includes them, so their
+// events will not arrive.
 func (p *pending) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// RevisionMatch says which state a list wants (Kubernetes documentation, "API
-// Concepts: Semantics for get and list").
+// RevisionMatch says which state a list reads (Kubernetes documentation, "API Concepts:
+// Semantics for get and list").
 type RevisionMatch int
 
-// The ways to choose a state.
+// The values of RevisionMatch.
 const (
-	// Any is whatever the cache has.
+	// Any is the cache's current state.
 	Any RevisionMatch = iota
 	// NotOlderThan is a state at or after ListOptions.Revision.
 	NotOlderThan
@@ -28,30 +28,31 @@ type ListOptions struct {
 	Prefix   string
 	Revision int64
 	Match    RevisionMatch
-	// Label and Field select; nil selects all.
+	// Label and Field are selectors; nil selects everything.
 	Label labels.Selector
 	Field fields.Selector
-	// Limit is the most entries that are returned; 0 is no limit.
+	// Limit caps the number of entries returned; 0 is no limit.
 	Limit int64
-	// From is the first key wanted; empty is the prefix itself.
+	// From is the first key to return; empty starts at the prefix.
 	From string
 }
 
 // List is a page of entries in the order of their keys.
 type List struct {
 	Entries []*Entry
-	// Revision is the one whose state this is.
+	// Revision is the revision of the state.
 	Revision int64
-	// More says that the limit was reached and that there are keys from NextKey on.
-	// Remaining is how many; with selectors they are not counted, and need not match.
+	// More reports that the limit was reached and that keys remain from NextKey on.
+	// Remaining is their number; with selectors it is not exact, because the rest is not
+	// evaluated.
 	More      bool
 	NextKey   string
 	Remaining int64
 }
 
-// Get returns the entry of a key, nil if there is none, and the revision at which
-// that is so: one not before minRev. A minRev that the store has not come to is a
-// Timeout error with the cause ResourceVersionTooLarge.
+// Get returns the entry of a key, or nil if it does not exist, and the revision of the
+// state read, which is at least minRev. It returns a Timeout error with the cause
+// ResourceVersionTooLarge if the store has not reached minRev.
 func (c *Cache) Get(ctx context.Context, key string, minRev int64) (*Entry, int64, error) {
 	c.mu.RLock()
 	if c.gate != nil && !c.closed && c.gate.isOpen() && c.gate.err == nil && c.rev >= minRev {
@@ -71,7 +72,7 @@ func (c *Cache) Get(ctx context.Context, key string, minRev int64) (*Entry, int6
 	return c.snapshot.get(key), c.rev, nil
 }
 
-// Empty reports whether there are no entries, at a revision not before minRev.
+// Empty reports whether the cache has no entries, at a revision of at least minRev.
 func (c *Cache) Empty(ctx context.Context, minRev int64) (bool, error) {
 	c.mu.RLock()
 	if c.gate != nil && !c.closed && c.gate.isOpen() && c.gate.err == nil && c.rev >= minRev {
@@ -86,9 +87,9 @@ func (c *Cache) Empty(ctx context.Context, minRev int64) (bool, error) {
 	return c.snapshot.tree.Len() == 0, nil
 }
 
-// Peek returns the entries below a prefix, in the order of their keys, as far as the cache
-// has come. It never waits: it is not ok before the first read or watch has started the
-// cache, and while the cache follows the store anew.
+// Peek returns the entries below a prefix, in the order of their keys, at the cache's
+// current revision. It never waits: ok is false before the first read or watch has started
+// the cache, and while the cache lists the store again.
 func (c *Cache) Peek(prefix string) (entries []*Entry, ok bool) {
 	c.mu.Lock()
 	ok = c.gate != nil && !c.closed && c.gate.isOpen() && c.gate.err == nil
@@ -106,9 +107,9 @@ func (c *Cache) Peek(prefix string) (entries []*Entry, ok bool) {
 	return entries, true
 }
 
-// List returns the entries that opts ask for. An exact revision that the cache does
-// not have is ErrNotCached; a revision that the store has not come to is a Timeout
-// error with the cause ResourceVersionTooLarge.
+// List returns the entries that opts select. It returns ErrNotCached for an exact revision
+// whose state the cache does not have, and a Timeout error with the cause
+// ResourceVersionTooLarge for a revision that the store has not reached.
 func (c *Cache) List(ctx context.Context, opts ListOptions) (*List, error) {
 	v, revision, err := c.viewFor(ctx, opts)
 	if err != nil {
@@ -145,7 +146,7 @@ func (c *Cache) viewFor(ctx context.Context, opts ListOptions) (view, int64, err
 	defer c.mu.Unlock()
 	revision := c.rev
 	if opts.Match == Exact {
-		// Nothing has changed here since the prefix's last change.
+		// The state at every revision since lastChange is the current one.
 		if revision = opts.Revision; revision < c.lastChange || revision > c.rev {
 			return view{}, 0, ErrNotCached
 		}
@@ -153,7 +154,7 @@ func (c *Cache) viewFor(ctx context.Context, opts ListOptions) (view, int64, err
 	return c.snapshot.share(), revision, nil
 }
 
-// atLeast is the revision that a reader has to wait for.
+// atLeast returns the revision that a reader has to wait for.
 func (c *Cache) atLeast(ctx context.Context, match RevisionMatch, revision int64) (int64, error) {
 	switch match {
 	case NotOlderThan, Exact:

@@ -74,7 +74,7 @@ func TestFutureRevisionIsTooLarge(t *testing.T) {
 	check("Watch", err)
 }
 
-// A watch may begin at a revision in the future: nothing is told up to then.
+// A watch may start at a future revision: no events up to it are delivered.
 func TestWatchFromTheFuture(t *testing.T) {
 	f := newFixture(t)
 	now := f.put(newPod("a", "", ""))
@@ -118,7 +118,7 @@ func TestReadersWaitForTheCache(t *testing.T) {
 func TestConsistentSeesOthersWrites(t *testing.T) {
 	f := newFixture(t)
 	f.catchUp(0)
-	// Written by another process, and in another prefix: no event comes here.
+	// Written by another process, to another prefix: the cache receives no event.
 	revision, err := f.store.Put(f.ctx, "/registry/other/a", []byte("x"), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestListIsAPicture(t *testing.T) {
 	}
 }
 
-// Peek starts nothing and waits for nothing.
+// Peek neither starts the cache nor waits.
 func TestPeek(t *testing.T) {
 	f := newFixture(t)
 	f.put(newPod("a", "", ""))

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// minRing is how many changes are kept however old they are.
+// minRing is the number of changes that are kept regardless of their age.
 const minRing = 256
 
-// ring holds the newest changes in the order of their revisions. It has all that
-// are newer than floor.
+// ring holds the newest changes in the order of their revisions: all changes newer than
+// floor.
 type ring struct {
 	max   int
 	age   time.Duration // negative: no limit
@@ -44,8 +44,7 @@ func (r *ring) grow() {
 	r.buf, r.first = buf, 0
 }
 
-// after returns the changes that are newer than revision, which must not be below
-// floor.
+// after returns the changes newer than revision, which must not be below floor.
 func (r *ring) after(revision int64) []*change {
 	i := sort.Search(r.count, func(i int) bool { return r.at(i).revision > revision })
 	if i == r.count {
@@ -58,7 +57,7 @@ func (r *ring) after(revision int64) []*change {
 	return changes
 }
 
-// reset forgets everything: from now on, changes newer than floor are known.
+// reset drops all changes. The ring then covers the changes after floor.
 func (r *ring) reset(floor int64) {
 	*r = ring{max: r.max, age: r.age, floor: floor}
 }

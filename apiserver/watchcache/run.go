@@ -16,9 +16,9 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-// run follows the store until ctx ends. What ends an attempt early is followed by
-// another: the first at once, the next after a back-off, during which readers get
-// the error.
+// run follows the store until ctx ends. After an attempt that made progress it starts
+// the next one immediately, otherwise after a back-off, during which readers get the
+// attempt's error.
 func (c *Cache) run(ctx context.Context, from int64) {
 	defer c.ended.Done()
 	var backoff time.Duration
@@ -32,7 +32,7 @@ func (c *Cache) run(ctx context.Context, from int64) {
 		if progressed {
 			backoff = 0
 		}
-		c.cfg.Logger.Info("Watch cache starts anew", "prefix", c.cfg.Prefix, "reason", err, "after", backoff)
+		c.cfg.Logger.Info("Watch cache lists the store again", "prefix", c.cfg.Prefix, "reason", err, "after", backoff)
 		c.end(err, backoff == 0)
 		if backoff > 0 {
 			if !c.sleep(ctx, backoff) {
@@ -45,9 +45,9 @@ func (c *Cache) run(ctx context.Context, from int64) {
 	}
 }
 
-// sleep reports whether d went by before ctx ended. It is the machine's time: virtual
-// time stands still until informers have succeeded in watching again, for which they
-// wait for this cache.
+// sleep waits for d and returns true, or false if ctx ends first. It uses the real
+// clock: virtual time stands still until informers have resumed their watches, which
+// need this cache.
 func (c *Cache) sleep(ctx context.Context, d time.Duration) bool {
 	timer := clock.Real().NewTimer(d)
 	defer timer.Stop()
@@ -59,8 +59,8 @@ func (c *Cache) sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// follow lists the prefix and then dispatches what the store's watch delivers. It
-// reports whether anything came, and why nothing does any more.
+// follow lists the prefix and then dispatches the batches of the store's watch. It
+// reports whether it received any batch, and why it ended.
 func (c *Cache) follow(ctx context.Context, from int64) (progressed bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -74,7 +74,7 @@ func (c *Cache) follow(ctx context.Context, from int64) (progressed bool, err er
 	}
 	defer func() {
 		cancel()
-		for range w.Batches() { // until the store has let go of it
+		for range w.Batches() { // until the store has closed the watch
 		}
 	}()
 	c.install(entries, revision)
@@ -86,7 +86,7 @@ func (c *Cache) follow(ctx context.Context, from int64) (progressed bool, err er
 	c.openAt(newest)
 	isDue := false
 	for {
-		if isDue && len(w.Batches()) == 0 { // what has come may be progress enough
+		if isDue && len(w.Batches()) == 0 { // batches that have arrived may bring enough progress
 			isDue = false
 			if err := c.askForBookmarks(ctx); err != nil {
 				return progressed, err
@@ -115,9 +115,9 @@ func watchError(w store.Watch) error {
 	return errors.New("the store has ended the watch")
 }
 
-// list reads all entries: those of the revision from if it is given and the store
-// still has what came after, otherwise the newest. The cache is ready when it has
-// come to the revision newest.
+// list reads all entries: at revision from, if it is given and the store still has the
+// history after it, otherwise at the newest revision. The cache is ready once it has
+// reached revision newest.
 func (c *Cache) list(ctx context.Context, from int64) (entries []*Entry, revision, newest int64, err error) {
 	if from > 0 {
 		if newest, err = c.newest(ctx); err != nil {
@@ -158,8 +158,8 @@ func (c *Cache) listAt(ctx context.Context, revision int64) ([]*Entry, int64, er
 	}
 }
 
-// install replaces what is known by a list. What this process has written up to
-// then is part of it and will not be seen as an event.
+// install replaces the cached state with a list. Writes of this process up to revision
+// are part of the list and will not arrive as events.
 func (c *Cache) install(entries []*Entry, revision int64) {
 	s := newSnapshot()
 	var lastChange int64
@@ -172,12 +172,12 @@ func (c *Cache) install(entries []*Entry, revision int64) {
 	defer c.mu.Unlock()
 	c.snapshot = s
 	c.ring.reset(revision)
-	// A key may have been deleted at any revision up to the list's.
+	// The latest deletion below the prefix may be at any revision up to the list's.
 	c.rev, c.lastChange = revision, revision
 	c.settle()
 }
 
-// openAt lets the readers in if the cache has come to a revision.
+// openAt opens the gate if the cache has reached a revision.
 func (c *Cache) openAt(revision int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,8 +194,8 @@ func (c *Cache) begin() {
 	c.following = true
 }
 
-// end ends an attempt and all watchers. Readers that wait get err, unless another
-// attempt begins at once.
+// end ends an attempt and all watchers. Waiting readers get err, unless the next
+// attempt starts immediately (again).
 func (c *Cache) end(err error, again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

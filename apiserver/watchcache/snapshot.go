@@ -6,13 +6,13 @@ import (
 	"github.com/google/btree"
 )
 
-// degree makes nodes of about a cache page of pointers.
+// degree is the B-tree's degree: its nodes hold about a memory page of pointers.
 const degree = 32
 
-// snapshot is the entries in the order of their keys.
+// snapshot holds the entries in the order of their keys.
 type snapshot struct {
 	tree *btree.BTreeG[*Entry]
-	// shared is a copy of tree that readers have; nil when tree has changed since.
+	// shared is an immutable copy of tree for readers; nil if tree has changed since.
 	shared *btree.BTreeG[*Entry]
 }
 
@@ -35,7 +35,7 @@ func (s *snapshot) remove(key string) {
 	s.tree.Delete(&Entry{Key: key})
 }
 
-// share returns a view that does not change any more, in constant time.
+// share returns an immutable view, in constant time.
 func (s *snapshot) share() view {
 	if s.shared == nil {
 		s.shared = s.tree.Clone()
@@ -46,8 +46,8 @@ func (s *snapshot) share() view {
 // view is a snapshot at one revision. It may be read without a lock.
 type view struct{ tree *btree.BTreeG[*Entry] }
 
-// each calls do for the entries in scope of f, from the key from on, until it
-// returns false. Selectors are not asked.
+// each calls do for the entries in the scope of f, from the key from on, until do
+// returns false. It does not evaluate the selectors of f.
 func (v view) each(f *filter, from string, do func(*Entry) bool) {
 	if f.key != "" {
 		if entry, ok := v.tree.Get(&Entry{Key: f.key}); ok {

@@ -15,8 +15,8 @@ import (
 	"minikcm.dev/minikcm/store/storetest"
 )
 
-// TestStress lets writers, watchers that resume, and readers loose on one cache at
-// the same time, over the memory and the embedded store.
+// TestStress runs writers, resuming watchers and readers concurrently on one cache,
+// over the memory and the embedded store.
 func TestStress(t *testing.T) {
 	t.Run("memory", func(t *testing.T) { stress(t, store.NewMemory(), 500) })
 	t.Run("embedded", func(t *testing.T) { stress(t, newEmbedded(t), 200) })
@@ -31,7 +31,7 @@ func stress(t *testing.T, s store.Store, writes int) {
 	const writers, watchers = 4, 6
 	f := newFixtureOn(t, s, prefix, func(cfg *Config) { cfg.WatcherBuffer = 64 })
 	base := f.put(newPod("base", "", ""))
-	f.catchUp(base) // no watcher may come later than the cache's beginning
+	f.catchUp(base) // all watches start after the revision that the cache starts at
 
 	var mu sync.Mutex
 	var history storetest.History
@@ -81,8 +81,8 @@ func stress(t *testing.T, s store.Store, writes int) {
 	}
 }
 
-// observe watches until done, with a new watch after every few batches, and then
-// reads what is left.
+// observe watches until done, resuming with a new watch every few batches, and then
+// reads the remaining events.
 func observe(done context.Context, f *fixture, from int64, every int) []storetest.Stream {
 	var streams []storetest.Stream
 	for {
@@ -124,11 +124,11 @@ func observe(done context.Context, f *fixture, from int64, every int) []storetes
 }
 
 func toldBy(e Event, delivery int) storetest.Event {
-	told := storetest.Event{Type: storetest.Put, Revision: e.Entry.Revision, Key: e.Entry.Key, Delivery: delivery}
+	converted := storetest.Event{Type: storetest.Put, Revision: e.Entry.Revision, Key: e.Entry.Key, Delivery: delivery}
 	if e.Type == watch.Deleted {
-		told.Type = storetest.Delete
+		converted.Type = storetest.Delete
 	} else {
-		told.Value = e.Entry.Object.(*v1.Pod).Labels["app"]
+		converted.Value = e.Entry.Object.(*v1.Pod).Labels["app"]
 	}
-	return told
+	return converted
 }

@@ -51,7 +51,7 @@ func TestRing(t *testing.T) {
 		what     string
 		max      int
 		age      time.Duration
-		add      int // one a second, with the revisions 1, 2, ...
+		add      int // number of changes, one a second, with the revisions 1, 2, ...
 		floor    int64
 		after    int64
 		wantLen  int
@@ -87,12 +87,12 @@ func TestPending(t *testing.T) {
 	forgetA := p.add("key", []byte("x"), a)
 	p.add("key", []byte("x"), b)
 	if p.take("key", []byte("y")) != nil || p.take("other", []byte("x")) != nil {
-		t.Error("took what nobody wrote")
+		t.Error("took an object that no process wrote")
 	}
 	if p.take("key", []byte("x")) != runtime.Object(a) {
 		t.Error("did not take the first")
 	}
-	// a lost against b, which wrote the same bytes: nothing will come any more.
+	// A lost against B, which wrote the same bytes: no further event will arrive.
 	forgetA()
 	if p.take("key", []byte("x")) != nil || p.count != 0 || len(p.writes) != 0 {
 		t.Errorf("%d left", p.count)

@@ -10,13 +10,13 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// catchUpLimit is how long a reader waits for the cache to come to a revision that
-// the store has. It is the machine's time: catching up is the machine's work, and
-// a virtual clock stands still while a request waits.
+// catchUpLimit is how long a reader waits for the cache to reach a revision that the
+// store has. It is real time, because a virtual clock stands still while a request
+// waits.
 const catchUpLimit = 3 * time.Second
 
-// gate is passed by readers when the cache has caught up with the store, or with
-// err when it could not.
+// gate blocks readers until the cache has caught up with the store. If that failed they
+// get err.
 type gate struct {
 	done chan struct{}
 	err  error // set before done is closed
@@ -52,13 +52,14 @@ func (g *gate) wait(ctx context.Context) error {
 	}
 }
 
-// waiter waits until the cache is at revision, or has to start anew.
+// waiter waits until the cache has reached revision, or until the attempt to follow the
+// store ends.
 type waiter struct {
 	revision int64
 	come     inflight.Latch
 }
 
-// wake wakes the waiters that have what they want. mu is held.
+// wake wakes the waiters for revisions up to revision. The caller holds mu.
 func (c *Cache) wake(revision int64) {
 	hasCome := func(w *waiter) bool {
 		if w.revision > revision {
@@ -71,9 +72,9 @@ func (c *Cache) wake(revision int64) {
 	c.future = slices.DeleteFunc(c.future, hasCome)
 }
 
-// lockAt returns with mu held for reading and writing, the cache ready and at a
-// revision not before atLeast; or with an error, and mu not held. atLeast must be
-// a revision that the store has come to. from is for start.
+// lockAt waits until the cache is ready and at a revision of at least atLeast, and
+// returns with mu locked for writing. After an error mu is not held. The store must
+// have reached atLeast. from is passed to start.
 func (c *Cache) lockAt(ctx context.Context, atLeast, from int64) error {
 	for {
 		g, err := c.start(from)
@@ -102,8 +103,9 @@ func (c *Cache) lockAt(ctx context.Context, atLeast, from int64) error {
 	}
 }
 
-// await waits for w. As no event of the prefix may be on its way, progress has to be
-// requested, by the first who waits.
+// await waits for w. If ask is set it requests progress from the store first, because
+// the cache advances only with events of its prefix or with progress. Only the first
+// waiter for a revision asks.
 func (c *Cache) await(ctx context.Context, w *waiter, ask bool) error {
 	if ask {
 		if err := c.cfg.Store.RequestProgress(ctx, c.cfg.Prefix); err != nil {
@@ -125,8 +127,8 @@ func (c *Cache) await(ctx context.Context, w *waiter, ask bool) error {
 	return nil
 }
 
-// giveUp removes w and returns where the cache is. If progress was not delivered,
-// the others have to ask for it again.
+// giveUp removes w and returns the cache's revision. With askAgain it wakes the other
+// waiters, one of which requests progress again.
 func (c *Cache) giveUp(w *waiter, askAgain bool) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,8 +143,8 @@ func (c *Cache) giveUp(w *waiter, askAgain bool) int64 {
 	return c.rev
 }
 
-// exists returns an error when the store has not come to a revision that a client
-// asks for.
+// exists returns an error if the store has not reached a revision that a client asks
+// for.
 func (c *Cache) exists(ctx context.Context, revision int64) error {
 	c.mu.RLock()
 	rev := c.rev

@@ -10,41 +10,43 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// WatchOptions say what to watch and from where (Kubernetes documentation, "API
-// Concepts: Semantics for watch", and KEP-3157).
+// WatchOptions configure a Watch (Kubernetes documentation, "API Concepts: Semantics
+// for watch", and KEP-3157).
 type WatchOptions struct {
 	Prefix string
-	// Key narrows the watch to one key, if it is not empty.
+	// Key restricts the watch to one key, unless it is empty.
 	Key string
-	// Label and Field select; nil selects all.
+	// Label and Field are selectors; nil selects everything.
 	Label labels.Selector
 	Field fields.Selector
-	// Revision is the one after which events are wanted, which may be in the future.
-	// 0 is the newest state or, with Any, whatever state the cache has.
+	// Revision is the revision after which events are delivered; it may be in the
+	// future. 0 means the store's newest revision or, with Any, the cache's current
+	// one.
 	Revision int64
 	Any      bool
-	// SendInitialEvents asks that the state begins the stream as ADDED events, or
-	// that it does not. Nil: it does if Revision is 0. With true the state is one
-	// not older than Revision, and its end is marked by a bookmark, if Bookmarks.
+	// SendInitialEvents selects whether the stream starts with the state as ADDED
+	// events. Nil: only if Revision is 0. With true the state is not older than
+	// Revision, and with Bookmarks a bookmark marks its end.
 	SendInitialEvents *bool
-	// Bookmarks asks for BOOKMARK events now and then.
+	// Bookmarks requests periodic BOOKMARK events.
 	Bookmarks bool
 }
 
-// Event is what a watcher is told. The Entry of a bookmark has nothing but a
-// Revision. The Entry of a DELETED event is the last state that the watcher could
-// see, with the revision at which it went out of its sight.
+// Event is one event of a watch. The Entry of a bookmark has a Revision only. The Entry
+// of a DELETED event is the last state that the watcher could see, with the revision at
+// which the object was deleted or stopped matching.
 type Event struct {
 	Type  watch.EventType
 	Entry *Entry
-	// Initial says that the event is part of the state that the watch began with,
-	// InitialEventsEnd that this bookmark ends that part.
+	// Initial marks an event of the state that the watch starts with, InitialEventsEnd
+	// the bookmark after them.
 	Initial, InitialEventsEnd bool
 }
 
-// Watch begins a watch. A revision whose events are not kept any more is an Expired
-// error; with SendInitialEvents, one that the store has not come to is a Timeout error
-// with the cause ResourceVersionTooLarge. The watcher has to be stopped.
+// Watch starts a watch. It returns an Expired error for a revision whose events are no
+// longer kept and, with SendInitialEvents, a Timeout error with the cause
+// ResourceVersionTooLarge for a revision that the store has not reached. The caller
+// must call Stop on the watcher.
 func (c *Cache) Watch(ctx context.Context, opts WatchOptions) (*Watcher, error) {
 	sendInitial := opts.Revision == 0
 	if opts.SendInitialEvents != nil {
@@ -98,7 +100,8 @@ func (c *Cache) Watch(ctx context.Context, opts WatchOptions) (*Watcher, error) 
 	return w, nil
 }
 
-// removeLocked makes w get nothing any more. mu is held.
+// removeLocked removes w from the index, so that no more events are queued for it. The
+// caller holds mu.
 func (c *Cache) removeLocked(w *Watcher) {
 	if c.watchers.remove(w) && w.bookmarks {
 		c.bookmarking--

@@ -16,8 +16,8 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// TestWatchBegins is the table of API Concepts "Semantics for watch" and of
-// KEP-3157: a was there at the first revision, b came with the second.
+// TestWatchBegins is the table of API Concepts "Semantics for watch" and of KEP-3157:
+// object a exists at the first revision, b is created at the second.
 func TestWatchBegins(t *testing.T) {
 	for _, test := range []struct {
 		what string
@@ -80,7 +80,8 @@ func TestInitialEventsAreMarked(t *testing.T) {
 	}
 }
 
-// TestFirstWatchOfThePast watches from a revision that was before the cache began.
+// TestFirstWatchOfThePast watches from a revision before the one that the cache starts
+// at.
 func TestFirstWatchOfThePast(t *testing.T) {
 	f := newFixture(t)
 	first := f.put(newPod("a", "", ""))
@@ -237,8 +238,8 @@ func TestWatchersEndWithTheStoresWatch(t *testing.T) {
 	}
 }
 
-// TestUnavailableStore lets readers know at once, and retries on the machine's
-// clock.
+// TestUnavailableStore checks that readers get an error immediately and that the cache
+// retries on the real clock.
 func TestUnavailableStore(t *testing.T) {
 	f := newFixture(t)
 	f.put(newPod("a", "", ""))

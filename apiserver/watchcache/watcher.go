@@ -9,14 +9,14 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// backlogChunk is the most events of a backlog that Next returns at once.
+// backlogChunk caps the events of a backlog that one Next returns.
 const backlogChunk = 512
 
-// maxSpare is how many events of room a watcher keeps after a burst.
+// maxSpare caps the capacity of the buffer that a watcher keeps after a burst.
 const maxSpare = 1024
 
-// Watcher is one watch. Next and Stop must not be called at the same time: a
-// watcher has no goroutine and belongs to the one that reads it.
+// Watcher is one watch. It has no goroutine; Next and Stop must be called from one
+// goroutine.
 type Watcher struct {
 	cache     *Cache
 	filter    filter
@@ -24,13 +24,13 @@ type Watcher struct {
 
 	// Guarded by cache.mu.
 	staged []Event
-	sent   int64 // nothing up to this revision is left to tell
+	sent   int64 // events up to this revision have been queued
 
-	// The reader's own.
+	// Used by the reader only.
 	backlog *backlog // until the first Next
-	rest    []Event  // of the backlog
+	rest    []Event  // remaining events of the backlog
 
-	wake chan struct{} // has a value when there is news for a reader that waits
+	wake chan struct{} // has a value if there are events for a waiting reader
 
 	mu      sync.Mutex
 	queue   []Event
@@ -40,13 +40,13 @@ type Watcher struct {
 	err     error
 }
 
-// backlog is what a watch begins with: a state, or changes of the past. It is looked
-// through by the reader, so that nobody else waits for that.
+// backlog is the initial content of a watch: a state, or past changes. The reader's
+// goroutine filters it, outside the cache's lock, so that other watchers do not wait.
 type backlog struct {
 	isState  bool
 	state    view
 	revision int64
-	marked   bool // the state ends with a bookmark
+	marked   bool // a bookmark follows the state
 	changes  []*change
 }
 
@@ -72,10 +72,10 @@ func (b *backlog) events(f *filter) []Event {
 	return events
 }
 
-// Next returns what there is for the watcher, and waits if there is nothing. The
-// events are valid until the next call, which says that they have been dealt with.
-// When the watch has ended, and all that was queued has been returned, the error is
-// an ErrClosed; when ctx ends, it is the context's.
+// Next returns the queued events, and waits if there are none. The events are valid
+// until the next call, which also means that the caller has handled them. After the
+// watch has ended and all queued events have been returned, the error wraps ErrClosed;
+// if ctx ends, it is the context's error.
 func (w *Watcher) Next(ctx context.Context) ([]Event, error) {
 	w.done()
 	if w.backlog != nil {
@@ -89,7 +89,7 @@ func (w *Watcher) Next(ctx context.Context) ([]Event, error) {
 		events := w.rest[:n:n]
 		w.rest = w.rest[n:]
 		if len(w.rest) == 0 {
-			w.take(1) // the whole backlog is one in the ledger
+			w.take(1) // the ledger counts the whole backlog as one event
 		}
 		return events, nil
 	}
@@ -127,7 +127,7 @@ func (w *Watcher) take(n int) {
 	w.taken += n
 }
 
-// done takes back the ledger's counts of what the reader has taken.
+// done removes the events that the reader has handled from the ledger.
 func (w *Watcher) done() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +136,7 @@ func (w *Watcher) done() {
 	w.taken = 0
 }
 
-// enqueue reports whether there was room for the events.
+// enqueue queues events and reports whether there was room.
 func (w *Watcher) enqueue(events []Event) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +152,7 @@ func (w *Watcher) enqueue(events []Event) bool {
 	return true
 }
 
-// end makes Next return err after all that is queued.
+// end makes Next return err after the queued events.
 func (w *Watcher) end(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,7 +169,7 @@ func (w *Watcher) signal() {
 	}
 }
 
-// Stop ends the watch and lets go of what has not been read.
+// Stop ends the watch and drops unread events.
 func (w *Watcher) Stop() {
 	w.cache.mu.Lock()
 	w.cache.removeLocked(w)

@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// Operations are a set of kinds of operation.
+// Operations is a set of kinds of operation.
 type Operations uint8
 
 // The kinds of operation. The zero value of Operations means all of them.
@@ -17,56 +17,57 @@ const (
 	Reads Operations = 1 << iota
 	// Writes are Put and Delete.
 	Writes
-	// Watches are the beginnings of watches, and RequestProgress.
+	// Watches are Watch, when it starts, and RequestProgress.
 	Watches
 	// Compactions are Compact.
 	Compactions
 )
 
-// Fault is what happens to operations while it is injected.
+// Fault describes what happens to operations while it is injected.
 type Fault struct {
-	// Operations and Prefix say to which it happens: to keys, and prefixes of keys,
-	// that start with Prefix. Operations without a key are met by an empty Prefix only.
+	// Operations and Prefix select the operations: those whose key, or prefix of keys,
+	// starts with Prefix. Operations without a key match the empty Prefix only.
 	Operations Operations
 	Prefix     string
 	// Requests lets it happen only to operations whose context is from store.ForRequest: those of
 	// an API server's requests, and not those by which it follows the store. Those cannot
 	// fail for long on a virtual clock, which stands still until they succeed.
 	Requests bool
-	// Share is the share of them that it happens to, in (0, 1]. 0 is all.
+	// Share is the fraction of the selected operations that are affected, in (0, 1]. 0
+	// means all.
 	Share float64
-	// Latency is how much longer they take, of the clock's time. Virtual time stands
-	// still while the cluster's own parts wait for their requests, as they are at work
-	// then: on a virtual clock, a delay is for what only requests from outside do.
+	// Latency is added to their duration, in time of the clock. Virtual time stands still
+	// while components of the cluster wait for their requests, because they are in flight;
+	// on a virtual clock, only requests from outside can be delayed.
 	Latency time.Duration
-	// Err is what they fail with; nil: they do not fail.
+	// Err is the error that they return; nil: they succeed.
 	Err error
-	// Unknown has writes that fail be made in one half of the cases, as when a store
-	// breaks before it could answer.
+	// Unknown makes half of the failed writes take effect, as when a store breaks before
+	// it answers.
 	Unknown bool
-	// EndWatches ends the watches that are open at the time of the injection, with Err.
-	// On a virtual clock it must be removed by hand: time stands still until whoever
-	// watched has succeeded in doing so again.
+	// EndWatches ends the watches that are open when the fault is injected, with Err. On a
+	// virtual clock the caller must remove the fault itself: time stands still until the
+	// watchers have succeeded in watching again.
 	EndWatches bool
 }
 
-// Slow makes every operation take longer by d, of the clock's time.
+// Slow delays every operation by d, in time of the clock.
 func Slow(d time.Duration) Fault { return Fault{Latency: d} }
 
-// Unavailable is an etcd that nobody reaches. Watches stay open and tell of nothing
-// that could happen, as nothing can be written.
+// Unavailable is an unreachable etcd. Watches stay open and deliver no events, because no
+// write succeeds.
 func Unavailable() Fault {
 	return Fault{Err: unavailable("rpc error: code = Unavailable desc = connection error: connection refused")}
 }
 
-// NoSpace is an etcd whose database is as large as it may be: only writes that add
-// something fail. Deletions go on.
+// NoSpace is an etcd whose database has reached its quota: only writes that add data fail.
+// Deletions succeed.
 func NoSpace() Fault {
 	return Fault{Operations: Writes, Err: &store.UnavailableError{Err: store.ErrNoSpace}}
 }
 
-// LeaderLoss is an etcd cluster that has no leader: reads and writes time out after d,
-// of the clock's time, some writes have been made all the same, and watches end.
+// LeaderLoss is an etcd cluster without a leader: reads and writes time out after d, in
+// time of the clock, some of the writes take effect, and watches end.
 func LeaderLoss(d time.Duration) Fault {
 	return Fault{
 		Operations: Reads | Writes | Watches | Compactions, Latency: d,

@@ -29,7 +29,7 @@ func open(t *testing.T, c clock.Clock) *faulty.Store {
 	return s
 }
 
-// Without a fault it is as good as any store.
+// Without a fault the store passes the suite.
 func TestSuite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, clock.Real()) })
 }
@@ -38,7 +38,7 @@ func TestFaults(t *testing.T) {
 	unavailable := (*store.UnavailableError)(nil)
 	for name, test := range map[string]struct {
 		fault               faulty.Fault
-		put, remove, get    bool // is to succeed
+		put, remove, get    bool // whether it succeeds
 		otherPut, openWatch bool
 	}{
 		"unavailable": {fault: faulty.Unavailable()},
@@ -84,7 +84,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A write whose outcome is unknown has been made or not, as the seed wants it.
+// The seed decides whether a write with an unknown outcome takes effect.
 func TestUnknown(t *testing.T) {
 	var runs []int
 	for range 2 {
@@ -107,7 +107,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A lost leader ends watches; what was told before is not lost.
+// The loss of the leader ends watches; events delivered before are not lost.
 func TestEndWatches(t *testing.T) {
 	s := open(t, clock.Real())
 	w, err := s.Watch(t.Context(), "/", 0)
@@ -130,8 +130,8 @@ func TestEndWatches(t *testing.T) {
 	}
 }
 
-// Slowness is the clock's: virtual time passes while operations wait, and not while
-// they are served.
+// Latency is time of the clock: virtual time passes while operations wait, and stands
+// still while they are served.
 func TestSlow(t *testing.T) {
 	ledger := clock.NewLedger()
 	v := clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ledger)
@@ -165,7 +165,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// A call that waits ends with its context, and with the store.
+// A waiting call ends with its context, and when the store is closed.
 func TestWaitEnds(t *testing.T) {
 	s := open(t, clock.Real())
 	s.Inject(faulty.Slow(time.Hour))

@@ -13,32 +13,31 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// Store is a store on another one. All its methods may be called from several
-// goroutines.
+// Store wraps another store. It is safe for concurrent use.
 type Store struct {
 	inner  store.Store
 	clock  clock.Clock
 	random *clock.Random
 
-	// broken is true while a fault is injected, so that operations cost one load while
-	// none is.
+	// broken is true while any fault is injected, so that an operation without faults
+	// costs one atomic load.
 	broken atomic.Bool
 
 	mu      sync.Mutex
-	faults  []*Fault // in the order of their injection
+	faults  []*Fault // in the order of injection
 	watches map[*watch]struct{}
 	closed  chan struct{}
 	ended   sync.WaitGroup
 }
 
-// New returns a store on inner, which it closes, without any fault.
+// New returns a store without faults that wraps inner. Close closes inner.
 func New(inner store.Store, c clock.Clock, random *clock.Random) *Store {
 	return &Store{inner: inner, clock: c, random: random, watches: map[*watch]struct{}{}, closed: make(chan struct{})}
 }
 
-// Inject lets a fault happen to the operations that begin from now on, until remove
-// is called. Of several that meet an operation, all delay it, and the oldest that
-// has an error is what it fails with.
+// Inject applies f to the operations that start from now on, until remove is called. If
+// several faults match an operation, their delays add up, and the error is that of the
+// oldest fault that has one.
 func (s *Store) Inject(f Fault) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +59,7 @@ func (s *Store) Inject(f Fault) (remove func()) {
 // Broken reports whether a fault is injected.
 func (s *Store) Broken() bool { return s.broken.Load() }
 
-// InjectFor is Inject with an end after d, of the clock's time.
+// InjectFor is Inject with an automatic end after d, in time of the clock.
 func (s *Store) InjectFor(f Fault, d time.Duration) (remove func()) {
 	end := s.Inject(f)
 	timer := s.clock.AfterFunc(d, end)
@@ -70,15 +69,15 @@ func (s *Store) InjectFor(f Fault, d time.Duration) (remove func()) {
 	}
 }
 
-// fate is what happens to one operation.
-type fate struct {
+// outcome is what the injected faults do to one operation.
+type outcome struct {
 	latency time.Duration
 	err     error
-	made    bool // although it fails
+	made    bool // the write takes effect although it fails
 }
 
-func (s *Store) fate(ctx context.Context, operation Operations, key string, adds bool) fate {
-	var out fate
+func (s *Store) decide(ctx context.Context, operation Operations, key string, adds bool) outcome {
+	var out outcome
 	if !s.Broken() {
 		return out
 	}
@@ -101,8 +100,8 @@ func (s *Store) fate(ctx context.Context, operation Operations, key string, adds
 	return out
 }
 
-// suffer waits and returns what an operation of the fate fails with.
-func (s *Store) suffer(ctx context.Context, f fate) error {
+// apply waits for the outcome's latency and returns its error.
+func (s *Store) apply(ctx context.Context, f outcome) error {
 	if f.latency > 0 {
 		if err := s.wait(ctx, f.latency); err != nil {
 			return err
@@ -131,7 +130,7 @@ func (s *Store) wait(ctx context.Context, d time.Duration) error {
 
 // Get implements store.Store.
 func (s *Store) Get(ctx context.Context, key string, revision int64) (*store.KeyValue, error) {
-	if err := s.suffer(ctx, s.fate(ctx, Reads, key, false)); err != nil {
+	if err := s.apply(ctx, s.decide(ctx, Reads, key, false)); err != nil {
 		return nil, err
 	}
 	return s.inner.Get(ctx, key, revision)
@@ -139,7 +138,7 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (*store.Key
 
 // List implements store.Store.
 func (s *Store) List(ctx context.Context, prefix string, opts store.ListOptions) (*store.ListResult, error) {
-	if err := s.suffer(ctx, s.fate(ctx, Reads, prefix, false)); err != nil {
+	if err := s.apply(ctx, s.decide(ctx, Reads, prefix, false)); err != nil {
 		return nil, err
 	}
 	return s.inner.List(ctx, prefix, opts)
@@ -147,7 +146,7 @@ func (s *Store) List(ctx context.Context, prefix string, opts store.ListOptions)
 
 // Revision implements store.Store.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
-	if err := s.suffer(ctx, s.fate(ctx, Reads, "", false)); err != nil {
+	if err := s.apply(ctx, s.decide(ctx, Reads, "", false)); err != nil {
 		return 0, err
 	}
 	return s.inner.Revision(ctx)
@@ -164,12 +163,12 @@ func (s *Store) Delete(ctx context.Context, key string, expected int64) (int64, 
 }
 
 func (s *Store) write(ctx context.Context, key string, adds bool, write func() (int64, error)) (int64, error) {
-	f := s.fate(ctx, Writes, key, adds)
+	f := s.decide(ctx, Writes, key, adds)
 	if f.made {
-		// That it was made is what its caller does not get to know.
+		// The write takes effect; its caller gets an error and does not learn that.
 		_, _ = write()
 	}
-	if err := s.suffer(ctx, f); err != nil {
+	if err := s.apply(ctx, f); err != nil {
 		return 0, err
 	}
 	return write()
@@ -177,7 +176,7 @@ func (s *Store) write(ctx context.Context, key string, adds bool, write func() (
 
 // RequestProgress implements store.Store.
 func (s *Store) RequestProgress(ctx context.Context, prefix string) error {
-	if err := s.suffer(ctx, s.fate(ctx, Watches, prefix, false)); err != nil {
+	if err := s.apply(ctx, s.decide(ctx, Watches, prefix, false)); err != nil {
 		return err
 	}
 	return s.inner.RequestProgress(ctx, prefix)
@@ -185,7 +184,7 @@ func (s *Store) RequestProgress(ctx context.Context, prefix string) error {
 
 // Compact implements store.Store.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
-	if err := s.suffer(ctx, s.fate(ctx, Compactions, "", false)); err != nil {
+	if err := s.apply(ctx, s.decide(ctx, Compactions, "", false)); err != nil {
 		return err
 	}
 	return s.inner.Compact(ctx, revision)

@@ -7,7 +7,7 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// watch hands on the batches of another one, until a fault ends it.
+// watch forwards the batches of another watch until a fault ends it.
 type watch struct {
 	inner   store.Watch
 	cancel  context.CancelFunc
@@ -20,7 +20,7 @@ type watch struct {
 
 // Watch implements store.Store.
 func (s *Store) Watch(ctx context.Context, prefix string, from int64) (store.Watch, error) {
-	if err := s.suffer(ctx, s.fate(ctx, Watches, prefix, false)); err != nil {
+	if err := s.apply(ctx, s.decide(ctx, Watches, prefix, false)); err != nil {
 		return nil, err
 	}
 	innerCtx, cancel := context.WithCancel(ctx)

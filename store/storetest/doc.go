@@ -1,4 +1,4 @@
-// Package storetest holds what every store.Store has to pass: Run, the one suite;
-// validators, each named for a guarantee of watches, which other layers apply to
-// their own streams; and an etcd server for tests of stores that dial one.
+// Package storetest tests implementations of store.Store: Run is the suite; validators,
+// each named for one guarantee of watches, are also applied by other layers to their
+// own streams; NewEtcd starts an etcd server for tests of stores that dial one.
 package storetest

@@ -13,20 +13,20 @@ import (
 
 // EtcdOptions configure StartEtcd.
 type EtcdOptions struct {
-	// DataDir is where it works. Empty: a temporary directory.
+	// DataDir is the server's data directory. Empty: a temporary directory.
 	DataDir string
-	// Name of the member, which a data directory that exists says. Empty: etcd's
-	// default.
+	// Name is the member's name, which must match an existing data directory. Empty:
+	// etcd's default.
 	Name string
-	// QuotaBytes is how large its database may grow. 0 is etcd's default.
+	// QuotaBytes limits the size of the database. 0: etcd's default.
 	QuotaBytes int64
-	// TLS of its clients' connections. Nil: none.
+	// TLS configures client connections. Nil: no TLS.
 	TLS *transport.TLSInfo
 }
 
-// Etcd is an etcd server as a stranger would run it, with no settings of minikcm's but
-// those that make it start fast. It can be stopped and started again, with what it
-// has stored and at the same endpoint.
+// Etcd is an etcd server with none of minikcm's settings, except those that make it
+// start fast. It can be stopped and started again with its data and at the same
+// endpoint.
 type Etcd struct {
 	// Endpoint is a unix socket or, with TLS, a port of the loopback interface.
 	Endpoint string
@@ -45,7 +45,7 @@ func StartEtcd(t testing.TB, opts EtcdOptions) string {
 // NewEtcd runs an etcd server until it is stopped or the test ends.
 func NewEtcd(t testing.TB, opts EtcdOptions) *Etcd {
 	t.Helper()
-	// A socket's path must be short, and that of t.TempDir need not be.
+	// The path of a socket must be short; that of t.TempDir may not be.
 	dir, err := os.MkdirTemp("", "etcd-")
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func NewEtcd(t testing.TB, opts EtcdOptions) *Etcd {
 	return e
 }
 
-// Start returns when the server takes requests.
+// Start returns once the server accepts requests.
 func (e *Etcd) Start() {
 	e.t.Helper()
 	config := *e.config
@@ -100,8 +100,8 @@ func (e *Etcd) Start() {
 	}
 }
 
-// Stop ends the server, which gives its clients five seconds to end their watches,
-// and its connections.
+// Stop ends the server and its connections. Clients have five seconds to end their
+// watches.
 func (e *Etcd) Stop() {
 	if e.server != nil {
 		e.server.Close()

@@ -207,7 +207,7 @@ func testValues(ctx context.Context, t *testing.T, s store.Store) {
 	if _, err := s.Put(ctx, "/large", large, 0); err != nil {
 		t.Fatal(err)
 	}
-	large[0] = 'y' // the store has kept its own
+	large[0] = 'y' // the store keeps its own copy
 	if kv, err := s.Get(ctx, "/large", 0); err != nil || len(kv.Value) != len(large) || kv.Value[0] != 'x' {
 		t.Errorf("a large value: %v", err)
 	}
@@ -259,7 +259,7 @@ func testCompaction(ctx context.Context, t *testing.T, s store.Store) {
 	}
 }
 
-// testContention has many writers increment one counter.
+// testContention lets many writers increment one counter.
 func testContention(ctx context.Context, t *testing.T, s store.Store) {
 	const writers, rounds = 8, 25
 	var wg sync.WaitGroup
@@ -324,7 +324,7 @@ func testClosed(ctx context.Context, t *testing.T, s store.Store) {
 	}
 }
 
-// everyOperation does each operation once and returns their errors.
+// everyOperation runs each operation once and returns their errors.
 func everyOperation(ctx context.Context, s store.Store) map[string]error {
 	errs := map[string]error{}
 	_, errs["get"] = s.Get(ctx, "/a", 0)

@@ -14,9 +14,9 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// RunModel does the same random operations on a store and on a model of it, and
-// checks that both give the same answers, revisions included. The functions
-// return new and empty stores, which RunModel closes.
+// RunModel applies the same random operations to a store and to a model of it, and
+// checks that both return the same results, including revisions. The functions return
+// new, empty stores, which RunModel closes.
 func RunModel(t *testing.T, open, openModel func() (store.Store, error)) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -62,13 +62,13 @@ type twins struct {
 	watches   []twinWatch
 }
 
-// twinWatch is the same watch of both.
+// twinWatch is the same watch on both stores.
 type twinWatch struct {
 	watches [2]store.Watch
 	streams [2]*Stream
 }
 
-// both does an operation on both stores and compares the results.
+// both runs an operation on both stores and compares the results.
 func (m *twins) both(what string, do func(store.Store) (any, error)) (any, error) {
 	var results [2]any
 	var errs [2]error
@@ -102,7 +102,7 @@ var (
 	modelPrefixes = rapid.SampledFrom([]string{"", "/", "/a", "/a/", "/b/", "\xff"})
 )
 
-// expectation is the key's revision, most of the time.
+// expectation returns the key's revision, most of the time.
 func (m *twins) expectation(t *rapid.T, key string) int64 {
 	if rapid.IntRange(0, 9).Draw(t, "luck") > 0 {
 		return m.revisions[key]
@@ -156,7 +156,8 @@ func (m *twins) list(ctx context.Context, t *rapid.T) {
 	_, _ = m.both("list", func(s store.Store) (any, error) { return s.List(ctx, prefix, opts) })
 }
 
-// watch begins a watch that stays open, of which drain compares what it tells.
+// watch starts a watch on both stores that stays open; drain compares what the two
+// deliver.
 func (m *twins) watch(ctx context.Context, t *rapid.T) {
 	prefix := modelPrefixes.Draw(t, "prefix")
 	from := rapid.Int64Range(2, max(m.newest, 1)+1).Draw(t, "from")
@@ -173,7 +174,7 @@ func (m *twins) watch(ctx context.Context, t *rapid.T) {
 	}
 }
 
-// drain reads from all watches what they have to tell.
+// drain reads all watches up to the newest revision.
 func (m *twins) drain(ctx context.Context) {
 	for _, s := range m.stores {
 		if err := s.RequestProgress(ctx, ""); err != nil {
@@ -192,7 +193,7 @@ func (m *twins) drain(ctx context.Context) {
 	}
 }
 
-// readProgress reads until the watch tells progress to revision.
+// readProgress reads until the watch has delivered progress up to revision.
 func readProgress(ctx context.Context, w store.Watch, stream *Stream, revision int64) error {
 	for {
 		select {
@@ -210,8 +211,8 @@ func readProgress(ctx context.Context, w store.Watch, stream *Stream, revision i
 	}
 }
 
-// withoutProgress leaves out what differs between implementations: when there is
-// progress, and what was delivered together.
+// withoutProgress removes what may differ between implementations: progress events and
+// delivery numbers.
 func withoutProgress(events []Event) []Event {
 	changes := slices.Clone(events)
 	changes = slices.DeleteFunc(changes, func(e Event) bool { return e.Type == Progress })
@@ -221,7 +222,8 @@ func withoutProgress(events []Event) []Event {
 	return changes
 }
 
-// compact drains first: what a watch has not been told yet may be lost by it.
+// compact drains first, because events that a watch has not delivered yet may be
+// compacted.
 func (m *twins) compact(ctx context.Context, t *rapid.T) {
 	m.drain(ctx)
 	revision := rapid.Int64Range(0, m.newest+1).Draw(t, "revision")

@@ -7,28 +7,29 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// EventType is what a watcher is told.
+// EventType is the type of an event of a stream.
 type EventType string
 
 // The types of event.
 const (
 	Put    EventType = "put"
 	Delete EventType = "delete"
-	// Progress (a bookmark) says that everything up to its revision has been told.
+	// Progress (a bookmark) means that all events up to its revision have been
+	// delivered.
 	Progress EventType = "progress"
 )
 
-// Event is one thing that a watcher is told, or one thing that happened.
+// Event is one event that a watch delivered, or one change that happened.
 type Event struct {
 	Type     EventType
 	Revision int64
-	// Key and Value are empty for progress. Value is whatever identifies the
-	// state; a deletion has none.
+	// Key and Value are empty for progress. Value identifies the state; a deletion has
+	// none.
 	Key, Value string
-	// Previous is the revision of the state before, where the layer tells it.
+	// Previous is the revision of the state before, if the layer reports it.
 	Previous int64
-	// Delivery numbers what was handed over at once: events with the same number
-	// arrived together. A layer that delivers one by one leaves it 0.
+	// Delivery numbers deliveries: events with the same number arrived together. A
+	// layer that delivers events one by one leaves it 0.
 	Delivery int
 }
 
@@ -36,19 +37,19 @@ func (e Event) String() string {
 	return fmt.Sprintf("%s %s=%.20q at %d", e.Type, e.Key, e.Value, e.Revision)
 }
 
-// Stream is what one watch told, from its beginning on.
+// Stream is what one watch has delivered since its start.
 type Stream struct {
-	// Prefix of the keys watched.
+	// Prefix is the prefix of the watched keys.
 	Prefix string
-	// From is the first revision wanted.
+	// From is the first revision requested.
 	From int64
-	// Events in the order of their arrival.
+	// Events are in the order of arrival.
 	Events []Event
-	// Compacted says that the watch ended because From was compacted.
+	// Compacted reports that the watch ended because From was compacted.
 	Compacted bool
 }
 
-// Reached is the revision up to which the stream has told everything.
+// Reached returns the revision up to which the stream has delivered everything.
 func (s *Stream) Reached() int64 {
 	reached := s.From - 1
 	for _, event := range s.Events {
@@ -57,7 +58,7 @@ func (s *Stream) Reached() int64 {
 	return reached
 }
 
-// Add appends a store's batch.
+// Add appends a batch of a store's watch.
 func (s *Stream) Add(batch store.Batch) {
 	delivery := 1
 	if n := len(s.Events); n > 0 {
@@ -67,25 +68,25 @@ func (s *Stream) Add(batch store.Batch) {
 		s.Events = append(s.Events, Event{Type: Progress, Revision: batch.Revision, Delivery: delivery})
 	}
 	for _, event := range batch.Events {
-		told := fromStore(event)
-		told.Delivery = delivery
-		s.Events = append(s.Events, told)
+		converted := fromStore(event)
+		converted.Delivery = delivery
+		s.Events = append(s.Events, converted)
 	}
 }
 
-// End notes why a store's watch ended.
+// End records why a store's watch ended.
 func (s *Stream) End(err error) {
 	compacted := (*store.CompactedError)(nil)
 	s.Compacted = errors.As(err, &compacted)
 }
 
 func fromStore(event store.Event) Event {
-	told := Event{Type: Put, Revision: event.KeyValue.ModRevision, Key: event.KeyValue.Key, Value: string(event.KeyValue.Value)}
+	converted := Event{Type: Put, Revision: event.KeyValue.ModRevision, Key: event.KeyValue.Key, Value: string(event.KeyValue.Value)}
 	if event.Type == store.Delete {
-		told.Type = Delete
+		converted.Type = Delete
 	}
 	if event.Previous != nil {
-		told.Previous = event.Previous.ModRevision
+		converted.Previous = event.Previous.ModRevision
 	}
-	return told
+	return converted
 }

@@ -11,13 +11,13 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// patience is how long a test waits for what must happen soon.
+// patience limits the wait for an expected event.
 const patience = time.Minute
 
 // Open returns a new and empty store, which it closes when the test ends.
 type Open func(t *testing.T) store.Store
 
-// Run checks all that store.Store promises.
+// Run checks everything that store.Store guarantees.
 func Run(t *testing.T, open Open) {
 	table := []struct {
 		name string
@@ -51,7 +51,7 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-// journal writes to a store and keeps what was written.
+// journal writes to a store and records the writes.
 type journal struct {
 	t     testing.TB
 	store store.Store
@@ -65,7 +65,7 @@ func newJournal(t testing.TB, s store.Store) *journal {
 	return &journal{t: t, store: s, last: map[string]int64{}}
 }
 
-// put writes a key that nobody else writes at the same time.
+// put writes a key that no other goroutine writes at the same time.
 func (j *journal) put(ctx context.Context, key, value string) int64 {
 	j.t.Helper()
 	previous := j.revisionOf(key)
@@ -78,7 +78,7 @@ func (j *journal) put(ctx context.Context, key, value string) int64 {
 	return revision
 }
 
-// remove deletes a key that nobody else writes at the same time.
+// remove deletes a key that no other goroutine writes at the same time.
 func (j *journal) remove(ctx context.Context, key string) int64 {
 	j.t.Helper()
 	previous := j.revisionOf(key)
@@ -108,7 +108,7 @@ func (j *journal) note(event Event) {
 	}
 }
 
-// history is what has been written so far.
+// history returns the writes so far.
 func (j *journal) history() History {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -117,13 +117,14 @@ func (j *journal) history() History {
 	return History{Events: events}
 }
 
-// newest is the newest revision written.
+// newest returns the newest revision written.
 func (j *journal) newest() int64 {
 	events := j.history().Events
 	return events[len(events)-1].Revision
 }
 
-// readUntil adds to stream what w tells, until it has told all up to revision.
+// readUntil adds the batches of w to stream until it has delivered everything up to
+// revision.
 func readUntil(ctx context.Context, t testing.TB, w store.Watch, stream *Stream, revision int64) {
 	t.Helper()
 	for stream.Reached() < revision {
@@ -142,7 +143,7 @@ func readUntil(ctx context.Context, t testing.TB, w store.Watch, stream *Stream,
 	}
 }
 
-// readToEnd adds to stream what w tells until it ends.
+// readToEnd adds the batches of w to stream until w ends.
 func readToEnd(ctx context.Context, t testing.TB, w store.Watch, stream *Stream) {
 	t.Helper()
 	for {

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// History is what really happened, as far as a validator needs to know it.
+// History is what has happened, as far as validators need it.
 type History struct {
-	// Events are all puts and deletions, by revision.
+	// Events are all puts and deletions, in the order of revisions.
 	Events []Event
-	// Compacted is the revision that had been compacted to when the watch began.
+	// Compacted is the compacted revision when the watch began.
 	Compacted int64
 }
 
-// matching returns the events that a stream has to tell between two revisions,
-// both included.
+// matching returns the events that a stream must deliver between two revisions, both
+// included.
 func (h *History) matching(prefix string, from, to int64) []Event {
 	start, _ := slices.BinarySearchFunc(h.Events, from, func(e Event, revision int64) int {
 		return int(e.Revision - revision)
@@ -39,8 +39,8 @@ type Validator struct {
 	Check func(History, Stream) error
 }
 
-// Validators are the guarantees that every single stream gives. Resumable is
-// about more than one, and is not among them.
+// Validators returns the guarantees of every single stream. Resumable concerns several
+// streams and is not included.
 func Validators() []Validator {
 	withoutHistory := func(check func(Stream) error) func(History, Stream) error {
 		return func(_ History, s Stream) error { return check(s) }
@@ -66,19 +66,19 @@ func Validate(h History, s Stream) error {
 	return errors.Join(errs...)
 }
 
-// Ordered: no event is older than one told before.
+// Ordered checks that no event is older than an event delivered before.
 func Ordered(s Stream) error {
 	last := int64(0)
 	for i, event := range s.Events {
 		if event.Revision < last {
-			return fmt.Errorf("%v is told after %v", event, s.Events[i-1])
+			return fmt.Errorf("%v is delivered after %v", event, s.Events[i-1])
 		}
 		last = event.Revision
 	}
 	return nil
 }
 
-// Unique: no event is told twice.
+// Unique checks that no event is delivered twice.
 func Unique(s Stream) error {
 	type id struct {
 		key      string
@@ -90,14 +90,14 @@ func Unique(s Stream) error {
 			continue
 		}
 		if seen[id{event.Key, event.Revision}] {
-			return fmt.Errorf("%v is told twice", event)
+			return fmt.Errorf("%v is delivered twice", event)
 		}
 		seen[id{event.Key, event.Revision}] = true
 	}
 	return nil
 }
 
-// Atomic: the events of one revision are told together, and all of them.
+// Atomic checks that all events of one revision are delivered together.
 func Atomic(h History, s Stream) error {
 	count, delivery := map[int64]int{}, map[int64]int{}
 	for _, event := range s.Events {
@@ -112,14 +112,14 @@ func Atomic(h History, s Stream) error {
 	}
 	for revision, n := range count {
 		if want := len(h.matching(s.Prefix, revision, revision)); n != want {
-			return fmt.Errorf("%d of the %d events of revision %d are told", n, want, revision)
+			return fmt.Errorf("%d of the %d events of revision %d are delivered", n, want, revision)
 		}
 	}
 	return nil
 }
 
-// Reliable: from the first revision wanted to the last one told there is no gap,
-// nothing invented and nothing altered.
+// Reliable checks that no event is missing, invented or altered between the first
+// revision requested and the last one delivered.
 func Reliable(h History, s Stream) error {
 	want := h.matching(s.Prefix, s.From, s.Reached())
 	for _, got := range s.Events {
@@ -127,9 +127,9 @@ func Reliable(h History, s Stream) error {
 		case got.Type == Progress:
 			continue
 		case len(want) == 0:
-			return fmt.Errorf("%v is told, and nothing happened", got)
+			return fmt.Errorf("%v is delivered, but nothing happened", got)
 		case !sameChange(got, want[0]):
-			return fmt.Errorf("%v is told instead of %v", got, want[0])
+			return fmt.Errorf("%v is delivered instead of %v", got, want[0])
 		}
 		want = want[1:]
 	}
@@ -146,8 +146,8 @@ func sameChange(got, want Event) bool {
 	return got.Type == want.Type && got.Revision == want.Revision && got.Key == want.Key && got.Value == want.Value
 }
 
-// Resumable: streams of which each begins where the one before had arrived are
-// together as good as one that was never interrupted.
+// Resumable checks that streams, each of which starts where the one before it ended,
+// together equal one uninterrupted stream.
 func Resumable(h History, streams ...Stream) error {
 	joined := Stream{Prefix: streams[0].Prefix, From: streams[0].From}
 	for i, s := range streams {
@@ -159,36 +159,36 @@ func Resumable(h History, streams ...Stream) error {
 	return errors.Join(Ordered(joined), Unique(joined), Reliable(h, joined), BookmarkSafe(h, joined))
 }
 
-// BookmarkSafe: when progress is told, everything up to its revision has been,
-// so that a watch resumed from the next revision misses nothing.
+// BookmarkSafe checks that, when progress is delivered, everything up to its revision
+// has been, so that a watch resumed from the next revision misses nothing.
 func BookmarkSafe(h History, s Stream) error {
-	progress, told := int64(0), 0
+	progress, delivered := int64(0), 0
 	for _, event := range s.Events {
 		if event.Type != Progress {
 			if event.Revision <= progress {
-				return fmt.Errorf("%v is told after progress to %d", event, progress)
+				return fmt.Errorf("%v is delivered after progress to %d", event, progress)
 			}
-			told++
+			delivered++
 			continue
 		}
 		if event.Revision < progress {
 			return fmt.Errorf("progress goes back from %d to %d", progress, event.Revision)
 		}
 		progress = event.Revision
-		if want := len(h.matching(s.Prefix, s.From, progress)); told < want {
-			return fmt.Errorf("%d of %d events are told before progress to %d", told, want, progress)
+		if want := len(h.matching(s.Prefix, s.From, progress)); delivered < want {
+			return fmt.Errorf("%d of %d events are delivered before progress to %d", delivered, want, progress)
 		}
 	}
 	return nil
 }
 
-// CompactionReported: a watch from a compacted revision says so and tells nothing
-// else, and no other watch says so.
+// CompactionReported checks that a watch from a compacted revision reports it and
+// delivers nothing else, and that no other watch reports it.
 func CompactionReported(h History, s Stream) error {
 	gone := s.From <= h.Compacted
 	switch {
 	case gone && len(s.Events) > 0:
-		return fmt.Errorf("%v is told, and the revision wanted, %d, is compacted (to %d)", s.Events[0], s.From, h.Compacted)
+		return fmt.Errorf("%v is delivered, but the requested revision %d is compacted (to %d)", s.Events[0], s.From, h.Compacted)
 	case gone && !s.Compacted:
 		return fmt.Errorf("revision %d is compacted (to %d), which is not reported", s.From, h.Compacted)
 	case !gone && s.Compacted:

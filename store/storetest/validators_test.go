@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestValidators gives each validator what it must find, and checks that the
-// others, where they can, do not mind.
+// TestValidators gives each validator a stream that violates its guarantee, and checks
+// that the other validators accept it where possible.
 func TestValidators(t *testing.T) {
 	put := func(revision int64, key string, delivery int) Event {
 		return Event{Type: Put, Revision: revision, Key: key, Value: "v", Delivery: delivery}
@@ -31,7 +31,7 @@ func TestValidators(t *testing.T) {
 		{"disordered", Stream{From: 2, Prefix: "/a/", Events: []Event{
 			put(4, "/a/1", 1), put(4, "/a/2", 1), put(2, "/a/1", 2),
 		}}, []string{"ordered", "reliable"}},
-		{"told twice", Stream{From: 5, Prefix: "/a/", Events: []Event{put(5, "/a/3", 1), put(5, "/a/3", 1)}}, []string{"unique", "atomic", "reliable"}},
+		{"delivered twice", Stream{From: 5, Prefix: "/a/", Events: []Event{put(5, "/a/3", 1), put(5, "/a/3", 1)}}, []string{"unique", "atomic", "reliable"}},
 		{"torn", Stream{From: 4, Prefix: "/a/", Events: []Event{put(4, "/a/1", 1), put(4, "/a/2", 2)}}, []string{"atomic"}},
 		{"half a revision", Stream{From: 4, Prefix: "/a/", Events: []Event{put(4, "/a/1", 1), put(5, "/a/3", 2)}}, []string{"atomic", "reliable"}},
 		{"gap", Stream{From: 2, Prefix: "/a/", Events: []Event{put(2, "/a/1", 1), put(5, "/a/3", 2)}}, []string{"reliable"}},

@@ -32,7 +32,8 @@ func testWatchChanges(ctx context.Context, t *testing.T, s store.Store) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, event := range stream.Events {
-			// The validator accepts a layer that does not tell the state before.
+			// A layer that does not report previous states leaves Previous 0, which the
+			// validator accepts; a store must report them.
 			if event.Value != "created" && event.Value != "created again" && event.Type != Progress && event.Previous == 0 {
 				t.Errorf("%s: %v has no previous state", name, event)
 			}
@@ -40,7 +41,7 @@ func testWatchChanges(ctx context.Context, t *testing.T, s store.Store) {
 	}
 }
 
-// testWatchFromNow begins each watch while nothing waits for its registration.
+// testWatchFromNow opens watches from now on and writes directly after Watch returns.
 func testWatchFromNow(ctx context.Context, t *testing.T, s store.Store) {
 	j := newJournal(t, s)
 	for range 20 {
@@ -54,7 +55,7 @@ func testWatchFromNow(ctx context.Context, t *testing.T, s store.Store) {
 	}
 }
 
-// testWatchLoad has watches begin in the past, now and in the middle of writing.
+// testWatchLoad starts watches in the past, now and in the middle of writing.
 func testWatchLoad(ctx context.Context, t *testing.T, s store.Store) {
 	j := newJournal(t, s)
 	start := j.put(ctx, "/a/start", "v")
@@ -102,7 +103,8 @@ func testWatchLoad(ctx context.Context, t *testing.T, s store.Store) {
 	}
 }
 
-// load has writers write rounds times each. It closes halfway in the middle.
+// load runs writers goroutines that write rounds times each, and closes halfway after
+// half of the writes.
 func load(ctx context.Context, j *journal, writers, rounds int, halfway chan<- struct{}) {
 	var wg, half sync.WaitGroup
 	half.Add(writers)
@@ -128,8 +130,8 @@ func load(ctx context.Context, j *journal, writers, rounds int, halfway chan<- s
 	wg.Wait()
 }
 
-// testWatchSlow has a consumer that takes nothing while more is written than any
-// implementation keeps in memory for it.
+// testWatchSlow has a consumer that reads nothing while more is written than any
+// implementation queues for it.
 func testWatchSlow(ctx context.Context, t *testing.T, s store.Store) {
 	j := newJournal(t, s)
 	start := j.put(ctx, "/a/start", "v")
@@ -172,8 +174,8 @@ func testWatchResumes(ctx context.Context, t *testing.T, s store.Store) {
 	}
 }
 
-// testWatchProgress asks for progress while nothing, something else, and the
-// watched itself is written.
+// testWatchProgress requests progress while nothing, other keys, and the watched keys
+// are written.
 func testWatchProgress(ctx context.Context, t *testing.T, s store.Store) {
 	j := newJournal(t, s)
 	newest := j.put(ctx, "/b/1", "v")
@@ -259,7 +261,7 @@ func testWatchEnds(ctx context.Context, t *testing.T, s store.Store) {
 		t.Errorf("a cancelled watch ends with %v", w.Err())
 	}
 	idle, idleStream := mustWatch(ctx, t, s, "/a/", 0)
-	stuck, stuckStream := mustWatch(ctx, t, s, "/a/", start) // its consumer takes nothing
+	stuck, stuckStream := mustWatch(ctx, t, s, "/a/", start) // its consumer reads nothing
 	for range 10 {
 		j.put(ctx, "/b/1", "v")
 		j.put(ctx, "/a/1", "v")

@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// Authorizer answers upstream's libraries by ours.
+// Authorizer adapts auth.Authorizer to upstream's interface.
 type Authorizer struct{ auth.Authorizer }
 
 // Authorize implements upstream's UnconditionalAuthorizer.

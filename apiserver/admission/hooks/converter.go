@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// converter copies an object into another one of its type, converts between the
-// versions of a kind, and between Go types and unstructured objects. There are no
+// converter copies an object into another one of its type, and converts between the
+// versions of a kind and between Go types and unstructured objects. There are no
 // internal versions.
 type converter struct{ kinds Kinds }
 
@@ -54,7 +54,7 @@ func (c converter) Convert(in, out, _ any) error {
 	return nil
 }
 
-// convertCustom makes target what source is in target's version, if it has one.
+// convertCustom sets target to source, converted to target's version if target has one.
 func (c converter) convertCustom(source, target *unstructured.Unstructured) error {
 	was, wanted := source.GroupVersionKind(), target.GroupVersionKind()
 	converted := source.DeepCopy()
@@ -67,8 +67,8 @@ func (c converter) convertCustom(source, target *unstructured.Unstructured) erro
 	return nil
 }
 
-// convertTyped returns what from is as an object of into's type, by way of the version
-// that both are stored as.
+// convertTyped converts from to the type of into, via the version in which both are
+// stored.
 func (c converter) convertTyped(from, into runtime.Object) (runtime.Object, error) {
 	source, target := c.row(from), c.row(into)
 	if source == nil || target == nil || storedAs(source) != storedAs(target) {
@@ -84,7 +84,7 @@ func (c converter) convertTyped(from, into runtime.Object) (runtime.Object, erro
 	return obj, nil
 }
 
-// row is that of a Go type's kind.
+// row returns the row of a Go type's kind.
 func (c converter) row(obj runtime.Object) *resources.Resource {
 	kinds, _, err := c.kinds.Scheme.ObjectKinds(obj)
 	if err != nil {

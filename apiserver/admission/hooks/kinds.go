@@ -8,30 +8,31 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// Kinds is the table of kinds as upstream's libraries ask for it.
+// Kinds is the table of kinds in the form that upstream's libraries require.
 type Kinds struct {
-	// Table is what is served at the moment.
+	// Table returns the kinds that are served now.
 	Table func() *resources.Table
-	// Scheme has the Go types, of subresources too.
+	// Scheme has the Go types, including those of subresources.
 	Scheme *runtime.Scheme
 }
 
-// GetObjectCreater implements upstream's ObjectInterfaces, as do all that follow.
+// GetObjectCreater, like the methods that follow, implements upstream's
+// ObjectInterfaces.
 func (k Kinds) GetObjectCreater() runtime.ObjectCreater { return k }
 
-// GetObjectTyper tells an object's kind.
+// GetObjectTyper returns the source of an object's kind.
 func (k Kinds) GetObjectTyper() runtime.ObjectTyper { return k.Scheme }
 
-// GetObjectDefaulter fills in what is left out.
+// GetObjectDefaulter returns the defaulter.
 func (k Kinds) GetObjectDefaulter() runtime.ObjectDefaulter { return k }
 
-// GetObjectConvertor copies objects, and converts between the versions of a kind.
+// GetObjectConvertor returns the converter between the versions of a kind.
 func (k Kinds) GetObjectConvertor() runtime.ObjectConvertor { return converter{k} }
 
-// GetEquivalentResourceMapper finds the versions of a kind.
+// GetEquivalentResourceMapper returns the mapper between the versions of a kind.
 func (k Kinds) GetEquivalentResourceMapper() runtime.EquivalentResourceMapper { return k }
 
-// New makes an empty object.
+// New returns an empty object.
 func (k Kinds) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	row := k.Table().ByKind(kind)
 	if row == nil {
@@ -40,8 +41,8 @@ func (k Kinds) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return row.New(), nil
 }
 
-// Default implements runtime.ObjectDefaulter. What a policy made of an object of a
-// built-in kind is unstructured, but gets the kind's defaults all the same.
+// Default implements runtime.ObjectDefaulter. The result of a policy for a built-in
+// kind is unstructured, but also gets the kind's defaults.
 func (k Kinds) Default(obj runtime.Object) {
 	row := k.Table().ByKind(obj.GetObjectKind().GroupVersionKind())
 	if row == nil || row.Strategy.Default == nil {
@@ -53,7 +54,8 @@ func (k Kinds) Default(obj runtime.Object) {
 		return
 	}
 	typed := row.New()
-	// What does not fit its kind is refused when it is made the object to store.
+	// An object that does not fit its kind is rejected later, when it is converted for
+	// storing.
 	if (converter{k}).Convert(loose, typed, nil) != nil {
 		return
 	}
@@ -61,7 +63,7 @@ func (k Kinds) Default(obj runtime.Object) {
 	_ = converter{k}.Convert(typed, loose, nil)
 }
 
-// EquivalentResourcesFor returns all resources under which the same objects are served.
+// EquivalentResourcesFor returns all resources that serve the same objects.
 func (k Kinds) EquivalentResourcesFor(gvr schema.GroupVersionResource, subresource string) []schema.GroupVersionResource {
 	own := k.Table().Lookup(gvr)
 	if own == nil {
@@ -76,7 +78,7 @@ func (k Kinds) EquivalentResourcesFor(gvr schema.GroupVersionResource, subresour
 	return same
 }
 
-// storedAs is the resource that keeps a row's objects.
+// storedAs returns the resource that stores a row's objects.
 func storedAs(row *resources.Resource) schema.GroupVersionResource {
 	if row.Storage != nil {
 		return row.Storage.Resource
@@ -84,7 +86,7 @@ func storedAs(row *resources.Resource) schema.GroupVersionResource {
 	return row.GVR()
 }
 
-// KindFor returns what a resource or subresource speaks.
+// KindFor returns the kind of a resource or subresource.
 func (k Kinds) KindFor(gvr schema.GroupVersionResource, subresource string) schema.GroupVersionKind {
 	row := k.Table().Lookup(gvr)
 	if row == nil {

@@ -17,22 +17,22 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Options are what the plugin works with. All are needed.
+// Options configure New. All fields are required.
 type Options struct {
-	// Idle says that there are neither webhooks nor policies.
+	// Idle reports that neither webhooks nor policies exist.
 	Idle func(ctx context.Context) (bool, error)
-	// Config reaches the server itself.
+	// Config returns the configuration of clients of the server itself.
 	Config func() *rest.Config
 	Ledger *clock.Ledger
-	// Kinds are what is served, as upstream's libraries ask for it.
+	// Kinds are the served kinds, in the form that upstream's libraries require.
 	Kinds upstream.ObjectInterfaces
-	// Authorizer answers a condition's questions about the user.
+	// Authorizer evaluates authorization checks in conditions.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Services finds where a webhook's service is.
+	// Services resolves the Service of a webhook.
 	Services webhookutil.ServiceResolver
 }
 
-// Plugin is a Mutator and a Checker. It has to come after the built-in ones.
+// Plugin is a Mutator and a Checker. It must come after the built-in plugins.
 type Plugin struct {
 	opts Options
 
@@ -41,12 +41,12 @@ type Plugin struct {
 	closed  bool
 }
 
-// New returns a plugin that is closed by Close.
+// New returns a plugin. The caller must close it.
 func New(opts Options) *Plugin { return &Plugin{opts: opts} }
 
 var errClosed = errors.New("the apiserver is shutting down")
 
-// Close ends what was started and waits for it.
+// Close ends the started plugins and waits for them.
 func (p *Plugin) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +56,7 @@ func (p *Plugin) Close() {
 	}
 }
 
-// plugins returns upstream's plugins, nil if there is nothing for them to do.
+// plugins returns upstream's plugins, or nil if there is nothing for them to do.
 func (p *Plugin) plugins(ctx context.Context) (*started, error) {
 	idle, err := p.opts.Idle(ctx)
 	if idle || err != nil {
@@ -105,7 +105,7 @@ func (p *Plugin) Check(ctx context.Context, a *admission.Attributes) error {
 	}
 	ctx, record := warned(ctx, a), a.Record()
 	if a.Operation == admission.Delete {
-		// Nothing is stored on a deletion, but they are told of it.
+		// Mutating webhooks are also called for a delete, although nothing is stored.
 		if err := plugins.mutatingWebhooks.Admit(ctx, record, p.opts.Kinds); err != nil {
 			return err
 		}
@@ -116,7 +116,8 @@ func (p *Plugin) Check(ctx context.Context, a *admission.Attributes) error {
 	return plugins.validatingWebhooks.Validate(ctx, record, p.opts.Kinds)
 }
 
-// warned passes on the warnings of webhooks and policies.
+// warned returns a context that passes the warnings of webhooks and policies on to the
+// client.
 func warned(ctx context.Context, a *admission.Attributes) context.Context {
 	if a.Warn == nil {
 		return ctx

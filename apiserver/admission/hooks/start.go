@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 )
 
-// started is upstream's plugins at work.
+// started has upstream's plugins after their start.
 type started struct {
 	mutatingPolicies   *mutatingpolicy.Plugin
 	validatingPolicies *validatingpolicy.Plugin
@@ -57,7 +57,7 @@ func start(opts Options) (*started, error) {
 	return s, s.run(opts)
 }
 
-// wanted are the ways in which the plugins are given what they need.
+// wanted are the interfaces through which the plugins get their dependencies.
 type wanted interface {
 	initializer.WantsExternalKubeClientSet
 	initializer.WantsExternalKubeInformerFactory

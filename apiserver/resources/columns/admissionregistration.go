@@ -81,7 +81,7 @@ func policyUseColumns(doc map[string]string) []column {
 	return []column{nameColumn(), text("PolicyName", doc["policyName"]), text("ParamRef", doc["paramRef"]), ageColumn()}
 }
 
-// paramRef is "namespace/name", with a star for objects that a selector finds.
+// paramRef returns "namespace/name", with a star for objects that a selector matches.
 func paramRef(ref *admissionv1.ParamRef) string {
 	switch {
 	case ref == nil:

@@ -22,7 +22,8 @@ func APIService() Table {
 	)
 }
 
-// availability is the condition Available, with the reason if it is not so.
+// availability returns the status of the condition Available, with the reason unless it
+// is true.
 func availability(s *apiregistrationv1.APIService) string {
 	for _, condition := range s.Status.Conditions {
 		if condition.Type != apiregistrationv1.Available {

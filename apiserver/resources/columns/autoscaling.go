@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shownMetrics is how many of an autoscaler's metrics a cell shows.
+// shownMetrics is the number of an autoscaler's metrics that a cell shows.
 const shownMetrics = 2
 
 // HorizontalPodAutoscaler is the Table of autoscaling/v2 HorizontalPodAutoscalers.
@@ -38,7 +38,7 @@ func HorizontalPodAutoscaler() Table {
 	)
 }
 
-// metricCells is "cpu: 12%/80%", the current value of each metric over its target.
+// metricCells returns "cpu: 12%/80%": the current value of each metric and its target.
 func metricCells(metrics []autoscalingv2.MetricSpec, statuses []autoscalingv2.MetricStatus) string {
 	if len(metrics) == 0 {
 		return none
@@ -89,7 +89,8 @@ func metricCell(m *autoscalingv2.MetricSpec, s *autoscalingv2.MetricStatus) stri
 	return "<unknown type>"
 }
 
-// rawMetric is of a metric that may be for all pods together or for each.
+// rawMetric returns the value of a metric that is either for all pods together or
+// averaged per pod.
 func rawMetric(target *autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
 	if target.AverageValue != nil {
 		return quantityOr(current.AverageValue) + "/" + target.AverageValue.String() + " (avg)"

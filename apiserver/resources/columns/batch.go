@@ -31,7 +31,7 @@ func Job() Table {
 	}, columns...)
 }
 
-// completions is "1/3", or for a job that works off a queue "1/1 of 4".
+// completions returns "1/3", or "1/1 of 4" for a job with a work queue.
 func completions(job *batchv1.Job) string {
 	switch parallelism := deref(job.Spec.Parallelism); {
 	case job.Spec.Completions != nil:
@@ -111,7 +111,7 @@ func CronJob() Table {
 	}, columns...)
 }
 
-// boolText is "True" or "False".
+// boolText returns "True" or "False".
 func boolText(b bool) string {
 	if b {
 		return "True"

@@ -41,6 +41,6 @@ func Secret() Table {
 	)
 }
 
-// ServiceAccount is the Table of core/v1 ServiceAccounts. Since 1.35 the number of
-// secrets is no longer shown.
+// ServiceAccount is the Table of core/v1 ServiceAccounts. It has no number of secrets
+// since 1.35.
 func ServiceAccount() Table { return Default() }

@@ -22,7 +22,7 @@ func ResourceClaim() Table {
 		return []any{c.Name, claimState(c), age(c.CreationTimestamp, now)}
 	},
 		nameColumn(),
-		text("State", "Whether the claim has devices, and who holds them."),
+		text("State", "Whether the claim has devices, and which consumers hold them."),
 		ageColumn(),
 	)
 }

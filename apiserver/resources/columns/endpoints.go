@@ -25,7 +25,7 @@ func endpointAddresses(e *corev1.Endpoints) []string {
 	for i := range e.Subsets {
 		s := &e.Subsets[i]
 		if len(s.Ports) == 0 {
-			// A headless service may have no ports.
+			// The endpoints of a headless service may have no ports.
 			for j := range s.Addresses {
 				list = append(list, s.Addresses[j].IP)
 			}

@@ -59,7 +59,7 @@ func eventColumns() []column {
 	}
 }
 
-// eventView is what the two versions of an event have in common.
+// eventView has the fields that the two versions of an event share.
 type eventView struct {
 	name, kind, reason, message string
 	about                       corev1.ObjectReference
@@ -87,7 +87,7 @@ func (v *eventView) cells(now time.Time) []any {
 	case v.repeated:
 		last, count = microAge(v.observed, now), v.times
 	case count == 0:
-		// An event of the new API without a series happened once.
+		// An event of the newer API without a series has occurred once.
 		count = 1
 	}
 	about := strings.ToLower(v.about.Kind)
@@ -100,7 +100,7 @@ func (v *eventView) cells(now time.Time) []any {
 	}
 }
 
-// reporter is "component, host", of either API.
+// reporter returns "component, host", for both APIs.
 func (v *eventView) reporter() string {
 	component := orElse(v.source.Component, v.controller)
 	host := orElse(v.source.Host, v.instance)

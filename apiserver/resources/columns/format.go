@@ -10,17 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// What stands in a cell whose field is empty.
+// The texts of cells whose field is empty.
 const (
 	none    = "<none>"
 	unset   = "<unset>"
 	unknown = "<unknown>"
 )
 
-// shownItems is how many items of a long list a cell shows before it only counts.
+// shownItems is the number of items of a long list that a cell shows; it only counts
+// the others.
 const shownItems = 3
 
-// age is the time from t to now as people say it: "5m", "3d4h".
+// age returns the time from t to now in kubectl's format: "5m", "3d4h".
 func age(t metav1.Time, now time.Time) string {
 	if t.IsZero() {
 		return unknown
@@ -32,7 +33,7 @@ func microAge(t metav1.MicroTime, now time.Time) string {
 	return age(metav1.Time(t), now)
 }
 
-// shorten joins the first items and says how many more there are.
+// shorten joins the first items and appends the number of the others.
 func shorten(items []string, empty string) string {
 	switch {
 	case len(items) == 0:
@@ -44,7 +45,7 @@ func shorten(items []string, empty string) string {
 	}
 }
 
-// orElse is s, or instead when s is empty.
+// orElse returns s, or instead if s is empty.
 func orElse(s, instead string) string {
 	if s == "" {
 		return instead
@@ -52,7 +53,7 @@ func orElse(s, instead string) string {
 	return s
 }
 
-// deref is what p points to, or the type's zero value.
+// deref returns the value that p points to, or the zero value.
 func deref[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -61,7 +62,8 @@ func deref[T any](p *T) T {
 	return *p
 }
 
-// containerColumns are the wide columns of a pod template; containerCells fills them.
+// containerColumns returns the wide columns of a pod template; containerCells fills
+// them.
 func containerColumns() []column {
 	return []column{
 		wide(text("Containers", "The names of the containers in the pod template.")),

@@ -77,8 +77,8 @@ var tables = map[schema.GroupVersionKind]Table{
 	{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttributesClass"}:                          VolumeAttributesClass(),
 }
 
-// TestGolden prints the objects of each testdata/*.yaml as kubectl get does, plain
-// and wide, and compares with the .txt beside it.
+// TestGolden prints the objects of each testdata/*.yaml as kubectl get does, plain and
+// wide, and compares with the .txt file of that name.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -100,7 +100,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// readTable makes the Table of the objects in a file, at noon.
+// readTable returns the Table of the objects in a file, at noon.
 func readTable(t *testing.T, file string) (schema.GroupVersionKind, *metav1.Table) {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -15,9 +15,9 @@ const (
 	reasonNotReady    = "NotReady"
 	reasonTerminating = "Terminating"
 	reasonUnknown     = "Unknown"
-	// reasonNodeLost is the status reason of a pod whose node no longer answers.
+	// reasonNodeLost is the status reason of a pod whose node no longer responds.
 	reasonNodeLost = "NodeLost"
-	// reasonPodInitializing is what a container waits for while init containers run.
+	// reasonPodInitializing is the waiting reason of a container while init containers run.
 	reasonPodInitializing = "PodInitializing"
 )
 
@@ -68,7 +68,7 @@ func podCells(pod *corev1.Pod, now time.Time) []any {
 	}
 }
 
-// podSummary is what the columns Ready, Status and Restarts say.
+// podSummary has the values of the columns Ready, Status and Restarts.
 type podSummary struct {
 	ready, total int
 	reason       string
@@ -82,8 +82,8 @@ func summarizePod(pod *corev1.Pod) podSummary {
 
 	initializing, ofSidecars := s.addInitContainers(pod, sidecars)
 	if !initializing || conditionTrue(pod, corev1.PodInitialized) {
-		// Once the pod is initialized, the restarts of its ordinary init
-		// containers are history.
+		// Once the pod is initialized, the restarts of its ordinary init containers no
+		// longer count.
 		s.restarts = ofSidecars
 		s.addContainers(pod)
 	}
@@ -109,7 +109,7 @@ func phaseReason(pod *corev1.Pod) string {
 	return orElse(pod.Status.Reason, string(pod.Status.Phase))
 }
 
-// sidecarNames are the init containers that keep running beside the containers.
+// sidecarNames returns the names of restartable init containers.
 func sidecarNames(pod *corev1.Pod) map[string]bool {
 	var names map[string]bool
 	for i := range pod.Spec.InitContainers {
@@ -124,8 +124,8 @@ func sidecarNames(pod *corev1.Pod) map[string]bool {
 	return names
 }
 
-// addInitContainers walks the init containers up to the first that holds the pod
-// up, and reports whether there was one.
+// addInitContainers adds the init containers up to the first that blocks the pod, and
+// reports whether there was one.
 func (s *podSummary) addInitContainers(pod *corev1.Pod, sidecars map[string]bool) (initializing bool, ofSidecars restarts) {
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
@@ -154,8 +154,8 @@ func (s *podSummary) addInitContainers(pod *corev1.Pod, sidecars map[string]bool
 	return false, ofSidecars
 }
 
-// addContainers walks the containers from the last to the first, so that the
-// reason of the first one that has any is the pod's.
+// addContainers adds the containers from the last to the first, so that the pod gets the
+// reason of the first container with one.
 func (s *podSummary) addContainers(pod *corev1.Pod) {
 	running := false
 	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
@@ -192,7 +192,8 @@ func terminationReason(t *corev1.ContainerStateTerminated) string {
 	}
 }
 
-// restarts counts restarts, and knows when the last container ended before one.
+// restarts has the number of restarts and the time when the last restarted container
+// terminated.
 type restarts struct {
 	count int
 	last  metav1.Time
@@ -205,7 +206,8 @@ func (r *restarts) add(c *corev1.ContainerStatus) {
 	}
 }
 
-// String is the count and, if it is known, how long ago the last restart was: "3 (5m ago)".
+// String returns the number and, if it is known, how long ago the last restart was: "3 (5m
+// ago)".
 func (r restarts) String(now time.Time) string {
 	if r.count == 0 || r.last.IsZero() {
 		return strconv.Itoa(r.count)

@@ -57,7 +57,7 @@ func externalIP(s *corev1.Service) string {
 	}
 }
 
-// addressSet sorts addresses and drops empty and doubled ones.
+// addressSet sorts addresses and removes empty and duplicate ones.
 func addressSet(addresses []string) []string {
 	slices.Sort(addresses)
 	return slices.DeleteFunc(slices.Compact(addresses), func(a string) bool { return a == "" })

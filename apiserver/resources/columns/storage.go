@@ -8,7 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// The annotations that make a class the one of claims that name none.
+// The annotations of the default class, for claims without a class.
 const (
 	defaultClassAnnotation     = "storageclass.kubernetes.io/is-default-class"
 	betaDefaultClassAnnotation = "storageclass.beta.kubernetes.io/is-default-class"

@@ -7,17 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Table is the Table form of one kind: its columns, and the cells of one object,
-// one for each column, at the time now.
+// Table is the Table form of one kind: its columns, and a function that returns the
+// cells of an object at the time now, one per column.
 type Table struct {
 	Columns []metav1.TableColumnDefinition
-	// Cells panics when it is given an object of another kind than the Table's.
+	// Cells panics for an object of another kind.
 	Cells func(obj runtime.Object, now time.Time) []any
 }
 
 type column = metav1.TableColumnDefinition
 
-// table binds columns to the function that fills them for the objects of one type.
+// table combines columns with the function that fills them for objects of one type.
 func table[T runtime.Object](cells func(obj T, now time.Time) []any, columns ...column) Table {
 	return Table{
 		Columns: columns,
@@ -25,7 +25,7 @@ func table[T runtime.Object](cells func(obj T, now time.Time) []any, columns ...
 	}
 }
 
-// Default is the Table of kinds that have no columns of their own: name and age.
+// Default is the Table of kinds without columns of their own: name and age.
 func Default() Table {
 	return table(func(obj runtime.Object, now time.Time) []any {
 		m, ok := obj.(metav1.Object)
@@ -56,7 +56,7 @@ func boolean(name, description string) column {
 	return column{Name: name, Type: "boolean", Description: description}
 }
 
-// wide makes a column one that is shown only by kubectl get -o wide.
+// wide makes a column visible only with kubectl get -o wide.
 func wide(c column) column {
 	c.Priority = 1
 	return c

@@ -66,7 +66,7 @@ func PersistentVolume() Table {
 	)
 }
 
-// shortAccessModes is "RWO,ROX", each mode once.
+// shortAccessModes returns "RWO,ROX", each mode once.
 func shortAccessModes(modes []corev1.PersistentVolumeAccessMode) string {
 	var short []string
 	for _, m := range []struct {
@@ -90,7 +90,7 @@ func storageOf(list corev1.ResourceList) string {
 	return size.String()
 }
 
-// className is of the annotation that was there before the field, or the field.
+// className returns the annotation that preceded the field, or else the field.
 func className(annotations map[string]string, name string) string {
 	if old, set := annotations[corev1.BetaStorageClassAnnotation]; set {
 		return old
@@ -102,7 +102,8 @@ func volumeMode(mode *corev1.PersistentVolumeMode) string {
 	return orElse(string(deref(mode)), unset)
 }
 
-// goingOr is what stands for the phase of a volume or claim that is being deleted.
+// goingOr returns the phase of a volume or claim, or "Terminating" if it is being
+// deleted.
 func goingOr(going bool, phase string) string {
 	if going {
 		return "Terminating"

@@ -37,8 +37,8 @@ func Deployment() Table {
 	}, columns...)
 }
 
-// deploymentSelector differs from the other workloads' in what it shows for a
-// selector that selects nothing or everything: the empty string.
+// deploymentSelector returns the empty string for a selector that selects nothing or
+// everything, unlike the other workloads' columns.
 func deploymentSelector(s *metav1.LabelSelector) string {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
@@ -47,7 +47,7 @@ func deploymentSelector(s *metav1.LabelSelector) string {
 	return selector.String()
 }
 
-// replicaColumns are those that ReplicaSets and ReplicationControllers share.
+// replicaColumns returns the columns that ReplicaSets and ReplicationControllers share.
 func replicaColumns(spec, status map[string]string) []column {
 	columns := []column{
 		nameColumn(),
@@ -151,7 +151,7 @@ func ControllerRevision() Table {
 	)
 }
 
-// controllerName is "statefulset.apps/web".
+// controllerName returns "statefulset.apps/web".
 func controllerName(obj metav1.Object) string {
 	ref := metav1.GetControllerOf(obj)
 	if ref == nil {

@@ -1,6 +1,6 @@
-// Command markergen reads the marker comments of k8s.io/api, which reflection
-// cannot see, and writes the ones that shape OpenAPI schemas as the table that
-// package openapi embeds. It reads the version of k8s.io/api that go.mod selects.
+// Command markergen parses the marker comments of k8s.io/api, which reflection cannot
+// see, and writes those that affect OpenAPI schemas as the table that package openapi
+// embeds. It reads the version of k8s.io/api that go.mod selects.
 package main
 
 import (
@@ -55,7 +55,7 @@ func run(out string) error {
 	return nil
 }
 
-// packageDirs are the folders, below the module's, that hold API types.
+// packageDirs returns the folders with API types, relative to the module's.
 func packageDirs(root string) ([]string, error) {
 	var dirs []string
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// pkg is what the markers of one package say.
+// pkg has the markers of one package.
 type pkg struct {
 	path   string
 	types  map[string]*typeMarkers
@@ -30,8 +30,8 @@ type typeMarkers struct {
 
 type fieldMarkers struct {
 	json string
-	// optional is whether the field may be left out, when that differs from
-	// what omitempty says.
+	// optional and required report whether the field may be omitted, if that differs
+	// from what omitempty implies.
 	optional, required bool
 	discriminator      bool
 	list, mapType      string
@@ -157,7 +157,7 @@ func (p *pkg) resolve() error {
 	return nil
 }
 
-// deref turns "ref(Name)" into the constant's value.
+// deref replaces "ref(Name)" by the constant's value.
 func (p *pkg) deref(value *string) error {
 	ref, ok := strings.CutPrefix(*value, "ref(")
 	if !ok {
@@ -172,7 +172,7 @@ func (p *pkg) deref(value *string) error {
 	return nil
 }
 
-// markers are the lines "+name" and "+name=value" of a comment.
+// markers returns the lines "+name" and "+name=value" of a comment.
 func markers(doc *ast.CommentGroup) map[string][]string {
 	if doc == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// write prints what differs from what reflection would say. Package openapi
-// documents and reads the form.
+// write writes the markers that differ from what reflection finds. Package openapi
+// documents and parses the format.
 func (p *pkg) write(w io.Writer) {
 	fmt.Fprintf(w, "package %s\n", p.path)
 	for _, name := range slices.Sorted(maps.Keys(p.types)) {
@@ -66,7 +66,7 @@ func (t *typeMarkers) lines() []string {
 	return lines
 }
 
-// quoteEmpty makes an empty enum value one that can be read back.
+// quoteEmpty quotes empty enum values, so that they can be parsed.
 func quoteEmpty(values []string) []string {
 	quoted := make([]string, len(values))
 	for i, v := range values {
