@@ -53,12 +53,12 @@ type Cluster struct {
 	makesAccounts bool
 
 	// cancel ends the parts, whose end done tells of; failure is the first error.
-	cancel    context.CancelFunc
-	parts     sync.WaitGroup
-	closing   chan struct{}
-	done      chan struct{}
-	failOnce  sync.Once
-	failure   error
+	cancel   context.CancelFunc
+	parts    sync.WaitGroup
+	closing  chan struct{}
+	done     chan struct{}
+	failOnce sync.Once
+	failure  error
 	// broken is closed when the store has failed, after done.
 	broken    chan struct{}
 	closeOnce sync.Once
