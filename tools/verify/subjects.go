@@ -15,6 +15,9 @@ const maxSubject = 72
 // capitalized unless it is a name.
 var subject = regexp.MustCompile(`^[a-z0-9][a-z0-9/._-]*(, [a-z0-9][a-z0-9/._-]*)*: \S.*[^.\s]$`)
 
+// lastUnchecked is the last commit whose subject, and those of its ancestors, are not checked.
+const lastUnchecked = "0920f9c0f320379e3698b41a3d46869b698c83ae"
+
 // mainBranches are where commits are that are not checked: the first one that exists.
 var mainBranches = []string{"origin/main", "main"}
 
@@ -29,7 +32,11 @@ func checkSubjects(t *tree, root string) error {
 		if _, err := git("rev-parse", "--verify", "--quiet", branch); err != nil {
 			continue
 		}
-		subjects, err := git("log", "--no-merges", "--format=%h %s", branch+"..HEAD")
+		args := []string{"log", "--no-merges", "--format=%h %s", branch + "..HEAD"}
+		if _, err := git("rev-parse", "--verify", "--quiet", lastUnchecked+"^{commit}"); err == nil {
+			args = append(args, "^"+lastUnchecked)
+		}
+		subjects, err := git(args...)
 		if err != nil {
 			return fmt.Errorf("listing the commits since %s: %w", branch, err)
 		}
