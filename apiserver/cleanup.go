@@ -62,12 +62,13 @@ func (d *definitions) cleanLocked(kind *customKind) {
 	if d.stopped {
 		return
 	}
-	work := inflight.Begin(d.server.opts.Ledger, inflight.Request) // while its cause is in flight
+	work := inflight.Begin(d.server.opts.Ledger, inflight.Request) // the request that caused it is still in flight
 	d.goLocked(func(ctx context.Context) { d.clean(ctx, name, work) })
 }
 
-// clean deletes the objects of a definition, waits for their finalizers, and lets the
-// definition go. It counts in the ledger but for when it waits.
+// clean deletes the objects of a definition, waits for their finalizers, and then
+// removes the definition's finalizer. work is in flight except while clean waits; clean
+// ends it.
 func (d *definitions) clean(ctx context.Context, name string, work *inflight.Work) {
 	defer work.End()
 	for {
@@ -104,7 +105,7 @@ func (d *definitions) find(name string) *customKind {
 	return d.known[name]
 }
 
-// empty deletes all objects of a kind, and returns when none is left.
+// empty deletes all objects of a kind and returns when none remains.
 func (d *definitions) empty(ctx context.Context, kind *customKind, work *inflight.Work) error {
 	left, err := d.deleteAll(ctx, kind)
 	if err != nil || left == 0 {
@@ -127,8 +128,8 @@ func (d *definitions) empty(ctx context.Context, kind *customKind, work *infligh
 	}
 }
 
-// awaitDeletion returns when an object has gone. The watcher counts the events that it
-// has delivered, so that work does not have to while it waits for one.
+// awaitDeletion waits until an object is deleted. work pauses meanwhile: the watcher
+// counts the events that it has delivered.
 func (d *definitions) awaitDeletion(ctx context.Context, watcher *watchcache.Watcher, work *inflight.Work) error {
 	for {
 		work.Pause()

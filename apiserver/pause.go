@@ -10,8 +10,9 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// withPause lets what a request does let time pass: its work is not in flight then, nor
-// is that of the caller that waits for it (inflight.With).
+// withPause returns a context whose waits pause the request: while it waits for time to
+// pass, neither its work nor that of the caller that waits for it (inflight.With) is in
+// flight.
 func (s *Server) withPause(ctx context.Context, work *inflight.Work) context.Context {
 	if s.isHurried(ctx) {
 		return ctx // the store neither delays nor fails it

@@ -94,7 +94,7 @@ func (p *pipe) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// Close is the client's end of the stream.
+// Close is called by the client when it is done with the stream.
 func (p *pipe) Close() error {
 	p.abort(nil)
 	if p.onClose != nil {

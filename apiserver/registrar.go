@@ -24,8 +24,8 @@ type registrar struct {
 	server  *Server
 	cancel  context.CancelFunc // ends run
 	running sync.WaitGroup
-	// looks has at most one request to look again. None waits for its turn: nothing that
-	// does depends on what is written.
+	// looks holds at most one request for another pass. It does not take turns (Ahead):
+	// no other work depends on what the registrar writes.
 	looks *inflight.Queue[struct{}]
 }
 

@@ -39,8 +39,8 @@ type request struct {
 	objects *storage.Objects
 	target  codec.Target
 	causes  []int64
-	work    *inflight.Work // nil if it lasts
-	// local says that the client is in this process.
+	work    *inflight.Work // nil for a long-running request
+	// local reports that the client is in this process.
 	local bool
 }
 

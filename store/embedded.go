@@ -186,7 +186,7 @@ func (s *Embedded) takeDir(dataDir string) (string, error) {
 func (s *Embedded) Close() error {
 	s.closeOnce.Do(func() {
 		s.closed.Store(true)
-		// A read may wait for ever for a lock of a broken etcd.
+		// A read may wait forever for a lock that a broken etcd holds.
 		s.failure.unlessBroken(func() {
 			s.inFlight.Lock()
 			defer s.inFlight.Unlock()

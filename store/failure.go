@@ -70,9 +70,9 @@ func (f *failure) recover() {
 	}
 }
 
-// unlessBroken calls call and returns when it has returned. If etcd is broken and call does
-// not return within brokenStopTimeout, call is left behind: a goroutine of etcd that ends in
-// its fatal log line keeps the locks that it holds, for which others wait in vain.
+// unlessBroken calls call and returns when it has returned. If etcd has failed and call does
+// not return within brokenStopTimeout, unlessBroken leaves it running: a goroutine of etcd
+// that ended in its fatal log line keeps its locks, and others wait for them forever.
 func (f *failure) unlessBroken(call func()) {
 	done := make(chan struct{})
 	go func() {

@@ -11,8 +11,8 @@ import (
 // ErrRefused is the error that in-process clients get from a server that is down.
 var ErrRefused = errors.New("dial tcp: connect: connection refused")
 
-// Down lets nobody reach the server until up is called: connections are refused, and
-// watches end. The cluster's informers wait.
+// Down makes the server unreachable until up is called: connections are refused, and
+// watches end. Watches of in-process informers wait.
 func (f *Faults) Down() (up func()) {
 	f.mu.Lock()
 	if f.down++; f.down == 1 {
@@ -52,7 +52,7 @@ func (f *Faults) isDownLocked(user string) bool {
 }
 
 // Reach returns nil when the server is reachable. While it is down, a watch whose
-// context allows a pause (clock.PauseOf) waits, instead of its client retrying; any
+// context allows a pause (inflight.MayPause) waits, instead of its client retrying; any
 // other request fails with ErrRefused.
 func (f *Faults) Reach(ctx context.Context, user string, isWatch bool) error {
 	if f.AtRest() {

@@ -30,9 +30,9 @@ type Faults struct {
 	exempt  []string
 	rules   []*Rule // in the order of injection
 	streams map[*stream]struct{}
-	// down are those who have taken the server away; up is closed when it is back.
+	// down counts the unfinished calls of Down.
 	down int
-	up   *inflight.Latch // opened when the server is back
+	up   *inflight.Latch // opened when the server is reachable again
 }
 
 // New returns a Faults without rules. The ledger counts dropped watches until they have

@@ -15,7 +15,7 @@ var ErrDropped = errors.New("the watch was dropped")
 type stream struct {
 	request Request
 	cancel  context.CancelCauseFunc
-	dropped *inflight.Work // since DropWatches has ended it
+	dropped *inflight.Work // in flight from DropWatches until the watch has ended
 }
 
 // Watching returns a context for a watch, which DropWatches can end. The caller calls

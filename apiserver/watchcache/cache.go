@@ -42,8 +42,8 @@ type Cache struct {
 	future  []*waiter // waiters for revisions that the store has not reached
 	asked   int64     // newest revision for which progress has been requested
 
-	// While following, owed is the newest revision that this process is known to
-	// have written; owing is set while rev is before it.
+	// owed is the newest revision that this process is known to have written while
+	// following. owing is set, and counted in the ledger, while rev < owed.
 	following bool
 	owed      int64
 	owing     inflight.Flag

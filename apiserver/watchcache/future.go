@@ -14,10 +14,11 @@ import (
 // upstream's watch cache.
 const futureLimit = 3 * time.Second
 
-// Reach waits for a revision that the store has not come to: until the cache has, for
-// three seconds of the cluster's time. It is no error if the revision is still in the
-// future then: what reads at it gets that error. If ctx ends before, that is the error. The
-// work whose context it is (inflight.With) is not in flight meanwhile.
+// Reach waits until the cache has reached a revision that the store does not have yet, for
+// at most three seconds of cluster time. It returns nil when that time is over as well; the
+// read that follows returns the error. It returns a Timeout error with the cause
+// ResourceVersionTooLarge if ctx ends first. The work in ctx (inflight.With) is not in
+// flight while it waits.
 func (c *Cache) Reach(ctx context.Context, revision int64) error {
 	tooEarly := c.exists(ctx, revision)
 	if !apierrors.HasStatusCause(tooEarly, metav1.CauseTypeResourceVersionTooLarge) {

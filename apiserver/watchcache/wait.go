@@ -116,7 +116,8 @@ func (c *Cache) await(ctx context.Context, w *waiter, ask bool) error {
 	late := make(chan struct{})
 	timer := clock.Real().AfterFunc(catchUpLimit, func() { close(late) })
 	defer timer.Stop()
-	// The request stays in flight: it waits for the machine, not for time.
+	// The request stays in flight, because it waits for real work, not for time to
+	// pass.
 	switch err := w.come.WaitOr(inflight.Alone(ctx), late); {
 	case err != nil:
 		c.giveUp(w, false)

@@ -34,9 +34,9 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	queue   []Event
-	spare   []Event        // the batch that the reader has had
-	taken   int            // how many of counted the reader works on
-	counted inflight.Tally // queued, or taken and not done
+	spare   []Event        // the batch that the reader has handled, kept for reuse
+	taken   int            // number of counted events that the reader is handling
+	counted inflight.Tally // events that are queued, or that the reader is handling
 	err     error
 }
 

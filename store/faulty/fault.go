@@ -29,9 +29,9 @@ type Fault struct {
 	// starts with Prefix. Operations without a key match the empty Prefix only.
 	Operations Operations
 	Prefix     string
-	// Requests lets it happen only to operations whose context is from store.ForRequest: those of
-	// an API server's requests, and not those by which it follows the store. Those cannot
-	// fail for long on a virtual clock, which stands still until they succeed.
+	// Requests limits the fault to operations whose context is from store.ForRequest: those of an
+	// API server's requests, not those of its watch caches. The latter cannot fail for long on a
+	// virtual clock, which stands still until they succeed.
 	Requests bool
 	// Share is the fraction of the selected operations that are affected, in (0, 1]. 0
 	// means all.

@@ -110,8 +110,8 @@ func (s *Store) apply(ctx context.Context, f outcome) error {
 	return f.err
 }
 
-// wait lets time pass, in which the work whose context it is is not in flight, or else
-// virtual time would not pass.
+// wait waits for d. The work in ctx (inflight.With) is not in flight meanwhile, because
+// virtual time stands still while anything is.
 func (s *Store) wait(ctx context.Context, d time.Duration) error {
 	if isRequest, mayWait := store.RequestOf(ctx); isRequest && !mayWait {
 		return nil
