@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/klog/v2"
@@ -25,15 +24,10 @@ func hasChaos(s *Scenario) bool {
 }
 
 // runChaos lets the world's cluster do what Chaos Mesh's objects ask for, until the
-// world is closed.
+// world is closed. It installs the kinds while nothing drives the clock, so that the
+// scenario begins at the time at which the cluster was ready.
 func (w *world) runChaos(ctx context.Context, logger klog.Logger) error {
-	installed := make(chan struct{})
-	var failed error
-	go func() {
-		defer close(installed)
-		failed = chaosmesh.Install(ctx, w.cluster.Config())
-	}()
-	if err := errors.Join(w.wait(ctx, installed), failed); err != nil {
+	if err := chaosmesh.Install(ctx, w.cluster.Config()); err != nil {
 		return fmt.Errorf("making Chaos Mesh's kinds known: %w", err)
 	}
 	controller, err := chaosmesh.New(w.cluster, logger)
