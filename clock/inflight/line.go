@@ -190,6 +190,14 @@ func (t *Ticket[T]) Work() *Work {
 
 // End takes the ticket and its work back for good.
 func (t *Ticket[T]) End() {
-	t.Withdraw()
+	if !t.isOut() {
+		t.Withdraw()
+	}
 	t.Work().End()
+}
+
+func (t *Ticket[T]) isOut() bool {
+	t.line.mu.Lock()
+	defer t.line.mu.Unlock()
+	return t.at == out
 }

@@ -117,6 +117,9 @@ func (q *Queue[K]) Get(ctx context.Context) (key K, work *Work, ok bool) {
 	if shutdown {
 		return key, nil, false // Close has dropped it meanwhile
 	}
+	if key == ticket.Value.key { // else two workers have exchanged theirs
+		return key, ticket.Work(), true
+	}
 	return key, q.keys.work(key), true
 }
 
