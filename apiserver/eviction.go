@@ -61,7 +61,14 @@ func (rq *request) evicted(ctx context.Context) (*corev1.Pod, error) {
 	if err != nil || obj == nil {
 		obj, err = rq.objects.Get(ctx, rq.key(), rq.Name)
 	}
-	return podIn(obj, err)
+	if err != nil {
+		return nil, err
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return nil, response.NotFound()
+	}
+	return pod, nil
 }
 
 // goesAnyway reports whether evicting the pod disrupts nothing.

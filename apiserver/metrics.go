@@ -64,7 +64,7 @@ func (m *metrics) handler() http.Handler {
 func (m *metrics) begin(rq *request) func() {
 	var gauge prometheus.Gauge
 	switch verb := rq.Verb; {
-	case verb == verbWatch || rq.streams():
+	case verb == verbWatch || rq.connects():
 		gauge = m.watchers.WithLabelValues(rq.metricLabels()...)
 	case verb == verbGet || verb == verbList:
 		gauge = m.inFlight.WithLabelValues("readOnly")
@@ -100,7 +100,7 @@ func (rq *request) metricLabels() []string {
 	}
 	verb := metricVerbs[rq.Verb]
 	switch {
-	case rq.streams():
+	case rq.connects():
 		verb = "CONNECT"
 	case verb == "":
 		verb = "other"

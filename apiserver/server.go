@@ -27,6 +27,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/serviceip"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/streaming"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
 )
@@ -63,9 +64,9 @@ type Options struct {
 	// limit.
 	MaxReads, MaxWrites int
 	// Logs provides the logs of containers; nil: there are none.
-	Logs LogSource
+	Logs streaming.LogSource
 	// Containers connects clients to containers; nil: there are none.
-	Containers Containers
+	Containers streaming.Containers
 	// Metrics provides resource usage and metrics; nil: the metrics APIs are not served.
 	Metrics MetricsSource
 	// Scheduler and Controllers provide the health for ComponentStatuses; nil: the
@@ -109,6 +110,7 @@ type Server struct {
 	log       *record.Log
 	metrics   *metrics
 	discovery *discovery
+	streaming *streaming.Server
 	// surface is the API served now: table and the custom kinds.
 	surface     atomic.Pointer[surface]
 	definitions *definitions
@@ -178,6 +180,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.answers = s.newAnswers()
 	s.fields = newFieldManagers(s.scheme)
 	s.discovery = newDiscovery(func() *resources.Table { return s.current().table })
+	s.streaming = s.newStreaming()
 	s.definitions = s.newDefinitions()
 	s.hooks = s.newHooks()
 	s.admission = s.newAdmission()

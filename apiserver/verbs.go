@@ -102,7 +102,7 @@ func (rq *request) findSubresourceVerb() (verbFunc, error) {
 		return nil, response.MethodNotAllowed()
 	}
 	if rq.sub.Proxied {
-		return rq.findProxied(), nil
+		return serveConnection, nil
 	}
 	if rq.sub.Asked {
 		return serveAnswer, nil

@@ -8,6 +8,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/slowclient"
 )
 
@@ -19,7 +20,7 @@ func (rq *request) watchesBySocket() bool { return wsstream.IsWebSocketRequest(r
 // is text. As upstream, it requires an Origin header and accepts at most one
 // subprotocol, which it echoes.
 func (rq *request) serveSocket(ctx context.Context, cancel context.CancelFunc, send func(context.Context, frameWriter)) error {
-	w, err := hijackable(rq.w)
+	w, err := response.Hijackable(rq.w)
 	if err != nil {
 		return err
 	}

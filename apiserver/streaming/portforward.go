@@ -1,4 +1,4 @@
-package apiserver
+package streaming
 
 import (
 	"context"
@@ -14,29 +14,27 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/remote"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// PortFunc returns the handler that listens on a port of a pod; nil if there is none.
-type PortFunc = func(port int32) http.Handler
-
 // servePortForward connects the client to ports of the pod.
-func servePortForward(ctx context.Context, rq *request) error {
-	if err := rq.mayConnect(ctx, "PodPortForwardOptions", &corev1.PodPortForwardOptions{Ports: wantedPorts(rq.query["ports"])}); err != nil {
+func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
+	if err := rq.permit(ctx, "PodPortForwardOptions", &corev1.PodPortForwardOptions{Ports: wantedPorts(rq.Query["ports"])}); err != nil {
 		return err
 	}
-	pod, listener, err := rq.openPorts(ctx)
+	pod, listener, err := s.openPorts(ctx, rq)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := rq.untilServerStops(ctx)
+	ctx, cancel := s.untilStopped(ctx)
 	defer cancel()
-	w, err := hijackable(rq.w)
+	w, err := response.Hijackable(rq.Writer)
 	if err != nil {
 		return err
 	}
-	ctx = klog.NewContext(ctx, rq.server.opts.Logger)
-	return remote.ServePorts(w, rq.r.WithContext(ctx), remote.PortOptions{
+	ctx = klog.NewContext(ctx, s.opts.Logger)
+	return remote.ServePorts(w, rq.HTTP.WithContext(ctx), remote.PortOptions{
 		Pod: pod.Name + "_" + pod.Namespace, UID: string(pod.UID),
 		Forward: func(ctx context.Context, port uint16, conn io.ReadWriteCloser) error {
 			handler := listener(int32(port))
@@ -65,16 +63,16 @@ func wantedPorts(values []string) []int32 {
 }
 
 // openPorts returns the pod and the function that finds the handlers of its ports.
-func (rq *request) openPorts(ctx context.Context) (*corev1.Pod, PortFunc, error) {
-	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
-	pod, err := rq.pod(ctx, rq.Name)
+func (s *Server) openPorts(ctx context.Context, rq *Request) (*corev1.Pod, PortFunc, error) {
+	defer inflight.Begin(s.opts.Ledger, inflight.Request).End()
+	pod, err := s.pod(ctx, rq.Namespace, rq.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := rq.checkHost(pod); err != nil {
+	if err := s.checkHost(pod); err != nil {
 		return nil, nil, err
 	}
-	listener, err := rq.server.opts.Containers.OpenPorts(pod)
+	listener, err := s.opts.Containers.OpenPorts(pod)
 	if err != nil {
 		return nil, nil, kubeletError(err)
 	}
@@ -86,7 +84,7 @@ func serveConn(ctx context.Context, stream io.ReadWriteCloser, handler http.Hand
 	inside, outside := net.Pipe()
 	listener := &oneConn{conn: inside, closed: make(chan struct{})}
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: requestTimeout,
+		Handler: handler, ReadHeaderTimeout: readHeaderTimeout,
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			if state == http.StateClosed || state == http.StateHijacked {
 				listener.end()

@@ -1,4 +1,4 @@
-package apiserver
+package streaming
 
 import (
 	"context"
@@ -13,15 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-
-	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // kubeletPort is the port of kubelets.
 const kubeletPort = "10250"
-
-// proxies reports whether the request is passed on unchanged.
-func (rq *request) proxies() bool { return rq.sub.Proxied && rq.Subresource == "proxy" }
 
 // destination is the target of a proxied request: a handler, or the address if nothing
 // listens there.
@@ -31,10 +26,10 @@ type destination struct {
 }
 
 // serveProxy passes an HTTP request on to a pod, a pod of a Service, or a node's kubelet.
-func serveProxy(ctx context.Context, rq *request) error {
+func (s *Server) serveProxy(ctx context.Context, rq *Request) error {
 	// The scheme does not matter, because no bytes are sent over a network.
 	_, name, port, ok := utilnet.SplitSchemeNamePort(rq.Name)
-	kind := strings.TrimSuffix(rq.row.Plural, "s")
+	kind := strings.TrimSuffix(rq.Resource, "s")
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid %s request %q", kind, rq.Name))
 	}
@@ -44,22 +39,22 @@ func serveProxy(ctx context.Context, rq *request) error {
 		return err
 	}
 	var to destination
-	switch rq.row.Plural {
+	switch rq.Resource {
 	case "pods":
-		to, err = rq.podDestination(ctx, name, port)
+		to, err = s.podDestination(ctx, rq, name, port)
 	case "services":
-		to, err = rq.serviceDestination(ctx, name, port)
+		to, err = s.serviceDestination(ctx, rq, name, port)
 	default:
-		to, err = rq.nodeDestination(ctx, name, port)
+		to, err = s.nodeDestination(ctx, rq, name, port)
 	}
 	if err != nil {
 		return err
 	}
-	if path == "" && (rq.r.Method == http.MethodGet || rq.r.Method == http.MethodHead) {
+	if path == "" && (rq.HTTP.Method == http.MethodGet || rq.HTTP.Method == http.MethodHead) {
 		// The trailing slash makes relative links in the response resolve to the target.
-		target := url.URL{Path: rq.r.URL.Path + "/", RawQuery: rq.r.URL.RawQuery}
-		rq.w.Header().Set("Location", target.String())
-		rq.w.WriteHeader(http.StatusMovedPermanently)
+		target := url.URL{Path: rq.HTTP.URL.Path + "/", RawQuery: rq.HTTP.URL.RawQuery}
+		rq.Writer.Header().Set("Location", target.String())
+		rq.Writer.WriteHeader(http.StatusMovedPermanently)
 		return nil
 	}
 	if to.handler == nil {
@@ -68,34 +63,34 @@ func serveProxy(ctx context.Context, rq *request) error {
 	if path == "" {
 		path = "/"
 	}
-	inner := rq.r.Clone(ctx)
-	inner.URL = &url.URL{Path: path, RawQuery: rq.r.URL.RawQuery}
+	inner := rq.HTTP.Clone(ctx)
+	inner.URL = &url.URL{Path: path, RawQuery: rq.HTTP.URL.RawQuery}
 	inner.RequestURI = inner.URL.RequestURI()
 	inner.Host = to.address
 	inner.Header.Del("Authorization") // meant for the apiserver only
-	to.handler.ServeHTTP(rq.w, inner)
+	to.handler.ServeHTTP(rq.Writer, inner)
 	return nil
 }
 
 // admitProxy passes the target of the request to webhooks and policies.
-func (rq *request) admitProxy(ctx context.Context, path string) error {
-	switch rq.row.Plural {
+func (rq *Request) admitProxy(ctx context.Context, path string) error {
+	switch rq.Resource {
 	case "pods":
-		return rq.admitConnect(ctx, "PodProxyOptions", &corev1.PodProxyOptions{Path: path})
+		return rq.Admit(ctx, "PodProxyOptions", &corev1.PodProxyOptions{Path: path})
 	case "services":
-		return rq.admitConnect(ctx, "ServiceProxyOptions", &corev1.ServiceProxyOptions{Path: path})
+		return rq.Admit(ctx, "ServiceProxyOptions", &corev1.ServiceProxyOptions{Path: path})
 	}
-	return rq.admitConnect(ctx, "NodeProxyOptions", &corev1.NodeProxyOptions{Path: path})
+	return rq.Admit(ctx, "NodeProxyOptions", &corev1.NodeProxyOptions{Path: path})
 }
 
 // proxiedPath returns the rest of the URL's path after the subresource; empty if there is
 // nothing, not even a slash.
-func (rq *request) proxiedPath() string {
+func (rq *Request) proxiedPath() string {
 	before := len([]string{"", "api", "v1", "nodes", "NAME", "proxy"})
-	if rq.row.Namespaced {
+	if rq.Namespaced {
 		before += len([]string{"namespaces", "NAMESPACE"})
 	}
-	parts := strings.SplitN(rq.r.URL.EscapedPath(), "/", before+1)
+	parts := strings.SplitN(rq.HTTP.URL.EscapedPath(), "/", before+1)
 	if len(parts) <= before {
 		return ""
 	}
@@ -108,8 +103,8 @@ func (rq *request) proxiedPath() string {
 
 // podDestination returns a port of a pod: the named one, or the first that a container
 // declares.
-func (rq *request) podDestination(ctx context.Context, name, port string) (destination, error) {
-	pod, err := rq.pod(ctx, name)
+func (s *Server) podDestination(ctx context.Context, rq *Request, name, port string) (destination, error) {
+	pod, err := s.pod(ctx, rq.Namespace, name)
 	if err != nil {
 		return destination{}, err
 	}
@@ -128,17 +123,17 @@ func (rq *request) podDestination(ctx context.Context, name, port string) (desti
 	if port == "" {
 		port = "80"
 	}
-	return rq.listening(pod, port), nil
+	return s.listening(pod, port), nil
 }
 
 // listening returns the handler on a pod's port, if there is one.
-func (rq *request) listening(pod *corev1.Pod, port string) destination {
+func (s *Server) listening(pod *corev1.Pod, port string) destination {
 	to := destination{address: net.JoinHostPort(pod.Status.PodIP, port)}
 	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || rq.server.opts.Containers == nil {
+	if err != nil || s.opts.Containers == nil {
 		return to
 	}
-	if listener, err := rq.server.opts.Containers.OpenPorts(pod); err == nil {
+	if listener, err := s.opts.Containers.OpenPorts(pod); err == nil {
 		to.handler = listener(int32(number))
 	}
 	return to
@@ -146,14 +141,10 @@ func (rq *request) listening(pod *corev1.Pod, port string) destination {
 
 // serviceDestination returns the first endpoint of a Service's port with a handler, or
 // else the first endpoint.
-func (rq *request) serviceDestination(ctx context.Context, name, port string) (destination, error) {
-	obj, err := rq.objects.Get(ctx, rq.objects.Key(rq.Namespace, name), name)
+func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port string) (destination, error) {
+	service, err := read[*corev1.Service](ctx, s, "services", rq.Namespace, name)
 	if err != nil {
 		return destination{}, err
-	}
-	service, ok := obj.(*corev1.Service)
-	if !ok {
-		return destination{}, response.NotFound()
 	}
 	if number, err := strconv.ParseInt(port, 10, 64); err == nil {
 		i := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return int64(p.Port) == number })
@@ -162,16 +153,14 @@ func (rq *request) serviceDestination(ctx context.Context, name, port string) (d
 		}
 		port = service.Spec.Ports[i].Name
 	}
-	all := rq.server.stored[corev1.SchemeGroupVersion.WithResource("endpoints")]
-	obj, err = all.Get(ctx, all.Key(rq.Namespace, name), name)
+	endpoints, err := read[*corev1.Endpoints](ctx, s, "endpoints", rq.Namespace, name) // upstream's proxy reads them too
 	if apierrors.IsNotFound(err) {
-		return destination{}, apierrors.NewNotFound(rq.groupResource(), name)
+		return destination{}, apierrors.NewNotFound(corev1.Resource("services"), name)
 	}
 	if err != nil {
 		return destination{}, err
 	}
-	endpoints, ok := obj.(*corev1.Endpoints) // upstream's proxy reads them too
-	if !ok || len(endpoints.Subsets) == 0 {
+	if len(endpoints.Subsets) == 0 {
 		return destination{}, apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
 	}
 	var first destination
@@ -181,7 +170,7 @@ func (rq *request) serviceDestination(ctx context.Context, name, port string) (d
 				continue
 			}
 			for i := range subset.Addresses {
-				to := rq.endpoint(ctx, &subset.Addresses[i], strconv.Itoa(int(p.Port)))
+				to := s.endpoint(ctx, rq, &subset.Addresses[i], strconv.Itoa(int(p.Port)))
 				if to.handler != nil {
 					return to, nil
 				}
@@ -197,24 +186,20 @@ func (rq *request) serviceDestination(ctx context.Context, name, port string) (d
 	return first, nil
 }
 
-func (rq *request) endpoint(ctx context.Context, address *corev1.EndpointAddress, port string) destination { // as above
+func (s *Server) endpoint(ctx context.Context, rq *Request, address *corev1.EndpointAddress, port string) destination {
 	if ref := address.TargetRef; ref != nil && ref.Kind == "Pod" {
-		if pod, err := rq.pod(ctx, ref.Name); err == nil {
-			return rq.listening(pod, port)
+		if pod, err := s.pod(ctx, rq.Namespace, ref.Name); err == nil {
+			return s.listening(pod, port)
 		}
 	}
 	return destination{address: net.JoinHostPort(address.IP, port)}
 }
 
 // nodeDestination returns the handler of a node's kubelet.
-func (rq *request) nodeDestination(ctx context.Context, name, port string) (destination, error) {
-	obj, err := rq.objects.Get(ctx, rq.objects.Key("", name), name)
+func (s *Server) nodeDestination(ctx context.Context, rq *Request, name, port string) (destination, error) {
+	node, err := read[*corev1.Node](ctx, s, "nodes", "", name)
 	if err != nil {
 		return destination{}, err
-	}
-	node, ok := obj.(*corev1.Node)
-	if !ok {
-		return destination{}, response.NotFound()
 	}
 	address := name
 	for _, a := range node.Status.Addresses {
@@ -226,8 +211,8 @@ func (rq *request) nodeDestination(ctx context.Context, name, port string) (dest
 		port = kubeletPort
 	}
 	to := destination{address: net.JoinHostPort(address, port)}
-	if port == kubeletPort && rq.server.opts.Containers != nil {
-		to.handler = rq.server.opts.Containers.NodeHandler(name)
+	if port == kubeletPort && s.opts.Containers != nil {
+		to.handler = s.opts.Containers.NodeHandler(name)
 	}
 	return to, nil
 }

@@ -1,9 +1,8 @@
-package apiserver
+package streaming
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,22 +16,13 @@ import (
 	"minikcm.dev/minikcm/apiserver/slowclient"
 )
 
-// LogSource provides the logs of containers. Upstream the pod's kubelet does.
-type LogSource interface {
-	// OpenLog opens the log that opts select, of a scheduled pod and of the container
-	// opts.Container, which exists. Its error, ideally one of apierrors, is returned to
-	// the client as a Status; an error of write only ends the response. With
-	// opts.Follow, write returns when the container has terminated or ctx has ended.
-	OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error)
-}
-
 // serveLog serves GET on the log of a pod, as plain text.
-func serveLog(ctx context.Context, rq *request) error {
+func (s *Server) serveLog(ctx context.Context, rq *Request) error {
 	opts, err := rq.logOptions()
 	if err != nil {
 		return err
 	}
-	pod, err := rq.pod(ctx, rq.Name)
+	pod, err := s.pod(ctx, rq.Namespace, rq.Name)
 	if err != nil {
 		return err
 	}
@@ -40,28 +30,28 @@ func serveLog(ctx context.Context, rq *request) error {
 		return err
 	}
 	if pod.Spec.NodeName == "" {
-		rq.w.WriteHeader(http.StatusNoContent) // as upstream answers for a pod without a node
+		rq.Writer.WriteHeader(http.StatusNoContent) // as upstream answers for a pod without a node
 		return nil
 	}
-	if rq.server.opts.Logs == nil {
+	if s.opts.Logs == nil {
 		return apierrors.NewServiceUnavailable("this apiserver knows no containers' logs")
 	}
-	write, err := rq.server.opts.Logs.OpenLog(pod, opts)
+	write, err := s.opts.Logs.OpenLog(pod, opts)
 	if err != nil {
 		return err
 	}
-	header := rq.w.Header()
+	header := rq.Writer.Header()
 	header.Set("Content-Type", "text/plain")
 	header.Set("Cache-Control", "no-cache, private")
-	rq.w.WriteHeader(http.StatusOK)
+	rq.Writer.WriteHeader(http.StatusOK)
 	if !opts.Follow {
 		// The response has begun, so an error can only truncate it.
-		_ = write(ctx, rq.w)
+		_ = write(ctx, rq.Writer)
 		return nil
 	}
-	ctx, cancel := rq.untilServerStops(ctx)
+	ctx, cancel := s.untilStopped(ctx)
 	defer cancel()
-	out := slowclient.NewStream(ctx, rq.w)
+	out := slowclient.NewStream(ctx, rq.Writer)
 	defer out.End()
 	if _, err := out.Write(nil); err == nil { // sends the header
 		_ = write(ctx, out)
@@ -69,37 +59,12 @@ func serveLog(ctx context.Context, rq *request) error {
 	return nil
 }
 
-// untilServerStops returns a context that also ends when the server stops.
-func (rq *request) untilServerStops(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-rq.server.done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
-// follows reports whether the request follows a growing log until the client
-// disconnects or the container terminates.
-func (rq *request) follows() bool {
-	return rq.sub != nil && rq.sub.Proxied && rq.Subresource == "log" && isTrue(rq.query.Get("follow"))
-}
-
-// longRunning reports whether the request may last indefinitely. It is not counted as
-// in flight, because virtual time would stand still meanwhile.
-func (rq *request) longRunning() bool {
-	return rq.Verb == verbWatch || rq.streams() || rq.follows()
-}
-
-func (rq *request) logOptions() (*corev1.PodLogOptions, error) {
+func (rq *Request) logOptions() (*corev1.PodLogOptions, error) {
 	opts := &corev1.PodLogOptions{}
-	if err := readLogOptions(rq.query, opts); err != nil {
+	if err := readLogOptions(rq.Query, opts); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	opts.Follow = opts.Follow && rq.follows()
+	opts.Follow = opts.Follow && Follows(rq.Query)
 	if errs := validateLogOptions(opts); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PodLogOptions").GroupKind(), rq.Name, errs)
 	}

@@ -1,0 +1,57 @@
+package apiserver
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/streaming"
+)
+
+// serveConnection serves a subresource whose requests upstream passes on to a node or a
+// pod.
+func serveConnection(ctx context.Context, rq *request) error {
+	return rq.server.streaming.Serve(ctx, &streaming.Request{
+		Writer: rq.w, HTTP: rq.r, Query: rq.query,
+		Resource: rq.row.Plural, Namespaced: rq.row.Namespaced, Namespace: rq.Namespace, Name: rq.Name, Subresource: rq.Subresource,
+		AuthorizeCreate: rq.authorizeCreate, Admit: rq.admitConnect,
+	})
+}
+
+// newStreaming returns the server of connections to pods, Services and nodes.
+func (s *Server) newStreaming() *streaming.Server {
+	return streaming.New(streaming.Options{
+		Get: func(ctx context.Context, resource, namespace, name string) (runtime.Object, error) {
+			objects := s.storedCore(resource)
+			return objects.Get(ctx, objects.Key(namespace, name), name)
+		},
+		Stopped: s.done, Containers: s.opts.Containers, Logs: s.opts.Logs, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
+	})
+}
+
+// authorizeCreate authorizes the request as a create. A create has been authorized
+// already.
+func (rq *request) authorizeCreate(ctx context.Context) error {
+	if rq.Verb == verbCreate {
+		return nil
+	}
+	info := rq.RequestInfo
+	info.Verb = verbCreate
+	return rq.server.decide(ctx, resourceAttributes(rq.user, rq.GVR.GroupVersion(), info))
+}
+
+// proxies reports whether the request is passed on unchanged.
+func (rq *request) proxies() bool { return rq.sub.Proxied && rq.Subresource == "proxy" }
+
+// connects reports whether the request connects the client to a pod.
+func (rq *request) connects() bool { return streaming.Connects(rq.GVR, rq.Subresource) }
+
+// longRunning reports whether the request may last indefinitely. It is not counted as
+// in flight, because virtual time would stand still meanwhile.
+func (rq *request) longRunning() bool {
+	return rq.Verb == verbWatch || rq.connects() || rq.followsLog()
+}
+
+func (rq *request) followsLog() bool {
+	return rq.sub != nil && rq.sub.Proxied && rq.Subresource == "log" && streaming.Follows(rq.query)
+}
