@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/transport"
@@ -150,7 +151,7 @@ func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group st
 
 // serve negotiates the response format, finds the verb's function, and calls it.
 func (rq *request) serve() error {
-	if rq.row.Computed && namedByMetrics(rq.row.Group) {
+	if rq.row.Computed && metricsapi.ServesValues(rq.row.Group) {
 		return rq.serveValues()
 	}
 	if rq.Subresource != "" {

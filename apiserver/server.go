@@ -23,6 +23,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/serviceip"
@@ -68,7 +69,7 @@ type Options struct {
 	// Containers connects clients to containers; nil: there are none.
 	Containers streaming.Containers
 	// Metrics provides resource usage and metrics; nil: the metrics APIs are not served.
-	Metrics MetricsSource
+	Metrics metricsapi.Source
 	// Scheduler and Controllers provide the health for ComponentStatuses; nil: the
 	// component does not run in this process.
 	Scheduler, Controllers ComponentHealth
@@ -111,6 +112,8 @@ type Server struct {
 	metrics   *metrics
 	discovery *discovery
 	streaming *streaming.Server
+	// usage is only used if Options.Metrics is set.
+	usage *metricsapi.API
 	// surface is the API served now: table and the custom kinds.
 	surface     atomic.Pointer[surface]
 	definitions *definitions
@@ -181,6 +184,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.fields = newFieldManagers(s.scheme)
 	s.discovery = newDiscovery(func() *resources.Table { return s.current().table })
 	s.streaming = s.newStreaming()
+	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()
 	s.hooks = s.newHooks()
 	s.admission = s.newAdmission()

@@ -23,9 +23,10 @@ import (
 	externalmetrics "k8s.io/metrics/pkg/client/external_metrics"
 
 	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/metricsapi"
 )
 
-// fakeMetrics is a MetricsSource with data for all objects except those named unknown.
+// fakeMetrics is a metricsapi.Source with data for all objects except those named unknown.
 type fakeMetrics struct{}
 
 var (
@@ -37,7 +38,7 @@ func amounts(cpu, memory string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 }
 
-func (fakeMetrics) PodMetrics(_ context.Context, _ apiserver.MetricsWorld, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
+func (fakeMetrics) PodMetrics(_ context.Context, _ metricsapi.World, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
 	var all []*metricsv1beta1.PodMetrics
 	for _, pod := range pods {
 		if pod.Name != "unknown" {
@@ -50,7 +51,7 @@ func (fakeMetrics) PodMetrics(_ context.Context, _ apiserver.MetricsWorld, pods 
 	return all, nil
 }
 
-func (fakeMetrics) NodeMetrics(_ context.Context, _ apiserver.MetricsWorld, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
+func (fakeMetrics) NodeMetrics(_ context.Context, _ metricsapi.World, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
 	var all []*metricsv1beta1.NodeMetrics
 	for _, node := range nodes {
 		all = append(all, &metricsv1beta1.NodeMetrics{ObjectMeta: metav1.ObjectMeta{Name: node.Name}, Timestamp: sampledAt, Window: window, Usage: amounts("2", "3Gi")})
@@ -58,18 +59,18 @@ func (fakeMetrics) NodeMetrics(_ context.Context, _ apiserver.MetricsWorld, node
 	return all, nil
 }
 
-func (fakeMetrics) ObjectMetrics(_ context.Context, _ apiserver.MetricsWorld, objects []metav1.Object, metric string) ([]*apiserver.MetricSample, error) {
-	samples := make([]*apiserver.MetricSample, len(objects))
+func (fakeMetrics) ObjectMetrics(_ context.Context, _ metricsapi.World, objects []metav1.Object, metric string) ([]*metricsapi.Sample, error) {
+	samples := make([]*metricsapi.Sample, len(objects))
 	for i, o := range objects {
 		if metric == "qps" && o.GetName() != "unknown" {
-			samples[i] = &apiserver.MetricSample{Value: resource.MustParse("7"), Timestamp: sampledAt.Time}
+			samples[i] = &metricsapi.Sample{Value: resource.MustParse("7"), Timestamp: sampledAt.Time}
 		}
 	}
 	return samples, nil
 }
 
 // ExternalMetrics returns a series for each ConfigMap of the namespace.
-func (fakeMetrics) ExternalMetrics(ctx context.Context, world apiserver.MetricsWorld, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
+func (fakeMetrics) ExternalMetrics(ctx context.Context, world metricsapi.World, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
 	configs, err := world.List(ctx, corev1.SchemeGroupVersion.WithResource("configmaps"), namespace)
 	if err != nil {
 		return nil, err
@@ -83,14 +84,14 @@ func (fakeMetrics) ExternalMetrics(ctx context.Context, world apiserver.MetricsW
 	return all, nil
 }
 
-func (fakeMetrics) MetricNames(o metav1.Object) apiserver.MetricNames {
+func (fakeMetrics) MetricNames(o metav1.Object) metricsapi.Names {
 	switch o.GetName() {
 	case "web":
-		return apiserver.MetricNames{Own: []string{"qps"}, OfPods: []string{"hits"}, External: []string{"queue"}}
+		return metricsapi.Names{Own: []string{"qps"}, OfPods: []string{"hits"}, External: []string{"queue"}}
 	case metav1.NamespaceDefault:
-		return apiserver.MetricNames{Own: []string{"qps"}}
+		return metricsapi.Names{Own: []string{"qps"}}
 	}
-	return apiserver.MetricNames{}
+	return metricsapi.Names{}
 }
 
 // startMeasured returns a server with metrics, two pods, a node and two ConfigMaps.

@@ -1,0 +1,175 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gorilla/mux"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/metricsapi"
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/watchcache"
+	"minikcm.dev/minikcm/clock/inflight"
+)
+
+// withMetrics adds the kinds of the metrics APIs if source is not nil.
+func withMetrics(table *resources.Table, source metricsapi.Source) *resources.Table {
+	if source == nil {
+		return table
+	}
+	return table.With(resources.MetricsRows()...)
+}
+
+// metricsObjects implements metricsapi.Objects with the server's watch caches.
+type metricsObjects struct{ server *Server }
+
+// Preferred implements metricsapi.Objects.
+func (m metricsObjects) Preferred(resource schema.GroupResource) *resources.Resource {
+	table := m.server.current().table
+	for _, group := range table.Groups() {
+		if group.Name != resource.Group {
+			continue
+		}
+		for _, version := range group.Versions {
+			if row := table.Lookup(resource.WithVersion(version)); row != nil && !row.Computed {
+				return row
+			}
+		}
+	}
+	return nil
+}
+
+// List implements metricsapi.Objects.
+func (m metricsObjects) List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, label labels.Selector, field fields.Selector) ([]runtime.Object, error) {
+	found := m.server.find(gvr, false)
+	defer found.leave()
+	if found.row == nil || found.objects == nil {
+		return nil, metricsapi.ErrNotStored
+	}
+	if !found.row.Namespaced {
+		namespace = ""
+	}
+	list, err := found.objects.Cache().List(ctx, watchcache.ListOptions{
+		Prefix: found.objects.Prefix(namespace), Match: watchcache.Consistent, Label: label, Field: field,
+	})
+	if err != nil {
+		return nil, storage.Translate(err, found.row.GroupResource(), "")
+	}
+	all := make([]runtime.Object, len(list.Entries))
+	for i, entry := range list.Entries {
+		all[i] = fromStored(found.row, entry.Object)
+	}
+	return all, nil
+}
+
+// findComputed returns the function that serves a verb of a kind that is not stored.
+func findComputed(row *resources.Resource, verb string) (verbFunc, error) {
+	get, list := serveUsageGet, serveUsageList
+	if row.Group == corev1.GroupName {
+		get, list = serveComponentGet, serveComponentList
+	}
+	switch verb {
+	case verbGet:
+		return get, nil
+	case verbList:
+		return list, nil
+	}
+	return nil, response.MethodNotAllowed()
+}
+
+// serveUsageGet serves GET on the metrics of one pod or node.
+func serveUsageGet(ctx context.Context, rq *request) error {
+	usage, err := rq.server.usage.UsageOf(ctx, rq.row, rq.Namespace, rq.Name)
+	if err != nil {
+		return err
+	}
+	return rq.writeResult(http.StatusOK, usage)
+}
+
+// serveUsageList serves GET on the metrics of the pods of a namespace, of all pods, or
+// of all nodes, without paging.
+func serveUsageList(ctx context.Context, rq *request) error {
+	opts, err := rq.listOptions()
+	if err != nil {
+		return err
+	}
+	all, err := rq.server.usage.Usage(ctx, rq.row, rq.Namespace, opts.label, opts.field)
+	if err != nil {
+		return err
+	}
+	return rq.writeList(&page{objects: all})
+}
+
+// valuesRow returns the one row of such a group and version; nil if it is not served.
+func (s *Server) valuesRow(gv schema.GroupVersion) *resources.Resource {
+	if !metricsapi.ServesValues(gv.Group) {
+		return nil
+	}
+	if rows := s.table.InVersion(gv); len(rows) > 0 {
+		return rows[0]
+	}
+	return nil
+}
+
+// serveValues serves GET on the values of a metric.
+func (rq *request) serveValues() error {
+	if rq.r.Method != http.MethodGet {
+		return response.MethodNotAllowed()
+	}
+	target, ok := codec.Negotiate(rq.r.Header.Get("Accept"), nil)
+	if !ok {
+		return response.NotAcceptable()
+	}
+	rq.target = target
+	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
+	ctx, cancel := context.WithTimeout(rq.r.Context(), requestTimeout)
+	defer cancel()
+	values, err := rq.server.usage.Values(ctx, &metricsapi.ValuesRequest{
+		Row: rq.row, Resource: rq.GVR.Resource, Namespace: rq.Namespace, Name: rq.Name, Subresource: rq.Subresource, Query: rq.query,
+	})
+	if err != nil {
+		return err
+	}
+	return rq.writeObject(http.StatusOK, rq.row.GroupVersionKind, values)
+}
+
+// routeMetricNames adds the names of the existing metrics to the discovery of custom
+// and external metrics, as adapters do. Its routes precede those of the discovery
+// itself.
+func (s *Server) routeMetricNames(router *mux.Router) {
+	if s.opts.Metrics == nil {
+		return
+	}
+	for _, row := range s.table.All() {
+		if row.Computed && metricsapi.ServesValues(row.Group) {
+			path := "/apis/" + row.GroupVersion().String()
+			router.HandleFunc(path, s.serveMetricNames(row.GroupVersion(), row.Kind))
+			router.HandleFunc(path+"/", s.serveMetricNames(row.GroupVersion(), row.Kind))
+		}
+	}
+}
+
+func (s *Server) serveMetricNames(gv schema.GroupVersion, kind string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		target, ok := codec.Negotiate(r.Header.Get("Accept"), nil)
+		if !ok {
+			response.Error(w, r, response.NotAcceptable())
+			return
+		}
+		defer inflight.Begin(s.opts.Ledger, inflight.Request).End()
+		list, err := s.usage.Discovery(r.Context(), gv, kind)
+		if err != nil {
+			response.Error(w, r, err)
+			return
+		}
+		serveDocument(w, r, target.Media, list)
+	}
+}
