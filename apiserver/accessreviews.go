@@ -21,7 +21,7 @@ import (
 
 // reviewAccess answers whether a user may make a request (Kubernetes API reference,
 // "SubjectAccessReview").
-func reviewAccess(ctx context.Context, rq *request, asked *authorizationv1.SubjectAccessReview, admit func() error) (*authorizationv1.SubjectAccessReview, error) {
+func reviewAccess(ctx context.Context, rq *call, asked *authorizationv1.SubjectAccessReview, admit func() error) (*authorizationv1.SubjectAccessReview, error) {
 	errs := append(validateSubject(&asked.Spec), validateNoMetadata(asked.ObjectMeta, "must be empty")...)
 	if len(errs) > 0 {
 		return nil, rq.invalidReview(errs)
@@ -34,7 +34,7 @@ func reviewAccess(ctx context.Context, rq *request, asked *authorizationv1.Subje
 }
 
 // reviewLocalAccess is reviewAccess within one namespace.
-func reviewLocalAccess(ctx context.Context, rq *request, asked *authorizationv1.LocalSubjectAccessReview, admit func() error) (*authorizationv1.LocalSubjectAccessReview, error) {
+func reviewLocalAccess(ctx context.Context, rq *call, asked *authorizationv1.LocalSubjectAccessReview, admit func() error) (*authorizationv1.LocalSubjectAccessReview, error) {
 	m := asked.ObjectMeta
 	m.Namespace = ""
 	errs := append(validateSubject(&asked.Spec), validateNoMetadata(m, "must be empty except for namespace")...)
@@ -55,7 +55,7 @@ func reviewLocalAccess(ctx context.Context, rq *request, asked *authorizationv1.
 }
 
 // reviewSelfAccess is reviewAccess for the requesting user.
-func reviewSelfAccess(ctx context.Context, rq *request, asked *authorizationv1.SelfSubjectAccessReview, admit func() error) (*authorizationv1.SelfSubjectAccessReview, error) {
+func reviewSelfAccess(ctx context.Context, rq *call, asked *authorizationv1.SelfSubjectAccessReview, admit func() error) (*authorizationv1.SelfSubjectAccessReview, error) {
 	errs := append(validateAccess(asked.Spec.ResourceAttributes, asked.Spec.NonResourceAttributes), validateNoMetadata(asked.ObjectMeta, "must be empty")...)
 	if len(errs) > 0 {
 		return nil, rq.invalidReview(errs)
@@ -68,7 +68,7 @@ func reviewSelfAccess(ctx context.Context, rq *request, asked *authorizationv1.S
 }
 
 // reviewSelfRules lists what the requesting user may do in a namespace.
-func reviewSelfRules(ctx context.Context, rq *request, asked *authorizationv1.SelfSubjectRulesReview, admit func() error) (*authorizationv1.SelfSubjectRulesReview, error) {
+func reviewSelfRules(ctx context.Context, rq *call, asked *authorizationv1.SelfSubjectRulesReview, admit func() error) (*authorizationv1.SelfSubjectRulesReview, error) {
 	if asked.Spec.Namespace == "" {
 		return nil, apierrors.NewBadRequest("no namespace on request")
 	}
@@ -93,7 +93,7 @@ func reviewSelfRules(ctx context.Context, rq *request, asked *authorizationv1.Se
 
 // invalidReview returns the error for an invalid review. As upstream's, it names no
 // kind.
-func (rq *request) invalidReview(errs field.ErrorList) error {
+func (rq *call) invalidReview(errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: rq.row.Group}, "", errs)
 }
 
@@ -109,7 +109,7 @@ func subjectOf(spec *authorizationv1.SubjectAccessReviewSpec) *auth.User {
 }
 
 // answerAccess asks the authorizer. Exactly one of resource and path is not nil.
-func (rq *request) answerAccess(ctx context.Context, user *auth.User, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
+func (rq *call) answerAccess(ctx context.Context, user *auth.User, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
 	a := auth.Attributes{User: user}
 	var problems []string
 	if resource != nil {

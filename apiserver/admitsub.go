@@ -13,13 +13,13 @@ import (
 
 // speaksAnother reports whether the subresource has another kind than its parent (a
 // scale). Admission then sees objects of that kind, as upstream.
-func (rq *request) speaksAnother() bool {
+func (rq *call) speaksAnother() bool {
 	return rq.sub != nil && rq.sub.Writes() && rq.sub.Get != nil && rq.sub.GroupVersionKind != rq.row.GroupVersionKind
 }
 
 // spokenAttributes returns the attributes for admission with both states of the parent
 // converted to the subresource's kind.
-func (rq *request) spokenAttributes(parent, old runtime.Object, dryRun bool) (*admission.Attributes, error) {
+func (rq *call) spokenAttributes(parent, old runtime.Object, dryRun bool) (*admission.Attributes, error) {
 	now, err := rq.sub.Get(parent)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (rq *request) spokenAttributes(parent, old runtime.Object, dryRun bool) (*a
 
 // admitConnect passes the options of a connection to webhooks and policies, which may
 // change them, before the target of the connection is looked up.
-func (rq *request) admitConnect(ctx context.Context, kind string, opts runtime.Object) error {
+func (rq *call) admitConnect(ctx context.Context, kind string, opts runtime.Object) error {
 	if len(rq.query["dryRun"]) > 0 {
 		return apierrors.NewBadRequest("dryRun is not supported")
 	}

@@ -18,7 +18,7 @@ import (
 
 // answerFunc answers a create of a kind that is not stored, such as a review. It may
 // change asked. It calls admit once it has found asked valid.
-type answerFunc func(ctx context.Context, rq *request, asked runtime.Object, admit func() error) (runtime.Object, error)
+type answerFunc func(ctx context.Context, rq *call, asked runtime.Object, admit func() error) (runtime.Object, error)
 
 // newAnswers returns the table of those kinds.
 func (s *Server) newAnswers() map[schema.GroupVersionKind]answerFunc {
@@ -35,8 +35,8 @@ func (s *Server) newAnswers() map[schema.GroupVersionKind]answerFunc {
 }
 
 // answers adapts a function with a typed argument to answerFunc.
-func answers[T runtime.Object](answer func(ctx context.Context, rq *request, asked T, admit func() error) (T, error)) answerFunc {
-	return func(ctx context.Context, rq *request, asked runtime.Object, admit func() error) (runtime.Object, error) {
+func answers[T runtime.Object](answer func(ctx context.Context, rq *call, asked T, admit func() error) (T, error)) answerFunc {
+	return func(ctx context.Context, rq *call, asked runtime.Object, admit func() error) (runtime.Object, error) {
 		typed, ok := asked.(T)
 		if !ok {
 			return nil, response.NotFound()
@@ -46,7 +46,7 @@ func answers[T runtime.Object](answer func(ctx context.Context, rq *request, ask
 }
 
 // serveAnswer serves POST for a kind that is not stored.
-func serveAnswer(ctx context.Context, rq *request) error {
+func serveAnswer(ctx context.Context, rq *call) error {
 	opts, err := rq.createOptions()
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/crd"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/watchcache"
@@ -27,11 +28,11 @@ import (
 const serverName = "system:apiserver"
 
 // ownRequest returns a request that the server makes to itself.
-func (s *Server) ownRequest(ctx context.Context, row *resources.Resource, objects *storage.Objects, verb string, name types.NamespacedName) *request {
+func (s *Server) ownRequest(ctx context.Context, row *resources.Resource, objects *storage.Objects, verb string, name types.NamespacedName) *call {
 	r := (&http.Request{Method: http.MethodPut, Header: http.Header{"User-Agent": {"kube-apiserver"}}}).WithContext(ctx)
-	return &request{
-		RequestInfo: RequestInfo{Verb: verb, GVR: row.GVR(), Namespace: name.Namespace, Name: name.Name},
-		server:      s, r: r, row: row, objects: objects, local: true,
+	return &call{
+		Info:   request.Info{Verb: verb, GVR: row.GVR(), Namespace: name.Namespace, Name: name.Name},
+		server: s, r: r, row: row, objects: objects, local: true,
 		user: &auth.User{Name: serverName, Groups: []string{auth.GroupMasters}},
 	}
 }
@@ -162,7 +163,7 @@ func (d *definitions) deleteAll(ctx context.Context, kind *customKind) (waiting 
 			waiting++
 			continue
 		}
-		rq := d.server.ownRequest(ctx, kind.rows.Stored, kind.objects, verbDelete, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
+		rq := d.server.ownRequest(ctx, kind.rows.Stored, kind.objects, request.VerbDelete, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
 		_, gone, err := rq.delete(ctx, &metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return 0, err

@@ -11,7 +11,7 @@ import (
 
 // read decodes a document or a patched object. A custom object is coerced to its
 // schema; for other kinds the Go type does that.
-func (rq *request) read(media codec.Media, data []byte, kind schema.GroupVersionKind, into runtime.Object) (obj runtime.Object, got schema.GroupVersionKind, strict, err error) {
+func (rq *call) read(media codec.Media, data []byte, kind schema.GroupVersionKind, into runtime.Object) (obj runtime.Object, got schema.GroupVersionKind, strict, err error) {
 	obj, got, strict, err = rq.server.decoder.Decode(media, data, kind, into)
 	if err != nil || rq.row.Coerce == nil || kind != rq.row.GroupVersionKind || got != kind {
 		return obj, got, strict, err
@@ -40,7 +40,7 @@ func withUnknown(strict error, unknown []string) error {
 
 // hasForm reports whether the response can be encoded as target: custom objects have no
 // protobuf encoding, only the kinds that they are transformed to.
-func (rq *request) hasForm(target codec.Target) bool {
+func (rq *call) hasForm(target codec.Target) bool {
 	if target.As.Kind == kindTable && rq.row.Asked {
 		return false // reviews have no columns
 	}
@@ -49,7 +49,7 @@ func (rq *request) hasForm(target codec.Target) bool {
 
 // patchTypes returns the patch types of the row, in the order in which a 415 lists
 // them.
-func (rq *request) patchTypes() []string {
+func (rq *call) patchTypes() []string {
 	if rq.row.Custom {
 		return customPatchTypes
 	}

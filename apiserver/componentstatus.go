@@ -57,7 +57,7 @@ func (c *component) status(ctx context.Context) *corev1.ComponentStatus {
 }
 
 // serveComponentGet serves GET on one ComponentStatus.
-func serveComponentGet(ctx context.Context, rq *request) error {
+func serveComponentGet(ctx context.Context, rq *call) error {
 	for _, c := range rq.server.components() {
 		if c.name == rq.Name {
 			return rq.writeResult(http.StatusOK, c.status(ctx))
@@ -67,7 +67,7 @@ func serveComponentGet(ctx context.Context, rq *request) error {
 }
 
 // serveComponentList serves GET on all ComponentStatuses, without paging.
-func serveComponentList(ctx context.Context, rq *request) error {
+func serveComponentList(ctx context.Context, rq *call) error {
 	opts, err := rq.listOptions()
 	if err != nil {
 		return err

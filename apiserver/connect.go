@@ -5,12 +5,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/streaming"
 )
 
 // serveConnection serves a subresource whose requests upstream passes on to a node or a
 // pod.
-func serveConnection(ctx context.Context, rq *request) error {
+func serveConnection(ctx context.Context, rq *call) error {
 	return rq.server.streaming.Serve(ctx, &streaming.Request{
 		Writer: rq.w, HTTP: rq.r, Query: rq.query,
 		Resource: rq.row.Plural, Namespaced: rq.row.Namespaced, Namespace: rq.Namespace, Name: rq.Name, Subresource: rq.Subresource,
@@ -29,29 +30,18 @@ func (s *Server) newStreaming() *streaming.Server {
 	})
 }
 
-// authorizeCreate authorizes the request as a create. A create has been authorized
-// already.
-func (rq *request) authorizeCreate(ctx context.Context) error {
-	if rq.Verb == verbCreate {
-		return nil
-	}
-	info := rq.RequestInfo
-	info.Verb = verbCreate
-	return rq.server.decide(ctx, resourceAttributes(rq.user, rq.GVR.GroupVersion(), info))
-}
-
 // proxies reports whether the request is passed on unchanged.
-func (rq *request) proxies() bool { return rq.sub.Proxied && rq.Subresource == "proxy" }
+func (rq *call) proxies() bool { return rq.sub.Proxied && rq.Subresource == "proxy" }
 
 // connects reports whether the request connects the client to a pod.
-func (rq *request) connects() bool { return streaming.Connects(rq.GVR, rq.Subresource) }
+func (rq *call) connects() bool { return streaming.Connects(rq.GVR, rq.Subresource) }
 
 // longRunning reports whether the request may last indefinitely. It is not counted as
 // in flight, because virtual time would stand still meanwhile.
-func (rq *request) longRunning() bool {
-	return rq.Verb == verbWatch || rq.connects() || rq.followsLog()
+func (rq *call) longRunning() bool {
+	return rq.Verb == request.VerbWatch || rq.connects() || rq.followsLog()
 }
 
-func (rq *request) followsLog() bool {
+func (rq *call) followsLog() bool {
 	return rq.sub != nil && rq.sub.Proxied && rq.Subresource == "log" && streaming.Follows(rq.query)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // serveCreate serves POST on a collection.
-func serveCreate(ctx context.Context, rq *request) error {
+func serveCreate(ctx context.Context, rq *call) error {
 	opts, err := rq.createOptions()
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func serveCreate(ctx context.Context, rq *request) error {
 
 // createNew stores a decoded object as a new one. If a generated name is taken, it
 // tries another.
-func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager string, dryRun bool) (runtime.Object, error) {
+func (rq *call) createNew(ctx context.Context, obj runtime.Object, manager string, dryRun bool) (runtime.Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -79,7 +79,7 @@ func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager st
 	}
 }
 
-func (rq *request) store(ctx context.Context, obj runtime.Object, dryRun bool) (runtime.Object, error) {
+func (rq *call) store(ctx context.Context, obj runtime.Object, dryRun bool) (runtime.Object, error) {
 	stored, err := rq.objects.Create(ctx, rq.key(), rq.toStored(obj), dryRun)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/apiserver/crd"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/watchcache"
@@ -274,7 +275,7 @@ func (d *definitions) settleAgain(ctx context.Context, name string) {
 
 // change updates a definition on behalf of the server.
 func (d *definitions) change(ctx context.Context, name string, alter func(*apiextensionsv1.CustomResourceDefinition)) error {
-	rq := d.server.ownRequest(ctx, d.server.table.Lookup(crd.Resource), d.objects, verbUpdate, types.NamespacedName{Name: name})
+	rq := d.server.ownRequest(ctx, d.server.table.Lookup(crd.Resource), d.objects, request.VerbUpdate, types.NamespacedName{Name: name})
 	result, err := d.objects.Update(ctx, rq.key(), name, func(current runtime.Object) (runtime.Object, error) {
 		definition, ok := current.DeepCopyObject().(*apiextensionsv1.CustomResourceDefinition)
 		if !ok {

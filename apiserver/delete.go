@@ -19,7 +19,7 @@ import (
 )
 
 // serveDelete serves DELETE on one object.
-func serveDelete(ctx context.Context, rq *request) error {
+func serveDelete(ctx context.Context, rq *call) error {
 	opts, err := rq.deleteOptions()
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func serveDelete(ctx context.Context, rq *request) error {
 }
 
 // warnOfOrphans warns that a deletion orphans dependents although no policy was given.
-func (rq *request) warnOfOrphans(opts *metav1.DeleteOptions) {
+func (rq *call) warnOfOrphans(opts *metav1.DeleteOptions) {
 	if rq.row.Strategy.DeleteWarning != "" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { // old clients send it
 		response.Warn(rq.w, rq.row.Strategy.DeleteWarning)
 	}
@@ -41,7 +41,7 @@ func (rq *request) warnOfOrphans(opts *metav1.DeleteOptions) {
 
 // answerDelete responds with the object while it waits for its finalizers or grace
 // period, and with a Status once it is deleted.
-func (rq *request) answerDelete(obj runtime.Object, gone bool) error {
+func (rq *call) answerDelete(obj runtime.Object, gone bool) error {
 	if !gone || rq.row.Strategy.GracePeriod != nil {
 		return rq.writeResult(http.StatusOK, obj)
 	}
@@ -57,7 +57,7 @@ func (rq *request) answerDelete(obj runtime.Object, gone bool) error {
 
 // delete deletes one object, or marks it as being deleted if it has finalizers or a
 // grace period. It returns the object's last state, and whether it is gone.
-func (rq *request) delete(ctx context.Context, opts *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (rq *call) delete(ctx context.Context, opts *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	change := func(stored runtime.Object) (runtime.Object, error) {
 		old := rq.fromStored(stored)
 		if err := rq.checkPreconditions(old, opts.Preconditions); err != nil {
@@ -89,7 +89,7 @@ func (rq *request) delete(ctx context.Context, opts *metav1.DeleteOptions) (runt
 	return rq.fromStored(result.Object), result.Deleted, nil
 }
 
-func (rq *request) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) error {
+func (rq *call) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (rq *request) checkPreconditions(obj runtime.Object, p *metav1.Precondition
 
 // markDeleted decides what a delete does to an object: delete it (gone, with the last
 // state), mark it (the new state), or nothing (nil).
-func (rq *request) markDeleted(old runtime.Object, opts *metav1.DeleteOptions) (obj runtime.Object, gone bool, err error) {
+func (rq *call) markDeleted(old runtime.Object, opts *metav1.DeleteOptions) (obj runtime.Object, gone bool, err error) {
 	obj = old.DeepCopyObject()
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -146,7 +146,7 @@ func (rq *request) markDeleted(old runtime.Object, opts *metav1.DeleteOptions) (
 
 // endGrace sets the deletion timestamp of an object that could have had a grace period
 // and is deleted immediately: now, or when an earlier delete began.
-func (rq *request) endGrace(m metav1.Object) {
+func (rq *call) endGrace(m metav1.Object) {
 	deletion, none := rq.server.now(), int64(0)
 	if begun := m.GetDeletionTimestamp(); begun != nil {
 		deletion = *begun
@@ -162,7 +162,7 @@ func (rq *request) endGrace(m metav1.Object) {
 
 // shorten applies another delete to an object that is already being deleted: it can
 // only shorten the grace period.
-func (rq *request) shorten(obj runtime.Object, m metav1.Object, grace int64) (runtime.Object, bool, error) {
+func (rq *call) shorten(obj runtime.Object, m metav1.Object, grace int64) (runtime.Object, bool, error) {
 	current := int64(0)
 	if seconds := m.GetDeletionGracePeriodSeconds(); seconds != nil {
 		current = *seconds
@@ -216,7 +216,7 @@ func setFinalizer(finalizers []string, name string, wanted bool) []string {
 
 // serveDeleteCollection serves DELETE on a collection: it deletes each selected object
 // individually. The response has the objects as they were before.
-func serveDeleteCollection(ctx context.Context, rq *request) error {
+func serveDeleteCollection(ctx context.Context, rq *call) error {
 	deleteOpts, err := rq.deleteOptions()
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func notOwned(row *resources.Resource, subresource string) *fieldpath.Set {
 }
 
 // trackCreate records the owner of a new object's fields.
-func (f *fieldManagers) trackCreate(rq *request, obj runtime.Object, owner string) (runtime.Object, error) {
+func (f *fieldManagers) trackCreate(rq *call, obj runtime.Object, owner string) (runtime.Object, error) {
 	live := rq.row.New()
 	if f.trackFast(rq, obj, live, owner) {
 		return obj, nil
@@ -118,14 +118,14 @@ func (f *fieldManagers) trackCreate(rq *request, obj runtime.Object, owner strin
 
 // trackUpdate records the owner of the fields that an update changed. An object without
 // managed fields stays without, as upstream objects that predate the feature.
-func (f *fieldManagers) trackUpdate(rq *request, obj, old runtime.Object, owner string) (runtime.Object, error) {
+func (f *fieldManagers) trackUpdate(rq *call, obj, old runtime.Object, owner string) (runtime.Object, error) {
 	if f.trackFast(rq, obj, old, owner) {
 		return obj, nil
 	}
 	return f.trackByLibrary(rq, obj, old.DeepCopyObject(), owner)
 }
 
-func (f *fieldManagers) trackByLibrary(rq *request, obj, live runtime.Object, owner string) (runtime.Object, error) {
+func (f *fieldManagers) trackByLibrary(rq *call, obj, live runtime.Object, owner string) (runtime.Object, error) {
 	m, err := f.of(rq.row, rq.row.GroupVersionKind, rq.Subresource)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (f *fieldManagers) trackByLibrary(rq *request, obj, live runtime.Object, ow
 // trackFast records the owner without the library, and reports whether that was
 // possible. If the client sends managed fields other than the stored ones, the library
 // must handle them.
-func (f *fieldManagers) trackFast(rq *request, obj, live runtime.Object, owner string) bool {
+func (f *fieldManagers) trackFast(rq *call, obj, live runtime.Object, owner string) bool {
 	if rq.row.FieldManager != nil || rq.row.Custom || rq.row.Strategy.NotOwned != nil {
 		return false
 	}
@@ -166,7 +166,7 @@ func (f *fieldManagers) trackFast(rq *request, obj, live runtime.Object, owner s
 }
 
 // speaksScale reports whether the request is for the scale of an object.
-func (rq *request) speaksScale() bool { return rq.sub != nil && rq.sub.Kind == "Scale" }
+func (rq *call) speaksScale() bool { return rq.sub != nil && rq.sub.Kind == "Scale" }
 
 // withoutTime moves a manager's entry before the other update entries and removes its
 // time. Upstream's entries look like this for fields that were changed through a scale.
@@ -224,7 +224,7 @@ func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 		a.FieldsType == b.FieldsType && a.Time.Equal(b.Time) && a.FieldsV1 != nil && b.FieldsV1 != nil && a.FieldsV1.Equal(*b.FieldsV1)
 }
 
-func (f *fieldManagers) update(rq *request, m *managedfields.FieldManager, live, obj runtime.Object, owner string) runtime.Object {
+func (f *fieldManagers) update(rq *call, m *managedfields.FieldManager, live, obj runtime.Object, owner string) runtime.Object {
 	kind := rq.row.GroupVersionKind
 	before := managedFieldsOf(live)
 	live.GetObjectKind().SetGroupVersionKind(kind)
@@ -236,7 +236,7 @@ func (f *fieldManagers) update(rq *request, m *managedfields.FieldManager, live,
 }
 
 // apply merges a server-side apply into live, which must be a private copy.
-func (f *fieldManagers) apply(rq *request, live, applied runtime.Object, owner string, force bool) (runtime.Object, error) {
+func (f *fieldManagers) apply(rq *call, live, applied runtime.Object, owner string, force bool) (runtime.Object, error) {
 	m, err := f.of(rq.row, rq.kind(), rq.Subresource)
 	if err != nil {
 		return nil, err
@@ -294,7 +294,7 @@ const maxFieldManager = 128
 // fieldOwner returns the field manager of a write: fieldManager if given, otherwise the
 // first part of the User-Agent. For components in this process it is the name of the
 // program that they are upstream.
-func fieldOwner(rq *request, fieldManager string) string {
+func fieldOwner(rq *call, fieldManager string) string {
 	if fieldManager != "" {
 		return fieldManager
 	}
@@ -316,7 +316,7 @@ func fieldOwner(rq *request, fieldManager string) string {
 
 // isComponent reports whether the request comes from a component in this process, not
 // from a client of the embedding program.
-func (rq *request) isComponent() bool { return rq.local && componentOf(rq.user.Name) != ownAgent }
+func (rq *call) isComponent() bool { return rq.local && componentOf(rq.user.Name) != ownAgent }
 
 // ownAgent is the prefix of the User-Agents of the process's own clients.
 const ownAgent = "minikcm"

@@ -13,7 +13,7 @@ import (
 
 // classify sets upstream's response headers with the FlowSchema and priority level of a
 // request from the network. They have no other effect.
-func (s *Server) classify(rq *request) {
+func (s *Server) classify(rq *call) {
 	if rq.local {
 		return
 	}
@@ -29,7 +29,7 @@ func (s *Server) classify(rq *request) {
 
 // flowSchemaOf returns the matching FlowSchema with the lowest precedence, then name;
 // nil if there is none.
-func (s *Server) flowSchemaOf(rq *request) *flowcontrolv1.FlowSchema {
+func (s *Server) flowSchemaOf(rq *call) *flowcontrolv1.FlowSchema {
 	objects := s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")]
 	if objects == nil {
 		return nil
@@ -51,7 +51,7 @@ func (s *Server) flowSchemaOf(rq *request) *flowcontrolv1.FlowSchema {
 	return best
 }
 
-func (s *Server) priorityLevel(rq *request, name string) types.UID {
+func (s *Server) priorityLevel(rq *call, name string) types.UID {
 	objects := s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations")]
 	if objects == nil {
 		return ""
@@ -64,7 +64,7 @@ func (s *Server) priorityLevel(rq *request, name string) types.UID {
 	return level.UID
 }
 
-func ruleMatches(rule *flowcontrolv1.PolicyRulesWithSubjects, rq *request) bool {
+func ruleMatches(rule *flowcontrolv1.PolicyRulesWithSubjects, rq *call) bool {
 	return slices.ContainsFunc(rule.Subjects, func(subject flowcontrolv1.Subject) bool { return subjectMatches(&subject, rq.user) }) &&
 		slices.ContainsFunc(rule.ResourceRules, func(resource flowcontrolv1.ResourcePolicyRule) bool { return resourceMatches(&resource, rq) })
 }
@@ -88,7 +88,7 @@ func subjectMatches(subject *flowcontrolv1.Subject, user *auth.User) bool {
 	return false
 }
 
-func resourceMatches(rule *flowcontrolv1.ResourcePolicyRule, rq *request) bool {
+func resourceMatches(rule *flowcontrolv1.ResourcePolicyRule, rq *call) bool {
 	resource := rq.GVR.Resource
 	if rq.Subresource != "" {
 		resource += "/" + rq.Subresource

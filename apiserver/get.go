@@ -12,7 +12,7 @@ import (
 )
 
 // serveGet serves GET on an object.
-func serveGet(ctx context.Context, rq *request) error {
+func serveGet(ctx context.Context, rq *call) error {
 	obj, err := rq.get(ctx)
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func serveGet(ctx context.Context, rq *request) error {
 
 // get reads one object. With a resourceVersion the cache's copy is sufficient if it is
 // at least as new; without one the newest state is read.
-func (rq *request) get(ctx context.Context) (runtime.Object, error) {
+func (rq *call) get(ctx context.Context) (runtime.Object, error) {
 	opts := &metav1.GetOptions{}
 	if err := metav1.Convert_url_Values_To_v1_GetOptions(&rq.query, opts, nil); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
@@ -53,7 +53,7 @@ func (rq *request) get(ctx context.Context) (runtime.Object, error) {
 }
 
 // serveSubresourceGet serves GET on a subresource.
-func serveSubresourceGet(ctx context.Context, rq *request) error {
+func serveSubresourceGet(ctx context.Context, rq *call) error {
 	obj, err := rq.get(ctx)
 	if err != nil {
 		return err

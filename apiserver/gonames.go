@@ -20,7 +20,7 @@ func internalName(kind schema.GroupVersionKind) string {
 
 // shownType returns the type of the request's object, as a refused transformation shows
 // it.
-func (rq *request) shownType(list bool) string {
+func (rq *call) shownType(list bool) string {
 	kind := rq.kind()
 	if list {
 		kind.Kind = rq.row.ListKind

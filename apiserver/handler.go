@@ -10,10 +10,11 @@ import (
 
 	"github.com/gorilla/mux"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/transport"
@@ -37,8 +38,8 @@ func (s *Server) newHandler() http.Handler {
 	s.discovery.route(router)
 	s.routeHealth(router)
 	router.PathPrefix("/openapi/").HandlerFunc(s.serveOpenAPI)
-	router.Handle("/metrics", s.metrics.handler())
-	router.Handle("/metrics/slis", s.metrics.slis.handler())
+	router.Handle("/metrics", s.metrics.Handler())
+	router.Handle("/metrics/slis", s.metrics.HealthHandler())
 	routeProfiling(router)
 	s.routeTokenDiscovery(router)
 	router.HandleFunc(ownPath+"/writes", s.serveWrites)
@@ -68,12 +69,16 @@ func (s *Server) filter(next http.Handler) http.Handler {
 		defer s.inFlight.leave()
 		setHeaders(w, r, ids)
 		defer s.recoverPanic(w, r)
-		user, err := s.admit(w, r)
+		ctx, info := request.Parse(r.Context(), r)
+		user, err := s.identify(w, r, info)
+		if err == nil {
+			err = s.authorize(ctx, user, info)
+		}
 		if err != nil {
 			response.Error(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(auth.WithUser(r.Context(), user)))
+		next.ServeHTTP(w, r.WithContext(auth.WithUser(ctx, user)))
 	})
 }
 
@@ -100,34 +105,37 @@ func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 
 // serveResource serves everything beneath a group and version.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
-	vars := mux.Vars(r)
-	gv := schema.GroupVersion{Group: vars["group"], Version: vars["version"]}
-	rq := &request{server: s, w: w, r: r, query: r.URL.Query(), user: auth.FromContext(r.Context())}
-	info, ok := parseResourcePath(gv, r.Method, vars["rest"], rq.query)
-	rq.RequestInfo = info
-	if err := s.authorize(r, rq.user, gv, info, ok); err != nil {
-		response.Error(w, r, err)
+	info, ok := request.InfoFrom(r.Context())
+	if !ok {
+		s.noSuchResource(w, r, mux.Vars(r)["group"])
 		return
 	}
-	if ok {
-		found := s.find(info.GVR, info.Verb == verbWatch)
-		defer found.leave()
-		rq.row, rq.objects = found.row, found.objects
+	rq := &call{Info: info, server: s, w: w, r: r, query: r.URL.Query(), user: auth.FromContext(r.Context())}
+	if info.Verb == request.VerbWatch && info.Name != "" {
+		rq.query.Set("fieldSelector", "metadata.name="+info.Name)
+		rq.Name = ""
 	}
-	if rq.row == nil && ok {
-		rq.row = s.valuesRow(gv)
+	found := s.find(info.GVR, info.Verb == request.VerbWatch)
+	defer found.leave()
+	rq.row, rq.objects = found.row, found.objects
+	if rq.row == nil {
+		rq.row = s.valuesRow(info.GVR.GroupVersion())
 	}
 	if rq.row == nil {
-		s.noSuchResource(w, r, gv.Group)
+		s.noSuchResource(w, r, info.GVR.Group)
 		return
 	}
-	coded := &codeWriter{ResponseWriter: w}
+	coded := &response.CodeWriter{ResponseWriter: w}
 	rq.w = coded
 	rq.local = transport.IsLocal(r.Context())
 	rq.causes = cause.Parse(r.Header.Get(cause.Header))
-	defer s.metrics.begin(rq)()
+	measured := &metrics.Request{Info: rq.Info, Connects: rq.connects()}
+	defer s.metrics.Begin(measured)()
 	elapsed := clock.Stopwatch()
-	defer func() { s.metrics.observe(rq, coded.code, elapsed()) }()
+	defer func() {
+		measured.Info, measured.LongRunning = rq.Info, rq.longRunning() // a create has learnt the name
+		s.metrics.Observe(measured, coded.Code, elapsed())
+	}()
 	s.classify(rq)
 	leave, ok := s.limits.enter(rq)
 	if !ok {
@@ -150,7 +158,7 @@ func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group st
 }
 
 // serve negotiates the response format, finds the verb's function, and calls it.
-func (rq *request) serve() error {
+func (rq *call) serve() error {
 	if rq.row.Computed && metricsapi.ServesValues(rq.row.Group) {
 		return rq.serveValues()
 	}

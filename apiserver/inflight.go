@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/request"
 )
 
 // Upstream's defaults of --max-requests-inflight and --max-mutating-requests-inflight.
@@ -33,12 +34,12 @@ func newInFlightLimits(reads, writes int) *inFlightLimits {
 
 // enter reports whether a request may be served now; if so, the caller calls leave after
 // serving it.
-func (l *inFlightLimits) enter(rq *request) (leave func(), ok bool) {
+func (l *inFlightLimits) enter(rq *call) (leave func(), ok bool) {
 	if rq.local || mayLast(rq) {
 		return func() {}, true
 	}
 	limit := l.writes
-	if rq.Verb == verbGet || rq.Verb == verbList {
+	if rq.Verb == request.VerbGet || rq.Verb == request.VerbList {
 		limit = l.reads
 	}
 	if limit == nil {
@@ -56,12 +57,12 @@ func (l *inFlightLimits) enter(rq *request) (leave func(), ok bool) {
 
 // mayLast reports whether a request is long-running, as upstream decides it: by verb and
 // subresource only.
-func mayLast(rq *request) bool {
+func mayLast(rq *call) bool {
 	switch rq.Subresource {
 	case "attach", "exec", "log", "portforward", "proxy":
 		return true
 	}
-	return rq.Verb == verbWatch
+	return rq.Verb == request.VerbWatch
 }
 
 // tooManyRequests responds to a request above the limit.

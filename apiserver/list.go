@@ -26,7 +26,7 @@ func (p *page) At(i int) runtime.Object    { return p.objects[i] }
 func (p *page) add(objs ...runtime.Object) { p.objects = append(p.objects, objs...) }
 
 // serveList serves GET on a collection.
-func serveList(ctx context.Context, rq *request) error {
+func serveList(ctx context.Context, rq *call) error {
 	opts, err := rq.listOptions()
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func serveList(ctx context.Context, rq *request) error {
 
 // list reads a page according to resourceVersion, resourceVersionMatch, limit and
 // continue (Kubernetes documentation, "API Concepts: Resource versions").
-func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
+func (rq *call) list(ctx context.Context, opts *listOptions) (*page, error) {
 	if opts.Continue != "" {
 		from, revision, err := decodeContinue(opts.Continue, rq.prefix())
 		if err != nil {
@@ -101,7 +101,7 @@ func revisionMatch(opts *listOptions, revision int64) watchcache.RevisionMatch {
 	return watchcache.NotOlderThan
 }
 
-func (rq *request) cachedPage(list *watchcache.List, opts *listOptions) (*page, error) {
+func (rq *call) cachedPage(list *watchcache.List, opts *listOptions) (*page, error) {
 	p := &page{objects: make([]runtime.Object, len(list.Entries))}
 	p.meta.ResourceVersion = strconv.FormatInt(list.Revision, 10)
 	for i, entry := range list.Entries {
@@ -124,7 +124,7 @@ func (rq *request) cachedPage(list *watchcache.List, opts *listOptions) (*page, 
 // listStore reads a page from the store itself: later pages of a list, and exact
 // revisions that the cache no longer has. With selectors it reads until the page is
 // full.
-func (rq *request) listStore(ctx context.Context, opts *listOptions, from string, revision int64) (*page, error) {
+func (rq *call) listStore(ctx context.Context, opts *listOptions, from string, revision int64) (*page, error) {
 	p := &page{}
 	for {
 		result, objects, err := rq.objects.ListAt(ctx, rq.prefix(), store.ListOptions{Revision: revision, Limit: opts.Limit, From: from})
@@ -153,7 +153,7 @@ func (rq *request) listStore(ctx context.Context, opts *listOptions, from string
 
 // finishPage sets the continue token of a full page, whose last object is the i-th of
 // result.
-func (rq *request) finishPage(p *page, opts *listOptions, result *store.ListResult, i int, revision int64) error {
+func (rq *call) finishPage(p *page, opts *listOptions, result *store.ListResult, i int, revision int64) error {
 	remaining := result.Count - int64(i) - 1
 	if remaining == 0 {
 		return nil
@@ -171,7 +171,7 @@ func (rq *request) finishPage(p *page, opts *listOptions, result *store.ListResu
 
 // listError converts the error of a list whose revision is compacted: in the middle of
 // a list, it includes a token to continue with, which gives up consistency.
-func (rq *request) listError(err error, from string, revision int64) error {
+func (rq *call) listError(err error, from string, revision int64) error {
 	var compacted *store.CompactedError
 	if !errors.As(err, &compacted) {
 		var future *store.FutureRevisionError

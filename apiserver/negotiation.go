@@ -11,17 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // negotiate chooses the format of the response. For built-in kinds upstream first
 // matches the media types in Accept without parameters, and knows only one wildcard
 // there.
-func (rq *request) negotiate() error {
+func (rq *call) negotiate() error {
 	accept := rq.r.Header.Get("Accept")
 	if accept != codec.ProtobufOrJSON && !rq.row.Custom && (rq.sub == nil || !rq.sub.Proxied) {
 		produced := codec.Supported()
-		if rq.Verb == verbList || rq.Verb == verbWatch {
+		if rq.Verb == request.VerbList || rq.Verb == request.VerbWatch {
 			produced = append(produced, codec.Streamed()...)
 		}
 		if !acceptsAny(accept, produced) {
@@ -56,7 +57,7 @@ func routeError(code int, message string) error {
 }
 
 // unknownPatch returns the error for a patch type that the row does not support.
-func (rq *request) unknownPatch() error {
+func (rq *call) unknownPatch() error {
 	if !rq.row.Custom {
 		return routeError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	}
@@ -65,7 +66,7 @@ func (rq *request) unknownPatch() error {
 
 // timeout returns the time limit of the request: the client's, if it is below
 // upstream's limit. None and zero mean the limit.
-func (rq *request) timeout() (time.Duration, error) {
+func (rq *call) timeout() (time.Duration, error) {
 	value := rq.query.Get("timeout")
 	if value == "" {
 		return requestTimeout, nil

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
@@ -20,13 +21,13 @@ func clearTypeMeta(obj runtime.Object) {
 }
 
 // recordWrite records the writer and the causes of a revision.
-func (rq *request) recordWrite(result storage.Result) {
+func (rq *call) recordWrite(result storage.Result) {
 	rq.recordOther(rq.GVR, rq.row.Kind, rq.Subresource, result)
 }
 
 // recordOther is recordWrite for an object that a request writes in addition to its
 // own.
-func (rq *request) recordOther(resource schema.GroupVersionResource, kind, subresource string, result storage.Result) {
+func (rq *call) recordOther(resource schema.GroupVersionResource, kind, subresource string, result storage.Result) {
 	m, err := meta.Accessor(result.Object)
 	if err != nil {
 		return
@@ -35,7 +36,7 @@ func (rq *request) recordOther(resource schema.GroupVersionResource, kind, subre
 	if err != nil {
 		return
 	}
-	if ttl := rq.objects.TTL(); ttl > 0 && m.GetDeletionTimestamp() == nil && rq.Verb != verbDelete {
+	if ttl := rq.objects.TTL(); ttl > 0 && m.GetDeletionTimestamp() == nil && rq.Verb != request.VerbDelete {
 		rq.server.expirer.wrote(ttl, rq.objects, rq.key(), revision)
 	}
 	rq.server.log.Add(record.Write{

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
@@ -36,21 +37,21 @@ func readOptions[T any](query url.Values, convert func(*url.Values, *T, conversi
 	return opts, nil
 }
 
-func (rq *request) createOptions() (*metav1.CreateOptions, error) {
+func (rq *call) createOptions() (*metav1.CreateOptions, error) {
 	return readOptions(rq.query, metav1.Convert_url_Values_To_v1_CreateOptions, "CreateOptions", metavalidation.ValidateCreateOptions)
 }
 
-func (rq *request) updateOptions() (*metav1.UpdateOptions, error) {
+func (rq *call) updateOptions() (*metav1.UpdateOptions, error) {
 	return readOptions(rq.query, metav1.Convert_url_Values_To_v1_UpdateOptions, "UpdateOptions", metavalidation.ValidateUpdateOptions)
 }
 
-func (rq *request) patchOptions(patchType types.PatchType) (*metav1.PatchOptions, error) {
+func (rq *call) patchOptions(patchType types.PatchType) (*metav1.PatchOptions, error) {
 	return readOptions(rq.query, metav1.Convert_url_Values_To_v1_PatchOptions, "PatchOptions", func(opts *metav1.PatchOptions) field.ErrorList {
 		return metavalidation.ValidatePatchOptions(opts, patchType)
 	})
 }
 
-func (rq *request) tableOptions() (*metav1.TableOptions, error) {
+func (rq *call) tableOptions() (*metav1.TableOptions, error) {
 	opts := &metav1.TableOptions{}
 	if err := metav1.Convert_url_Values_To_v1_TableOptions(&rq.query, opts, nil); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
@@ -62,7 +63,7 @@ func (rq *request) tableOptions() (*metav1.TableOptions, error) {
 }
 
 // deleteOptions decodes the options from the body or, if it is empty, from the query.
-func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
+func (rq *call) deleteOptions() (*metav1.DeleteOptions, error) {
 	data, err := rq.body()
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
 	return opts, nil
 }
 
-func (rq *request) decodeDeleteOptions(data []byte) (*metav1.DeleteOptions, error) {
+func (rq *call) decodeDeleteOptions(data []byte) (*metav1.DeleteOptions, error) {
 	media, err := rq.inputMedia()
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ type listOptions struct {
 	field fields.Selector
 }
 
-func (rq *request) listOptions() (*listOptions, error) {
+func (rq *call) listOptions() (*listOptions, error) {
 	opts := &listOptions{}
 	if err := metav1.Convert_url_Values_To_v1_ListOptions(&rq.query, &opts.ListOptions, nil); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
@@ -112,7 +113,7 @@ func (rq *request) listOptions() (*listOptions, error) {
 	if opts.field, err = fields.ParseSelector(opts.FieldSelector); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if err := opts.settle(rq.Verb == verbWatch); err != nil {
+	if err := opts.settle(rq.Verb == request.VerbWatch); err != nil {
 		return nil, err
 	}
 	for _, requirement := range opts.field.Requirements() {
@@ -144,7 +145,7 @@ func (o *listOptions) settle(isWatch bool) error {
 
 // storedLabels converts the selector to the fields of the stored version, by which the
 // cache and the store select.
-func (rq *request) storedLabels(selector fields.Selector) (fields.Selector, error) {
+func (rq *call) storedLabels(selector fields.Selector) (fields.Selector, error) {
 	if rq.row.Storage == nil || len(rq.row.Storage.FieldLabels) == 0 {
 		return selector, nil
 	}
@@ -156,7 +157,7 @@ func (rq *request) storedLabels(selector fields.Selector) (fields.Selector, erro
 	})
 }
 
-func (rq *request) selectable(label string) bool {
+func (rq *call) selectable(label string) bool {
 	switch label {
 	case "metadata.name":
 		return true
@@ -173,7 +174,7 @@ func (rq *request) selectable(label string) bool {
 
 // unknownField returns the error text for a field selector that the kind does not
 // support. Some kinds with their own selectable fields have their own texts.
-func (rq *request) unknownField(label string) string {
+func (rq *call) unknownField(label string) string {
 	switch {
 	case rq.row.Group == batchv1.GroupName && rq.row.Kind == "Job":
 		return fmt.Sprintf("field label %q not supported for Job", label)

@@ -10,7 +10,7 @@ import (
 )
 
 // dedupOwners removes duplicate owner references and warns the client.
-func (rq *request) dedupOwners(m metav1.Object) {
+func (rq *call) dedupOwners(m metav1.Object) {
 	refs := m.GetOwnerReferences()
 	if len(refs) < 2 {
 		return

@@ -38,7 +38,7 @@ var patchTypes = []string{
 var customPatchTypes = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
 
 // servePatch serves PATCH on an object or a subresource.
-func servePatch(ctx context.Context, rq *request) error {
+func servePatch(ctx context.Context, rq *call) error {
 	mediaType, _, err := mime.ParseMediaType(rq.r.Header.Get("Content-Type"))
 	if err != nil {
 		return rq.unknownPatch()
@@ -86,7 +86,7 @@ func servePatch(ctx context.Context, rq *request) error {
 
 // patcher computes the patched object from the current one.
 type patcher struct {
-	rq         *request
+	rq         *call
 	data       []byte
 	validation string
 }

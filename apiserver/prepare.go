@@ -295,7 +295,7 @@ func distinct(errs field.ErrorList) field.ErrorList {
 }
 
 // attributes returns the attributes of a write for admission plugins.
-func (rq *request) attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
+func (rq *call) attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
 	return &admission.Attributes{
 		Operation: op, Resource: rq.row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
 		User: rq.user, DryRun: dryRun, Object: obj, Old: old,
@@ -305,7 +305,7 @@ func (rq *request) attributes(op admission.Operation, obj, old runtime.Object, d
 
 // warn sends the kind's warnings about a new or changed object. Components in the
 // process do not read warnings.
-func (rq *request) warn(obj, old runtime.Object) {
+func (rq *call) warn(obj, old runtime.Object) {
 	if rq.row.Strategy.Warnings == nil || rq.isComponent() || rq.sub != nil {
 		return
 	}
@@ -322,7 +322,7 @@ func applyDefaults(row *resources.Resource, obj runtime.Object) {
 }
 
 // admitCreate runs a new object through admission, preparation and validation.
-func (rq *request) admitCreate(ctx context.Context, obj runtime.Object, dryRun bool) error {
+func (rq *call) admitCreate(ctx context.Context, obj runtime.Object, dryRun bool) error {
 	s := rq.server
 	attributes := rq.attributes(admission.Create, obj, nil, dryRun)
 	if err := s.admission.Mutate(ctx, attributes); err != nil {

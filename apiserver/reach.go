@@ -9,7 +9,7 @@ import (
 
 // reach waits for a revision that does not exist yet, for as long as upstream does. The
 // request is not in flight meanwhile.
-func (rq *request) reach(ctx context.Context, revision int64) error {
+func (rq *call) reach(ctx context.Context, revision int64) error {
 	if revision == 0 {
 		return nil
 	}

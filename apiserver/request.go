@@ -18,20 +18,20 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/slowclient"
 	"minikcm.dev/minikcm/apiserver/storage"
-
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // maxBodyBytes limits a request body, as upstream.
 const maxBodyBytes = 3 * 1024 * 1024
 
-// request is one API request while it is being served.
-type request struct {
-	RequestInfo
+// call is one API request while it is being served.
+type call struct {
+	request.Info
 	server  *Server
 	w       http.ResponseWriter
 	r       *http.Request
@@ -49,14 +49,14 @@ type request struct {
 
 // kind returns the kind of the request's body and response: the row's or the
 // subresource's.
-func (rq *request) kind() schema.GroupVersionKind {
+func (rq *call) kind() schema.GroupVersionKind {
 	if rq.sub != nil && rq.sub.New != nil {
 		return rq.sub.GroupVersionKind
 	}
 	return rq.row.GroupVersionKind
 }
 
-func (rq *request) key() string {
+func (rq *call) key() string {
 	if rq.row.Namespaced {
 		return rq.objects.Key(rq.Namespace, rq.Name)
 	}
@@ -64,7 +64,7 @@ func (rq *request) key() string {
 }
 
 // prefix returns the key prefix of the objects that a collection request selects from.
-func (rq *request) prefix() string {
+func (rq *call) prefix() string {
 	if rq.row.Namespaced {
 		return rq.objects.Prefix(rq.Namespace)
 	}
@@ -72,7 +72,7 @@ func (rq *request) prefix() string {
 }
 
 // fromStored converts a stored object to the requested version.
-func (rq *request) fromStored(obj runtime.Object) runtime.Object {
+func (rq *call) fromStored(obj runtime.Object) runtime.Object {
 	return fromStored(rq.row, obj)
 }
 
@@ -83,7 +83,7 @@ func fromStored(row *resources.Resource, obj runtime.Object) runtime.Object {
 	return row.Storage.From(obj)
 }
 
-func (rq *request) toStored(obj runtime.Object) runtime.Object {
+func (rq *call) toStored(obj runtime.Object) runtime.Object {
 	if rq.row.Storage == nil {
 		return obj
 	}
@@ -91,7 +91,7 @@ func (rq *request) toStored(obj runtime.Object) runtime.Object {
 }
 
 // body reads the whole body, up to the limit.
-func (rq *request) body() ([]byte, error) {
+func (rq *call) body() ([]byte, error) {
 	if rq.r.Body == nil || rq.r.Body == http.NoBody {
 		return nil, nil
 	}
@@ -112,12 +112,12 @@ func (rq *request) body() ([]byte, error) {
 }
 
 // inputMedia returns the format of the body.
-func (rq *request) inputMedia() (codec.Media, error) {
+func (rq *call) inputMedia() (codec.Media, error) {
 	return inputMedia(rq.r)
 }
 
 // decode decodes the body as an object of the given kind.
-func (rq *request) decode(data []byte, kind schema.GroupVersionKind, into runtime.Object, validation string) (runtime.Object, error) {
+func (rq *call) decode(data []byte, kind schema.GroupVersionKind, into runtime.Object, validation string) (runtime.Object, error) {
 	media, err := rq.inputMedia()
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func summary(data []byte) string {
 
 // warnOf sends the errors of strict decoding (unknown and duplicate fields) as
 // warnings. Nil sends nothing.
-func (rq *request) warnOf(strict error) {
+func (rq *call) warnOf(strict error) {
 	list, ok := runtime.AsStrictDecodingError(strict)
 	if !ok {
 		return
@@ -203,7 +203,7 @@ func (rq *request) warnOf(strict error) {
 
 // checkNamespace checks that the namespace of an object to create is the URL's, and
 // sets it if the body omits it.
-func (rq *request) checkNamespace(obj runtime.Object) error {
+func (rq *call) checkNamespace(obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -220,7 +220,7 @@ func (rq *request) checkNamespace(obj runtime.Object) error {
 }
 
 // checkIdentity checks that a replacement object has the name and namespace of the URL.
-func (rq *request) checkIdentity(obj runtime.Object) error {
+func (rq *call) checkIdentity(obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -237,7 +237,7 @@ func (rq *request) checkIdentity(obj runtime.Object) error {
 
 // checkParent checks that the body of a subresource create does not name another object
 // than the URL.
-func (rq *request) checkParent(obj runtime.Object) error {
+func (rq *call) checkParent(obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -257,7 +257,7 @@ func (rq *request) checkParent(obj runtime.Object) error {
 }
 
 // groupResource returns the resource for errors.
-func (rq *request) groupResource() schema.GroupResource { return rq.row.GroupResource() }
+func (rq *call) groupResource() schema.GroupResource { return rq.row.GroupResource() }
 
 // inputMedia returns the format in Content-Type; JSON if there is none.
 func inputMedia(r *http.Request) (codec.Media, error) {

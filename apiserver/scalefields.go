@@ -19,7 +19,7 @@ import (
 type scaleFields struct{ handler *managedfields.ScaleHandler }
 
 // newScaleFields starts from the managed fields of the parent in the row's version.
-func (rq *request) newScaleFields(parent runtime.Object) scaleFields {
+func (rq *call) newScaleFields(parent runtime.Object) scaleFields {
 	gv := rq.row.GroupVersion()
 	return scaleFields{managedfields.NewScaleHandler(managedFieldsOf(parent), gv, managedfields.ResourcePathMappings{
 		gv.String(): replicasPath(rq.sub),

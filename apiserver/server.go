@@ -23,6 +23,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/resources"
@@ -109,7 +110,7 @@ type Server struct {
 	hooks     *hooks.Plugin
 	admission admission.Chain
 	log       *record.Log
-	metrics   *metrics
+	metrics   *metrics.Metrics
 	discovery *discovery
 	streaming *streaming.Server
 	// usage is only used if Options.Metrics is set.
@@ -158,7 +159,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
 		log:     record.NewLog(0),
-		metrics: newMetrics(opts.Gatherer),
+		metrics: metrics.New(opts.Gatherer),
 		done:    make(chan struct{}),
 		limits:  newInFlightLimits(opts.MaxReads, opts.MaxWrites),
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/store"
@@ -43,7 +44,7 @@ func (l addressLocks) Create(ctx context.Context, address *networkingv1.IPAddres
 	if err != nil {
 		return 0, err
 	}
-	l.server.recordOwn(ctx, verbCreate, networkingv1.SchemeGroupVersion.WithResource("ipaddresses"), stored, revision)
+	l.server.recordOwn(ctx, request.VerbCreate, networkingv1.SchemeGroupVersion.WithResource("ipaddresses"), stored, revision)
 	return revision, nil
 }
 
@@ -68,7 +69,7 @@ func (l addressLocks) Delete(ctx context.Context, name string, revision int64) e
 	switch {
 	case err == nil:
 		gone := &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		l.server.recordOwn(ctx, verbDelete, resource, gone, deleted)
+		l.server.recordOwn(ctx, request.VerbDelete, resource, gone, deleted)
 		return nil
 	case errors.As(err, &conflict) && conflict.Current == nil:
 		return apierrors.NewNotFound(resource.GroupResource(), name)
@@ -92,7 +93,7 @@ func (s *Server) recordOwn(ctx context.Context, verb string, resource schema.Gro
 		return
 	}
 	effect := record.Created
-	if verb == verbDelete {
+	if verb == request.VerbDelete {
 		effect = record.Removed
 	}
 	s.log.Add(record.Write{

@@ -21,7 +21,7 @@ var errNoSuchCreate = errors.New("the row does not say what creating this subres
 
 // serveSubresourceCreate serves POST on a subresource: the body changes the parent (a
 // Binding sets a Pod's node), and the response is a Status.
-func serveSubresourceCreate(ctx context.Context, rq *request) error {
+func serveSubresourceCreate(ctx context.Context, rq *call) error {
 	opts, err := rq.createOptions()
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func serveSubresourceCreate(ctx context.Context, rq *request) error {
 }
 
 // changeParent applies the body of a subresource create to the parent.
-func (rq *request) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
+func (rq *call) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
 	attributes := rq.attributes(admission.Create, sent, nil, dryRun)
 	attributes.Kind = rq.kind()
 	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
@@ -79,7 +79,7 @@ func (rq *request) changeParent(ctx context.Context, sent runtime.Object, dryRun
 }
 
 // deleteParent deletes the parent of a created subresource (an eviction).
-func (rq *request) deleteParent(ctx context.Context, sent runtime.Object, dryRun []string) error {
+func (rq *call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []string) error {
 	opts := &metav1.DeleteOptions{}
 	if asked := rq.sub.Delete(sent); asked != nil {
 		opts = asked
@@ -106,7 +106,7 @@ func (rq *request) deleteParent(ctx context.Context, sent runtime.Object, dryRun
 
 // serveVia serves POST for a resource that is not stored: it creates a subresource of
 // another row's object, which the body names.
-func serveVia(ctx context.Context, rq *request) error {
+func serveVia(ctx context.Context, rq *call) error {
 	data, err := rq.body()
 	if err != nil {
 		return err

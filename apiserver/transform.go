@@ -22,7 +22,7 @@ const (
 )
 
 // writeResult sends one object in the requested format.
-func (rq *request) writeResult(code int, obj runtime.Object) error {
+func (rq *call) writeResult(code int, obj runtime.Object) error {
 	switch rq.target.As.Kind {
 	case "":
 		return rq.writeObject(code, rq.kind(), obj)
@@ -54,7 +54,7 @@ func noTransform(format, shown string) error {
 }
 
 // writeList sends a page in the requested format.
-func (rq *request) writeList(p *page) error {
+func (rq *call) writeList(p *page) error {
 	switch rq.target.As.Kind {
 	case "":
 		encode := codec.EncodeList
@@ -105,7 +105,7 @@ func partialMetadata(obj runtime.Object) (*metav1.PartialObjectMetadata, error) 
 
 // newTable converts a page to a Table. With opts.NoHeaders it has no column
 // definitions.
-func (rq *request) newTable(opts *metav1.TableOptions, listMeta metav1.ListMeta, p *page) (*metav1.Table, error) {
+func (rq *call) newTable(opts *metav1.TableOptions, listMeta metav1.ListMeta, p *page) (*metav1.Table, error) {
 	table := &metav1.Table{ListMeta: listMeta, Rows: make([]metav1.TableRow, p.Len())}
 	header, cells := rq.printer()
 	if !opts.NoHeaders {
@@ -125,7 +125,7 @@ func (rq *request) newTable(opts *metav1.TableOptions, listMeta metav1.ListMeta,
 
 // rowObject returns the object in a Table's row: the metadata, unless the client
 // requests otherwise.
-func (rq *request) rowObject(include metav1.IncludeObjectPolicy, obj runtime.Object) ([]byte, error) {
+func (rq *call) rowObject(include metav1.IncludeObjectPolicy, obj runtime.Object) ([]byte, error) {
 	switch include {
 	case metav1.IncludeNone:
 		return nil, nil
@@ -145,7 +145,7 @@ func (rq *request) rowObject(include metav1.IncludeObjectPolicy, obj runtime.Obj
 	return data, nil
 }
 
-func (rq *request) printer() ([]metav1.TableColumnDefinition, cellsFunc) {
+func (rq *call) printer() ([]metav1.TableColumnDefinition, cellsFunc) {
 	switch {
 	case rq.sub != nil && rq.sub.GroupVersionKind.Kind == "Scale":
 		scale := columns.Scale()
@@ -165,7 +165,7 @@ func resourceVersionOf(obj runtime.Object) string {
 }
 
 // writeObject sends an object without transformation.
-func (rq *request) writeObject(code int, gvk schema.GroupVersionKind, obj runtime.Object) error {
+func (rq *call) writeObject(code int, gvk schema.GroupVersionKind, obj runtime.Object) error {
 	data, err := codec.Encode(rq.target.Media, gvk, obj)
 	if err != nil {
 		return response.EncodeError(err)
@@ -176,7 +176,7 @@ func (rq *request) writeObject(code int, gvk schema.GroupVersionKind, obj runtim
 
 // pretty indents JSON if the client requests it, or if the client is a command line
 // tool or a browser.
-func (rq *request) pretty(data []byte) []byte {
+func (rq *call) pretty(data []byte) []byte {
 	if rq.target.Pretty && rq.target.Media == codec.JSON {
 		return response.Indent(data)
 	}

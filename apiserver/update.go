@@ -17,7 +17,7 @@ import (
 )
 
 // serveUpdate serves PUT on an object or a subresource.
-func serveUpdate(ctx context.Context, rq *request) error {
+func serveUpdate(ctx context.Context, rq *call) error {
 	opts, err := rq.updateOptions()
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func serveUpdate(ctx context.Context, rq *request) error {
 }
 
 // newBody returns an empty object of the request's kind.
-func (rq *request) newBody() runtime.Object {
+func (rq *call) newBody() runtime.Object {
 	if rq.sub != nil && rq.sub.New != nil {
 		return rq.sub.New()
 	}
@@ -68,7 +68,7 @@ type write struct {
 
 // update runs a write through admission, preparation, validation and the store, against
 // the newest object.
-func (rq *request) update(ctx context.Context, w write) error {
+func (rq *call) update(ctx context.Context, w write) error {
 	var answer runtime.Object
 	change := func(stored runtime.Object) (runtime.Object, error) {
 		if stored == nil {
@@ -108,7 +108,7 @@ func (rq *request) update(ctx context.Context, w write) error {
 }
 
 // changeToNew returns the object that an update or apply creates.
-func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, error) {
+func (rq *call) changeToNew(ctx context.Context, w write) (runtime.Object, error) {
 	obj, err := w.make(nil)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, er
 // changeExisting computes the new state of an existing object. gone reports that the
 // object's last finalizer was removed, so that it is to be deleted. A nil object means
 // that nothing changes.
-func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Object) (obj runtime.Object, gone bool, err error) {
+func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object) (obj runtime.Object, gone bool, err error) {
 	if obj, err = rq.wanted(ctx, w, old); err != nil {
 		return nil, false, err
 	}
@@ -186,7 +186,7 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 
 // wanted returns the whole object that the client wants, also for a write through a
 // subresource.
-func (rq *request) wanted(ctx context.Context, w write, old runtime.Object) (runtime.Object, error) {
+func (rq *call) wanted(ctx context.Context, w write, old runtime.Object) (runtime.Object, error) {
 	if rq.sub == nil || !rq.sub.Writes() {
 		return w.make(old)
 	}
@@ -236,7 +236,7 @@ func (rq *request) wanted(ctx context.Context, w write, old runtime.Object) (run
 
 // checkVersion implements optimistic concurrency: an update with a resourceVersion or UID
 // fails unless the current object has it.
-func (rq *request) checkVersion(obj, old runtime.Object, patch bool) error {
+func (rq *call) checkVersion(obj, old runtime.Object, patch bool) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -269,13 +269,13 @@ func (rq *request) checkVersion(obj, old runtime.Object, patch bool) error {
 
 // uidMismatch returns the error for an update of an object that has been replaced by
 // another of the same name, with the text of upstream's store.
-func (rq *request) uidMismatch(wanted, actual types.UID) error {
+func (rq *call) uidMismatch(wanted, actual types.UID) error {
 	return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", rq.key(), wanted, actual))
 }
 
 // readyToGo reports whether an object that is being deleted has no finalizers and no
 // grace period left after this update.
-func readyToGo(rq *request, obj runtime.Object) bool {
+func readyToGo(rq *call, obj runtime.Object) bool {
 	m, err := meta.Accessor(obj)
 	if err != nil || m.GetDeletionTimestamp() == nil {
 		return false

@@ -13,6 +13,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
@@ -77,16 +78,16 @@ func findComputed(row *resources.Resource, verb string) (verbFunc, error) {
 		get, list = serveComponentGet, serveComponentList
 	}
 	switch verb {
-	case verbGet:
+	case request.VerbGet:
 		return get, nil
-	case verbList:
+	case request.VerbList:
 		return list, nil
 	}
 	return nil, response.MethodNotAllowed()
 }
 
 // serveUsageGet serves GET on the metrics of one pod or node.
-func serveUsageGet(ctx context.Context, rq *request) error {
+func serveUsageGet(ctx context.Context, rq *call) error {
 	usage, err := rq.server.usage.UsageOf(ctx, rq.row, rq.Namespace, rq.Name)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func serveUsageGet(ctx context.Context, rq *request) error {
 
 // serveUsageList serves GET on the metrics of the pods of a namespace, of all pods, or
 // of all nodes, without paging.
-func serveUsageList(ctx context.Context, rq *request) error {
+func serveUsageList(ctx context.Context, rq *call) error {
 	opts, err := rq.listOptions()
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ func (s *Server) valuesRow(gv schema.GroupVersion) *resources.Resource {
 }
 
 // serveValues serves GET on the values of a metric.
-func (rq *request) serveValues() error {
+func (rq *call) serveValues() error {
 	if rq.r.Method != http.MethodGet {
 		return response.MethodNotAllowed()
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // reviewToken returns the user of a token (Kubernetes API reference, "TokenReview").
-func reviewToken(ctx context.Context, rq *request, asked *authenticationv1.TokenReview, admit func() error) (*authenticationv1.TokenReview, error) {
+func reviewToken(ctx context.Context, rq *call, asked *authenticationv1.TokenReview, admit func() error) (*authenticationv1.TokenReview, error) {
 	if asked.Spec.Token == "" {
 		return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
@@ -34,7 +34,7 @@ func reviewToken(ctx context.Context, rq *request, asked *authenticationv1.Token
 }
 
 // reviewSelf returns the requesting user (KEP-3325).
-func reviewSelf(_ context.Context, rq *request, _ *authenticationv1.SelfSubjectReview, admit func() error) (*authenticationv1.SelfSubjectReview, error) {
+func reviewSelf(_ context.Context, rq *call, _ *authenticationv1.SelfSubjectReview, admit func() error) (*authenticationv1.SelfSubjectReview, error) {
 	if err := admit(); err != nil {
 		return nil, err
 	}

@@ -10,19 +10,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // verbFunc serves one verb. The error that it returns is sent as a Status.
-type verbFunc func(ctx context.Context, rq *request) error
+type verbFunc func(ctx context.Context, rq *call) error
 
 // allVerbs are the verbs of a row without Verbs.
-var allVerbs = []string{verbCreate, verbDelete, verbDeleteCollection, verbGet, verbList, verbPatch, verbUpdate, verbWatch}
+var allVerbs = []string{request.VerbCreate, request.VerbDelete, request.VerbDeleteCollection, request.VerbGet, request.VerbList, request.VerbPatch, request.VerbUpdate, request.VerbWatch}
 
 // findVerb returns the function that serves the request, or the error to respond with.
-func (rq *request) findVerb() (verbFunc, error) {
+func (rq *call) findVerb() (verbFunc, error) {
 	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.proxies()) {
 		return nil, response.MethodNotAllowed() // as upstream, which routes built-in kinds by method
+	}
+	if rq.Verb == request.VerbWatch && rq.r.Method != http.MethodGet && rq.r.Method != http.MethodHead {
+		return nil, response.MethodNotAllowed() // watch/ in the path makes every method a watch
 	}
 	if rq.sub != nil {
 		return rq.findSubresourceVerb()
@@ -38,13 +42,13 @@ func (rq *request) findVerb() (verbFunc, error) {
 		return findComputed(rq.row, rq.Verb)
 	}
 	switch rq.Verb {
-	case verbGet:
+	case request.VerbGet:
 		return serveGet, nil
-	case verbList:
+	case request.VerbList:
 		return serveList, nil
-	case verbWatch:
+	case request.VerbWatch:
 		return serveWatch, nil
-	case verbCreate:
+	case request.VerbCreate:
 		if rq.Name != "" {
 			return nil, response.MethodNotAllowed()
 		}
@@ -55,19 +59,19 @@ func (rq *request) findVerb() (verbFunc, error) {
 			return serveAnswer, nil
 		}
 		return serveCreate, nil
-	case verbUpdate:
+	case request.VerbUpdate:
 		return named(rq, serveUpdate)
-	case verbPatch:
+	case request.VerbPatch:
 		return named(rq, servePatch)
-	case verbDelete:
+	case request.VerbDelete:
 		return serveDelete, nil
-	case verbDeleteCollection:
+	case request.VerbDeleteCollection:
 		return serveDeleteCollection, nil
 	}
 	return nil, response.MethodNotAllowed()
 }
 
-func named(rq *request, verb verbFunc) (verbFunc, error) {
+func named(rq *call, verb verbFunc) (verbFunc, error) {
 	if rq.Name == "" {
 		return nil, response.MethodNotAllowed()
 	}
@@ -77,7 +81,7 @@ func named(rq *request, verb verbFunc) (verbFunc, error) {
 // checkScope rejects a request that does not fit the resource's scope: an object of a
 // namespaced resource without a namespace, or of a cluster-scoped one with a namespace.
 // A list or watch may span all namespaces.
-func (rq *request) checkScope() error {
+func (rq *call) checkScope() error {
 	for _, segment := range []string{rq.Namespace, rq.Name} {
 		// The segments become part of the key unchanged.
 		if problems := path.IsValidPathSegmentName(segment); len(problems) > 0 {
@@ -91,13 +95,13 @@ func (rq *request) checkScope() error {
 		return nil
 	case rq.Name != "":
 		return response.NotFound()
-	case rq.Verb != verbList && rq.Verb != verbWatch:
+	case rq.Verb != request.VerbList && rq.Verb != request.VerbWatch:
 		return response.MethodNotAllowed()
 	}
 	return nil
 }
 
-func (rq *request) findSubresourceVerb() (verbFunc, error) {
+func (rq *call) findSubresourceVerb() (verbFunc, error) {
 	if !slices.Contains(rq.sub.Verbs, rq.Verb) && (rq.sub == nil || !rq.proxies()) { // proxy accepts any method
 		return nil, response.MethodNotAllowed()
 	}
@@ -108,13 +112,13 @@ func (rq *request) findSubresourceVerb() (verbFunc, error) {
 		return serveAnswer, nil
 	}
 	switch rq.Verb {
-	case verbGet:
+	case request.VerbGet:
 		return serveSubresourceGet, nil
-	case verbUpdate:
+	case request.VerbUpdate:
 		return serveUpdate, nil
-	case verbPatch:
+	case request.VerbPatch:
 		return servePatch, nil
-	case verbCreate:
+	case request.VerbCreate:
 		return serveSubresourceCreate, nil
 	}
 	return nil, response.MethodNotAllowed()

@@ -22,7 +22,7 @@ import (
 // serveWatch serves GET on a collection with watch=true: a chunked stream of events,
 // which ends when the client disconnects, its timeout is over, the server stops, or the
 // client is too slow.
-func serveWatch(ctx context.Context, rq *request) error {
+func serveWatch(ctx context.Context, rq *call) error {
 	opts, err := rq.listOptions()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func serveWatch(ctx context.Context, rq *request) error {
 
 // watch starts a watch according to resourceVersion and sendInitialEvents (Kubernetes
 // documentation, "API Concepts: Semantics for watch").
-func (rq *request) watch(ctx context.Context, opts *listOptions, revision int64) (*watchcache.Watcher, error) {
+func (rq *call) watch(ctx context.Context, opts *listOptions, revision int64) (*watchcache.Watcher, error) {
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
 		if err := rq.reach(ctx, revision); err != nil {
 			return nil, err
@@ -99,7 +99,7 @@ func (rq *request) watch(ctx context.Context, opts *listOptions, revision int64)
 // limit is for connections whose client may be gone. An in-process watch has only the
 // client's timeout, because in virtual time all informers would reconnect again and
 // again.
-func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context.Context, context.CancelFunc) {
+func (rq *call) watchContext(ctx context.Context, opts *listOptions) (context.Context, context.CancelFunc) {
 	limit := rq.server.opts.MaxWatchTime
 	limit += time.Duration(rq.server.opts.Random.Float64() * float64(limit))
 	named := opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0
@@ -130,7 +130,7 @@ const streamChunk = 64 << 10
 // stream writes batches of events until the watch ends. If the server ends it, the last
 // event is an ERROR. stream returns the revision of the start of the watch, or of the
 // end of its initial events, if no events followed, otherwise 0.
-func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, from int64, encoder *eventEncoder, out frameWriter) (quietSince int64) {
+func (rq *call) stream(ctx context.Context, watcher *watchcache.Watcher, from int64, encoder *eventEncoder, out frameWriter) (quietSince int64) {
 	var buf []byte
 	for {
 		events, err := watcher.Next(ctx)
@@ -164,7 +164,7 @@ func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, from
 	}
 }
 
-func (rq *request) endStream(err error, encoder *eventEncoder, out frameWriter) {
+func (rq *call) endStream(err error, encoder *eventEncoder, out frameWriter) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, watchcache.ErrClosed) {
 		return
 	}
@@ -180,7 +180,7 @@ func (rq *request) endStream(err error, encoder *eventEncoder, out frameWriter) 
 // eventEncoder encodes events as frames of one media type. Each object is encoded once
 // for all watchers with the same form.
 type eventEncoder struct {
-	rq     *request
+	rq     *call
 	form   string
 	encode func(obj runtime.Object) ([]byte, error)
 	// headers encodes a Table's first event, which includes the column definitions.
@@ -188,7 +188,7 @@ type eventEncoder struct {
 	headersNeeded bool
 }
 
-func newEventEncoder(rq *request) (*eventEncoder, error) {
+func newEventEncoder(rq *call) (*eventEncoder, error) {
 	kind, media := rq.row.GroupVersionKind, rq.target.Media
 	if media == codec.YAML {
 		return nil, response.NotAcceptableExcept(codec.Streamed())

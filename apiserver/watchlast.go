@@ -16,7 +16,7 @@ import (
 // unhealthy server, and backs off for up to half a minute of real time, while virtual
 // time stands still. In virtual time the watch may have lasted for hours within that
 // second.
-func (rq *request) lastWord(ctx context.Context, opts *listOptions, quietSince int64, encoder *eventEncoder, out frameWriter) {
+func (rq *call) lastWord(ctx context.Context, opts *listOptions, quietSince int64, encoder *eventEncoder, out frameWriter) {
 	if !rq.local || !rq.server.isVirtual() || !opts.AllowWatchBookmarks || quietSince == 0 || !errors.Is(context.Cause(ctx), faults.ErrDropped) {
 		return
 	}

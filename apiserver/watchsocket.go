@@ -13,13 +13,13 @@ import (
 )
 
 // watchesBySocket reports whether a watch is served over a WebSocket.
-func (rq *request) watchesBySocket() bool { return wsstream.IsWebSocketRequest(rq.r) }
+func (rq *call) watchesBySocket() bool { return wsstream.IsWebSocketRequest(rq.r) }
 
 // serveSocket accepts a WebSocket and lets send write frames to it until the watch ends
 // or the client closes it. Each event is one message, a text message if its media type
 // is text. As upstream, it requires an Origin header and accepts at most one
 // subprotocol, which it echoes.
-func (rq *request) serveSocket(ctx context.Context, cancel context.CancelFunc, send func(context.Context, frameWriter)) error {
+func (rq *call) serveSocket(ctx context.Context, cancel context.CancelFunc, send func(context.Context, frameWriter)) error {
 	w, err := response.Hijackable(rq.w)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package apiserver
+package metrics
 
 import (
 	"net/http"
@@ -7,16 +7,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// slis counts the results of health checks, with upstream's metric names (KEP-3466).
+// health counts the results of health checks, with upstream's metric names (KEP-3466).
 // They are per server; a process may have several.
-type slis struct {
+type health struct {
 	registry *prometheus.Registry
 	latest   *prometheus.GaugeVec
 	total    *prometheus.CounterVec
 }
 
-func newSLIs() *slis {
-	m := &slis{
+func newHealth() *health {
+	m := &health{
 		registry: prometheus.NewRegistry(),
 		latest: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kubernetes_healthcheck", Help: "[STABLE] This metric records the result of a single healthcheck.",
@@ -29,16 +29,17 @@ func newSLIs() *slis {
 	return m
 }
 
-func (m *slis) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+// HealthHandler serves GET /metrics/slis.
+func (m *Metrics) HealthHandler() http.Handler {
+	return promhttp.HandlerFor(m.health.registry, promhttp.HandlerOpts{})
 }
 
-// observe records the result of a check of an endpoint (healthz, livez or readyz).
-func (m *slis) observe(check, endpoint string, err error) {
+// ObserveCheck records the result of a health check of an endpoint (healthz, livez or readyz).
+func (m *Metrics) ObserveCheck(check, endpoint string, err error) {
 	status, value := "success", 1.0
 	if err != nil {
 		status, value = "error", 0
 	}
-	m.latest.WithLabelValues(check, endpoint).Set(value)
-	m.total.WithLabelValues(check, endpoint, status).Inc()
+	m.health.latest.WithLabelValues(check, endpoint).Set(value)
+	m.health.total.WithLabelValues(check, endpoint, status).Inc()
 }

@@ -1,4 +1,4 @@
-package apiserver
+package metrics
 
 import (
 	"net/http"
@@ -8,26 +8,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"minikcm.dev/minikcm/apiserver/request"
 )
 
-// metrics are the apiserver's metrics, with upstream's names (Kubernetes documentation,
+// Metrics are the apiserver's metrics, with upstream's names (Kubernetes documentation,
 // "Kubernetes Metrics Reference").
-type metrics struct {
+type Metrics struct {
 	registry *prometheus.Registry
 	all      prometheus.Gatherers // the registry, and the metrics of others
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight *prometheus.GaugeVec
 	watchers *prometheus.GaugeVec
-	slis     *slis
+	health   *health
 }
 
-// newMetrics returns the metrics. If others is given, it is expected to have the
+// New returns the metrics, and those of others if it is not nil. If others is given, it is expected to have the
 // process metrics.
-func newMetrics(others prometheus.Gatherer) *metrics {
+func New(others prometheus.Gatherer) *Metrics {
 	labels := []string{"verb", "group", "version", "resource", "subresource", "scope"}
-	m := &metrics{
-		registry: prometheus.NewRegistry(), slis: newSLIs(),
+	m := &Metrics{
+		registry: prometheus.NewRegistry(), health: newHealth(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apiserver_request_total",
 			Help: "API requests by verb, resource, scope and HTTP code.",
@@ -56,17 +58,27 @@ func newMetrics(others prometheus.Gatherer) *metrics {
 	return m
 }
 
-func (m *metrics) handler() http.Handler {
+// Handler serves GET /metrics.
+func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// begin counts a request as in flight; the returned function ends that.
-func (m *metrics) begin(rq *request) func() {
+// Request is what the metrics distinguish of a request.
+type Request struct {
+	request.Info
+	// Connects reports that the request connects the client to a pod.
+	Connects bool
+	// LongRunning reports that the request may last indefinitely.
+	LongRunning bool
+}
+
+// Begin counts a request as in flight; the returned function ends that.
+func (m *Metrics) Begin(rq *Request) func() {
 	var gauge prometheus.Gauge
 	switch verb := rq.Verb; {
-	case verb == verbWatch || rq.connects():
-		gauge = m.watchers.WithLabelValues(rq.metricLabels()...)
-	case verb == verbGet || verb == verbList:
+	case verb == request.VerbWatch || rq.Connects:
+		gauge = m.watchers.WithLabelValues(rq.labels()...)
+	case verb == request.VerbGet || verb == request.VerbList:
 		gauge = m.inFlight.WithLabelValues("readOnly")
 	default:
 		gauge = m.inFlight.WithLabelValues("mutating")
@@ -75,10 +87,11 @@ func (m *metrics) begin(rq *request) func() {
 	return gauge.Dec
 }
 
-// observe records the outcome of a request.
-func (m *metrics) observe(rq *request, code int, elapsed time.Duration) {
-	labels := rq.metricLabels()
-	if !rq.longRunning() {
+// Observe records the outcome of a request: its status code, and how long it took in real
+// time.
+func (m *Metrics) Observe(rq *Request, code int, elapsed time.Duration) {
+	labels := rq.labels()
+	if !rq.LongRunning {
 		m.duration.WithLabelValues(labels...).Observe(elapsed.Seconds())
 	}
 	m.requests.WithLabelValues(append(labels, strconv.Itoa(code))...).Inc()
@@ -86,11 +99,11 @@ func (m *metrics) observe(rq *request, code int, elapsed time.Duration) {
 
 // metricVerbs are the verbs as upstream's metrics spell them.
 var metricVerbs = map[string]string{
-	verbGet: "GET", verbList: "LIST", verbWatch: "WATCH", verbCreate: "POST", verbUpdate: "PUT",
-	verbPatch: "PATCH", verbDelete: "DELETE", verbDeleteCollection: "DELETECOLLECTION",
+	request.VerbGet: "GET", request.VerbList: "LIST", request.VerbWatch: "WATCH", request.VerbCreate: "POST", request.VerbUpdate: "PUT",
+	request.VerbPatch: "PATCH", request.VerbDelete: "DELETE", request.VerbDeleteCollection: "DELETECOLLECTION",
 }
 
-func (rq *request) metricLabels() []string {
+func (rq *Request) labels() []string {
 	scope := "cluster"
 	switch {
 	case rq.Name != "":
@@ -100,40 +113,10 @@ func (rq *request) metricLabels() []string {
 	}
 	verb := metricVerbs[rq.Verb]
 	switch {
-	case rq.connects():
+	case rq.Connects:
 		verb = "CONNECT"
 	case verb == "":
 		verb = "other"
 	}
 	return []string{verb, rq.GVR.Group, rq.GVR.Version, rq.GVR.Resource, rq.Subresource, scope}
 }
-
-// codeWriter records the status code of a response.
-type codeWriter struct {
-	http.ResponseWriter
-	code int
-}
-
-func (w *codeWriter) WriteHeader(code int) {
-	if w.code == 0 {
-		w.code = code
-	}
-	w.ResponseWriter.WriteHeader(code)
-}
-
-func (w *codeWriter) Write(p []byte) (int, error) {
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-// Flush flushes the underlying writer if it supports that.
-func (w *codeWriter) Flush() {
-	if f, ok := w.ResponseWriter.(http.Flusher); ok {
-		f.Flush()
-	}
-}
-
-// Unwrap lets http.ResponseController find the underlying writer.
-func (w *codeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
