@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"minikcm.dev/minikcm/apiserver/fieldmanager"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
 // endpoint is the address that a server advertises.
@@ -110,10 +112,10 @@ func (s *Server) putOwn(ctx context.Context, kind schema.GroupVersionKind, chang
 	objects := s.objects(row)
 	key := objects.Key(metav1.NamespaceDefault, kubernetesName)
 	created := change(nil)
-	if err := s.prepareCreate(row, created); err != nil {
+	if err := s.preparer.Create(row, created); err != nil {
 		return err
 	}
-	s.fields.trackOwn(row, created, s.now())
+	s.fields.TrackOwn(row, created, s.preparer.Now())
 	// Create first, so that a new cluster does not start a watch cache for this.
 	_, err := objects.Create(ctx, key, created, false)
 	if !apierrors.IsAlreadyExists(err) {
@@ -124,8 +126,8 @@ func (s *Server) putOwn(ctx context.Context, kind schema.GroupVersionKind, chang
 		if apiequality.Semantic.DeepEqual(current, changed) {
 			return current, nil
 		}
-		s.fields.trackAs(row, changed, current, "", serverManager, s.now())
-		return changed, s.prepareUpdate(row, "", changed, current)
+		s.fields.TrackAs(row, changed, current, "", fieldmanager.ServerName, s.preparer.Now())
+		return changed, strategy.Update(row, "", changed, current)
 	}, storage.UpdateOptions{})
 	return err
 }

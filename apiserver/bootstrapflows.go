@@ -104,7 +104,7 @@ func (s *Server) setDangling(ctx context.Context, schema *flowcontrolv1.FlowSche
 	name := schema.Spec.PriorityLevelConfiguration.Name
 	_, err := levels.Get(ctx, levels.Key("", name), name)
 	condition := flowcontrolv1.FlowSchemaCondition{
-		Type: flowcontrolv1.FlowSchemaConditionDangling, Status: flowcontrolv1.ConditionFalse, Reason: "Found", LastTransitionTime: s.now(),
+		Type: flowcontrolv1.FlowSchemaConditionDangling, Status: flowcontrolv1.ConditionFalse, Reason: "Found", LastTransitionTime: s.preparer.Now(),
 		Message: fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q and it exists", name),
 	}
 	if apierrors.IsNotFound(err) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"minikcm.dev/minikcm/apiserver/fieldmanager"
 	"minikcm.dev/minikcm/apiserver/serviceip"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
@@ -60,16 +61,16 @@ func (s *Server) ensureServiceCIDR(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Name: defaultServiceCIDR, Finalizers: []string{serviceCIDRFinalizer}},
 		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: cidrs},
 	}
-	if err := s.prepareCreate(row, wanted); err != nil {
+	if err := s.preparer.Create(row, wanted); err != nil {
 		return err
 	}
-	s.fields.trackOwn(row, wanted, s.now())
+	s.fields.TrackOwn(row, wanted, s.preparer.Now())
 	unready := wanted.DeepCopy()
 	wanted.Status.Conditions = []metav1.Condition{{
 		Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue,
-		Message: "Kubernetes Service CIDR is ready", LastTransitionTime: s.now(),
+		Message: "Kubernetes Service CIDR is ready", LastTransitionTime: s.preparer.Now(),
 	}}
-	s.fields.trackAs(row, wanted, unready, "status", "kubernetes-service-cidr-controller", s.now())
+	s.fields.TrackAs(row, wanted, unready, "status", "kubernetes-service-cidr-controller", s.preparer.Now())
 	stored, err := objects.Get(ctx, key, defaultServiceCIDR)
 	if apierrors.IsNotFound(err) {
 		if _, err = objects.Create(ctx, key, wanted, false); !apierrors.IsAlreadyExists(err) {
@@ -91,7 +92,7 @@ func (s *Server) ensureServiceCIDR(ctx context.Context) error {
 		extended := cidr.DeepCopy()
 		extended.Spec.CIDRs = cidrs
 		extended.Generation++
-		s.fields.trackAs(row, extended, cidr, "", serverManager, s.now())
+		s.fields.TrackAs(row, extended, cidr, "", fieldmanager.ServerName, s.preparer.Now())
 		return extended, nil
 	}, storage.UpdateOptions{})
 	return err

@@ -86,7 +86,7 @@ func (d *definitions) clean(ctx context.Context, name string, work *inflight.Wor
 
 func (d *definitions) tryClean(ctx context.Context, name string, work *inflight.Work) error {
 	if err := d.change(ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
-		crd.Emptying(definition, d.server.now())
+		crd.Emptying(definition, d.server.preparer.Now())
 	}); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (d *definitions) tryClean(ctx context.Context, name string, work *inflight.
 		}
 	}
 	return d.change(ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
-		crd.Emptied(definition, d.server.now())
+		crd.Emptied(definition, d.server.preparer.Now())
 	})
 }
 

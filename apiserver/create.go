@@ -10,6 +10,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
 // serveCreate serves POST on a collection.
@@ -44,14 +45,14 @@ func (rq *call) createNew(ctx context.Context, obj runtime.Object, manager strin
 		return nil, apierrors.NewInternalError(err)
 	}
 	rq.dedupOwners(m)
-	applyDefaults(rq.row, obj)
+	strategy.Default(rq.row, obj)
 	generated := m.GetName() == "" && m.GetGenerateName() != ""
 	if generated {
-		rq.server.generateName(rq.row, m)
+		rq.server.preparer.GenerateName(rq.row, m)
 	}
 	rq.Name = m.GetName()
 	// As upstream: fields that admission and preparation set have no owner.
-	if obj, err = rq.server.fields.trackCreate(rq, obj, manager); err != nil {
+	if obj, err = rq.server.fields.TrackCreate(rq.fieldWrite(manager), obj); err != nil {
 		return nil, err
 	}
 	if err := rq.admitCreate(ctx, obj, dryRun); err != nil {
@@ -68,13 +69,13 @@ func (rq *call) createNew(ctx context.Context, obj runtime.Object, manager strin
 		if err == nil {
 			return rq.fromStored(stored), nil
 		}
-		if !generated || !apierrors.IsAlreadyExists(err) || try == nameTries {
+		if !generated || !apierrors.IsAlreadyExists(err) || try == strategy.NameTries {
 			return nil, err
 		}
 		if m, err = meta.Accessor(obj); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		rq.server.generateName(rq.row, m)
+		rq.server.preparer.GenerateName(rq.row, m)
 		rq.Name = m.GetName()
 	}
 }
@@ -100,11 +101,11 @@ func (s *Server) ensure(ctx context.Context, obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	applyDefaults(row, obj)
-	if err := s.prepareCreate(row, obj); err != nil {
+	strategy.Default(row, obj)
+	if err := s.preparer.Create(row, obj); err != nil {
 		return err
 	}
-	s.fields.trackOwn(row, m, s.now())
+	s.fields.TrackOwn(row, m, s.preparer.Now())
 	objects := s.objects(row)
 	key := objects.Key(m.GetNamespace(), m.GetName())
 	_, err = objects.Create(ctx, key, obj, false)
@@ -128,7 +129,7 @@ func (s *Server) rowFor(obj runtime.Object) (*resources.Resource, error) {
 	}
 	for _, kind := range kinds {
 		if row := s.table.ByKind(kind); row != nil {
-			clearTypeMeta(obj)
+			strategy.ClearTypeMeta(obj)
 			return row, nil
 		}
 	}

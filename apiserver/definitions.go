@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 	"minikcm.dev/minikcm/store"
 )
@@ -119,7 +120,7 @@ func (d *definitions) reserve(ctx context.Context, obj, old runtime.Object) (fun
 	definition, _ := obj.(*apiextensionsv1.CustomResourceDefinition)
 	was, _ := old.(*apiextensionsv1.CustomResourceDefinition)
 	if definition != nil {
-		crd.Settle(definition, d.othersLocked(), d.server.now())
+		crd.Settle(definition, d.othersLocked(), d.server.preparer.Now())
 	}
 	return func(outcome error) {
 		var freed []string
@@ -282,7 +283,7 @@ func (d *definitions) change(ctx context.Context, name string, alter func(*apiex
 			return nil, fmt.Errorf("a %T is stored as CustomResourceDefinition %s", current, name)
 		}
 		alter(definition)
-		if readyToGo(rq, definition) {
+		if strategy.ReadyToDelete(rq.row, definition) {
 			return definition, storage.ErrDelete
 		}
 		return definition, nil

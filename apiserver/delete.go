@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
 // serveDelete serves DELETE on one object.
@@ -68,7 +67,7 @@ func (rq *call) delete(ctx context.Context, opts *metav1.DeleteOptions) (runtime
 				return nil, err
 			}
 		}
-		obj, gone, err := rq.markDeleted(old, opts)
+		obj, gone, err := strategy.MarkDeleted(rq.row, old, opts, rq.server.preparer.Now())
 		switch {
 		case err != nil:
 			return nil, err
@@ -106,112 +105,6 @@ func (rq *call) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) 
 		return apierrors.NewConflict(kind, rq.Name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, m.GetResourceVersion()))
 	}
 	return nil
-}
-
-// markDeleted decides what a delete does to an object: delete it (gone, with the last
-// state), mark it (the new state), or nothing (nil).
-func (rq *call) markDeleted(old runtime.Object, opts *metav1.DeleteOptions) (obj runtime.Object, gone bool, err error) {
-	obj = old.DeepCopyObject()
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, false, apierrors.NewInternalError(err)
-	}
-	strategy := rq.row.Strategy
-	setPropagationFinalizers(m, strategy.OrphanByDefault, opts)
-	grace := int64(0)
-	if strategy.GracePeriod != nil {
-		grace = strategy.GracePeriod(old, opts.GracePeriodSeconds)
-	}
-	pending := hasFinalizers(strategy.Finalizing, obj, m)
-	if grace == 0 && !pending {
-		if strategy.GracePeriod != nil {
-			rq.endGrace(m)
-		}
-		return obj, true, nil
-	}
-	if m.GetDeletionTimestamp() != nil {
-		return rq.shorten(obj, m, grace)
-	}
-	deletion := metav1.NewTime(rq.server.now().Add(time.Duration(grace) * time.Second))
-	m.SetDeletionTimestamp(&deletion)
-	m.SetDeletionGracePeriodSeconds(&grace)
-	if m.GetGeneration() > 0 {
-		m.SetGeneration(m.GetGeneration() + 1)
-	}
-	if strategy.MarkDeleted != nil {
-		strategy.MarkDeleted(obj)
-	}
-	return obj, false, nil
-}
-
-// endGrace sets the deletion timestamp of an object that could have had a grace period
-// and is deleted immediately: now, or when an earlier delete began.
-func (rq *call) endGrace(m metav1.Object) {
-	deletion, none := rq.server.now(), int64(0)
-	if begun := m.GetDeletionTimestamp(); begun != nil {
-		deletion = *begun
-		if seconds := m.GetDeletionGracePeriodSeconds(); seconds != nil {
-			deletion = metav1.NewTime(begun.Add(-time.Duration(*seconds) * time.Second))
-		}
-	} else if m.GetGeneration() > 0 {
-		m.SetGeneration(m.GetGeneration() + 1)
-	}
-	m.SetDeletionTimestamp(&deletion)
-	m.SetDeletionGracePeriodSeconds(&none)
-}
-
-// shorten applies another delete to an object that is already being deleted: it can
-// only shorten the grace period.
-func (rq *call) shorten(obj runtime.Object, m metav1.Object, grace int64) (runtime.Object, bool, error) {
-	current := int64(0)
-	if seconds := m.GetDeletionGracePeriodSeconds(); seconds != nil {
-		current = *seconds
-	}
-	if grace >= current {
-		return obj, false, nil
-	}
-	// The deletion timestamp is the end of the grace period and moves with it.
-	begun := m.GetDeletionTimestamp().Add(-time.Duration(current) * time.Second)
-	deletion := metav1.NewTime(begun.Add(time.Duration(grace) * time.Second))
-	m.SetDeletionTimestamp(&deletion)
-	m.SetDeletionGracePeriodSeconds(&grace)
-	return obj, false, nil
-}
-
-// setPropagationFinalizers sets the finalizers for the propagation policy, which the
-// garbage collector acts on.
-func setPropagationFinalizers(m metav1.Object, orphanByDefault bool, opts *metav1.DeleteOptions) {
-	finalizers := slices.Clone(m.GetFinalizers())
-	orphan := wantsOrphans(finalizers, orphanByDefault, opts)
-	foreground := opts.PropagationPolicy != nil && *opts.PropagationPolicy == metav1.DeletePropagationForeground
-	if opts.PropagationPolicy == nil && opts.OrphanDependents == nil { // old clients send it
-		foreground = slices.Contains(finalizers, metav1.FinalizerDeleteDependents)
-	}
-	m.SetFinalizers(setFinalizer(setFinalizer(finalizers, metav1.FinalizerOrphanDependents, orphan), metav1.FinalizerDeleteDependents, foreground))
-}
-
-func wantsOrphans(finalizers []string, byDefault bool, opts *metav1.DeleteOptions) bool {
-	if opts.OrphanDependents != nil { // old clients send it
-		return *opts.OrphanDependents // old clients send it
-	}
-	if opts.PropagationPolicy != nil {
-		return *opts.PropagationPolicy == metav1.DeletePropagationOrphan
-	}
-	if slices.Contains(finalizers, metav1.FinalizerOrphanDependents) {
-		return true
-	}
-	return byDefault && !slices.Contains(finalizers, metav1.FinalizerDeleteDependents)
-}
-
-func setFinalizer(finalizers []string, name string, wanted bool) []string {
-	i := slices.Index(finalizers, name)
-	switch {
-	case wanted && i < 0:
-		return append(finalizers, name)
-	case !wanted && i >= 0:
-		return slices.Delete(finalizers, i, i+1)
-	}
-	return finalizers
 }
 
 // serveDeleteCollection serves DELETE on a collection: it deletes each selected object

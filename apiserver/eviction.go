@@ -201,7 +201,7 @@ func (rq *call) announceEviction(ctx context.Context) error {
 		pod := current.DeepCopyObject().(*corev1.Pod)
 		condition := corev1.PodCondition{
 			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation,
-			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting", LastTransitionTime: rq.server.now(),
+			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting", LastTransitionTime: rq.server.preparer.Now(),
 		}
 		for i := range pod.Status.Conditions {
 			if c := &pod.Status.Conditions[i]; c.Type == condition.Type {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,12 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	kjson "sigs.k8s.io/json"
 
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
 // maxPatchOperations limits a JSON patch, as upstream.
@@ -237,7 +237,7 @@ func (p patcher) fromMap(content, patch map[string]any, strict []error) (runtime
 	if err := p.object(fmt.Appendf(nil, "%+v", patch), strict, err); err != nil {
 		return nil, err
 	}
-	clearTypeMeta(obj)
+	strategy.ClearTypeMeta(obj)
 	return obj, nil
 }
 

@@ -23,6 +23,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/slowclient"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
@@ -157,7 +158,7 @@ func ofVersion(obj, into runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("converting to %T: %w", into, err))
 	}
-	clearTypeMeta(into)
+	strategy.ClearTypeMeta(into)
 	return into, nil
 }
 

@@ -23,12 +23,14 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/apiserver/fieldmanager"
 	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/serviceip"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/streaming"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
@@ -118,9 +120,10 @@ type Server struct {
 	// surface is the API served now: table and the custom kinds.
 	surface     atomic.Pointer[surface]
 	definitions *definitions
-	fields      *fieldManagers
+	fields      *fieldmanager.Managers
 	// chance generates names and UIDs.
 	chance    *clock.Keyed
+	preparer  *strategy.Preparer
 	handler   http.Handler
 	compactor *periodic
 	services  *serviceip.Allocator
@@ -154,7 +157,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s := &Server{
 		opts:    opts,
-		table:   withMetrics(opts.Resources, opts.Metrics).With(crd.Row(known), apiservices.Row(known, func() metav1.Time { return secondsOf(opts.Clock) })),
+		table:   withMetrics(opts.Resources, opts.Metrics).With(crd.Row(known), apiservices.Row(known, func() metav1.Time { return strategy.Seconds(opts.Clock) })),
 		scheme:  known,
 		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
@@ -170,6 +173,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, fmt.Errorf("reading the store's revision: %w", err)
 	}
 	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) // only the bits matter
+	s.preparer = &strategy.Preparer{Clock: opts.Clock, Chance: s.chance}
 	for _, row := range s.table.All() {
 		if row.Storage == nil && row.Via == nil && !row.Computed && !row.Asked {
 			s.stored[row.GVR()] = storage.New(storage.Config{
@@ -182,7 +186,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.answers = s.newAnswers()
-	s.fields = newFieldManagers(s.scheme)
+	s.fields = fieldmanager.New(s.scheme)
 	s.discovery = newDiscovery(func() *resources.Table { return s.current().table })
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})

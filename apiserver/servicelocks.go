@@ -29,7 +29,7 @@ func (l addressLocks) objects() *storage.Objects {
 // Create stores a new address.
 func (l addressLocks) Create(ctx context.Context, address *networkingv1.IPAddress) (int64, error) {
 	row := l.server.table.ByKind(networkingv1.SchemeGroupVersion.WithKind("IPAddress"))
-	if err := l.server.prepareCreate(row, address); err != nil {
+	if err := l.server.preparer.Create(row, address); err != nil {
 		return 0, err
 	}
 	stored, err := l.objects().Create(ctx, l.objects().Key("", address.Name), address, false)

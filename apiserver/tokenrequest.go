@@ -45,7 +45,7 @@ func requestToken(ctx context.Context, rq *call, asked *authenticationv1.TokenRe
 		return nil, apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, rq.Name,
 			fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", asked.UID, account.UID))
 	}
-	now := rq.server.now()
+	now := rq.server.preparer.Now()
 	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp = account.Name, account.Namespace, account.UID, now
 	asked.Status = authenticationv1.TokenRequestStatus{}
 	if len(asked.Spec.Audiences) == 0 {

@@ -6,14 +6,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/fieldmanager"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
 // serveUpdate serves PUT on an object or a subresource.
@@ -128,9 +129,9 @@ func (rq *call) changeToNew(ctx context.Context, w write) (runtime.Object, error
 	}
 	m.SetResourceVersion("")
 	rq.dedupOwners(m)
-	applyDefaults(rq.row, obj)
+	strategy.Default(rq.row, obj)
 	if !w.apply {
-		if obj, err = rq.server.fields.trackCreate(rq, obj, w.manager); err != nil {
+		if obj, err = rq.server.fields.TrackCreate(rq.fieldWrite(w.manager), obj); err != nil {
 			return nil, err
 		}
 	}
@@ -153,10 +154,10 @@ func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object)
 	if m, err := meta.Accessor(obj); err == nil {
 		rq.dedupOwners(m)
 	}
-	applyDefaults(rq.row, obj)
+	strategy.Default(rq.row, obj)
 	// As upstream: fields that admission and preparation set have no owner.
 	if !w.apply {
-		if obj, err = rq.server.fields.trackUpdate(rq, obj, old, w.manager); err != nil {
+		if obj, err = rq.server.fields.TrackUpdate(rq.fieldWrite(w.manager), obj, old); err != nil {
 			return nil, false, err
 		}
 	}
@@ -166,10 +167,10 @@ func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object)
 			return nil, false, err
 		}
 	}
-	if err := rq.server.prepareUpdate(rq.row, rq.Subresource, obj, old); err != nil {
+	if err := strategy.Update(rq.row, rq.Subresource, obj, old); err != nil {
 		return nil, false, err
 	}
-	if err := rq.server.validateUpdate(rq.row, rq.Subresource, obj, old); err != nil {
+	if err := strategy.ValidateUpdate(rq.row, rq.Subresource, obj, old, rq.server.opts.Clock.Now()); err != nil {
 		return nil, false, err
 	}
 	rq.warn(obj, old)
@@ -181,7 +182,7 @@ func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object)
 	if err := rq.server.admission.Check(ctx, attributes); err != nil {
 		return nil, false, err
 	}
-	return obj, readyToGo(rq, obj), nil
+	return obj, strategy.ReadyToDelete(rq.row, obj), nil
 }
 
 // wanted returns the whole object that the client wants, also for a write through a
@@ -197,9 +198,9 @@ func (rq *call) wanted(ctx context.Context, w write, old runtime.Object) (runtim
 			return nil, err
 		}
 	}
-	owned := rq.newScaleFields(old)
+	owned := fieldmanager.NewScale(rq.row, rq.sub, old)
 	if w.apply {
-		if err := owned.show(current); err != nil {
+		if err := owned.Show(current); err != nil {
 			return nil, err
 		}
 	}
@@ -219,7 +220,7 @@ func (rq *call) wanted(ctx context.Context, w write, old runtime.Object) (runtim
 		return nil, err
 	}
 	if w.apply {
-		if err := owned.keep(parent, spoken); err != nil {
+		if err := owned.Keep(parent, spoken); err != nil {
 			return nil, err
 		}
 	}
@@ -271,23 +272,4 @@ func (rq *call) checkVersion(obj, old runtime.Object, patch bool) error {
 // another of the same name, with the text of upstream's store.
 func (rq *call) uidMismatch(wanted, actual types.UID) error {
 	return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", rq.key(), wanted, actual))
-}
-
-// readyToGo reports whether an object that is being deleted has no finalizers and no
-// grace period left after this update.
-func readyToGo(rq *call, obj runtime.Object) bool {
-	m, err := meta.Accessor(obj)
-	if err != nil || m.GetDeletionTimestamp() == nil {
-		return false
-	}
-	return !hasFinalizers(rq.row.Strategy.Finalizing, obj, m) && graceIsOver(m)
-}
-
-func hasFinalizers(finalizing func(runtime.Object) bool, obj runtime.Object, m metav1.Object) bool {
-	return len(m.GetFinalizers()) > 0 || (finalizing != nil && finalizing(obj))
-}
-
-func graceIsOver(m metav1.Object) bool {
-	seconds := m.GetDeletionGracePeriodSeconds()
-	return seconds == nil || *seconds == 0
 }

@@ -39,7 +39,7 @@ func reviewSelf(_ context.Context, rq *call, _ *authenticationv1.SelfSubjectRevi
 		return nil, err
 	}
 	return &authenticationv1.SelfSubjectReview{
-		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: rq.server.now()},
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: rq.server.preparer.Now()},
 		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(rq.user)},
 	}, nil
 }

@@ -3,22 +3,12 @@ package apiserver
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
-
-// clearTypeMeta removes kind and apiVersion: inside the apiserver, the row determines
-// an object's kind. Custom objects keep theirs, which are part of their content.
-func clearTypeMeta(obj runtime.Object) {
-	if _, untyped := obj.(runtime.Unstructured); untyped {
-		return
-	}
-	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-}
 
 // recordWrite records the writer and the causes of a revision.
 func (rq *call) recordWrite(result storage.Result) {

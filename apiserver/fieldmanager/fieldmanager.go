@@ -1,4 +1,4 @@
-package apiserver
+package fieldmanager
 
 import (
 	"cmp"
@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,47 +17,46 @@ import (
 	"k8s.io/client-go/applyconfigurations"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"minikcm.dev/minikcm/apiserver/ownership"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
-// fieldManagers tracks field ownership (KEP-555) for every write. Where possible,
+// Managers tracks field ownership (KEP-555) for every write. Where possible,
 // writes other than applies are tracked by package ownership; the rest needs upstream's
 // library and its schemas, which take 70 ms to build and are built on first use.
-type fieldManagers struct {
+type Managers struct {
 	scheme    *runtime.Scheme
 	converter func() managedfields.TypeConverter
 	tracker   *ownership.Tracker
 
 	mu       sync.Mutex
-	managers map[fieldManagerKey]*managedfields.FieldManager
+	managers map[managerKey]*managedfields.FieldManager
 }
 
-type fieldManagerKey struct {
+type managerKey struct {
 	kind        schema.GroupVersionKind
 	subresource string
 }
 
-func newFieldManagers(scheme *runtime.Scheme) *fieldManagers {
-	return &fieldManagers{
+func New(scheme *runtime.Scheme) *Managers {
+	return &Managers{
 		scheme:    scheme,
 		converter: sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme) }),
 		tracker:   ownership.NewTracker(),
-		managers:  map[fieldManagerKey]*managedfields.FieldManager{},
+		managers:  map[managerKey]*managedfields.FieldManager{},
 	}
 }
 
 // of returns the library's manager for a kind and the subresource that it is written
 // through.
-func (f *fieldManagers) of(row *resources.Resource, kind schema.GroupVersionKind, subresource string) (*managedfields.FieldManager, error) {
+func (f *Managers) of(row *resources.Resource, kind schema.GroupVersionKind, subresource string) (*managedfields.FieldManager, error) {
 	if row.FieldManager != nil && kind == row.GroupVersionKind {
 		return row.FieldManager(subresource)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := fieldManagerKey{kind, subresource}
+	key := managerKey{kind, subresource}
 	if m := f.managers[key]; m != nil {
 		return m, nil
 	}
@@ -78,7 +77,7 @@ func (f *fieldManagers) of(row *resources.Resource, kind schema.GroupVersionKind
 
 // hasSchema reports whether the type converter knows a kind: client-go's knows all
 // kinds except Scale, which has no lists or maps that need a schema.
-func (f *fieldManagers) hasSchema(kind schema.GroupVersionKind) bool {
+func (f *Managers) hasSchema(kind schema.GroupVersionKind) bool {
 	return kind.Kind != "Scale"
 }
 
@@ -107,45 +106,59 @@ func notOwned(row *resources.Resource, subresource string) *fieldpath.Set {
 	return set
 }
 
-// trackCreate records the owner of a new object's fields.
-func (f *fieldManagers) trackCreate(rq *call, obj runtime.Object, owner string) (runtime.Object, error) {
-	live := rq.row.New()
-	if f.trackFast(rq, obj, live, owner) {
-		return obj, nil
-	}
-	return f.trackByLibrary(rq, obj, live, owner)
+// Write is a write whose fields get an owner.
+type Write struct {
+	Row *resources.Resource
+	// Subresource is what the object is written through; empty for the main resource.
+	Subresource string
+	// Kind is the kind that the client sends: the row's, or the subresource's.
+	Kind schema.GroupVersionKind
+	// Scale reports that the write is made through a scale.
+	Scale bool
+	// Manager is the name of the owner.
+	Manager string
+	Now     metav1.Time
 }
 
-// trackUpdate records the owner of the fields that an update changed. An object without
+// TrackCreate records the owner of a new object's fields.
+func (f *Managers) TrackCreate(w *Write, obj runtime.Object) (runtime.Object, error) {
+	live := w.Row.New()
+	if f.trackFast(w, obj, live) {
+		return obj, nil
+	}
+	return f.trackByLibrary(w, obj, live)
+}
+
+// TrackUpdate records the owner of the fields that an update changed. An object without
 // managed fields stays without, as upstream objects that predate the feature.
-func (f *fieldManagers) trackUpdate(rq *call, obj, old runtime.Object, owner string) (runtime.Object, error) {
-	if f.trackFast(rq, obj, old, owner) {
+func (f *Managers) TrackUpdate(w *Write, obj, old runtime.Object) (runtime.Object, error) {
+	if f.trackFast(w, obj, old) {
 		return obj, nil
 	}
-	return f.trackByLibrary(rq, obj, old.DeepCopyObject(), owner)
+	return f.trackByLibrary(w, obj, old.DeepCopyObject())
 }
 
-func (f *fieldManagers) trackByLibrary(rq *call, obj, live runtime.Object, owner string) (runtime.Object, error) {
-	m, err := f.of(rq.row, rq.row.GroupVersionKind, rq.Subresource)
+func (f *Managers) trackByLibrary(w *Write, obj, live runtime.Object) (runtime.Object, error) {
+	m, err := f.of(w.Row, w.Row.GroupVersionKind, w.Subresource)
 	if err != nil {
 		return nil, err
 	}
-	return f.update(rq, m, live, obj, owner), nil
+	return f.update(w, m, live, obj), nil
 }
 
 // trackFast records the owner without the library, and reports whether that was
 // possible. If the client sends managed fields other than the stored ones, the library
 // must handle them.
-func (f *fieldManagers) trackFast(rq *call, obj, live runtime.Object, owner string) bool {
-	if rq.row.FieldManager != nil || rq.row.Custom || rq.row.Strategy.NotOwned != nil {
+func (f *Managers) trackFast(w *Write, obj, live runtime.Object) bool {
+	if w.Row.FieldManager != nil || w.Row.Custom || w.Row.Strategy.NotOwned != nil {
 		return false
 	}
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return false
 	}
-	before, sent := managedFieldsOf(live), m.GetManagedFields()
-	if rq.Subresource == "" && sent != nil && !slices.EqualFunc(sent, before, sameEntry) {
+	before, sent := Entries(live), m.GetManagedFields()
+	if w.Subresource == "" && sent != nil && !slices.EqualFunc(sent, before, sameEntry) {
 		return false
 	}
 	if l, err := meta.Accessor(live); err == nil && len(before) == 0 && l.GetUID() != "" {
@@ -153,20 +166,17 @@ func (f *fieldManagers) trackFast(rq *call, obj, live runtime.Object, owner stri
 		return true
 	}
 	managed, ok := f.tracker.Track(&ownership.Write{
-		Live: live, New: obj, Managed: before, Manager: cmp.Or(owner, "unknown"), APIVersion: rq.row.GroupVersion().String(),
-		Subresource: rq.Subresource, Time: rq.server.now(), Ignored: leftAlone(rq.Subresource),
+		Live: live, New: obj, Managed: before, Manager: cmp.Or(w.Manager, "unknown"), APIVersion: w.Row.GroupVersion().String(),
+		Subresource: w.Subresource, Time: w.Now, Ignored: leftAlone(w.Subresource),
 	})
-	if ok && rq.speaksScale() {
-		managed = withoutTime(managed, rq.Subresource, cmp.Or(owner, "unknown"))
+	if ok && w.Scale {
+		managed = withoutTime(managed, w.Subresource, cmp.Or(w.Manager, "unknown"))
 	}
 	if ok {
 		m.SetManagedFields(managed)
 	}
 	return ok
 }
-
-// speaksScale reports whether the request is for the scale of an object.
-func (rq *call) speaksScale() bool { return rq.sub != nil && rq.sub.Kind == "Scale" }
 
 // withoutTime moves a manager's entry before the other update entries and removes its
 // time. Upstream's entries look like this for fields that were changed through a scale.
@@ -190,28 +200,28 @@ func withoutTime(entries []metav1.ManagedFieldsEntry, subresource, manager strin
 	return slices.Insert(rest, first, entry)
 }
 
-// serverManager is the field manager of the server's own writes, as upstream.
-const serverManager = "kube-apiserver"
+// ServerName is the field manager of the server's own writes, as upstream.
+const ServerName = "kube-apiserver"
 
-// trackOwn records the server itself as the owner of an object, under the names that
+// TrackOwn records the server itself as the owner of an object, under the names that
 // upstream uses.
-func (f *fieldManagers) trackOwn(row *resources.Resource, m metav1.Object, now metav1.Time) {
-	manager := serverManager
+func (f *Managers) TrackOwn(row *resources.Resource, m metav1.Object, now metav1.Time) {
+	manager := ServerName
 	if row.Group == flowcontrolv1.GroupName {
 		manager = "api-priority-and-fairness-config-producer-v1"
 	}
-	f.trackAs(row, m, row.New(), "", manager, now)
+	f.TrackAs(row, m, row.New(), "", manager, now)
 }
 
-// trackAs records manager as the owner of the fields of m that differ from live. It
+// TrackAs records manager as the owner of the fields of m that differ from live. It
 // does not use the library.
-func (f *fieldManagers) trackAs(row *resources.Resource, m metav1.Object, live runtime.Object, subresource, manager string, now metav1.Time) {
+func (f *Managers) TrackAs(row *resources.Resource, m metav1.Object, live runtime.Object, subresource, manager string, now metav1.Time) {
 	obj, ok := m.(runtime.Object)
 	if !ok || row.Custom {
 		return
 	}
 	managed, ok := f.tracker.Track(&ownership.Write{
-		Live: live, New: obj, Managed: managedFieldsOf(live), Manager: manager, APIVersion: row.GroupVersion().String(),
+		Live: live, New: obj, Managed: Entries(live), Manager: manager, APIVersion: row.GroupVersion().String(),
 		Subresource: subresource, Time: now, Ignored: leftAlone(subresource),
 	})
 	if ok {
@@ -224,31 +234,31 @@ func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 		a.FieldsType == b.FieldsType && a.Time.Equal(b.Time) && a.FieldsV1 != nil && b.FieldsV1 != nil && a.FieldsV1.Equal(*b.FieldsV1)
 }
 
-func (f *fieldManagers) update(rq *call, m *managedfields.FieldManager, live, obj runtime.Object, owner string) runtime.Object {
-	kind := rq.row.GroupVersionKind
-	before := managedFieldsOf(live)
+func (f *Managers) update(w *Write, m *managedfields.FieldManager, live, obj runtime.Object) runtime.Object {
+	kind := w.Row.GroupVersionKind
+	before := Entries(live)
 	live.GetObjectKind().SetGroupVersionKind(kind)
 	obj.GetObjectKind().SetGroupVersionKind(kind)
-	tracked := m.UpdateNoErrors(live, obj, owner)
-	clearTypeMeta(tracked)
-	stampManagedFields(tracked, before, rq.server.now())
+	tracked := m.UpdateNoErrors(live, obj, w.Manager)
+	strategy.ClearTypeMeta(tracked)
+	stampManagedFields(tracked, before, w.Now)
 	return tracked
 }
 
-// apply merges a server-side apply into live, which must be a private copy.
-func (f *fieldManagers) apply(rq *call, live, applied runtime.Object, owner string, force bool) (runtime.Object, error) {
-	m, err := f.of(rq.row, rq.kind(), rq.Subresource)
+// Apply merges a server-side apply into live, which must be a private copy.
+func (f *Managers) Apply(w *Write, live, applied runtime.Object, force bool) (runtime.Object, error) {
+	m, err := f.of(w.Row, w.Kind, w.Subresource)
 	if err != nil {
 		return nil, err
 	}
-	before := managedFieldsOf(live)
-	live.GetObjectKind().SetGroupVersionKind(rq.kind())
-	merged, err := m.Apply(live, applied, owner, force)
+	before := Entries(live)
+	live.GetObjectKind().SetGroupVersionKind(w.Kind)
+	merged, err := m.Apply(live, applied, w.Manager, force)
 	if err != nil {
 		return nil, err
 	}
-	clearTypeMeta(merged)
-	stampManagedFields(merged, before, rq.server.now())
+	strategy.ClearTypeMeta(merged)
+	stampManagedFields(merged, before, w.Now)
 	return merged, nil
 }
 
@@ -280,56 +290,11 @@ func stampManagedFields(obj runtime.Object, before []metav1.ManagedFieldsEntry, 
 	m.SetManagedFields(entries)
 }
 
-func managedFieldsOf(obj runtime.Object) []metav1.ManagedFieldsEntry {
+// Entries returns the managed fields of an object.
+func Entries(obj runtime.Object) []metav1.ManagedFieldsEntry {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return nil
 	}
 	return m.GetManagedFields()
-}
-
-// maxFieldManager is the maximum length of a field manager's name (meta/v1 validation).
-const maxFieldManager = 128
-
-// fieldOwner returns the field manager of a write: fieldManager if given, otherwise the
-// first part of the User-Agent. For components in this process it is the name of the
-// program that they are upstream.
-func fieldOwner(rq *call, fieldManager string) string {
-	if fieldManager != "" {
-		return fieldManager
-	}
-	name, _, _ := strings.Cut(rq.r.UserAgent(), "/")
-	if rq.local && name == ownAgent {
-		name = componentOf(rq.user.Name)
-	}
-	name = strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return -1
-	}, name)
-	if len(name) > maxFieldManager {
-		name = name[:maxFieldManager]
-	}
-	return name
-}
-
-// isComponent reports whether the request comes from a component in this process, not
-// from a client of the embedding program.
-func (rq *call) isComponent() bool { return rq.local && componentOf(rq.user.Name) != ownAgent }
-
-// ownAgent is the prefix of the User-Agents of the process's own clients.
-const ownAgent = "minikcm"
-
-// componentOf returns the program that an in-process user is in a real cluster.
-func componentOf(user string) string {
-	switch {
-	case user == "system:kube-scheduler":
-		return "kube-scheduler"
-	case strings.HasPrefix(user, "system:node:"):
-		return "kubelet"
-	case user == "system:kube-controller-manager", strings.HasPrefix(user, "system:serviceaccount:kube-system:"):
-		return "kube-controller-manager"
-	}
-	return ownAgent
 }

@@ -8,8 +8,47 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/clock/inflight"
 )
+
+// attributes returns the attributes of a write for admission plugins.
+func (rq *call) attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
+	return &admission.Attributes{
+		Operation: op, Resource: rq.row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
+		User: rq.user, DryRun: dryRun, Object: obj, Old: old,
+		Warn: func(text string) { response.Warn(rq.w, text) },
+	}
+}
+
+// warn sends the kind's warnings about a new or changed object. Components in the
+// process do not read warnings.
+func (rq *call) warn(obj, old runtime.Object) {
+	if rq.row.Strategy.Warnings == nil || rq.isComponent() || rq.sub != nil {
+		return
+	}
+	for _, text := range rq.row.Strategy.Warnings(obj, old) {
+		response.Warn(rq.w, text)
+	}
+}
+
+// admitCreate runs a new object through admission, preparation and validation.
+func (rq *call) admitCreate(ctx context.Context, obj runtime.Object, dryRun bool) error {
+	s := rq.server
+	attributes := rq.attributes(admission.Create, obj, nil, dryRun)
+	if err := s.admission.Mutate(ctx, attributes); err != nil {
+		return err
+	}
+	if err := s.preparer.Create(rq.row, obj); err != nil {
+		return err
+	}
+	if err := strategy.ValidateCreate(rq.row, obj); err != nil {
+		return err
+	}
+	rq.warn(obj, nil)
+	return s.admission.Check(ctx, attributes)
+}
 
 // speaksAnother reports whether the subresource has another kind than its parent (a
 // scale). Admission then sees objects of that kind, as upstream.

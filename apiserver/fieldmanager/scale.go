@@ -1,4 +1,4 @@
-package apiserver
+package fieldmanager
 
 import (
 	"fmt"
@@ -14,15 +14,15 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// scaleFields converts the ownership of the number of replicas between an object and
+// Scale converts the ownership of the number of replicas between an object and
 // its scale subresource, where it is another field of another kind.
-type scaleFields struct{ handler *managedfields.ScaleHandler }
+type Scale struct{ handler *managedfields.ScaleHandler }
 
-// newScaleFields starts from the managed fields of the parent in the row's version.
-func (rq *call) newScaleFields(parent runtime.Object) scaleFields {
-	gv := rq.row.GroupVersion()
-	return scaleFields{managedfields.NewScaleHandler(managedFieldsOf(parent), gv, managedfields.ResourcePathMappings{
-		gv.String(): replicasPath(rq.sub),
+// NewScale starts from the managed fields of the parent in the row's version.
+func NewScale(row *resources.Resource, sub *resources.Subresource, parent runtime.Object) Scale {
+	gv := row.GroupVersion()
+	return Scale{managedfields.NewScaleHandler(Entries(parent), gv, managedfields.ResourcePathMappings{
+		gv.String(): replicasPath(sub),
 	})}
 }
 
@@ -37,18 +37,18 @@ func replicasPath(sub *resources.Subresource) fieldpath.Path {
 	return path
 }
 
-// show sets the managed fields of a scale, which must be a private copy.
-func (s scaleFields) show(scale runtime.Object) error {
+// Show sets the managed fields of a scale, which must be a private copy.
+func (s Scale) Show(scale runtime.Object) error {
 	return s.carry(scale, s.handler.ToSubresource)
 }
 
-// keep sets the managed fields of the parent, which must be a private copy, after scale
+// Keep sets the managed fields of the parent, which must be a private copy, after scale
 // has been applied.
-func (s scaleFields) keep(parent, scale runtime.Object) error {
-	return s.carry(parent, func() ([]metav1.ManagedFieldsEntry, error) { return s.handler.ToParent(managedFieldsOf(scale)) })
+func (s Scale) Keep(parent, scale runtime.Object) error {
+	return s.carry(parent, func() ([]metav1.ManagedFieldsEntry, error) { return s.handler.ToParent(Entries(scale)) })
 }
 
-func (s scaleFields) carry(obj runtime.Object, entries func() ([]metav1.ManagedFieldsEntry, error)) error {
+func (s Scale) carry(obj runtime.Object, entries func() ([]metav1.ManagedFieldsEntry, error)) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
