@@ -136,7 +136,7 @@ func (s *Server) settleDangling(ctx context.Context) error {
 	if schemas == nil {
 		return nil
 	}
-	all, err := listStored[*flowcontrolv1.FlowSchema](ctx, schemas)
+	all, err := storage.ListAll[*flowcontrolv1.FlowSchema](ctx, schemas)
 	if err != nil {
 		return fmt.Errorf("listing the flow schemas: %w", err)
 	}

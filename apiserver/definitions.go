@@ -17,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/services"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/watchcache"
@@ -60,7 +61,7 @@ type customKind struct {
 }
 
 func (s *Server) newDefinitions() *definitions {
-	d := &definitions{server: s, objects: s.stored[crd.Resource], known: map[string]*customKind{}, webhooks: crd.NewWebhooks(serviceResolver{s})}
+	d := &definitions{server: s, objects: s.stored[crd.Resource], known: map[string]*customKind{}, webhooks: crd.NewWebhooks(services.Resolver{Objects: s.storedObjects})}
 	ctx, cancel := context.WithCancel(context.Background())
 	d.begin, d.cancel = func(f func(context.Context)) { d.running.Go(func() { f(ctx) }) }, cancel
 	return d

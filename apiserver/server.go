@@ -29,6 +29,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/serviceip"
+	"minikcm.dev/minikcm/apiserver/services"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/streaming"
@@ -126,11 +127,9 @@ type Server struct {
 	preparer  *strategy.Preparer
 	handler   http.Handler
 	compactor *periodic
-	services  *serviceip.Allocator
+	services  *services.Services
 	repair    *periodic
 	registrar atomic.Pointer[registrar]
-	// listening is the advertised endpoint; nil: none.
-	listening atomic.Pointer[endpoint]
 	expirer   *expirer
 	tokens    *auth.Tokens
 	// answers has the functions that serve the kinds that are not stored.
@@ -174,6 +173,8 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) // only the bits matter
 	s.preparer = &strategy.Preparer{Clock: opts.Clock, Chance: s.chance}
+	s.fields = fieldmanager.New(s.scheme)
+	s.services = s.newServices()
 	for _, row := range s.table.All() {
 		if row.Storage == nil && row.Via == nil && !row.Computed && !row.Asked {
 			s.stored[row.GVR()] = storage.New(storage.Config{
@@ -186,7 +187,6 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.answers = s.newAnswers()
-	s.fields = fieldmanager.New(s.scheme)
 	s.discovery = newDiscovery(func() *resources.Table { return s.current().table })
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
@@ -207,7 +207,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		s.Close()
 		return nil, fmt.Errorf("listing the objects that expire: %w", err)
 	}
-	s.repair = startPeriodic(opts.Clock, serviceip.RepairInterval, s.repairServices)
+	s.repair = startPeriodic(opts.Clock, serviceip.RepairInterval, s.services.Repair)
 	s.compactor = startCompactor(opts.Store, opts.Clock, opts.CompactionInterval, opts.Logger)
 	s.ready.Store(true)
 	s.startRegistrar()

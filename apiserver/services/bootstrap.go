@@ -1,4 +1,4 @@
-package apiserver
+package services
 
 import (
 	"context"
@@ -27,21 +27,21 @@ const (
 	kubernetesTargetPort = 6443
 )
 
-// serviceRanges returns the networks of cluster IPs.
-func (s *Server) serviceRanges() []netip.Prefix {
-	if len(s.opts.ServiceRanges) == 0 {
+// Ranges returns the networks of cluster IPs.
+func (s *Services) Ranges() []netip.Prefix {
+	if len(s.opts.Ranges) == 0 {
 		return []netip.Prefix{serviceip.DefaultRange()}
 	}
-	return s.opts.ServiceRanges
+	return s.opts.Ranges
 }
 
-// bootstrapServices creates the default ServiceCIDR and the Service by which pods find
+// Bootstrap creates the default ServiceCIDR and the Service by which pods find
 // the apiserver; the Service gets the first address of the ServiceCIDR.
-func (s *Server) bootstrapServices(ctx context.Context) error {
+func (s *Services) Bootstrap(ctx context.Context) error {
 	if err := s.ensureServiceCIDR(ctx); err != nil {
 		return fmt.Errorf("the default ServiceCIDR: %w", err)
 	}
-	return s.ensure(ctx, kubernetesService(s.serviceRanges()[0]))
+	return s.opts.Ensure(ctx, kubernetesService(s.Ranges()[0]))
 }
 
 // ensureServiceCIDR creates the default ServiceCIDR in the state in which the
@@ -49,28 +49,28 @@ func (s *Server) bootstrapServices(ctx context.Context) error {
 // existing single-stack one is extended if the options are dual-stack and their first
 // range is the existing one; any other is kept and the options have no effect, as
 // upstream.
-func (s *Server) ensureServiceCIDR(ctx context.Context) error {
+func (s *Services) ensureServiceCIDR(ctx context.Context) error {
 	var cidrs []string
-	for _, prefix := range s.serviceRanges() {
+	for _, prefix := range s.Ranges() {
 		cidrs = append(cidrs, prefix.Masked().String())
 	}
-	row := s.table.ByKind(networkingv1.SchemeGroupVersion.WithKind("ServiceCIDR"))
-	objects := s.objects(row)
+	row := s.opts.Row(networkingv1.SchemeGroupVersion.WithKind("ServiceCIDR"))
+	objects := s.opts.Objects(row.GVR())
 	key := objects.Key("", defaultServiceCIDR)
 	wanted := &networkingv1.ServiceCIDR{
 		ObjectMeta: metav1.ObjectMeta{Name: defaultServiceCIDR, Finalizers: []string{serviceCIDRFinalizer}},
 		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: cidrs},
 	}
-	if err := s.preparer.Create(row, wanted); err != nil {
+	if err := s.opts.Preparer.Create(row, wanted); err != nil {
 		return err
 	}
-	s.fields.TrackOwn(row, wanted, s.preparer.Now())
+	s.opts.Fields.TrackOwn(row, wanted, s.opts.Preparer.Now())
 	unready := wanted.DeepCopy()
 	wanted.Status.Conditions = []metav1.Condition{{
 		Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue,
-		Message: "Kubernetes Service CIDR is ready", LastTransitionTime: s.preparer.Now(),
+		Message: "Kubernetes Service CIDR is ready", LastTransitionTime: s.opts.Preparer.Now(),
 	}}
-	s.fields.TrackAs(row, wanted, unready, "status", "kubernetes-service-cidr-controller", s.preparer.Now())
+	s.opts.Fields.TrackAs(row, wanted, unready, "status", "kubernetes-service-cidr-controller", s.opts.Preparer.Now())
 	stored, err := objects.Get(ctx, key, defaultServiceCIDR)
 	if apierrors.IsNotFound(err) {
 		if _, err = objects.Create(ctx, key, wanted, false); !apierrors.IsAlreadyExists(err) {
@@ -92,7 +92,7 @@ func (s *Server) ensureServiceCIDR(ctx context.Context) error {
 		extended := cidr.DeepCopy()
 		extended.Spec.CIDRs = cidrs
 		extended.Generation++
-		s.fields.TrackAs(row, extended, cidr, "", fieldmanager.ServerName, s.preparer.Now())
+		s.opts.Fields.TrackAs(row, extended, cidr, "", fieldmanager.ServerName, s.opts.Preparer.Now())
 		return extended, nil
 	}, storage.UpdateOptions{})
 	return err
@@ -129,9 +129,9 @@ func kubernetesService(network netip.Prefix) *corev1.Service {
 	}
 }
 
-// repairServices reconciles the allocated addresses and node ports with the Services,
+// Repair reconciles the allocated addresses and node ports with the Services,
 // and restores the endpoints of the server's own Service and the default ServiceCIDR.
-func (s *Server) repairServices(ctx context.Context) {
+func (s *Services) Repair(ctx context.Context) {
 	if at := s.listening.Load(); at != nil {
 		if err := s.advertise(ctx, *at); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Error(err, "Advertising the server")
@@ -140,7 +140,7 @@ func (s *Server) repairServices(ctx context.Context) {
 	if err := s.ensureServiceCIDR(ctx); err != nil && ctx.Err() == nil {
 		s.opts.Logger.Error(err, "Bringing back the default ServiceCIDR")
 	}
-	if err := s.services.Repair(ctx); err != nil && ctx.Err() == nil {
+	if err := s.allocator.Repair(ctx); err != nil && ctx.Err() == nil {
 		s.opts.Logger.Error(err, "Comparing addresses and node ports with the services")
 	}
 }

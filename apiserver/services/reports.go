@@ -1,4 +1,4 @@
-package apiserver
+package services
 
 import (
 	"context"
@@ -13,24 +13,23 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/reference"
 
-	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/serviceip"
 )
 
-// reportService records a finding of the Services' repair as an event. Repeated
+// report records a finding of the Services' repair as an event. Repeated
 // findings update the same event's series.
-func (s *Server) reportService(ctx context.Context, r serviceip.Report) {
+func (s *Services) report(ctx context.Context, r serviceip.Report) {
 	if err := s.writeReport(ctx, r); err != nil && ctx.Err() == nil {
 		s.opts.Logger.Error(err, "Recording an event", "reason", r.Reason, "note", r.Note)
 	}
 }
 
-func (s *Server) writeReport(ctx context.Context, r serviceip.Report) error {
-	client, err := kubernetes.NewForConfig(Protobuf(s.Config("system:apiserver", auth.GroupMasters)))
+func (s *Services) writeReport(ctx context.Context, r serviceip.Report) error {
+	client, err := kubernetes.NewForConfig(s.opts.Client())
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	regarding, err := reference.GetReference(s.scheme, r.About)
+	regarding, err := reference.GetReference(s.opts.Scheme, r.About)
 	if err != nil {
 		return fmt.Errorf("referring to what the event is about: %w", err)
 	}

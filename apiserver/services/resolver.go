@@ -1,4 +1,4 @@
-package apiserver
+package services
 
 import (
 	"context"
@@ -7,29 +7,36 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/util/webhook"
+
+	"minikcm.dev/minikcm/apiserver/storage"
 )
 
-// serviceResolver resolves the Service of a webhook to an address that is reachable
+// Resolver resolves the Service of a webhook to an address that is reachable
 // from this process: its external name, or an address in its EndpointSlices that is not
 // a pod's. Simulated pods serve no network, and cluster IPs are not routed.
-type serviceResolver struct{ server *Server }
+type Resolver struct {
+	// Objects returns the storage of a resource.
+	Objects func(resource schema.GroupVersionResource) *storage.Objects
+}
 
-var _ webhook.ServiceResolver = serviceResolver{}
+var _ webhook.ServiceResolver = Resolver{}
 
 // resolveTimeout limits the look-up, because ResolveEndpoint has no context.
-const resolveTimeout = requestTimeout
+const resolveTimeout = time.Minute
 
 // ResolveEndpoint returns the URL of a Service's port. The errors are those of
 // upstream's resolver, and errSimulated.
-func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+func (r Resolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
 	defer cancel()
-	objects := r.server.stored[corev1.SchemeGroupVersion.WithResource("services")]
+	objects := r.Objects(corev1.SchemeGroupVersion.WithResource("services"))
 	obj, err := objects.Get(ctx, objects.Key(namespace, name), name)
 	if apierrors.IsNotFound(err) {
 		return nil, apierrors.NewNotFound(corev1.Resource("service"), name) // upstream's error
@@ -69,8 +76,8 @@ var errSimulated = errors.New("it selects simulated pods, which serve no network
 	"or one without selector and an EndpointSlice with the address")
 
 // endpoint returns the first address of a Service that is not a pod's.
-func (r serviceResolver) endpoint(ctx context.Context, service *corev1.Service, port *corev1.ServicePort) (*url.URL, error) {
-	slices, err := r.server.stored[discoveryv1.SchemeGroupVersion.WithResource("endpointslices")].KnownIn(ctx, service.Namespace)
+func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *corev1.ServicePort) (*url.URL, error) {
+	slices, err := r.Objects(discoveryv1.SchemeGroupVersion.WithResource("endpointslices")).KnownIn(ctx, service.Namespace)
 	if err != nil {
 		return nil, err
 	}

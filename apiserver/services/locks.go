@@ -1,4 +1,4 @@
-package apiserver
+package services
 
 import (
 	"context"
@@ -20,16 +20,16 @@ import (
 
 // addressLocks stores the IPAddresses that reserve the Services' addresses. The server
 // writes them in addition to the Service of a request.
-type addressLocks struct{ server *Server }
+type addressLocks struct{ services *Services }
 
 func (l addressLocks) objects() *storage.Objects {
-	return l.server.stored[networkingv1.SchemeGroupVersion.WithResource("ipaddresses")]
+	return l.services.opts.Objects(networkingv1.SchemeGroupVersion.WithResource("ipaddresses"))
 }
 
 // Create stores a new address.
 func (l addressLocks) Create(ctx context.Context, address *networkingv1.IPAddress) (int64, error) {
-	row := l.server.table.ByKind(networkingv1.SchemeGroupVersion.WithKind("IPAddress"))
-	if err := l.server.preparer.Create(row, address); err != nil {
+	row := l.services.opts.Row(networkingv1.SchemeGroupVersion.WithKind("IPAddress"))
+	if err := l.services.opts.Preparer.Create(row, address); err != nil {
 		return 0, err
 	}
 	stored, err := l.objects().Create(ctx, l.objects().Key("", address.Name), address, false)
@@ -44,7 +44,7 @@ func (l addressLocks) Create(ctx context.Context, address *networkingv1.IPAddres
 	if err != nil {
 		return 0, err
 	}
-	l.server.recordOwn(ctx, request.VerbCreate, networkingv1.SchemeGroupVersion.WithResource("ipaddresses"), stored, revision)
+	l.services.record(ctx, request.VerbCreate, networkingv1.SchemeGroupVersion.WithResource("ipaddresses"), stored, revision)
 	return revision, nil
 }
 
@@ -69,7 +69,7 @@ func (l addressLocks) Delete(ctx context.Context, name string, revision int64) e
 	switch {
 	case err == nil:
 		gone := &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		l.server.recordOwn(ctx, request.VerbDelete, resource, gone, deleted)
+		l.services.record(ctx, request.VerbDelete, resource, gone, deleted)
 		return nil
 	case errors.As(err, &conflict) && conflict.Current == nil:
 		return apierrors.NewNotFound(resource.GroupResource(), name)
@@ -79,15 +79,15 @@ func (l addressLocks) Delete(ctx context.Context, name string, revision int64) e
 
 // List lists all addresses from the store.
 func (l addressLocks) List(ctx context.Context) ([]*networkingv1.IPAddress, error) {
-	return listStored[*networkingv1.IPAddress](ctx, l.objects())
+	return storage.ListAll[*networkingv1.IPAddress](ctx, l.objects())
 }
 
 // serverActor is the actor of the server's own writes, as upstream.
 const serverActor = "system:apiserver"
 
-// recordOwn records a write of the server itself, with the causes of the request in
+// record records a write of the server itself, with the causes of the request in
 // ctx, if there is one.
-func (s *Server) recordOwn(ctx context.Context, verb string, resource schema.GroupVersionResource, obj runtime.Object, revision int64) {
+func (s *Services) record(ctx context.Context, verb string, resource schema.GroupVersionResource, obj runtime.Object, revision int64) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return
@@ -96,7 +96,7 @@ func (s *Server) recordOwn(ctx context.Context, verb string, resource schema.Gro
 	if verb == request.VerbDelete {
 		effect = record.Removed
 	}
-	s.log.Add(record.Write{
+	s.opts.Log.Add(record.Write{
 		Revision: revision, Time: s.opts.Clock.Now(), Actor: serverActor, Verb: verb, Resource: metav1.GroupVersionResource(resource),
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: cause.From(ctx),
 		Kind: "IPAddress", Effect: effect,

@@ -1,4 +1,4 @@
-package apiserver
+package services
 
 import (
 	"context"
@@ -36,17 +36,17 @@ func simulatedAddress(ipv4 bool) netip.Addr {
 	return netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1})
 }
 
-// advertised returns the address to advertise: AdvertiseAddress if set, else the
+// Advertised returns the address to advertise: Options.AdvertiseAddress if set, else the
 // address listened on, else the first address of the machine that Endpoints may
 // contain, else a simulated one.
-func (s *Server) advertised(bound string) netip.Addr {
+func (s *Services) Advertised(bound string) netip.Addr {
 	if s.opts.AdvertiseAddress.IsValid() {
 		return s.opts.AdvertiseAddress
 	}
 	if ip, err := netip.ParseAddr(bound); err == nil && reachable(ip) {
 		return ip
 	}
-	ipv4 := s.serviceRanges()[0].Addr().Is4()
+	ipv4 := s.Ranges()[0].Addr().Is4()
 	machine, err := net.InterfaceAddrs()
 	if err != nil {
 		s.opts.Logger.Info("Cannot read the machine's addresses", "err", err)
@@ -65,9 +65,9 @@ func reachable(ip netip.Addr) bool {
 	return ip.IsGlobalUnicast() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast()
 }
 
-// advertiseAt records the address that the server listens on and advertises it. A
-// failure is logged only, because the server works without; repairServices tries again.
-func (s *Server) advertiseAt(ctx context.Context, ip netip.Addr, listening net.Addr) {
+// AdvertiseAt records the address that the server listens on and advertises it. A
+// failure is logged only, because the server works without; Repair tries again.
+func (s *Services) AdvertiseAt(ctx context.Context, ip netip.Addr, listening net.Addr) {
 	bound, err := netip.ParseAddrPort(listening.String())
 	if err != nil {
 		return
@@ -82,7 +82,7 @@ func (s *Server) advertiseAt(ctx context.Context, ip netip.Addr, listening net.A
 // advertise writes the server's address to the endpoints of the Service "kubernetes",
 // in the same form as upstream. If other servers share the store, the endpoints list
 // all servers on the same port.
-func (s *Server) advertise(ctx context.Context, at endpoint) error {
+func (s *Services) advertise(ctx context.Context, at endpoint) error {
 	endpoints := corev1.SchemeGroupVersion.WithKind("Endpoints")
 	if err := s.putOwn(ctx, endpoints, func(current runtime.Object) ownObject {
 		was, _ := current.(*corev1.Endpoints)
@@ -107,15 +107,15 @@ type ownObject interface {
 
 // putOwn creates or updates an object called default/kubernetes. change gets the
 // current object, or nil, and returns the wanted one.
-func (s *Server) putOwn(ctx context.Context, kind schema.GroupVersionKind, change func(current runtime.Object) ownObject) error {
-	row := s.table.ByKind(kind)
-	objects := s.objects(row)
+func (s *Services) putOwn(ctx context.Context, kind schema.GroupVersionKind, change func(current runtime.Object) ownObject) error {
+	row := s.opts.Row(kind)
+	objects := s.opts.Objects(row.GVR())
 	key := objects.Key(metav1.NamespaceDefault, kubernetesName)
 	created := change(nil)
-	if err := s.preparer.Create(row, created); err != nil {
+	if err := s.opts.Preparer.Create(row, created); err != nil {
 		return err
 	}
-	s.fields.TrackOwn(row, created, s.preparer.Now())
+	s.opts.Fields.TrackOwn(row, created, s.opts.Preparer.Now())
 	// Create first, so that a new cluster does not start a watch cache for this.
 	_, err := objects.Create(ctx, key, created, false)
 	if !apierrors.IsAlreadyExists(err) {
@@ -126,13 +126,13 @@ func (s *Server) putOwn(ctx context.Context, kind schema.GroupVersionKind, chang
 		if apiequality.Semantic.DeepEqual(current, changed) {
 			return current, nil
 		}
-		s.fields.TrackAs(row, changed, current, "", fieldmanager.ServerName, s.preparer.Now())
+		s.opts.Fields.TrackAs(row, changed, current, "", fieldmanager.ServerName, s.opts.Preparer.Now())
 		return changed, strategy.Update(row, "", changed, current)
 	}, storage.UpdateOptions{})
 	return err
 }
 
-func (s *Server) ownEndpoints(was *corev1.Endpoints, at endpoint) *corev1.Endpoints {
+func (s *Services) ownEndpoints(was *corev1.Endpoints, at endpoint) *corev1.Endpoints {
 	now := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: kubernetesName}}
 	if was != nil {
 		now = was.DeepCopy()
@@ -153,7 +153,7 @@ func (s *Server) ownEndpoints(was *corev1.Endpoints, at endpoint) *corev1.Endpoi
 	return now
 }
 
-func (s *Server) ownSlice(was *discoveryv1.EndpointSlice, at endpoint) *discoveryv1.EndpointSlice {
+func (s *Services) ownSlice(was *discoveryv1.EndpointSlice, at endpoint) *discoveryv1.EndpointSlice {
 	now := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: kubernetesName}}
 	if was != nil {
 		now = was.DeepCopy()
