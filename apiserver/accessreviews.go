@@ -63,7 +63,7 @@ func reviewSelfAccess(ctx context.Context, rq *call, asked *authorizationv1.Self
 	if err := admit(); err != nil {
 		return nil, err
 	}
-	asked.Status = rq.answerAccess(ctx, rq.user, asked.Spec.ResourceAttributes, asked.Spec.NonResourceAttributes)
+	asked.Status = rq.answerAccess(ctx, rq.User, asked.Spec.ResourceAttributes, asked.Spec.NonResourceAttributes)
 	return asked, nil
 }
 
@@ -75,7 +75,7 @@ func reviewSelfRules(ctx context.Context, rq *call, asked *authorizationv1.SelfS
 	if err := admit(); err != nil {
 		return nil, err
 	}
-	rules, err := rq.server.opts.Authorizer.RulesFor(ctx, rq.user, asked.Spec.Namespace)
+	rules, err := rq.server.opts.Authorizer.RulesFor(ctx, rq.User, asked.Spec.Namespace)
 	status := authorizationv1.SubjectRulesReviewStatus{
 		ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{}, Incomplete: rules.Incomplete,
 	}
@@ -94,7 +94,7 @@ func reviewSelfRules(ctx context.Context, rq *call, asked *authorizationv1.SelfS
 // invalidReview returns the error for an invalid review. As upstream's, it names no
 // kind.
 func (rq *call) invalidReview(errs field.ErrorList) error {
-	return apierrors.NewInvalid(schema.GroupKind{Group: rq.row.Group}, "", errs)
+	return apierrors.NewInvalid(schema.GroupKind{Group: rq.Row.Group}, "", errs)
 }
 
 func subjectOf(spec *authorizationv1.SubjectAccessReviewSpec) *auth.User {

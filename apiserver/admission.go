@@ -16,20 +16,20 @@ import (
 // attributes returns the attributes of a write for admission plugins.
 func (rq *call) attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
 	return &admission.Attributes{
-		Operation: op, Resource: rq.row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
-		User: rq.user, DryRun: dryRun, Object: obj, Old: old,
-		Warn: func(text string) { response.Warn(rq.w, text) },
+		Operation: op, Resource: rq.Row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
+		User: rq.User, DryRun: dryRun, Object: obj, Old: old,
+		Warn: func(text string) { response.Warn(rq.Writer, text) },
 	}
 }
 
 // warn sends the kind's warnings about a new or changed object. Components in the
 // process do not read warnings.
 func (rq *call) warn(obj, old runtime.Object) {
-	if rq.row.Strategy.Warnings == nil || rq.isComponent() || rq.sub != nil {
+	if rq.Row.Strategy.Warnings == nil || rq.IsComponent() || rq.Sub != nil {
 		return
 	}
-	for _, text := range rq.row.Strategy.Warnings(obj, old) {
-		response.Warn(rq.w, text)
+	for _, text := range rq.Row.Strategy.Warnings(obj, old) {
+		response.Warn(rq.Writer, text)
 	}
 }
 
@@ -40,10 +40,10 @@ func (rq *call) admitCreate(ctx context.Context, obj runtime.Object, dryRun bool
 	if err := s.admission.Mutate(ctx, attributes); err != nil {
 		return err
 	}
-	if err := s.preparer.Create(rq.row, obj); err != nil {
+	if err := s.preparer.Create(rq.Row, obj); err != nil {
 		return err
 	}
-	if err := strategy.ValidateCreate(rq.row, obj); err != nil {
+	if err := strategy.ValidateCreate(rq.Row, obj); err != nil {
 		return err
 	}
 	rq.warn(obj, nil)
@@ -53,29 +53,29 @@ func (rq *call) admitCreate(ctx context.Context, obj runtime.Object, dryRun bool
 // speaksAnother reports whether the subresource has another kind than its parent (a
 // scale). Admission then sees objects of that kind, as upstream.
 func (rq *call) speaksAnother() bool {
-	return rq.sub != nil && rq.sub.Writes() && rq.sub.Get != nil && rq.sub.GroupVersionKind != rq.row.GroupVersionKind
+	return rq.Sub != nil && rq.Sub.Writes() && rq.Sub.Get != nil && rq.Sub.GroupVersionKind != rq.Row.GroupVersionKind
 }
 
 // spokenAttributes returns the attributes for admission with both states of the parent
 // converted to the subresource's kind.
 func (rq *call) spokenAttributes(parent, old runtime.Object, dryRun bool) (*admission.Attributes, error) {
-	now, err := rq.sub.Get(parent)
+	now, err := rq.Sub.Get(parent)
 	if err != nil {
 		return nil, err
 	}
-	before, err := rq.sub.Get(old)
+	before, err := rq.Sub.Get(old)
 	if err != nil {
 		return nil, err
 	}
 	attributes := rq.attributes(admission.Update, now, before, dryRun)
-	attributes.Kind = rq.kind()
+	attributes.Kind = rq.Kind()
 	return attributes, nil
 }
 
 // admitConnect passes the options of a connection to webhooks and policies, which may
 // change them, before the target of the connection is looked up.
 func (rq *call) admitConnect(ctx context.Context, kind string, opts runtime.Object) error {
-	if len(rq.query["dryRun"]) > 0 {
+	if len(rq.Query["dryRun"]) > 0 {
 		return apierrors.NewBadRequest("dryRun is not supported")
 	}
 	attributes := rq.attributes(admission.Connect, opts, nil, false)

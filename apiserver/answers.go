@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
@@ -47,19 +48,19 @@ func answers[T runtime.Object](answer func(ctx context.Context, rq *call, asked 
 
 // serveAnswer serves POST for a kind that is not stored.
 func serveAnswer(ctx context.Context, rq *call) error {
-	opts, err := rq.createOptions()
+	opts, err := rq.CreateOptions()
 	if err != nil {
 		return err
 	}
-	data, err := rq.body()
+	data, err := rq.Body()
 	if err != nil {
 		return err
 	}
-	newObject := rq.row.New
-	if rq.sub != nil {
-		newObject = rq.sub.New
+	newObject := rq.Row.New
+	if rq.Sub != nil {
+		newObject = rq.Sub.New
 	}
-	asked, err := rq.decode(data, rq.kind(), newObject(), opts.FieldValidation)
+	asked, err := rq.Decode(data, rq.Kind(), newObject(), opts.FieldValidation)
 	if err != nil {
 		return err
 	}
@@ -67,19 +68,19 @@ func serveAnswer(ctx context.Context, rq *call) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if err := rq.checkNamespace(asked); err != nil {
+	if err := rq.CheckNamespace(asked); err != nil {
 		return err
 	}
-	if rq.sub == nil { // a subresource keeps the UID of its parent
+	if rq.Sub == nil { // a subresource keeps the UID of its parent
 		m.SetUID("")
 	}
 	m.SetCreationTimestamp(metav1.Time{})
 	m.SetDeletionTimestamp(nil)
-	answer, found := rq.server.answers[rq.kind()]
+	answer, found := rq.server.answers[rq.Kind()]
 	if !found {
 		return response.NotFound()
 	}
-	attributes := rq.attributes(admission.Create, asked, nil, isDryRun(opts.DryRun))
+	attributes := rq.attributes(admission.Create, asked, nil, request.IsDryRun(opts.DryRun))
 	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
 		return err
 	}
@@ -87,5 +88,5 @@ func serveAnswer(ctx context.Context, rq *call) error {
 	if err != nil {
 		return err
 	}
-	return rq.writeResult(http.StatusCreated, answered)
+	return rq.WriteResult(http.StatusCreated, answered)
 }

@@ -27,13 +27,13 @@ func (s *Server) authorize(ctx context.Context, user *auth.User, info *apireques
 // authorizeCreate authorizes the creation of the resource of a request that has been
 // authorized with another verb.
 func (rq *call) authorizeCreate(ctx context.Context) error {
-	info, ok := apirequest.RequestInfoFrom(rq.r.Context())
+	info, ok := apirequest.RequestInfoFrom(rq.HTTP.Context())
 	if !ok || info.Verb == request.VerbCreate {
 		return nil
 	}
 	asCreate := *info
 	asCreate.Verb = request.VerbCreate
-	return rq.server.authorize(ctx, rq.user, &asCreate)
+	return rq.server.authorize(ctx, rq.User, &asCreate)
 }
 
 // attributesOf returns what the Authorizer decides about.

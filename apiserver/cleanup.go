@@ -30,11 +30,11 @@ const serverName = "system:apiserver"
 // ownRequest returns a request that the server makes to itself.
 func (s *Server) ownRequest(ctx context.Context, row *resources.Resource, objects *storage.Objects, verb string, name types.NamespacedName) *call {
 	r := (&http.Request{Method: http.MethodPut, Header: http.Header{"User-Agent": {"kube-apiserver"}}}).WithContext(ctx)
-	return &call{
-		Info:   request.Info{Verb: verb, GVR: row.GVR(), Namespace: name.Namespace, Name: name.Name},
-		server: s, r: r, row: row, objects: objects, local: true,
-		user: &auth.User{Name: serverName, Groups: []string{auth.GroupMasters}},
-	}
+	return &call{server: s, Request: request.Request{
+		Info: request.Info{Verb: verb, GVR: row.GVR(), Namespace: name.Namespace, Name: name.Name},
+		Env:  s.env, HTTP: r, Row: row, Objects: objects, Local: true,
+		User: &auth.User{Name: serverName, Groups: []string{auth.GroupMasters}},
+	}}
 }
 
 var errTerminating = errors.New("create not allowed while custom resource definition is terminating")

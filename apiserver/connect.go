@@ -13,8 +13,8 @@ import (
 // pod.
 func serveConnection(ctx context.Context, rq *call) error {
 	return rq.server.streaming.Serve(ctx, &streaming.Request{
-		Writer: rq.w, HTTP: rq.r, Query: rq.query,
-		Resource: rq.row.Plural, Namespaced: rq.row.Namespaced, Namespace: rq.Namespace, Name: rq.Name, Subresource: rq.Subresource,
+		Writer: rq.Writer, HTTP: rq.HTTP, Query: rq.Query,
+		Resource: rq.Row.Plural, Namespaced: rq.Row.Namespaced, Namespace: rq.Namespace, Name: rq.Name, Subresource: rq.Subresource,
 		AuthorizeCreate: rq.authorizeCreate, Admit: rq.admitConnect,
 	})
 }
@@ -31,7 +31,7 @@ func (s *Server) newStreaming() *streaming.Server {
 }
 
 // proxies reports whether the request is passed on unchanged.
-func (rq *call) proxies() bool { return rq.sub.Proxied && rq.Subresource == "proxy" }
+func (rq *call) proxies() bool { return rq.Sub.Proxied && rq.Subresource == "proxy" }
 
 // connects reports whether the request connects the client to a pod.
 func (rq *call) connects() bool { return streaming.Connects(rq.GVR, rq.Subresource) }
@@ -43,5 +43,5 @@ func (rq *call) longRunning() bool {
 }
 
 func (rq *call) followsLog() bool {
-	return rq.sub != nil && rq.sub.Proxied && rq.Subresource == "log" && streaming.Follows(rq.query)
+	return rq.Sub != nil && rq.Sub.Proxied && rq.Subresource == "log" && streaming.Follows(rq.Query)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
@@ -15,26 +16,26 @@ import (
 
 // serveCreate serves POST on a collection.
 func serveCreate(ctx context.Context, rq *call) error {
-	opts, err := rq.createOptions()
+	opts, err := rq.CreateOptions()
 	if err != nil {
 		return err
 	}
-	data, err := rq.body()
+	data, err := rq.Body()
 	if err != nil {
 		return err
 	}
-	obj, err := rq.decode(data, rq.row.GroupVersionKind, rq.row.New(), opts.FieldValidation)
+	obj, err := rq.Decode(data, rq.Row.GroupVersionKind, rq.Row.New(), opts.FieldValidation)
 	if err != nil {
 		return err
 	}
-	if err := rq.checkNamespace(obj); err != nil {
+	if err := rq.CheckNamespace(obj); err != nil {
 		return err
 	}
-	stored, err := rq.createNew(ctx, obj, fieldOwner(rq, opts.FieldManager), isDryRun(opts.DryRun))
+	stored, err := rq.createNew(ctx, obj, rq.FieldOwner(opts.FieldManager), request.IsDryRun(opts.DryRun))
 	if err != nil {
 		return err
 	}
-	return rq.writeResult(created(true), stored)
+	return rq.WriteResult(created(true), stored)
 }
 
 // createNew stores a decoded object as a new one. If a generated name is taken, it
@@ -44,11 +45,11 @@ func (rq *call) createNew(ctx context.Context, obj runtime.Object, manager strin
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	rq.dedupOwners(m)
-	strategy.Default(rq.row, obj)
+	rq.DedupOwners(m)
+	strategy.Default(rq.Row, obj)
 	generated := m.GetName() == "" && m.GetGenerateName() != ""
 	if generated {
-		rq.server.preparer.GenerateName(rq.row, m)
+		rq.server.preparer.GenerateName(rq.Row, m)
 	}
 	rq.Name = m.GetName()
 	// As upstream: fields that admission and preparation set have no owner.
@@ -67,7 +68,7 @@ func (rq *call) createNew(ctx context.Context, obj runtime.Object, manager strin
 	for try := 1; ; try++ {
 		stored, err := rq.store(ctx, obj, dryRun)
 		if err == nil {
-			return rq.fromStored(stored), nil
+			return rq.FromStored(stored), nil
 		}
 		if !generated || !apierrors.IsAlreadyExists(err) || try == strategy.NameTries {
 			return nil, err
@@ -75,13 +76,13 @@ func (rq *call) createNew(ctx context.Context, obj runtime.Object, manager strin
 		if m, err = meta.Accessor(obj); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		rq.server.preparer.GenerateName(rq.row, m)
+		rq.server.preparer.GenerateName(rq.Row, m)
 		rq.Name = m.GetName()
 	}
 }
 
 func (rq *call) store(ctx context.Context, obj runtime.Object, dryRun bool) (runtime.Object, error) {
-	stored, err := rq.objects.Create(ctx, rq.key(), rq.toStored(obj), dryRun)
+	stored, err := rq.Objects.Create(ctx, rq.Key(), rq.ToStored(obj), dryRun)
 	if err != nil {
 		return nil, err
 	}

@@ -278,13 +278,13 @@ func (d *definitions) settleAgain(ctx context.Context, name string) {
 // change updates a definition on behalf of the server.
 func (d *definitions) change(ctx context.Context, name string, alter func(*apiextensionsv1.CustomResourceDefinition)) error {
 	rq := d.server.ownRequest(ctx, d.server.table.Lookup(crd.Resource), d.objects, request.VerbUpdate, types.NamespacedName{Name: name})
-	result, err := d.objects.Update(ctx, rq.key(), name, func(current runtime.Object) (runtime.Object, error) {
+	result, err := d.objects.Update(ctx, rq.Key(), name, func(current runtime.Object) (runtime.Object, error) {
 		definition, ok := current.DeepCopyObject().(*apiextensionsv1.CustomResourceDefinition)
 		if !ok {
 			return nil, fmt.Errorf("a %T is stored as CustomResourceDefinition %s", current, name)
 		}
 		alter(definition)
-		if strategy.ReadyToDelete(rq.row, definition) {
+		if strategy.ReadyToDelete(rq.Row, definition) {
 			return definition, storage.ErrDelete
 		}
 		return definition, nil

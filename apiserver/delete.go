@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
@@ -19,7 +20,7 @@ import (
 
 // serveDelete serves DELETE on one object.
 func serveDelete(ctx context.Context, rq *call) error {
-	opts, err := rq.deleteOptions()
+	opts, err := rq.DeleteOptions()
 	if err != nil {
 		return err
 	}
@@ -33,22 +34,22 @@ func serveDelete(ctx context.Context, rq *call) error {
 
 // warnOfOrphans warns that a deletion orphans dependents although no policy was given.
 func (rq *call) warnOfOrphans(opts *metav1.DeleteOptions) {
-	if rq.row.Strategy.DeleteWarning != "" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { // old clients send it
-		response.Warn(rq.w, rq.row.Strategy.DeleteWarning)
+	if rq.Row.Strategy.DeleteWarning != "" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { // old clients send it
+		response.Warn(rq.Writer, rq.Row.Strategy.DeleteWarning)
 	}
 }
 
 // answerDelete responds with the object while it waits for its finalizers or grace
 // period, and with a Status once it is deleted.
 func (rq *call) answerDelete(obj runtime.Object, gone bool) error {
-	if !gone || rq.row.Strategy.GracePeriod != nil {
-		return rq.writeResult(http.StatusOK, obj)
+	if !gone || rq.Row.Strategy.GracePeriod != nil {
+		return rq.WriteResult(http.StatusOK, obj)
 	}
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	return rq.writeObject(http.StatusOK, response.StatusKind, &metav1.Status{
+	return rq.WriteObject(http.StatusOK, response.StatusKind, &metav1.Status{
 		Status:  metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{Name: m.GetName(), Group: rq.GVR.Group, Kind: rq.GVR.Resource, UID: m.GetUID()},
 	})
@@ -58,34 +59,34 @@ func (rq *call) answerDelete(obj runtime.Object, gone bool) error {
 // grace period. It returns the object's last state, and whether it is gone.
 func (rq *call) delete(ctx context.Context, opts *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	change := func(stored runtime.Object) (runtime.Object, error) {
-		old := rq.fromStored(stored)
+		old := rq.FromStored(stored)
 		if err := rq.checkPreconditions(old, opts.Preconditions); err != nil {
 			return nil, err
 		}
-		if rq.sub == nil { // the create of a deleting subresource (an eviction) has been admitted already
-			if err := rq.server.admission.Check(ctx, rq.attributes(admission.Delete, nil, old, isDryRun(opts.DryRun))); err != nil {
+		if rq.Sub == nil { // the create of a deleting subresource (an eviction) has been admitted already
+			if err := rq.server.admission.Check(ctx, rq.attributes(admission.Delete, nil, old, request.IsDryRun(opts.DryRun))); err != nil {
 				return nil, err
 			}
 		}
-		obj, gone, err := strategy.MarkDeleted(rq.row, old, opts, rq.server.preparer.Now())
+		obj, gone, err := strategy.MarkDeleted(rq.Row, old, opts, rq.server.preparer.Now())
 		switch {
 		case err != nil:
 			return nil, err
 		case obj == nil:
 			return stored, nil
 		case gone:
-			return rq.toStored(obj), storage.ErrDelete
+			return rq.ToStored(obj), storage.ErrDelete
 		}
-		return rq.toStored(obj), nil
+		return rq.ToStored(obj), nil
 	}
-	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, storage.UpdateOptions{DryRun: isDryRun(opts.DryRun)})
+	result, err := rq.Objects.Update(ctx, rq.Key(), rq.Name, change, storage.UpdateOptions{DryRun: request.IsDryRun(opts.DryRun)})
 	if err != nil {
 		return nil, false, err
 	}
-	if !isDryRun(opts.DryRun) && !result.Unchanged {
+	if !request.IsDryRun(opts.DryRun) && !result.Unchanged {
 		rq.recordWrite(result)
 	}
-	return rq.fromStored(result.Object), result.Deleted, nil
+	return rq.FromStored(result.Object), result.Deleted, nil
 }
 
 func (rq *call) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) error {
@@ -97,7 +98,7 @@ func (rq *call) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) 
 		return apierrors.NewInternalError(err)
 	}
 	// Upstream puts the kind here where other errors have the resource.
-	kind := schema.GroupResource{Group: rq.row.Group, Resource: rq.row.Kind}
+	kind := schema.GroupResource{Group: rq.Row.Group, Resource: rq.Row.Kind}
 	if p.UID != nil && *p.UID != m.GetUID() {
 		return apierrors.NewConflict(kind, rq.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, m.GetUID()))
 	}
@@ -110,11 +111,11 @@ func (rq *call) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) 
 // serveDeleteCollection serves DELETE on a collection: it deletes each selected object
 // individually. The response has the objects as they were before.
 func serveDeleteCollection(ctx context.Context, rq *call) error {
-	deleteOpts, err := rq.deleteOptions()
+	deleteOpts, err := rq.DeleteOptions()
 	if err != nil {
 		return err
 	}
-	listOpts, err := rq.listOptions()
+	listOpts, err := rq.ListOptions()
 	if err != nil {
 		return err
 	}
@@ -127,8 +128,8 @@ func serveDeleteCollection(ctx context.Context, rq *call) error {
 		return err
 	}
 	rq.warnOfOrphans(deleteOpts)
-	deleted := make([]runtime.Object, 0, len(page.objects))
-	for _, obj := range page.objects {
+	deleted := make([]runtime.Object, 0, len(page.Objects))
+	for _, obj := range page.Objects {
 		m, err := meta.Accessor(obj)
 		if err != nil {
 			return apierrors.NewInternalError(err)
@@ -144,6 +145,6 @@ func serveDeleteCollection(ctx context.Context, rq *call) error {
 		}
 		deleted = append(deleted, obj)
 	}
-	page.objects = deleted
-	return rq.writeList(page)
+	page.Objects = deleted
+	return rq.WriteList(page)
 }

@@ -57,9 +57,9 @@ func (rq *call) evict(ctx context.Context, dryRun bool) error {
 // the cache, which is current enough here: most evictions end with a refusal by the
 // budget.
 func (rq *call) evicted(ctx context.Context) (*corev1.Pod, error) {
-	obj, err := rq.objects.Known(ctx, rq.key())
+	obj, err := rq.Objects.Known(ctx, rq.Key())
 	if err != nil || obj == nil {
-		obj, err = rq.objects.Get(ctx, rq.key(), rq.Name)
+		obj, err = rq.Objects.Get(ctx, rq.Key(), rq.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -215,9 +215,9 @@ func (rq *call) announceEviction(ctx context.Context) error {
 		pod.Status.Conditions = append(pod.Status.Conditions, condition)
 		return pod, nil
 	}
-	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, storage.UpdateOptions{})
+	result, err := rq.Objects.Update(ctx, rq.Key(), rq.Name, change, storage.UpdateOptions{})
 	if err == nil && !result.Unchanged {
-		rq.recordOther(rq.GVR, rq.row.Kind, "status", result)
+		rq.recordOther(rq.GVR, rq.Row.Kind, "status", result)
 	}
 	return err
 }

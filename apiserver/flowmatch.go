@@ -14,16 +14,16 @@ import (
 // classify sets upstream's response headers with the FlowSchema and priority level of a
 // request from the network. They have no other effect.
 func (s *Server) classify(rq *call) {
-	if rq.local {
+	if rq.Local {
 		return
 	}
 	schema := s.flowSchemaOf(rq)
 	if schema == nil {
 		return
 	}
-	rq.w.Header().Set(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID, string(schema.UID))
+	rq.Writer.Header().Set(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID, string(schema.UID))
 	if level := s.priorityLevel(rq, schema.Spec.PriorityLevelConfiguration.Name); level != "" {
-		rq.w.Header().Set(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID, string(level))
+		rq.Writer.Header().Set(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID, string(level))
 	}
 }
 
@@ -34,7 +34,7 @@ func (s *Server) flowSchemaOf(rq *call) *flowcontrolv1.FlowSchema {
 	if objects == nil {
 		return nil
 	}
-	known, err := objects.KnownIn(rq.r.Context(), "")
+	known, err := objects.KnownIn(rq.HTTP.Context(), "")
 	if err != nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (s *Server) priorityLevel(rq *call, name string) types.UID {
 	if objects == nil {
 		return ""
 	}
-	obj, err := objects.Known(rq.r.Context(), objects.Key("", name))
+	obj, err := objects.Known(rq.HTTP.Context(), objects.Key("", name))
 	level, ok := obj.(*flowcontrolv1.PriorityLevelConfiguration)
 	if err != nil || !ok {
 		return ""
@@ -65,7 +65,7 @@ func (s *Server) priorityLevel(rq *call, name string) types.UID {
 }
 
 func ruleMatches(rule *flowcontrolv1.PolicyRulesWithSubjects, rq *call) bool {
-	return slices.ContainsFunc(rule.Subjects, func(subject flowcontrolv1.Subject) bool { return subjectMatches(&subject, rq.user) }) &&
+	return slices.ContainsFunc(rule.Subjects, func(subject flowcontrolv1.Subject) bool { return subjectMatches(&subject, rq.User) }) &&
 		slices.ContainsFunc(rule.ResourceRules, func(resource flowcontrolv1.ResourcePolicyRule) bool { return resourceMatches(&resource, rq) })
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"github.com/gorilla/mux"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,10 +21,6 @@ import (
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/inflight"
 )
-
-// requestTimeout limits a request that is not a watch, as upstream's default of
-// --request-timeout.
-const requestTimeout = time.Minute
 
 // newHandler builds the handler chain: every request passes the filters, is routed, and
 // is parsed once.
@@ -110,25 +105,26 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		s.noSuchResource(w, r, mux.Vars(r)["group"])
 		return
 	}
-	rq := &call{Info: info, server: s, w: w, r: r, query: r.URL.Query(), user: auth.FromContext(r.Context())}
+	rq := &call{server: s, Request: request.Request{
+		Info: info, Env: s.env, Writer: w, HTTP: r, Query: r.URL.Query(), User: auth.FromContext(r.Context()),
+		Local: transport.IsLocal(r.Context()), Causes: cause.Parse(r.Header.Get(cause.Header)),
+	}}
 	if info.Verb == request.VerbWatch && info.Name != "" {
-		rq.query.Set("fieldSelector", "metadata.name="+info.Name)
+		rq.Query.Set("fieldSelector", "metadata.name="+info.Name)
 		rq.Name = ""
 	}
 	found := s.find(info.GVR, info.Verb == request.VerbWatch)
 	defer found.leave()
-	rq.row, rq.objects = found.row, found.objects
-	if rq.row == nil {
-		rq.row = s.valuesRow(info.GVR.GroupVersion())
+	rq.Row, rq.Objects = found.row, found.objects
+	if rq.Row == nil {
+		rq.Row = s.valuesRow(info.GVR.GroupVersion())
 	}
-	if rq.row == nil {
+	if rq.Row == nil {
 		s.noSuchResource(w, r, info.GVR.Group)
 		return
 	}
 	coded := &response.CodeWriter{ResponseWriter: w}
-	rq.w = coded
-	rq.local = transport.IsLocal(r.Context())
-	rq.causes = cause.Parse(r.Header.Get(cause.Header))
+	rq.Writer = coded
 	measured := &metrics.Request{Info: rq.Info, Connects: rq.connects()}
 	defer s.metrics.Begin(measured)()
 	elapsed := clock.Stopwatch()
@@ -159,11 +155,11 @@ func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group st
 
 // serve negotiates the response format, finds the verb's function, and calls it.
 func (rq *call) serve() error {
-	if rq.row.Computed && metricsapi.ServesValues(rq.row.Group) {
+	if rq.Row.Computed && metricsapi.ServesValues(rq.Row.Group) {
 		return rq.serveValues()
 	}
 	if rq.Subresource != "" {
-		if rq.sub = rq.row.Subresource(rq.Subresource); rq.sub == nil {
+		if rq.Sub = rq.Row.Subresource(rq.Subresource); rq.Sub == nil {
 			return response.NotFound()
 		}
 	}
@@ -174,25 +170,25 @@ func (rq *call) serve() error {
 	if err != nil {
 		return err
 	}
-	if err := rq.negotiate(); err != nil {
+	if err := rq.Negotiate(); err != nil {
 		return err
 	}
-	if rq.row.Warning != "" && !rq.isComponent() { // components have no alternative, and would log the warning
-		response.Warn(rq.w, rq.row.Warning)
+	if rq.Row.Warning != "" && !rq.IsComponent() { // components have no alternative, and would log the warning
+		response.Warn(rq.Writer, rq.Row.Warning)
 	}
 	if rq.longRunning() {
-		return verb(rq.r.Context(), rq)
+		return verb(rq.HTTP.Context(), rq)
 	}
-	limit, err := rq.timeout()
+	limit, err := rq.Timeout()
 	if err != nil {
 		return err
 	}
-	rq.work = inflight.Begin(rq.server.opts.Ledger, inflight.Request)
-	defer rq.work.End()
-	ctx, cancel := context.WithTimeout(rq.r.Context(), limit)
+	rq.Work = inflight.Begin(rq.server.opts.Ledger, inflight.Request)
+	defer rq.Work.End()
+	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), limit)
 	defer cancel()
 	if waits := rq.server.opts.StoreWaits; waits != nil && waits() {
-		ctx = rq.server.withPause(ctx, rq.work)
+		ctx = rq.server.withPause(ctx, rq.Work)
 	}
 	return verb(ctx, rq)
 }

@@ -35,7 +35,7 @@ func newInFlightLimits(reads, writes int) *inFlightLimits {
 // enter reports whether a request may be served now; if so, the caller calls leave after
 // serving it.
 func (l *inFlightLimits) enter(rq *call) (leave func(), ok bool) {
-	if rq.local || mayLast(rq) {
+	if rq.Local || mayLast(rq) {
 		return func() {}, true
 	}
 	limit := l.writes
@@ -51,7 +51,7 @@ func (l *inFlightLimits) enter(rq *call) (leave func(), ok bool) {
 	default:
 		// Members of system:masters are always served, as upstream, because they may be
 		// able to resolve the overload.
-		return func() {}, slices.Contains(rq.user.Groups, auth.GroupMasters)
+		return func() {}, slices.Contains(rq.User.Groups, auth.GroupMasters)
 	}
 }
 

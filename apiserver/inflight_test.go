@@ -67,7 +67,7 @@ func TestNoLimits(t *testing.T) {
 	if limits.reads != nil || cap(limits.writes) != defaultWritesInFlight {
 		t.Errorf("reads %v, %d writes", limits.reads, cap(limits.writes))
 	}
-	if _, ok := limits.enter(&call{Info: request.Info{Verb: request.VerbGet}}); !ok {
+	if _, ok := limits.enter(&call{Request: request.Request{Info: request.Info{Verb: request.VerbGet}}}); !ok {
 		t.Error("refused")
 	}
 }
@@ -99,7 +99,7 @@ func TestRequestsAreClassified(t *testing.T) {
 		{&auth.User{Name: "alice", Groups: []string{auth.GroupAuthenticated}}, "/api/v1/pods", "global-default"},
 		{&auth.User{Name: "alice"}, "/api/v1/pods", ""},
 	} {
-		rq := &call{server: s, user: test.user, r: httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, nil)}
+		rq := &call{server: s, Request: request.Request{User: test.user, HTTP: httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, nil)}}
 		rq.Info = request.Info{Verb: request.VerbList, GVR: s.table.All()[0].GVR()}
 		rq.GVR.Group, rq.GVR.Resource = "", strings.Split(test.path, "/")[3]
 		name := ""

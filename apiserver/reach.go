@@ -15,11 +15,11 @@ func (rq *call) reach(ctx context.Context, revision int64) error {
 	}
 	own := inflight.Alone(ctx)
 	if !rq.longRunning() {
-		own = inflight.With(ctx, rq.work)
+		own = inflight.With(ctx, rq.Work)
 	}
-	err := rq.objects.Cache().Reach(own, revision)
+	err := rq.Objects.Cache().Reach(own, revision)
 	if err != nil && ctx.Err() != nil && !rq.longRunning() {
 		err = ctx.Err() // the limit of the request's duration; watches have their own
 	}
-	return storage.Translate(err, rq.groupResource(), "")
+	return storage.Translate(err, rq.GroupResource(), "")
 }

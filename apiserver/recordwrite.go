@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"minikcm.dev/minikcm/apiserver/fieldmanager"
 	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
@@ -12,7 +13,7 @@ import (
 
 // recordWrite records the writer and the causes of a revision.
 func (rq *call) recordWrite(result storage.Result) {
-	rq.recordOther(rq.GVR, rq.row.Kind, rq.Subresource, result)
+	rq.recordOther(rq.GVR, rq.Row.Kind, rq.Subresource, result)
 }
 
 // recordOther is recordWrite for an object that a request writes in addition to its
@@ -26,13 +27,13 @@ func (rq *call) recordOther(resource schema.GroupVersionResource, kind, subresou
 	if err != nil {
 		return
 	}
-	if ttl := rq.objects.TTL(); ttl > 0 && m.GetDeletionTimestamp() == nil && rq.Verb != request.VerbDelete {
-		rq.server.expirer.wrote(ttl, rq.objects, rq.key(), revision)
+	if ttl := rq.Objects.TTL(); ttl > 0 && m.GetDeletionTimestamp() == nil && rq.Verb != request.VerbDelete {
+		rq.server.expirer.wrote(ttl, rq.Objects, rq.Key(), revision)
 	}
 	rq.server.log.Add(record.Write{
-		Revision: revision, Time: rq.server.opts.Clock.Now(), Actor: rq.user.Name, UserAgent: rq.r.UserAgent(),
+		Revision: revision, Time: rq.server.opts.Clock.Now(), Actor: rq.User.Name, UserAgent: rq.HTTP.UserAgent(),
 		Verb: rq.Verb, Resource: metav1.GroupVersionResource(resource), Subresource: subresource,
-		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: rq.causes,
+		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: rq.Causes,
 		Kind: kind, Effect: effectOf(result),
 	}, result.Old, result.Object)
 }
@@ -45,4 +46,13 @@ func effectOf(result storage.Result) record.Effect {
 		return record.Created
 	}
 	return record.Changed
+}
+
+// fieldWrite describes the request's write to the field managers. manager is the owner of
+// the fields.
+func (rq *call) fieldWrite(manager string) *fieldmanager.Write {
+	return &fieldmanager.Write{
+		Row: rq.Row, Subresource: rq.Subresource, Kind: rq.Kind(), Scale: rq.Sub != nil && rq.Sub.Kind == "Scale",
+		Manager: manager, Now: rq.server.preparer.Now(),
+	}
 }

@@ -27,6 +27,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/serviceip"
 	"minikcm.dev/minikcm/apiserver/services"
@@ -125,6 +126,7 @@ type Server struct {
 	// chance generates names and UIDs.
 	chance    *clock.Keyed
 	preparer  *strategy.Preparer
+	env       *request.Env
 	handler   http.Handler
 	compactor *periodic
 	services  *services.Services
@@ -173,6 +175,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) // only the bits matter
 	s.preparer = &strategy.Preparer{Clock: opts.Clock, Chance: s.chance}
+	s.env = &request.Env{Decoder: s.decoder, Scheme: s.scheme, Clock: opts.Clock}
 	s.fields = fieldmanager.New(s.scheme)
 	s.services = s.newServices()
 	for _, row := range s.table.All() {

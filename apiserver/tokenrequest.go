@@ -31,7 +31,7 @@ const (
 
 // requestToken serves serviceaccounts/token (Kubernetes API reference, "TokenRequest").
 func requestToken(ctx context.Context, rq *call, asked *authenticationv1.TokenRequest, admit func() error) (*authenticationv1.TokenRequest, error) {
-	kind := rq.kind().GroupKind()
+	kind := rq.Kind().GroupKind()
 	if asked.Name != "" && asked.Name != rq.Name {
 		return nil, apierrors.NewInvalid(kind, rq.Name, field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "name"), asked.Name, "must match the service account name if specified"),

@@ -13,43 +13,36 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/fieldmanager"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
 // serveUpdate serves PUT on an object or a subresource.
 func serveUpdate(ctx context.Context, rq *call) error {
-	opts, err := rq.updateOptions()
+	opts, err := rq.UpdateOptions()
 	if err != nil {
 		return err
 	}
-	data, err := rq.body()
+	data, err := rq.Body()
 	if err != nil {
 		return err
 	}
-	sent, err := rq.decode(data, rq.kind(), rq.newBody(), opts.FieldValidation)
+	sent, err := rq.Decode(data, rq.Kind(), rq.NewBody(), opts.FieldValidation)
 	if err != nil {
 		return err
 	}
-	if err := rq.checkIdentity(sent); err != nil {
+	if err := rq.CheckIdentity(sent); err != nil {
 		return err
 	}
 	w := write{
-		manager: fieldOwner(rq, opts.FieldManager),
-		dryRun:  isDryRun(opts.DryRun),
+		manager: rq.FieldOwner(opts.FieldManager),
+		dryRun:  request.IsDryRun(opts.DryRun),
 		// Each attempt gets a copy, because an attempt modifies the body.
 		make: func(runtime.Object) (runtime.Object, error) { return sent.DeepCopyObject(), nil },
 	}
-	w.createIfMissing = rq.row.Strategy.AllowCreateOnUpdate && rq.sub == nil
+	w.createIfMissing = rq.Row.Strategy.AllowCreateOnUpdate && rq.Sub == nil
 	return rq.update(ctx, w)
-}
-
-// newBody returns an empty object of the request's kind.
-func (rq *call) newBody() runtime.Object {
-	if rq.sub != nil && rq.sub.New != nil {
-		return rq.sub.New()
-	}
-	return rq.row.New()
 }
 
 // write is an update or a patch: how the new state is computed from the current one.
@@ -76,7 +69,7 @@ func (rq *call) update(ctx context.Context, w write) error {
 			obj, err := rq.changeToNew(ctx, w)
 			return obj, err
 		}
-		obj, gone, err := rq.changeExisting(ctx, w, rq.fromStored(stored))
+		obj, gone, err := rq.changeExisting(ctx, w, rq.FromStored(stored))
 		if err != nil {
 			return nil, err
 		}
@@ -84,28 +77,28 @@ func (rq *call) update(ctx context.Context, w write) error {
 			return stored, nil
 		}
 		if gone {
-			return rq.toStored(obj), storage.ErrDelete
+			return rq.ToStored(obj), storage.ErrDelete
 		}
-		return rq.toStored(obj), nil
+		return rq.ToStored(obj), nil
 	}
 	opts := storage.UpdateOptions{CreateIfMissing: w.createIfMissing, DryRun: w.dryRun}
-	if rq.row.Storage != nil {
-		opts.Same = func(current runtime.Object) runtime.Object { return rq.toStored(rq.fromStored(current)) }
+	if rq.Row.Storage != nil {
+		opts.Same = func(current runtime.Object) runtime.Object { return rq.ToStored(rq.FromStored(current)) }
 	}
-	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, opts)
+	result, err := rq.Objects.Update(ctx, rq.Key(), rq.Name, change, opts)
 	if err != nil {
 		return err
 	}
 	if !w.dryRun && !result.Unchanged {
 		rq.recordWrite(result)
 	}
-	answer = rq.fromStored(result.Object)
-	if rq.sub != nil && rq.sub.Get != nil {
-		if answer, err = rq.sub.Get(answer); err != nil {
+	answer = rq.FromStored(result.Object)
+	if rq.Sub != nil && rq.Sub.Get != nil {
+		if answer, err = rq.Sub.Get(answer); err != nil {
 			return err
 		}
 	}
-	return rq.writeResult(created(result.Created), answer)
+	return rq.WriteResult(created(result.Created), answer)
 }
 
 // changeToNew returns the object that an update or apply creates.
@@ -120,16 +113,16 @@ func (rq *call) changeToNew(ctx context.Context, w write) (runtime.Object, error
 	}
 	if m.GetUID() != "" {
 		if w.apply {
-			return nil, apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", m.GetUID()))
+			return nil, apierrors.NewConflict(rq.GroupResource(), rq.Name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", m.GetUID()))
 		}
 		return nil, rq.uidMismatch(m.GetUID(), "")
 	}
 	if _, err := storage.ObjectRevision(m); err != nil {
-		return nil, unreadableVersion(err)
+		return nil, request.UnreadableVersion(err)
 	}
 	m.SetResourceVersion("")
-	rq.dedupOwners(m)
-	strategy.Default(rq.row, obj)
+	rq.DedupOwners(m)
+	strategy.Default(rq.Row, obj)
 	if !w.apply {
 		if obj, err = rq.server.fields.TrackCreate(rq.fieldWrite(w.manager), obj); err != nil {
 			return nil, err
@@ -138,7 +131,7 @@ func (rq *call) changeToNew(ctx context.Context, w write) (runtime.Object, error
 	if err := rq.admitCreate(ctx, obj, w.dryRun); err != nil {
 		return nil, err
 	}
-	return rq.toStored(obj), nil
+	return rq.ToStored(obj), nil
 }
 
 // changeExisting computes the new state of an existing object. gone reports that the
@@ -152,9 +145,9 @@ func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object)
 		return nil, false, err
 	}
 	if m, err := meta.Accessor(obj); err == nil {
-		rq.dedupOwners(m)
+		rq.DedupOwners(m)
 	}
-	strategy.Default(rq.row, obj)
+	strategy.Default(rq.Row, obj)
 	// As upstream: fields that admission and preparation set have no owner.
 	if !w.apply {
 		if obj, err = rq.server.fields.TrackUpdate(rq.fieldWrite(w.manager), obj, old); err != nil {
@@ -167,10 +160,10 @@ func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object)
 			return nil, false, err
 		}
 	}
-	if err := strategy.Update(rq.row, rq.Subresource, obj, old); err != nil {
+	if err := strategy.Update(rq.Row, rq.Subresource, obj, old); err != nil {
 		return nil, false, err
 	}
-	if err := strategy.ValidateUpdate(rq.row, rq.Subresource, obj, old, rq.server.opts.Clock.Now()); err != nil {
+	if err := strategy.ValidateUpdate(rq.Row, rq.Subresource, obj, old, rq.server.opts.Clock.Now()); err != nil {
 		return nil, false, err
 	}
 	rq.warn(obj, old)
@@ -182,23 +175,23 @@ func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object)
 	if err := rq.server.admission.Check(ctx, attributes); err != nil {
 		return nil, false, err
 	}
-	return obj, strategy.ReadyToDelete(rq.row, obj), nil
+	return obj, strategy.ReadyToDelete(rq.Row, obj), nil
 }
 
 // wanted returns the whole object that the client wants, also for a write through a
 // subresource.
 func (rq *call) wanted(ctx context.Context, w write, old runtime.Object) (runtime.Object, error) {
-	if rq.sub == nil || !rq.sub.Writes() {
+	if rq.Sub == nil || !rq.Sub.Writes() {
 		return w.make(old)
 	}
 	current := old
-	if rq.sub.Get != nil {
+	if rq.Sub.Get != nil {
 		var err error
-		if current, err = rq.sub.Get(old); err != nil {
+		if current, err = rq.Sub.Get(old); err != nil {
 			return nil, err
 		}
 	}
-	owned := fieldmanager.NewScale(rq.row, rq.sub, old)
+	owned := fieldmanager.NewScale(rq.Row, rq.Sub, old)
 	if w.apply {
 		if err := owned.Show(current); err != nil {
 			return nil, err
@@ -210,13 +203,13 @@ func (rq *call) wanted(ctx context.Context, w write, old runtime.Object) (runtim
 	}
 	if rq.speaksAnother() {
 		attributes := rq.attributes(admission.Update, spoken, current, w.dryRun)
-		attributes.Kind = rq.kind()
+		attributes.Kind = rq.Kind()
 		if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
 			return nil, err
 		}
 	}
 	parent := old.DeepCopyObject()
-	if err := rq.sub.WriteInto(parent, spoken, rq.server.opts.Clock.Now()); err != nil {
+	if err := rq.Sub.WriteInto(parent, spoken, rq.server.opts.Clock.Now()); err != nil {
 		return nil, err
 	}
 	if w.apply {
@@ -253,23 +246,23 @@ func (rq *call) checkVersion(obj, old runtime.Object, patch bool) error {
 	case o.GetResourceVersion():
 		return nil
 	case "", "0":
-		if !rq.row.Strategy.ForbidUnconditionalUpdate {
+		if !rq.Row.Strategy.ForbidUnconditionalUpdate {
 			// Without a resourceVersion, the update replaces any state.
 			m.SetResourceVersion(o.GetResourceVersion())
 			return nil
 		}
 		// Upstream puts the resource here where other errors have the kind.
-		resource := schema.GroupKind{Group: rq.row.Group, Kind: rq.row.Plural}
+		resource := schema.GroupKind{Group: rq.Row.Group, Kind: rq.Row.Plural}
 		return apierrors.NewInvalid(resource, rq.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	}
 	if _, err := storage.ObjectRevision(m); err != nil {
-		return unreadableVersion(err)
+		return request.UnreadableVersion(err)
 	}
-	return storage.Conflict(rq.groupResource(), rq.Name)
+	return storage.Conflict(rq.GroupResource(), rq.Name)
 }
 
 // uidMismatch returns the error for an update of an object that has been replaced by
 // another of the same name, with the text of upstream's store.
 func (rq *call) uidMismatch(wanted, actual types.UID) error {
-	return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", rq.key(), wanted, actual))
+	return apierrors.NewConflict(rq.GroupResource(), rq.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", rq.Key(), wanted, actual))
 }

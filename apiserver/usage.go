@@ -66,7 +66,7 @@ func (m metricsObjects) List(ctx context.Context, gvr schema.GroupVersionResourc
 	}
 	all := make([]runtime.Object, len(list.Entries))
 	for i, entry := range list.Entries {
-		all[i] = fromStored(found.row, entry.Object)
+		all[i] = request.FromStored(found.row, entry.Object)
 	}
 	return all, nil
 }
@@ -88,25 +88,25 @@ func findComputed(row *resources.Resource, verb string) (verbFunc, error) {
 
 // serveUsageGet serves GET on the metrics of one pod or node.
 func serveUsageGet(ctx context.Context, rq *call) error {
-	usage, err := rq.server.usage.UsageOf(ctx, rq.row, rq.Namespace, rq.Name)
+	usage, err := rq.server.usage.UsageOf(ctx, rq.Row, rq.Namespace, rq.Name)
 	if err != nil {
 		return err
 	}
-	return rq.writeResult(http.StatusOK, usage)
+	return rq.WriteResult(http.StatusOK, usage)
 }
 
 // serveUsageList serves GET on the metrics of the pods of a namespace, of all pods, or
 // of all nodes, without paging.
 func serveUsageList(ctx context.Context, rq *call) error {
-	opts, err := rq.listOptions()
+	opts, err := rq.ListOptions()
 	if err != nil {
 		return err
 	}
-	all, err := rq.server.usage.Usage(ctx, rq.row, rq.Namespace, opts.label, opts.field)
+	all, err := rq.server.usage.Usage(ctx, rq.Row, rq.Namespace, opts.Label, opts.Field)
 	if err != nil {
 		return err
 	}
-	return rq.writeList(&page{objects: all})
+	return rq.WriteList(&request.Page{Objects: all})
 }
 
 // valuesRow returns the one row of such a group and version; nil if it is not served.
@@ -122,24 +122,24 @@ func (s *Server) valuesRow(gv schema.GroupVersion) *resources.Resource {
 
 // serveValues serves GET on the values of a metric.
 func (rq *call) serveValues() error {
-	if rq.r.Method != http.MethodGet {
+	if rq.HTTP.Method != http.MethodGet {
 		return response.MethodNotAllowed()
 	}
-	target, ok := codec.Negotiate(rq.r.Header.Get("Accept"), nil)
+	target, ok := codec.Negotiate(rq.HTTP.Header.Get("Accept"), nil)
 	if !ok {
 		return response.NotAcceptable()
 	}
-	rq.target = target
+	rq.Target = target
 	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
-	ctx, cancel := context.WithTimeout(rq.r.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), request.MaxDuration)
 	defer cancel()
 	values, err := rq.server.usage.Values(ctx, &metricsapi.ValuesRequest{
-		Row: rq.row, Resource: rq.GVR.Resource, Namespace: rq.Namespace, Name: rq.Name, Subresource: rq.Subresource, Query: rq.query,
+		Row: rq.Row, Resource: rq.GVR.Resource, Namespace: rq.Namespace, Name: rq.Name, Subresource: rq.Subresource, Query: rq.Query,
 	})
 	if err != nil {
 		return err
 	}
-	return rq.writeObject(http.StatusOK, rq.row.GroupVersionKind, values)
+	return rq.WriteObject(http.StatusOK, rq.Row.GroupVersionKind, values)
 }
 
 // routeMetricNames adds the names of the existing metrics to the discovery of custom

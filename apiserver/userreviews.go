@@ -40,7 +40,7 @@ func reviewSelf(_ context.Context, rq *call, _ *authenticationv1.SelfSubjectRevi
 	}
 	return &authenticationv1.SelfSubjectReview{
 		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: rq.server.preparer.Now()},
-		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(rq.user)},
+		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(rq.User)},
 	}, nil
 }
 

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -14,32 +13,29 @@ import (
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
-// verbFunc serves one verb. The error that it returns is sent as a Status.
-type verbFunc func(ctx context.Context, rq *call) error
-
 // allVerbs are the verbs of a row without Verbs.
 var allVerbs = []string{request.VerbCreate, request.VerbDelete, request.VerbDeleteCollection, request.VerbGet, request.VerbList, request.VerbPatch, request.VerbUpdate, request.VerbWatch}
 
 // findVerb returns the function that serves the request, or the error to respond with.
 func (rq *call) findVerb() (verbFunc, error) {
-	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.proxies()) {
+	if rq.HTTP.Method == http.MethodHead && !rq.Row.Custom && (rq.Sub == nil || !rq.proxies()) {
 		return nil, response.MethodNotAllowed() // as upstream, which routes built-in kinds by method
 	}
-	if rq.Verb == request.VerbWatch && rq.r.Method != http.MethodGet && rq.r.Method != http.MethodHead {
+	if rq.Verb == request.VerbWatch && rq.HTTP.Method != http.MethodGet && rq.HTTP.Method != http.MethodHead {
 		return nil, response.MethodNotAllowed() // watch/ in the path makes every method a watch
 	}
-	if rq.sub != nil {
+	if rq.Sub != nil {
 		return rq.findSubresourceVerb()
 	}
-	supported := rq.row.Verbs
+	supported := rq.Row.Verbs
 	if supported == nil {
 		supported = allVerbs
 	}
 	if !slices.Contains(supported, rq.Verb) {
 		return nil, response.MethodNotAllowed()
 	}
-	if rq.row.Computed {
-		return findComputed(rq.row, rq.Verb)
+	if rq.Row.Computed {
+		return findComputed(rq.Row, rq.Verb)
 	}
 	switch rq.Verb {
 	case request.VerbGet:
@@ -52,10 +48,10 @@ func (rq *call) findVerb() (verbFunc, error) {
 		if rq.Name != "" {
 			return nil, response.MethodNotAllowed()
 		}
-		if rq.row.Via != nil {
+		if rq.Row.Via != nil {
 			return serveVia, nil
 		}
-		if rq.row.Asked {
+		if rq.Row.Asked {
 			return serveAnswer, nil
 		}
 		return serveCreate, nil
@@ -89,9 +85,9 @@ func (rq *call) checkScope() error {
 		}
 	}
 	switch {
-	case !rq.row.Namespaced && rq.Namespace != "":
+	case !rq.Row.Namespaced && rq.Namespace != "":
 		return response.NotFound()
-	case !rq.row.Namespaced || rq.Namespace != "":
+	case !rq.Row.Namespaced || rq.Namespace != "":
 		return nil
 	case rq.Name != "":
 		return response.NotFound()
@@ -102,13 +98,13 @@ func (rq *call) checkScope() error {
 }
 
 func (rq *call) findSubresourceVerb() (verbFunc, error) {
-	if !slices.Contains(rq.sub.Verbs, rq.Verb) && (rq.sub == nil || !rq.proxies()) { // proxy accepts any method
+	if !slices.Contains(rq.Sub.Verbs, rq.Verb) && (rq.Sub == nil || !rq.proxies()) { // proxy accepts any method
 		return nil, response.MethodNotAllowed()
 	}
-	if rq.sub.Proxied {
+	if rq.Sub.Proxied {
 		return serveConnection, nil
 	}
-	if rq.sub.Asked {
+	if rq.Sub.Asked {
 		return serveAnswer, nil
 	}
 	switch rq.Verb {

@@ -1,25 +1,23 @@
-package apiserver
+package request
 
 import (
 	"strings"
 	"unicode"
-
-	"minikcm.dev/minikcm/apiserver/fieldmanager"
 )
 
 // maxFieldManager is the maximum length of a field manager's name (meta/v1 validation).
 const maxFieldManager = 128
 
-// fieldOwner returns the field manager of a write: fieldManager if given, otherwise the
+// FieldOwner returns the field manager of a write: fieldManager if given, otherwise the
 // first part of the User-Agent. For components in this process it is the name of the
 // program that they are upstream.
-func fieldOwner(rq *call, fieldManager string) string {
+func (rq *Request) FieldOwner(fieldManager string) string {
 	if fieldManager != "" {
 		return fieldManager
 	}
-	name, _, _ := strings.Cut(rq.r.UserAgent(), "/")
-	if rq.local && name == ownAgent {
-		name = componentOf(rq.user.Name)
+	name, _, _ := strings.Cut(rq.HTTP.UserAgent(), "/")
+	if rq.Local && name == ownAgent {
+		name = componentOf(rq.User.Name)
 	}
 	name = strings.Map(func(c rune) rune {
 		if unicode.IsPrint(c) {
@@ -33,9 +31,9 @@ func fieldOwner(rq *call, fieldManager string) string {
 	return name
 }
 
-// isComponent reports whether the request comes from a component in this process, not
+// IsComponent reports whether the request comes from a component in this process, not
 // from a client of the embedding program.
-func (rq *call) isComponent() bool { return rq.local && componentOf(rq.user.Name) != ownAgent }
+func (rq *Request) IsComponent() bool { return rq.Local && componentOf(rq.User.Name) != ownAgent }
 
 // ownAgent is the prefix of the User-Agents of the process's own clients.
 const ownAgent = "minikcm"
@@ -51,13 +49,4 @@ func componentOf(user string) string {
 		return "kube-controller-manager"
 	}
 	return ownAgent
-}
-
-// fieldWrite describes the request's write to the field managers. manager is the owner of
-// the fields.
-func (rq *call) fieldWrite(manager string) *fieldmanager.Write {
-	return &fieldmanager.Write{
-		Row: rq.row, Subresource: rq.Subresource, Kind: rq.kind(), Scale: rq.sub != nil && rq.sub.Kind == "Scale",
-		Manager: manager, Now: rq.server.preparer.Now(),
-	}
 }

@@ -1,4 +1,4 @@
-package apiserver
+package request
 
 import (
 	"fmt"
@@ -11,18 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/codec"
-	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
-// negotiate chooses the format of the response. For built-in kinds upstream first
+// Negotiate chooses the format of the response. For built-in kinds upstream first
 // matches the media types in Accept without parameters, and knows only one wildcard
 // there.
-func (rq *call) negotiate() error {
-	accept := rq.r.Header.Get("Accept")
-	if accept != codec.ProtobufOrJSON && !rq.row.Custom && (rq.sub == nil || !rq.sub.Proxied) {
+func (rq *Request) Negotiate() error {
+	accept := rq.HTTP.Header.Get("Accept")
+	if accept != codec.ProtobufOrJSON && !rq.Row.Custom && (rq.Sub == nil || !rq.Sub.Proxied) {
 		produced := codec.Supported()
-		if rq.Verb == request.VerbList || rq.Verb == request.VerbWatch {
+		if rq.Verb == VerbList || rq.Verb == VerbWatch {
 			produced = append(produced, codec.Streamed()...)
 		}
 		if !acceptsAny(accept, produced) {
@@ -30,10 +29,10 @@ func (rq *call) negotiate() error {
 		}
 	}
 	target, ok := codec.NegotiateFor(accept, codec.AllowTransforms, rq.hasForm)
-	if !ok && (rq.sub == nil || !rq.sub.Proxied) { // the target of a proxied request chooses its own format
+	if !ok && (rq.Sub == nil || !rq.Sub.Proxied) { // the target of a proxied request chooses its own format
 		return response.NotAcceptable()
 	}
-	rq.target = target
+	rq.Target = target
 	return nil
 }
 
@@ -56,27 +55,27 @@ func routeError(code int, message string) error {
 	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
 }
 
-// unknownPatch returns the error for a patch type that the row does not support.
-func (rq *call) unknownPatch() error {
-	if !rq.row.Custom {
+// UnknownPatch returns the error for a patch type that the row does not support.
+func (rq *Request) UnknownPatch() error {
+	if !rq.Row.Custom {
 		return routeError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	}
-	return response.UnsupportedMediaType(rq.patchTypes()...)
+	return response.UnsupportedMediaType(rq.PatchTypes()...)
 }
 
-// timeout returns the time limit of the request: the client's, if it is below
+// Timeout returns the time limit of the request: the client's, if it is below
 // upstream's limit. None and zero mean the limit.
-func (rq *call) timeout() (time.Duration, error) {
-	value := rq.query.Get("timeout")
+func (rq *Request) Timeout() (time.Duration, error) {
+	value := rq.Query.Get("timeout")
 	if value == "" {
-		return requestTimeout, nil
+		return MaxDuration, nil
 	}
 	asked, err := time.ParseDuration(value)
 	if err != nil {
 		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))
 	}
-	if asked <= 0 || asked > requestTimeout {
-		return requestTimeout, nil
+	if asked <= 0 || asked > MaxDuration {
+		return MaxDuration, nil
 	}
 	return asked, nil
 }

@@ -1,4 +1,4 @@
-package apiserver
+package request
 
 import (
 	"fmt"
@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm/apiserver/codec"
-	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
@@ -37,23 +36,23 @@ func readOptions[T any](query url.Values, convert func(*url.Values, *T, conversi
 	return opts, nil
 }
 
-func (rq *call) createOptions() (*metav1.CreateOptions, error) {
-	return readOptions(rq.query, metav1.Convert_url_Values_To_v1_CreateOptions, "CreateOptions", metavalidation.ValidateCreateOptions)
+func (rq *Request) CreateOptions() (*metav1.CreateOptions, error) {
+	return readOptions(rq.Query, metav1.Convert_url_Values_To_v1_CreateOptions, "CreateOptions", metavalidation.ValidateCreateOptions)
 }
 
-func (rq *call) updateOptions() (*metav1.UpdateOptions, error) {
-	return readOptions(rq.query, metav1.Convert_url_Values_To_v1_UpdateOptions, "UpdateOptions", metavalidation.ValidateUpdateOptions)
+func (rq *Request) UpdateOptions() (*metav1.UpdateOptions, error) {
+	return readOptions(rq.Query, metav1.Convert_url_Values_To_v1_UpdateOptions, "UpdateOptions", metavalidation.ValidateUpdateOptions)
 }
 
-func (rq *call) patchOptions(patchType types.PatchType) (*metav1.PatchOptions, error) {
-	return readOptions(rq.query, metav1.Convert_url_Values_To_v1_PatchOptions, "PatchOptions", func(opts *metav1.PatchOptions) field.ErrorList {
+func (rq *Request) PatchOptions(patchType types.PatchType) (*metav1.PatchOptions, error) {
+	return readOptions(rq.Query, metav1.Convert_url_Values_To_v1_PatchOptions, "PatchOptions", func(opts *metav1.PatchOptions) field.ErrorList {
 		return metavalidation.ValidatePatchOptions(opts, patchType)
 	})
 }
 
-func (rq *call) tableOptions() (*metav1.TableOptions, error) {
+func (rq *Request) TableOptions() (*metav1.TableOptions, error) {
 	opts := &metav1.TableOptions{}
-	if err := metav1.Convert_url_Values_To_v1_TableOptions(&rq.query, opts, nil); err != nil {
+	if err := metav1.Convert_url_Values_To_v1_TableOptions(&rq.Query, opts, nil); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if errs := metavalidation.ValidateTableOptions(opts); len(errs) > 0 {
@@ -62,15 +61,15 @@ func (rq *call) tableOptions() (*metav1.TableOptions, error) {
 	return opts, nil
 }
 
-// deleteOptions decodes the options from the body or, if it is empty, from the query.
-func (rq *call) deleteOptions() (*metav1.DeleteOptions, error) {
-	data, err := rq.body()
+// DeleteOptions decodes the options from the body or, if it is empty, from the query.
+func (rq *Request) DeleteOptions() (*metav1.DeleteOptions, error) {
+	data, err := rq.Body()
 	if err != nil {
 		return nil, err
 	}
 	opts := &metav1.DeleteOptions{}
 	if len(data) == 0 {
-		if err := metav1.Convert_url_Values_To_v1_DeleteOptions(&rq.query, opts, nil); err != nil {
+		if err := metav1.Convert_url_Values_To_v1_DeleteOptions(&rq.Query, opts, nil); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	} else if opts, err = rq.decodeDeleteOptions(data); err != nil {
@@ -82,7 +81,7 @@ func (rq *call) deleteOptions() (*metav1.DeleteOptions, error) {
 	return opts, nil
 }
 
-func (rq *call) decodeDeleteOptions(data []byte) (*metav1.DeleteOptions, error) {
+func (rq *Request) decodeDeleteOptions(data []byte) (*metav1.DeleteOptions, error) {
 	media, err := rq.inputMedia()
 	if err != nil {
 		return nil, err
@@ -94,35 +93,35 @@ func (rq *call) decodeDeleteOptions(data []byte) (*metav1.DeleteOptions, error) 
 	return opts, nil
 }
 
-// listOptions are the options of a list, a watch or a deletecollection.
-type listOptions struct {
+// ListOptions are the options of a list, a watch or a deletecollection.
+type ListOptions struct {
 	metav1.ListOptions
-	label labels.Selector
-	field fields.Selector
+	Label labels.Selector
+	Field fields.Selector
 }
 
-func (rq *call) listOptions() (*listOptions, error) {
-	opts := &listOptions{}
-	if err := metav1.Convert_url_Values_To_v1_ListOptions(&rq.query, &opts.ListOptions, nil); err != nil {
+func (rq *Request) ListOptions() (*ListOptions, error) {
+	opts := &ListOptions{}
+	if err := metav1.Convert_url_Values_To_v1_ListOptions(&rq.Query, &opts.ListOptions, nil); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	var err error
-	if opts.label, err = labels.Parse(opts.LabelSelector); err != nil {
+	if opts.Label, err = labels.Parse(opts.LabelSelector); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if opts.field, err = fields.ParseSelector(opts.FieldSelector); err != nil {
+	if opts.Field, err = fields.ParseSelector(opts.FieldSelector); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if err := opts.settle(rq.Verb == request.VerbWatch); err != nil {
+	if err := opts.settle(rq.Verb == VerbWatch); err != nil {
 		return nil, err
 	}
-	for _, requirement := range opts.field.Requirements() {
+	for _, requirement := range opts.Field.Requirements() {
 		if !rq.selectable(requirement.Field) {
 			return nil, apierrors.NewBadRequest(rq.unknownField(requirement.Field))
 		}
 	}
 	opts.Limit = max(opts.Limit, 0)
-	if opts.field, err = rq.storedLabels(opts.field); err != nil {
+	if opts.Field, err = rq.storedLabels(opts.Field); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return opts, nil
@@ -130,7 +129,7 @@ func (rq *call) listOptions() (*listOptions, error) {
 
 // settle sets defaults and validates the options: a watch without a version, or with
 // "0", starts with the state (KEP-3157).
-func (o *listOptions) settle(isWatch bool) error {
+func (o *ListOptions) settle(isWatch bool) error {
 	settled := internalversion.ListOptions{
 		Watch: isWatch, ResourceVersion: o.ResourceVersion, ResourceVersionMatch: o.ResourceVersionMatch,
 		Continue: o.Continue, SendInitialEvents: o.SendInitialEvents,
@@ -145,26 +144,26 @@ func (o *listOptions) settle(isWatch bool) error {
 
 // storedLabels converts the selector to the fields of the stored version, by which the
 // cache and the store select.
-func (rq *call) storedLabels(selector fields.Selector) (fields.Selector, error) {
-	if rq.row.Storage == nil || len(rq.row.Storage.FieldLabels) == 0 {
+func (rq *Request) storedLabels(selector fields.Selector) (fields.Selector, error) {
+	if rq.Row.Storage == nil || len(rq.Row.Storage.FieldLabels) == 0 {
 		return selector, nil
 	}
 	return selector.Transform(func(label, value string) (string, string, error) {
-		if stored, ok := rq.row.Storage.FieldLabels[label]; ok {
+		if stored, ok := rq.Row.Storage.FieldLabels[label]; ok {
 			label = stored
 		}
 		return label, value, nil
 	})
 }
 
-func (rq *call) selectable(label string) bool {
+func (rq *Request) selectable(label string) bool {
 	switch label {
 	case "metadata.name":
 		return true
 	case "metadata.namespace": // cluster-scoped kinds without selectable fields accept it too
-		return rq.row.Namespaced || len(rq.row.SelectableFields) == 0 && !rq.row.Custom
+		return rq.Row.Namespaced || len(rq.Row.SelectableFields) == 0 && !rq.Row.Custom
 	}
-	for _, f := range rq.row.SelectableFields {
+	for _, f := range rq.Row.SelectableFields {
 		if f == label {
 			return true
 		}
@@ -174,25 +173,25 @@ func (rq *call) selectable(label string) bool {
 
 // unknownField returns the error text for a field selector that the kind does not
 // support. Some kinds with their own selectable fields have their own texts.
-func (rq *call) unknownField(label string) string {
+func (rq *Request) unknownField(label string) string {
 	switch {
-	case rq.row.Group == batchv1.GroupName && rq.row.Kind == "Job":
+	case rq.Row.Group == batchv1.GroupName && rq.Row.Kind == "Job":
 		return fmt.Sprintf("field label %q not supported for Job", label)
-	case rq.row.Group == resourcev1.GroupName && len(rq.row.SelectableFields) > 0:
-		return fmt.Sprintf("field label not supported for %s: %s", rq.row.GroupVersionKind, label)
-	case rq.row.Custom, len(rq.row.SelectableFields) > 0:
+	case rq.Row.Group == resourcev1.GroupName && len(rq.Row.SelectableFields) > 0:
+		return fmt.Sprintf("field label not supported for %s: %s", rq.Row.GroupVersionKind, label)
+	case rq.Row.Custom, len(rq.Row.SelectableFields) > 0:
 		return "field label not supported: " + label
 	}
 	return fmt.Sprintf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
 }
 
-// everything reports whether the selectors match all objects.
-func (o *listOptions) everything() bool { return o.label.Empty() && o.field.Empty() }
+// Everything reports whether the selectors match all objects.
+func (o *ListOptions) Everything() bool { return o.Label.Empty() && o.Field.Empty() }
 
-func isDryRun(values []string) bool { return len(values) > 0 }
+func IsDryRun(values []string) bool { return len(values) > 0 }
 
-// unreadableVersion returns the error for a get or watch with an invalid
+// UnreadableVersion returns the error for a get or watch with an invalid
 // resourceVersion. It is a 500, as upstream.
-func unreadableVersion(err error) error {
+func UnreadableVersion(err error) error {
 	return response.NewStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

@@ -1,4 +1,4 @@
-package apiserver
+package request
 
 import (
 	"strings"
@@ -9,8 +9,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
-// dedupOwners removes duplicate owner references and warns the client.
-func (rq *call) dedupOwners(m metav1.Object) {
+// DedupOwners removes duplicate owner references and warns the client.
+func (rq *Request) DedupOwners(m metav1.Object) {
 	refs := m.GetOwnerReferences()
 	if len(refs) < 2 {
 		return
@@ -28,7 +28,7 @@ func (rq *call) dedupOwners(m metav1.Object) {
 		return
 	}
 	m.SetOwnerReferences(kept)
-	response.Warn(rq.w, ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "+strings.Join(duplicates, ", "))
+	response.Warn(rq.Writer, ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "+strings.Join(duplicates, ", "))
 }
 
 func containsOwner(refs []metav1.OwnerReference, ref metav1.OwnerReference) bool {

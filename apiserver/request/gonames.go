@@ -1,4 +1,4 @@
-package apiserver
+package request
 
 import (
 	"strings"
@@ -20,13 +20,13 @@ func internalName(kind schema.GroupVersionKind) string {
 
 // shownType returns the type of the request's object, as a refused transformation shows
 // it.
-func (rq *call) shownType(list bool) string {
-	kind := rq.kind()
+func (rq *Request) shownType(list bool) string {
+	kind := rq.Kind()
 	if list {
-		kind.Kind = rq.row.ListKind
+		kind.Kind = rq.Row.ListKind
 	}
 	switch {
-	case !rq.row.Custom || kind.Group != rq.row.Group:
+	case !rq.Row.Custom || kind.Group != rq.Row.Group:
 		return "*" + internalName(kind)
 	case list:
 		return "*unstructured.UnstructuredList"

@@ -1,4 +1,4 @@
-package apiserver
+package request
 
 import (
 	"encoding/hex"
@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,89 +19,109 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
-	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/slowclient"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// maxBodyBytes limits a request body, as upstream.
-const maxBodyBytes = 3 * 1024 * 1024
+// MaxBodyBytes limits a request body, as upstream.
+const MaxBodyBytes = 3 * 1024 * 1024
 
-// call is one API request while it is being served.
-type call struct {
-	request.Info
-	server  *Server
-	w       http.ResponseWriter
-	r       *http.Request
-	query   url.Values
-	user    *auth.User
-	row     *resources.Resource
-	sub     *resources.Subresource
-	objects *storage.Objects
-	target  codec.Target
-	causes  []int64
-	work    *inflight.Work // nil for a long-running request
-	// local reports that the client is in this process.
-	local bool
+// MaxDuration limits a request that is not a watch, as upstream's default of
+// --request-timeout.
+const MaxDuration = time.Minute
+
+// Env is what requests are parsed and answered with. All requests of a server share one.
+type Env struct {
+	Decoder *codec.Decoder
+	Scheme  *runtime.Scheme
+	Clock   clock.Clock
 }
 
-// kind returns the kind of the request's body and response: the row's or the
+// Request is one request for a resource while it is being served.
+type Request struct {
+	Info
+	Env    *Env
+	Writer http.ResponseWriter
+	HTTP   *http.Request
+	// Query has the parameters of the URL.
+	Query url.Values
+	User  *auth.User
+	Row   *resources.Resource
+	// Sub is nil for the main resource.
+	Sub *resources.Subresource
+	// Objects is nil for a row without stored objects.
+	Objects *storage.Objects
+	// Target is the format of the response, set by Negotiate.
+	Target codec.Target
+	// Causes are the revisions that the client acts on.
+	Causes []int64
+	// Work counts the request in flight; nil for a long-running request.
+	Work *inflight.Work
+	// Local reports that the client is in this process.
+	Local bool
+}
+
+// Kind returns the kind of the request's body and response: the row's or the
 // subresource's.
-func (rq *call) kind() schema.GroupVersionKind {
-	if rq.sub != nil && rq.sub.New != nil {
-		return rq.sub.GroupVersionKind
+func (rq *Request) Kind() schema.GroupVersionKind {
+	if rq.Sub != nil && rq.Sub.New != nil {
+		return rq.Sub.GroupVersionKind
 	}
-	return rq.row.GroupVersionKind
+	return rq.Row.GroupVersionKind
 }
 
-func (rq *call) key() string {
-	if rq.row.Namespaced {
-		return rq.objects.Key(rq.Namespace, rq.Name)
+// Key returns the key of the object that the request names.
+func (rq *Request) Key() string {
+	if rq.Row.Namespaced {
+		return rq.Objects.Key(rq.Namespace, rq.Name)
 	}
-	return rq.objects.Key("", rq.Name)
+	return rq.Objects.Key("", rq.Name)
 }
 
-// prefix returns the key prefix of the objects that a collection request selects from.
-func (rq *call) prefix() string {
-	if rq.row.Namespaced {
-		return rq.objects.Prefix(rq.Namespace)
+// Prefix returns the key prefix of the objects that a collection request selects from.
+func (rq *Request) Prefix() string {
+	if rq.Row.Namespaced {
+		return rq.Objects.Prefix(rq.Namespace)
 	}
-	return rq.objects.Prefix("")
+	return rq.Objects.Prefix("")
 }
 
-// fromStored converts a stored object to the requested version.
-func (rq *call) fromStored(obj runtime.Object) runtime.Object {
-	return fromStored(rq.row, obj)
+// FromStored converts a stored object to the requested version.
+func (rq *Request) FromStored(obj runtime.Object) runtime.Object {
+	return FromStored(rq.Row, obj)
 }
 
-func fromStored(row *resources.Resource, obj runtime.Object) runtime.Object {
+// FromStored converts a stored object to the version of row.
+func FromStored(row *resources.Resource, obj runtime.Object) runtime.Object {
 	if row.Storage == nil || obj == nil {
 		return obj
 	}
 	return row.Storage.From(obj)
 }
 
-func (rq *call) toStored(obj runtime.Object) runtime.Object {
-	if rq.row.Storage == nil {
+// ToStored converts an object of the requested version to the stored one.
+func (rq *Request) ToStored(obj runtime.Object) runtime.Object {
+	if rq.Row.Storage == nil {
 		return obj
 	}
-	return rq.row.Storage.To(obj)
+	return rq.Row.Storage.To(obj)
 }
 
-// body reads the whole body, up to the limit.
-func (rq *call) body() ([]byte, error) {
-	if rq.r.Body == nil || rq.r.Body == http.NoBody {
+// Body reads the whole body, up to MaxBodyBytes.
+func (rq *Request) Body() ([]byte, error) {
+	if rq.HTTP.Body == nil || rq.HTTP.Body == http.NoBody {
 		return nil, nil
 	}
-	limited, end := slowclient.LimitBody(rq.w, rq.r, http.MaxBytesReader(rq.w, rq.r.Body, maxBodyBytes), requestTimeout)
+	limited, end := slowclient.LimitBody(rq.Writer, rq.HTTP, http.MaxBytesReader(rq.Writer, rq.HTTP.Body, MaxBodyBytes), MaxDuration)
 	data, err := io.ReadAll(limited)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBodyBytes))
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", MaxBodyBytes))
 	}
 	if errors.Is(err, slowclient.ErrSlowBody) {
 		return nil, apierrors.NewTimeoutError(err.Error(), 0)
@@ -113,27 +134,27 @@ func (rq *call) body() ([]byte, error) {
 }
 
 // inputMedia returns the format of the body.
-func (rq *call) inputMedia() (codec.Media, error) {
-	return inputMedia(rq.r)
+func (rq *Request) inputMedia() (codec.Media, error) {
+	return inputMedia(rq.HTTP)
 }
 
-// decode decodes the body as an object of the given kind.
-func (rq *call) decode(data []byte, kind schema.GroupVersionKind, into runtime.Object, validation string) (runtime.Object, error) {
+// Decode decodes the body as an object of the given kind.
+func (rq *Request) Decode(data []byte, kind schema.GroupVersionKind, into runtime.Object, validation string) (runtime.Object, error) {
 	media, err := rq.inputMedia()
 	if err != nil {
 		return nil, err
 	}
-	obj, got, strict, err := rq.read(media, data, kind, into)
+	obj, got, strict, err := rq.Read(media, data, kind, into)
 	if err != nil {
 		return nil, decodeError(err, kind, got, data)
 	}
 	if strict != nil && validation == metav1.FieldValidationStrict {
 		return nil, decodeError(strict, kind, got, data)
 	}
-	if rq.sub != nil && got.Kind == kind.Kind && slices.Contains(rq.sub.AlsoVersions, got.GroupVersion()) {
-		return ofVersion(obj, rq.sub.New())
+	if rq.Sub != nil && got.Kind == kind.Kind && slices.Contains(rq.Sub.AlsoVersions, got.GroupVersion()) {
+		return ofVersion(obj, rq.Sub.New())
 	}
-	if got.Kind != kind.Kind && rq.server.scheme.Recognizes(got) {
+	if got.Kind != kind.Kind && rq.Env.Scheme.Recognizes(got) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s): unknown conversion",
 			got.Kind, got.Version, kind.Kind, got.Version, got.Kind, internalName(kind)))
 	}
@@ -144,7 +165,7 @@ func (rq *call) decode(data []byte, kind schema.GroupVersionKind, into runtime.O
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.Version, kind.Kind))
 	}
 	if validation != metav1.FieldValidationIgnore {
-		rq.warnOf(strict)
+		rq.WarnStrict(strict)
 	}
 	return obj, nil
 }
@@ -190,27 +211,27 @@ func summary(data []byte) string {
 	return show(data) + more
 }
 
-// warnOf sends the errors of strict decoding (unknown and duplicate fields) as
+// WarnStrict sends the errors of strict decoding (unknown and duplicate fields) as
 // warnings. Nil sends nothing.
-func (rq *call) warnOf(strict error) {
+func (rq *Request) WarnStrict(strict error) {
 	list, ok := runtime.AsStrictDecodingError(strict)
 	if !ok {
 		return
 	}
 	for _, e := range list.Errors() {
-		response.Warn(rq.w, e.Error())
+		response.Warn(rq.Writer, e.Error())
 	}
 }
 
-// checkNamespace checks that the namespace of an object to create is the URL's, and
+// CheckNamespace checks that the namespace of an object to create is the URL's, and
 // sets it if the body omits it.
-func (rq *call) checkNamespace(obj runtime.Object) error {
+func (rq *Request) CheckNamespace(obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	namespace := rq.Namespace
-	if !rq.row.Namespaced {
+	if !rq.Row.Namespaced {
 		namespace = ""
 	}
 	if namespace != "" && m.GetNamespace() != "" && m.GetNamespace() != namespace {
@@ -220,8 +241,8 @@ func (rq *call) checkNamespace(obj runtime.Object) error {
 	return nil
 }
 
-// checkIdentity checks that a replacement object has the name and namespace of the URL.
-func (rq *call) checkIdentity(obj runtime.Object) error {
+// CheckIdentity checks that a replacement object has the name and namespace of the URL.
+func (rq *Request) CheckIdentity(obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -233,12 +254,12 @@ func (rq *call) checkIdentity(obj runtime.Object) error {
 	default:
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), rq.Name))
 	}
-	return rq.checkNamespace(obj)
+	return rq.CheckNamespace(obj)
 }
 
-// checkParent checks that the body of a subresource create does not name another object
+// CheckParent checks that the body of a subresource create does not name another object
 // than the URL.
-func (rq *call) checkParent(obj runtime.Object) error {
+func (rq *Request) CheckParent(obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -246,19 +267,19 @@ func (rq *call) checkParent(obj runtime.Object) error {
 	switch m.GetName() {
 	case rq.Name:
 	case "":
-		if !rq.sub.NamesParent {
+		if !rq.Sub.NamesParent {
 			m.SetName(rq.Name)
 			break
 		}
 		fallthrough
 	default:
-		return apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in %s object", rq.kind().Kind))
+		return apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in %s object", rq.Kind().Kind))
 	}
-	return rq.checkNamespace(obj)
+	return rq.CheckNamespace(obj)
 }
 
-// groupResource returns the resource for errors.
-func (rq *call) groupResource() schema.GroupResource { return rq.row.GroupResource() }
+// GroupResource returns the resource for errors.
+func (rq *Request) GroupResource() schema.GroupResource { return rq.Row.GroupResource() }
 
 // inputMedia returns the format in Content-Type; JSON if there is none.
 func inputMedia(r *http.Request) (codec.Media, error) {
@@ -273,4 +294,12 @@ func inputMedia(r *http.Request) (codec.Media, error) {
 		}
 	}
 	return codec.JSON, response.UnsupportedMediaType(codec.Supported()...)
+}
+
+// NewBody returns an empty object of the request's kind.
+func (rq *Request) NewBody() runtime.Object {
+	if rq.Sub != nil && rq.Sub.New != nil {
+		return rq.Sub.New()
+	}
+	return rq.Row.New()
 }
