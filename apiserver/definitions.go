@@ -246,8 +246,8 @@ func (d *definitions) retireLocked(kind *customKind) {
 		return
 	}
 	d.goLocked(func(context.Context) {
-		// The surface without the kind has been published by now, or will be soon: a
-		// request that finds the gate shut looks up the surface again until it is.
+		// The served API without the kind has been published by now, or will be soon: a
+		// request that finds the gate shut looks the kind up again until it is.
 		d.mu.Lock()
 		kind.requests.shut()
 		d.mu.Unlock()

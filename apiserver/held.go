@@ -52,7 +52,7 @@ func (s *Server) Held(namespace string) iter.Seq[Held] {
 }
 
 // stored yields one row per stored kind, with its storage.
-func (now *surface) stored(builtIn map[schema.GroupVersionResource]*storage.Objects) iter.Seq2[*resources.Resource, *storage.Objects] {
+func (now *servedAPI) stored(builtIn map[schema.GroupVersionResource]*storage.Objects) iter.Seq2[*resources.Resource, *storage.Objects] {
 	return func(yield func(*resources.Resource, *storage.Objects) bool) {
 		for _, row := range now.table.All() {
 			objects := builtIn[row.GVR()]

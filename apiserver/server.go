@@ -119,8 +119,8 @@ type Server struct {
 	streaming *streaming.Server
 	// usage is only used if Options.Metrics is set.
 	usage *metricsapi.API
-	// surface is the API served now: table and the custom kinds.
-	surface     atomic.Pointer[surface]
+	// served is the API served now: table and the custom kinds.
+	served      atomic.Pointer[servedAPI]
 	definitions *definitions
 	fields      *fieldmanager.Managers
 	// chance generates names and UIDs.
