@@ -56,12 +56,12 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) filter(next http.Handler) http.Handler {
 	ids := newRequestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.inFlight.enter() {
+		if !s.inFlight.Enter() {
 			w.Header().Set("Retry-After", "1")
 			response.Error(w, r, apierrors.NewServiceUnavailable("apiserver is shutting down"))
 			return
 		}
-		defer s.inFlight.leave()
+		defer s.inFlight.Leave()
 		setHeaders(w, r, ids)
 		defer s.recoverPanic(w, r)
 		ctx, info := request.Parse(r.Context(), r)
@@ -113,9 +113,9 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		rq.Query.Set("fieldSelector", "metadata.name="+info.Name)
 		rq.Name = ""
 	}
-	found := s.find(info.GVR, info.Verb == request.VerbWatch)
-	defer found.leave()
-	rq.Row, rq.Objects = found.row, found.objects
+	found := s.definitions.Find(info.GVR, info.Verb == request.VerbWatch)
+	defer found.Leave()
+	rq.Row, rq.Objects = found.Row, found.Objects
 	if rq.Row == nil {
 		rq.Row = s.valuesRow(info.GVR.GroupVersion())
 	}

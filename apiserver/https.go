@@ -100,7 +100,7 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 		},
 	}
 	s.services.AdvertiseAt(ctx, advertised, listener.Addr())
-	s.inFlight.cutWith(func() { _ = h.server.Close() })
+	s.inFlight.CutWith(func() { _ = h.server.Close() })
 	go func() {
 		defer close(h.done)
 		// Serve returns when the server is shut down; callers could not act on any other

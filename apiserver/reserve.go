@@ -22,7 +22,7 @@ func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
 	switch row.GVR() {
 	case crd.Resource:
 		return func(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
-			return s.definitions.reserve(ctx, obj, old)
+			return s.definitions.Reserve(ctx, obj, old)
 		}
 	case corev1.SchemeGroupVersion.WithResource("services"):
 		return s.services.Reserve

@@ -24,11 +24,13 @@ import (
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/apiserver/fieldmanager"
+	"minikcm.dev/minikcm/apiserver/gate"
 	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/served"
 	"minikcm.dev/minikcm/apiserver/serviceip"
 	"minikcm.dev/minikcm/apiserver/services"
 	"minikcm.dev/minikcm/apiserver/storage"
@@ -118,10 +120,8 @@ type Server struct {
 	discovery *discovery
 	streaming *streaming.Server
 	// usage is only used if Options.Metrics is set.
-	usage *metricsapi.API
-	// served is the API served now: table and the custom kinds.
-	served      atomic.Pointer[servedAPI]
-	definitions *definitions
+	usage       *metricsapi.API
+	definitions *served.Definitions
 	fields      *fieldmanager.Managers
 	// chance generates names and UIDs.
 	chance    *clock.Keyed
@@ -141,7 +141,7 @@ type Server struct {
 	// done is closed when the server stops; every watch then ends.
 	done     chan struct{}
 	stopOnce sync.Once
-	inFlight gate
+	inFlight gate.Gate
 	limits   *inFlightLimits
 }
 
@@ -190,7 +190,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.answers = s.newAnswers()
-	s.discovery = newDiscovery(func() *resources.Table { return s.current().table })
+	s.discovery = newDiscovery(func() *resources.Table { return s.current().Table })
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()
@@ -198,7 +198,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.admission = s.newAdmission()
 	s.expirer = s.newExpirer()
 	s.handler = s.newHandler()
-	if err := s.definitions.load(ctx); err != nil {
+	if err := s.definitions.Load(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (s *Server) objects(row *resources.Resource) *storage.Objects {
 func (s *Server) Close() {
 	s.stopOnce.Do(func() {
 		s.ready.Store(false)
-		s.inFlight.shut()
+		s.inFlight.Shut()
 		close(s.done)
 	})
 	s.compactor.stop()
@@ -268,8 +268,8 @@ func (s *Server) Close() {
 	s.registrar.Load().stop()
 	s.expirer.stop()
 	s.hooks.Close()
-	s.inFlight.wait()
-	s.definitions.stop()
+	s.inFlight.Wait()
+	s.definitions.Close()
 	for _, objects := range s.stored {
 		objects.Close()
 	}

@@ -34,7 +34,7 @@ type metricsObjects struct{ server *Server }
 
 // Preferred implements metricsapi.Objects.
 func (m metricsObjects) Preferred(resource schema.GroupResource) *resources.Resource {
-	table := m.server.current().table
+	table := m.server.current().Table
 	for _, group := range table.Groups() {
 		if group.Name != resource.Group {
 			continue
@@ -50,23 +50,23 @@ func (m metricsObjects) Preferred(resource schema.GroupResource) *resources.Reso
 
 // List implements metricsapi.Objects.
 func (m metricsObjects) List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, label labels.Selector, field fields.Selector) ([]runtime.Object, error) {
-	found := m.server.find(gvr, false)
-	defer found.leave()
-	if found.row == nil || found.objects == nil {
+	found := m.server.definitions.Find(gvr, false)
+	defer found.Leave()
+	if found.Row == nil || found.Objects == nil {
 		return nil, metricsapi.ErrNotStored
 	}
-	if !found.row.Namespaced {
+	if !found.Row.Namespaced {
 		namespace = ""
 	}
-	list, err := found.objects.Cache().List(ctx, watchcache.ListOptions{
-		Prefix: found.objects.Prefix(namespace), Match: watchcache.Consistent, Label: label, Field: field,
+	list, err := found.Objects.Cache().List(ctx, watchcache.ListOptions{
+		Prefix: found.Objects.Prefix(namespace), Match: watchcache.Consistent, Label: label, Field: field,
 	})
 	if err != nil {
-		return nil, storage.Translate(err, found.row.GroupResource(), "")
+		return nil, storage.Translate(err, found.Row.GroupResource(), "")
 	}
 	all := make([]runtime.Object, len(list.Entries))
 	for i, entry := range list.Entries {
-		all[i] = request.FromStored(found.row, entry.Object)
+		all[i] = request.FromStored(found.Row, entry.Object)
 	}
 	return all, nil
 }

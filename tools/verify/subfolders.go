@@ -30,6 +30,7 @@ var inFolder = map[string][]string{
 	"apiserver/request":         {"auth", "codec", "resources", "resources/columns", "response", "slowclient", "storage", "strategy"},
 	"apiserver/resources":       {"resources/columns"},
 	"apiserver/response":        {"codec", "slowclient"},
+	"apiserver/served":          {"crd", "gate", "openapi", "resources", "storage", "strategy", "watchcache"},
 	"apiserver/serviceip":       {"codec"},
 	"apiserver/services":        {"codec", "fieldmanager", "record", "request", "resources", "serviceip", "storage", "strategy"},
 	"apiserver/storage":         {"codec", "resources", "watchcache"},

@@ -1,4 +1,4 @@
-package apiserver
+package served
 
 import (
 	"context"
@@ -13,24 +13,27 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/crd"
-	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/gate"
 	"minikcm.dev/minikcm/apiserver/resources"
-	"minikcm.dev/minikcm/apiserver/services"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/watchcache"
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
 )
 
-// definitions keeps the served API in step with the CustomResourceDefinitions. For a
+// Definitions keeps the served API in step with the CustomResourceDefinitions. For a
 // write by this process, names and conditions are set in the write itself, and the new
 // kinds are served before the response is sent. Writes by other processes to a shared
 // store arrive by a watch.
-type definitions struct {
-	server  *Server
+type Definitions struct {
+	opts    Options
 	objects *storage.Objects
+	current atomic.Pointer[API]
 	// begin calls a function in a goroutine, with a context that cancel ends; running
 	// counts these goroutines.
 	begin   func(func(context.Context))
@@ -54,21 +57,52 @@ type customKind struct {
 	objects *storage.Objects
 	// converted has the rows that a webhook converts, each with its own objects.
 	converted map[*resources.Resource]*storage.Objects
-	requests  gate
+	requests  gate.Gate
 	cleaning  bool
 	// terminating is set while the definition is being deleted.
 	terminating atomic.Bool
 }
 
-func (s *Server) newDefinitions() *definitions {
-	d := &definitions{server: s, objects: s.stored[crd.Resource], known: map[string]*customKind{}, webhooks: crd.NewWebhooks(services.Resolver{Objects: s.storedObjects})}
+// Options configure New. All are required.
+type Options struct {
+	// BuiltIn are the built-in kinds, and Objects returns their storage.
+	BuiltIn *resources.Table
+	Objects func(row *resources.Resource) *storage.Objects
+	// Definitions is the storage of the CustomResourceDefinitions.
+	Definitions *storage.Objects
+	// NewObjects makes the storage of a row of a custom kind.
+	NewObjects func(row *resources.Resource) *storage.Objects
+	Writer     Writer
+	// Services resolves the Services of conversion webhooks.
+	Services webhook.ServiceResolver
+	// Changed is called when Current has changed.
+	Changed     func()
+	KubeVersion string
+	Clock       clock.Clock
+	Ledger      *clock.Ledger
+	Logger      klog.Logger
+}
+
+// Writer writes objects in the server's own name.
+type Writer interface {
+	// UpdateDefinition changes a CustomResourceDefinition, and deletes it if it is being
+	// deleted and has no finalizers left.
+	UpdateDefinition(ctx context.Context, name string, alter func(*apiextensionsv1.CustomResourceDefinition)) error
+	// Delete deletes an object of a custom kind. gone is false if it waits for its
+	// finalizers.
+	Delete(ctx context.Context, row *resources.Resource, objects *storage.Objects, name types.NamespacedName) (gone bool, err error)
+}
+
+// New returns Definitions that serve the built-in kinds once Load is called.
+func New(opts Options) *Definitions {
+	d := &Definitions{opts: opts, objects: opts.Definitions, known: map[string]*customKind{}, webhooks: crd.NewWebhooks(opts.Services)}
 	ctx, cancel := context.WithCancel(context.Background())
 	d.begin, d.cancel = func(f func(context.Context)) { d.running.Go(func() { f(ctx) }) }, cancel
 	return d
 }
 
-// load serves the kinds of the stored definitions and starts watching definitions.
-func (d *definitions) load(ctx context.Context) error {
+// Load serves the kinds of the stored definitions and starts watching definitions.
+func (d *Definitions) Load(ctx context.Context) error {
 	revision, err := d.reload(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the CustomResourceDefinitions: %w", err)
@@ -78,7 +112,7 @@ func (d *definitions) load(ctx context.Context) error {
 }
 
 // reload reads all definitions and returns the revision at which they were read.
-func (d *definitions) reload(ctx context.Context) (int64, error) {
+func (d *Definitions) reload(ctx context.Context) (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	page, all, err := d.objects.ListAt(ctx, d.objects.Prefix(""), store.ListOptions{})
@@ -102,26 +136,26 @@ func (d *definitions) reload(ctx context.Context) (int64, error) {
 }
 
 // goRun runs f in a goroutine that stop waits for, unless the server is stopping.
-func (d *definitions) goRun(f func(context.Context)) {
+func (d *Definitions) goRun(f func(context.Context)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.goLocked(f)
 }
 
-func (d *definitions) goLocked(f func(context.Context)) {
+func (d *Definitions) goLocked(f func(context.Context)) {
 	if !d.stopped {
 		d.begin(f)
 	}
 }
 
-// reserve settles the names of a definition that is about to be written. The function
+// Reserve settles the names of a definition that is about to be written. The function
 // that it returns serves the outcome, before the response is sent.
-func (d *definitions) reserve(ctx context.Context, obj, old runtime.Object) (func(error), error) {
+func (d *Definitions) Reserve(ctx context.Context, obj, old runtime.Object) (func(error), error) {
 	d.mu.Lock()
 	definition, _ := obj.(*apiextensionsv1.CustomResourceDefinition)
 	was, _ := old.(*apiextensionsv1.CustomResourceDefinition)
 	if definition != nil {
-		crd.Settle(definition, d.othersLocked(), d.server.preparer.Now())
+		crd.Settle(definition, d.othersLocked(), strategy.Seconds(d.opts.Clock))
 	}
 	return func(outcome error) {
 		var freed []string
@@ -137,7 +171,7 @@ func (d *definitions) reserve(ctx context.Context, obj, old runtime.Object) (fun
 
 // writtenLocked serves a definition as stored (nil: deleted). It returns the names of
 // the definitions that may now get names that were taken before.
-func (d *definitions) writtenLocked(definition, was *apiextensionsv1.CustomResourceDefinition) []string {
+func (d *Definitions) writtenLocked(definition, was *apiextensionsv1.CustomResourceDefinition) []string {
 	changed := false
 	if definition == nil {
 		d.removeLocked(was.Name)
@@ -161,7 +195,7 @@ func (d *definitions) writtenLocked(definition, was *apiextensionsv1.CustomResou
 	return freed
 }
 
-func (d *definitions) othersLocked() []*apiextensionsv1.CustomResourceDefinition {
+func (d *Definitions) othersLocked() []*apiextensionsv1.CustomResourceDefinition {
 	all := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(d.known))
 	for _, kind := range d.known {
 		all = append(all, kind.definition)
@@ -171,7 +205,7 @@ func (d *definitions) othersLocked() []*apiextensionsv1.CustomResourceDefinition
 
 // replaceLocked replaces a definition with its current state and reports whether the
 // served API changes. It takes ownership of definition.
-func (d *definitions) replaceLocked(definition *apiextensionsv1.CustomResourceDefinition) bool {
+func (d *Definitions) replaceLocked(definition *apiextensionsv1.CustomResourceDefinition) bool {
 	before := d.known[definition.Name]
 	if before != nil && before.definition.UID == definition.UID && sameKind(before.definition, definition) {
 		before.definition = definition
@@ -191,11 +225,8 @@ func (d *definitions) replaceLocked(definition *apiextensionsv1.CustomResourceDe
 }
 
 // build makes the rows of a kind and the storage of their objects.
-func (d *definitions) build(kind *customKind) {
-	opts := &d.server.opts
-	objects := func(row *resources.Resource) *storage.Objects {
-		return storage.New(storage.Config{Resource: row, Store: opts.Store, Decoder: d.server.decoder, Clock: opts.Clock, Ledger: opts.Ledger})
-	}
+func (d *Definitions) build(kind *customKind) {
+	objects := d.opts.NewObjects
 	kind.rows = crd.New(kind.definition, d.webhooks)
 	kind.objects = objects(kind.rows.Stored)
 	kind.converted = map[*resources.Resource]*storage.Objects{}
@@ -228,7 +259,7 @@ func sameKind(a, b *apiextensionsv1.CustomResourceDefinition) bool {
 		apiequality.Semantic.DeepEqual(a.Status.AcceptedNames, b.Status.AcceptedNames)
 }
 
-func (d *definitions) removeLocked(name string) {
+func (d *Definitions) removeLocked(name string) {
 	if kind := d.known[name]; kind != nil {
 		delete(d.known, name)
 		d.retireLocked(kind)
@@ -237,7 +268,7 @@ func (d *definitions) removeLocked(name string) {
 
 // retireLocked stops serving a kind: it waits for the kind's requests and then ends its
 // watches.
-func (d *definitions) retireLocked(kind *customKind) {
+func (d *Definitions) retireLocked(kind *customKind) {
 	if kind == nil || kind.objects == nil {
 		return
 	}
@@ -249,61 +280,41 @@ func (d *definitions) retireLocked(kind *customKind) {
 		// The served API without the kind has been published by now, or will be soon: a
 		// request that finds the gate shut looks the kind up again until it is.
 		d.mu.Lock()
-		kind.requests.shut()
+		kind.requests.Shut()
 		d.mu.Unlock()
-		kind.requests.wait()
+		kind.requests.Wait()
 		kind.close()
 	})
 }
 
-func (d *definitions) publishLocked() {
+func (d *Definitions) publishLocked() {
 	var kinds []*customKind
 	for _, kind := range d.known {
 		if kind.objects != nil {
 			kinds = append(kinds, kind)
 		}
 	}
-	d.server.publish(kinds)
+	d.publish(kinds)
 }
 
 // settleAgain writes a definition without changes, so that it gets the names that have
 // become free.
-func (d *definitions) settleAgain(ctx context.Context, name string) {
-	err := d.change(ctx, name, func(*apiextensionsv1.CustomResourceDefinition) {})
+func (d *Definitions) settleAgain(ctx context.Context, name string) {
+	err := d.opts.Writer.UpdateDefinition(ctx, name, func(*apiextensionsv1.CustomResourceDefinition) {})
 	if err != nil && !apierrors.IsNotFound(err) {
-		d.server.opts.Logger.Error(err, "Settling the names of a CustomResourceDefinition", "name", name)
+		d.opts.Logger.Error(err, "Settling the names of a CustomResourceDefinition", "name", name)
 	}
-}
-
-// change updates a definition on behalf of the server.
-func (d *definitions) change(ctx context.Context, name string, alter func(*apiextensionsv1.CustomResourceDefinition)) error {
-	rq := d.server.ownRequest(ctx, d.server.table.Lookup(crd.Resource), d.objects, request.VerbUpdate, types.NamespacedName{Name: name})
-	result, err := d.objects.Update(ctx, rq.Key(), name, func(current runtime.Object) (runtime.Object, error) {
-		definition, ok := current.DeepCopyObject().(*apiextensionsv1.CustomResourceDefinition)
-		if !ok {
-			return nil, fmt.Errorf("a %T is stored as CustomResourceDefinition %s", current, name)
-		}
-		alter(definition)
-		if strategy.ReadyToDelete(rq.Row, definition) {
-			return definition, storage.ErrDelete
-		}
-		return definition, nil
-	}, storage.UpdateOptions{})
-	if err == nil && !result.Unchanged {
-		rq.recordWrite(result)
-	}
-	return err
 }
 
 // follow watches the writes of other processes. It reads the newest state of the
 // definition instead of using the event's, because this process may know a newer one.
-func (d *definitions) follow(ctx context.Context, revision int64) {
+func (d *Definitions) follow(ctx context.Context, revision int64) {
 	for ctx.Err() == nil {
 		err := d.followFrom(ctx, revision)
 		if ctx.Err() != nil || errors.Is(err, watchcache.ErrClosed) {
 			return
 		}
-		d.server.opts.Logger.V(2).Info("Watching the CustomResourceDefinitions ended", "err", err)
+		d.opts.Logger.V(2).Info("Watching the CustomResourceDefinitions ended", "err", err)
 		if !d.pause(ctx) {
 			return
 		}
@@ -317,9 +328,9 @@ func (d *definitions) follow(ctx context.Context, revision int64) {
 const retryDelay = time.Second
 
 // pause waits for retryDelay. It returns false if ctx ends first.
-func (d *definitions) pause(ctx context.Context) bool {
+func (d *Definitions) pause(ctx context.Context) bool {
 	woken := make(chan struct{})
-	timer := d.server.opts.Clock.AfterFunc(retryDelay, func() { close(woken) })
+	timer := d.opts.Clock.AfterFunc(retryDelay, func() { close(woken) })
 	defer timer.Stop()
 	select {
 	case <-woken:
@@ -329,7 +340,7 @@ func (d *definitions) pause(ctx context.Context) bool {
 	}
 }
 
-func (d *definitions) followFrom(ctx context.Context, revision int64) error {
+func (d *Definitions) followFrom(ctx context.Context, revision int64) error {
 	watcher, err := d.objects.Cache().Watch(ctx, watchcache.WatchOptions{Prefix: d.objects.Prefix(""), Revision: revision})
 	if err != nil {
 		return err
@@ -351,7 +362,7 @@ func (d *definitions) followFrom(ctx context.Context, revision int64) error {
 }
 
 // learn replaces a definition with its newest stored state.
-func (d *definitions) learn(ctx context.Context, key, name string) error {
+func (d *Definitions) learn(ctx context.Context, key, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	obj, err := d.objects.Get(ctx, key, name)
@@ -370,8 +381,8 @@ func (d *definitions) learn(ctx context.Context, key, name string) error {
 	return nil
 }
 
-// stop ends the goroutines. No requests are being served any more.
-func (d *definitions) stop() {
+// Close ends the goroutines. No requests are being served any more.
+func (d *Definitions) Close() {
 	d.mu.Lock()
 	d.stopped = true
 	d.mu.Unlock()
