@@ -174,18 +174,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, fmt.Errorf("reading the store's revision: %w", err)
 	}
 	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) // only the bits matter
-	s.preparer = &strategy.Preparer{Clock: opts.Clock, Chance: s.chance}
-	s.env = &request.Env{Decoder: s.decoder, Scheme: s.scheme, Clock: opts.Clock}
-	s.fields = fieldmanager.New(s.scheme)
-	s.services = s.newServices()
-	for _, row := range s.table.All() {
-		if row.Storage == nil && row.Via == nil && !row.Computed && !row.Asked {
-			s.stored[row.GVR()] = storage.New(storage.Config{
-				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
-				Reserve: s.reserveFor(row),
-			})
-		}
-	}
+	s.addStorage()
 	if s.tokens, err = s.newTokens(); err != nil {
 		return nil, err
 	}
@@ -215,6 +204,23 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.ready.Store(true)
 	s.startRegistrar()
 	return s, nil
+}
+
+// addStorage makes the storage of the built-in kinds, and what writing them needs.
+func (s *Server) addStorage() {
+	opts := &s.opts
+	s.preparer = &strategy.Preparer{Clock: opts.Clock, Chance: s.chance}
+	s.env = &request.Env{Decoder: s.decoder, Scheme: s.scheme, Clock: opts.Clock}
+	s.fields = fieldmanager.New(s.scheme)
+	s.services = s.newServices()
+	for _, row := range s.table.All() {
+		if row.Storage == nil && row.Via == nil && !row.Computed && !row.Asked {
+			s.stored[row.GVR()] = storage.New(storage.Config{
+				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
+				Reserve: s.reserveFor(row),
+			})
+		}
+	}
 }
 
 func setDefaults(opts *Options) {

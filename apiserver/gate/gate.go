@@ -1,4 +1,3 @@
-// Package gate has a counter of requests that can be shut.
 package gate
 
 import (
