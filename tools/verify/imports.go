@@ -1,9 +1,6 @@
 package main
 
-import (
-	"path"
-	"strings"
-)
+import "strings"
 
 // The table of docs/architecture.md: which of our folders each one may import. "."
 // is the root package alone; every other name means the folder and what is in it, which
@@ -44,12 +41,6 @@ var onlyIn = map[string]string{
 	module + "/minikcmtest/ctrltest": "minikcmtest/ctrltest",
 }
 
-// A decision is a pure function: its file imports none of these.
-var notInDecisions = []string{
-	"context", "sync", "k8s.io/client-go", "k8s.io/klog", "net/http",
-	module + "/clock/events", module + "/controllers/env", module + "/controllers/loop",
-}
-
 func checkImports(t *tree) {
 	for _, f := range t.files {
 		folder, known := topFolder(f.dir)
@@ -67,13 +58,6 @@ func checkImports(t *tree) {
 			for only, in := range onlyIn {
 				if within(imported, only) && !within(f.dir, in) && !f.test {
 					t.reportf(f, spec.Pos(), "imports %s: only %s does", imported, in)
-				}
-			}
-			if isDecision(f) {
-				for _, not := range notInDecisions {
-					if within(imported, not) {
-						t.reportf(f, spec.Pos(), "a decision imports %s", imported)
-					}
 				}
 			}
 			if f.test && imported == module+"/test/golden" { // of use to every test, and knows nothing
@@ -123,9 +107,4 @@ func allowed(from, to, imported string, test bool) bool {
 		}
 	}
 	return false
-}
-
-func isDecision(f *file) bool {
-	base := strings.TrimSuffix(path.Base(f.path), ".go")
-	return within(f.dir, "controllers") && (base == "decide" || strings.HasPrefix(base, "decide_")) && !f.test
 }
