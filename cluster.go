@@ -52,13 +52,15 @@ type Cluster struct {
 	// makesAccounts says that a controller gives namespaces their service account.
 	makesAccounts bool
 
-	// cancel ends the parts, whose end done tells of; failure is the first error.
-	cancel   context.CancelFunc
-	parts    sync.WaitGroup
-	closing  chan struct{}
-	done     chan struct{}
-	failOnce sync.Once
-	failure  error
+	// cancel ends the parts. endShared then ends the informers and the recorder that the
+	// parts share. done is closed when the cluster stops, because of failure if that is set.
+	cancel    context.CancelFunc
+	endShared func() error
+	parts     sync.WaitGroup
+	closing   chan struct{}
+	done      chan struct{}
+	failOnce  sync.Once
+	failure   error
 	// broken is closed when the store has failed, after done.
 	broken    chan struct{}
 	closeOnce sync.Once
@@ -284,11 +286,11 @@ func (c *Cluster) keepRevision() {
 	}
 }
 
-// close takes down in the reverse order of start: who uses, before what is used.
+// close stops in the reverse order of start: the users of a part before the part.
 func (c *Cluster) close() error {
 	close(c.closing)
 	err := c.services.close()
-	c.stopParts()
+	err = errors.Join(err, c.stopParts())
 	if c.server != nil {
 		c.server.Close()
 	}

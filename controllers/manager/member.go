@@ -74,6 +74,12 @@ func (c *member) make(ctx context.Context) (err error) {
 	return nil
 }
 
+func (c *member) isBuilt() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current != nil
+}
+
 // supervise runs the controller until ctx ends, and rebuilds it when it fails.
 func (c *member) supervise(ctx context.Context) {
 	defer c.hasCrashed()
@@ -161,7 +167,7 @@ func (c *member) makeAgain(ctx context.Context, r *restart) error {
 	err := c.make(ctx)
 	if err == nil {
 		// The new instance may have requested informers that do not run yet.
-		c.env.Informers.Start(ctx.Done())
+		c.env.StartInformers()
 	}
 	return err
 }
