@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // answerFunc answers a create of a kind that is not stored, such as a review. It may
@@ -38,7 +39,7 @@ func answers[T runtime.Object](answer func(ctx context.Context, rq *request, ask
 	return func(ctx context.Context, rq *request, asked runtime.Object, admit func() error) (runtime.Object, error) {
 		typed, ok := asked.(T)
 		if !ok {
-			return nil, errNotFoundPath()
+			return nil, response.NotFound()
 		}
 		return answer(ctx, rq, typed, admit)
 	}
@@ -76,7 +77,7 @@ func serveAnswer(ctx context.Context, rq *request) error {
 	m.SetDeletionTimestamp(nil)
 	answer, found := rq.server.answers[rq.kind()]
 	if !found {
-		return errNotFoundPath()
+		return response.NotFound()
 	}
 	attributes := rq.attributes(admission.Create, asked, nil, isDryRun(opts.DryRun))
 	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
@@ -90,7 +91,7 @@ func (rq *request) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.Pod
 			continue
 		}
 		if found != nil {
-			return nil, newStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError,
+			return nil, response.NewStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError,
 				"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 		}
 		found = budget

@@ -18,6 +18,7 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 )
@@ -102,7 +103,7 @@ func findComputed(row *resources.Resource, verb string) (verbFunc, error) {
 	case verbList:
 		return list, nil
 	}
-	return nil, errMethodNotAllowed()
+	return nil, response.MethodNotAllowed()
 }
 
 // serveUsageGet serves GET on the metrics of one pod or node.
@@ -145,7 +146,7 @@ func (rq *request) usage(ctx context.Context, label labels.Selector, field field
 	gvr := corev1.SchemeGroupVersion.WithResource(rq.row.Plural)
 	row, objects := rq.server.table.Lookup(gvr), rq.server.stored[gvr]
 	if row == nil || objects == nil {
-		return nil, errNotFoundPath()
+		return nil, response.NotFound()
 	}
 	all, err := listed(ctx, row, objects, rq.Namespace, label, field)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	externalmetrics "k8s.io/metrics/pkg/apis/external_metrics"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
@@ -52,13 +53,13 @@ func (s *Server) serveMetricNames(gv schema.GroupVersion, kind string) http.Hand
 	return func(w http.ResponseWriter, r *http.Request) {
 		target, ok := codec.Negotiate(r.Header.Get("Accept"), nil)
 		if !ok {
-			writeError(w, r, notAcceptable())
+			response.Error(w, r, response.NotAcceptable())
 			return
 		}
 		defer inflight.Begin(s.opts.Ledger, inflight.Request).End()
 		custom, external, err := s.metricNames(r.Context())
 		if err != nil {
-			writeError(w, r, err)
+			response.Error(w, r, err)
 			return
 		}
 		names := custom

@@ -21,6 +21,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
@@ -44,11 +45,11 @@ func (s *Server) valuesRow(gv schema.GroupVersion) *resources.Resource {
 // serveValues serves GET on the values of a metric.
 func (rq *request) serveValues() error {
 	if rq.r.Method != http.MethodGet {
-		return errMethodNotAllowed()
+		return response.MethodNotAllowed()
 	}
 	target, ok := codec.Negotiate(rq.r.Header.Get("Accept"), nil)
 	if !ok {
-		return notAcceptable()
+		return response.NotAcceptable()
 	}
 	rq.target = target
 	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
@@ -63,7 +64,7 @@ func (rq *request) serveValues() error {
 // serveExternal serves GET namespaces/NAMESPACE/METRIC: the series whose labels match.
 func (rq *request) serveExternal(ctx context.Context) error {
 	if rq.Namespace == "" || rq.Name != "" {
-		return errNotFoundPath()
+		return response.NotFound()
 	}
 	selector, err := labels.Parse(rq.query.Get("labelSelector"))
 	if err != nil {
@@ -102,7 +103,7 @@ func (rq *request) described() (metricOf, bool) {
 func (rq *request) serveCustom(ctx context.Context) error {
 	about, ok := rq.described()
 	if !ok {
-		return errNotFoundPath()
+		return response.NotFound()
 	}
 	selector, err := labels.Parse(rq.query.Get("labelSelector"))
 	if err != nil {
@@ -135,7 +136,7 @@ func metricNotFound(about metricOf) error {
 	if about.name != custommetricsv1beta2.AllObjects {
 		message += " " + about.name
 	}
-	return newStatus(http.StatusNotFound, metav1.StatusReasonNotFound, message)
+	return response.NewStatus(http.StatusNotFound, metav1.StatusReasonNotFound, message)
 }
 
 // metricObjects returns the objects of a request.

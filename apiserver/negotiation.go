@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // negotiate chooses the format of the response. For built-in kinds upstream first
@@ -29,7 +30,7 @@ func (rq *request) negotiate() error {
 	}
 	target, ok := codec.NegotiateFor(accept, codec.AllowTransforms, rq.hasForm)
 	if !ok && (rq.sub == nil || !rq.sub.Proxied) { // the target of a proxied request chooses its own format
-		return notAcceptable()
+		return response.NotAcceptable()
 	}
 	rq.target = target
 	return nil
@@ -59,7 +60,7 @@ func (rq *request) unknownPatch() error {
 	if !rq.row.Custom {
 		return routeError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	}
-	return unsupportedMediaType(rq.patchTypes()...)
+	return response.UnsupportedMediaType(rq.patchTypes()...)
 }
 
 // timeout returns the time limit of the request: the client's, if it is below

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // readOptions decodes a request's query parameters into a meta/v1 options struct and
@@ -192,5 +193,5 @@ func isDryRun(values []string) bool { return len(values) > 0 }
 // unreadableVersion returns the error for a get or watch with an invalid
 // resourceVersion. It is a 500, as upstream.
 func unreadableVersion(err error) error {
-	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+	return response.NewStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

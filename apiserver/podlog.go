@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/slowclient"
 )
 
 // LogSource provides the logs of containers. Upstream the pod's kubelet does.
@@ -59,8 +61,8 @@ func serveLog(ctx context.Context, rq *request) error {
 	}
 	ctx, cancel := rq.untilServerStops(ctx)
 	defer cancel()
-	out := newStreamWriter(ctx, rq.w)
-	defer out.end()
+	out := slowclient.NewStream(ctx, rq.w)
+	defer out.End()
 	if _, err := out.Write(nil); err == nil { // sends the header
 		_ = write(ctx, out)
 	}

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // kubeletPort is the port of kubelets.
@@ -151,7 +153,7 @@ func (rq *request) serviceDestination(ctx context.Context, name, port string) (d
 	}
 	service, ok := obj.(*corev1.Service)
 	if !ok {
-		return destination{}, errNotFoundPath()
+		return destination{}, response.NotFound()
 	}
 	if number, err := strconv.ParseInt(port, 10, 64); err == nil {
 		i := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return int64(p.Port) == number })
@@ -212,7 +214,7 @@ func (rq *request) nodeDestination(ctx context.Context, name, port string) (dest
 	}
 	node, ok := obj.(*corev1.Node)
 	if !ok {
-		return destination{}, errNotFoundPath()
+		return destination{}, response.NotFound()
 	}
 	address := name
 	for _, a := range node.Status.Addresses {

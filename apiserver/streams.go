@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/remote"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
@@ -151,7 +152,7 @@ func podIn(obj runtime.Object, err error) (*corev1.Pod, error) {
 	}
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
-		return nil, errNotFoundPath()
+		return nil, response.NotFound()
 	}
 	return pod, nil
 }

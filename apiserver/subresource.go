@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
@@ -47,7 +48,7 @@ func serveSubresourceCreate(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
-	return rq.writeObject(http.StatusCreated, statusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	return rq.writeObject(http.StatusCreated, response.StatusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 }
 
 // changeParent applies the body of a subresource create to the parent.
@@ -128,5 +129,5 @@ func serveVia(ctx context.Context, rq *request) error {
 	if err := rq.changeParent(ctx, sent, isDryRun(rq.query["dryRun"])); err != nil {
 		return err
 	}
-	return rq.writeObject(http.StatusCreated, statusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	return rq.writeObject(http.StatusCreated, response.StatusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 }

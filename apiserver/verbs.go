@@ -9,7 +9,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // verbFunc serves one verb. The error that it returns is sent as a Status.
@@ -21,7 +22,7 @@ var allVerbs = []string{verbCreate, verbDelete, verbDeleteCollection, verbGet, v
 // findVerb returns the function that serves the request, or the error to respond with.
 func (rq *request) findVerb() (verbFunc, error) {
 	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.proxies()) {
-		return nil, errMethodNotAllowed() // as upstream, which routes built-in kinds by method
+		return nil, response.MethodNotAllowed() // as upstream, which routes built-in kinds by method
 	}
 	if rq.sub != nil {
 		return rq.findSubresourceVerb()
@@ -31,7 +32,7 @@ func (rq *request) findVerb() (verbFunc, error) {
 		supported = allVerbs
 	}
 	if !slices.Contains(supported, rq.Verb) {
-		return nil, errMethodNotAllowed()
+		return nil, response.MethodNotAllowed()
 	}
 	if rq.row.Computed {
 		return findComputed(rq.row, rq.Verb)
@@ -45,7 +46,7 @@ func (rq *request) findVerb() (verbFunc, error) {
 		return serveWatch, nil
 	case verbCreate:
 		if rq.Name != "" {
-			return nil, errMethodNotAllowed()
+			return nil, response.MethodNotAllowed()
 		}
 		if rq.row.Via != nil {
 			return serveVia, nil
@@ -63,24 +64,14 @@ func (rq *request) findVerb() (verbFunc, error) {
 	case verbDeleteCollection:
 		return serveDeleteCollection, nil
 	}
-	return nil, errMethodNotAllowed()
+	return nil, response.MethodNotAllowed()
 }
 
 func named(rq *request, verb verbFunc) (verbFunc, error) {
 	if rq.Name == "" {
-		return nil, errMethodNotAllowed()
+		return nil, response.MethodNotAllowed()
 	}
 	return verb, nil
-}
-
-// errMethodNotAllowed and errNotFoundPath are the errors for methods and paths without
-// a route within the served groups.
-func errMethodNotAllowed() error {
-	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, "", schema.GroupResource{}, "", "", 0, false)
-}
-
-func errNotFoundPath() error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
 }
 
 // checkScope rejects a request that does not fit the resource's scope: an object of a
@@ -95,20 +86,20 @@ func (rq *request) checkScope() error {
 	}
 	switch {
 	case !rq.row.Namespaced && rq.Namespace != "":
-		return errNotFoundPath()
+		return response.NotFound()
 	case !rq.row.Namespaced || rq.Namespace != "":
 		return nil
 	case rq.Name != "":
-		return errNotFoundPath()
+		return response.NotFound()
 	case rq.Verb != verbList && rq.Verb != verbWatch:
-		return errMethodNotAllowed()
+		return response.MethodNotAllowed()
 	}
 	return nil
 }
 
 func (rq *request) findSubresourceVerb() (verbFunc, error) {
 	if !slices.Contains(rq.sub.Verbs, rq.Verb) && (rq.sub == nil || !rq.proxies()) { // proxy accepts any method
-		return nil, errMethodNotAllowed()
+		return nil, response.MethodNotAllowed()
 	}
 	if rq.sub.Proxied {
 		return rq.findProxied(), nil
@@ -126,7 +117,7 @@ func (rq *request) findSubresourceVerb() (verbFunc, error) {
 	case verbCreate:
 		return serveSubresourceCreate, nil
 	}
-	return nil, errMethodNotAllowed()
+	return nil, response.MethodNotAllowed()
 }
 
 // created returns the status code of a write.

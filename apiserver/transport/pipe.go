@@ -1,4 +1,4 @@
-package apiserver
+package transport
 
 import (
 	"bytes"
@@ -148,9 +148,10 @@ func (p *pipe) finish() {
 	p.changed.Broadcast()
 }
 
-// readAll reads a body into memory, so that it does not depend on its sender.
-func readAll(body io.Reader) (io.ReadCloser, error) {
-	data, err := io.ReadAll(io.LimitReader(body, maxBodyBytes+1))
+// readAll reads up to limit+1 bytes of a body into memory, so that it does not depend on
+// its sender.
+func readAll(body io.Reader, limit int64) (io.ReadCloser, error) {
+	data, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package apiserver
+package slowclient
 
 import (
 	"context"
@@ -15,17 +15,18 @@ const drainTime = time.Second
 
 type stallKey struct{}
 
-// withStall returns a context whose streams may stall for up to d.
-func withStall(ctx context.Context, d time.Duration) context.Context {
+// WithStall returns a context of a connection whose client may stall for up to d, in real
+// time, before it is disconnected.
+func WithStall(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, stallKey{}, d)
 }
 
-// streamWriter writes to a client that may have stopped reading. A write that stalls
+// Stream writes to a client that may have stopped reading. A write that stalls
 // for longer than the socket's limit fails. Once ctx has ended, the client has
 // drainTime left, so that the server's shutdown does not wait for it. There is no
 // deadline between writes: HTTP/2 resets a stream whose deadline has passed even if
 // nothing is being written.
-type streamWriter struct {
+type Stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	stall   time.Duration
@@ -37,15 +38,16 @@ type streamWriter struct {
 	err    error
 }
 
-func newStreamWriter(ctx context.Context, w http.ResponseWriter) *streamWriter {
+// NewStream returns a writer to w that lasts as long as ctx, plus drainTime.
+func NewStream(ctx context.Context, w http.ResponseWriter) *Stream {
 	stall, _ := ctx.Value(stallKey{}).(time.Duration)
-	s := &streamWriter{w: w, control: http.NewResponseController(w), stall: stall}
+	s := &Stream{w: w, control: http.NewResponseController(w), stall: stall}
 	s.stop = context.AfterFunc(ctx, s.drain)
 	return s
 }
 
 // Write writes p and flushes it.
-func (s *streamWriter) Write(p []byte) (int, error) {
+func (s *Stream) Write(p []byte) (int, error) {
 	s.allow(s.stall)
 	n, err := s.w.Write(p)
 	if err == nil {
@@ -59,7 +61,7 @@ func (s *streamWriter) Write(p []byte) (int, error) {
 
 // allow sets the deadline of the next write; 0 is none. The deadline set by drain
 // stays.
-func (s *streamWriter) allow(d time.Duration) {
+func (s *Stream) allow(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -73,7 +75,7 @@ func (s *streamWriter) allow(d time.Duration) {
 }
 
 // drain sets the deadline of everything written after the stream's end.
-func (s *streamWriter) drain() {
+func (s *Stream) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -82,8 +84,8 @@ func (s *streamWriter) drain() {
 	}
 }
 
-// end clears the deadline of the connection, unless it is broken.
-func (s *streamWriter) end() {
+// End clears the deadline of the connection, unless it is broken.
+func (s *Stream) End() {
 	s.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-package apiserver
+package slowclient
 
 import (
 	"errors"
@@ -13,27 +13,29 @@ import (
 // bodyChunk is the part of a response that a client must read within the stall limit.
 const bodyChunk = 256 << 10
 
-// sendBody writes a response's body. A client that stops reading is disconnected, so
+// SendBody writes a response's body. A client that stops reading is disconnected, so
 // that it neither keeps the body in memory nor occupies a slot of the requests in
 // flight.
-func sendBody(w http.ResponseWriter, r *http.Request, data []byte) {
-	out := newBodyWriter(w, r)
+func SendBody(w http.ResponseWriter, r *http.Request, data []byte) {
+	out := NewBody(w, r)
 	// A write fails only if the client has disconnected.
 	_, _ = out.Write(data)
-	out.end()
+	out.End()
 }
 
-// bodyWriter writes to a client that may have stopped reading. Unlike streamWriter it
-// does not flush.
-type bodyWriter struct {
+// Body writes a response's body to a client that may have stopped reading. Unlike Stream
+// it does not flush.
+type Body struct {
 	w       http.ResponseWriter
 	control *http.ResponseController // nil if the client is in this process
 	stall   time.Duration
 	failed  bool
 }
 
-func newBodyWriter(w http.ResponseWriter, r *http.Request) *bodyWriter {
-	b := &bodyWriter{w: w}
+// NewBody returns a writer to w, the response to r. A request without a stall limit (of a
+// client in this process) gets one without deadlines.
+func NewBody(w http.ResponseWriter, r *http.Request) *Body {
+	b := &Body{w: w}
 	if b.stall, _ = r.Context().Value(stallKey{}).(time.Duration); b.stall > 0 {
 		b.control = http.NewResponseController(w)
 	}
@@ -41,7 +43,7 @@ func newBodyWriter(w http.ResponseWriter, r *http.Request) *bodyWriter {
 }
 
 // Write implements io.Writer.
-func (b *bodyWriter) Write(data []byte) (int, error) {
+func (b *Body) Write(data []byte) (int, error) {
 	if b.control == nil {
 		return b.w.Write(data)
 	}
@@ -58,8 +60,8 @@ func (b *bodyWriter) Write(data []byte) (int, error) {
 	return written, nil
 }
 
-// end clears the deadline of the connection, unless it is broken.
-func (b *bodyWriter) end() {
+// End clears the deadline of the connection, unless it is broken.
+func (b *Body) End() {
 	if b.control != nil && !b.failed {
 		_ = b.control.SetWriteDeadline(time.Time{})
 	}
@@ -74,19 +76,20 @@ type bodyReader struct {
 	last    time.Time // deadline of the whole body
 }
 
-// limitBody returns a reader of the request's body that fails with errSlowBody. end
-// clears the deadline of the connection.
-func limitBody(w http.ResponseWriter, r *http.Request, body io.Reader) (limited io.Reader, end func()) {
+// LimitBody returns a reader of the request's body that fails with ErrSlowBody if the
+// client stops sending for longer than the stall limit, or needs longer than whole (real
+// time) for the body. end clears the deadline of the connection.
+func LimitBody(w http.ResponseWriter, r *http.Request, body io.Reader, whole time.Duration) (limited io.Reader, end func()) {
 	stall, _ := r.Context().Value(stallKey{}).(time.Duration)
 	if stall <= 0 {
 		return body, func() {}
 	}
-	b := &bodyReader{r: body, control: http.NewResponseController(w), stall: stall, last: clock.Real().Now().Add(requestTimeout)}
+	b := &bodyReader{r: body, control: http.NewResponseController(w), stall: stall, last: clock.Real().Now().Add(whole)}
 	return b, func() { _ = b.control.SetReadDeadline(time.Time{}) }
 }
 
-// errSlowBody is returned if a client does not send its body in time.
-var errSlowBody = errors.New("the body of the request did not come in time")
+// ErrSlowBody is returned if a client does not send its body in time.
+var ErrSlowBody = errors.New("the body of the request did not come in time")
 
 // Read implements io.Reader.
 func (b *bodyReader) Read(into []byte) (int, error) {
@@ -97,7 +100,7 @@ func (b *bodyReader) Read(into []byte) (int, error) {
 	_ = b.control.SetReadDeadline(until)
 	n, err := b.r.Read(into)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = errSlowBody
+		err = ErrSlowBody
 	}
 	return n, err
 }
