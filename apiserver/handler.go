@@ -114,12 +114,13 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		rq.row, rq.objects = found.row, found.objects
 	}
 	if rq.row == nil && ok {
-		rq.row = s.valuesRow(gv)
+		rq.row = s.anyRow(gv)
 	}
 	if rq.row == nil {
 		s.noSuchResource(w, r, gv.Group)
 		return
 	}
+	rq.sub = rq.row.Subresource(info.Subresource)
 	coded := &codeWriter{ResponseWriter: w}
 	rq.w = coded
 	rq.local = transport.IsLocal(r.Context())
@@ -150,13 +151,11 @@ func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group st
 
 // serve negotiates the response format, finds the verb's function, and calls it.
 func (rq *request) serve() error {
-	if rq.row.Computed && namedByMetrics(rq.row.Group) {
-		return rq.serveValues()
+	if rq.row.GetAny != nil {
+		return rq.serveAny()
 	}
-	if rq.Subresource != "" {
-		if rq.sub = rq.row.Subresource(rq.Subresource); rq.sub == nil {
-			return response.NotFound()
-		}
+	if rq.Subresource != "" && rq.sub == nil {
+		return response.NotFound()
 	}
 	if err := rq.checkScope(); err != nil {
 		return err

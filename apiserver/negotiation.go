@@ -19,7 +19,7 @@ import (
 // there.
 func (rq *request) negotiate() error {
 	accept := rq.r.Header.Get("Accept")
-	if accept != codec.ProtobufOrJSON && !rq.row.Custom && (rq.sub == nil || !rq.sub.Proxied) {
+	if accept != codec.ProtobufOrJSON && !rq.row.Custom && (rq.sub == nil || rq.sub.Connect == nil) {
 		produced := codec.Supported()
 		if rq.Verb == verbList || rq.Verb == verbWatch {
 			produced = append(produced, codec.Streamed()...)
@@ -29,7 +29,7 @@ func (rq *request) negotiate() error {
 		}
 	}
 	target, ok := codec.NegotiateFor(accept, codec.AllowTransforms, rq.hasForm)
-	if !ok && (rq.sub == nil || !rq.sub.Proxied) { // the target of a proxied request chooses its own format
+	if !ok && (rq.sub == nil || rq.sub.Connect == nil) { // the target of a proxied request chooses its own format
 		return response.NotAcceptable()
 	}
 	rq.target = target

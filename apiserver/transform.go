@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/codec"
-	"minikcm.dev/minikcm/apiserver/resources/columns"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
@@ -147,9 +146,8 @@ func (rq *request) rowObject(include metav1.IncludeObjectPolicy, obj runtime.Obj
 
 func (rq *request) printer() ([]metav1.TableColumnDefinition, cellsFunc) {
 	switch {
-	case rq.sub != nil && rq.sub.GroupVersionKind.Kind == "Scale":
-		scale := columns.Scale()
-		return scale.Columns, scale.Cells
+	case rq.sub != nil && rq.sub.Cells != nil:
+		return rq.sub.Columns, rq.sub.Cells
 	case rq.row.Cells != nil:
 		return rq.row.Columns, rq.row.Cells
 	}

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 
+	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
@@ -21,7 +22,7 @@ var allVerbs = []string{verbCreate, verbDelete, verbDeleteCollection, verbGet, v
 
 // findVerb returns the function that serves the request, or the error to respond with.
 func (rq *request) findVerb() (verbFunc, error) {
-	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.proxies()) {
+	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.sub.AnyMethod) {
 		return nil, response.MethodNotAllowed() // as upstream, which routes built-in kinds by method
 	}
 	if rq.sub != nil {
@@ -34,27 +35,18 @@ func (rq *request) findVerb() (verbFunc, error) {
 	if !slices.Contains(supported, rq.Verb) {
 		return nil, response.MethodNotAllowed()
 	}
-	if rq.row.Computed {
-		return findComputed(rq.row, rq.Verb)
-	}
 	switch rq.Verb {
 	case verbGet:
-		return serveGet, nil
+		return handlerOr(rq.row.Get, serveGet), nil
 	case verbList:
-		return serveList, nil
+		return handlerOr(rq.row.List, serveList), nil
 	case verbWatch:
 		return serveWatch, nil
 	case verbCreate:
 		if rq.Name != "" {
 			return nil, response.MethodNotAllowed()
 		}
-		if rq.row.Via != nil {
-			return serveVia, nil
-		}
-		if rq.row.Asked {
-			return serveAnswer, nil
-		}
-		return serveCreate, nil
+		return handlerOr(rq.row.Create, serveCreate), nil
 	case verbUpdate:
 		return named(rq, serveUpdate)
 	case verbPatch:
@@ -65,6 +57,14 @@ func (rq *request) findVerb() (verbFunc, error) {
 		return serveDeleteCollection, nil
 	}
 	return nil, response.MethodNotAllowed()
+}
+
+// handlerOr returns the handler of a row, or generic if the row has none.
+func handlerOr(handler resources.Handler, generic verbFunc) verbFunc {
+	if handler == nil {
+		return generic
+	}
+	return func(ctx context.Context, rq *request) error { return handler(ctx, rq) }
 }
 
 func named(rq *request, verb verbFunc) (verbFunc, error) {
@@ -98,14 +98,11 @@ func (rq *request) checkScope() error {
 }
 
 func (rq *request) findSubresourceVerb() (verbFunc, error) {
-	if !slices.Contains(rq.sub.Verbs, rq.Verb) && (rq.sub == nil || !rq.proxies()) { // proxy accepts any method
+	if !slices.Contains(rq.sub.Verbs, rq.Verb) && !rq.sub.AnyMethod {
 		return nil, response.MethodNotAllowed()
 	}
-	if rq.sub.Proxied {
-		return rq.findProxied(), nil
-	}
-	if rq.sub.Asked {
-		return serveAnswer, nil
+	if rq.sub.Connect != nil {
+		return handlerOr(rq.sub.Connect, nil), nil
 	}
 	switch rq.Verb {
 	case verbGet:
@@ -115,7 +112,7 @@ func (rq *request) findSubresourceVerb() (verbFunc, error) {
 	case verbPatch:
 		return servePatch, nil
 	case verbCreate:
-		return serveSubresourceCreate, nil
+		return handlerOr(rq.sub.Create, serveSubresourceCreate), nil
 	}
 	return nil, response.MethodNotAllowed()
 }

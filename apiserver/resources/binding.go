@@ -18,7 +18,7 @@ func bindingRow() *Resource {
 		Plural:           "bindings",
 		Namespaced:       true,
 		Verbs:            []string{"create"},
-		Via:              &Via{Resource: corev1.SchemeGroupVersion.WithResource("pods"), Subresource: "binding"},
+		Create:           createOf(corev1.SchemeGroupVersion.WithResource("pods"), "binding"),
 		New:              func() runtime.Object { return &corev1.Binding{} },
 		NewList:          func() runtime.Object { return &corev1.Binding{} },
 	}

@@ -14,6 +14,9 @@ import (
 // defaultPrecedence is the default matching precedence.
 const defaultPrecedence int32 = 1000
 
+// flowControlManager is the field manager of the objects that the apiserver creates.
+const flowControlManager = "api-priority-and-fairness-config-producer-v1"
+
 func flowSchemaRow() *Resource {
 	kind := flowcontrolv1.SchemeGroupVersion.WithKind("FlowSchema")
 	newSchema := func() runtime.Object { return &flowcontrolv1.FlowSchema{} }
@@ -23,9 +26,11 @@ func flowSchemaRow() *Resource {
 		New:              newSchema,
 		NewList:          func() runtime.Object { return &flowcontrolv1.FlowSchemaList{} },
 		Strategy: Strategy{
-			Default:    on(func(s *flowcontrolv1.FlowSchema) { setDefault(&s.Spec.MatchingPrecedence, defaultPrecedence) }),
-			Generation: true,
-			Validate:   check(validateFlowSchema),
+			Reserve:       Reservations.ReserveFlow,
+			ServerManager: flowControlManager,
+			Default:       on(func(s *flowcontrolv1.FlowSchema) { setDefault(&s.Spec.MatchingPrecedence, defaultPrecedence) }),
+			Generation:    true,
+			Validate:      check(validateFlowSchema),
 			ValidateStatusUpdate: checkUpdate(func(s, _ *flowcontrolv1.FlowSchema) field.ErrorList {
 				return namedConditions(field.NewPath("status", "conditions"), s.Status.Conditions,
 					func(c *flowcontrolv1.FlowSchemaCondition) string { return string(c.Type) })

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -28,6 +29,7 @@ func jobRow() *Resource {
 		New:              newJob,
 		NewList:          func() runtime.Object { return &batchv1.JobList{} },
 		SelectableFields: []string{"status.successful"},
+		UnknownField:     func(label string) string { return fmt.Sprintf("field label %q not supported for Job", label) },
 		Field:            fieldOf(jobField),
 		Strategy: Strategy{
 			Default:              on(defaultJob),

@@ -28,7 +28,7 @@ func nodeRow() *Resource {
 			ValidateUpdate:       checkUpdate(validateNodeUpdate),
 			ValidateStatusUpdate: checkUpdate(validateNodeStatus),
 		},
-		Subresources: []Subresource{proxyTo("NodeProxyOptions"), statusOf(kind, newNode)},
+		Subresources: []Subresource{proxy("NodeProxyOptions", serve(Request.ServeProxyToNode)), statusOf(kind, newNode)},
 	}
 }
 

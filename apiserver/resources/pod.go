@@ -46,10 +46,10 @@ func podRow() *Resource {
 			},
 			podEviction(),
 			podLog(),
-			proxyTo("PodProxyOptions"),
+			proxy("PodProxyOptions", serve(Request.ServeProxyToPod)),
 			podResize(),
 			statusOf(kind, newPod),
-		}, connections()...),
+		}, streams()...),
 	}
 }
 

@@ -17,9 +17,11 @@ func priorityLevelConfigurationRow() *Resource {
 		New:              newLevel,
 		NewList:          func() runtime.Object { return &flowcontrolv1.PriorityLevelConfigurationList{} },
 		Strategy: Strategy{
-			Default:    on(defaultPriorityLevel),
-			Generation: true,
-			Validate:   check(validatePriorityLevel),
+			Reserve:       Reservations.ReserveFlow,
+			ServerManager: flowControlManager,
+			Default:       on(defaultPriorityLevel),
+			Generation:    true,
+			Validate:      check(validatePriorityLevel),
 			ValidateStatusUpdate: checkUpdate(func(l, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
 				return namedConditions(field.NewPath("status", "conditions"), l.Status.Conditions,
 					func(c *flowcontrolv1.PriorityLevelConfigurationCondition) string { return string(c.Type) })

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,13 +11,17 @@ import (
 )
 
 func resourceSliceRow() *Resource {
+	kind := resourcev1.SchemeGroupVersion.WithKind("ResourceSlice")
 	return &Resource{
-		GroupVersionKind: resourcev1.SchemeGroupVersion.WithKind("ResourceSlice"),
+		GroupVersionKind: kind,
 		Plural:           "resourceslices",
 		New:              func() runtime.Object { return &resourcev1.ResourceSlice{} },
 		NewList:          func() runtime.Object { return &resourcev1.ResourceSliceList{} },
 		SelectableFields: []string{resourcev1.ResourceSliceSelectorNodeName, resourcev1.ResourceSliceSelectorDriver},
-		Field:            fieldOf(resourceSliceField),
+		UnknownField: func(label string) string {
+			return fmt.Sprintf("field label not supported for %s: %s", kind, label)
+		},
+		Field: fieldOf(resourceSliceField),
 		Strategy: Strategy{
 			Generation:     true,
 			Warnings:       always(resourceSliceWarnings),

@@ -22,6 +22,7 @@ func serviceRow() *Resource {
 		SelectableFields: []string{"spec.clusterIP", "spec.type"},
 		Field:            fieldOf(serviceField),
 		Strategy: Strategy{
+			Reserve:        Reservations.ReserveService,
 			Default:        on(defaultService),
 			PrepareCreate:  on(prepareService),
 			PrepareUpdate:  onUpdate(prepareServiceUpdate),
@@ -35,7 +36,7 @@ func serviceRow() *Resource {
 			NameCheck:            apivalidation.NameIsDNSLabel,
 			AllowCreateOnUpdate:  true,
 		},
-		Subresources: []Subresource{proxyTo("ServiceProxyOptions"), statusOf(kind, newService)},
+		Subresources: []Subresource{proxy("ServiceProxyOptions", serve(Request.ServeProxyToService)), statusOf(kind, newService)},
 	}
 }
 

@@ -20,7 +20,7 @@ func serviceAccountRow() *Resource {
 			Name:             "token",
 			GroupVersionKind: authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"),
 			Verbs:            []string{"create"},
-			Asked:            true,
+			Create:           answer(Request.RequestToken),
 			New:              func() runtime.Object { return &authenticationv1.TokenRequest{} },
 		}},
 	}

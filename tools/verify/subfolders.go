@@ -25,8 +25,10 @@ var inFolder = map[string][]string{
 	"apiserver/openapi":         {"resources"},
 	"apiserver/ownership":       {"openapi"},
 	"apiserver/resources":       {"resources/columns"},
+	"apiserver/response":        {"codec", "slowclient"},
 	"apiserver/serviceip":       {"codec"},
 	"apiserver/storage":         {"codec", "resources", "watchcache"},
+	"apiserver/transport":       {"auth"},
 
 	"controllers/certificates/approving": {"certificates", "env", "loop"},
 	"controllers/certificates/cleaner":   {"certificates", "env", "loop"},
