@@ -18,8 +18,8 @@ import (
 	"minikcm.dev/minikcm/kubeletsim"
 )
 
-// usage implements apiserver.MetricsSource by what the simulated kubelets' package works
-// out from the objects of the API. It needs no kubelets, and keeps nothing.
+// usage implements apiserver.MetricsSource: it calculates the metrics from objects of the
+// API with functions of kubeletsim. It needs no running kubelets and keeps no state.
 type usage struct {
 	clock clock.Clock
 	usage kubeletsim.Usage

@@ -11,33 +11,31 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// caName is the common name of the cluster's certificate authority, as kubeadm has
-// it.
+// caName is the common name of the cluster's certificate authority, as in kubeadm.
 const caName = "kubernetes"
 
-// Identity is what a cluster needs to take the place of another one before the eyes of
-// its clients: what certificates and tokens are signed with, and the resource versions
-// that have been given.
+// Identity lets a cluster replace another one without its clients noticing: it holds the
+// keys that sign certificates and tokens, and the last resource version.
 type Identity struct {
 	authority *auth.Authority
 	tokenKey  *auth.TokenKey
-	// revision is the last of the store; 0 if it is not known.
+	// revision is the last revision of the store; 0 if it is unknown.
 	revision int64
 }
 
-// Identity returns the cluster's identity, for Options.Identity of a cluster that takes its
-// place. Of a closed cluster it has the last resource version, too: those of the new
-// cluster are later, and watches that clients resume there end with 410 (Expired), upon
-// which informers list anew.
+// Identity returns the cluster's identity, for Options.Identity of a cluster that replaces
+// it. After Close it also has the last resource version: those of the new cluster are
+// later, so watches that clients resume there end with 410 (Expired), and informers list
+// again.
 func (c *Cluster) Identity() *Identity {
 	return &Identity{authority: c.authority, tokenKey: c.tokenKey, revision: c.lastRevision.Load()}
 }
 
-// revisionGap is the distance between the revisions of a cluster and of the one that takes
-// its place. It makes up for revisions that Close gives after the last that it sees.
+// revisionGap separates the revisions of a cluster from those of its replacement. It
+// exceeds the number of revisions that are written after Close reads the last one.
 const revisionGap = 1_000_000
 
-// revisionBump is by how much the revisions of a store with this identity are raised.
+// revisionBump returns by how much to raise the revisions of a store with this identity.
 func (i *Identity) revisionBump() uint64 {
 	if i == nil || i.revision <= 0 {
 		return 0
@@ -45,8 +43,8 @@ func (i *Identity) revisionBump() uint64 {
 	return uint64(i.revision) + revisionGap
 }
 
-// readIdentity returns the identity that was given, or that the data directory holds;
-// parts that are nil are made by completeIdentity.
+// readIdentity reads the identity from the options or the data directory. It leaves nil
+// what neither has, for completeIdentity.
 func (c *Cluster) readIdentity() (err error) {
 	if given := c.opts.Identity; given != nil {
 		c.authority, c.tokenKey = given.authority, given.tokenKey
@@ -56,8 +54,8 @@ func (c *Cluster) readIdentity() (err error) {
 	return err
 }
 
-// completeIdentity makes what the identity lacks. It is called when it is known that the
-// data directory is good.
+// completeIdentity creates what the identity lacks. It comes after openStore, which finds
+// a damaged data directory before anything is written to it.
 func (c *Cluster) completeIdentity() (err error) {
 	if c.authority == nil {
 		if c.authority, err = createAuthority(c.opts.DataDir); err != nil {
@@ -70,8 +68,8 @@ func (c *Cluster) completeIdentity() (err error) {
 	return err
 }
 
-// readAuthority returns the certificate authority that the data directory holds; nil
-// if there is none yet.
+// readAuthority returns the certificate authority in the data directory; nil if there is
+// none.
 func readAuthority(dataDir string) (*auth.Authority, error) {
 	if dataDir == "" {
 		return nil, nil
@@ -100,8 +98,8 @@ func authorityPaths(dataDir string) (cert, key string) {
 	return filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key")
 }
 
-// createAuthority makes a certificate authority, and keeps it if there is a data
-// directory. Certificates are for other programs, which live in the machine's time.
+// createAuthority creates a certificate authority and stores it in the data directory, if
+// there is one. Its validity is in real time, because other programs check it.
 func createAuthority(dataDir string) (*auth.Authority, error) {
 	authority, err := auth.NewAuthority(caName, clock.Real().Now())
 	if err != nil || dataDir == "" {
@@ -115,7 +113,7 @@ func createAuthority(dataDir string) (*auth.Authority, error) {
 	if err := os.MkdirAll(filepath.Dir(certPath), 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory of the certificate authority: %w", err)
 	}
-	// The certificate comes last: without it, the key is made anew.
+	// The certificate comes last: without it, the next start creates both again.
 	if err := os.WriteFile(keyPath, key, 0o600); err != nil {
 		return nil, fmt.Errorf("writing the certificate authority's key: %w", err)
 	}
@@ -125,8 +123,8 @@ func createAuthority(dataDir string) (*auth.Authority, error) {
 	return authority, nil
 }
 
-// tokenKey returns the key that signs service accounts' tokens: the one in the data
-// directory, which is made if it is not there, or else a new one.
+// tokenKey returns the key that signs the tokens of service accounts. It is kept in the
+// data directory, if there is one, and created if that has none.
 func tokenKey(dataDir string) (*auth.TokenKey, error) {
 	if dataDir == "" {
 		return auth.NewTokenKey()

@@ -8,11 +8,11 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 )
 
-// controllersPath is where the state of the cluster's controllers is served.
+// controllersPath serves the states of the cluster's controllers.
 const controllersPath = ownPath + "/controllers"
 
-// Controllers returns what the cluster's controllers are doing, those that it does
-// not run included.
+// Controllers returns the status of every controller, including those that the cluster
+// does not run.
 func (c *Cluster) Controllers() []manager.Status {
 	m := c.manager.Load()
 	if m == nil {
@@ -21,10 +21,10 @@ func (c *Cluster) Controllers() []manager.Status {
 	return m.Status()
 }
 
-// serveOwn serves what the apiserver does not know of: GET /minikcm/v1 is an Info,
-// /minikcm/v1/controllers a JSON array of the controllers' states, /minikcm/v1/why
-// explains an object, and what a controller has to show for itself is at
-// /minikcm/v1/controllers/NAME/debug. Extensions serve the rest.
+// serveOwn serves the paths beneath /minikcm/v1 that the apiserver does not: an Info at
+// /minikcm/v1, the states of the controllers as a JSON array at /controllers, the debug
+// information of a controller at /controllers/NAME/debug, and explanations at /why.
+// Extensions serve the rest.
 func (c *Cluster) serveOwn(w http.ResponseWriter, r *http.Request) {
 	if c.serveExtension(w, r) {
 		return
@@ -43,7 +43,7 @@ func (c *Cluster) serveOwn(w http.ResponseWriter, r *http.Request) {
 	}
 	m := c.manager.Load()
 	if m == nil {
-		http.Error(w, "the controllers have not been made yet", http.StatusServiceUnavailable)
+		http.Error(w, "the controllers have not started yet", http.StatusServiceUnavailable)
 		return
 	}
 	if r.URL.Path == controllersPath {

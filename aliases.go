@@ -9,67 +9,69 @@ import (
 	"minikcm.dev/minikcm/store/faulty"
 )
 
-// What the options and the methods of a Cluster speak of has a name here too, so that
-// who builds on this package needs no other.
+// Types of other packages in the options and methods of a Cluster, so that users of this
+// package need no other.
 type (
-	// Pool are nodes that are alike, NodeSpec what each of them is, and Latencies how
-	// long their simulated pods take.
+	// Pool is a group of identical nodes, NodeSpec describes one of them, and Latencies are
+	// the delays of their simulated pods.
 	Pool      = kubeletsim.Pool
 	NodeSpec  = kubeletsim.NodeSpec
 	Latencies = kubeletsim.Latencies
-	// ManageNodes says which Nodes are simulated that clients make.
+	// ManageNodes selects which Nodes that clients create are simulated.
 	ManageNodes = kubeletsim.ManageNodes
 	// Manager runs the cluster's controllers.
 	Manager = manager.Manager
-	// APIFault is what happens to requests that APIFaultMatch meets.
+	// APIFault is a fault of the requests that APIFaultMatch selects.
 	APIFault      = faults.Rule
 	APIFaultMatch = faults.Match
-	// StoreFault is what happens to StoreOperations.
+	// StoreFault is a fault of StoreOperations.
 	StoreFault      = faulty.Fault
 	StoreOperations = faulty.Operations
 )
 
-// What a StoreFault meets.
+// The operations that a StoreFault affects.
 const (
 	StoreReads       = faulty.Reads
 	StoreWrites      = faulty.Writes
 	StoreCompactions = faulty.Compactions
 )
 
-// Which Nodes are simulated that clients make: those with the annotation minikcm.dev/node:
-// simulated or kwok.x-k8s.io/node: fake (the default), all, or none.
+// The values of ManageNodes: simulate the clients' Nodes with the annotation
+// minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake (the default), all, or none.
 const (
 	ManageMarked = kubeletsim.ManageMarked
 	ManageAll    = kubeletsim.ManageAll
 	ManageNone   = kubeletsim.ManageNone
 )
 
-// MaxNodes is how many nodes can be simulated.
+// MaxNodes is the largest number of simulated nodes.
 const MaxNodes = kubeletsim.MaxNodes
 
-// ErrTooManyNodes is the error of asking for more.
+// ErrTooManyNodes is the error of a request for more than MaxNodes nodes.
 var ErrTooManyNodes = kubeletsim.ErrTooManyNodes
 
-// CheckNodes refuses what nodes and pools cannot be made of.
+// CheckNodes returns an error if nodes or pools cannot be simulated.
 func CheckNodes(nodes int, node NodeSpec, pools []Pool) error {
 	return kubeletsim.CheckNodes(nodes, node, pools)
 }
 
 // ErrNoNode is the error of Kubelets' methods for a node that is not simulated, such as one
-// whose Node a client has made and deleted.
+// whose Node a client has deleted.
 var ErrNoNode = kubeletsim.ErrNoNode
 
-// ControllerNames are the names of all controllers, as --controllers takes them.
+// ControllerNames returns the names of all controllers, as in --controllers.
 func ControllerNames() []string { return manager.Names() }
 
-// SlowStore is a store that takes d longer.
+// SlowStore returns the fault of a store that takes d longer.
 func SlowStore(d time.Duration) StoreFault { return faulty.Slow(d) }
 
-// StoreUnavailable is a store that does not answer.
+// StoreUnavailable returns the fault of a store that does not respond.
 func StoreUnavailable() StoreFault { return faulty.Unavailable() }
 
-// StoreNoSpace is a store whose disk or quota is full: what adds to it is refused.
+// StoreNoSpace returns the fault of a store whose disk or quota is full: it rejects writes
+// that add data.
 func StoreNoSpace() StoreFault { return faulty.NoSpace() }
 
-// StoreLeaderLoss is a store whose cluster has lost its leader: requests wait for d and fail.
+// StoreLeaderLoss returns the fault of a store without a leader: requests wait for d and
+// fail.
 func StoreLeaderLoss(d time.Duration) StoreFault { return faulty.LeaderLoss(d) }

@@ -13,10 +13,11 @@ import (
 	"minikcm.dev/minikcm/kubeletsim"
 )
 
-// Loaded says what became of Options.Objects; nil: there were none.
+// Loaded returns the result of loading Options.Objects; nil: there were none.
 func (c *Cluster) Loaded() *dump.Summary { return c.loaded }
 
-// validateObjects refuses to load objects into what may have a state already.
+// validateObjects returns an error if objects would be loaded into a store that may
+// already have a state.
 func (o *Options) validateObjects() error {
 	switch {
 	case o.Objects == nil:
@@ -34,8 +35,8 @@ func (o *Options) validateObjects() error {
 	return nil
 }
 
-// loadObjects loads the objects that the cluster begins with. Nothing acts on them yet, and
-// no time passes.
+// loadObjects loads Options.Objects. No controller runs yet, and virtual time stands
+// still.
 func (c *Cluster) loadObjects(ctx context.Context) error {
 	if c.opts.Objects == nil {
 		return nil
@@ -47,8 +48,8 @@ func (c *Cluster) loadObjects(ctx context.Context) error {
 	return err
 }
 
-// awaitedNodes are the nodes that are Ready before the cluster is: those of the options, and
-// those that were loaded and are simulated.
+// awaitedNodes returns the nodes that waitReady waits for: those of the options, and the
+// loaded ones that are simulated.
 func (c *Cluster) awaitedNodes() []string {
 	names := c.kubelets.Nodes()
 	if c.loaded == nil || c.opts.ManageNodes != kubeletsim.ManageAll {
