@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -32,7 +33,7 @@ type Options struct {
 	ManageNodes kubeletsim.ManageNodes
 	// Latencies are those of the nodes. ContainerStop is 50 ms unless it says
 	// otherwise, so that pods can be seen to terminate; negative is no time at all.
-	Latencies kubeletsim.Latencies
+	Latencies lifecycle.Latencies
 
 	// DataDir keeps the cluster over restarts, with fsync. Empty: everything is in
 	// a temporary directory that Close removes.

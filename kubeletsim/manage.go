@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // ManageNodes says which Nodes are simulated that clients make through the API.
@@ -194,7 +196,7 @@ func (k *Kubelet) refuse(ctx context.Context, object *corev1.Node, why error) er
 		k.opts.Logger.Error(why, "Cannot simulate a node", "node", klog.KObj(object))
 		if k.opts.Recorder != nil {
 			recorder := k.opts.Recorder.WithSource(corev1.EventSource{Component: Component, Host: object.Name})
-			reportNode(recorder, object.Name, event{kind: corev1.EventTypeWarning, reason: "CIDRNotAvailable", message: why.Error()})
+			reportNode(recorder, object.Name, lifecycle.Event{Kind: corev1.EventTypeWarning, Reason: "CIDRNotAvailable", Message: why.Error()})
 		}
 	}
 	now := metav1.NewTime(k.opts.Clock.Now())

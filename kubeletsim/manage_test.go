@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	k8stesting "k8s.io/client-go/testing"
+
+	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
 
 func (c *cluster) createNode(name, uid string) {
@@ -84,7 +86,7 @@ func TestNodeWithoutRoom(t *testing.T) {
 func TestNothingIsLeftOfADeletedNode(t *testing.T) {
 	c := newCluster(t, Options{})
 	c.createNode("n", "1")
-	c.create(testPod("web", "n", annotated("exit-after", "1h")))
+	c.create(podtest.Pod("web", "n", podtest.Annotated("exit-after", "1h")))
 	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
 	if err := c.kubelet.HangNode("n"); err != nil {
 		t.Fatal(err)

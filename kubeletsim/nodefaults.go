@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // ErrNoNode is the error of what is done to a node that these kubelets do not simulate.
@@ -65,7 +67,7 @@ func (k *Kubelet) StartNode(name string) error {
 func (k *Kubelet) rebootPods(name string) {
 	for _, uid := range k.pods.on(name) {
 		if e := k.pods.get(uid); e != nil {
-			e.hit(fault{kind: reboot})
+			e.hit(lifecycle.Occurrence{Kind: lifecycle.Reboot})
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // runtimePatience is how long a kubelet does not hear of its container runtime before
@@ -97,7 +99,7 @@ func (n *node) clocked(now time.Time) time.Time {
 }
 
 // latencies are those of the pods on the node.
-func (n *node) latencies(common *Latencies) *Latencies {
+func (n *node) latencies(common *lifecycle.Latencies) *lifecycle.Latencies {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.slow == 0 {

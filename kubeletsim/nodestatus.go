@@ -13,18 +13,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
+// The annotations that mark simulated Nodes.
 const (
-	// AnnotationNode marks the simulated nodes, with the value "simulated". A Node that a
-	// client makes with it is simulated, too; likewise one with kwok's AnnotationKwok, whose
-	// value is "fake".
+	// AnnotationNode marks the Nodes that the simulation registers; its value is Simulated.
+	// A Node that a client creates with it, or with kwok's AnnotationKwok ("fake"), is
+	// simulated too.
 	AnnotationNode = "minikcm.dev/node"
 	Simulated      = "simulated"
 	AnnotationKwok = "kwok.x-k8s.io/node"
 	kwokFake       = "fake"
-	// runtimeScheme names the container runtime in IDs and versions.
-	runtimeScheme = "minikcm://"
 )
 
 // nodeObject is the Node that a kubelet registers.
@@ -110,7 +111,7 @@ func missingOf(object *corev1.Node, n *node, opts *Options) *nodePatch {
 
 // nodeStatus is what the kubelet writes about its node, and the events that come
 // with the change. What others keep in the status stays as the Node has it.
-func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (corev1.NodeStatus, []event) {
+func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (corev1.NodeStatus, []lifecycle.Event) {
 	status := object.Status
 	// Extended resources that somebody else advertises are kept, as upstream does.
 	status.Capacity = merged(object.Status.Capacity, n.spec.capacity())
@@ -119,7 +120,7 @@ func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (cor
 	status.NodeInfo = nodeInfo(n, opts)
 	status.NodeInfo.Swap = object.Status.NodeInfo.Swap
 	status.Images = n.imageList()
-	var events []event
+	var events []lifecycle.Event
 	status.Conditions, events = nodeConditions(object, n.troubles(), now)
 	return status, events
 }
@@ -127,7 +128,7 @@ func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (cor
 // sameNodeStatus compares what nodeStatus makes. A node asks every ten seconds: comparing
 // by reflection takes ten times as long.
 func sameNodeStatus(a, b *corev1.NodeStatus) bool {
-	return sameAmounts(a.Capacity, b.Capacity) && sameAmounts(a.Allocatable, b.Allocatable) &&
+	return lifecycle.SameAmounts(a.Capacity, b.Capacity) && lifecycle.SameAmounts(a.Allocatable, b.Allocatable) &&
 		slices.Equal(a.Addresses, b.Addresses) && a.NodeInfo == b.NodeInfo &&
 		slices.EqualFunc(a.Conditions, b.Conditions, func(a, b corev1.NodeCondition) bool {
 			sameTimes := a.LastHeartbeatTime.Equal(&b.LastHeartbeatTime) && a.LastTransitionTime.Equal(&b.LastTransitionTime)
@@ -176,7 +177,7 @@ func nodeInfo(n *node, opts *Options) corev1.NodeSystemInfo {
 		{&info.BootID, bootID(n.name, boots)},
 		{&info.KernelVersion, "simulated"},
 		{&info.OSImage, "minikcm " + opts.Version + " (simulated)"},
-		{&info.ContainerRuntimeVersion, runtimeScheme + opts.Version},
+		{&info.ContainerRuntimeVersion, lifecycle.RuntimeScheme + opts.Version},
 		{&info.KubeletVersion, opts.KubeletVersion},
 		{&info.OperatingSystem, "linux"},
 		{&info.Architecture, runtime.GOARCH},

@@ -14,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/events"
 	ledgered "minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // Component is the name that the simulated kubelets use towards the apiserver
@@ -46,29 +47,6 @@ type Pool struct {
 	Node  NodeSpec
 }
 
-// Latencies are how long the simulated machine takes, on the cluster's clock.
-// Zero means no time at all, except for JobRun.
-type Latencies struct {
-	// PodStart is from a pod's admission until its sandbox is up and its first
-	// containers run.
-	PodStart time.Duration
-	// ContainerReady is from a container's start until its readiness probe first
-	// succeeds, unless AnnotationReadyDelay says otherwise.
-	ContainerReady time.Duration
-	// ContainerRestart is from a container's end until it is started again, unless
-	// it is in back-off.
-	ContainerRestart time.Duration
-	// ContainerStop is from the signal to stop until the container has ended, but
-	// never longer than the grace period.
-	ContainerStop time.Duration
-	// InitRun is how long an init container runs of which nothing is known.
-	InitRun time.Duration
-	// JobRun is how long a container runs that has no reason to run forever: those of
-	// pods that a Job controls, and those that have an exit code but no duration.
-	// Default 1s.
-	JobRun time.Duration
-}
-
 // Options configure a Kubelet.
 type Options struct {
 	// Config reaches the apiserver; Client, if not nil, is used instead.
@@ -99,8 +77,8 @@ type Options struct {
 	// Version is that of the simulated container runtime. Default "dev".
 	Version string
 
-	Latencies Latencies
-	Backoff   Backoff
+	Latencies lifecycle.Latencies
+	Backoff   lifecycle.Backoff
 	// Workers bounds the API calls in flight. Default 16.
 	Workers int
 }
@@ -137,7 +115,7 @@ func (o *Options) complete() error {
 	if o.Latencies.JobRun == 0 {
 		o.Latencies.JobRun = time.Second
 	}
-	o.Backoff.complete()
+	o.Backoff.SetDefaults()
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // The periods of upstream's kubelet with its default configuration: the lease is
@@ -140,18 +141,18 @@ func (k *Kubelet) register(ctx context.Context, n *node, now time.Time) error {
 }
 
 // starting puts around the events of a first status those of a kubelet's start.
-func (n *node) starting(events []event) []event {
-	all := []event{{kind: corev1.EventTypeNormal, reason: "Starting", message: "Starting kubelet."}}
+func (n *node) starting(events []lifecycle.Event) []lifecycle.Event {
+	all := []lifecycle.Event{{Kind: corev1.EventTypeNormal, Reason: "Starting", Message: "Starting kubelet."}}
 	last := max(len(events)-1, 0)
 	all = append(all, events[:last]...)
-	all = append(all, event{kind: corev1.EventTypeNormal, reason: "NodeAllocatableEnforced", message: "Updated Node Allocatable limit across pods"})
+	all = append(all, lifecycle.Event{Kind: corev1.EventTypeNormal, Reason: "NodeAllocatableEnforced", Message: "Updated Node Allocatable limit across pods"})
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.rebooted {
 		n.rebooted = false
-		all = append(all, event{
-			kind: corev1.EventTypeWarning, reason: "Rebooted",
-			message: fmt.Sprintf("Node %s has been rebooted, boot id: %s", n.name, bootID(n.name, n.boots)),
+		all = append(all, lifecycle.Event{
+			Kind: corev1.EventTypeWarning, Reason: "Rebooted",
+			Message: fmt.Sprintf("Node %s has been rebooted, boot id: %s", n.name, bootID(n.name, n.boots)),
 		})
 	}
 	return append(all, events[last:]...)
@@ -224,12 +225,12 @@ func nodeChanged(object *corev1.Node, n *node, opts *Options, now time.Time) boo
 	return !sameNodeStatus(&object.Status, &status)
 }
 
-func (k *Kubelet) putNodeStatus(ctx context.Context, n *node, object *corev1.Node, now time.Time) ([]event, error) {
+func (k *Kubelet) putNodeStatus(ctx context.Context, n *node, object *corev1.Node, now time.Time) ([]lifecycle.Event, error) {
 	client := k.opts.Client.CoreV1().Nodes()
 	var err error
 	for range statusTries {
 		update := *object
-		var events []event
+		var events []lifecycle.Event
 		update.Status, events = nodeStatus(object, n, &k.opts, n.clocked(now))
 		var written *corev1.Node
 		if written, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{}); err == nil {
@@ -292,7 +293,7 @@ func (n *node) objectUID() types.UID {
 }
 
 // reportNode reports events of the node.
-func (k *Kubelet) reportNode(n *node, events []event) {
+func (k *Kubelet) reportNode(n *node, events []lifecycle.Event) {
 	if k.opts.Recorder == nil {
 		return
 	}
@@ -301,8 +302,8 @@ func (k *Kubelet) reportNode(n *node, events []event) {
 
 // reportNode reports events of the Node of a name. Their UID is the node's name, as
 // upstream's kubelets have it.
-func reportNode(recorder *events.Recorder, name string, all ...event) {
+func reportNode(recorder *events.Recorder, name string, all ...lifecycle.Event) {
 	for _, e := range all {
-		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}, e.kind, e.reason, e.message)
+		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}, e.Kind, e.Reason, e.Message)
 	}
 }
