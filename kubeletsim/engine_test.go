@@ -72,8 +72,8 @@ func TestTakeOver(t *testing.T) {
 	if got := c.pod("old").Status; got.PodIP != "10.244.3.2" || got.ContainerStatuses[0].RestartCount != 0 || got.HostIP != "172.18.0.2" {
 		t.Errorf("old pod: %+v", got)
 	}
-	if got := c.node("node-0"); got.Spec.PodCIDR != "10.244.4.0/24" || statementOf(got).address.String() != "172.18.0.3" {
-		t.Errorf("new node has %s and %s", got.Spec.PodCIDR, statementOf(got).address)
+	if got := c.node("node-0"); got.Spec.PodCIDR != "10.244.4.0/24" || got.Status.Addresses[0].Address != "172.18.0.3" {
+		t.Errorf("new node has %s and %s", got.Spec.PodCIDR, got.Status.Addresses)
 	}
 }
 

@@ -61,16 +61,23 @@ type node struct {
 	imageOrder []string
 	reporter   *events.Recorder
 
-	// What follows belongs to the worker that has the node's key.
+	heartbeat
+}
 
-	registered         bool
-	statusDue, fullDue time.Time
+// heartbeat is the state of a node's registration and heartbeats. No lock guards it: only
+// the worker that holds the node's key uses it.
+type heartbeat struct {
+	registered bool
+	// statusDue is when the status is compared with the Node, fullDue when it is written
+	// even if nothing has changed, and leaseDue when the lease is renewed.
+	statusDue, fullDue, leaseDue time.Time
 	// written is the Node as the last write of its status left it, which the informer
 	// may not have delivered yet.
-	written  *corev1.Node
-	lease    *coordinationv1.Lease
-	leaseDue time.Time
-	random   *clock.Random
+	written *corev1.Node
+	lease   *coordinationv1.Lease
+	// random spreads this node's renewals; nil before the first.
+	random *clock.Random
+	// failures counts the attempts to reach the API that failed in a row.
 	failures int
 }
 
@@ -276,11 +283,11 @@ func (n *node) imageList() []corev1.ContainerImage {
 }
 
 // recorder is the one that reports with this node as its source.
-func (n *node) recorder(shared *events.Recorder) *events.Recorder {
+func (n *node) recorder(shared *events.Recorder, component string) *events.Recorder {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.reporter == nil {
-		n.reporter = shared.WithSource(corev1.EventSource{Component: Component, Host: n.name})
+		n.reporter = shared.WithSource(corev1.EventSource{Component: component, Host: n.name})
 	}
 	return n.reporter
 }

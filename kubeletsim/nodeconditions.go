@@ -87,3 +87,12 @@ func nodeConditions(object *corev1.Node, troubles map[corev1.NodeConditionType]b
 	}
 	return append(conditions, own...), events
 }
+
+func isKubeletCondition(condition corev1.NodeConditionType) bool {
+	for _, c := range kubeletConditions() {
+		if c.kind == condition {
+			return true
+		}
+	}
+	return false
+}

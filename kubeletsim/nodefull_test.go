@@ -23,13 +23,10 @@ func TestNodeThatIsFull(t *testing.T) {
 	if err := c.client.CoreV1().Pods("default").Delete(c.ctx, "first", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("the first pod is forgotten", func() bool { return c.kubelet.nodes.get("node-0").podCount() == 0 })
+	c.eventually("the first pod is forgotten", func() bool { return c.kubelet.pods.get("uid-first") == nil })
+	if err := c.ledger.WaitIdle(c.ctx); err != nil {
+		t.Fatal(err)
+	}
 	c.create(podtest.Pod("third", "node-0"))
 	c.until("the third pod is ready", func() bool { return isReady(c.pod("third")) })
-}
-
-func (n *node) podCount() int64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.load.Pods
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestNodeInFull(t *testing.T) {
-	opts := Options{KubeletVersion: "v1.37.2", Version: "v0.1.0"}
+	versions := Versions{Kubelet: "v1.37.2", Runtime: "v0.1.0"}
 	spec := NodeSpec{
 		Name: "node-3", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"me": "too"},
 		Taints:   []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}},
@@ -21,7 +21,7 @@ func TestNodeInFull(t *testing.T) {
 	}
 	n := newNode(spec, "172.18.0.5", netip.MustParsePrefix("10.244.3.0/24"))
 	n.addImages([]string{"nginx", "registry.example/agent:2"})
-	object := nodeObject(n, &opts, podtest.Epoch)
+	object := nodeObject(n, versions, podtest.Epoch)
 	// The machine's own architecture is the node's.
 	object.Status.NodeInfo.Architecture = "ARCH"
 	for _, label := range []string{"beta.kubernetes.io/arch", corev1.LabelArchStable} {

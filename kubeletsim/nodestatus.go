@@ -29,11 +29,11 @@ const (
 )
 
 // nodeObject is the Node that a kubelet registers.
-func nodeObject(n *node, opts *Options, now time.Time) *corev1.Node {
+func nodeObject(n *node, versions Versions, now time.Time) *corev1.Node {
 	object := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   n.name,
-			Labels: nodeLabels(n, opts),
+			Labels: nodeLabels(n, versions),
 			Annotations: map[string]string{
 				AnnotationNode: Simulated,
 				"volumes.kubernetes.io/controller-managed-attach-detach": "true",
@@ -52,13 +52,13 @@ func nodeObject(n *node, opts *Options, now time.Time) *corev1.Node {
 	for k, v := range n.spec.Annotations {
 		object.Annotations[k] = v
 	}
-	object.Status, _ = nodeStatus(object, n, opts, now)
+	object.Status, _ = nodeStatus(object, n, versions, now)
 	return object
 }
 
 // nodeLabels are those that every node has.
-func nodeLabels(n *node, opts *Options) map[string]string {
-	info := nodeInfo(n, opts)
+func nodeLabels(n *node, versions Versions) map[string]string {
+	info := nodeInfo(n, versions)
 	return map[string]string{
 		"beta.kubernetes.io/arch": info.Architecture,
 		"beta.kubernetes.io/os":   info.OperatingSystem,
@@ -87,9 +87,9 @@ type podRangesPatch struct {
 // missingOf is what a kubelet adds to the Node that is there: the labels that every node
 // has, its range of pod addresses and, if the kubelet would have made the Node itself, the
 // mark of that. Nil: nothing is missing.
-func missingOf(object *corev1.Node, n *node, opts *Options) *nodePatch {
+func missingOf(object *corev1.Node, n *node, versions Versions) *nodePatch {
 	var p nodePatch
-	for key, value := range nodeLabels(n, opts) {
+	for key, value := range nodeLabels(n, versions) {
 		if _, has := object.Labels[key]; !has {
 			if p.Metadata.Labels == nil {
 				p.Metadata.Labels = map[string]string{}
@@ -111,13 +111,13 @@ func missingOf(object *corev1.Node, n *node, opts *Options) *nodePatch {
 
 // nodeStatus is what the kubelet writes about its node, and the events that come
 // with the change. What others keep in the status stays as the Node has it.
-func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (corev1.NodeStatus, []lifecycle.Event) {
+func nodeStatus(object *corev1.Node, n *node, versions Versions, now time.Time) (corev1.NodeStatus, []lifecycle.Event) {
 	status := object.Status
 	// Extended resources that somebody else advertises are kept, as upstream does.
 	status.Capacity = merged(object.Status.Capacity, n.spec.capacity())
 	status.Allocatable = merged(status.Capacity, n.allocatable)
 	status.Addresses = n.reportedAddresses()
-	status.NodeInfo = nodeInfo(n, opts)
+	status.NodeInfo = nodeInfo(n, versions)
 	status.NodeInfo.Swap = object.Status.NodeInfo.Swap
 	status.Images = n.imageList()
 	var events []lifecycle.Event
@@ -163,7 +163,7 @@ func (n *node) reportedAddresses() []corev1.NodeAddress {
 	return reported
 }
 
-func nodeInfo(n *node, opts *Options) corev1.NodeSystemInfo {
+func nodeInfo(n *node, versions Versions) corev1.NodeSystemInfo {
 	info, boots := n.stated.info, n.bootCount()
 	if boots > 0 {
 		info.BootID = ""
@@ -176,9 +176,9 @@ func nodeInfo(n *node, opts *Options) corev1.NodeSystemInfo {
 		{&info.SystemUUID, madeUpID("system", n.name, "-")},
 		{&info.BootID, bootID(n.name, boots)},
 		{&info.KernelVersion, "simulated"},
-		{&info.OSImage, "minikcm " + opts.Version + " (simulated)"},
-		{&info.ContainerRuntimeVersion, lifecycle.RuntimeScheme + opts.Version},
-		{&info.KubeletVersion, opts.KubeletVersion},
+		{&info.OSImage, "minikcm " + versions.Runtime + " (simulated)"},
+		{&info.ContainerRuntimeVersion, lifecycle.RuntimeScheme + versions.Runtime},
+		{&info.KubeletVersion, versions.Kubelet},
 		{&info.OperatingSystem, "linux"},
 		{&info.Architecture, runtime.GOARCH},
 	} {

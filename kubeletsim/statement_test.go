@@ -64,13 +64,13 @@ func TestStatedNode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			opts := Options{KubeletVersion: "v1"}
-			status, _ := nodeStatus(tt.node, n, &opts, podtest.Epoch)
+			versions := Versions{Kubelet: "v1"}
+			status, _ := nodeStatus(tt.node, n, versions, podtest.Epoch)
 			if got := said(n, &status); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 			for key, value := range tt.node.Labels {
-				if missing := missingOf(tt.node, n, &opts).Metadata.Labels; missing[key] != "" {
+				if missing := missingOf(tt.node, n, versions).Metadata.Labels; missing[key] != "" {
 					t.Errorf("label %s=%s becomes %s", key, value, missing[key])
 				}
 			}
@@ -81,8 +81,8 @@ func TestStatedNode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if nodeChanged(node, again, &opts, podtest.Epoch) {
-				later, _ := nodeStatus(node, again, &opts, podtest.Epoch)
+			if nodeChanged(node, again, versions, podtest.Epoch) {
+				later, _ := nodeStatus(node, again, versions, podtest.Epoch)
 				t.Errorf("adopted again, it changes:\n%s", cmp.Diff(status, later))
 			}
 		})
@@ -98,7 +98,7 @@ func said(n *node, status *corev1.NodeStatus) string {
 			text += fmt.Sprintf("%s %s/%s ", name, capacity.String(), allocatable.String())
 		}
 	}
-	made := nodeInfo(testNodeNamed(n.name), &Options{KubeletVersion: "v1"})
+	made := nodeInfo(testNodeNamed(n.name), Versions{Kubelet: "v1"})
 	for _, pair := range [][2]string{
 		{status.NodeInfo.Architecture, made.Architecture},
 		{status.NodeInfo.KubeletVersion, made.KubeletVersion},
@@ -149,5 +149,19 @@ func TestStatedPodRange(t *testing.T) {
 				t.Errorf("got %v, %v; want %s", n, err, tt.want)
 			}
 		})
+	}
+}
+
+// A removed node gives back its addresses.
+func TestRemovedNode(t *testing.T) {
+	table := newNodeTable()
+	n, err := table.adopt(statedNode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.lose(n.objectUID())
+	table.remove(n)
+	if table.get(n.name) != nil || len(table.addresses.held) != 0 || table.blocks.held != (blocks{}).held {
+		t.Errorf("left are %v, %v", table.addresses.held, table.blocks.held)
 	}
 }

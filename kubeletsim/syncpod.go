@@ -272,7 +272,7 @@ func (k *Kubelet) report(n *node, pod *corev1.Pod, events []lifecycle.Event) {
 	if k.opts.Recorder == nil {
 		return
 	}
-	recorder := n.recorder(k.opts.Recorder)
+	recorder := n.recorder(k.opts.Recorder, Component)
 	for _, e := range events {
 		recorder.Event(&corev1.ObjectReference{
 			APIVersion:      "v1",
