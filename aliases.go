@@ -6,6 +6,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/store/faulty"
 )
 
@@ -16,7 +17,7 @@ type (
 	// the delays of their simulated pods.
 	Pool      = kubeletsim.Pool
 	NodeSpec  = kubeletsim.NodeSpec
-	Latencies = kubeletsim.Latencies
+	Latencies = lifecycle.Latencies
 	// ManageNodes selects which Nodes that clients create are simulated.
 	ManageNodes = kubeletsim.ManageNodes
 	// Manager runs the cluster's controllers.

@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/usage"
 	"minikcm.dev/minikcm/store"
 	"minikcm.dev/minikcm/store/faulty"
 )
@@ -110,7 +111,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
 		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
 		Gatherer: c.opts.Gatherer, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
-		Metrics: &usage{clock: c.clock, usage: kubeletsim.Usage{Seed: c.opts.Seed}},
+		Metrics: &simulatedMetrics{clock: c.clock, model: usage.Model{Seed: c.opts.Seed}},
 	})
 	if err != nil {
 		return err

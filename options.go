@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -31,7 +32,7 @@ type Options struct {
 	ManageNodes kubeletsim.ManageNodes
 	// Latencies are the delays of the nodes. ContainerStop defaults to 50 ms, so that
 	// clients can observe pods that terminate; negative means no delay.
-	Latencies kubeletsim.Latencies
+	Latencies lifecycle.Latencies
 
 	// DataDir keeps the cluster across restarts, with fsync. Empty: the files are in a
 	// temporary directory that Close removes.

@@ -10,15 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Validate refuses a value that is none of the constants or empty.
-func (m ManageNodes) Validate() error {
-	switch m {
-	case "", ManageMarked, ManageAll, ManageNone:
-		return nil
-	}
-	return fmt.Errorf("nodes to manage %q are none of %s, %s, %s", m, ManageMarked, ManageAll, ManageNone)
-}
-
 // CheckNodes refuses what nodes and pools cannot be made of, as Options has them: values
 // that the API does not accept, names that come twice, and more nodes than can be simulated.
 func CheckNodes(nodes int, node NodeSpec, pools []Pool) error {
@@ -36,8 +27,7 @@ func CheckNodes(nodes int, node NodeSpec, pools []Pool) error {
 		return ErrTooManyNodes
 	}
 	table := newNodeTable()
-	opts := Options{Nodes: nodes, Node: node, Pools: pools}
-	for _, spec := range opts.nodeSpecs() {
+	for _, spec := range specsOf(nodes, node, pools) {
 		if table.get(spec.Name) != nil {
 			return fmt.Errorf("two pools have a node %s; give each pool a name of its own (the nodes of a pool without a name are called %s-0 and so on, as those of no pool are)", spec.Name, defaultPool)
 		}

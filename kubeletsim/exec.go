@@ -12,6 +12,7 @@ import (
 	utilexec "k8s.io/utils/exec"
 
 	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // OpenExec finds the container in which a command is to run: opts.Container must name
@@ -70,9 +71,9 @@ func (s *shownPod) runOf(name string) string {
 	if s.gone {
 		return ""
 	}
-	for i := range s.state.containers {
-		if c := &s.state.containers[i]; c.name == name && c.phase == running {
-			return containerID(s.pod.UID, name, c.restarts)
+	for i := range s.state.Containers {
+		if c := &s.state.Containers[i]; c.Name == name && c.Phase == lifecycle.Running {
+			return lifecycle.ContainerID(s.pod.UID, name, c.Restarts)
 		}
 	}
 	return ""

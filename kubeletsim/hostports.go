@@ -2,6 +2,8 @@ package kubeletsim
 
 import (
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // hostPort is a port of the node that a pod has for itself.
@@ -13,8 +15,8 @@ type hostPort struct {
 
 func hostPortsOf(pod *corev1.Pod) []hostPort {
 	var ports []hostPort
-	for _, ref := range containersOf(pod) {
-		if ref.kind == initContainer || ref.kind == ephemeralContainer {
+	for _, ref := range podspec.Containers(pod) {
+		if ref.Kind == podspec.InitContainer || ref.Kind == podspec.EphemeralContainer {
 			continue
 		}
 		for _, p := range ref.Ports {

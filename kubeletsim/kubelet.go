@@ -162,11 +162,11 @@ func (k *Kubelet) waitForSync(ctx context.Context) bool {
 // takeOver makes the nodes: those that an earlier run or a client left in the API, and
 // those that the options ask for. Addresses in use are taken before any is given out.
 func (k *Kubelet) takeOver() error {
-	nodes, err := k.nodeLister.List(labels.Everything())
+	existing, err := k.nodeLister.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	if err := k.nodes.takeOver(nodes, k.opts.nodeSpecs(), k.manages); err != nil {
+	if err := k.nodes.takeOver(existing, specsOf(k.opts.Nodes, k.opts.Node, k.opts.Pools), k.manages); err != nil {
 		return fmt.Errorf("making nodes: %w", err)
 	}
 	for _, name := range k.nodes.names() {

@@ -12,30 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-)
 
-// ManageNodes says which Nodes are simulated that clients make through the API.
-type ManageNodes string
-
-const (
-	// ManageMarked are the Nodes with AnnotationNode or AnnotationKwok. It is the default.
-	ManageMarked ManageNodes = "marked"
-	// ManageAll are all Nodes.
-	ManageAll ManageNodes = "all"
-	// ManageNone is no Node that these kubelets have not made themselves, not even one that
-	// an earlier run of the process has made.
-	ManageNone ManageNodes = "none"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // manages reports whether these kubelets simulate a Node that a client has made.
 func (k *Kubelet) manages(object *corev1.Node) bool {
-	switch k.opts.ManageNodes {
-	case ManageAll:
-		return true
-	case ManageNone:
-		return false
-	}
-	return object.Annotations[AnnotationNode] == Simulated || object.Annotations[AnnotationKwok] == kwokFake
+	return k.opts.ManageNodes.manages(object)
 }
 
 // observeNode queues a Node that is not simulated yet and is to be. All else that the API
@@ -63,52 +46,6 @@ func (k *Kubelet) loseNode(obj any) {
 	if n := k.nodes.get(object.Name); n != nil && n.lose(object.UID) {
 		k.loop.Add(nodeKey(object.Name))
 	}
-}
-
-// lose ends the machine of the Node with the UID; false if that is another one.
-func (n *node) lose(uid types.UID) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.uid != uid {
-		return false
-	}
-	n.lost = true
-	return true
-}
-
-// loseTo ends the machine if its Node gave way to the one with the UID. Until a node is
-// registered, it does not know its own.
-func (n *node) loseTo(uid types.UID) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.uid == "" || n.uid == uid {
-		return false
-	}
-	n.lost = true
-	return true
-}
-
-// regain takes back lose if the Node with the UID is the node's own after all, as when the
-// informer is late.
-func (n *node) regain(uid types.UID) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.uid == uid {
-		n.lost = false
-	}
-	return n.uid == uid
-}
-
-func (n *node) isDown() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.crashed
-}
-
-func (n *node) isLost() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.lost
 }
 
 // adoptNode begins to simulate the Node of a name that is not simulated, or whose machine
@@ -158,9 +95,7 @@ func (k *Kubelet) settle(n *node) {
 			n.giveBack(address)
 		}
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.settling = false
+	n.settled()
 }
 
 // endNode ends the simulation of a node whose Node was deleted. What is bound to it waits
@@ -194,7 +129,7 @@ func (k *Kubelet) refuse(ctx context.Context, object *corev1.Node, why error) er
 		k.opts.Logger.Error(why, "Cannot simulate a node", "node", klog.KObj(object))
 		if k.opts.Recorder != nil {
 			recorder := k.opts.Recorder.WithSource(corev1.EventSource{Component: Component, Host: object.Name})
-			reportNode(recorder, object.Name, event{kind: corev1.EventTypeWarning, reason: "CIDRNotAvailable", message: why.Error()})
+			reportNode(recorder, object.Name, lifecycle.Event{Kind: corev1.EventTypeWarning, Reason: "CIDRNotAvailable", Message: why.Error()})
 		}
 	}
 	now := metav1.NewTime(k.opts.Clock.Now())

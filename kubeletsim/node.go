@@ -13,6 +13,8 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // node is one simulated machine.
@@ -50,7 +52,7 @@ type node struct {
 	admitted map[types.UID]corev1.ResourceList
 	// hostPorts are the ports that they have for themselves.
 	hostPorts map[types.UID][]hostPort
-	load      load
+	load      lifecycle.Allocated
 	// waiting are the pods that ask for more than the node has left.
 	waiting map[types.UID]bool
 
@@ -59,16 +61,23 @@ type node struct {
 	imageOrder []string
 	reporter   *events.Recorder
 
-	// What follows belongs to the worker that has the node's key.
+	heartbeat
+}
 
-	registered         bool
-	statusDue, fullDue time.Time
+// heartbeat is the state of a node's registration and heartbeats. No lock guards it: only
+// the worker that holds the node's key uses it.
+type heartbeat struct {
+	registered bool
+	// statusDue is when the status is compared with the Node, fullDue when it is written
+	// even if nothing has changed, and leaseDue when the lease is renewed.
+	statusDue, fullDue, leaseDue time.Time
 	// written is the Node as the last write of its status left it, which the informer
 	// may not have delivered yet.
-	written  *corev1.Node
-	lease    *coordinationv1.Lease
-	leaseDue time.Time
-	random   *clock.Random
+	written *corev1.Node
+	lease   *coordinationv1.Lease
+	// random spreads this node's renewals; nil before the first.
+	random *clock.Random
+	// failures counts the attempts to reach the API that failed in a row.
 	failures int
 }
 
@@ -118,22 +127,22 @@ func (n *node) takeChanged() bool {
 }
 
 // take admits a pod or says why not; unconditionally one that it has had before.
-func (n *node) take(pod *corev1.Pod, object *corev1.Node, unconditionally bool) rejection {
-	requests := requestsOf(pod)
+func (n *node) take(pod *corev1.Pod, object *corev1.Node, unconditionally bool) lifecycle.Rejection {
+	requests := lifecycle.Requests(pod)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.admitted[pod.UID] != nil {
-		return rejection{}
+		return lifecycle.Rejection{}
 	}
 	if !unconditionally {
-		if why := admit(pod, object, n.allocatable, n.load); why.reason != "" {
+		if why := lifecycle.Admit(pod, object, n.allocatable, n.load); why.Reason != "" {
 			return why
 		}
 	}
 	ports := hostPortsOf(pod)
 	for _, port := range ports {
 		if !unconditionally && n.hasPort(port) {
-			return rejection{"NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"}
+			return lifecycle.Rejection{Reason: "NodePorts", Message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"}
 		}
 	}
 	if len(ports) > 0 {
@@ -143,8 +152,8 @@ func (n *node) take(pod *corev1.Pod, object *corev1.Node, unconditionally bool) 
 		n.hostPorts[pod.UID] = ports
 	}
 	n.admitted[pod.UID] = requests
-	n.load.add(requests)
-	return rejection{}
+	n.load.Add(requests)
+	return lifecycle.Rejection{}
 }
 
 // hasPort is whether a pod has a port already. It is called with the lock held.
@@ -164,34 +173,34 @@ func (n *node) release(pod types.UID) {
 	delete(n.hostPorts, pod)
 	delete(n.waiting, pod)
 	if requests, ok := n.admitted[pod]; ok {
-		n.load.remove(requests)
+		n.load.Remove(requests)
 		delete(n.admitted, pod)
 	}
 }
 
 // resize reserves for a pod what it asks for by now, or says why that cannot be: then it
 // waits until somebody gives something back.
-func (n *node) resize(pod *corev1.Pod, object *corev1.Node) rejection {
-	requests := requestsOf(pod)
+func (n *node) resize(pod *corev1.Pod, object *corev1.Node) lifecycle.Rejection {
+	requests := lifecycle.Requests(pod)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	before, ok := n.admitted[pod.UID]
 	if !ok {
-		return rejection{}
+		return lifecycle.Rejection{}
 	}
-	n.load.remove(before)
-	if why := admit(pod, object, n.allocatable, n.load); why.reason != "" {
-		n.load.add(before)
+	n.load.Remove(before)
+	if why := lifecycle.Admit(pod, object, n.allocatable, n.load); why.Reason != "" {
+		n.load.Add(before)
 		if n.waiting == nil {
 			n.waiting = map[types.UID]bool{}
 		}
 		n.waiting[pod.UID] = true
 		return why
 	}
-	n.load.add(requests)
+	n.load.Add(requests)
 	n.admitted[pod.UID] = requests
 	delete(n.waiting, pod.UID)
-	return rejection{}
+	return lifecycle.Rejection{}
 }
 
 // waiters are the pods that ask for more than the node had left.
@@ -226,7 +235,7 @@ func (n *node) takeBack(pod *corev1.Pod, address netip.Addr) {
 func (n *node) hasImage(image string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.images[imageName(image)]
+	return n.images[podspec.ImageName(image)]
 }
 
 func (n *node) addImages(images []string) {
@@ -236,7 +245,7 @@ func (n *node) addImages(images []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, image := range images {
-		if name := imageName(image); !n.images[name] {
+		if name := podspec.ImageName(image); !n.images[name] {
 			n.images[name] = true
 			n.imageOrder = append(n.imageOrder, name)
 		}
@@ -264,7 +273,7 @@ func (n *node) imageList() []corev1.ContainerImage {
 		if len(list) == maxImages {
 			break
 		}
-		names := []string{imageID(name)}
+		names := []string{podspec.ImageID(name)}
 		if names[0] != name {
 			names = append(names, name)
 		}
@@ -274,11 +283,11 @@ func (n *node) imageList() []corev1.ContainerImage {
 }
 
 // recorder is the one that reports with this node as its source.
-func (n *node) recorder(shared *events.Recorder) *events.Recorder {
+func (n *node) recorder(shared *events.Recorder, component string) *events.Recorder {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.reporter == nil {
-		n.reporter = shared.WithSource(corev1.EventSource{Component: Component, Host: n.name})
+		n.reporter = shared.WithSource(corev1.EventSource{Component: component, Host: n.name})
 	}
 	return n.reporter
 }

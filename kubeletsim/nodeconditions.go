@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // nodeCondition is one of the conditions that kubelets keep of their nodes, as it is
@@ -50,13 +52,13 @@ func kubeletConditions() []nodeCondition {
 
 // nodeConditions returns the conditions that others keep and then the kubelet's own,
 // of which the given ones are in trouble, and the events of those that turn.
-func nodeConditions(object *corev1.Node, troubles map[corev1.NodeConditionType]bool, now time.Time) ([]corev1.NodeCondition, []event) {
+func nodeConditions(object *corev1.Node, troubles map[corev1.NodeConditionType]bool, now time.Time) ([]corev1.NodeCondition, []lifecycle.Event) {
 	old := map[corev1.NodeConditionType]corev1.NodeCondition{}
 	for _, c := range object.Status.Conditions {
 		old[c.Type] = c
 	}
 	var own []corev1.NodeCondition
-	var events []event
+	var events []lifecycle.Event
 	for _, k := range kubeletConditions() {
 		text, status := k.good, k.statusGood
 		if troubles[k.kind] {
@@ -64,14 +66,14 @@ func nodeConditions(object *corev1.Node, troubles map[corev1.NodeConditionType]b
 		}
 		c := corev1.NodeCondition{
 			Type: k.kind, Status: status, Reason: text.reason, Message: text.message,
-			LastHeartbeatTime: seconds(now), LastTransitionTime: seconds(now),
+			LastHeartbeatTime: lifecycle.APITime(now), LastTransitionTime: lifecycle.APITime(now),
 		}
 		if was, ok := old[k.kind]; ok && was.Status == status {
 			c.LastTransitionTime = was.LastTransitionTime
 		} else {
-			events = append(events, event{
-				kind: corev1.EventTypeNormal, reason: text.event,
-				message: fmt.Sprintf("Node %s status is now: %s", object.Name, text.event),
+			events = append(events, lifecycle.Event{
+				Kind: corev1.EventTypeNormal, Reason: text.event,
+				Message: fmt.Sprintf("Node %s status is now: %s", object.Name, text.event),
 			})
 		}
 		own = append(own, c)
@@ -84,4 +86,13 @@ func nodeConditions(object *corev1.Node, troubles map[corev1.NodeConditionType]b
 		}
 	}
 	return append(conditions, own...), events
+}
+
+func isKubeletCondition(condition corev1.NodeConditionType) bool {
+	for _, c := range kubeletConditions() {
+		if c.kind == condition {
+			return true
+		}
+	}
+	return false
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // ErrNoNode is the error of what is done to a node that these kubelets do not simulate.
@@ -25,10 +27,7 @@ func (k *Kubelet) stopNode(name string, crash bool) error {
 	if n == nil {
 		return fmt.Errorf("stopping node %s: %w", name, ErrNoNode)
 	}
-	n.mu.Lock()
-	n.stopped = true
-	n.crashed = n.crashed || crash
-	n.mu.Unlock()
+	n.stop(crash)
 	k.due.Set(nodeKey(name), time.Time{})
 	return nil
 }
@@ -65,28 +64,9 @@ func (k *Kubelet) StartNode(name string) error {
 func (k *Kubelet) rebootPods(name string) {
 	for _, uid := range k.pods.on(name) {
 		if e := k.pods.get(uid); e != nil {
-			e.hit(fault{kind: reboot})
+			e.hit(lifecycle.Occurrence{Kind: lifecycle.Reboot})
 		}
 	}
-}
-
-// start makes the kubelet register and report everything when it is next looked at.
-// It returns whether the machine had been down.
-func (n *node) start() (crashed bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	crashed = n.crashed
-	n.restarted = n.restarted || n.lost || crashed
-	n.resumed = n.resumed || n.stopped
-	if n.lost {
-		n.uid = "" // so that nothing about the Node that was deleted is taken for news of the next
-	}
-	if crashed {
-		n.boots++
-		n.rebooted = true
-	}
-	n.stopped, n.lost, n.crashed = false, false, false
-	return crashed
 }
 
 // SetTrouble lets a node's kubelet complain of memory, disk or PID pressure, or of its
@@ -99,34 +79,9 @@ func (k *Kubelet) SetTrouble(name string, condition corev1.NodeConditionType, tr
 	if !isKubeletCondition(condition) {
 		return fmt.Errorf("setting %s of node %s: that is not a condition that kubelets keep", condition, name)
 	}
-	n.mu.Lock()
-	if n.trouble == nil {
-		n.trouble = map[corev1.NodeConditionType]bool{}
-	}
-	n.trouble[condition] = trouble
-	n.changed = true
-	n.mu.Unlock()
+	n.setTrouble(condition, trouble)
 	k.loop.Add(nodeKey(name))
 	return nil
-}
-
-func isKubeletCondition(condition corev1.NodeConditionType) bool {
-	for _, c := range kubeletConditions() {
-		if c.kind == condition {
-			return true
-		}
-	}
-	return false
-}
-
-// takeStart is whether start was called since it was last asked: restarted when the
-// kubelet was started anew, resumed when it was only out of reach.
-func (n *node) takeStart() (restarted, resumed bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	restarted, resumed = n.restarted, n.resumed
-	n.restarted, n.resumed = false, false
-	return restarted, resumed
 }
 
 func (k *Kubelet) wakeNode(name string) {

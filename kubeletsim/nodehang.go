@@ -11,16 +11,6 @@ import (
 // it says that this is down.
 const runtimePatience = 30 * time.Second
 
-// suffering is what a node's kubelet suffers beside being out of reach. The node's mutex
-// guards it.
-type suffering struct {
-	// hangs: its container runtime answers nothing; hung counts how often that began.
-	hangs bool
-	hung  int
-	// slow is how much longer pods take to start; skew is by how much its clock is off.
-	slow, skew time.Duration
-}
-
 // HangNode lets a node's container runtime hang: the kubelet goes on to renew the lease,
 // and can do nothing about its pods. Half a minute later it says so, and is not ready.
 func (k *Kubelet) HangNode(name string) error {
@@ -28,16 +18,9 @@ func (k *Kubelet) HangNode(name string) error {
 	if n == nil {
 		return fmt.Errorf("hanging node %s: %w", name, ErrNoNode)
 	}
-	n.mu.Lock()
-	n.hangs = true
-	n.hung++
-	since := n.hung
-	n.mu.Unlock()
+	number := n.hang()
 	k.opts.Clock.AfterFunc(runtimePatience, func() {
-		n.mu.Lock()
-		still := n.hangs && n.hung == since
-		n.mu.Unlock()
-		if still && k.nodes.get(name) == n {
+		if n.hangsSince(number) && k.nodes.get(name) == n {
 			_ = k.SetTrouble(name, corev1.NodeReady, true) // it exists
 		}
 	})
@@ -50,9 +33,7 @@ func (k *Kubelet) UnhangNode(name string) error {
 	if n == nil {
 		return fmt.Errorf("unhanging node %s: %w", name, ErrNoNode)
 	}
-	n.mu.Lock()
-	n.hangs = false
-	n.mu.Unlock()
+	n.unhang()
 	if err := k.SetTrouble(name, corev1.NodeReady, false); err != nil {
 		return err
 	}
@@ -62,50 +43,22 @@ func (k *Kubelet) UnhangNode(name string) error {
 
 // SlowNode makes pods on a node take longer to start by by; 0: no longer than elsewhere.
 func (k *Kubelet) SlowNode(name string, by time.Duration) error {
-	return k.suffer(name, func(s *suffering) { s.slow = by })
+	return k.suffer(name, func(n *node) { n.setSlow(by) })
 }
 
 // SkewNode lets a node's clock be off by by: what it writes about itself, its lease's
 // renewals too, has the wrong time.
 func (k *Kubelet) SkewNode(name string, by time.Duration) error {
-	return k.suffer(name, func(s *suffering) { s.skew = by })
+	return k.suffer(name, func(n *node) { n.setSkew(by) })
 }
 
-func (k *Kubelet) suffer(name string, change func(*suffering)) error {
+func (k *Kubelet) suffer(name string, change func(*node)) error {
 	n := k.nodes.get(name)
 	if n == nil {
 		return fmt.Errorf("breaking node %s: %w", name, ErrNoNode)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	change(&n.suffering)
+	change(n)
 	return nil
-}
-
-// active is whether the node's kubelet can do anything about its pods.
-func (n *node) active() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return !n.stopped && !n.lost && !n.hangs && !n.settling
-}
-
-// clocked is what the node's own clock shows.
-func (n *node) clocked(now time.Time) time.Time {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return now.Add(n.skew)
-}
-
-// latencies are those of the pods on the node.
-func (n *node) latencies(common *Latencies) *Latencies {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.slow == 0 {
-		return common
-	}
-	own := *common
-	own.PodStart += n.slow
-	return &own
 }
 
 // ClockWasSet makes the kubelets that can be heard of look at their clock anew: what they
@@ -116,9 +69,7 @@ func (k *Kubelet) ClockWasSet() {
 		if n == nil || !n.reachable() {
 			continue
 		}
-		n.mu.Lock()
-		n.resumed = true
-		n.mu.Unlock()
+		n.resume()
 		k.wakeNode(name)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // NodeHandler is what the kubelet of a node answers on its own port: /healthz, /pods,
@@ -75,14 +77,14 @@ func (k *Kubelet) writeNodeMetrics(w http.ResponseWriter, n *node) {
 			continue
 		}
 		shown := e.see()
-		if shown.state.sandbox && !shown.state.ended {
+		if shown.state.Sandbox && !shown.state.Ended {
 			pods++
 		}
-		for i := range shown.state.containers {
-			switch shown.state.containers[i].phase {
-			case created:
+		for i := range shown.state.Containers {
+			switch shown.state.Containers[i].Phase {
+			case lifecycle.Created:
 				containers["created"]++
-			case running:
+			case lifecycle.Running:
 				containers["running"]++
 			default:
 				containers["exited"]++

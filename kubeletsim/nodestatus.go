@@ -13,26 +13,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
+// The annotations that mark simulated Nodes.
 const (
-	// AnnotationNode marks the simulated nodes, with the value "simulated". A Node that a
-	// client makes with it is simulated, too; likewise one with kwok's AnnotationKwok, whose
-	// value is "fake".
+	// AnnotationNode marks the Nodes that the simulation registers; its value is Simulated.
+	// A Node that a client creates with it, or with kwok's AnnotationKwok ("fake"), is
+	// simulated too.
 	AnnotationNode = "minikcm.dev/node"
 	Simulated      = "simulated"
 	AnnotationKwok = "kwok.x-k8s.io/node"
 	kwokFake       = "fake"
-	// runtimeScheme names the container runtime in IDs and versions.
-	runtimeScheme = "minikcm://"
 )
 
 // nodeObject is the Node that a kubelet registers.
-func nodeObject(n *node, opts *Options, now time.Time) *corev1.Node {
+func nodeObject(n *node, versions Versions, now time.Time) *corev1.Node {
 	object := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   n.name,
-			Labels: nodeLabels(n, opts),
+			Labels: nodeLabels(n, versions),
 			Annotations: map[string]string{
 				AnnotationNode: Simulated,
 				"volumes.kubernetes.io/controller-managed-attach-detach": "true",
@@ -51,13 +52,13 @@ func nodeObject(n *node, opts *Options, now time.Time) *corev1.Node {
 	for k, v := range n.spec.Annotations {
 		object.Annotations[k] = v
 	}
-	object.Status, _ = nodeStatus(object, n, opts, now)
+	object.Status, _ = nodeStatus(object, n, versions, now)
 	return object
 }
 
 // nodeLabels are those that every node has.
-func nodeLabels(n *node, opts *Options) map[string]string {
-	info := nodeInfo(n, opts)
+func nodeLabels(n *node, versions Versions) map[string]string {
+	info := nodeInfo(n, versions)
 	return map[string]string{
 		"beta.kubernetes.io/arch": info.Architecture,
 		"beta.kubernetes.io/os":   info.OperatingSystem,
@@ -86,9 +87,9 @@ type podRangesPatch struct {
 // missingOf is what a kubelet adds to the Node that is there: the labels that every node
 // has, its range of pod addresses and, if the kubelet would have made the Node itself, the
 // mark of that. Nil: nothing is missing.
-func missingOf(object *corev1.Node, n *node, opts *Options) *nodePatch {
+func missingOf(object *corev1.Node, n *node, versions Versions) *nodePatch {
 	var p nodePatch
-	for key, value := range nodeLabels(n, opts) {
+	for key, value := range nodeLabels(n, versions) {
 		if _, has := object.Labels[key]; !has {
 			if p.Metadata.Labels == nil {
 				p.Metadata.Labels = map[string]string{}
@@ -110,16 +111,16 @@ func missingOf(object *corev1.Node, n *node, opts *Options) *nodePatch {
 
 // nodeStatus is what the kubelet writes about its node, and the events that come
 // with the change. What others keep in the status stays as the Node has it.
-func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (corev1.NodeStatus, []event) {
+func nodeStatus(object *corev1.Node, n *node, versions Versions, now time.Time) (corev1.NodeStatus, []lifecycle.Event) {
 	status := object.Status
 	// Extended resources that somebody else advertises are kept, as upstream does.
 	status.Capacity = merged(object.Status.Capacity, n.spec.capacity())
 	status.Allocatable = merged(status.Capacity, n.allocatable)
 	status.Addresses = n.reportedAddresses()
-	status.NodeInfo = nodeInfo(n, opts)
+	status.NodeInfo = nodeInfo(n, versions)
 	status.NodeInfo.Swap = object.Status.NodeInfo.Swap
 	status.Images = n.imageList()
-	var events []event
+	var events []lifecycle.Event
 	status.Conditions, events = nodeConditions(object, n.troubles(), now)
 	return status, events
 }
@@ -127,7 +128,7 @@ func nodeStatus(object *corev1.Node, n *node, opts *Options, now time.Time) (cor
 // sameNodeStatus compares what nodeStatus makes. A node asks every ten seconds: comparing
 // by reflection takes ten times as long.
 func sameNodeStatus(a, b *corev1.NodeStatus) bool {
-	return sameAmounts(a.Capacity, b.Capacity) && sameAmounts(a.Allocatable, b.Allocatable) &&
+	return lifecycle.SameAmounts(a.Capacity, b.Capacity) && lifecycle.SameAmounts(a.Allocatable, b.Allocatable) &&
 		slices.Equal(a.Addresses, b.Addresses) && a.NodeInfo == b.NodeInfo &&
 		slices.EqualFunc(a.Conditions, b.Conditions, func(a, b corev1.NodeCondition) bool {
 			sameTimes := a.LastHeartbeatTime.Equal(&b.LastHeartbeatTime) && a.LastTransitionTime.Equal(&b.LastTransitionTime)
@@ -162,7 +163,7 @@ func (n *node) reportedAddresses() []corev1.NodeAddress {
 	return reported
 }
 
-func nodeInfo(n *node, opts *Options) corev1.NodeSystemInfo {
+func nodeInfo(n *node, versions Versions) corev1.NodeSystemInfo {
 	info, boots := n.stated.info, n.bootCount()
 	if boots > 0 {
 		info.BootID = ""
@@ -175,9 +176,9 @@ func nodeInfo(n *node, opts *Options) corev1.NodeSystemInfo {
 		{&info.SystemUUID, madeUpID("system", n.name, "-")},
 		{&info.BootID, bootID(n.name, boots)},
 		{&info.KernelVersion, "simulated"},
-		{&info.OSImage, "minikcm " + opts.Version + " (simulated)"},
-		{&info.ContainerRuntimeVersion, runtimeScheme + opts.Version},
-		{&info.KubeletVersion, opts.KubeletVersion},
+		{&info.OSImage, "minikcm " + versions.Runtime + " (simulated)"},
+		{&info.ContainerRuntimeVersion, lifecycle.RuntimeScheme + versions.Runtime},
+		{&info.KubeletVersion, versions.Kubelet},
 		{&info.OperatingSystem, "linux"},
 		{&info.Architecture, runtime.GOARCH},
 	} {

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
 
 // Whatever of a node's status a kubelet makes, its change is noticed.
@@ -17,11 +19,11 @@ func TestSameNodeStatus(t *testing.T) {
 		Addresses:   []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "node-1"}},
 		NodeInfo:    corev1.NodeSystemInfo{BootID: "1"},
 		Images:      []corev1.ContainerImage{{Names: []string{"nginx"}, SizeBytes: 1}},
-		Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.NewTime(epoch)}},
+		Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.NewTime(podtest.Epoch)}},
 	}
 	same := status.DeepCopy()
 	same.Capacity[corev1.ResourceCPU] = resource.MustParse("32000m")
-	same.Conditions[0].LastHeartbeatTime = metav1.NewTime(epoch.Local())
+	same.Conditions[0].LastHeartbeatTime = metav1.NewTime(podtest.Epoch.Local())
 	if !sameNodeStatus(&status, same) {
 		t.Error("the same status written otherwise is taken for another")
 	}
@@ -41,7 +43,7 @@ func TestSameNodeStatus(t *testing.T) {
 		}
 	}
 	// A field that nodeStatus begins to make needs a case, and to be compared.
-	made, _ := nodeStatus(&corev1.Node{}, testNode(t), &Options{}, epoch)
+	made, _ := nodeStatus(&corev1.Node{}, testNode(t), Versions{}, podtest.Epoch)
 	for field, value := range reflect.ValueOf(made).Fields() {
 		if changes[field.Name] == nil && !value.IsZero() {
 			t.Errorf("%s is made and not compared", field.Name)

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
 
 func statedNode(change ...func(*corev1.Node)) *corev1.Node {
@@ -37,10 +39,10 @@ func TestStatedNode(t *testing.T) {
 		want string
 	}{
 		"nothing":              {statedNode(), "cpu 32/32 pods 250/250 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
-		"capacity":             {statedNode(amounts(resources("cpu", "4", "pods", "9"), nil)), "cpu 4/4 pods 9/9 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
-		"allocatable":          {statedNode(amounts(nil, resources("cpu", "4"))), "cpu 4/4 pods 250/250 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
-		"both":                 {statedNode(amounts(resources("cpu", "4"), resources("cpu", "3"))), "cpu 4/3 pods 250/250 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
-		"devices":              {statedNode(amounts(resources("example.com/gpu", "8"), nil)), "cpu 32/32 pods 250/250 example.com/gpu 8/8 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
+		"capacity":             {statedNode(amounts(podtest.Resources("cpu", "4", "pods", "9"), nil)), "cpu 4/4 pods 9/9 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
+		"allocatable":          {statedNode(amounts(nil, podtest.Resources("cpu", "4"))), "cpu 4/4 pods 250/250 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
+		"both":                 {statedNode(amounts(podtest.Resources("cpu", "4"), podtest.Resources("cpu", "3"))), "cpu 4/3 pods 250/250 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
+		"devices":              {statedNode(amounts(podtest.Resources("example.com/gpu", "8"), nil)), "cpu 32/32 pods 250/250 example.com/gpu 8/8 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
 		"address":              {statedNode(address(corev1.NodeInternalIP, "192.0.2.7")), "cpu 32/32 pods 250/250 192.0.2.7 InternalIP=192.0.2.7 Hostname=n"},
 		"address of IPv6":      {statedNode(address(corev1.NodeInternalIP, "fd00::7")), "cpu 32/32 pods 250/250 fd00::7 InternalIP=fd00::7 Hostname=n"},
 		"address that is none": {statedNode(address(corev1.NodeInternalIP, "here")), "cpu 32/32 pods 250/250 172.18.0.2 InternalIP=here Hostname=n"},
@@ -48,7 +50,7 @@ func TestStatedNode(t *testing.T) {
 			statedNode(address(corev1.NodeHostName, "host"), address(corev1.NodeExternalIP, "203.0.113.7")),
 			"cpu 32/32 pods 250/250 172.18.0.2 Hostname=host ExternalIP=203.0.113.7 InternalIP=172.18.0.2",
 		},
-		"pods without number": {statedNode(amounts(resources("pods", "1M"), nil)), "cpu 32/32 pods 1M/1M 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
+		"pods without number": {statedNode(amounts(podtest.Resources("pods", "1M"), nil)), "cpu 32/32 pods 1M/1M 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
 		"architecture":        {statedNode(label(corev1.LabelArchStable, "riscv64")), "cpu 32/32 pods 250/250 riscv64 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
 		"versions": {
 			statedNode(func(n *corev1.Node) {
@@ -62,13 +64,13 @@ func TestStatedNode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			opts := Options{KubeletVersion: "v1"}
-			status, _ := nodeStatus(tt.node, n, &opts, epoch)
+			versions := Versions{Kubelet: "v1"}
+			status, _ := nodeStatus(tt.node, n, versions, podtest.Epoch)
 			if got := said(n, &status); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 			for key, value := range tt.node.Labels {
-				if missing := missingOf(tt.node, n, &opts).Metadata.Labels; missing[key] != "" {
+				if missing := missingOf(tt.node, n, versions).Metadata.Labels; missing[key] != "" {
 					t.Errorf("label %s=%s becomes %s", key, value, missing[key])
 				}
 			}
@@ -79,8 +81,8 @@ func TestStatedNode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if nodeChanged(node, again, &opts, epoch) {
-				later, _ := nodeStatus(node, again, &opts, epoch)
+			if nodeChanged(node, again, versions, podtest.Epoch) {
+				later, _ := nodeStatus(node, again, versions, podtest.Epoch)
 				t.Errorf("adopted again, it changes:\n%s", cmp.Diff(status, later))
 			}
 		})
@@ -96,7 +98,7 @@ func said(n *node, status *corev1.NodeStatus) string {
 			text += fmt.Sprintf("%s %s/%s ", name, capacity.String(), allocatable.String())
 		}
 	}
-	made := nodeInfo(testNodeNamed(n.name), &Options{KubeletVersion: "v1"})
+	made := nodeInfo(testNodeNamed(n.name), Versions{Kubelet: "v1"})
 	for _, pair := range [][2]string{
 		{status.NodeInfo.Architecture, made.Architecture},
 		{status.NodeInfo.KubeletVersion, made.KubeletVersion},
@@ -135,7 +137,7 @@ func TestStatedPodRange(t *testing.T) {
 		"two families":    {ranged("fd00::/64", "192.168.7.0/24"), "192.168.7.0/24"},
 		"without a host":  {ranged("192.168.7.4/31"), "10.244.1.0/24"},
 		"not from its 0":  {ranged("192.168.7.9/24"), "192.168.7.0/24"},
-		"any number pods": {statedNode(func(n *corev1.Node) { n.Status.Capacity = resources("pods", "1M") }), "10.244.4.0/22"},
+		"any number pods": {statedNode(func(n *corev1.Node) { n.Status.Capacity = podtest.Resources("pods", "1M") }), "10.244.4.0/22"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := newNodeTable()
@@ -147,5 +149,19 @@ func TestStatedPodRange(t *testing.T) {
 				t.Errorf("got %v, %v; want %s", n, err, tt.want)
 			}
 		})
+	}
+}
+
+// A removed node gives back its addresses.
+func TestRemovedNode(t *testing.T) {
+	table := newNodeTable()
+	n, err := table.adopt(statedNode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.lose(n.objectUID())
+	table.remove(n)
+	if table.get(n.name) != nil || len(table.addresses.held) != 0 || table.blocks.held != (blocks{}).held {
+		t.Errorf("left are %v, %v", table.addresses.held, table.blocks.held)
 	}
 }

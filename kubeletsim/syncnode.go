@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // The periods of upstream's kubelet with its default configuration: the lease is
@@ -125,7 +126,7 @@ func (k *Kubelet) register(ctx context.Context, n *node, now time.Time) error {
 	if n.managed {
 		return k.registerAgain(ctx, n, now)
 	}
-	object := nodeObject(n, &k.opts, now)
+	object := nodeObject(n, k.opts.versions(), now)
 	created, err := k.opts.Client.CoreV1().Nodes().Create(ctx, object, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return k.registerAgain(ctx, n, now)
@@ -139,24 +140,6 @@ func (k *Kubelet) register(ctx context.Context, n *node, now time.Time) error {
 	return nil
 }
 
-// starting puts around the events of a first status those of a kubelet's start.
-func (n *node) starting(events []event) []event {
-	all := []event{{kind: corev1.EventTypeNormal, reason: "Starting", message: "Starting kubelet."}}
-	last := max(len(events)-1, 0)
-	all = append(all, events[:last]...)
-	all = append(all, event{kind: corev1.EventTypeNormal, reason: "NodeAllocatableEnforced", message: "Updated Node Allocatable limit across pods"})
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.rebooted {
-		n.rebooted = false
-		all = append(all, event{
-			kind: corev1.EventTypeWarning, reason: "Rebooted",
-			message: fmt.Sprintf("Node %s has been rebooted, boot id: %s", n.name, bootID(n.name, n.boots)),
-		})
-	}
-	return append(all, events[last:]...)
-}
-
 // registerAgain takes up the Node that is there.
 func (k *Kubelet) registerAgain(ctx context.Context, n *node, now time.Time) error {
 	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
@@ -168,7 +151,7 @@ func (k *Kubelet) registerAgain(ctx context.Context, n *node, now time.Time) err
 		return err
 	}
 	n.setUID(object.UID)
-	if missing := missingOf(object, n, &k.opts); missing != nil {
+	if missing := missingOf(object, n, k.opts.versions()); missing != nil {
 		patch, err := json.Marshal(missing)
 		if err != nil {
 			return fmt.Errorf("encoding the patch of node %s: %w", n.name, err)
@@ -199,7 +182,7 @@ func (k *Kubelet) writeNodeStatus(ctx context.Context, n *node, now time.Time) e
 	if n.written != nil && newer(n.written.ResourceVersion, object.ResourceVersion) {
 		object = n.written
 	}
-	if n.fullDue.After(now) && !nodeChanged(object, n, &k.opts, now) {
+	if n.fullDue.After(now) && !nodeChanged(object, n, k.opts.versions(), now) {
 		return nil
 	}
 	events, err := k.putNodeStatus(ctx, n, object, now)
@@ -211,26 +194,13 @@ func (k *Kubelet) writeNodeStatus(ctx context.Context, n *node, now time.Time) e
 	return nil
 }
 
-// nodeChanged is whether anything but the heartbeats' times would be new.
-func nodeChanged(object *corev1.Node, n *node, opts *Options, now time.Time) bool {
-	status, _ := nodeStatus(object, n, opts, now)
-	for i := range status.Conditions {
-		for j := range object.Status.Conditions {
-			if old := &object.Status.Conditions[j]; old.Type == status.Conditions[i].Type {
-				status.Conditions[i].LastHeartbeatTime = old.LastHeartbeatTime
-			}
-		}
-	}
-	return !sameNodeStatus(&object.Status, &status)
-}
-
-func (k *Kubelet) putNodeStatus(ctx context.Context, n *node, object *corev1.Node, now time.Time) ([]event, error) {
+func (k *Kubelet) putNodeStatus(ctx context.Context, n *node, object *corev1.Node, now time.Time) ([]lifecycle.Event, error) {
 	client := k.opts.Client.CoreV1().Nodes()
 	var err error
 	for range statusTries {
 		update := *object
-		var events []event
-		update.Status, events = nodeStatus(object, n, &k.opts, n.clocked(now))
+		var events []lifecycle.Event
+		update.Status, events = nodeStatus(object, n, k.opts.versions(), n.clocked(now))
 		var written *corev1.Node
 		if written, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{}); err == nil {
 			n.written = written
@@ -285,24 +255,18 @@ func (k *Kubelet) renew(ctx context.Context, n *node, now time.Time) error {
 	return nil
 }
 
-func (n *node) objectUID() types.UID {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.uid
-}
-
 // reportNode reports events of the node.
-func (k *Kubelet) reportNode(n *node, events []event) {
+func (k *Kubelet) reportNode(n *node, events []lifecycle.Event) {
 	if k.opts.Recorder == nil {
 		return
 	}
-	reportNode(n.recorder(k.opts.Recorder), n.name, events...)
+	reportNode(n.recorder(k.opts.Recorder, Component), n.name, events...)
 }
 
 // reportNode reports events of the Node of a name. Their UID is the node's name, as
 // upstream's kubelets have it.
-func reportNode(recorder *events.Recorder, name string, all ...event) {
+func reportNode(recorder *events.Recorder, name string, all ...lifecycle.Event) {
 	for _, e := range all {
-		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}, e.kind, e.reason, e.message)
+		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}, e.Kind, e.Reason, e.Message)
 	}
 }

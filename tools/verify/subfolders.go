@@ -51,8 +51,13 @@ var inFolder = map[string][]string{
 	"controllers/replicationcontroller":  {"env", "replicaset"},
 	"controllers/tainteviction":          {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
 
-	"kubeletsim":     {"*"},
-	"kubeletsim/box": {"memfs"},
+	"kubeletsim":           {"*"},
+	"kubeletsim/box":       {"memfs"},
+	"kubeletsim/lifecycle": {"podspec", "responses", "script", "span", "usage"},
+	"kubeletsim/podspec":   {"span"},
+	"kubeletsim/responses": {"podspec"},
+	"kubeletsim/script":    {"box", "podspec", "span"},
+	"kubeletsim/usage":     {"podspec", "span"},
 
 	"scenarios":           {"*"},
 	"scenarios/chaosmesh": {"fault"},

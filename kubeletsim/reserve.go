@@ -1,0 +1,33 @@
+package kubeletsim
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+)
+
+// resize reserves what a pod asks for by now, if that is something else, or says why not.
+func (k *Kubelet) resize(n *node, e *podEntry, pod *corev1.Pod) lifecycle.Rejection {
+	if !lifecycle.WantsResize(pod, &e.state) {
+		return lifecycle.Rejection{}
+	}
+	object, _ := k.nodeLister.Get(n.name)
+	why := n.resize(pod, object)
+	if why.Reason == "" {
+		k.wakeWaiting(n) // it may be less than before
+	}
+	return why
+}
+
+// release gives back what a pod had reserved.
+func (k *Kubelet) release(n *node, pod types.UID) {
+	n.release(pod)
+	k.wakeWaiting(n)
+}
+
+func (k *Kubelet) wakeWaiting(n *node) {
+	for _, uid := range n.waiters() {
+		k.loop.Add(podKey(string(uid)))
+	}
+}
