@@ -7,6 +7,7 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/store/faulty"
 )
 
@@ -15,11 +16,11 @@ import (
 type (
 	// Pool are nodes that are alike, NodeSpec what each of them is, and Latencies how
 	// long their simulated pods take.
-	Pool      = kubeletsim.Pool
-	NodeSpec  = kubeletsim.NodeSpec
+	Pool      = nodes.Pool
+	NodeSpec  = nodes.Spec
 	Latencies = lifecycle.Latencies
 	// ManageNodes says which Nodes are simulated that clients make.
-	ManageNodes = kubeletsim.ManageNodes
+	ManageNodes = nodes.ManagePolicy
 	// Manager runs the cluster's controllers.
 	Manager = manager.Manager
 	// APIFault is what happens to requests that APIFaultMatch meets.
@@ -40,20 +41,20 @@ const (
 // Which Nodes are simulated that clients make: those with the annotation minikcm.dev/node:
 // simulated or kwok.x-k8s.io/node: fake (the default), all, or none.
 const (
-	ManageMarked = kubeletsim.ManageMarked
-	ManageAll    = kubeletsim.ManageAll
-	ManageNone   = kubeletsim.ManageNone
+	ManageMarked = nodes.ManageMarked
+	ManageAll    = nodes.ManageAll
+	ManageNone   = nodes.ManageNone
 )
 
 // MaxNodes is how many nodes can be simulated.
-const MaxNodes = kubeletsim.MaxNodes
+const MaxNodes = nodes.MaxNodes
 
 // ErrTooManyNodes is the error of asking for more.
-var ErrTooManyNodes = kubeletsim.ErrTooManyNodes
+var ErrTooManyNodes = nodes.ErrTooManyNodes
 
 // CheckNodes refuses what nodes and pools cannot be made of.
-func CheckNodes(nodes int, node NodeSpec, pools []Pool) error {
-	return kubeletsim.CheckNodes(nodes, node, pools)
+func CheckNodes(count int, node NodeSpec, pools []Pool) error {
+	return nodes.Check(count, node, pools)
 }
 
 // ErrNoNode is the error of Kubelets' methods for a node that is not simulated, such as one

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"minikcm.dev/minikcm/dump"
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // Loaded says what became of Options.Objects; nil: there were none.
@@ -41,7 +41,7 @@ func (c *Cluster) loadObjects(ctx context.Context) error {
 		return nil
 	}
 	loaded, err := c.opts.Objects.Load(ctx, c.Config(), dump.Options{
-		Now: c.clock.Now(), Nodes: kubeletsim.NodeNames(max(c.opts.Nodes, 0), c.opts.Pools),
+		Now: c.clock.Now(), Nodes: nodes.Names(max(c.opts.Nodes, 0), c.opts.Pools),
 	})
 	c.loaded = loaded
 	return err
@@ -51,7 +51,7 @@ func (c *Cluster) loadObjects(ctx context.Context) error {
 // those that were loaded and are simulated.
 func (c *Cluster) awaitedNodes() []string {
 	names := c.kubelets.Nodes()
-	if c.loaded == nil || c.opts.ManageNodes != kubeletsim.ManageAll {
+	if c.loaded == nil || c.opts.ManageNodes != nodes.ManageAll {
 		return names
 	}
 	for _, name := range c.loaded.Nodes {

@@ -14,8 +14,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
-	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -26,11 +26,11 @@ type Options struct {
 	// Nodes is how many simulated nodes there are. 0 is one; negative is none.
 	Nodes int
 	// Node is what each of them is like, and Pools are nodes of other kinds.
-	Node  kubeletsim.NodeSpec
-	Pools []kubeletsim.Pool
+	Node  nodes.Spec
+	Pools []nodes.Pool
 	// ManageNodes says which Nodes are simulated that clients make through the API: those
 	// that are marked (the default), all, or none.
-	ManageNodes kubeletsim.ManageNodes
+	ManageNodes nodes.ManagePolicy
 	// Latencies are those of the nodes. ContainerStop is 50 ms unless it says
 	// otherwise, so that pods can be seen to terminate; negative is no time at all.
 	Latencies lifecycle.Latencies
@@ -166,7 +166,7 @@ func (o *Options) Validate() error {
 	if err := validateExtensions(o.Extensions); err != nil {
 		return err
 	}
-	if err := kubeletsim.CheckNodes(max(o.Nodes, 0), o.Node, o.Pools); err != nil {
+	if err := nodes.Check(max(o.Nodes, 0), o.Node, o.Pools); err != nil {
 		return err
 	}
 	return o.ManageNodes.Validate()

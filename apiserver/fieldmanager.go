@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm/apiserver/ownership"
 	"minikcm.dev/minikcm/apiserver/resources"

@@ -19,7 +19,6 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
-
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
