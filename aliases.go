@@ -7,6 +7,7 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/store/faulty"
 )
 
@@ -15,11 +16,11 @@ import (
 type (
 	// Pool is a group of identical nodes, NodeSpec describes one of them, and Latencies are
 	// the delays of their simulated pods.
-	Pool      = kubeletsim.Pool
-	NodeSpec  = kubeletsim.NodeSpec
+	Pool      = nodes.Pool
+	NodeSpec  = nodes.Spec
 	Latencies = lifecycle.Latencies
 	// ManageNodes selects which Nodes that clients create are simulated.
-	ManageNodes = kubeletsim.ManageNodes
+	ManageNodes = nodes.ManagePolicy
 	// Manager runs the cluster's controllers.
 	Manager = manager.Manager
 	// APIFault is a fault of the requests that APIFaultMatch selects.
@@ -40,20 +41,20 @@ const (
 // The values of ManageNodes: simulate the clients' Nodes with the annotation
 // minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake (the default), all, or none.
 const (
-	ManageMarked = kubeletsim.ManageMarked
-	ManageAll    = kubeletsim.ManageAll
-	ManageNone   = kubeletsim.ManageNone
+	ManageMarked = nodes.ManageMarked
+	ManageAll    = nodes.ManageAll
+	ManageNone   = nodes.ManageNone
 )
 
 // MaxNodes is the largest number of simulated nodes.
-const MaxNodes = kubeletsim.MaxNodes
+const MaxNodes = nodes.MaxNodes
 
 // ErrTooManyNodes is the error of a request for more than MaxNodes nodes.
-var ErrTooManyNodes = kubeletsim.ErrTooManyNodes
+var ErrTooManyNodes = nodes.ErrTooManyNodes
 
 // CheckNodes returns an error if nodes or pools cannot be simulated.
-func CheckNodes(nodes int, node NodeSpec, pools []Pool) error {
-	return kubeletsim.CheckNodes(nodes, node, pools)
+func CheckNodes(count int, node NodeSpec, pools []Pool) error {
+	return nodes.Check(count, node, pools)
 }
 
 // ErrNoNode is the error of Kubelets' methods for a node that is not simulated, such as one

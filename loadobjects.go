@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"minikcm.dev/minikcm/dump"
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // Loaded returns the result of loading Options.Objects; nil: there were none.
@@ -42,7 +42,7 @@ func (c *Cluster) loadObjects(ctx context.Context) error {
 		return nil
 	}
 	loaded, err := c.opts.Objects.Load(ctx, c.Config(), dump.Options{
-		Now: c.clock.Now(), Nodes: kubeletsim.NodeNames(max(c.opts.Nodes, 0), c.opts.Pools),
+		Now: c.clock.Now(), Nodes: nodes.Names(max(c.opts.Nodes, 0), c.opts.Pools),
 	})
 	c.loaded = loaded
 	return err
@@ -52,7 +52,7 @@ func (c *Cluster) loadObjects(ctx context.Context) error {
 // loaded ones that are simulated.
 func (c *Cluster) awaitedNodes() []string {
 	names := c.kubelets.Nodes()
-	if c.loaded == nil || c.opts.ManageNodes != kubeletsim.ManageAll {
+	if c.loaded == nil || c.opts.ManageNodes != nodes.ManageAll {
 		return names
 	}
 	for _, name := range c.loaded.Nodes {

@@ -14,8 +14,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
-	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -25,11 +25,11 @@ type Options struct {
 	// Nodes is the number of simulated nodes. 0 means one; negative means none.
 	Nodes int
 	// Node describes each of them. Pools are further groups of nodes.
-	Node  kubeletsim.NodeSpec
-	Pools []kubeletsim.Pool
+	Node  nodes.Spec
+	Pools []nodes.Pool
 	// ManageNodes selects which Nodes that clients create through the API are simulated:
 	// those that are marked (the default), all, or none.
-	ManageNodes kubeletsim.ManageNodes
+	ManageNodes nodes.ManagePolicy
 	// Latencies are the delays of the nodes. ContainerStop defaults to 50 ms, so that
 	// clients can observe pods that terminate; negative means no delay.
 	Latencies lifecycle.Latencies
@@ -166,7 +166,7 @@ func (o *Options) Validate() error {
 	if err := validateExtensions(o.Extensions); err != nil {
 		return err
 	}
-	if err := kubeletsim.CheckNodes(max(o.Nodes, 0), o.Node, o.Pools); err != nil {
+	if err := nodes.Check(max(o.Nodes, 0), o.Node, o.Pools); err != nil {
 		return err
 	}
 	return o.ManageNodes.Validate()

@@ -22,7 +22,6 @@ import (
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/slowclient"
 	"minikcm.dev/minikcm/apiserver/storage"
-
 	"minikcm.dev/minikcm/clock/inflight"
 )
 

@@ -139,7 +139,7 @@ func (in *place) field(ref *corev1.ObjectFieldSelector) (string, error) {
 	case "status.podIPs", "status.podIP":
 		return in.podIP(), nil
 	case "status.hostIPs", "status.hostIP":
-		return in.node.address, nil
+		return in.node.Address, nil
 	}
 	value, ok := podspec.FieldValue(pod, ref)
 	if !ok {
@@ -170,7 +170,7 @@ func (in *place) resource(ref *corev1.ResourceFieldSelector) (string, error) {
 		}
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 			if _, limited := c.Resources.Limits[name]; !limited {
-				c.Resources.Limits[name] = in.node.allocatable[name]
+				c.Resources.Limits[name] = in.node.Allocatable[name]
 			}
 		}
 		return resource.ExtractContainerResourceValue(ref, c)

@@ -18,6 +18,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podtest"
 	"minikcm.dev/minikcm/test/golden"
 )
@@ -57,7 +58,7 @@ func TestTakeOver(t *testing.T) {
 		pod.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, PodIP: "10.244.3.3", StartTime: &metav1.Time{Time: podtest.Epoch}}
 	})
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "node-7", Annotations: map[string]string{AnnotationNode: Simulated}},
+		ObjectMeta: metav1.ObjectMeta{Name: "node-7", Annotations: map[string]string{nodes.AnnotationNode: nodes.Simulated}},
 		Spec:       corev1.NodeSpec{PodCIDR: "10.244.3.0/24"},
 		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "172.18.0.2"}}},
 	}
@@ -119,7 +120,7 @@ func TestStoppedNode(t *testing.T) {
 	c.until("the late pod is ready", func() bool { return isReady(c.pod("late")) })
 	c.until("the pod has restarted", func() bool { return c.pod("web").Status.ContainerStatuses[0].RestartCount == 1 })
 	for _, err := range []error{
-		c.kubelet.StopNode("nobody"), c.kubelet.StartNode("nobody"), c.kubelet.AddNode(NodeSpec{}), c.kubelet.AddNode(NodeSpec{Name: "node-0"}),
+		c.kubelet.StopNode("nobody"), c.kubelet.StartNode("nobody"), c.kubelet.AddNode(nodes.Spec{}), c.kubelet.AddNode(nodes.Spec{Name: "node-0"}),
 		c.kubelet.Crash(types.NamespacedName{Namespace: "default", Name: "nobody"}, "", 1),
 		c.kubelet.Crash(types.NamespacedName{Namespace: "default", Name: "web"}, "nobody", 1),
 	} {

@@ -55,7 +55,7 @@ func (k *Kubelet) hit(name types.NamespacedName, f lifecycle.Occurrence) error {
 		return fmt.Errorf("breaking pod %s: it is on no node yet", name)
 	}
 	e := k.pods.get(pod.UID)
-	if e == nil || k.nodes.get(pod.Spec.NodeName) == nil {
+	if e == nil || k.nodes.Get(pod.Spec.NodeName) == nil {
 		return fmt.Errorf("breaking pod %s: it is not on a simulated node", name)
 	}
 	if f.Container != "" && !hasContainer(pod, f.Container) {

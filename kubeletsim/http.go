@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 	"minikcm.dev/minikcm/kubeletsim/responses"
 )
@@ -19,12 +20,12 @@ import (
 // OpenPorts finds what listens on the ports of a running pod, as AnnotationHTTP tells of
 // its containers that run.
 func (k *Kubelet) OpenPorts(pod *corev1.Pod) (func(port int32) http.Handler, error) {
-	n := k.nodes.get(pod.Spec.NodeName)
+	n := k.nodes.Get(pod.Spec.NodeName)
 	switch {
 	case n == nil:
 		return nil, apierrors.NewInternalError(fmt.Errorf("node %s is not a simulated one", pod.Spec.NodeName))
-	case !n.reachable():
-		return nil, apierrors.NewInternalError(fmt.Errorf("error dialing backend: dial tcp %s:10250: connect: no route to host", n.address))
+	case !n.Reachable():
+		return nil, apierrors.NewInternalError(fmt.Errorf("error dialing backend: dial tcp %s:10250: connect: no route to host", n.Address))
 	}
 	e := k.pods.get(pod.UID)
 	if e == nil {
@@ -63,7 +64,7 @@ func (e *podEntry) answers() []responses.HTTP {
 
 func (e *podEntry) listensOn(port int32) bool { return responses.Listens(e.answers(), port) }
 
-func (k *Kubelet) serveHTTP(w http.ResponseWriter, r *http.Request, n *node, e *podEntry, port int32) {
+func (k *Kubelet) serveHTTP(w http.ResponseWriter, r *http.Request, n *nodes.Node, e *podEntry, port int32) {
 	a := responses.HTTPTo(e.answers(), port, r.URL.Path)
 	text, open := strings.CutSuffix(a.Body, `\`)
 	if !open && text != "" {
@@ -90,7 +91,7 @@ func (k *Kubelet) serveHTTP(w http.ResponseWriter, r *http.Request, n *node, e *
 }
 
 // placeOf is a container that runs.
-func (k *Kubelet) placeOf(n *node, e *podEntry, name string) (*place, error) {
+func (k *Kubelet) placeOf(n *nodes.Node, e *podEntry, name string) (*place, error) {
 	shown := e.see()
 	id := shown.runOf(name)
 	for _, ref := range podspec.Containers(shown.pod) {

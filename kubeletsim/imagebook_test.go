@@ -102,7 +102,7 @@ func TestHostPorts(t *testing.T) {
 	}
 	c := newCluster(t, Options{Nodes: 2})
 	for _, tt := range []struct {
-		name, node string
+		name, Node string
 		port       corev1.ContainerPort
 		reason     string
 	}{
@@ -113,13 +113,13 @@ func TestHostPorts(t *testing.T) {
 		{"elsewhere", "node-1", corev1.ContainerPort{HostPort: 80, ContainerPort: 80, HostIP: "127.0.0.1"}, ""},
 		{"beside", "node-1", corev1.ContainerPort{HostPort: 80, ContainerPort: 80, HostIP: "127.0.0.2"}, ""},
 	} {
-		c.create(podtest.Pod(tt.name, tt.node, port(tt.port)))
+		c.create(podtest.Pod(tt.name, tt.Node, port(tt.port)))
 		c.until(tt.name+" is looked at", func() bool { return c.pod(tt.name).Status.StartTime != nil })
 		if got := c.pod(tt.name).Status; got.Reason != tt.reason || (got.Phase == corev1.PodFailed) != (tt.reason != "") {
 			t.Errorf("%s is %s: %s %s", tt.name, got.Phase, got.Reason, got.Message)
 		}
 	}
-	c.kubelet.nodes.get("node-0").release("uid-first")
+	c.kubelet.nodes.Get("node-0").Release("uid-first")
 	c.create(podtest.Pod("third", "node-0", port(corev1.ContainerPort{HostPort: 80, ContainerPort: 80})))
 	c.until("the third runs", func() bool { return c.pod("third").Status.Phase == corev1.PodRunning })
 }

@@ -9,6 +9,7 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/kubeletsim/box"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
@@ -27,7 +28,7 @@ type liveRun struct {
 
 // tend begins the processes of containers that have begun, and ends those of containers
 // that have ended. They end with ctx at the latest.
-func (k *Kubelet) tend(ctx context.Context, n *node, e *podEntry, pod *corev1.Pod) {
+func (k *Kubelet) tend(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) {
 	for i := range e.state.Containers {
 		c := &e.state.Containers[i]
 		if !c.Live && e.files.runs == nil {

@@ -116,10 +116,10 @@ func TestFilesOutliveRuns(t *testing.T) {
 		t.Errorf("logs: %q", got)
 	}
 	for _, tt := range []struct {
-		name, node string
+		name, Node string
 		code       int32
 	}{{"first", "node-0", 1}, {"second", "node-0", 0}, {"elsewhere", "node-1", 1}} {
-		c.create(podtest.Pod(tt.name, tt.node, podtest.Command("sh", "-c", once), restartPolicy(corev1.RestartPolicyNever), hostPath))
+		c.create(podtest.Pod(tt.name, tt.Node, podtest.Command("sh", "-c", once), restartPolicy(corev1.RestartPolicyNever), hostPath))
 		if got := c.exitOf(tt.name); got.ExitCode != tt.code {
 			t.Errorf("%s ended with %d, want %d", tt.name, got.ExitCode, tt.code)
 		}

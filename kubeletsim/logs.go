@@ -16,13 +16,13 @@ import (
 // writes follows from the container's program and from the cluster's time; of a run,
 // the last keepLines lines can be had.
 func (k *Kubelet) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error) {
-	n := k.nodes.get(pod.Spec.NodeName)
+	n := k.nodes.Get(pod.Spec.NodeName)
 	if n == nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("node %s is not a simulated one", pod.Spec.NodeName))
 	}
-	if !n.reachable() {
+	if !n.Reachable() {
 		return nil, apierrors.NewInternalError(fmt.Errorf("Get \"https://%s:10250/containerLogs/%s/%s/%s\": dial tcp %s:10250: connect: no route to host",
-			n.address, pod.Namespace, pod.Name, opts.Container, n.address))
+			n.Address, pod.Namespace, pod.Name, opts.Container, n.Address))
 	}
 	e := k.pods.get(pod.UID)
 	if e == nil {

@@ -238,7 +238,7 @@ func (in *place) hosts(name string) string {
 
 func (in *place) podIP() string {
 	if in.pod.Spec.HostNetwork {
-		return in.node.address
+		return in.node.Address
 	}
 	if address := in.entry.see().state.Address; address.IsValid() {
 		return address.String()

@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	k8stesting "k8s.io/client-go/testing"
 
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
 
 func (c *cluster) createNode(name, uid string, change ...func(*corev1.Node)) {
 	c.t.Helper()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), Annotations: map[string]string{AnnotationKwok: "fake"}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), Annotations: map[string]string{nodes.AnnotationKwok: "fake"}}}
 	for _, f := range change {
 		f(node)
 	}
@@ -97,7 +98,7 @@ func TestNothingIsLeftOfADeletedNode(t *testing.T) {
 	}
 	k := c.kubelet
 	c.deleteNode("n")
-	c.eventually("the timers are gone", func() bool { return k.nodes.get("n").isLost() && k.timersLeft() == 0 })
+	c.eventually("the timers are gone", func() bool { return k.nodes.Get("n").IsLost() && k.timersLeft() == 0 })
 	if err := k.StartNode("n"); !errors.Is(err, ErrNoNode) {
 		t.Errorf("StartNode says %v", err)
 	}
@@ -134,18 +135,18 @@ func TestLateNews(t *testing.T) {
 	c.createNode("n", "1")
 	c.until("the node is ready", func() bool { return nodeReady(c, "n") })
 	now, old := c.node("n"), c.node("n")
-	n := c.kubelet.nodes.get("n")
+	n := c.kubelet.nodes.Get("n")
 	old.UID = "0"
 	c.kubelet.observeNode(old)
-	c.eventually("the API has been asked", func() bool { return !n.isLost() })
-	if c.kubelet.nodes.get("n") != n {
+	c.eventually("the API has been asked", func() bool { return !n.IsLost() })
+	if c.kubelet.nodes.Get("n") != n {
 		t.Error("the node was replaced")
 	}
 	now.UID = "2"
 	if _, err := c.client.CoreV1().Nodes().Update(c.ctx, now, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("the node is replaced", func() bool { return c.kubelet.nodes.get("n") != n })
+	c.eventually("the node is replaced", func() bool { return c.kubelet.nodes.Get("n") != n })
 	c.advance(time.Minute)
 	if !nodeReady(c, "n") || len(c.kubelet.Nodes()) != 1 {
 		t.Errorf("it is %v, simulated are %v", c.node("n").Status.Conditions, c.kubelet.Nodes())

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // ErrNoNode is the error of what is done to a node that these kubelets do not simulate.
@@ -23,11 +24,11 @@ func (k *Kubelet) StopNode(name string) error { return k.stopNode(name, false) }
 func (k *Kubelet) CrashNode(name string) error { return k.stopNode(name, true) }
 
 func (k *Kubelet) stopNode(name string, crash bool) error {
-	n := k.nodes.get(name)
+	n := k.nodes.Get(name)
 	if n == nil {
 		return fmt.Errorf("stopping node %s: %w", name, ErrNoNode)
 	}
-	n.stop(crash)
+	n.Stop(crash)
 	k.due.Set(nodeKey(name), time.Time{})
 	return nil
 }
@@ -37,19 +38,19 @@ func (k *Kubelet) stopNode(name string, crash bool) error {
 // whose Node was deleted may get other addresses. The error is ErrNoNode if there is no such
 // node, or a client had made its Node and that was deleted.
 func (k *Kubelet) StartNode(name string) error {
-	switch restored, err := k.nodes.restore(name); {
+	switch restored, err := k.nodes.Restore(name); {
 	case err != nil:
 		return fmt.Errorf("starting node %s: %w", name, err)
 	case restored:
 		k.wakeNode(name)
 		return nil
 	}
-	n := k.nodes.get(name)
-	if n == nil || n.managed && n.isLost() {
+	n := k.nodes.Get(name)
+	if n == nil || n.Managed && n.IsLost() {
 		return fmt.Errorf("starting node %s: %w", name, ErrNoNode)
 	}
-	crashed := n.start()
-	if k.nodes.get(name) != n {
+	crashed := n.Start()
+	if k.nodes.Get(name) != n {
 		// It was dropped before start took back that it is lost: now it can be restored.
 		return k.StartNode(name)
 	}
@@ -72,14 +73,14 @@ func (k *Kubelet) rebootPods(name string) {
 // SetTrouble lets a node's kubelet complain of memory, disk or PID pressure, or of its
 // runtime (with the condition Ready), or not any more. It evicts no pods for it.
 func (k *Kubelet) SetTrouble(name string, condition corev1.NodeConditionType, trouble bool) error {
-	n := k.nodes.get(name)
+	n := k.nodes.Get(name)
 	if n == nil {
 		return fmt.Errorf("setting %s of node %s: %w", condition, name, ErrNoNode)
 	}
-	if !isKubeletCondition(condition) {
+	if !nodes.IsKubeletCondition(condition) {
 		return fmt.Errorf("setting %s of node %s: that is not a condition that kubelets keep", condition, name)
 	}
-	n.setTrouble(condition, trouble)
+	n.SetCondition(condition, trouble)
 	k.loop.Add(nodeKey(name))
 	return nil
 }
@@ -96,8 +97,8 @@ func (k *Kubelet) wakePods(name string) {
 }
 
 // AddNode adds a node. It is registered soon after, once Run has begun.
-func (k *Kubelet) AddNode(spec NodeSpec) error {
-	if err := k.nodes.add(spec); err != nil {
+func (k *Kubelet) AddNode(spec nodes.Spec) error {
+	if err := k.nodes.Add(spec); err != nil {
 		return err
 	}
 	k.wakeNode(spec.Name)
@@ -107,7 +108,7 @@ func (k *Kubelet) AddNode(spec NodeSpec) error {
 // AddNodes adds n nodes like Options.Node with the next free names of the form
 // node-N, which it returns; with an error, those that were added before it.
 func (k *Kubelet) AddNodes(n int) ([]string, error) {
-	names, err := k.nodes.addNumbered(n, k.opts.Node)
+	names, err := k.nodes.AddNumbered(n, k.opts.Node)
 	for _, name := range names {
 		k.wakeNode(name)
 	}
@@ -116,4 +117,4 @@ func (k *Kubelet) AddNodes(n int) ([]string, error) {
 
 // Nodes lists the simulated nodes, stopped ones too, in the order in which they
 // were added.
-func (k *Kubelet) Nodes() []string { return k.nodes.names() }
+func (k *Kubelet) Nodes() []string { return k.nodes.Names() }

@@ -6,12 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
 
 // A node takes what fits, and more when something has ended.
 func TestNodeThatIsFull(t *testing.T) {
-	c := newCluster(t, Options{Nodes: 1, Node: NodeSpec{Capacity: podtest.Resources("pods", "1")}})
+	c := newCluster(t, Options{Nodes: 1, Node: nodes.Spec{Capacity: podtest.Resources("pods", "1")}})
 	c.create(podtest.Pod("first", "node-0"))
 	c.until("the first pod is ready", func() bool { return isReady(c.pod("first")) })
 	c.create(podtest.Pod("second", "node-0"))

@@ -14,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/clock/events"
 	ledgered "minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // Component is the name that the simulated kubelets use towards the apiserver
@@ -41,10 +42,10 @@ type Options struct {
 	// Nodes is the number of nodes to begin with, named node-0 and so on, made like
 	// Node. Pools come in addition.
 	Nodes int
-	Node  NodeSpec
-	Pools []Pool
+	Node  nodes.Spec
+	Pools []nodes.Pool
 	// ManageNodes says which Nodes are simulated that clients make. Default ManageMarked.
-	ManageNodes ManageNodes
+	ManageNodes nodes.ManagePolicy
 	// KubeletVersion is what the nodes say they run. Default v1.37.2.
 	KubeletVersion string
 	// Version is that of the simulated container runtime. Default "dev".
@@ -71,7 +72,7 @@ func (o *Options) complete() error {
 		o.Client = client
 	}
 	if o.ManageNodes == "" {
-		o.ManageNodes = ManageMarked
+		o.ManageNodes = nodes.ManageMarked
 	}
 	if o.Clock == nil {
 		o.Clock = clock.Real()
@@ -102,6 +103,6 @@ func (o *Options) ownInformers() (*ledgered.Factory, error) {
 	return ledgered.NewForConfig(config, o.Ledger)
 }
 
-func (o *Options) versions() Versions {
-	return Versions{Kubelet: o.KubeletVersion, Runtime: o.Version}
+func (o *Options) versions() nodes.Versions {
+	return nodes.Versions{Kubelet: o.KubeletVersion, Runtime: o.Version}
 }

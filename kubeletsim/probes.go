@@ -14,12 +14,13 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/kubeletsim/box"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 	"minikcm.dev/minikcm/kubeletsim/responses"
 )
 
 // ask asks what is due, and tells the pod's worker the answers. The ledger counts it.
-func (k *Kubelet) ask(ctx context.Context, n *node, e *podEntry, pod *corev1.Pod, questions []lifecycle.ProbeRequest) {
+func (k *Kubelet) ask(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod, questions []lifecycle.ProbeRequest) {
 	for _, q := range questions {
 		ref := podspec.Containers(pod)[q.Container]
 		c := &e.state.Containers[q.Container]

@@ -5,15 +5,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // resize reserves what a pod asks for by now, if that is something else, or says why not.
-func (k *Kubelet) resize(n *node, e *podEntry, pod *corev1.Pod) lifecycle.Rejection {
+func (k *Kubelet) resize(n *nodes.Node, e *podEntry, pod *corev1.Pod) lifecycle.Rejection {
 	if !lifecycle.WantsResize(pod, &e.state) {
 		return lifecycle.Rejection{}
 	}
-	object, _ := k.nodeLister.Get(n.name)
-	why := n.resize(pod, object)
+	object, _ := k.nodeLister.Get(n.Name)
+	why := n.Resize(pod, object)
 	if why.Reason == "" {
 		k.wakeWaiting(n) // it may be less than before
 	}
@@ -21,13 +22,13 @@ func (k *Kubelet) resize(n *node, e *podEntry, pod *corev1.Pod) lifecycle.Reject
 }
 
 // release gives back what a pod had reserved.
-func (k *Kubelet) release(n *node, pod types.UID) {
-	n.release(pod)
+func (k *Kubelet) release(n *nodes.Node, pod types.UID) {
+	n.Release(pod)
 	k.wakeWaiting(n)
 }
 
-func (k *Kubelet) wakeWaiting(n *node) {
-	for _, uid := range n.waiters() {
+func (k *Kubelet) wakeWaiting(n *nodes.Node) {
+	for _, uid := range n.WaitingForResources() {
 		k.loop.Add(podKey(string(uid)))
 	}
 }

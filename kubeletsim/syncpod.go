@@ -17,6 +17,7 @@ import (
 
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
@@ -27,12 +28,12 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		return
 	}
 	pod, gone, faults := e.look()
-	n := k.nodes.get(pod.Spec.NodeName)
+	n := k.nodes.Get(pod.Spec.NodeName)
 	if gone {
 		k.forgetPod(e, pod, n)
 		return
 	}
-	if n == nil || !n.active() {
+	if n == nil || !n.Active() {
 		k.due.Set(key, time.Time{})
 		return
 	}
@@ -56,8 +57,8 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	e.lacking = len(missing) > 0
 	in := lifecycle.Input{Pod: told, State: e.state, Occurrences: faults, Missing: missing}
 	if e.state.Admitted.IsZero() && !lifecycle.Finished(pod) {
-		object, _ := k.nodeLister.Get(n.name)
-		in.Rejected = n.take(pod, object, pod.DeletionTimestamp != nil)
+		object, _ := k.nodeLister.Get(n.Name)
+		in.Rejected = n.Admit(pod, object, pod.DeletionTimestamp != nil)
 	}
 	in.ResizeRejected = k.resize(n, e, pod)
 	out := k.step(n, in)
@@ -70,7 +71,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	k.tend(serving, n, e, told)
 	k.ask(serving, n, e, told, out.ProbesDue)
 	e.dealt(len(faults))
-	n.addImages(out.Images)
+	n.AddImages(out.Images)
 	settled, err := k.tell(ctx, e, pod, n)
 	k.report(n, pod, out.Events)
 	if ctx.Err() != nil {
@@ -107,21 +108,21 @@ func (k *Kubelet) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) 
 }
 
 // step lends the pod an address for as long as the step takes.
-func (k *Kubelet) step(n *node, in lifecycle.Input) lifecycle.Outcome {
+func (k *Kubelet) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 	var lent netip.Addr
 	rebooted := slices.ContainsFunc(in.Occurrences, func(f lifecycle.Occurrence) bool { return f.Kind == lifecycle.Reboot })
 	if (!in.State.Sandbox || rebooted) && !in.State.Ended && !in.Pod.Spec.HostNetwork {
-		lent = n.lend()
+		lent = n.TakeAddress()
 	}
 	in.Now, in.Address = k.opts.Clock.Now(), lent
-	in.HasImage, in.PullError = n.hasImage, k.imageErrors.get
-	in.Latencies, in.Backoff = n.latencies(&k.opts.Latencies), &k.opts.Backoff
+	in.HasImage, in.PullError = n.HasImage, k.imageErrors.get
+	in.Latencies, in.Backoff = n.Latencies(&k.opts.Latencies), &k.opts.Backoff
 	out := lifecycle.Step(in)
 	switch old := in.State.Address; {
 	case lent.IsValid() && out.State.Address != lent:
-		n.giveBack(lent)
+		n.ReleaseAddress(lent)
 	case old.IsValid() && out.State.Address != old:
-		n.giveBack(old)
+		n.ReleaseAddress(old)
 	}
 	return out
 }
@@ -129,7 +130,7 @@ func (k *Kubelet) step(n *node, in lifecycle.Input) lifecycle.Outcome {
 // tell writes the pod's status if it differs from what the API has, and removes a
 // pod that was to be deleted and has ended. It returns the resourceVersion that is
 // in accord with the pod's state; empty when there is none.
-func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *node) (string, error) {
+func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (string, error) {
 	seen := pod
 	pod, err := k.writeStatus(ctx, e, pod, n)
 	if err != nil {
@@ -148,7 +149,7 @@ func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nod
 		e.returned = true
 		k.release(n, pod.UID)
 		if e.state.Address.IsValid() {
-			n.giveBack(e.state.Address)
+			n.ReleaseAddress(e.state.Address)
 		}
 	}
 	if !removable(pod) {
@@ -179,11 +180,11 @@ func removable(pod *corev1.Pod) bool {
 // in between.
 const statusTries = 5
 
-func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *node) (*corev1.Pod, error) {
+func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (*corev1.Pod, error) {
 	client := k.opts.Client.CoreV1().Pods(pod.Namespace)
 	var err error
 	for range statusTries {
-		status := lifecycle.PodStatus(pod, &e.state, n.address, k.opts.Clock.Now())
+		status := lifecycle.PodStatus(pod, &e.state, n.Address, k.opts.Clock.Now())
 		if equality.Semantic.DeepEqual(&pod.Status, &status) {
 			e.due = time.Time{}
 			return pod, nil
@@ -240,7 +241,7 @@ func (k *Kubelet) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
 }
 
 // forgetPod ends what runs of a pod that the API does not have any more.
-func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
+func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	k.due.Set(podKey(string(pod.UID)), time.Time{})
 	k.pods.remove(pod.UID)
 	e.showEnd(k.opts.Clock.Now())
@@ -253,10 +254,10 @@ func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
 	}
 	k.release(n, pod.UID)
 	if e.state.Address.IsValid() && !e.returned {
-		n.giveBack(e.state.Address)
+		n.ReleaseAddress(e.state.Address)
 	}
 	k.dropNode(n)
-	if !n.reachable() {
+	if !n.Reachable() {
 		return
 	}
 	var events []lifecycle.Event
@@ -268,11 +269,11 @@ func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
 	k.report(n, pod, events)
 }
 
-func (k *Kubelet) report(n *node, pod *corev1.Pod, events []lifecycle.Event) {
+func (k *Kubelet) report(n *nodes.Node, pod *corev1.Pod, events []lifecycle.Event) {
 	if k.opts.Recorder == nil {
 		return
 	}
-	recorder := n.recorder(k.opts.Recorder, Component)
+	recorder := n.Recorder(k.opts.Recorder, Component)
 	for _, e := range events {
 		recorder.Event(&corev1.ObjectReference{
 			APIVersion:      "v1",

@@ -61,6 +61,7 @@ var inFolder = map[string][]string{
 	"kubeletsim":           {"*"},
 	"kubeletsim/box":       {"memfs"},
 	"kubeletsim/lifecycle": {"podspec", "responses", "script", "span", "usage"},
+	"kubeletsim/nodes":     {"lifecycle", "podspec"},
 	"kubeletsim/podspec":   {"span"},
 	"kubeletsim/responses": {"podspec"},
 	"kubeletsim/script":    {"box", "podspec", "span"},

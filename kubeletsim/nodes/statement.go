@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 // statement is what a Node of the API says of its machine. The simulation keeps all of it,
 // and fills in the rest.
 type statement struct {
-	spec NodeSpec
+	spec Spec
 	// address is the node's InternalIP, and podRange its first IPv4 range of pod
 	// addresses; neither is valid if the Node has none that can be used.
 	address  netip.Addr
@@ -72,12 +72,12 @@ func pressuresOf(object *corev1.Node) map[corev1.NodeConditionType]bool {
 
 // after completes what a Node states that has the name of a node which was lost: it has that
 // one's addresses, as pods have addresses of that one's range.
-func (s *statement) after(old *node) {
+func (s *statement) after(old *Node) {
 	if !s.address.IsValid() {
-		s.address = netip.MustParseAddr(old.address)
+		s.address = netip.MustParseAddr(old.Address)
 	}
-	if !s.statesRange && s.rangePods() <= 1<<(32-old.cidr.Bits())-3 {
-		s.podRange = old.cidr
+	if !s.statesRange && s.rangePods() <= 1<<(32-old.PodRange.Bits())-3 {
+		s.podRange = old.PodRange
 	}
 }
 
@@ -99,8 +99,8 @@ func (s *statement) rangePods() int64 {
 
 // specOf describes a Node's machine by the amounts that kubelets report. Others, such as
 // those of device plugins, stay with the Node's status, where their owners change them.
-func specOf(object *corev1.Node) NodeSpec {
-	spec := NodeSpec{
+func specOf(object *corev1.Node) Spec {
+	spec := Spec{
 		Name:        object.Name,
 		Capacity:    kubeletResources(object.Status.Capacity),
 		Allocatable: kubeletResources(object.Status.Allocatable),
@@ -132,7 +132,7 @@ func kubeletReports(name corev1.ResourceName) bool {
 }
 
 // over is the spec with what the other one says, which goes first.
-func (s NodeSpec) over(by NodeSpec) NodeSpec {
+func (s Spec) over(by Spec) Spec {
 	s.Capacity, s.Allocatable = merged(s.Capacity, by.Capacity), merged(s.Allocatable, by.Allocatable)
 	return s
 }

@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 func TestExtendedResourcesAreKept(t *testing.T) {
 	n := testNode(t)
 	object := &corev1.Node{Status: corev1.NodeStatus{Capacity: podtest.Resources("example.com/gpu", "1", "cpu", "1")}}
-	status, _ := nodeStatus(object, n, Versions{}, podtest.Epoch)
+	status, _ := Status(object, n, Versions{}, podtest.Epoch)
 	for _, list := range []corev1.ResourceList{status.Capacity, status.Allocatable} {
 		if gpu, cpu := list["example.com/gpu"], list[corev1.ResourceCPU]; gpu.Value() != 1 || cpu.Value() != 32 {
 			t.Errorf("%v", list)

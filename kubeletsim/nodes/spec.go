@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// NodeSpec says what a node is like. The zero value is the default node.
-type NodeSpec struct {
+// Spec says what a node is like. The zero value is the default node.
+type Spec struct {
 	// Name is the node's name; AddNode needs it, pools and AddNodes make it.
 	Name string
 	// Labels, Annotations and Taints are added to those that every node has.
@@ -29,15 +29,15 @@ type Pool struct {
 	// Name defaults to "node".
 	Name  string
 	Count int
-	Node  NodeSpec
+	Node  Spec
 }
 
 // defaultPool is what nodes are named after unless the options say otherwise.
 const defaultPool = "node"
 
-// specsOf lists the nodes to begin with, in order: count like spec, then those of the pools.
-func specsOf(count int, spec NodeSpec, pools []Pool) []NodeSpec {
-	var specs []NodeSpec
+// Specs lists the nodes to begin with, in order: count like spec, then those of the pools.
+func Specs(count int, spec Spec, pools []Pool) []Spec {
+	var specs []Spec
 	for _, pool := range append([]Pool{{Count: count, Node: spec}}, pools...) {
 		name := pool.Name
 		if name == "" {
@@ -52,10 +52,10 @@ func specsOf(count int, spec NodeSpec, pools []Pool) []NodeSpec {
 	return specs
 }
 
-// NodeNames returns the names of count nodes without a pool and of the pools' nodes, in the
+// Names returns the names of count nodes without a pool and of the pools' nodes, in the
 // order in which they are made.
-func NodeNames(count int, pools []Pool) []string {
-	specs := specsOf(count, NodeSpec{}, pools)
+func Names(count int, pools []Pool) []string {
+	specs := Specs(count, Spec{}, pools)
 	names := make([]string, len(specs))
 	for i := range specs {
 		names[i] = specs[i].Name
@@ -63,7 +63,7 @@ func NodeNames(count int, pools []Pool) []string {
 	return names
 }
 
-func (s *NodeSpec) capacity() corev1.ResourceList {
+func (s *Spec) capacity() corev1.ResourceList {
 	capacity := defaultCapacity()
 	for name, quantity := range s.Capacity {
 		capacity[name] = quantity
@@ -71,7 +71,7 @@ func (s *NodeSpec) capacity() corev1.ResourceList {
 	return capacity
 }
 
-func (s *NodeSpec) allocatable() corev1.ResourceList {
+func (s *Spec) allocatable() corev1.ResourceList {
 	allocatable := s.capacity()
 	for name, quantity := range s.Allocatable {
 		allocatable[name] = quantity

@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// nodeTable holds the simulated nodes, and deals out their addresses.
-type nodeTable struct {
+// Table holds the simulated nodes, and deals out their addresses.
+type Table struct {
 	mu        sync.Mutex
-	byName    map[string]*node
+	byName    map[string]*Node
 	order     []string
 	blocks    blocks
 	addresses nodeAddresses
@@ -23,34 +23,34 @@ type nodeTable struct {
 	// refused are the Nodes that there was no room for, by name.
 	refused map[string]types.UID
 	// retired are the machines of nodes that were removed and that no client had made.
-	retired map[string]NodeSpec
+	retired map[string]Spec
 }
 
-func newNodeTable() *nodeTable {
-	return &nodeTable{byName: map[string]*node{}, refused: map[string]types.UID{}, retired: map[string]NodeSpec{}}
+func NewTable() *Table {
+	return &Table{byName: map[string]*Node{}, refused: map[string]types.UID{}, retired: map[string]Spec{}}
 }
 
-func (t *nodeTable) get(name string) *node {
+func (t *Table) Get(name string) *Node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byName[name]
 }
 
-// names lists the nodes in the order in which they were added.
-func (t *nodeTable) names() []string {
+// Names lists the nodes in the order in which they were added.
+func (t *Table) Names() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.order)
 }
 
-// add makes a node with addresses of its own.
-func (t *nodeTable) add(spec NodeSpec) error {
+// Add makes a node with addresses of its own.
+func (t *Table) Add(spec Spec) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.addLocked(spec)
 }
 
-func (t *nodeTable) addLocked(spec NodeSpec) error {
+func (t *Table) addLocked(spec Spec) error {
 	if spec.Name == "" {
 		return fmt.Errorf("adding a node: it has no name")
 	}
@@ -67,18 +67,18 @@ func (t *nodeTable) addLocked(spec NodeSpec) error {
 }
 
 // putLocked puts in a node that holds its addresses, in place of one of its name.
-func (t *nodeTable) putLocked(n *node) {
-	if t.byName[n.name] == nil {
-		t.order = append(t.order, n.name)
+func (t *Table) putLocked(n *Node) {
+	if t.byName[n.Name] == nil {
+		t.order = append(t.order, n.Name)
 	}
-	t.byName[n.name] = n
-	delete(t.refused, n.name)
-	delete(t.retired, n.name)
+	t.byName[n.Name] = n
+	delete(t.refused, n.Name)
+	delete(t.retired, n.Name)
 }
 
-// restore adds a node that was removed anew; false if there is none of that name, or a
+// Restore adds a node that was removed anew; false if there is none of that name, or a
 // client had made it.
-func (t *nodeTable) restore(name string) (bool, error) {
+func (t *Table) Restore(name string) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	spec, ok := t.retired[name]
@@ -88,8 +88,8 @@ func (t *nodeTable) restore(name string) (bool, error) {
 	return true, t.addLocked(spec)
 }
 
-// addNumbered makes n nodes like spec, named as those that Options.Nodes asks for.
-func (t *nodeTable) addNumbered(n int, spec NodeSpec) ([]string, error) {
+// AddNumbered makes n nodes like spec, named as those that Options.Nodes asks for.
+func (t *Table) AddNumbered(n int, spec Spec) ([]string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var names []string
@@ -107,13 +107,13 @@ func (t *nodeTable) addNumbered(n int, spec NodeSpec) ([]string, error) {
 	return names, nil
 }
 
-// takeOver takes up the nodes of an earlier run, with the addresses that they have,
+// TakeOver takes up the nodes of an earlier run, with the addresses that they have,
 // and adds those of specs that are not among them. Of the others, those are left out that
 // manages does not want, and those that have no addresses yet.
-func (t *nodeTable) takeOver(existing []*corev1.Node, specs []NodeSpec, manages func(*corev1.Node) bool) error {
+func (t *Table) TakeOver(existing []*corev1.Node, specs []Spec, manages func(*corev1.Node) bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	wanted := map[string]NodeSpec{}
+	wanted := map[string]Spec{}
 	for _, spec := range specs {
 		wanted[spec.Name] = spec
 	}
@@ -144,11 +144,11 @@ func (t *nodeTable) takeOver(existing []*corev1.Node, specs []NodeSpec, manages 
 	return nil
 }
 
-// adopt makes a node of a Node that a client has made, in place of the lost one of its
+// Adopt makes a node of a Node that a client has made, in place of the lost one of its
 // name, if any, whose addresses it keeps unless the Node states others. If the options or
 // AddNode have asked for a node of that name, it is that one's machine. The node begins
 // settling. An error says that there is no room for it.
-func (t *nodeTable) adopt(object *corev1.Node) (*node, error) {
+func (t *Table) Adopt(object *corev1.Node) (*Node, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	said := statementOf(object)
@@ -157,7 +157,7 @@ func (t *nodeTable) adopt(object *corev1.Node) (*node, error) {
 	if old != nil {
 		t.releaseLocked(old)
 		said.after(old)
-		machine, ours = old.spec, !old.managed
+		machine, ours = old.spec, !old.Managed
 	}
 	if ours {
 		said.spec = machine.over(said.spec)
@@ -177,7 +177,7 @@ func (t *nodeTable) adopt(object *corev1.Node) (*node, error) {
 
 // placeLocked returns the range of pod addresses for a node, which the node then holds:
 // what its Node states, or another if nodes would share addresses.
-func (t *nodeTable) placeLocked(said *statement) (netip.Prefix, error) {
+func (t *Table) placeLocked(said *statement) (netip.Prefix, error) {
 	if p := said.podRange; p.IsValid() && !t.overlapsLocked(said) {
 		t.blocks.hold(p)
 		return p, nil
@@ -186,9 +186,9 @@ func (t *nodeTable) placeLocked(said *statement) (netip.Prefix, error) {
 }
 
 // overlapsLocked reports whether another node has pod addresses of the stated range.
-func (t *nodeTable) overlapsLocked(said *statement) bool {
+func (t *Table) overlapsLocked(said *statement) bool {
 	for name, n := range t.byName {
-		if name != said.spec.Name && n.cidr.Overlaps(said.podRange) {
+		if name != said.spec.Name && n.PodRange.Overlaps(said.podRange) {
 			return true
 		}
 	}
@@ -196,7 +196,7 @@ func (t *nodeTable) overlapsLocked(said *statement) bool {
 }
 
 // makeLocked makes a node as its Node states, with a range of pod addresses that it holds.
-func (t *nodeTable) makeLocked(said *statement, podRange netip.Prefix, managed bool) *node {
+func (t *Table) makeLocked(said *statement, podRange netip.Prefix, managed bool) *Node {
 	address := said.address
 	if address.IsValid() {
 		t.addresses.hold(address)
@@ -204,40 +204,40 @@ func (t *nodeTable) makeLocked(said *statement, podRange netip.Prefix, managed b
 		address = t.addresses.take()
 	}
 	n := newNode(said.spec, address.String(), podRange)
-	n.managed, n.stated, n.trouble = managed, *said, said.troubles
+	n.Managed, n.stated, n.troubled = managed, *said, said.troubles
 	n.seeImages(said.images)
 	return n
 }
 
-func (t *nodeTable) holdLocked(n *node) {
-	t.blocks.hold(n.cidr)
-	t.addresses.hold(netip.MustParseAddr(n.address))
+func (t *Table) holdLocked(n *Node) {
+	t.blocks.hold(n.PodRange)
+	t.addresses.hold(netip.MustParseAddr(n.Address))
 }
 
-func (t *nodeTable) releaseLocked(n *node) {
-	t.blocks.release(n.cidr)
-	t.addresses.release(netip.MustParseAddr(n.address))
+func (t *Table) releaseLocked(n *Node) {
+	t.blocks.release(n.PodRange)
+	t.addresses.release(netip.MustParseAddr(n.Address))
 }
 
-// remove takes out a node that is lost. It returns the Nodes that there was no room for
+// Remove takes out a node that is lost. It returns the Nodes that there was no room for
 // before, in the order of their names.
-func (t *nodeTable) remove(n *node) []string {
+func (t *Table) Remove(n *Node) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.byName[n.name] != n || !n.isLost() {
+	if t.byName[n.Name] != n || !n.IsLost() {
 		return nil
 	}
 	t.releaseLocked(n)
-	delete(t.byName, n.name)
-	if !n.managed {
-		t.retired[n.name] = n.spec
+	delete(t.byName, n.Name)
+	if !n.Managed {
+		t.retired[n.Name] = n.spec
 	}
-	t.order = slices.DeleteFunc(t.order, func(name string) bool { return name == n.name })
+	t.order = slices.DeleteFunc(t.order, func(name string) bool { return name == n.Name })
 	return slices.Sorted(maps.Keys(t.refused))
 }
 
-// refuse notes that there is no room for a Node; false if that is known.
-func (t *nodeTable) refuse(object *corev1.Node) bool {
+// Refuse notes that there is no room for a Node; false if that is known.
+func (t *Table) Refuse(object *corev1.Node) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := t.refused[object.Name] == object.UID
@@ -245,8 +245,8 @@ func (t *nodeTable) refuse(object *corev1.Node) bool {
 	return !known
 }
 
-// forget drops what is known of a refused Node that was deleted.
-func (t *nodeTable) forget(object *corev1.Node) {
+// Forget drops what is known of a refused Node that was deleted.
+func (t *Table) Forget(object *corev1.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.refused[object.Name] == object.UID {
@@ -254,8 +254,8 @@ func (t *nodeTable) forget(object *corev1.Node) {
 	}
 }
 
-// refuses reports whether there was no room for a Node.
-func (t *nodeTable) refuses(object *corev1.Node) bool {
+// Refuses reports whether there was no room for a Node.
+func (t *Table) Refuses(object *corev1.Node) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.refused[object.Name] == object.UID

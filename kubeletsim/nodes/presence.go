@@ -1,11 +1,11 @@
-package kubeletsim
+package nodes
 
 import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// lose ends the machine of the Node with the UID; false if that is another one.
-func (n *node) lose(uid types.UID) bool {
+// Lose ends the machine of the Node with the UID; false if that is another one.
+func (n *Node) Lose(uid types.UID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.uid != uid {
@@ -15,9 +15,9 @@ func (n *node) lose(uid types.UID) bool {
 	return true
 }
 
-// loseTo ends the machine if its Node gave way to the one with the UID. Until a node is
+// LoseTo ends the machine if its Node gave way to the one with the UID. Until a node is
 // registered, it does not know its own.
-func (n *node) loseTo(uid types.UID) bool {
+func (n *Node) LoseTo(uid types.UID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.uid == "" || n.uid == uid {
@@ -27,9 +27,9 @@ func (n *node) loseTo(uid types.UID) bool {
 	return true
 }
 
-// regain takes back lose if the Node with the UID is the node's own after all, as when the
+// Regain takes back lose if the Node with the UID is the node's own after all, as when the
 // informer is late.
-func (n *node) regain(uid types.UID) bool {
+func (n *Node) Regain(uid types.UID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.uid == uid {
@@ -38,21 +38,21 @@ func (n *node) regain(uid types.UID) bool {
 	return n.uid == uid
 }
 
-func (n *node) isDown() bool {
+func (n *Node) IsCrashed() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.crashed
 }
 
-func (n *node) isLost() bool {
+func (n *Node) IsLost() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.lost
 }
 
-// start makes the kubelet register and report everything when it is next looked at.
+// Start makes the kubelet register and report everything when it is next looked at.
 // It returns whether the machine had been down.
-func (n *node) start() (crashed bool) {
+func (n *Node) Start() (crashed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	crashed = n.crashed
@@ -69,9 +69,9 @@ func (n *node) start() (crashed bool) {
 	return crashed
 }
 
-// takeStart is whether start was called since it was last asked: restarted when the
+// TakeStart is whether start was called since it was last asked: restarted when the
 // kubelet was started anew, resumed when it was only out of reach.
-func (n *node) takeStart() (restarted, resumed bool) {
+func (n *Node) TakeStart() (restarted, resumed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	restarted, resumed = n.restarted, n.resumed
@@ -79,23 +79,23 @@ func (n *node) takeStart() (restarted, resumed bool) {
 	return restarted, resumed
 }
 
-// settled opens a node to new pods, after it has taken over those bound to its name before.
-func (n *node) settled() {
+// Settled opens a node to new pods, after it has taken over those bound to its name before.
+func (n *Node) Settled() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.settling = false
 }
 
-// stop cuts the node off from the API; with crash, its machine goes down too.
-func (n *node) stop(crash bool) {
+// Stop cuts the node off from the API; with crash, its machine goes down too.
+func (n *Node) Stop(crash bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.stopped = true
 	n.crashed = n.crashed || crash
 }
 
-// resume makes the kubelet report at once, as after a time out of reach.
-func (n *node) resume() {
+// Resume makes the kubelet report at once, as after a time out of reach.
+func (n *Node) Resume() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.resumed = true

@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	corev1 "k8s.io/api/core/v1"

@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"errors"

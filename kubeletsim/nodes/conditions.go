@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"fmt"
@@ -50,9 +50,9 @@ func kubeletConditions() []nodeCondition {
 	}
 }
 
-// nodeConditions returns the conditions that others keep and then the kubelet's own,
+// Conditions returns the conditions that others keep and then the kubelet's own,
 // of which the given ones are in trouble, and the events of those that turn.
-func nodeConditions(object *corev1.Node, troubles map[corev1.NodeConditionType]bool, now time.Time) ([]corev1.NodeCondition, []lifecycle.Event) {
+func Conditions(object *corev1.Node, troubles map[corev1.NodeConditionType]bool, now time.Time) ([]corev1.NodeCondition, []lifecycle.Event) {
 	old := map[corev1.NodeConditionType]corev1.NodeCondition{}
 	for _, c := range object.Status.Conditions {
 		old[c.Type] = c
@@ -88,7 +88,7 @@ func nodeConditions(object *corev1.Node, troubles map[corev1.NodeConditionType]b
 	return append(conditions, own...), events
 }
 
-func isKubeletCondition(condition corev1.NodeConditionType) bool {
+func IsKubeletCondition(condition corev1.NodeConditionType) bool {
 	for _, c := range kubeletConditions() {
 		if c.kind == condition {
 			return true

@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// CheckNodes refuses what nodes and pools cannot be made of, as Options has them: values
+// Check refuses what nodes and pools cannot be made of, as Options has them: values
 // that the API does not accept, names that come twice, and more nodes than can be simulated.
-func CheckNodes(nodes int, node NodeSpec, pools []Pool) error {
+func Check(nodes int, node Spec, pools []Pool) error {
 	if err := node.Validate(); err != nil {
 		return fmt.Errorf("nodes: %w", err)
 	}
@@ -26,12 +26,12 @@ func CheckNodes(nodes int, node NodeSpec, pools []Pool) error {
 	if total > MaxNodes {
 		return ErrTooManyNodes
 	}
-	table := newNodeTable()
-	for _, spec := range specsOf(nodes, node, pools) {
-		if table.get(spec.Name) != nil {
+	table := NewTable()
+	for _, spec := range Specs(nodes, node, pools) {
+		if table.Get(spec.Name) != nil {
 			return fmt.Errorf("two pools have a node %s; give each pool a name of its own (the nodes of a pool without a name are called %s-0 and so on, as those of no pool are)", spec.Name, defaultPool)
 		}
-		if err := table.add(spec); err != nil {
+		if err := table.Add(spec); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func checkPool(pool *Pool) error {
 }
 
 // Validate refuses what the API would not accept of a node.
-func (s *NodeSpec) Validate() error {
+func (s *Spec) Validate() error {
 	if err := checkLabels(s.Labels); err != nil {
 		return err
 	}

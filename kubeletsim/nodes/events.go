@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
-// starting puts around the events of a first status those of a kubelet's start.
-func (n *node) starting(events []lifecycle.Event) []lifecycle.Event {
+// Starting puts around the events of a first status those of a kubelet's start.
+func (n *Node) Starting(events []lifecycle.Event) []lifecycle.Event {
 	all := []lifecycle.Event{{Kind: corev1.EventTypeNormal, Reason: "Starting", Message: "Starting kubelet."}}
 	last := max(len(events)-1, 0)
 	all = append(all, events[:last]...)
@@ -22,15 +22,15 @@ func (n *node) starting(events []lifecycle.Event) []lifecycle.Event {
 		n.rebooted = false
 		all = append(all, lifecycle.Event{
 			Kind: corev1.EventTypeWarning, Reason: "Rebooted",
-			Message: fmt.Sprintf("Node %s has been rebooted, boot id: %s", n.name, bootID(n.name, n.boots)),
+			Message: fmt.Sprintf("Node %s has been rebooted, boot id: %s", n.Name, bootID(n.Name, n.boots)),
 		})
 	}
 	return append(all, events[last:]...)
 }
 
-// nodeChanged is whether anything but the heartbeats' times would be new.
-func nodeChanged(object *corev1.Node, n *node, versions Versions, now time.Time) bool {
-	status, _ := nodeStatus(object, n, versions, now)
+// StatusChanged is whether anything but the heartbeats' times would be new.
+func StatusChanged(object *corev1.Node, n *Node, versions Versions, now time.Time) bool {
+	status, _ := Status(object, n, versions, now)
 	for i := range status.Conditions {
 		for j := range object.Status.Conditions {
 			if old := &object.Status.Conditions[j]; old.Type == status.Conditions[i].Type {
@@ -41,7 +41,7 @@ func nodeChanged(object *corev1.Node, n *node, versions Versions, now time.Time)
 	return !sameNodeStatus(&object.Status, &status)
 }
 
-func (n *node) objectUID() types.UID {
+func (n *Node) UID() types.UID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.uid

@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func TestStatedNode(t *testing.T) {
 		return func(n *corev1.Node) { n.Labels = map[string]string{key: value} }
 	}
 	for name, tt := range map[string]struct {
-		node *corev1.Node
+		Node *corev1.Node
 		want string
 	}{
 		"nothing":              {statedNode(), "cpu 32/32 pods 250/250 172.18.0.2 InternalIP=172.18.0.2 Hostname=n"},
@@ -60,29 +60,29 @@ func TestStatedNode(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, err := newNodeTable().adopt(tt.node)
+			n, err := NewTable().Adopt(tt.Node)
 			if err != nil {
 				t.Fatal(err)
 			}
 			versions := Versions{Kubelet: "v1"}
-			status, _ := nodeStatus(tt.node, n, versions, podtest.Epoch)
+			status, _ := Status(tt.Node, n, versions, podtest.Epoch)
 			if got := said(n, &status); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
-			for key, value := range tt.node.Labels {
-				if missing := missingOf(tt.node, n, versions).Metadata.Labels; missing[key] != "" {
+			for key, value := range tt.Node.Labels {
+				if missing := MissingPatch(tt.Node, n, versions).Metadata.Labels; missing[key] != "" {
 					t.Errorf("label %s=%s becomes %s", key, value, missing[key])
 				}
 			}
 			// What was filled in is a statement, too: another process adopts the same node.
-			node := tt.node.DeepCopy()
+			node := tt.Node.DeepCopy()
 			node.Status = status
-			again, err := newNodeTable().adopt(node)
+			again, err := NewTable().Adopt(node)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if nodeChanged(node, again, versions, podtest.Epoch) {
-				later, _ := nodeStatus(node, again, versions, podtest.Epoch)
+			if StatusChanged(node, again, versions, podtest.Epoch) {
+				later, _ := Status(node, again, versions, podtest.Epoch)
 				t.Errorf("adopted again, it changes:\n%s", cmp.Diff(status, later))
 			}
 		})
@@ -90,7 +90,7 @@ func TestStatedNode(t *testing.T) {
 }
 
 // said is what can differ of a node's status.
-func said(n *node, status *corev1.NodeStatus) string {
+func said(n *Node, status *corev1.NodeStatus) string {
 	text := ""
 	for _, name := range []corev1.ResourceName{"cpu", "pods", "example.com/gpu"} {
 		if capacity, ok := status.Capacity[name]; ok {
@@ -98,7 +98,7 @@ func said(n *node, status *corev1.NodeStatus) string {
 			text += fmt.Sprintf("%s %s/%s ", name, capacity.String(), allocatable.String())
 		}
 	}
-	made := nodeInfo(testNodeNamed(n.name), Versions{Kubelet: "v1"})
+	made := nodeInfo(testNodeNamed(n.Name), Versions{Kubelet: "v1"})
 	for _, pair := range [][2]string{
 		{status.NodeInfo.Architecture, made.Architecture},
 		{status.NodeInfo.KubeletVersion, made.KubeletVersion},
@@ -108,15 +108,15 @@ func said(n *node, status *corev1.NodeStatus) string {
 			text += pair[0] + " "
 		}
 	}
-	text += n.address
+	text += n.Address
 	for _, a := range status.Addresses {
 		text += fmt.Sprintf(" %s=%s", a.Type, a.Address)
 	}
 	return text
 }
 
-func testNodeNamed(name string) *node {
-	return newNode(NodeSpec{Name: name}, "172.18.0.2", netip.MustParsePrefix("10.244.0.0/24"))
+func testNodeNamed(name string) *Node {
+	return newNode(Spec{Name: name}, "172.18.0.2", netip.MustParsePrefix("10.244.0.0/24"))
 }
 
 // A range of pod addresses is kept if it can be used by the node alone.
@@ -125,7 +125,7 @@ func TestStatedPodRange(t *testing.T) {
 		return statedNode(func(n *corev1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = ranges[0], ranges })
 	}
 	for name, tt := range map[string]struct {
-		node *corev1.Node
+		Node *corev1.Node
 		want string
 	}{
 		"none":            {statedNode(), "10.244.1.0/24"},
@@ -140,12 +140,12 @@ func TestStatedPodRange(t *testing.T) {
 		"any number pods": {statedNode(func(n *corev1.Node) { n.Status.Capacity = podtest.Resources("pods", "1M") }), "10.244.4.0/22"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table := newNodeTable()
-			if err := table.add(NodeSpec{Name: "node-0"}); err != nil {
+			table := NewTable()
+			if err := table.Add(Spec{Name: "node-0"}); err != nil {
 				t.Fatal(err)
 			}
-			n, err := table.adopt(tt.node)
-			if err != nil || n.cidr.String() != tt.want {
+			n, err := table.Adopt(tt.Node)
+			if err != nil || n.PodRange.String() != tt.want {
 				t.Errorf("got %v, %v; want %s", n, err, tt.want)
 			}
 		})
@@ -154,14 +154,14 @@ func TestStatedPodRange(t *testing.T) {
 
 // A removed node gives back its addresses.
 func TestRemovedNode(t *testing.T) {
-	table := newNodeTable()
-	n, err := table.adopt(statedNode())
+	table := NewTable()
+	n, err := table.Adopt(statedNode())
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.lose(n.objectUID())
-	table.remove(n)
-	if table.get(n.name) != nil || len(table.addresses.held) != 0 || table.blocks.held != (blocks{}).held {
+	n.Lose(n.UID())
+	table.Remove(n)
+	if table.Get(n.Name) != nil || len(table.addresses.held) != 0 || table.blocks.held != (blocks{}).held {
 		t.Errorf("left are %v, %v", table.addresses.held, table.blocks.held)
 	}
 }

@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"cmp"
@@ -28,11 +28,11 @@ const (
 	kwokFake       = "fake"
 )
 
-// nodeObject is the Node that a kubelet registers.
-func nodeObject(n *node, versions Versions, now time.Time) *corev1.Node {
+// Object is the Node that a kubelet registers.
+func Object(n *Node, versions Versions, now time.Time) *corev1.Node {
 	object := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   n.name,
+			Name:   n.Name,
 			Labels: nodeLabels(n, versions),
 			Annotations: map[string]string{
 				AnnotationNode: Simulated,
@@ -40,8 +40,8 @@ func nodeObject(n *node, versions Versions, now time.Time) *corev1.Node {
 			},
 		},
 		Spec: corev1.NodeSpec{
-			PodCIDR:       n.cidr.String(),
-			PodCIDRs:      []string{n.cidr.String()},
+			PodCIDR:       n.PodRange.String(),
+			PodCIDRs:      []string{n.PodRange.String()},
 			Taints:        n.spec.Taints,
 			Unschedulable: n.spec.Unschedulable,
 		},
@@ -52,18 +52,18 @@ func nodeObject(n *node, versions Versions, now time.Time) *corev1.Node {
 	for k, v := range n.spec.Annotations {
 		object.Annotations[k] = v
 	}
-	object.Status, _ = nodeStatus(object, n, versions, now)
+	object.Status, _ = Status(object, n, versions, now)
 	return object
 }
 
 // nodeLabels are those that every node has.
-func nodeLabels(n *node, versions Versions) map[string]string {
+func nodeLabels(n *Node, versions Versions) map[string]string {
 	info := nodeInfo(n, versions)
 	return map[string]string{
 		"beta.kubernetes.io/arch": info.Architecture,
 		"beta.kubernetes.io/os":   info.OperatingSystem,
 		corev1.LabelArchStable:    info.Architecture,
-		corev1.LabelHostname:      n.name,
+		corev1.LabelHostname:      n.Name,
 		corev1.LabelOSStable:      info.OperatingSystem,
 	}
 }
@@ -84,10 +84,10 @@ type podRangesPatch struct {
 	PodCIDRs []string `json:"podCIDRs"`
 }
 
-// missingOf is what a kubelet adds to the Node that is there: the labels that every node
+// MissingPatch is what a kubelet adds to the Node that is there: the labels that every node
 // has, its range of pod addresses and, if the kubelet would have made the Node itself, the
 // mark of that. Nil: nothing is missing.
-func missingOf(object *corev1.Node, n *node, versions Versions) *nodePatch {
+func MissingPatch(object *corev1.Node, n *Node, versions Versions) *nodePatch {
 	var p nodePatch
 	for key, value := range nodeLabels(n, versions) {
 		if _, has := object.Labels[key]; !has {
@@ -97,11 +97,11 @@ func missingOf(object *corev1.Node, n *node, versions Versions) *nodePatch {
 			p.Metadata.Labels[key] = value
 		}
 	}
-	if !n.managed && object.Annotations[AnnotationNode] != Simulated {
+	if !n.Managed && object.Annotations[AnnotationNode] != Simulated {
 		p.Metadata.Annotations = map[string]string{AnnotationNode: Simulated}
 	}
 	if object.Spec.PodCIDR == "" {
-		p.Spec = &podRangesPatch{n.cidr.String(), []string{n.cidr.String()}}
+		p.Spec = &podRangesPatch{n.PodRange.String(), []string{n.PodRange.String()}}
 	}
 	if p.Metadata.Labels == nil && p.Metadata.Annotations == nil && p.Spec == nil {
 		return nil
@@ -109,19 +109,19 @@ func missingOf(object *corev1.Node, n *node, versions Versions) *nodePatch {
 	return &p
 }
 
-// nodeStatus is what the kubelet writes about its node, and the events that come
+// Status is what the kubelet writes about its node, and the events that come
 // with the change. What others keep in the status stays as the Node has it.
-func nodeStatus(object *corev1.Node, n *node, versions Versions, now time.Time) (corev1.NodeStatus, []lifecycle.Event) {
+func Status(object *corev1.Node, n *Node, versions Versions, now time.Time) (corev1.NodeStatus, []lifecycle.Event) {
 	status := object.Status
 	// Extended resources that somebody else advertises are kept, as upstream does.
 	status.Capacity = merged(object.Status.Capacity, n.spec.capacity())
-	status.Allocatable = merged(status.Capacity, n.allocatable)
+	status.Allocatable = merged(status.Capacity, n.Allocatable)
 	status.Addresses = n.reportedAddresses()
 	status.NodeInfo = nodeInfo(n, versions)
 	status.NodeInfo.Swap = object.Status.NodeInfo.Swap
 	status.Images = n.imageList()
 	var events []lifecycle.Event
-	status.Conditions, events = nodeConditions(object, n.troubles(), now)
+	status.Conditions, events = Conditions(object, n.Troubled(), now)
 	return status, events
 }
 
@@ -150,11 +150,11 @@ func merged(a, b corev1.ResourceList) corev1.ResourceList {
 
 // reportedAddresses are those that the Node came with, and the node's own of the kinds that
 // it came without.
-func (n *node) reportedAddresses() []corev1.NodeAddress {
+func (n *Node) reportedAddresses() []corev1.NodeAddress {
 	reported := slices.Clone(n.stated.addresses)
 	for _, own := range []corev1.NodeAddress{
-		{Type: corev1.NodeInternalIP, Address: n.address},
-		{Type: corev1.NodeHostName, Address: n.name},
+		{Type: corev1.NodeInternalIP, Address: n.Address},
+		{Type: corev1.NodeHostName, Address: n.Name},
 	} {
 		if !slices.ContainsFunc(reported, func(a corev1.NodeAddress) bool { return a.Type == own.Type }) {
 			reported = append(reported, own)
@@ -163,7 +163,7 @@ func (n *node) reportedAddresses() []corev1.NodeAddress {
 	return reported
 }
 
-func nodeInfo(n *node, versions Versions) corev1.NodeSystemInfo {
+func nodeInfo(n *Node, versions Versions) corev1.NodeSystemInfo {
 	info, boots := n.stated.info, n.bootCount()
 	if boots > 0 {
 		info.BootID = ""
@@ -172,9 +172,9 @@ func nodeInfo(n *node, versions Versions) corev1.NodeSystemInfo {
 		of   *string
 		made string
 	}{
-		{&info.MachineID, madeUpID("machine", n.name, "")},
-		{&info.SystemUUID, madeUpID("system", n.name, "-")},
-		{&info.BootID, bootID(n.name, boots)},
+		{&info.MachineID, madeUpID("machine", n.Name, "")},
+		{&info.SystemUUID, madeUpID("system", n.Name, "-")},
+		{&info.BootID, bootID(n.Name, boots)},
 		{&info.KernelVersion, "simulated"},
 		{&info.OSImage, "minikcm " + versions.Runtime + " (simulated)"},
 		{&info.ContainerRuntimeVersion, lifecycle.RuntimeScheme + versions.Runtime},

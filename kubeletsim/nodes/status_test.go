@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"reflect"
@@ -43,7 +43,7 @@ func TestSameNodeStatus(t *testing.T) {
 		}
 	}
 	// A field that nodeStatus begins to make needs a case, and to be compared.
-	made, _ := nodeStatus(&corev1.Node{}, testNode(t), Versions{}, podtest.Epoch)
+	made, _ := Status(&corev1.Node{}, testNode(t), Versions{}, podtest.Epoch)
 	for field, value := range reflect.ValueOf(made).Fields() {
 		if changes[field.Name] == nil && !value.IsZero() {
 			t.Errorf("%s is made and not compared", field.Name)

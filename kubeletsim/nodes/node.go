@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"maps"
@@ -17,16 +17,16 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// node is one simulated machine.
-type node struct {
-	name    string
-	spec    NodeSpec
-	address string
-	cidr    netip.Prefix
-	// allocatable is the spec's, with the defaults.
-	allocatable corev1.ResourceList
-	// managed says that a client made the Node: with the Node, the machine is gone for good.
-	managed bool
+// Node is one simulated machine.
+type Node struct {
+	Name     string
+	spec     Spec
+	Address  string
+	PodRange netip.Prefix
+	// Allocatable is the spec's, with the defaults.
+	Allocatable corev1.ResourceList
+	// Managed says that a client made the Node: with the Node, the machine is gone for good.
+	Managed bool
 	// stated are the addresses and the system info that the Node came with.
 	stated statement
 
@@ -43,82 +43,82 @@ type node struct {
 	crashed  bool
 	boots    int
 	rebooted bool
-	// trouble is what its kubelet complains of; changed whether that is news.
-	trouble map[corev1.NodeConditionType]bool
-	changed bool
-	suffering
+	// troubled is what its kubelet complains of; changed whether that is news.
+	troubled map[corev1.NodeConditionType]bool
+	changed  bool
+	faults
 	// admitted are the requests of the pods that it has taken and that have not ended;
 	// load is their sum.
 	admitted map[types.UID]corev1.ResourceList
 	// hostPorts are the ports that they have for themselves.
 	hostPorts map[types.UID][]hostPort
 	load      lifecycle.Allocated
-	// waiting are the pods that ask for more than the node has left.
-	waiting map[types.UID]bool
+	// waitingForResources are the pods that ask for more than the node has left.
+	waitingForResources map[types.UID]bool
 
 	uid        types.UID
 	images     map[string]bool
 	imageOrder []string
 	reporter   *events.Recorder
 
-	heartbeat
+	Heartbeat
 }
 
-// heartbeat is the state of a node's registration and heartbeats. No lock guards it: only
+// Heartbeat is the state of a node's registration and heartbeats. No lock guards it: only
 // the worker that holds the node's key uses it.
-type heartbeat struct {
-	registered bool
-	// statusDue is when the status is compared with the Node, fullDue when it is written
+type Heartbeat struct {
+	Registered bool
+	// StatusDue is when the status is compared with the Node, fullDue when it is written
 	// even if nothing has changed, and leaseDue when the lease is renewed.
-	statusDue, fullDue, leaseDue time.Time
-	// written is the Node as the last write of its status left it, which the informer
+	StatusDue, FullDue, LeaseDue time.Time
+	// Written is the Node as the last write of its status left it, which the informer
 	// may not have delivered yet.
-	written *corev1.Node
-	lease   *coordinationv1.Lease
-	// random spreads this node's renewals; nil before the first.
-	random *clock.Random
-	// failures counts the attempts to reach the API that failed in a row.
-	failures int
+	Written *corev1.Node
+	Lease   *coordinationv1.Lease
+	// Random spreads this node's renewals; nil before the first.
+	Random *clock.Random
+	// Failures counts the attempts to reach the API that failed in a row.
+	Failures int
 }
 
-func newNode(spec NodeSpec, address string, cidr netip.Prefix) *node {
-	return &node{
-		name: spec.Name, spec: spec, address: address, cidr: cidr,
+func newNode(spec Spec, address string, cidr netip.Prefix) *Node {
+	return &Node{
+		Name: spec.Name, spec: spec, Address: address, PodRange: cidr,
 		addresses:   newAddressPool(cidr),
 		images:      map[string]bool{},
 		admitted:    map[types.UID]corev1.ResourceList{},
-		allocatable: spec.allocatable(),
+		Allocatable: spec.allocatable(),
 	}
 }
 
-// reachable is whether the node's kubelet can be heard of.
-func (n *node) reachable() bool {
+// Reachable is whether the node's kubelet can be heard of.
+func (n *Node) Reachable() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return !n.stopped && !n.lost
 }
 
-func (n *node) setUID(uid types.UID) {
+func (n *Node) SetUID(uid types.UID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.uid = uid
 }
 
-func (n *node) bootCount() int {
+func (n *Node) bootCount() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.boots
 }
 
-// troubles is what the node's kubelet complains of.
-func (n *node) troubles() map[corev1.NodeConditionType]bool {
+// Troubled is what the node's kubelet complains of.
+func (n *Node) Troubled() map[corev1.NodeConditionType]bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return maps.Clone(n.trouble)
+	return maps.Clone(n.troubled)
 }
 
-// takeChanged is whether trouble came or went since it was last asked.
-func (n *node) takeChanged() bool {
+// TakeChanged is whether trouble came or went since it was last asked.
+func (n *Node) TakeChanged() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	was := n.changed
@@ -126,8 +126,8 @@ func (n *node) takeChanged() bool {
 	return was
 }
 
-// take admits a pod or says why not; unconditionally one that it has had before.
-func (n *node) take(pod *corev1.Pod, object *corev1.Node, unconditionally bool) lifecycle.Rejection {
+// Admit admits a pod or says why not; unconditionally one that it has had before.
+func (n *Node) Admit(pod *corev1.Pod, object *corev1.Node, unconditionally bool) lifecycle.Rejection {
 	requests := lifecycle.Requests(pod)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -135,7 +135,7 @@ func (n *node) take(pod *corev1.Pod, object *corev1.Node, unconditionally bool) 
 		return lifecycle.Rejection{}
 	}
 	if !unconditionally {
-		if why := lifecycle.Admit(pod, object, n.allocatable, n.load); why.Reason != "" {
+		if why := lifecycle.Admit(pod, object, n.Allocatable, n.load); why.Reason != "" {
 			return why
 		}
 	}
@@ -157,7 +157,7 @@ func (n *node) take(pod *corev1.Pod, object *corev1.Node, unconditionally bool) 
 }
 
 // hasPort is whether a pod has a port already. It is called with the lock held.
-func (n *node) hasPort(port hostPort) bool {
+func (n *Node) hasPort(port hostPort) bool {
 	for _, taken := range n.hostPorts {
 		if slices.ContainsFunc(taken, port.conflicts) {
 			return true
@@ -166,21 +166,21 @@ func (n *node) hasPort(port hostPort) bool {
 	return false
 }
 
-// release forgets a pod that has ended.
-func (n *node) release(pod types.UID) {
+// Release forgets a pod that has ended.
+func (n *Node) Release(pod types.UID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.hostPorts, pod)
-	delete(n.waiting, pod)
+	delete(n.waitingForResources, pod)
 	if requests, ok := n.admitted[pod]; ok {
 		n.load.Remove(requests)
 		delete(n.admitted, pod)
 	}
 }
 
-// resize reserves for a pod what it asks for by now, or says why that cannot be: then it
+// Resize reserves for a pod what it asks for by now, or says why that cannot be: then it
 // waits until somebody gives something back.
-func (n *node) resize(pod *corev1.Pod, object *corev1.Node) lifecycle.Rejection {
+func (n *Node) Resize(pod *corev1.Pod, object *corev1.Node) lifecycle.Rejection {
 	requests := lifecycle.Requests(pod)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -189,42 +189,42 @@ func (n *node) resize(pod *corev1.Pod, object *corev1.Node) lifecycle.Rejection 
 		return lifecycle.Rejection{}
 	}
 	n.load.Remove(before)
-	if why := lifecycle.Admit(pod, object, n.allocatable, n.load); why.Reason != "" {
+	if why := lifecycle.Admit(pod, object, n.Allocatable, n.load); why.Reason != "" {
 		n.load.Add(before)
-		if n.waiting == nil {
-			n.waiting = map[types.UID]bool{}
+		if n.waitingForResources == nil {
+			n.waitingForResources = map[types.UID]bool{}
 		}
-		n.waiting[pod.UID] = true
+		n.waitingForResources[pod.UID] = true
 		return why
 	}
 	n.load.Add(requests)
 	n.admitted[pod.UID] = requests
-	delete(n.waiting, pod.UID)
+	delete(n.waitingForResources, pod.UID)
 	return lifecycle.Rejection{}
 }
 
-// waiters are the pods that ask for more than the node had left.
-func (n *node) waiters() []types.UID {
+// WaitingForResources are the pods that ask for more than the node had left.
+func (n *Node) WaitingForResources() []types.UID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.Collect(maps.Keys(n.waiting))
+	return slices.Collect(maps.Keys(n.waitingForResources))
 }
 
-func (n *node) lend() netip.Addr {
+func (n *Node) TakeAddress() netip.Addr {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.addresses.take()
 }
 
-func (n *node) giveBack(a netip.Addr) {
+func (n *Node) ReleaseAddress(a netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.addresses.release(a)
 }
 
-// takeBack admits a pod that the node has had before, with the address that it has.
-func (n *node) takeBack(pod *corev1.Pod, address netip.Addr) {
-	n.take(pod, nil, true)
+// Readmit admits a pod that the node has had before, with the address that it has.
+func (n *Node) Readmit(pod *corev1.Pod, address netip.Addr) {
+	n.Admit(pod, nil, true)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if address.IsValid() {
@@ -232,13 +232,13 @@ func (n *node) takeBack(pod *corev1.Pod, address netip.Addr) {
 	}
 }
 
-func (n *node) hasImage(image string) bool {
+func (n *Node) HasImage(image string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.images[podspec.ImageName(image)]
 }
 
-func (n *node) addImages(images []string) {
+func (n *Node) AddImages(images []string) {
 	if len(images) == 0 {
 		return
 	}
@@ -253,10 +253,10 @@ func (n *node) addImages(images []string) {
 }
 
 // seeImages takes note of images that an earlier run's node had.
-func (n *node) seeImages(images []corev1.ContainerImage) {
+func (n *Node) seeImages(images []corev1.ContainerImage) {
 	for _, image := range slices.Backward(images) {
 		if len(image.Names) > 0 {
-			n.addImages(image.Names[len(image.Names)-1:])
+			n.AddImages(image.Names[len(image.Names)-1:])
 		}
 	}
 }
@@ -265,7 +265,7 @@ func (n *node) seeImages(images []corev1.ContainerImage) {
 const maxImages = 50
 
 // imageList is what the node's status says of its images, the newest first.
-func (n *node) imageList() []corev1.ContainerImage {
+func (n *Node) imageList() []corev1.ContainerImage {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var list []corev1.ContainerImage
@@ -282,12 +282,12 @@ func (n *node) imageList() []corev1.ContainerImage {
 	return list
 }
 
-// recorder is the one that reports with this node as its source.
-func (n *node) recorder(shared *events.Recorder, component string) *events.Recorder {
+// Recorder is the one that reports with this node as its source.
+func (n *Node) Recorder(shared *events.Recorder, component string) *events.Recorder {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.reporter == nil {
-		n.reporter = shared.WithSource(corev1.EventSource{Component: component, Host: n.name})
+		n.reporter = shared.WithSource(corev1.EventSource{Component: component, Host: n.Name})
 	}
 	return n.reporter
 }

@@ -1,4 +1,4 @@
-package kubeletsim
+package nodes
 
 import (
 	"maps"
@@ -10,8 +10,8 @@ import (
 
 // SpecLike describes nodes that are like one that there is, apart from what is that one's
 // alone or follows from its conditions.
-func SpecLike(node *corev1.Node) NodeSpec {
-	spec := NodeSpec{
+func SpecLike(node *corev1.Node) Spec {
+	spec := Spec{
 		Labels:   maps.Clone(node.Labels),
 		Capacity: node.Status.Capacity.DeepCopy(), Allocatable: node.Status.Allocatable.DeepCopy(),
 	}
@@ -25,8 +25,8 @@ func SpecLike(node *corev1.Node) NodeSpec {
 	return spec
 }
 
-// NodeFrom is the Node that a client makes for a node to be simulated.
-func NodeFrom(name string, spec *NodeSpec) *corev1.Node {
+// ObjectFor is the Node that a client makes for a node to be simulated.
+func ObjectFor(name string, spec *Spec) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: spec.Labels,
