@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// pure lists the packages whose functions compute their results from their arguments
-// alone. Of ours, a pure package imports pure ones only, so that the rule holds for all
-// that it calls.
+// pure lists the packages whose functions compute their results from their arguments alone.
+// A pure package may only import those of our packages that are pure, so that the rule also
+// holds for the functions that it calls.
 var pure = []string{
 	"apiserver/codec",
 	"apiserver/resources/columns",
@@ -49,13 +49,13 @@ func checkPurity(t *tree) {
 	}
 }
 
-// notInDecisions are those of our packages that wait or reach the API.
+// notInDecisions are our packages that wait or call the API.
 var notInDecisions = []string{
 	module + "/clock/events", module + "/controllers/env", module + "/controllers/loop",
 }
 
-// isDecision reports whether a file of a controller holds its decision, beside code that
-// executes it in the same package.
+// isDecision reports whether a file contains a controller's decision. The code that executes
+// the decision is in other files of the same package.
 func isDecision(f *file) bool {
 	base := strings.TrimSuffix(path.Base(f.path), ".go")
 	return within(f.dir, "controllers") && (base == "decide" || strings.HasPrefix(base, "decide_")) && !f.test

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// inFolder says which packages of its own top folder a package may import, by their paths
-// beneath that folder; "." is the folder's own package. A package that is not listed
-// imports what inFolderDefault says, or none. "*" are all.
+// inFolder lists the packages of its own top folder that a package may import, by their paths
+// within that folder. "." is the folder's own package, and "*" means all. inFolderDefault
+// applies to a package that is not listed.
 var inFolder = map[string][]string{
 	"clock":           {"inflight", "internal/hash"},
 	"clock/events":    {".", "inflight"},
@@ -77,15 +77,15 @@ var inFolder = map[string][]string{
 	"minikcmtest/ctrltest": {"."},
 }
 
-// inFolderDefault is for the packages that inFolder does not list. Of controllers there are
-// many, on what all of them share.
+// inFolderDefault applies to the packages that inFolder does not list: by default, a package
+// may import none. Most controllers only import the packages that all of them share.
 var inFolderDefault = map[string][]string{
 	"controllers": {"env", "history", "loop", "owned", "plan", "scales"},
 	// The command line and the tests of several folders are not layered.
 	"cmd": {"*"}, "test": {"*"}, "examples": {"*"}, ".": {"*"},
 }
 
-// checkSubfolders keeps the layers within each top folder. Tests may import what they need.
+// checkSubfolders checks the layers within each top folder. Tests are not restricted.
 func checkSubfolders(t *tree) {
 	for _, f := range t.files {
 		folder, known := topFolder(f.dir)

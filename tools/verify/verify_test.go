@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 )
 
-// problemsOf runs all checks but the generators over files and returns what they
-// say, without positions.
+// problemsOf runs all checks except for the generators on files and returns the problems
+// without positions.
 func problemsOf(t *testing.T, files map[string]string) []string {
 	t.Helper()
 	fsys := fstest.MapFS{}
@@ -32,7 +32,7 @@ func TestChecks(t *testing.T) {
 	long := strings.Repeat("\t_ = 1\n", maxFunction)
 	for name, c := range map[string]struct {
 		path, src string
-		want      string // what the only problem holds; none if empty
+		want      string // part of the only problem, or empty for none
 	}{
 		"clean":               {"store/a.go", "package store\nimport _ \"minikcm.dev/minikcm/clock\"\n", ""},
 		"upwards":             {"store/a.go", "package store\nimport _ \"minikcm.dev/minikcm/apiserver/codec\"\n", "store must not import"},
