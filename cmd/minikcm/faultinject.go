@@ -13,7 +13,6 @@ import (
 
 	"minikcm.dev/minikcm/scenarios/fault"
 	"minikcm.dev/minikcm/scenarios/faultapi"
-	"minikcm.dev/minikcm/scenarios/format"
 )
 
 // injectFlags are those of the commands that inject faults.
@@ -212,5 +211,5 @@ func readFaults(file string, in io.Reader) ([]*fault.Fault, error) {
 	case len(data) > maxFaultFile:
 		return nil, fmt.Errorf("reading the faults in %s: it has more than %d bytes", file, maxFaultFile)
 	}
-	return format.ParseFaults(file, data)
+	return fault.Parse(file, data)
 }
