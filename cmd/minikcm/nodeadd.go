@@ -113,7 +113,7 @@ func (a *nodeAdd) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// settle finds what the nodes are like, and sees to it that none is there already.
+// settle completes the spec from the node to copy, and checks that no given name is in use.
 func (a *nodeAdd) settle(existing []corev1.Node) error {
 	like := a.like
 	for i := range existing {
@@ -135,7 +135,7 @@ func (a *nodeAdd) settle(existing []corev1.Node) error {
 	return nil
 }
 
-// create makes the Nodes, and returns the names of those that it has made.
+// create creates the Nodes and returns the names of those created, also on error.
 func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, existing []corev1.Node) (made []string, err error) {
 	create := func(name string) error {
 		_, err := client.CoreV1().Nodes().Create(ctx, nodes.ObjectFor(name, &a.spec), metav1.CreateOptions{})
@@ -159,7 +159,7 @@ func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, exist
 		names[i] = existing[i].Name
 	}
 	for next := nextNumber(base, names); len(made) < a.count; next++ {
-		// A number that another client has taken meanwhile is passed over.
+		// Skip numbers that another client takes meanwhile.
 		if err := create(fmt.Sprintf("%s-%d", base, next)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return made, err
 		}

@@ -68,10 +68,12 @@ var inFolder = map[string][]string{
 	"kubeletsim/usage":     {"podspec", "span"},
 
 	"scenarios":           {"*"},
-	"scenarios/chaosmesh": {"fault"},
+	"scenarios/chaosmesh": {"definitions", "fault"},
 	"scenarios/check":     {"format"},
+	"scenarios/evolution": {"definitions"},
+	"scenarios/fault":     {"format"},
 	"scenarios/faultapi":  {"fault", "format"},
-	"scenarios/format":    {"fault"},
+	"scenarios/format":    {},
 	"scenarios/report":    {"record"},
 
 	"minikcmtest/ctrltest": {"."},
@@ -85,7 +87,37 @@ var inFolderDefault = map[string][]string{
 	"cmd": {"*"}, "test": {"*"}, "examples": {"*"}, ".": {"*"},
 }
 
+<<<<<<< HEAD
 // checkSubfolders checks the layers within each top folder. Tests are not restricted.
+=======
+// withoutCluster are packages that turn text into structures and back, and know no cluster,
+// with what else of ours they may import. They import no client either.
+var withoutCluster = map[string][]string{
+	"scenarios/format": {"internal"},
+}
+
+// clients are what a package of withoutCluster must not import.
+var clients = []string{"k8s.io/client-go", "k8s.io/kubectl", "k8s.io/apiserver"}
+
+func checkWithoutCluster(t *tree) {
+	for _, f := range t.files {
+		may, listed := withoutCluster[f.dir]
+		if !listed || f.test {
+			continue
+		}
+		for _, spec := range f.ast.Imports {
+			imported := importPath(spec)
+			target, ours := ourFolder(imported)
+			client := slices.ContainsFunc(clients, func(c string) bool { return within(imported, c) })
+			if client || ours && !slices.Contains(may, target) && imported != module+"/"+f.dir {
+				t.reportf(f, spec.Pos(), "%s must not import %s: it knows no cluster", f.dir, imported)
+			}
+		}
+	}
+}
+
+// checkSubfolders keeps the layers within each top folder. Tests may import what they need.
+>>>>>>> scen
 func checkSubfolders(t *tree) {
 	for _, f := range t.files {
 		folder, known := topFolder(f.dir)

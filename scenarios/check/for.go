@@ -1,4 +1,4 @@
-package format
+package check
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/client-go/util/jsonpath"
+
+	"minikcm.dev/minikcm/scenarios/format"
 )
 
 // The things that can be waited for.
@@ -21,12 +23,12 @@ const (
 	ForCount     = "count"
 )
 
-// For is what a wait's For says.
+// For is the parsed text of a wait's For.
 type For struct {
 	// Kind is one of those above.
 	Kind string
-	// Name and Value are the condition's type and status, the path's text and wanted
-	// value, or the expression; AnyValue says that any value will do.
+	// Name and Value are the condition's type and status, or the path's text and wanted
+	// value; Name alone is the expression. AnyValue accepts every value that is not empty.
 	Name, Value string
 	AnyValue    bool
 	// Operator and Count are of a count: =, >= or <=.
@@ -92,8 +94,8 @@ func parsePath(rest string) (For, error) {
 	return For{Kind: ForJSONPath, Name: expression, Value: value, AnyValue: !given, Path: path}, nil
 }
 
-// conditionsOf are the conditions that the controllers of some kinds set: on the
-// others there may be any, on these no other ever comes.
+// conditionsOf returns the conditions that the controllers of a kind set; no other one
+// ever comes. known is false for kinds that may have any condition.
 func conditionsOf(kind string) (conditions []string, known bool) {
 	kind, group, _ := strings.Cut(strings.ToLower(kind), ".")
 	switch kind {
@@ -132,7 +134,7 @@ func rollsOut(kind string) bool {
 	return slices.Contains(kinds, kind) && (group == "" || group == "apps" || strings.HasSuffix(group, ".apps"))
 }
 
-// possible refuses to wait for what never comes.
+// possible returns an error if objects of a kind never become what is waited for.
 func (f *For) possible(kind string) error {
 	switch f.Kind {
 	case ForCondition:
@@ -151,5 +153,5 @@ func (f *For) possible(kind string) error {
 	if len(conditions) == 0 {
 		return fmt.Errorf("%s never has a condition: wait for rollout, or for a jsonpath of its status", kind)
 	}
-	return fmt.Errorf("%s never has the condition %s; %s", kind, f.Name, didYouMean(f.Name, conditions))
+	return fmt.Errorf("%s never has the condition %s; %s", kind, f.Name, format.DidYouMean(f.Name, conditions))
 }

@@ -1,5 +1,11 @@
 package format
 
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
 // Expect says what must hold: now or, with Within, at some time until then.
 type Expect struct {
 	Within Duration `yaml:"within"`
@@ -71,9 +77,53 @@ func (i *Invariant) Check() *Expect {
 	return i.Eventually
 }
 
-// Remember keeps values for later expressions, which call them remembered.NAME.
-type Remember struct {
-	Given map[string]Given `yaml:"given"`
-	// Values are CEL expressions.
-	Values map[string]string `yaml:"values"`
+// Title says in short what is expected.
+func (e *Expect) Title() string {
+	var parts []string
+	for _, o := range e.Objects {
+		parts = append(parts, o.Title())
+	}
+	for _, o := range e.Absent {
+		parts = append(parts, "no "+strings.TrimPrefix(o.Title(), "any "))
+	}
+	for _, c := range e.Counts {
+		parts = append(parts, c.Title())
+	}
+	for _, expression := range e.CEL {
+		parts = append(parts, FirstLine(expression))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Title says how many there must be of what.
+func (c *Count) Title() string {
+	var bounds []string
+	for _, b := range []struct {
+		word  string
+		value *int
+	}{{"", c.Equals}, {"at least ", c.Min}, {"at most ", c.Max}} {
+		if b.value != nil {
+			bounds = append(bounds, fmt.Sprintf("%s%d", b.word, *b.value))
+		}
+	}
+	return strings.Join(bounds, " and ") + " " + c.Target
+}
+
+// Which says what the objects that are counted have in common.
+func (c *Count) Which() string {
+	var parts []string
+	for _, selector := range []string{c.Selector, c.FieldSelector} {
+		if selector != "" {
+			parts = append(parts, selector)
+		}
+	}
+	if len(c.Where) > 0 {
+		if data, err := json.Marshal(c.Where); err == nil {
+			parts = append(parts, string(data))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " with " + strings.Join(parts, " and ")
 }

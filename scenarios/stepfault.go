@@ -8,6 +8,26 @@ import (
 	"minikcm.dev/minikcm/scenarios/format"
 )
 
+func checkFault(f *fault.Fault, c *format.Checker) {
+	for _, problem := range f.Validate() {
+		c.ProblemAt(problem.Line, problem.Field, "%s", problem.Message)
+	}
+	if f.Endless() && !c.Step.Background {
+		c.Problem("", "happens again and again to the end of the scenario: give it times or during, or the step background: true")
+	}
+}
+
+func faultItself(f *fault.Fault) []*fault.Fault { return []*fault.Fault{f} }
+
+// faultPossible refuses what a foreign cluster cannot suffer. A running cluster answers
+// for itself.
+func faultPossible(f *fault.Fault, place Place) (field string, err error) {
+	if place != ForeignCluster {
+		return "", nil
+	}
+	return "", f.Possible(&fault.Env{})
+}
+
 func (b *branch) fault(ctx context.Context, f *fault.Fault) error {
 	if b.run.faults != nil {
 		return b.faultElsewhere(ctx, f)
@@ -36,18 +56,4 @@ func (r *run) takeBack(ctx context.Context) error {
 		errs = append(errs, deferred[i](context.WithoutCancel(ctx)))
 	}
 	return errors.Join(errs...)
-}
-
-// faultsOf are all faults of a scenario.
-func faultsOf(s *Scenario) []*fault.Fault {
-	var all []*fault.Fault
-	collect := func(step *format.Step) bool {
-		if step.Fault != nil {
-			all = append(all, step.Fault)
-		}
-		return false
-	}
-	anyStep(s.Spec.Steps, collect)
-	anyStep(s.Spec.Finally, collect)
-	return all
 }

@@ -5,43 +5,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios/format"
 )
 
-// pace is how often virtual time moves on while another program runs.
+// pace is how often virtual time moves on while another program runs, by the machine's
+// clock.
 const pace = 20 * time.Millisecond
 
-func (b *branch) script(ctx context.Context, s *format.Script) error {
-	cmd := exec.CommandContext(ctx, "sh", "-euc", s.Run) // running it is what was asked for
-	cmd.Dir = s.Dir
-	cmd.Env = os.Environ()
-	for _, name := range sortedKeys(s.Env) {
-		cmd.Env = append(cmd.Env, name+"="+s.Env[name])
-	}
-	return b.command(ctx, cmd, *s.Speed, s.Output, s.Fails)
-}
+// defaultSpeed is how many times faster than the machine's clock a virtual one runs beside
+// another program.
+const defaultSpeed = 10
 
-func (b *branch) kubectl(ctx context.Context, k *format.Kubectl) error {
-	command := b.run.opts.Kubectl
-	if len(command) == 0 {
-		command = []string{"kubectl"}
+func checkSpeed(c *format.Checker, speed **int) {
+	if *speed == nil {
+		*speed = ptr.To(defaultSpeed)
 	}
-	args := slices.Clone(command[1:])
-	if b.run.cluster == nil && b.run.kubeconfig != "" { // the built-in one takes no other cluster's from KUBECONFIG
-		args = append(args, "--kubeconfig", b.run.kubeconfig)
+	if **speed < 1 {
+		c.Problem("speed", "must be at least 1: %d", **speed)
 	}
-	args = append(args, k.Args...)
-	cmd := exec.CommandContext(ctx, command[0], args...) // running it is what was asked for
-	cmd.Env = os.Environ()
-	cmd.Stdin = strings.NewReader(k.Stdin)
-	return b.command(ctx, cmd, *k.Speed, k.Output, k.Fails)
 }
 
 // command runs another program to its end, and keeps what it says.

@@ -21,8 +21,8 @@ func (d *decoder) checkExpect(e *Expect, field string) {
 	for i := range e.Counts {
 		at := fmt.Sprintf("%s.counts[%d]", field, i)
 		d.check(e.Line, at, e.Counts[i].check())
-		d.check(e.Line, at+".selector", labelSelector(e.Counts[i].Selector))
-		d.check(e.Line, at+".fieldSelector", fieldSelector(e.Counts[i].FieldSelector))
+		d.check(e.Line, at+".selector", LabelSelector(e.Counts[i].Selector))
+		d.check(e.Line, at+".fieldSelector", FieldSelector(e.Counts[i].FieldSelector))
 	}
 	names := d.checkGiven(e.Given, e.Line, field)
 	for i, expression := range e.CEL {
@@ -34,7 +34,7 @@ func (d *decoder) checkExpect(e *Expect, field string) {
 }
 
 func (c *Count) check() error {
-	switch err := ofKind(c.Target); {
+	switch err := OfKind(c.Target); {
 	case err != nil:
 		return fmt.Errorf("target %w", err)
 	case c.Equals == nil && c.Min == nil && c.Max == nil:
@@ -60,15 +60,15 @@ func (d *decoder) checkGiven(given map[string]Given, line int, field string) []s
 		switch {
 		case slices.Contains(ReservedNames(), name):
 			d.problem(line, at, "%q is something else in expressions: choose another name", name)
-		case !variableName.MatchString(name):
+		case !IsVariableName(name):
 			d.problem(line, at, "%q cannot be a name in an expression: it is of letters, digits and _", name)
 		case err != nil:
 			d.problem(line, at+".target", "%v", err)
 		case one != "" && g.Selector+g.FieldSelector != "":
 			d.problem(line, at, "names one object, so that a selector has no use")
 		}
-		d.check(line, at+".selector", labelSelector(g.Selector))
-		d.check(line, at+".fieldSelector", fieldSelector(g.FieldSelector))
+		d.check(line, at+".selector", LabelSelector(g.Selector))
+		d.check(line, at+".fieldSelector", FieldSelector(g.FieldSelector))
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(ReservedNames(), name) })
 }
@@ -125,7 +125,7 @@ func (d *decoder) checkStepName(step string, line int, field string) {
 	case len(names) == 0:
 		d.problem(line, field, "no step is called %q: give a step that name", step)
 	case len(lines) == 0:
-		d.problem(line, field, "no step is called %q: %s", step, didYouMean(step, names))
+		d.problem(line, field, "no step is called %q: %s", step, DidYouMean(step, names))
 	case len(lines) > 1:
 		d.problem(line, field, "the steps of lines %d and %d are both called %q: give one another name", lines[0], lines[1], step)
 	}

@@ -1,4 +1,4 @@
-package format
+package fault
 
 import (
 	"errors"
@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"minikcm.dev/minikcm/scenarios/format"
 	"minikcm.dev/minikcm/test/golden"
 )
 
 // Faults are read strictly, each problem with its line and field.
-func TestParseFaults(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	for _, text := range []string{
@@ -27,9 +28,9 @@ func TestParseFaults(t *testing.T) {
 		"",
 		"---\n---\n",
 	} {
-		faults, err := ParseFaults("fault.yaml", []byte(text))
+		faults, err := Parse("fault.yaml", []byte(text))
 		fmt.Fprintf(&out, "%s\n", strings.TrimSuffix(text, "\n"))
-		var syntax *SyntaxError
+		var syntax *format.SyntaxError
 		switch {
 		case errors.As(err, &syntax):
 			fmt.Fprintf(&out, "  no YAML: %v\n", err)
@@ -45,13 +46,13 @@ func TestParseFaults(t *testing.T) {
 }
 
 // Whatever is sent is read or refused, within bounds.
-func FuzzParseFaults(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add([]byte("nodes: {action: crash, names: [node-1]}\nfor: 5m\n"))
 	f.Add([]byte(`{"pods": {"action": "kill", "percent": 30}, "every": "10s", "times": 6}`))
 	f.Add([]byte("a: &a [*a]"))
 	f.Add([]byte("[[[[[[[["))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		faults, err := ParseFaults("fault", data)
+		faults, err := Parse("fault", data)
 		if err == nil && len(faults) == 0 {
 			t.Error("there are neither faults nor an error")
 		}

@@ -17,7 +17,68 @@ import (
 // errNoMachines is of a cluster whose nodes are none of ours.
 var errNoMachines = errors.New("the nodes of a cluster that is not ours cannot be stopped")
 
-func (b *branch) kill(ctx context.Context, k *format.Kill) error {
+// Kill breaks something: Pods or Node.
+type Kill struct {
+	Pods *KillPods `yaml:"pods"`
+	// Node is a node whose machine stops: its kubelet says nothing any more.
+	Node string `yaml:"node"`
+}
+
+// KillPods deletes pods without grace, or evicts them with theirs.
+type KillPods struct {
+	Selector      string `yaml:"selector"`
+	FieldSelector string `yaml:"fieldSelector"`
+	Namespace     string `yaml:"namespace"`
+	// Count is how many of those that match, chosen by the seed; default 1.
+	Count int `yaml:"count"`
+	// Evict asks for an eviction instead, which a PodDisruptionBudget may refuse; that
+	// is noted, and no failure.
+	Evict bool `yaml:"evict"`
+}
+
+func (k *Kill) check(c *format.Checker) {
+	switch {
+	case k.Pods == nil && k.Node == "":
+		c.Problem("", "needs pods or node")
+		return
+	case k.Pods != nil && k.Node != "":
+		c.Problem("", "has both pods and node: make them steps of their own")
+		return
+	case k.Pods == nil:
+		return
+	case k.Pods.Selector == "":
+		c.Problem("pods.selector", "is missing: say which pods, such as app=web")
+	case k.Pods.Count < 0:
+		c.Problem("pods.count", "must not be negative: %d", k.Pods.Count)
+	}
+	c.Check("pods.selector", format.LabelSelector(k.Pods.Selector))
+	c.Check("pods.fieldSelector", format.FieldSelector(k.Pods.FieldSelector))
+	k.Pods.Count = max(k.Pods.Count, 1)
+	if k.Pods.Namespace == "" {
+		k.Pods.Namespace = "default"
+	}
+}
+
+func (k *Kill) title() string {
+	if k.Node != "" {
+		return "kill node/" + k.Node
+	}
+	verb := "kill"
+	if k.Pods.Evict {
+		verb = "evict"
+	}
+	return fmt.Sprintf("%s %d of the pods %s", verb, k.Pods.Count, k.Pods.Selector)
+}
+
+// possible refuses to stop a node where only the API of Kubernetes is there.
+func (k *Kill) possible(place Place) (field string, err error) {
+	if k.Node != "" && place == ForeignCluster {
+		return "node", errNoMachines
+	}
+	return "", nil
+}
+
+func (b *branch) kill(ctx context.Context, k *Kill) error {
 	if k.Node == "" {
 		return b.killPods(ctx, k.Pods)
 	}
@@ -39,7 +100,7 @@ func stoppedNode(name string) *fault.Fault {
 	return &fault.Fault{Nodes: &fault.Nodes{Action: fault.NodePartition, Names: []string{name}, Share: fault.Share{All: true}}}
 }
 
-func (b *branch) killPods(ctx context.Context, k *format.KillPods) error {
+func (b *branch) killPods(ctx context.Context, k *KillPods) error {
 	namespace := b.run.kinds.Namespace(k.Namespace)
 	candidates, err := b.current(ctx, check.Query{
 		Resource: corev1.SchemeGroupVersion.WithResource("pods"), Namespace: namespace, Selector: k.Selector, FieldSelector: k.FieldSelector,
