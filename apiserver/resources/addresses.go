@@ -12,41 +12,41 @@ import (
 // Older versions accepted addresses in unusual forms ("010.0.0.1", "10.1.2.3/8"), and
 // stored objects may have them. New ones are rejected (KEP-4858).
 
-// placedText is a value and its path.
-type placedText struct {
-	at    *field.Path
-	value string
+// TextAt is the value of a text field and its path.
+type TextAt struct {
+	Path  *field.Path
+	Value string
 }
 
-func valuesOf(list []placedText) []string {
+func valuesOf(list []TextAt) []string {
 	values := make([]string, len(list))
 	for i := range list {
-		values[i] = list[i].value
+		values[i] = list[i].Value
 	}
 	return values
 }
 
 // strictIPs rejects addresses in unusual forms, except those that the object had
 // before.
-func strictIPs(list, before []placedText) field.ErrorList {
+func strictIPs(list, before []TextAt) field.ErrorList {
 	var errs field.ErrorList
 	for _, ip := range list {
-		if len(validation.IsValidIPForLegacyField(ip.at, ip.value, false, nil)) > 0 {
+		if len(validation.IsValidIPForLegacyField(ip.Path, ip.Value, false, nil)) > 0 {
 			continue // an invalid address is rejected elsewhere
 		}
-		errs = append(errs, validation.IsValidIPForLegacyField(ip.at, ip.value, true, valuesOf(before))...)
+		errs = append(errs, validation.IsValidIPForLegacyField(ip.Path, ip.Value, true, valuesOf(before))...)
 	}
 	return errs
 }
 
 // strictCIDRs does the same for ranges of addresses.
-func strictCIDRs(list, before []placedText) field.ErrorList {
+func strictCIDRs(list, before []TextAt) field.ErrorList {
 	var errs field.ErrorList
 	for _, cidr := range list {
-		if len(validation.IsValidCIDRForLegacyField(cidr.at, cidr.value, false, nil)) > 0 {
+		if len(validation.IsValidCIDRForLegacyField(cidr.Path, cidr.Value, false, nil)) > 0 {
 			continue
 		}
-		errs = append(errs, validation.IsValidCIDRForLegacyField(cidr.at, cidr.value, true, valuesOf(before))...)
+		errs = append(errs, validation.IsValidCIDRForLegacyField(cidr.Path, cidr.Value, true, valuesOf(before))...)
 	}
 	return errs
 }
@@ -58,49 +58,53 @@ func strictService(s, old *corev1.Service) field.ErrorList {
 	return append(errs, strictCIDRs(sourceRangesOf(s), sourceRangesOf(old))...)
 }
 
-func clusterIPsOf(s *corev1.Service) []placedText {
-	var list []placedText
+func clusterIPsOf(s *corev1.Service) []TextAt {
+	var list []TextAt
 	for i, ip := range s.Spec.ClusterIPs {
 		if ip != corev1.ClusterIPNone {
-			list = append(list, placedText{field.NewPath("spec", "clusterIPs").Index(i), ip})
+			list = append(list, TextAt{field.NewPath("spec", "clusterIPs").Index(i), ip})
 		}
 	}
 	return list
 }
 
-func externalIPsOf(s *corev1.Service) []placedText {
-	var list []placedText
+func externalIPsOf(s *corev1.Service) []TextAt {
+	var list []TextAt
 	for i, ip := range s.Spec.ExternalIPs {
-		list = append(list, placedText{field.NewPath("spec", "externalIPs").Index(i), ip})
+		list = append(list, TextAt{field.NewPath("spec", "externalIPs").Index(i), ip})
 	}
 	return list
 }
 
-func sourceRangesOf(s *corev1.Service) []placedText {
-	var list []placedText
+func sourceRangesOf(s *corev1.Service) []TextAt {
+	var list []TextAt
 	for i, cidr := range s.Spec.LoadBalancerSourceRanges {
-		list = append(list, placedText{field.NewPath("spec", "LoadBalancerSourceRanges").Index(i), strings.TrimSpace(cidr)})
+		list = append(list, TextAt{field.NewPath("spec", "LoadBalancerSourceRanges").Index(i), strings.TrimSpace(cidr)})
 	}
 	return list
 }
 
-// strictNetworkPolicy checks the forms of a policy's ranges; old is empty for a new
-// one.
-func strictNetworkPolicy(n, old *networkingv1.NetworkPolicy) field.ErrorList {
+func validateNewNetworkPolicy(n *networkingv1.NetworkPolicy) field.ErrorList {
+	return validateNetworkPolicyUpdate(n, &networkingv1.NetworkPolicy{})
+}
+
+// validateNetworkPolicyUpdate checks the forms of a policy's ranges.
+func validateNetworkPolicyUpdate(n, old *networkingv1.NetworkPolicy) field.ErrorList {
 	return strictCIDRs(rangesOf(n), rangesOf(old))
 }
 
-func rangesOf(n *networkingv1.NetworkPolicy) []placedText {
-	var list []placedText
+// rangesOf returns the ranges of addresses in a policy.
+func rangesOf(n *networkingv1.NetworkPolicy) []TextAt {
+	var list []TextAt
 	addPeers := func(p *field.Path, peers []networkingv1.NetworkPolicyPeer) {
 		for i := range peers {
 			block, at := peers[i].IPBlock, p.Index(i).Child("ipBlock")
 			if block == nil || block.CIDR == "" {
 				continue
 			}
-			list = append(list, placedText{at.Child("cidr"), block.CIDR})
+			list = append(list, TextAt{at.Child("cidr"), block.CIDR})
 			for j, except := range block.Except {
-				list = append(list, placedText{at.Child("except").Index(j), except})
+				list = append(list, TextAt{at.Child("except").Index(j), except})
 			}
 		}
 	}

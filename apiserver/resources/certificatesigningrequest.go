@@ -4,9 +4,11 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func certificateSigningRequestRow() *Resource {
@@ -106,4 +108,8 @@ func keepDecision(r, old *certificatesv1.CertificateSigningRequest) {
 			}
 		}
 	}
+}
+
+func invalidSigningRequest(name string, errs field.ErrorList) error {
+	return apierrors.NewInvalid(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest").GroupKind(), name, errs)
 }

@@ -12,7 +12,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -37,10 +36,6 @@ var keyUsages = []certificatesv1.KeyUsage{
 }
 
 var errNotARequest = errors.New("PEM block type must be " + requestBlock)
-
-func invalidSigningRequest(name string, errs field.ErrorList) error {
-	return apierrors.NewInvalid(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest").GroupKind(), name, errs)
-}
 
 func validateSigningRequest(r *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	spec, p := &r.Spec, field.NewPath("spec")

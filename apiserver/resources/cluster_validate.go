@@ -125,20 +125,6 @@ func validateNodeStatus(n, _ *corev1.Node) field.ErrorList {
 	return errs
 }
 
-// defaultNode keeps the older single field and the newer list of a node's pod networks
-// equal.
-func defaultNode(n *corev1.Node) {
-	switch cidr, cidrs := n.Spec.PodCIDR, n.Spec.PodCIDRs; {
-	case cidr != "" && (len(cidrs) == 0 || cidrs[0] != cidr):
-		n.Spec.PodCIDRs = []string{cidr}
-	case cidr == "" && len(cidrs) > 0:
-		n.Spec.PodCIDR = cidrs[0]
-	}
-	if n.Status.Allocatable == nil && n.Status.Capacity != nil {
-		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
-	}
-}
-
 const systemPrefix = "system-"
 
 func validatePriorityClass(pc *schedulingv1.PriorityClass) field.ErrorList {

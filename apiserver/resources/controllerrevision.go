@@ -3,7 +3,6 @@ package resources
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func controllerRevisionRow() *Resource {
@@ -14,9 +13,7 @@ func controllerRevisionRow() *Resource {
 		New:              func() runtime.Object { return &appsv1.ControllerRevision{} },
 		NewList:          func() runtime.Object { return &appsv1.ControllerRevisionList{} },
 		Strategy: Strategy{
-			Validate: check(func(r *appsv1.ControllerRevision) field.ErrorList {
-				return nonNegative(field.NewPath("revision"), r.Revision)
-			}),
+			Validate:       check(validateControllerRevision),
 			ValidateCreate: check(validateNewControllerRevision),
 			ValidateUpdate: checkUpdate(validateControllerRevisionUpdate),
 		},

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 func cronJobRow() *Resource {
@@ -128,7 +129,7 @@ func validateCronJobUpdate(c, old *batchv1.CronJob) field.ErrorList {
 	case strings.Contains(c.Spec.Schedule, "TZ") && c.Spec.TimeZone != nil:
 		errs = field.ErrorList{field.Invalid(p.Child("schedule"), c.Spec.Schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")}
 	}
-	if !samePointed(c.Spec.TimeZone, old.Spec.TimeZone) {
+	if !ptr.Equal(c.Spec.TimeZone, old.Spec.TimeZone) {
 		errs = append(errs, validateTimeZone(p.Child("timeZone"), c.Spec.TimeZone)...)
 	}
 	return errs

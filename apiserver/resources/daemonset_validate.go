@@ -19,7 +19,7 @@ func validateDaemonSet(d *appsv1.DaemonSet) field.ErrorList {
 	if spec.Selector != nil && len(spec.Selector.MatchLabels)+len(spec.Selector.MatchExpressions) == 0 {
 		errs = append(errs, field.Invalid(p.Child("selector"), spec.Selector, "empty selector is invalid for daemonset"))
 	}
-	errs = append(errs, validatePodTemplate(at, &spec.Template)...)
+	errs = append(errs, validateTemplate(at, &spec.Template)...)
 	errs = append(errs, alwaysRunning(at.Child("spec"), &spec.Template.Spec, "DaemonSet")...)
 	errs = append(errs, nonNegative(p.Child("minReadySeconds"), spec.MinReadySeconds)...)
 	errs = append(errs, validateDaemonUpdateStrategy(p.Child("updateStrategy"), &spec.UpdateStrategy)...)

@@ -26,15 +26,12 @@ func flowSchemaRow() *Resource {
 		New:              newSchema,
 		NewList:          func() runtime.Object { return &flowcontrolv1.FlowSchemaList{} },
 		Strategy: Strategy{
-			Reserve:       Reservations.ReserveFlow,
-			ServerManager: flowControlManager,
-			Default:       on(func(s *flowcontrolv1.FlowSchema) { setDefault(&s.Spec.MatchingPrecedence, defaultPrecedence) }),
-			Generation:    true,
-			Validate:      check(validateFlowSchema),
-			ValidateStatusUpdate: checkUpdate(func(s, _ *flowcontrolv1.FlowSchema) field.ErrorList {
-				return namedConditions(field.NewPath("status", "conditions"), s.Status.Conditions,
-					func(c *flowcontrolv1.FlowSchemaCondition) string { return string(c.Type) })
-			}),
+			Reserve:              Reservations.ReserveFlow,
+			ServerManager:        flowControlManager,
+			Default:              on(func(s *flowcontrolv1.FlowSchema) { setDefault(&s.Spec.MatchingPrecedence, defaultPrecedence) }),
+			Generation:           true,
+			Validate:             check(validateFlowSchema),
+			ValidateStatusUpdate: checkUpdate(validateFlowSchemaStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newSchema)},
 	}
@@ -184,4 +181,9 @@ func validateFlowURLs(p *field.Path, urls []string) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+func validateFlowSchemaStatus(s, _ *flowcontrolv1.FlowSchema) field.ErrorList {
+	return namedConditions(field.NewPath("status", "conditions"), s.Status.Conditions,
+		func(c *flowcontrolv1.FlowSchemaCondition) string { return string(c.Type) })
 }

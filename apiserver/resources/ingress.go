@@ -6,14 +6,12 @@ import (
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// ingressClassAnnotation is the ingress's class, from before there was a field.
-const ingressClassAnnotation = "kubernetes.io/ingress.class"
 
 func ingressRow() *Resource {
 	kind := networkingv1.SchemeGroupVersion.WithKind("Ingress")
@@ -34,13 +32,6 @@ func ingressRow() *Resource {
 		},
 		Subresources: []Subresource{statusOf(kind, newIngress)},
 	}
-}
-
-func ingressWarnings(i, old *networkingv1.Ingress) []string {
-	if _, set := i.Annotations[ingressClassAnnotation]; !set || old != nil || i.Spec.IngressClassName != nil {
-		return nil
-	}
-	return []string{fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", ingressClassAnnotation)}
 }
 
 func validateIngress(i *networkingv1.Ingress) field.ErrorList {
@@ -64,8 +55,8 @@ func validateIngress(i *networkingv1.Ingress) field.ErrorList {
 	}
 	if name := spec.IngressClassName; name != nil {
 		errs = append(errs, invalidFor(p.Child("ingressClassName"), *name, isDNSSubdomain(*name))...)
-		if old, both := i.Annotations[ingressClassAnnotation]; both && i.ResourceVersion == "" {
-			errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Child(ingressClassAnnotation), old, "can not be set when the class field is also set"))
+		if old, both := i.Annotations[networkingv1beta1.AnnotationIngressClass]; both && i.ResourceVersion == "" {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Child(networkingv1beta1.AnnotationIngressClass), old, "can not be set when the class field is also set"))
 		}
 	}
 	return errs

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 )
 
 // The labels of a job's pods, from before they had the API group's prefix.
@@ -107,7 +108,7 @@ func copyOf(labels map[string]string) map[string]string {
 // prepareJob sets the selector and the labels by which a job identifies its pods.
 func prepareJob(job *batchv1.Job) {
 	keepAlphaOfJob(&job.Spec, nil)
-	if !deref(job.Spec.ManualSelector) {
+	if !ptr.Deref(job.Spec.ManualSelector, false) {
 		generateSelector(job)
 	}
 	if len(job.Labels) == 0 && len(validation.IsValidLabelValue(job.Name)) == 0 {

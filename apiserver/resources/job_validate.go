@@ -112,7 +112,7 @@ func validateJobSpec(p *field.Path, spec *batchv1.JobSpec) field.ErrorList {
 		}
 		errs = append(errs, oneOf(p.Child("podReplacementPolicy"), *policy, allowed...)...)
 	}
-	errs = append(errs, validatePodTemplate(p.Child("template"), &spec.Template)...)
+	errs = append(errs, validateTemplate(p.Child("template"), &spec.Template)...)
 	return append(errs, validateJobRestart(p.Child("template", "spec", "restartPolicy"), spec)...)
 }
 

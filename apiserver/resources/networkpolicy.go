@@ -21,14 +21,12 @@ func networkPolicyRow() *Resource {
 		New:              func() runtime.Object { return &networkingv1.NetworkPolicy{} },
 		NewList:          func() runtime.Object { return &networkingv1.NetworkPolicyList{} },
 		Strategy: Strategy{
-			Default:    on(defaultNetworkPolicy),
-			Generation: true,
-			Warnings:   always(networkPolicyWarnings),
-			Validate:   check(validateNetworkPolicy),
-			ValidateCreate: check(func(n *networkingv1.NetworkPolicy) field.ErrorList {
-				return strictNetworkPolicy(n, &networkingv1.NetworkPolicy{})
-			}),
-			ValidateUpdate: checkUpdate(strictNetworkPolicy),
+			Default:        on(defaultNetworkPolicy),
+			Generation:     true,
+			Warnings:       always(networkPolicyWarnings),
+			Validate:       check(validateNetworkPolicy),
+			ValidateCreate: check(validateNewNetworkPolicy),
+			ValidateUpdate: checkUpdate(validateNetworkPolicyUpdate),
 		},
 	}
 }

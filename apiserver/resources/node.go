@@ -38,3 +38,17 @@ func nodeField(node *corev1.Node, label string) string {
 	}
 	return ""
 }
+
+// defaultNode keeps the older single field and the newer list of a node's pod networks
+// equal.
+func defaultNode(n *corev1.Node) {
+	switch cidr, cidrs := n.Spec.PodCIDR, n.Spec.PodCIDRs; {
+	case cidr != "" && (len(cidrs) == 0 || cidrs[0] != cidr):
+		n.Spec.PodCIDRs = []string{cidr}
+	case cidr == "" && len(cidrs) > 0:
+		n.Spec.PodCIDR = cidrs[0]
+	}
+	if n.Status.Allocatable == nil && n.Status.Capacity != nil {
+		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
+	}
+}

@@ -9,6 +9,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 func validatePersistentVolume(v *corev1.PersistentVolume) field.ErrorList {
@@ -143,7 +144,7 @@ func validatePersistentVolumeUpdate(v, old *corev1.PersistentVolume) field.Error
 	if old.Spec.NodeAffinity != nil {
 		errs = append(errs, sameNodeAffinity(field.NewPath("nodeAffinity"), v.Spec.NodeAffinity, old.Spec.NodeAffinity)...)
 	}
-	if !samePointed(v.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName) && old.Spec.VolumeAttributesClassName != nil && v.Spec.VolumeAttributesClassName == nil {
+	if !ptr.Equal(v.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName) && old.Spec.VolumeAttributesClassName != nil && v.Spec.VolumeAttributesClassName == nil {
 		errs = append(errs, field.Forbidden(p.Child("volumeAttributesClassName"), "update from non-nil value to nil is forbidden"))
 	}
 	return errs

@@ -3,6 +3,7 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 )
 
 func persistentVolumeClaimRow() *Resource {
@@ -53,7 +54,7 @@ func normalizeDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 		spec.DataSourceRef = &corev1.TypedObjectReference{
 			APIGroup: spec.DataSource.APIGroup, Kind: spec.DataSource.Kind, Name: spec.DataSource.Name,
 		}
-	case spec.DataSourceRef != nil && spec.DataSource == nil && deref(spec.DataSourceRef.Namespace) == "" && knownDataSource(spec.DataSourceRef):
+	case spec.DataSourceRef != nil && spec.DataSource == nil && ptr.Deref(spec.DataSourceRef.Namespace, "") == "" && knownDataSource(spec.DataSourceRef):
 		spec.DataSource = &corev1.TypedLocalObjectReference{
 			APIGroup: spec.DataSourceRef.APIGroup, Kind: spec.DataSourceRef.Kind, Name: spec.DataSourceRef.Name,
 		}
@@ -62,7 +63,7 @@ func normalizeDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 
 // knownDataSource reports whether the older of the two fields supports the reference.
 func knownDataSource(ref *corev1.TypedObjectReference) bool {
-	switch deref(ref.APIGroup) {
+	switch ptr.Deref(ref.APIGroup, "") {
 	case "":
 		return ref.Kind == "PersistentVolumeClaim"
 	case "snapshot.storage.k8s.io":

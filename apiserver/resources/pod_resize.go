@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubectl/pkg/util/qos"
 )
 
 // podResize changes the resources of a pod's containers while they run (KEP-1287).
@@ -57,7 +58,7 @@ func validateResize(old, sent *corev1.Pod) field.ErrorList {
 	resized := old.DeepCopy()
 	takeResized(resized.Spec.Containers, sent.Spec.Containers)
 	takeResized(resized.Spec.InitContainers, sent.Spec.InitContainers)
-	if class := qosClass(resized); class != qosOf(old) {
+	if class := qos.ComputePodQOS(resized); class != qosOf(old) {
 		errs = append(errs, field.Invalid(p, old.Status.QOSClass, "Pod QOS Class may not change as a result of resizing"))
 	}
 	if !reportsResources(old) {
@@ -92,7 +93,7 @@ func qosOf(pod *corev1.Pod) corev1.PodQOSClass {
 	if pod.Status.QOSClass != "" {
 		return pod.Status.QOSClass
 	}
-	return qosClass(pod)
+	return qos.ComputePodQOS(pod)
 }
 
 func keptContainers(p *field.Path, sent, old []corev1.Container) field.ErrorList {

@@ -62,8 +62,8 @@ func untrimmedImage(p *field.Path, c *corev1.Container) field.ErrorList {
 	return nil
 }
 
-// validatePodTemplate validates the template of a workload whose pods are kept running.
-func validatePodTemplate(p *field.Path, template *corev1.PodTemplateSpec) field.ErrorList {
+// validateTemplate validates the template of a workload whose pods are kept running.
+func validateTemplate(p *field.Path, template *corev1.PodTemplateSpec) field.ErrorList {
 	errs := metav1validation.ValidateLabels(template.Labels, p.Child("labels"))
 	errs = append(errs, apivalidation.ValidateAnnotations(template.Annotations, p.Child("annotations"))...)
 	errs = append(errs, (&podCheck{template: true}).spec(p.Child("spec"), &template.Spec)...)
@@ -246,4 +246,8 @@ func validateSeccomp(p *field.Path, profile *corev1.SeccompProfile) field.ErrorL
 	}
 	return append(errs, oneOf(p.Child("type"), profile.Type,
 		corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined)...)
+}
+
+func validatePodTemplate(t *corev1.PodTemplate) field.ErrorList {
+	return validateTemplate(field.NewPath("template"), &t.Template)
 }

@@ -270,14 +270,3 @@ func oneOfEachFamily(p *field.Path, ips, stored []string) field.ErrorList {
 	}
 	return errs
 }
-
-// singleAndPlural keeps podIP and the first of podIPs equal; if they differ, podIP takes
-// precedence.
-func singleAndPlural(s *corev1.PodStatus) {
-	switch {
-	case s.PodIP == "" && len(s.PodIPs) > 0:
-		s.PodIP = s.PodIPs[0].IP
-	case s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP):
-		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
-	}
-}

@@ -57,13 +57,16 @@ func podCertificateField(r *certificatesv1.PodCertificateRequest, label string) 
 	return ""
 }
 
-// The lifetime of a pod's certificate, in seconds.
+// defaultPodCertificateSeconds is the lifetime of a pod's certificate.
+const defaultPodCertificateSeconds int32 = 24 * 60 * 60
+
+// The limits of a request: of its texts in bytes, of the certificate's lifetime in
+// seconds.
 const (
-	defaultPodCertificateSeconds int32 = 24 * 60 * 60
-	longestStubRequest                 = 10 << 10
-	longestUID                         = 128
-	minPodCertificateSeconds     int32 = 60 * 60
-	maxPodCertificateSeconds     int32 = 91 * 24 * 60 * 60
+	longestStubRequest             = 10 << 10
+	longestUID                     = 128
+	minPodCertificateSeconds int32 = 60 * 60
+	maxPodCertificateSeconds int32 = 91 * 24 * 60 * 60
 )
 
 func defaultPodCertificate(r *certificatesv1.PodCertificateRequest) {

@@ -3,7 +3,6 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func podTemplateRow() *Resource {
@@ -17,9 +16,7 @@ func podTemplateRow() *Resource {
 			Default:    on(func(t *corev1.PodTemplate) { defaultPodSpec(&t.Template.Spec) }),
 			Generation: true,
 			Warnings:   warn(podTemplateWarnings),
-			Validate: check(func(t *corev1.PodTemplate) field.ErrorList {
-				return validatePodTemplate(field.NewPath("template"), &t.Template)
-			}),
+			Validate:   check(validatePodTemplate),
 		},
 	}
 }

@@ -17,15 +17,12 @@ func priorityLevelConfigurationRow() *Resource {
 		New:              newLevel,
 		NewList:          func() runtime.Object { return &flowcontrolv1.PriorityLevelConfigurationList{} },
 		Strategy: Strategy{
-			Reserve:       Reservations.ReserveFlow,
-			ServerManager: flowControlManager,
-			Default:       on(defaultPriorityLevel),
-			Generation:    true,
-			Validate:      check(validatePriorityLevel),
-			ValidateStatusUpdate: checkUpdate(func(l, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
-				return namedConditions(field.NewPath("status", "conditions"), l.Status.Conditions,
-					func(c *flowcontrolv1.PriorityLevelConfigurationCondition) string { return string(c.Type) })
-			}),
+			Reserve:              Reservations.ReserveFlow,
+			ServerManager:        flowControlManager,
+			Default:              on(defaultPriorityLevel),
+			Generation:           true,
+			Validate:             check(validatePriorityLevel),
+			ValidateStatusUpdate: checkUpdate(validatePriorityLevelStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newLevel)},
 	}
@@ -127,4 +124,9 @@ func validateQueuing(p *field.Path, q *flowcontrolv1.QueuingConfiguration) field
 		errs = append(errs, field.Invalid(p.Child("handSize"), q.HandSize, fmt.Sprintf("should not be greater than queues (%d)", q.Queues)))
 	}
 	return errs
+}
+
+func validatePriorityLevelStatus(l, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
+	return namedConditions(field.NewPath("status", "conditions"), l.Status.Conditions,
+		func(c *flowcontrolv1.PriorityLevelConfigurationCondition) string { return string(c.Type) })
 }

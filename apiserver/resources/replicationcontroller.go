@@ -83,7 +83,7 @@ func validateReplicationController(rc *corev1.ReplicationController) field.Error
 	if len(spec.Selector) > 0 && !labels.SelectorFromSet(spec.Selector).Matches(labels.Set(spec.Template.Labels)) {
 		errs = append(errs, field.Invalid(at.Child("metadata", "labels"), spec.Template.Labels, "`selector` does not match template `labels`"))
 	}
-	errs = append(errs, validatePodTemplate(at, spec.Template)...)
+	errs = append(errs, validateTemplate(at, spec.Template)...)
 	return append(errs, alwaysRunning(at.Child("spec"), &spec.Template.Spec, "ReplicationController")...)
 }
 

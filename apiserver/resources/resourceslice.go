@@ -8,6 +8,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 func resourceSliceRow() *Resource {
@@ -34,7 +35,7 @@ func resourceSliceRow() *Resource {
 func resourceSliceField(s *resourcev1.ResourceSlice, label string) string {
 	switch label {
 	case resourcev1.ResourceSliceSelectorNodeName:
-		return deref(s.Spec.NodeName)
+		return ptr.Deref(s.Spec.NodeName, "")
 	case resourcev1.ResourceSliceSelectorDriver:
 		return s.Spec.Driver
 	}

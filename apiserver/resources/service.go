@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func serviceRow() *Resource {
@@ -22,16 +21,14 @@ func serviceRow() *Resource {
 		SelectableFields: []string{"spec.clusterIP", "spec.type"},
 		Field:            fieldOf(serviceField),
 		Strategy: Strategy{
-			Reserve:        Reservations.ReserveService,
-			Default:        on(defaultService),
-			PrepareCreate:  on(prepareService),
-			PrepareUpdate:  onUpdate(prepareServiceUpdate),
-			Warnings:       always(serviceWarnings),
-			Validate:       check(validateService),
-			ValidateCreate: check(func(s *corev1.Service) field.ErrorList { return strictService(s, &corev1.Service{}) }),
-			ValidateUpdate: checkUpdate(func(s, old *corev1.Service) field.ErrorList {
-				return append(validateServiceUpdate(s, old), strictService(s, old)...)
-			}),
+			Reserve:              Reservations.ReserveService,
+			Default:              on(defaultService),
+			PrepareCreate:        on(prepareService),
+			PrepareUpdate:        onUpdate(prepareServiceUpdate),
+			Warnings:             always(serviceWarnings),
+			Validate:             check(validateService),
+			ValidateCreate:       check(validateNewService),
+			ValidateUpdate:       checkUpdate(validateServiceUpdate),
 			ValidateStatusUpdate: checkUpdate(validateServiceStatusUpdate),
 			NameCheck:            apivalidation.NameIsDNSLabel,
 			AllowCreateOnUpdate:  true,

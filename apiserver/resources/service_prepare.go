@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // prepareService sets both fields for a service's address; old clients know only the
@@ -99,14 +100,14 @@ func dropOfOldType(spec, was *corev1.ServiceSpec) {
 		spec.ExternalTrafficPolicy = ""
 	}
 	if was.Type == corev1.ServiceTypeLoadBalancer && spec.Type != was.Type {
-		if samePointed(spec.AllocateLoadBalancerNodePorts, was.AllocateLoadBalancerNodePorts) {
+		if ptr.Equal(spec.AllocateLoadBalancerNodePorts, was.AllocateLoadBalancerNodePorts) {
 			spec.AllocateLoadBalancerNodePorts = nil
 		}
-		if samePointed(spec.LoadBalancerClass, was.LoadBalancerClass) {
+		if ptr.Equal(spec.LoadBalancerClass, was.LoadBalancerClass) {
 			spec.LoadBalancerClass = nil
 		}
 	}
-	if spec.Type == corev1.ServiceTypeExternalName && samePointed(spec.InternalTrafficPolicy, was.InternalTrafficPolicy) {
+	if spec.Type == corev1.ServiceTypeExternalName && ptr.Equal(spec.InternalTrafficPolicy, was.InternalTrafficPolicy) {
 		spec.InternalTrafficPolicy = nil
 	}
 }
@@ -118,8 +119,4 @@ func sameNodePorts(ports, was []corev1.ServicePort) bool {
 		had[p.NodePort] = true
 	}
 	return !slices.ContainsFunc(ports, func(p corev1.ServicePort) bool { return !had[p.NodePort] })
-}
-
-func samePointed[T comparable](a, b *T) bool {
-	return a == b || a != nil && b != nil && *a == *b
 }

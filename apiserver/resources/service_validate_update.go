@@ -5,18 +5,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilnet "k8s.io/utils/net"
+	"k8s.io/utils/ptr"
 )
 
-// validateServiceUpdate keeps a service's addresses and families, except that a second
+// validateServiceTransition keeps a service's addresses and families, except that a second
 // one may be added and removed.
-func validateServiceUpdate(s, old *corev1.Service) field.ErrorList {
+func validateServiceTransition(s, old *corev1.Service) field.ErrorList {
 	p, spec, was := field.NewPath("spec"), &s.Spec, &old.Spec
 	var errs field.ErrorList
 	if spec.Type != corev1.ServiceTypeExternalName && was.Type != corev1.ServiceTypeExternalName {
 		errs = append(errs, validateKeptIPs(p, spec, was)...)
 		errs = append(errs, validateKeptFamilies(p, spec, was)...)
 	}
-	if spec.Type == corev1.ServiceTypeLoadBalancer && was.Type == spec.Type && !samePointed(spec.LoadBalancerClass, was.LoadBalancerClass) {
+	if spec.Type == corev1.ServiceTypeLoadBalancer && was.Type == spec.Type && !ptr.Equal(spec.LoadBalancerClass, was.LoadBalancerClass) {
 		errs = append(errs, field.Invalid(p.Child("loadBalancerClass"), spec.LoadBalancerClass, "may not change once set"))
 	}
 	if needsHealthCheck(was) && needsHealthCheck(spec) && spec.HealthCheckNodePort != was.HealthCheckNodePort {
@@ -120,4 +121,12 @@ func validateIngressPoint(p *field.Path, point *corev1.LoadBalancerIngress, know
 		}
 	}
 	return errs
+}
+
+func validateNewService(s *corev1.Service) field.ErrorList {
+	return strictService(s, &corev1.Service{})
+}
+
+func validateServiceUpdate(s, old *corev1.Service) field.ErrorList {
+	return append(validateServiceTransition(s, old), strictService(s, old)...)
 }

@@ -62,7 +62,7 @@ func validateStatefulTemplate(p *field.Path, selector labels.Selector, spec *app
 		errs = append(errs, field.Invalid(p.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`"))
 	}
 	template.Spec.Volumes = withClaimVolumes(template.Spec.Volumes, spec.VolumeClaimTemplates)
-	errs = append(errs, validatePodTemplate(p, &template)...)
+	errs = append(errs, validateTemplate(p, &template)...)
 	return append(errs, alwaysRunning(p.Child("spec"), &template.Spec, "StatefulSet")...)
 }
 

@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 const (
@@ -99,7 +100,7 @@ func validateStorageClassUpdate(c, old *storagev1.StorageClass) field.ErrorList 
 	var errs field.ErrorList
 	for _, f := range []frozen{
 		{"parameters", maps.Equal(c.Parameters, old.Parameters)},
-		{"reclaimPolicy", samePointed(c.ReclaimPolicy, old.ReclaimPolicy)},
+		{"reclaimPolicy", ptr.Equal(c.ReclaimPolicy, old.ReclaimPolicy)},
 	} {
 		if !f.same {
 			errs = append(errs, field.Forbidden(field.NewPath(f.name), "updates to "+f.name+" are forbidden."))

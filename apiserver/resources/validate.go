@@ -119,3 +119,12 @@ func isQualifiedName(name string) []string { return validation.IsQualifiedName(n
 
 // sortedKeys makes the order of errors deterministic.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// deref returns the value of an optional field, or the zero value.
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

@@ -2,33 +2,18 @@ package resources
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // The warnings are upstream's: for fields that are deprecated or without effect, and
 // for likely mistakes. Their texts are the API's.
-
-// warn adapts a function with typed arguments; old is nil for a new object.
-func warn[T runtime.Object](f func(obj, old T) []string) func(obj, old runtime.Object) []string {
-	return func(obj, old runtime.Object) []string {
-		var before T
-		if old != nil {
-			before = old.(T)
-		}
-		return f(obj.(T), before)
-	}
-}
-
-// always adapts a function whose warnings do not depend on the old object.
-func always[T runtime.Object](f func(obj T) []string) func(obj, old runtime.Object) []string {
-	return func(obj, _ runtime.Object) []string { return f(obj.(T)) }
-}
 
 // deprecatedNodeLabels maps deprecated node labels to their warning.
 var deprecatedNodeLabels = map[string]string{
@@ -45,7 +30,7 @@ var deprecatedNodeLabels = map[string]string{
 // warnNodeLabels warns of deprecated keys of a label selector.
 func warnNodeLabels(selector map[string]string, at func(key string) *field.Path) []string {
 	var all []string
-	for _, key := range sortedKeys(selector) {
+	for _, key := range slices.Sorted(maps.Keys(selector)) {
 		if text, deprecated := deprecatedNodeLabels[key]; deprecated {
 			all = append(all, fmt.Sprintf("%s: %s", at(key), text))
 		}
@@ -85,7 +70,7 @@ func warnPodName(m metav1.Object) []string {
 }
 
 func warnHostname(m metav1.Object, use string) []string {
-	problems := isDNSLabel(m.GetName())
+	problems := validation.IsDNS1123Label(m.GetName())
 	if len(problems) == 0 {
 		return nil
 	}

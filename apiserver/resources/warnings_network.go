@@ -6,8 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 func serviceWarnings(s *corev1.Service) []string {
@@ -39,7 +41,7 @@ func serviceWarnings(s *corev1.Service) []string {
 	if !external && spec.ExternalName != "" {
 		all = append(all, `spec.externalName is ignored when spec.type is not "ExternalName"`)
 	}
-	if deref(spec.TrafficDistribution) == corev1.ServiceTrafficDistributionPreferClose {
+	if ptr.Deref(spec.TrafficDistribution, "") == corev1.ServiceTrafficDistributionPreferClose {
 		all = append(all, fmt.Sprintf("spec.trafficDistribution: %q is deprecated; use %q", corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone))
 	}
 	return all
@@ -106,7 +108,14 @@ func endpointsWarnings(e *corev1.Endpoints) []string { // deprecated, and still 
 func networkPolicyWarnings(n *networkingv1.NetworkPolicy) []string {
 	var all []string
 	for _, cidr := range rangesOf(n) {
-		all = append(all, validation.GetWarningsForCIDR(cidr.at, cidr.value)...)
+		all = append(all, validation.GetWarningsForCIDR(cidr.Path, cidr.Value)...)
 	}
 	return all
+}
+
+func ingressWarnings(i, old *networkingv1.Ingress) []string {
+	if _, set := i.Annotations[networkingv1beta1.AnnotationIngressClass]; !set || old != nil || i.Spec.IngressClassName != nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", networkingv1beta1.AnnotationIngressClass)}
 }

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // goneVolumes are the removed kinds of volumes, with their warning.
@@ -153,9 +154,9 @@ func projectedFiles(source *corev1.VolumeProjection) []placedFile {
 	case source.ServiceAccountToken != nil:
 		return []placedFile{{source.ServiceAccountToken.Path, "ServiceAccountToken"}}
 	case source.ClusterTrustBundle != nil:
-		name := deref(source.ClusterTrustBundle.Name)
+		name := ptr.Deref(source.ClusterTrustBundle.Name, "")
 		if source.ClusterTrustBundle.Name == nil {
-			name = deref(source.ClusterTrustBundle.SignerName)
+			name = ptr.Deref(source.ClusterTrustBundle.SignerName, "")
 		}
 		return []placedFile{{source.ClusterTrustBundle.Path, fmt.Sprintf("ClusterTrustBundle %q", name)}}
 	case source.PodCertificate != nil:

@@ -8,29 +8,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // templateChanged reports whether to warn about a workload's template: it is new, or the
 // desired state has changed.
 func templateChanged(m, old metav1.Object, isNew bool) bool {
 	return isNew || m.GetGeneration() != old.GetGeneration()
-}
-
-// ofWorkload adapts the template warnings of a kind whose name is part of its pods'
-// names: a new object's name gets warnings too.
-func ofWorkload[T metav1.Object](f func(obj T) []string) func(obj, old runtime.Object) []string {
-	return func(obj, old runtime.Object) []string {
-		m := obj.(T)
-		if old == nil {
-			return append(warnPodName(m), f(m)...)
-		}
-		if m.GetGeneration() == old.(T).GetGeneration() {
-			return nil
-		}
-		return f(m)
-	}
 }
 
 func deploymentWarnings(d *appsv1.Deployment) []string {
@@ -49,7 +34,7 @@ func replicationControllerWarnings(r *corev1.ReplicationController) []string {
 }
 
 func daemonSetWarnings(d, old *appsv1.DaemonSet) []string {
-	if old != nil && templateGeneration(d) == templateGeneration(old) {
+	if old != nil && d.Annotations[appsv1.DeprecatedTemplateGeneration] == old.Annotations[appsv1.DeprecatedTemplateGeneration] {
 		return nil
 	}
 	return warnTemplate(field.NewPath("spec", "template"), &d.Spec.Template)
@@ -98,7 +83,7 @@ func cronJobWarnings(c, old *batchv1.CronJob) []string {
 
 func warnJobSpec(p *field.Path, spec *batchv1.JobSpec) []string {
 	var all []string
-	if deref(spec.CompletionMode) == batchv1.IndexedCompletion && deref(spec.Completions) > manyCompletions && deref(spec.Parallelism) > parallelismOfMany {
+	if ptr.Deref(spec.CompletionMode, "") == batchv1.IndexedCompletion && ptr.Deref(spec.Completions, 0) > manyCompletions && ptr.Deref(spec.Parallelism, 0) > parallelismOfMany {
 		all = append(all, fmt.Sprintf("%s: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail", p))
 	}
 	return append(all, warnTemplate(p.Child("template"), &spec.Template)...)

@@ -34,7 +34,7 @@ func validateOwnPods(p *field.Path, selector *metav1.LabelSelector, template *co
 	if !s.Empty() && !s.Matches(labels.Set(template.Labels)) {
 		errs = append(errs, field.Invalid(at.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`"))
 	}
-	errs = append(errs, validatePodTemplate(at, template)...)
+	errs = append(errs, validateTemplate(at, template)...)
 	spec := at.Child("spec")
 	if template.Spec.RestartPolicy != corev1.RestartPolicyAlways {
 		errs = append(errs, field.NotSupported(spec.Child("restartPolicy"), template.Spec.RestartPolicy, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
@@ -192,4 +192,8 @@ func validateNewControllerRevision(r *appsv1.ControllerRevision) field.ErrorList
 
 func validateControllerRevisionUpdate(r, old *appsv1.ControllerRevision) field.ErrorList {
 	return immutable(field.NewPath("data"), r.Data, old.Data)
+}
+
+func validateControllerRevision(r *appsv1.ControllerRevision) field.ErrorList {
+	return nonNegative(field.NewPath("revision"), r.Revision)
 }
