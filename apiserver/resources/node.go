@@ -4,6 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func nodeRow() *Resource {
@@ -23,10 +26,10 @@ func nodeRow() *Resource {
 			NameCheck: apivalidation.NameIsDNSSubdomain,
 			// A kubelet registers its node with a status.
 			KeepStatusOnCreate:   true,
-			Warnings:             always(nodeWarnings),
-			Validate:             check(validateNode),
-			ValidateUpdate:       checkUpdate(validateNodeUpdate),
-			ValidateStatusUpdate: checkUpdate(validateNodeStatus),
+			Warnings:             always(warnings.Node),
+			Validate:             check(validation.Node),
+			ValidateUpdate:       checkUpdate(validation.NodeUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.NodeStatus),
 		},
 		Subresources: []Subresource{proxy("NodeProxyOptions", serve(Request.ServeProxyToNode)), statusOf(kind, newNode)},
 	}

@@ -4,6 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func persistentVolumeClaimRow() *Resource {
@@ -20,10 +23,10 @@ func persistentVolumeClaimRow() *Resource {
 			Default:              on(defaultClaim),
 			PrepareCreate:        on(prepareClaim),
 			PrepareUpdate:        onUpdate(func(claim, _ *corev1.PersistentVolumeClaim) { normalizeDataSources(&claim.Spec) }),
-			Warnings:             always(claimWarnings),
-			Validate:             check(validateClaim),
-			ValidateUpdate:       checkUpdate(validateClaimUpdate),
-			ValidateStatusUpdate: checkUpdate(validateClaimStatus),
+			Warnings:             always(warnings.PersistentVolumeClaim),
+			Validate:             check(validation.PersistentVolumeClaim),
+			ValidateUpdate:       checkUpdate(validation.PersistentVolumeClaimUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.PersistentVolumeClaimStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newClaim)},
 	}

@@ -5,6 +5,9 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubectl/pkg/util/qos"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func podRow() *Resource {
@@ -28,10 +31,10 @@ func podRow() *Resource {
 			PrepareCreate:        on(preparePod),
 			PrepareStatusUpdate:  onUpdate(preparePodStatus),
 			Generation:           true,
-			Warnings:             warn(podWarnings),
-			Validate:             check(validatePod),
-			ValidateUpdate:       checkUpdate(validatePodUpdate),
-			ValidateStatusUpdate: checkUpdate(validatePodStatus),
+			Warnings:             warn(warnings.Pod),
+			Validate:             check(validation.Pod),
+			ValidateUpdate:       checkUpdate(validation.PodUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.PodStatus),
 			NameCheck:            apivalidation.NameIsDNSSubdomain,
 			GracePeriod:          podGracePeriod,
 		},

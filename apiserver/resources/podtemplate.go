@@ -3,6 +3,9 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func podTemplateRow() *Resource {
@@ -15,8 +18,8 @@ func podTemplateRow() *Resource {
 		Strategy: Strategy{
 			Default:    on(func(t *corev1.PodTemplate) { defaultPodSpec(&t.Template.Spec) }),
 			Generation: true,
-			Warnings:   warn(podTemplateWarnings),
-			Validate:   check(validatePodTemplate),
+			Warnings:   warn(warnings.PodTemplate),
+			Validate:   check(validation.PodTemplate),
 		},
 	}
 }

@@ -4,6 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func serviceRow() *Resource {
@@ -25,11 +28,11 @@ func serviceRow() *Resource {
 			Default:              on(defaultService),
 			PrepareCreate:        on(prepareService),
 			PrepareUpdate:        onUpdate(prepareServiceUpdate),
-			Warnings:             always(serviceWarnings),
-			Validate:             check(validateService),
-			ValidateCreate:       check(validateNewService),
-			ValidateUpdate:       checkUpdate(validateServiceUpdate),
-			ValidateStatusUpdate: checkUpdate(validateServiceStatusUpdate),
+			Warnings:             always(warnings.Service),
+			Validate:             check(validation.Service),
+			ValidateCreate:       check(validation.ServiceCreate),
+			ValidateUpdate:       checkUpdate(validation.ServiceUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.ServiceStatus),
 			NameCheck:            apivalidation.NameIsDNSLabel,
 			AllowCreateOnUpdate:  true,
 		},

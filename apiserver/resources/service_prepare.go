@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 // prepareService sets both fields for a service's address; old clients know only the
@@ -42,7 +44,7 @@ func prepareServiceUpdate(s, old *corev1.Service) {
 		spec.IPFamilyPolicy = was.IPFamilyPolicy
 	}
 	keepNodePorts(spec, was)
-	if needsHealthCheck(spec) && needsHealthCheck(was) && spec.HealthCheckNodePort == 0 {
+	if validation.NeedsHealthCheck(spec) && validation.NeedsHealthCheck(was) && spec.HealthCheckNodePort == 0 {
 		spec.HealthCheckNodePort = was.HealthCheckNodePort
 	}
 }
@@ -77,10 +79,6 @@ func needsNodePorts(spec *corev1.ServiceSpec) bool {
 	return spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-func needsHealthCheck(spec *corev1.ServiceSpec) bool {
-	return spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
-}
-
 // dropOfOldType clears the fields that a service's new type does not allow, if the
 // client left them unchanged: changing the type alone is sufficient.
 func dropOfOldType(spec, was *corev1.ServiceSpec) {
@@ -93,7 +91,7 @@ func dropOfOldType(spec, was *corev1.ServiceSpec) {
 			spec.Ports[i].NodePort = 0
 		}
 	}
-	if needsHealthCheck(was) && !needsHealthCheck(spec) && spec.HealthCheckNodePort == was.HealthCheckNodePort {
+	if validation.NeedsHealthCheck(was) && !validation.NeedsHealthCheck(spec) && spec.HealthCheckNodePort == was.HealthCheckNodePort {
 		spec.HealthCheckNodePort = 0
 	}
 	if needsNodePorts(was) && !needsNodePorts(spec) && len(spec.ExternalIPs) == 0 && spec.ExternalTrafficPolicy == was.ExternalTrafficPolicy {

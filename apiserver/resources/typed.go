@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 // These adapters let a strategy use its own type. A row only gets objects that its New
@@ -76,7 +78,7 @@ func ofWorkload[T metav1.Object](f func(obj T) []string) func(obj, old runtime.O
 	return func(obj, old runtime.Object) []string {
 		m := obj.(T)
 		if old == nil {
-			return append(warnPodName(m), f(m)...)
+			return append(warnings.PodName(m), f(m)...)
 		}
 		if m.GetGeneration() == old.(T).GetGeneration() {
 			return nil

@@ -24,11 +24,14 @@ var inFolder = map[string][]string{
 	"apiserver/crd":             {"codec", "openapi", "resources"},
 	"apiserver/openapi":         {"resources"},
 	"apiserver/ownership":       {"openapi"},
-	"apiserver/resources":       {"resources/columns"},
-	"apiserver/response":        {"codec", "slowclient"},
-	"apiserver/serviceip":       {"codec"},
-	"apiserver/storage":         {"codec", "resources", "watchcache"},
-	"apiserver/transport":       {"auth"},
+	"apiserver/resources":       {"resources/columns", "resources/validation", "resources/warnings"},
+
+	"apiserver/resources/warnings": {"resources/validation"},
+
+	"apiserver/response":  {"codec", "slowclient"},
+	"apiserver/serviceip": {"codec"},
+	"apiserver/storage":   {"codec", "resources", "watchcache"},
+	"apiserver/transport": {"auth"},
 
 	"controllers/certificates/approving": {"certificates", "env", "loop"},
 	"controllers/certificates/cleaner":   {"certificates", "env", "loop"},
