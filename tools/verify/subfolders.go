@@ -87,16 +87,13 @@ var inFolderDefault = map[string][]string{
 	"cmd": {"*"}, "test": {"*"}, "examples": {"*"}, ".": {"*"},
 }
 
-<<<<<<< HEAD
-// checkSubfolders checks the layers within each top folder. Tests are not restricted.
-=======
-// withoutCluster are packages that turn text into structures and back, and know no cluster,
-// with what else of ours they may import. They import no client either.
+// withoutCluster lists the packages that convert between text and structures and know no
+// cluster, with the folders of ours that they may import. They import no client either.
 var withoutCluster = map[string][]string{
 	"scenarios/format": {"internal"},
 }
 
-// clients are what a package of withoutCluster must not import.
+// clients are the modules that a package of withoutCluster must not import.
 var clients = []string{"k8s.io/client-go", "k8s.io/kubectl", "k8s.io/apiserver"}
 
 func checkWithoutCluster(t *tree) {
@@ -116,8 +113,7 @@ func checkWithoutCluster(t *tree) {
 	}
 }
 
-// checkSubfolders keeps the layers within each top folder. Tests may import what they need.
->>>>>>> scen
+// checkSubfolders checks the layers within each top folder. Tests are not restricted.
 func checkSubfolders(t *tree) {
 	for _, f := range t.files {
 		folder, known := topFolder(f.dir)
