@@ -45,7 +45,7 @@ type Cluster struct {
 	kubeconfigWritten bool
 
 	client   kubernetes.Interface
-	kubelets *kubeletsim.Kubelet
+	kubelets *kubeletsim.Kubelets
 	manager  atomic.Pointer[manager.Manager]
 	logs     logs
 	services services
@@ -248,7 +248,7 @@ func (c *Cluster) Clock() clock.Clock { return c.clock }
 func (c *Cluster) Ledger() *clock.Ledger { return c.ledger }
 
 // Kubelets are the simulated nodes and pods, for faults.
-func (c *Cluster) Kubelets() *kubeletsim.Kubelet { return c.kubelets }
+func (c *Cluster) Kubelets() *kubeletsim.Kubelets { return c.kubelets }
 
 // StoreFaults injects faults into the store; nil without Options.StoreFaults.
 func (c *Cluster) StoreFaults() *faulty.Store { return c.faults }

@@ -25,7 +25,7 @@ func ProbePath(get *corev1.HTTPGetAction) string {
 	return path
 }
 
-// ProbedHTTP is what AnnotationHTTP tells of a probe; its port is 0 if nothing listens
+// ProbedHTTP returns the answer of AnnotationHTTP to a probe; its Port is 0 if nothing listens
 // there. told is false if there is no annotation.
 func ProbedHTTP(pod *corev1.Pod, ref podspec.Container, get *corev1.HTTPGetAction) (a HTTP, port int32, told bool) {
 	answers, told := HTTPOf(pod, ref.Name, ref.Kind)

@@ -1,4 +1,4 @@
-package kubeletsim
+package images
 
 import (
 	"maps"
@@ -27,56 +27,56 @@ import (
 // What a pod says of itself goes first, then the ConfigMaps in the order of their names.
 const LabelImage = "minikcm.dev/image"
 
-// AnnotationFiles are files that a container's image has, one a line: a path and a text.
+// AnnotationFiles declares files of a container's image, one a line: a path and a text.
 const AnnotationFiles = "minikcm.dev/files"
 
-// ofImages are the annotations that hold for an image, whatever the command; ofProcesses
-// those of what a command does.
+// ofImages are the annotations that apply to an image whatever its command, ofProcesses those
+// that apply to a command.
 func ofImages() []string { return []string{AnnotationFiles, podspec.AnnotationPullError} }
 
 func ofProcesses() []string {
 	return []string{podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationReadyDelay, podspec.AnnotationLog, podspec.AnnotationLogEvery, responses.AnnotationHTTP, responses.AnnotationGRPC}
 }
 
-// imageBook is what ConfigMaps tell of images.
-type imageBook struct {
+// Profiles are the image profiles that ConfigMaps declare.
+type Profiles struct {
 	mu     sync.RWMutex
-	byName map[types.NamespacedName]imagePage
-	// order are the pages by namespace and name.
-	order []imagePage
+	byName map[types.NamespacedName]profile
+	// order has the profiles by namespace and name.
+	order []profile
 }
 
-// imagePage is one ConfigMap.
-type imagePage struct {
+// profile is the content of one ConfigMap.
+type profile struct {
 	name           types.NamespacedName
 	image, command []*regexp.Regexp
-	tells          map[string]string // by annotation
+	annotations    map[string]string // by annotation
 }
 
-// read takes note of a ConfigMap; true if it changed what is told.
-func (b *imageBook) read(c *corev1.ConfigMap) bool {
+// Update reads a ConfigMap and reports whether the profiles changed.
+func (b *Profiles) Update(c *corev1.ConfigMap) bool {
 	name := types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
 	if _, marked := c.Labels[LabelImage]; !marked || c.Data["image"] == "" {
-		return b.forget(name)
+		return b.Forget(name)
 	}
-	page := imagePage{name: name, image: patterns(c.Data["image"], ""), command: patterns(c.Data["command"], ".*"), tells: map[string]string{}}
+	page := profile{name: name, image: patterns(c.Data["image"], ""), command: patterns(c.Data["command"], ".*"), annotations: map[string]string{}}
 	for _, key := range append(ofImages(), ofProcesses()...) {
 		if value, ok := c.Data[strings.TrimPrefix(key, "minikcm.dev/")]; ok {
-			page.tells[key] = value
+			page.annotations[key] = value
 		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.byName == nil {
-		b.byName = map[types.NamespacedName]imagePage{}
+		b.byName = map[types.NamespacedName]profile{}
 	}
 	b.byName[name] = page
 	b.sort()
 	return true
 }
 
-// forget is read for a ConfigMap that is gone.
-func (b *imageBook) forget(name types.NamespacedName) bool {
+// Forget removes the profile of a deleted ConfigMap and reports whether there was one.
+func (b *Profiles) Forget(name types.NamespacedName) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, known := b.byName[name]; !known {
@@ -87,11 +87,12 @@ func (b *imageBook) forget(name types.NamespacedName) bool {
 	return true
 }
 
-func (b *imageBook) sort() {
-	b.order = slices.SortedFunc(maps.Values(b.byName), func(x, y imagePage) int { return strings.Compare(x.name.String(), y.name.String()) })
+func (b *Profiles) sort() {
+	b.order = slices.SortedFunc(maps.Values(b.byName), func(x, y profile) int { return strings.Compare(x.name.String(), y.name.String()) })
 }
 
-// patterns are those of a text, one a line; end is what may follow them.
+// patterns compiles the patterns of a text, one a line. end is a regular expression for what
+// may follow a match.
 func patterns(text, end string) []*regexp.Regexp {
 	var all []*regexp.Regexp
 	for line := range strings.Lines(text) {
@@ -106,9 +107,9 @@ func matches(all []*regexp.Regexp, text string) bool {
 	return slices.ContainsFunc(all, func(r *regexp.Regexp) bool { return r.MatchString(text) })
 }
 
-// annotate adds to a pod's annotations what is told of its images. The pod itself is not
-// changed.
-func (b *imageBook) annotate(pod *corev1.Pod) *corev1.Pod {
+// Annotate returns the pod with the annotations of its images' profiles added. It does not
+// modify the pod.
+func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if len(b.order) == 0 {
@@ -117,7 +118,7 @@ func (b *imageBook) annotate(pod *corev1.Pod) *corev1.Pod {
 	own, added := pod.Annotations, map[string]string(nil)
 	for _, ref := range podspec.Containers(pod) {
 		for _, page := range b.order {
-			for key, value := range page.tellsOf(ref.Container) {
+			for key, value := range page.annotationsFor(ref.Container) {
 				name := key + "." + ref.Name
 				_, told := own[name]
 				if _, forAll := own[key]; forAll && ref.Kind != podspec.InitContainer {
@@ -142,8 +143,8 @@ func (b *imageBook) annotate(pod *corev1.Pod) *corev1.Pod {
 	return &annotated
 }
 
-// tellsOf is what holds for a container.
-func (p *imagePage) tellsOf(c *corev1.Container) map[string]string {
+// annotationsFor returns the annotations of the profile that apply to a container.
+func (p *profile) annotationsFor(c *corev1.Container) map[string]string {
 	if !matches(p.image, c.Image) && !matches(p.image, podspec.ImageName(c.Image)) {
 		return nil
 	}
@@ -152,29 +153,13 @@ func (p *imagePage) tellsOf(c *corev1.Container) map[string]string {
 		runs = matches(p.command, strings.Join(podspec.CommandLine(c.Command, c.Args), " "))
 	}
 	if runs {
-		return p.tells
+		return p.annotations
 	}
 	tells := map[string]string{}
 	for _, key := range ofImages() {
-		if value, ok := p.tells[key]; ok {
+		if value, ok := p.annotations[key]; ok {
 			tells[key] = value
 		}
 	}
 	return tells
-}
-
-// imageFiles are those that AnnotationFiles tells of a container.
-func imageFiles(pod *corev1.Pod, ref podspec.Container) map[string]string {
-	text, ok := podspec.Annotations{Pod: pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(AnnotationFiles)
-	if !ok {
-		return nil
-	}
-	files := map[string]string{}
-	for line := range strings.Lines(text) {
-		path, content, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if strings.HasPrefix(path, "/") {
-			files[path] = content + "\n"
-		}
-	}
-	return files
 }
