@@ -47,7 +47,7 @@ func (in *containerRef) consoleCommand() []string {
 	case len(words) == 0:
 		return nil
 	}
-	if _, told := in.annotatedLog(); told {
+	if _, annotated := in.annotatedLog(); annotated {
 		return nil
 	}
 	program := script.ProgramOf(in.pod, in.spec)
@@ -117,7 +117,7 @@ func (in *containerRef) console() *console {
 // start begins the process.
 func (in *containerRef) start(c *console) {
 	run := func(starting *inflight.Work) {
-		starting.End() // the command that runs in it counts itself
+		starting.End() // Machine.Run counts the command itself
 		defer close(c.ended)
 		defer c.read.CloseWithError(io.ErrClosedPipe)
 		ctx, stop := in.kubelets.whileServing()
@@ -159,7 +159,7 @@ func (k *Kubelets) whileServing() (context.Context, func()) {
 // crash ends a container of the pod.
 func (in *containerRef) crash(container string, exitCode int32) {
 	if container == "" {
-		return // the sandbox's own process takes no notice
+		return // the sandbox's process ignores signals
 	}
 	in.entry.occur(lifecycle.Occurrence{Container: container, ExitCode: exitCode})
 	in.kubelets.loop.Add(podKey(string(in.pod.UID)))
@@ -207,7 +207,7 @@ func (w consoleWriter) Write(p []byte) (int, error) {
 	w.console.mu.Unlock()
 	for _, client := range clients {
 		if out := w.stream(client); out != nil {
-			_, _ = out.Write(p) // one who has gone must not stop the process
+			_, _ = out.Write(p) // a client that has disconnected must not stop the process
 		}
 	}
 	return len(p), nil

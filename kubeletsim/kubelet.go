@@ -97,7 +97,7 @@ func New(opts Options) (*Kubelets, error) {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
 	if err := k.handle(factory.Core().V1().ConfigMaps().Informer(), k.observeImages, k.loseImages); err != nil {
-		return nil, fmt.Errorf("watching what is told of images: %w", err)
+		return nil, fmt.Errorf("watching ConfigMaps for image profiles: %w", err)
 	}
 	return k, nil
 }

@@ -147,7 +147,7 @@ func (in *containerRef) live(ctx context.Context, run *liveRun) {
 	machine.Main = run.main
 	_, _ = machine.Run(ctx, in.command(machine.Env), box.Streams{
 		Out: run.log.Writer(corev1.LogStreamStdout), Err: run.log.Writer(corev1.LogStreamStderr), TTY: in.spec.TTY,
-	}) // what comes of it, main is told
+	}) // Main gets the result
 }
 
 // runEnded reports the end of the process to the pod's worker.

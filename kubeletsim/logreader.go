@@ -85,8 +85,8 @@ func (l *logReader) produce(ctx context.Context, pod *corev1.Pod, p *script.Proc
 		if ref.Name != l.container {
 			continue
 		}
-		if told, ok := script.AnnotatedLogOf(pod, ref); ok {
-			return told.Run(p)
+		if log, ok := script.AnnotatedLogOf(pod, ref); ok {
+			return log.Run(p)
 		}
 		if run := l.entry.files.run(l.container, l.id); run != nil {
 			return l.replay(ctx, run.log)

@@ -206,7 +206,7 @@ func (in *containerRef) signal(to box.Process, name string) error {
 		if to.PID > 1 {
 			in.crash(to.Owner, lifecycle.ExitKilled)
 		}
-	case "TERM": // it ends as when it is told to stop
+	case "TERM": // as when the kubelet stops it
 		in.crash(to.Owner, 0)
 	default:
 		in.crash(to.Owner, int32(128+box.Signals()[name]))

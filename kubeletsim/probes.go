@@ -86,7 +86,7 @@ func (in *containerRef) probeCommand(ctx context.Context, work *inflight.Work, k
 			}
 		},
 	}
-	_, _ = own.Run(ctx, probe.Exec.Command, box.Streams{Out: &out, Err: &out}) // Ended is told
+	_, _ = own.Run(ctx, probe.Exec.Command, box.Streams{Out: &out, Err: &out}) // Ended gets the result
 }
 
 // output keeps the first maxProbeOutput bytes.

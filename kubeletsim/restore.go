@@ -57,7 +57,7 @@ func digest(status *corev1.PodStatus) uint64 {
 	})
 	data, err := timeless.Marshal()
 	if err != nil {
-		return 0 // what cannot be told apart is told at once
+		return 0 // a status that cannot be compared is written at once
 	}
 	h := fnv.New64a()
 	_, _ = h.Write(data) // never fails

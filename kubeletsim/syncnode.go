@@ -77,7 +77,7 @@ func (k *Kubelets) syncNode(ctx context.Context, key key) {
 	if err != nil {
 		delay := min(firstRetry<<min(n.Failures, 10), lastRetry)
 		n.Failures++
-		k.opts.Logger.Error(err, "Cannot tell the API about a node, will retry", "node", klog.KRef("", n.Name), "after", delay)
+		k.opts.Logger.Error(err, "Cannot register a node or send its heartbeat, will retry", "node", klog.KRef("", n.Name), "after", delay)
 		if retry := now.Add(delay); !n.Registered || retry.Before(wake) || !wake.After(now) {
 			wake = retry
 		}

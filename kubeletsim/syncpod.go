@@ -42,10 +42,10 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	}
 	serving := ctx
 	ctx = cause.With(ctx, cause.Of(pod))
-	told := k.images.Annotate(pod)
+	annotated := k.images.Annotate(pod)
 	if !e.known {
 		e.known = true
-		e.state = lifecycle.Adopt(told, &k.opts.Latencies, &k.opts.Backoff)
+		e.state = lifecycle.Adopt(annotated, &k.opts.Latencies, &k.opts.Backoff)
 	}
 	missing, err := k.missingFor(ctx, e, pod)
 	if err != nil {
@@ -55,7 +55,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 		return
 	}
 	e.lacking = len(missing) > 0
-	in := lifecycle.Input{Pod: told, State: e.state, Occurrences: faults, Missing: missing}
+	in := lifecycle.Input{Pod: annotated, State: e.state, Occurrences: faults, Missing: missing}
 	if e.state.Admitted.IsZero() && !lifecycle.Finished(pod) {
 		object, _ := k.nodeLister.Get(n.Name)
 		in.Rejected = n.Admit(pod, object, pod.DeletionTimestamp != nil)
@@ -68,8 +68,8 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	}
 	e.deferred = e.state.Resize.Pending != ""
 	e.show()
-	k.syncProcesses(serving, n, e, told)
-	k.runProbes(serving, n, e, told, out.ProbesDue)
+	k.syncProcesses(serving, n, e, annotated)
+	k.runProbes(serving, n, e, annotated, out.ProbesDue)
 	e.dropOccurrences(len(faults))
 	n.AddImages(out.Images)
 	settled, err := k.syncStatus(ctx, e, pod, n)
@@ -236,7 +236,7 @@ const (
 func (k *Kubelets) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
 	delay := min(firstRetry<<min(e.failures, 10), lastRetry)
 	e.failures++
-	k.opts.Logger.Error(err, "Cannot tell the API about a pod, will retry", "pod", klog.KObj(pod), "after", delay)
+	k.opts.Logger.Error(err, "Cannot write a pod's status, will retry", "pod", klog.KObj(pod), "after", delay)
 	return k.opts.Clock.Now().Add(delay)
 }
 

@@ -14,17 +14,17 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/responses"
 )
 
-// LabelImage marks a ConfigMap, in any namespace and with any value, that tells what the
-// containers of an image do, as the annotations of their pods could. Its data:
+// LabelImage marks a ConfigMap, in any namespace and with any value, as an image profile: it
+// declares what the containers of an image do, as annotations of their pods could. Its data:
 //
-//   - image: references, one a line, in which * stands for any text;
-//   - command: the beginnings of command lines for which the rest holds, in the same way;
-//     without it, the rest holds for containers that bring no command of their own;
+//   - image: references, one a line, in which * matches any text;
+//   - command: prefixes of command lines to which the profile applies, in the same syntax;
+//     without it, the profile applies to containers without a command of their own;
 //   - files, pull-error, exit-after, exit-code, stop-delay, ready-delay, log, log-every, http
-//     and grpc: as the annotation minikcm.dev/ of that name. files and pull-error are of the
-//     image, and hold for every command.
+//     and grpc: the values of the annotations minikcm.dev/... of these names. files and
+//     pull-error apply to the image, whatever the command.
 //
-// What a pod says of itself goes first, then the ConfigMaps in the order of their names.
+// A pod's own annotations take precedence, then the ConfigMaps in the order of their names.
 const LabelImage = "minikcm.dev/image"
 
 // AnnotationFiles declares files of a container's image, one a line: a path and a text.
@@ -120,11 +120,11 @@ func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 		for _, page := range b.order {
 			for key, value := range page.annotationsFor(ref.Container) {
 				name := key + "." + ref.Name
-				_, told := own[name]
+				_, declared := own[name]
 				if _, forAll := own[key]; forAll && ref.Kind != podspec.InitContainer {
-					told = true
+					declared = true
 				}
-				if _, known := added[name]; told || known {
+				if _, known := added[name]; declared || known {
 					continue
 				}
 				if added == nil {
@@ -155,11 +155,11 @@ func (p *profile) annotationsFor(c *corev1.Container) map[string]string {
 	if runs {
 		return p.annotations
 	}
-	tells := map[string]string{}
+	found := map[string]string{}
 	for _, key := range ofImages() {
 		if value, ok := p.annotations[key]; ok {
-			tells[key] = value
+			found[key] = value
 		}
 	}
-	return tells
+	return found
 }

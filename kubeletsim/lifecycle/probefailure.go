@@ -34,16 +34,16 @@ func (s *stepper) failure(ref podspec.Container, probe *corev1.Probe) string {
 	case probe.GRPC != nil:
 		return responses.GRPCFailure(s.Pod, ref, probe, address)
 	case probe.TCPSocket != nil:
-		answers, told := responses.HTTPOf(s.Pod, ref.Name, ref.Kind)
-		if port := responses.PortNumber(ref.Container, probe.TCPSocket.Port); told && !responses.Listens(answers, port) {
+		answers, declared := responses.HTTPOf(s.Pod, ref.Name, ref.Kind)
+		if port := responses.PortNumber(ref.Container, probe.TCPSocket.Port); declared && !responses.Listens(answers, port) {
 			return fmt.Sprintf("dial tcp %s:%d: connect: connection refused", address, port)
 		}
 	case probe.HTTPGet != nil:
-		a, port, told := responses.ProbedHTTP(s.Pod, ref, probe.HTTPGet)
-		if told && a.Port == 0 {
+		a, port, declared := responses.ProbedHTTP(s.Pod, ref, probe.HTTPGet)
+		if declared && a.Port == 0 {
 			return fmt.Sprintf("Get \"http://%s:%d%s\": dial tcp %s:%d: connect: connection refused", address, port, responses.ProbePath(probe.HTTPGet), address, port)
 		}
-		if told {
+		if declared {
 			return responses.HTTPFailure(a.Status)
 		}
 	}

@@ -45,7 +45,7 @@ func ParseGRPC(text string) ([]grpc, error) {
 		answers = append(answers, a)
 	}
 	if len(answers) == 0 {
-		return nil, errors.New("it tells no answer")
+		return nil, errors.New("it declares no answer")
 	}
 	return answers, nil
 }
@@ -53,8 +53,8 @@ func ParseGRPC(text string) ([]grpc, error) {
 // GRPCFailure returns why a health check fails, in the words of upstream's prober; empty if it
 // succeeds.
 func GRPCFailure(pod *corev1.Pod, ref podspec.Container, probe *corev1.Probe, address string) string {
-	text, told := podspec.Annotations{Pod: pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(AnnotationGRPC)
-	if !told {
+	text, declared := podspec.Annotations{Pod: pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(AnnotationGRPC)
+	if !declared {
 		return ""
 	}
 	answers, err := ParseGRPC(text)

@@ -67,7 +67,7 @@ func ParseHTTP(text string) ([]HTTP, error) {
 		answers = append(answers, a)
 	}
 	if len(answers) == 0 {
-		return nil, errors.New("it tells no answer")
+		return nil, errors.New("it declares no answer")
 	}
 	return answers, nil
 }

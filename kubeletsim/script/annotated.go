@@ -30,9 +30,9 @@ func AnnotatedLogOf(pod *corev1.Pod, ref podspec.Container) (AnnotatedLog, bool)
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	told := AnnotatedLog{Text: text}
-	a.Duration(podspec.AnnotationLogEvery, &told.Every)
-	return told, true
+	log := AnnotatedLog{Text: text}
+	a.Duration(podspec.AnnotationLogEvery, &log.Every)
+	return log, true
 }
 
 func (t AnnotatedLog) Run(p *Process) error {

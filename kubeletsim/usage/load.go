@@ -15,8 +15,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// Load is an amount of something over time, as an annotation tells it: the sum of its
-// terms. It is written as one of
+// Load is an amount over time, the sum of its terms. An annotation writes it as one of
 //
 //	250m                       always the same
 //	ramp 100m 900m 10m         from the first to the second within the time, then constant

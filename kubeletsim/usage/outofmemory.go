@@ -24,8 +24,8 @@ func OutOfMemoryAt(pod *corev1.Pod, c *corev1.Container, since time.Time) time.T
 	if !limited || limit.IsZero() {
 		return time.Time{}
 	}
-	load, told := loadOf(pod, c, corev1.ResourceMemory)
-	if !told {
+	load, declared := loadOf(pod, c, corev1.ResourceMemory)
+	if !declared {
 		return time.Time{}
 	}
 	bound := limit.AsApproximateFloat64()
