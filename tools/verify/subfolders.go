@@ -60,7 +60,9 @@ var inFolder = map[string][]string{
 
 	"kubeletsim":           {"*"},
 	"kubeletsim/box":       {"memfs"},
+	"kubeletsim/images":    {"podspec", "responses"},
 	"kubeletsim/lifecycle": {"podspec", "responses", "script", "span", "usage"},
+	"kubeletsim/logs":      {"script"},
 	"kubeletsim/nodes":     {"lifecycle", "podspec"},
 	"kubeletsim/podspec":   {"span"},
 	"kubeletsim/responses": {"podspec"},
