@@ -105,7 +105,7 @@ func (c *Cluster) buildControllers(ctx context.Context, e *env.Env, up func()) (
 	return m, nil
 }
 
-// newEnv is the world of the controllers.
+// newEnv returns the environment of the controllers.
 func (c *Cluster) newEnv() (*env.Env, error) {
 	config := c.ownConfig("system:kube-controller-manager")
 	factory, err := informers.NewForConfig(config, c.ledger, informers.WithoutManagedFields())
@@ -125,13 +125,13 @@ func (c *Cluster) newEnv() (*env.Env, error) {
 	}, nil
 }
 
-// ownConfig is the configuration of one of the cluster's own parts, which know built-in
-// kinds only and speak protobuf.
+// ownConfig returns the configuration of one of the cluster's own parts, which use built-in
+// kinds only and send protobuf.
 func (c *Cluster) ownConfig(user string, groups ...string) *rest.Config {
 	return apiserver.Protobuf(c.server.Config(user, append(groups, auth.GroupMasters)...))
 }
 
-// envOf is the same world for somebody else.
+// envOf returns a copy of the environment for a part that acts as user.
 func (c *Cluster) envOf(e *env.Env, user string) *env.Env {
 	other := *e
 	other.Config = c.ownConfig(user)
@@ -154,14 +154,14 @@ func (c *Cluster) runPart(ctx context.Context, p part) {
 		err := p.run(ctx)
 		if ctx.Err() == nil {
 			if err == nil {
-				err = errors.New("it ended by itself")
+				err = errors.New("it stopped unexpectedly")
 			}
 			c.stopped(fmt.Errorf("the %s failed: %w", p.name, err))
 		}
 	}()
 }
 
-// stopped notes why the cluster is no more.
+// stopped closes done, and keeps the first error as the cluster's failure.
 func (c *Cluster) stopped(err error) {
 	c.failOnce.Do(func() {
 		c.failure = err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,11 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	kjson "sigs.k8s.io/json"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // maxPatchOperations limits a JSON patch, as upstream.
@@ -250,5 +250,5 @@ func strategicError(err error) error {
 		return unprocessable(err)
 	}
 	// Other errors are a 500, as upstream, although they are the client's fault too.
-	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+	return response.NewStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

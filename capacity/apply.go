@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
@@ -72,12 +72,12 @@ func (f *Fork) apply(ctx context.Context, c *Change, nodes []corev1.Node, d *dra
 	return nil
 }
 
-func (f *Fork) add(ctx context.Context, c *Change, nodes []corev1.Node) error {
-	at := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == c.Like })
-	spec := kubeletsim.SpecLike(&nodes[at])
+func (f *Fork) add(ctx context.Context, c *Change, existing []corev1.Node) error {
+	at := slices.IndexFunc(existing, func(n corev1.Node) bool { return n.Name == c.Like })
+	spec := nodes.SpecLike(&existing[at])
 	for made, number := 0, 1; made < c.Count; number++ {
 		name := fmt.Sprintf("%s-like-%d", c.Like, number)
-		_, err := f.client.CoreV1().Nodes().Create(ctx, kubeletsim.NodeFrom(name, &spec), metav1.CreateOptions{})
+		_, err := f.client.CoreV1().Nodes().Create(ctx, nodes.ObjectFor(name, &spec), metav1.CreateOptions{})
 		switch {
 		case apierrors.IsAlreadyExists(err):
 		case err != nil:

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/controllers/scheduler"
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 	"minikcm.dev/minikcm/reasons"
 )
 
@@ -143,23 +144,19 @@ func (f *Fork) against(ctx context.Context, pod *corev1.Pod, s *state) ([]NodeRe
 	for i := range namespaces.Items {
 		labelsOf[namespaces.Items[i].Name] = namespaces.Items[i].Labels
 	}
-	infos := map[string]*scheduler.NodeInfo{}
-	var order []*scheduler.NodeInfo
+	nodes := make([]*corev1.Node, len(s.nodes))
 	for i := range s.nodes {
-		infos[s.nodes[i].Name] = scheduler.NewNodeInfo(&s.nodes[i])
+		nodes[i] = &s.nodes[i]
 	}
+	var pods []*corev1.Pod
 	for i := range s.pods {
-		p := &s.pods[i]
-		if info := infos[p.Spec.NodeName]; info != nil && !ended(p) {
-			infos[p.Spec.NodeName] = info.With(scheduler.NewPodInfo(p))
+		if !ended(&s.pods[i]) {
+			pods = append(pods, &s.pods[i])
 		}
 	}
-	for i := range s.nodes {
-		order = append(order, infos[s.nodes[i].Name])
-	}
-	snapshot := scheduler.NewSnapshot(order)
-	decision := scheduler.Decide(scheduler.Input{
-		Pod: scheduler.NewPodInfo(pod), Snapshot: snapshot,
+	snapshot := framework.SnapshotOf(nodes, pods)
+	decision := plugins.Decide(plugins.Input{
+		Pod: framework.NewPodInfo(pod), Snapshot: snapshot,
 		Namespaces: func() map[string]labels.Set { return labelsOf }, Pick: func(int) int { return 0 },
 	})
 	if decision.Diagnosis == nil {

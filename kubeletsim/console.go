@@ -11,6 +11,9 @@ import (
 
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/script"
 )
 
 // console is the process of a container that reads its input: one with stdin whose
@@ -39,7 +42,7 @@ func (in *place) consoleCommand() []string {
 	if !in.spec.Stdin {
 		return nil
 	}
-	words := wordsOf(in.spec.Command, in.spec.Args)
+	words := podspec.CommandLine(in.spec.Command, in.spec.Args)
 	switch {
 	case len(words) == 0 && in.spec.TTY:
 		return []string{"sh"}
@@ -49,26 +52,26 @@ func (in *place) consoleCommand() []string {
 	if _, told := in.toldLog(); told {
 		return nil
 	}
-	program := programOf(in.pod, in.spec)
-	program.id = in.id
-	if _, _, understood := program.timing(); understood {
+	program := script.ProgramOf(in.pod, in.spec)
+	program.ID = in.id
+	if _, _, understood := program.Predict(); understood {
 		return nil
 	}
 	for _, name := range box.ProgramNames() {
-		if name == base(words[0]) {
+		if name == script.ProgramName(words[0]) {
 			return words
 		}
 	}
 	return nil
 }
 
-func (in *place) toldLog() (toldLog, bool) {
-	for _, ref := range containersOf(in.pod) {
+func (in *place) toldLog() (script.AnnotatedLog, bool) {
+	for _, ref := range podspec.Containers(in.pod) {
 		if ref.Name == in.spec.Name {
-			return toldOutput(in.pod, ref)
+			return script.AnnotatedLogOf(in.pod, ref)
 		}
 	}
-	return toldLog{}, false
+	return script.AnnotatedLog{}, false
 }
 
 // reads is whether the container's process reads its input.
@@ -160,7 +163,7 @@ func (in *place) crash(container string, exitCode int32) {
 	if container == "" {
 		return // the sandbox's own process takes no notice
 	}
-	in.entry.hit(fault{container: container, exitCode: exitCode})
+	in.entry.hit(lifecycle.Occurrence{Container: container, ExitCode: exitCode})
 	in.kubelet.loop.Add(podKey(string(in.pod.UID)))
 }
 

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubectl/pkg/util/resource"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // environment is the container's variables in full: those of services, those of envFrom
@@ -28,7 +30,7 @@ func (in *place) environment(ctx context.Context) ([]string, error) {
 	if err := in.serviceVariables(ctx, set); err != nil {
 		return nil, err
 	}
-	set("HOSTNAME", hostname(in.pod))
+	set("HOSTNAME", podspec.Hostname(in.pod))
 	for _, from := range in.spec.EnvFrom {
 		if err := in.variablesFrom(ctx, from, set); err != nil {
 			return nil, err
@@ -73,8 +75,8 @@ func (in *place) variable(ctx context.Context, v *corev1.EnvVar, vars map[string
 	from := v.ValueFrom
 	switch {
 	case from == nil:
-		g := &program{env: vars}
-		value, _ = g.expand(v.Value)
+		known := &podspec.Variables{Values: vars}
+		value, _ = known.Expand(v.Value)
 		return value, true, nil
 	case from.FieldRef != nil:
 		value, err = in.field(from.FieldRef)
@@ -137,9 +139,9 @@ func (in *place) field(ref *corev1.ObjectFieldSelector) (string, error) {
 	case "status.podIPs", "status.podIP":
 		return in.podIP(), nil
 	case "status.hostIPs", "status.hostIP":
-		return in.node.address, nil
+		return in.node.Address, nil
 	}
-	value, ok := fieldValue(pod, ref)
+	value, ok := podspec.FieldValue(pod, ref)
 	if !ok {
 		return "", fmt.Errorf("field %s is not known", ref.FieldPath)
 	}
@@ -158,7 +160,7 @@ func quotedPairs(pairs map[string]string) string {
 // resource is what the downward API gives for a request or limit; without a limit, the
 // node's own.
 func (in *place) resource(ref *corev1.ResourceFieldSelector) (string, error) {
-	for _, other := range containersOf(in.pod) {
+	for _, other := range podspec.Containers(in.pod) {
 		if other.Name != ref.ContainerName && (ref.ContainerName != "" || other.Name != in.spec.Name) {
 			continue
 		}
@@ -168,7 +170,7 @@ func (in *place) resource(ref *corev1.ResourceFieldSelector) (string, error) {
 		}
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 			if _, limited := c.Resources.Limits[name]; !limited {
-				c.Resources.Limits[name] = in.node.allocatable[name]
+				c.Resources.Limits[name] = in.node.Allocatable[name]
 			}
 		}
 		return resource.ExtractContainerResourceValue(ref, c)

@@ -12,6 +12,8 @@ import (
 	utilexec "k8s.io/utils/exec"
 
 	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // OpenExec finds the container in which a command is to run: opts.Container must name
@@ -35,7 +37,7 @@ func (k *Kubelet) OpenExec(pod *corev1.Pod, opts *corev1.PodExecOptions) (func(c
 // place is a running container, as those see it who come from outside.
 type place struct {
 	kubelet *Kubelet
-	node    *node
+	node    *nodes.Node
 	entry   *podEntry
 	pod     *corev1.Pod
 	spec    *corev1.Container
@@ -45,13 +47,13 @@ type place struct {
 
 // findRunning finds a container that runs; nil if it does not.
 func (k *Kubelet) findRunning(pod *corev1.Pod, name, doing string) (*place, error) {
-	n := k.nodes.get(pod.Spec.NodeName)
+	n := k.nodes.Get(pod.Spec.NodeName)
 	if n == nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("node %s is not a simulated one", pod.Spec.NodeName))
 	}
-	if !n.reachable() {
+	if !n.Reachable() {
 		return nil, apierrors.NewInternalError(fmt.Errorf("error dialing backend: dial tcp %s:10250: connect: no route to host (%s %s/%s/%s)",
-			n.address, doing, pod.Namespace, pod.Name, name))
+			n.Address, doing, pod.Namespace, pod.Name, name))
 	}
 	e := k.pods.get(pod.UID)
 	if e == nil {
@@ -70,9 +72,9 @@ func (s *shownPod) runOf(name string) string {
 	if s.gone {
 		return ""
 	}
-	for i := range s.state.containers {
-		if c := &s.state.containers[i]; c.name == name && c.phase == running {
-			return containerID(s.pod.UID, name, c.restarts)
+	for i := range s.state.Containers {
+		if c := &s.state.Containers[i]; c.Name == name && c.Phase == lifecycle.Running {
+			return lifecycle.ContainerID(s.pod.UID, name, c.Restarts)
 		}
 	}
 	return ""

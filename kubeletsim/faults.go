@@ -2,10 +2,13 @@ package kubeletsim
 
 import (
 	"fmt"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
 // Crash ends a running container with the exit code, or all running containers of
@@ -13,13 +16,13 @@ import (
 // It returns an error when no simulated node has the pod, or the pod has no such
 // container. It does not wait for the status to be written.
 func (k *Kubelet) Crash(pod types.NamespacedName, container string, exitCode int32) error {
-	return k.hit(pod, fault{container: container, exitCode: exitCode})
+	return k.hit(pod, lifecycle.Occurrence{Container: container, ExitCode: exitCode})
 }
 
 // OOMKill is Crash as the kernel does it when memory is short: exit code 137,
 // reason OOMKilled.
 func (k *Kubelet) OOMKill(pod types.NamespacedName, container string) error {
-	return k.hit(pod, fault{container: container, exitCode: exitKilled, reason: reasonOOM})
+	return k.hit(pod, lifecycle.Occurrence{Container: container, ExitCode: lifecycle.ExitKilled, Reason: usage.ReasonOOMKilled})
 }
 
 // Unready lets the readiness probe of a running container fail, for the reason
@@ -28,37 +31,22 @@ func (k *Kubelet) Unready(pod types.NamespacedName, container, why string) error
 	if why == "" {
 		why = "simulated fault"
 	}
-	return k.hit(pod, fault{container: container, kind: unready, message: why})
+	return k.hit(pod, lifecycle.Occurrence{Container: container, Kind: lifecycle.Unready, Message: why})
 }
 
 // ReadyAgain takes back Unready.
 func (k *Kubelet) ReadyAgain(pod types.NamespacedName, container string) error {
-	return k.hit(pod, fault{container: container, kind: readyAgain})
+	return k.hit(pod, lifecycle.Occurrence{Container: container, Kind: lifecycle.ReadyAgain})
 }
 
 // FailImage lets every pull of the image fail with the message, as a registry does
 // that has no such image, until it is called with an empty one. Containers that run
 // and nodes that have the image are not affected, unless the pull policy is Always.
-func (k *Kubelet) FailImage(image, message string) { k.imageErrors.set(imageName(image), message) }
-
-// imageErrors are the messages of pulls that fail, by the images' full names.
-type imageErrors struct{ byName sync.Map }
-
-func (e *imageErrors) set(name, message string) {
-	if message == "" {
-		e.byName.Delete(name)
-	} else {
-		e.byName.Store(name, message)
-	}
+func (k *Kubelet) FailImage(image, message string) {
+	k.imageErrors.set(podspec.ImageName(image), message)
 }
 
-func (e *imageErrors) get(image string) string {
-	message, _ := e.byName.Load(imageName(image))
-	text, _ := message.(string)
-	return text
-}
-
-func (k *Kubelet) hit(name types.NamespacedName, f fault) error {
+func (k *Kubelet) hit(name types.NamespacedName, f lifecycle.Occurrence) error {
 	pod, err := k.podLister.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
 		return fmt.Errorf("breaking pod %s: %w", name, err)
@@ -67,11 +55,11 @@ func (k *Kubelet) hit(name types.NamespacedName, f fault) error {
 		return fmt.Errorf("breaking pod %s: it is on no node yet", name)
 	}
 	e := k.pods.get(pod.UID)
-	if e == nil || k.nodes.get(pod.Spec.NodeName) == nil {
+	if e == nil || k.nodes.Get(pod.Spec.NodeName) == nil {
 		return fmt.Errorf("breaking pod %s: it is not on a simulated node", name)
 	}
-	if f.container != "" && !hasContainer(pod, f.container) {
-		return fmt.Errorf("breaking pod %s: it has no container %s", name, f.container)
+	if f.Container != "" && !hasContainer(pod, f.Container) {
+		return fmt.Errorf("breaking pod %s: it has no container %s", name, f.Container)
 	}
 	e.hit(f)
 	k.loop.Add(podKey(string(pod.UID)))
@@ -79,7 +67,7 @@ func (k *Kubelet) hit(name types.NamespacedName, f fault) error {
 }
 
 func hasContainer(pod *corev1.Pod, name string) bool {
-	for _, ref := range containersOf(pod) {
+	for _, ref := range podspec.Containers(pod) {
 		if ref.Name == name {
 			return true
 		}

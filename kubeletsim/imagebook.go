@@ -9,6 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/responses"
 )
 
 // LabelImage marks a ConfigMap, in any namespace and with any value, that tells what the
@@ -29,10 +32,10 @@ const AnnotationFiles = "minikcm.dev/files"
 
 // ofImages are the annotations that hold for an image, whatever the command; ofProcesses
 // those of what a command does.
-func ofImages() []string { return []string{AnnotationFiles, AnnotationPullError} }
+func ofImages() []string { return []string{AnnotationFiles, podspec.AnnotationPullError} }
 
 func ofProcesses() []string {
-	return []string{AnnotationExitAfter, AnnotationExitCode, AnnotationStopDelay, AnnotationReadyDelay, AnnotationLog, AnnotationLogEvery, AnnotationHTTP, AnnotationGRPC}
+	return []string{podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationReadyDelay, podspec.AnnotationLog, podspec.AnnotationLogEvery, responses.AnnotationHTTP, responses.AnnotationGRPC}
 }
 
 // imageBook is what ConfigMaps tell of images.
@@ -112,12 +115,12 @@ func (b *imageBook) annotate(pod *corev1.Pod) *corev1.Pod {
 		return pod
 	}
 	own, added := pod.Annotations, map[string]string(nil)
-	for _, ref := range containersOf(pod) {
+	for _, ref := range podspec.Containers(pod) {
 		for _, page := range b.order {
 			for key, value := range page.tellsOf(ref.Container) {
 				name := key + "." + ref.Name
 				_, told := own[name]
-				if _, forAll := own[key]; forAll && ref.kind != initContainer {
+				if _, forAll := own[key]; forAll && ref.Kind != podspec.InitContainer {
 					told = true
 				}
 				if _, known := added[name]; told || known {
@@ -141,12 +144,12 @@ func (b *imageBook) annotate(pod *corev1.Pod) *corev1.Pod {
 
 // tellsOf is what holds for a container.
 func (p *imagePage) tellsOf(c *corev1.Container) map[string]string {
-	if !matches(p.image, c.Image) && !matches(p.image, imageName(c.Image)) {
+	if !matches(p.image, c.Image) && !matches(p.image, podspec.ImageName(c.Image)) {
 		return nil
 	}
 	runs := len(c.Command) == 0
 	if len(p.command) > 0 {
-		runs = matches(p.command, strings.Join(wordsOf(c.Command, c.Args), " "))
+		runs = matches(p.command, strings.Join(podspec.CommandLine(c.Command, c.Args), " "))
 	}
 	if runs {
 		return p.tells
@@ -160,29 +163,9 @@ func (p *imagePage) tellsOf(c *corev1.Container) map[string]string {
 	return tells
 }
 
-// observeImages reads what a ConfigMap tells. All pods have another look then.
-func (k *Kubelet) observeImages(obj any) {
-	if c, ok := obj.(*corev1.ConfigMap); ok && k.images.read(c) {
-		k.wakeAll()
-	}
-}
-
-func (k *Kubelet) loseImages(obj any) {
-	if c, ok := obj.(*corev1.ConfigMap); ok && k.images.forget(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}) {
-		k.wakeAll()
-	}
-}
-
-func (k *Kubelet) wakeAll() {
-	for _, uid := range k.pods.all() {
-		k.pods.get(uid).stale.Store(true)
-		k.loop.Add(podKey(string(uid)))
-	}
-}
-
 // imageFiles are those that AnnotationFiles tells of a container.
-func imageFiles(pod *corev1.Pod, ref containerRef) map[string]string {
-	text, ok := annotations{pod: pod, container: ref.Name, own: ref.kind == initContainer}.get(AnnotationFiles)
+func imageFiles(pod *corev1.Pod, ref podspec.Container) map[string]string {
+	text, ok := podspec.Annotations{Pod: pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(AnnotationFiles)
 	if !ok {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // Kubelet is the kubelets of all simulated nodes of one cluster. Make it with New,
@@ -27,7 +28,7 @@ type Kubelet struct {
 	loop  *loop.Typed[key]
 	due   *inflight.Alarms[key]
 	pods  *podTable
-	nodes *nodeTable
+	nodes *nodes.Table
 	// imageErrors says which images cannot be had.
 	imageErrors imageErrors
 
@@ -67,7 +68,7 @@ func New(opts Options) (*Kubelet, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	k := &Kubelet{opts: opts, begun: make(chan struct{}), nodes: newNodeTable()}
+	k := &Kubelet{opts: opts, begun: make(chan struct{}), nodes: nodes.NewTable()}
 	k.pods = newPodTable(&k.images)
 	k.loop = loop.New(loop.TypedOptions[key]{
 		Name: Component, KeyName: func(k key) string { return k.id }, Kind: inflight.Action, Workers: opts.Workers,
@@ -162,15 +163,15 @@ func (k *Kubelet) waitForSync(ctx context.Context) bool {
 // takeOver makes the nodes: those that an earlier run or a client left in the API, and
 // those that the options ask for. Addresses in use are taken before any is given out.
 func (k *Kubelet) takeOver() error {
-	nodes, err := k.nodeLister.List(labels.Everything())
+	existing, err := k.nodeLister.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	if err := k.nodes.takeOver(nodes, k.opts.nodeSpecs(), k.manages); err != nil {
+	if err := k.nodes.TakeOver(existing, nodes.Specs(k.opts.Nodes, k.opts.Node, k.opts.Pools), k.manages); err != nil {
 		return fmt.Errorf("making nodes: %w", err)
 	}
-	for _, name := range k.nodes.names() {
-		k.settle(k.nodes.get(name))
+	for _, name := range k.nodes.Names() {
+		k.settle(k.nodes.Get(name))
 		k.loop.Add(nodeKey(name))
 	}
 	return nil

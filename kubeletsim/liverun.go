@@ -3,13 +3,14 @@ package kubeletsim
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // liveRun is the process of a container whose command cannot be understood ahead of
@@ -25,48 +26,23 @@ type liveRun struct {
 	cancel context.CancelFunc
 }
 
-// livesFrom is whether a command is worth being run: its program is one of those that
-// every container has, or comes from a volume. One that reads its input waits for
-// somebody to attach (see console).
-func livesFrom(g *program, c *corev1.Container) bool {
-	words := wordsOf(c.Command, c.Args)
-	if c.Stdin || len(words) == 0 {
-		return false
-	}
-	if len(g.words) > 0 {
-		words = g.words
-	}
-	return runnable(c, words)
-}
-
-// runnable is whether a command's program is one that every container has, or comes from
-// a volume.
-func runnable(c *corev1.Container, words []string) bool {
-	if len(words) == 0 || box.HasProgram(base(words[0])) {
-		return len(words) > 0
-	}
-	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
-		return strings.HasPrefix(words[0], strings.TrimSuffix(m.MountPath, "/")+"/")
-	})
-}
-
 // tend begins the processes of containers that have begun, and ends those of containers
 // that have ended. They end with ctx at the latest.
-func (k *Kubelet) tend(ctx context.Context, n *node, e *podEntry, pod *corev1.Pod) {
-	for i := range e.state.containers {
-		c := &e.state.containers[i]
-		if !c.live && e.files.runs == nil {
+func (k *Kubelet) tend(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) {
+	for i := range e.state.Containers {
+		c := &e.state.Containers[i]
+		if !c.Live && e.files.runs == nil {
 			continue
 		}
 		id := ""
-		if c.live && c.phase == running {
-			id = containerID(pod.UID, c.name, c.restarts)
+		if c.Live && c.Phase == lifecycle.Running {
+			id = lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)
 		}
-		if e.files.keepRun(c.name, id) {
+		if e.files.keepRun(c.Name, id) {
 			continue
 		}
-		for _, ref := range containersOf(pod) {
-			if ref.Name == c.name {
+		for _, ref := range podspec.Containers(pod) {
+			if ref.Name == c.Name {
 				k.beginRun(ctx, &place{kubelet: k, node: n, entry: e, pod: pod, spec: ref.Container, id: id})
 			}
 		}
@@ -132,16 +108,16 @@ func (k *Kubelet) beginRun(ctx context.Context, in *place) {
 		Ended: func(code int, err error) { in.runEnded(ctx, code, err) },
 		Lost: func(spins bool) {
 			if spins {
-				in.note(spinning)
+				in.note(lifecycle.Spinning)
 			} else {
-				in.note(lost)
+				in.note(lifecycle.Lost)
 			}
 		},
 		Traps: func(any bool) {
 			if any {
-				in.note(traps)
+				in.note(lifecycle.TrapsSet)
 			} else {
-				in.note(trapsNot)
+				in.note(lifecycle.TrapsCleared)
 			}
 		},
 	}
@@ -180,30 +156,30 @@ func (in *place) runEnded(ctx context.Context, code int, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case errors.As(err, &notStarted):
-		in.note(lost)
+		in.note(lifecycle.Lost)
 	case err != nil:
 		in.kubelet.opts.Logger.Error(err, "A container's command is not followed any more", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
-		in.note(lost)
+		in.note(lifecycle.Lost)
 	default:
-		in.tell(fault{container: in.spec.Name, run: in.id, exitCode: int32(code & 0xff)}) // a byte
+		in.tell(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, ExitCode: int32(code & 0xff)}) // a byte
 	}
 }
 
-func (in *place) note(kind faultKind) {
-	in.tell(fault{container: in.spec.Name, run: in.id, kind: kind})
+func (in *place) note(kind lifecycle.OccurrenceKind) {
+	in.tell(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Kind: kind})
 }
 
-func (in *place) tell(f fault) {
+func (in *place) tell(f lifecycle.Occurrence) {
 	in.entry.hit(f)
 	in.kubelet.loop.Add(podKey(string(in.pod.UID)))
 }
 
 // command is what the container's process is started with.
 func (in *place) command(env []string) []string {
-	g := programWith(env)
+	g := podspec.VariablesOf(env)
 	var words []string
-	for _, word := range wordsOf(in.spec.Command, in.spec.Args) {
-		expanded, _ := g.expand(word)
+	for _, word := range podspec.CommandLine(in.spec.Command, in.spec.Args) {
+		expanded, _ := g.Expand(word)
 		words = append(words, expanded)
 	}
 	return words

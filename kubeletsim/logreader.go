@@ -11,10 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/script"
+	"minikcm.dev/minikcm/kubeletsim/span"
 )
-
-// keepLines is how many lines of a run are kept.
-const keepLines = 10000
 
 // logReader makes the log of one run: it runs the program again, beside the clock,
 // and takes down what it writes.
@@ -29,7 +30,7 @@ type logReader struct {
 	ring []logLine
 	live bool
 	// partial are lines without an end, by stream.
-	partial map[stream]string
+	partial map[script.Stream]string
 	out     *logWriter
 	// work counts an action of this reader; nil: none is counted.
 	work *inflight.Work
@@ -37,7 +38,7 @@ type logReader struct {
 
 type logLine struct {
 	at   time.Time
-	from stream
+	from script.Stream
 	text string
 }
 
@@ -46,28 +47,28 @@ func (l *logReader) write(ctx context.Context, w io.Writer) error {
 	defer l.settle()
 	now := l.kubelet.opts.Clock.Now()
 	l.out = newLogWriter(w, l.opts, now)
-	l.partial = map[stream]string{}
+	l.partial = map[script.Stream]string{}
 	shown := l.entry.see()
 	times := l.run(shown)
-	if times.began.IsZero() { // it is not the last run but one any more
+	if times.Began.IsZero() { // it is not the last run but one any more
 		return nil
 	}
-	p := &process{began: times.began, budget: outputBudget, settled: settledAt(times, now)}
-	p.write = func(to stream, text string) { l.take(p, to, text) }
-	p.advance = func(took time.Duration) error { return l.until(ctx, after(times.began, took)) }
+	p := &script.Process{Began: times.Began, Budget: script.OutputBudget, Settled: settledAt(times, now)}
+	p.Write = func(to script.Stream, text string) { l.take(p, to, text) }
+	p.Advance = func(took time.Duration) error { return l.until(ctx, span.After(times.Began, took)) }
 	err := l.produce(ctx, shown.pod, p)
-	if errors.Is(err, errUnknown) || errors.Is(err, errStop) || errors.Is(err, errForever) {
+	if errors.Is(err, script.ErrNotPredictable) || errors.Is(err, script.ErrStopped) || errors.Is(err, script.ErrRunsForever) {
 		err = nil
 	}
 	if err == nil && l.opts.Follow {
-		if err = l.until(ctx, time.Time{}); errors.Is(err, errStop) {
+		if err = l.until(ctx, time.Time{}); errors.Is(err, script.ErrStopped) {
 			err = nil
 		}
 	}
 	if err == nil && l.ended() {
-		for _, to := range []stream{corev1.LogStreamStdout, corev1.LogStreamStderr} {
+		for _, to := range []script.Stream{corev1.LogStreamStdout, corev1.LogStreamStderr} {
 			if text := l.partial[to]; text != "" {
-				l.line(logLine{times.began.Add(p.took), to, text})
+				l.line(logLine{times.Began.Add(p.Took), to, text})
 			}
 		}
 	}
@@ -75,46 +76,46 @@ func (l *logReader) write(ctx context.Context, w io.Writer) error {
 }
 
 // settledAt is how much of the run is past already.
-func settledAt(times loggedTimes, now time.Time) time.Duration {
-	if !times.ended.IsZero() && times.ended.Before(now) {
-		now = times.ended
+func settledAt(times lifecycle.RunTimes, now time.Time) time.Duration {
+	if !times.Ended.IsZero() && times.Ended.Before(now) {
+		now = times.Ended
 	}
-	return now.Sub(times.began)
+	return now.Sub(times.Began)
 }
 
 // produce runs what the container runs.
-func (l *logReader) produce(ctx context.Context, pod *corev1.Pod, p *process) error {
-	for _, ref := range containersOf(pod) {
+func (l *logReader) produce(ctx context.Context, pod *corev1.Pod, p *script.Process) error {
+	for _, ref := range podspec.Containers(pod) {
 		if ref.Name != l.container {
 			continue
 		}
-		if told, ok := toldOutput(pod, ref); ok {
-			return told.run(p)
+		if told, ok := script.AnnotatedLogOf(pod, ref); ok {
+			return told.Run(p)
 		}
 		if run := l.entry.files.run(l.container, l.id); run != nil {
 			return l.replay(ctx, run.tape)
 		}
-		program := programOf(pod, ref.Container)
-		program.id = l.id
-		if _, _, ok := program.timing(); !ok {
-			return errUnknown
+		program := script.ProgramOf(pod, ref.Container)
+		program.ID = l.id
+		if _, _, ok := program.Predict(); !ok {
+			return script.ErrNotPredictable
 		}
-		_, err := program.run(p)
+		_, err := program.Run(p)
 		return err
 	}
-	return errUnknown
+	return script.ErrNotPredictable
 }
 
 // run is when the run that is read began and ended.
-func (l *logReader) run(shown shownPod) loggedTimes {
-	times := shown.state.timesOf(shown.pod, l.container, l.id)
-	if times.ended.IsZero() && shown.gone {
-		times.ended = shown.goneAt
+func (l *logReader) run(shown shownPod) lifecycle.RunTimes {
+	times := shown.state.TimesOf(shown.pod, l.container, l.id)
+	if times.Ended.IsZero() && shown.gone {
+		times.Ended = shown.goneAt
 	}
 	return times
 }
 
-func (l *logReader) ended() bool { return !l.run(l.entry.see()).ended.IsZero() }
+func (l *logReader) ended() bool { return !l.run(l.entry.see()).Ended.IsZero() }
 
 // until returns nil when the run has got as far as at, and errStop if it never will or
 // nobody waits for it. The zero time is the end of the run.
@@ -124,12 +125,12 @@ func (l *logReader) until(ctx context.Context, at time.Time) error {
 		times := l.run(shown)
 		now := l.kubelet.opts.Clock.Now()
 		switch {
-		case times.began.IsZero(), !times.ended.IsZero() && (at.IsZero() || at.After(times.ended)):
-			return errStop
+		case times.Began.IsZero(), !times.Ended.IsZero() && (at.IsZero() || at.After(times.Ended)):
+			return script.ErrStopped
 		case !at.IsZero() && !at.After(now):
 			return nil
 		case !l.opts.Follow || l.out.full():
-			return errStop
+			return script.ErrStopped
 		}
 		if err := l.flush(); err != nil {
 			return err
@@ -169,7 +170,7 @@ func (l *logReader) settle() {
 }
 
 // take divides what the process writes into lines.
-func (l *logReader) take(p *process, to stream, text string) {
+func (l *logReader) take(p *script.Process, to script.Stream, text string) {
 	text = l.partial[to] + text
 	for {
 		line, rest, ended := strings.Cut(text, "\n")
@@ -177,7 +178,7 @@ func (l *logReader) take(p *process, to stream, text string) {
 			l.partial[to] = text
 			return
 		}
-		l.line(logLine{p.began.Add(p.took), to, line + "\n"})
+		l.line(logLine{p.Began.Add(p.Took), to, line + "\n"})
 		text = rest
 	}
 }
@@ -197,10 +198,10 @@ func (l *logReader) line(line logLine) {
 
 // wanted is how many of the lines that are there are written.
 func (l *logReader) wanted() int {
-	if n := l.opts.TailLines; n != nil && *n < keepLines {
+	if n := l.opts.TailLines; n != nil && *n < script.KeepLines {
 		return int(*n)
 	}
-	return keepLines
+	return script.KeepLines
 }
 
 // flush writes the lines that are held.
@@ -213,4 +214,33 @@ func (l *logReader) flush() error {
 	}
 	l.ring = nil
 	return l.out.flush()
+}
+
+// replay passes on what is on the tape; if the log is followed, until the run's end.
+func (l *logReader) replay(ctx context.Context, t *tape) error {
+	next := 0
+	for {
+		shown := l.entry.see()
+		over := !l.run(shown).Ended.IsZero()
+		var lines []logLine
+		var more <-chan struct{}
+		lines, next, more = t.from(next)
+		for _, line := range lines {
+			l.line(line)
+		}
+		if more == nil || over || !l.opts.Follow || l.out.full() {
+			return nil
+		}
+		if err := l.flush(); err != nil {
+			return err
+		}
+		l.live = true
+		l.settle()
+		select {
+		case <-more:
+		case <-shown.changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/script"
 )
 
 // logTime is how kubelets write the times of lines.
@@ -17,7 +19,7 @@ type logWriter struct {
 	buf        bytes.Buffer
 	timestamps bool
 	since      time.Time
-	from       stream
+	from       script.Stream
 	// left is how many bytes may still be written; negative: any number.
 	left int64
 	err  error
@@ -32,7 +34,7 @@ func newLogWriter(w io.Writer, opts *corev1.PodLogOptions, now time.Time) *logWr
 		out.since = now.Add(-time.Duration(*opts.SinceSeconds) * time.Second)
 	}
 	if opts.Stream != nil && *opts.Stream != corev1.LogStreamAll {
-		out.from = stream(*opts.Stream)
+		out.from = script.Stream(*opts.Stream)
 	}
 	if opts.LimitBytes != nil {
 		out.left = *opts.LimitBytes

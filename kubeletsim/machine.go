@@ -12,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // podFiles is what the containers of one pod have written.
@@ -99,8 +101,8 @@ func (in *place) machine(ctx context.Context) (m *box.Machine, release func(), e
 		return nil, nil, err
 	}
 	space := in.kubelet.space
-	root := in.entry.files.root(space, in.spec.Name, in.id, imageFiles(in.pod, containerRef{in.spec, in.kind()}))
-	name := hostname(in.pod)
+	root := in.entry.files.root(space, in.spec.Name, in.id, imageFiles(in.pod, podspec.Container{Container: in.spec, Kind: in.kind()}))
+	name := podspec.Hostname(in.pod)
 	root.Put("etc/hostname", 0o644, []byte(name+"\n"))
 	root.Put("etc/hosts", 0o644, []byte(in.hosts(name)))
 	root.Put("etc/resolv.conf", 0o644, []byte(in.resolvConf()))
@@ -160,18 +162,8 @@ func subPath(mount corev1.VolumeMount, env []string) string {
 	if mount.SubPathExpr == "" {
 		return mount.SubPath
 	}
-	expanded, _ := programWith(env).expand(mount.SubPathExpr)
+	expanded, _ := podspec.VariablesOf(env).Expand(mount.SubPathExpr)
 	return expanded
-}
-
-// programWith is no program, with all of the container's variables.
-func programWith(env []string) *program {
-	g := &program{env: map[string]string{}}
-	for _, pair := range env {
-		name, value, _ := strings.Cut(pair, "=")
-		g.env[name] = value
-	}
-	return g
 }
 
 // processes are those that the container sees: its own; with a target, the target's
@@ -189,7 +181,7 @@ func (in *place) processes() []box.Process {
 	if shared {
 		processes = append(processes, box.Process{PID: 1, Command: "/pause"})
 	}
-	for _, ref := range containersOf(shown.pod) {
+	for _, ref := range podspec.Containers(shown.pod) {
 		if ref.Name == in.spec.Name || (shared || ref.Name == target) && shown.runOf(ref.Name) != "" {
 			processes = append(processes, box.Process{PID: len(processes) + 1, Command: title(ref.Container), Owner: ref.Name})
 		}
@@ -199,7 +191,7 @@ func (in *place) processes() []box.Process {
 
 // title is what ps shows of a container's process.
 func title(c *corev1.Container) string {
-	if words := wordsOf(c.Command, c.Args); len(words) > 0 {
+	if words := podspec.CommandLine(c.Command, c.Args); len(words) > 0 {
 		return strings.Join(words, " ")
 	}
 	image, _, _ := strings.Cut(path.Base(c.Image), ":")
@@ -213,7 +205,7 @@ func (in *place) signal(to box.Process, name string) error {
 	case "USR1", "USR2", "HUP":
 	case "KILL":
 		if to.PID > 1 {
-			in.crash(to.Owner, exitKilled)
+			in.crash(to.Owner, lifecycle.ExitKilled)
 		}
 	case "TERM": // it ends as when it is told to stop
 		in.crash(to.Owner, 0)
@@ -246,9 +238,9 @@ func (in *place) hosts(name string) string {
 
 func (in *place) podIP() string {
 	if in.pod.Spec.HostNetwork {
-		return in.node.address
+		return in.node.Address
 	}
-	if address := in.entry.see().state.address; address.IsValid() {
+	if address := in.entry.see().state.Address; address.IsValid() {
 		return address.String()
 	}
 	return ""
@@ -284,11 +276,11 @@ func (in *place) resolvConf() string {
 	return b.String()
 }
 
-func (in *place) kind() containerKind {
-	for _, ref := range containersOf(in.pod) {
+func (in *place) kind() podspec.Kind {
+	for _, ref := range podspec.Containers(in.pod) {
 		if ref.Name == in.spec.Name {
-			return ref.kind
+			return ref.Kind
 		}
 	}
-	return appContainer
+	return podspec.AppContainer
 }

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // ErrNoNode is the error of what is done to a node that these kubelets do not simulate.
@@ -21,14 +24,11 @@ func (k *Kubelet) StopNode(name string) error { return k.stopNode(name, false) }
 func (k *Kubelet) CrashNode(name string) error { return k.stopNode(name, true) }
 
 func (k *Kubelet) stopNode(name string, crash bool) error {
-	n := k.nodes.get(name)
+	n := k.nodes.Get(name)
 	if n == nil {
 		return fmt.Errorf("stopping node %s: %w", name, ErrNoNode)
 	}
-	n.mu.Lock()
-	n.stopped = true
-	n.crashed = n.crashed || crash
-	n.mu.Unlock()
+	n.Stop(crash)
 	k.due.Set(nodeKey(name), time.Time{})
 	return nil
 }
@@ -38,19 +38,19 @@ func (k *Kubelet) stopNode(name string, crash bool) error {
 // whose Node was deleted may get other addresses. The error is ErrNoNode if there is no such
 // node, or a client had made its Node and that was deleted.
 func (k *Kubelet) StartNode(name string) error {
-	switch restored, err := k.nodes.restore(name); {
+	switch restored, err := k.nodes.Restore(name); {
 	case err != nil:
 		return fmt.Errorf("starting node %s: %w", name, err)
 	case restored:
 		k.wakeNode(name)
 		return nil
 	}
-	n := k.nodes.get(name)
-	if n == nil || n.managed && n.isLost() {
+	n := k.nodes.Get(name)
+	if n == nil || n.Managed && n.IsLost() {
 		return fmt.Errorf("starting node %s: %w", name, ErrNoNode)
 	}
-	crashed := n.start()
-	if k.nodes.get(name) != n {
+	crashed := n.Start()
+	if k.nodes.Get(name) != n {
 		// It was dropped before start took back that it is lost: now it can be restored.
 		return k.StartNode(name)
 	}
@@ -65,68 +65,24 @@ func (k *Kubelet) StartNode(name string) error {
 func (k *Kubelet) rebootPods(name string) {
 	for _, uid := range k.pods.on(name) {
 		if e := k.pods.get(uid); e != nil {
-			e.hit(fault{kind: reboot})
+			e.hit(lifecycle.Occurrence{Kind: lifecycle.Reboot})
 		}
 	}
-}
-
-// start makes the kubelet register and report everything when it is next looked at.
-// It returns whether the machine had been down.
-func (n *node) start() (crashed bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	crashed = n.crashed
-	n.restarted = n.restarted || n.lost || crashed
-	n.resumed = n.resumed || n.stopped
-	if n.lost {
-		n.uid = "" // so that nothing about the Node that was deleted is taken for news of the next
-	}
-	if crashed {
-		n.boots++
-		n.rebooted = true
-	}
-	n.stopped, n.lost, n.crashed = false, false, false
-	return crashed
 }
 
 // SetTrouble lets a node's kubelet complain of memory, disk or PID pressure, or of its
 // runtime (with the condition Ready), or not any more. It evicts no pods for it.
 func (k *Kubelet) SetTrouble(name string, condition corev1.NodeConditionType, trouble bool) error {
-	n := k.nodes.get(name)
+	n := k.nodes.Get(name)
 	if n == nil {
 		return fmt.Errorf("setting %s of node %s: %w", condition, name, ErrNoNode)
 	}
-	if !isKubeletCondition(condition) {
+	if !nodes.IsKubeletCondition(condition) {
 		return fmt.Errorf("setting %s of node %s: that is not a condition that kubelets keep", condition, name)
 	}
-	n.mu.Lock()
-	if n.trouble == nil {
-		n.trouble = map[corev1.NodeConditionType]bool{}
-	}
-	n.trouble[condition] = trouble
-	n.changed = true
-	n.mu.Unlock()
+	n.SetCondition(condition, trouble)
 	k.loop.Add(nodeKey(name))
 	return nil
-}
-
-func isKubeletCondition(condition corev1.NodeConditionType) bool {
-	for _, c := range kubeletConditions() {
-		if c.kind == condition {
-			return true
-		}
-	}
-	return false
-}
-
-// takeStart is whether start was called since it was last asked: restarted when the
-// kubelet was started anew, resumed when it was only out of reach.
-func (n *node) takeStart() (restarted, resumed bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	restarted, resumed = n.restarted, n.resumed
-	n.restarted, n.resumed = false, false
-	return restarted, resumed
 }
 
 func (k *Kubelet) wakeNode(name string) {
@@ -141,8 +97,8 @@ func (k *Kubelet) wakePods(name string) {
 }
 
 // AddNode adds a node. It is registered soon after, once Run has begun.
-func (k *Kubelet) AddNode(spec NodeSpec) error {
-	if err := k.nodes.add(spec); err != nil {
+func (k *Kubelet) AddNode(spec nodes.Spec) error {
+	if err := k.nodes.Add(spec); err != nil {
 		return err
 	}
 	k.wakeNode(spec.Name)
@@ -152,7 +108,7 @@ func (k *Kubelet) AddNode(spec NodeSpec) error {
 // AddNodes adds n nodes like Options.Node with the next free names of the form
 // node-N, which it returns; with an error, those that were added before it.
 func (k *Kubelet) AddNodes(n int) ([]string, error) {
-	names, err := k.nodes.addNumbered(n, k.opts.Node)
+	names, err := k.nodes.AddNumbered(n, k.opts.Node)
 	for _, name := range names {
 		k.wakeNode(name)
 	}
@@ -161,4 +117,4 @@ func (k *Kubelet) AddNodes(n int) ([]string, error) {
 
 // Nodes lists the simulated nodes, stopped ones too, in the order in which they
 // were added.
-func (k *Kubelet) Nodes() []string { return k.nodes.names() }
+func (k *Kubelet) Nodes() []string { return k.nodes.Names() }

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // podTable holds the pods that are bound to any node, ours or not: a node may be
@@ -35,10 +37,10 @@ type podEntry struct {
 	mu     sync.Mutex
 	pod    *corev1.Pod
 	gone   bool
-	faults []fault
+	faults []lifecycle.Occurrence
 	// shown is state for those who are not its worker. goneAt is when the pod was lost.
 	// changed, if somebody waits, is closed when any of this changes.
-	shown   podState
+	shown   lifecycle.State
 	goneAt  time.Time
 	changed chan struct{}
 	// files are what its containers wrote.
@@ -52,7 +54,7 @@ type podEntry struct {
 
 	// known is whether state has begun.
 	known bool
-	state podState
+	state lifecycle.State
 	// settled is the resourceVersion that the API had when all had been done about the
 	// pod until wake; empty when something is left to do.
 	settled string
@@ -158,7 +160,7 @@ func (e *podEntry) deliver(pod *corev1.Pod) bool {
 
 // look returns the pod as it was last seen, whether it is gone, and the faults that
 // have not been dealt with yet.
-func (e *podEntry) look() (pod *corev1.Pod, gone bool, faults []fault) {
+func (e *podEntry) look() (pod *corev1.Pod, gone bool, faults []lifecycle.Occurrence) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.pod, e.gone, e.faults
@@ -177,7 +179,7 @@ func (e *podEntry) rests(now time.Time) bool {
 // it is out of date; state must not be changed.
 type shownPod struct {
 	pod     *corev1.Pod
-	state   podState
+	state   lifecycle.State
 	gone    bool
 	goneAt  time.Time
 	changed <-chan struct{}
@@ -223,9 +225,9 @@ func (e *podEntry) holding() (pod *corev1.Pod, address netip.Addr, holds bool) {
 	switch {
 	case e.gone:
 		return nil, netip.Addr{}, false
-	case !e.shown.admitted.IsZero():
-		return e.pod, e.shown.address, !e.shown.ended
-	case finished(e.pod) || e.pod.Status.StartTime == nil:
+	case !e.shown.Admitted.IsZero():
+		return e.pod, e.shown.Address, !e.shown.Ended
+	case lifecycle.Finished(e.pod) || e.pod.Status.StartTime == nil:
 		return nil, netip.Addr{}, false
 	case !e.pod.Spec.HostNetwork:
 		// An address that cannot be read is one that we did not give.
@@ -241,7 +243,7 @@ func (e *podEntry) dealt(n int) {
 	e.faults = e.faults[n:]
 }
 
-func (e *podEntry) hit(f fault) {
+func (e *podEntry) hit(f lifecycle.Occurrence) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.faults = append(e.faults, f)

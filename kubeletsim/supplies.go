@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // supplies finds out what of their needs pods miss, and wakes them when it comes.
@@ -28,15 +30,15 @@ type supply struct {
 
 // missing returns those of the pod's needs that are not there. The pod will be woken
 // when one of these objects changes.
-func (k *Kubelet) missing(ctx context.Context, pod *corev1.Pod) ([]need, error) {
-	needs := needsOf(pod)
+func (k *Kubelet) missing(ctx context.Context, pod *corev1.Pod) ([]lifecycle.Need, error) {
+	needs := lifecycle.Needs(pod)
 	if len(needs) == 0 {
 		return nil, nil
 	}
 	keys := map[supply]map[string]bool{}
-	var missing []need
+	var missing []lifecycle.Need
 	for _, n := range needs {
-		s := supply{n.secret, types.NamespacedName{Namespace: pod.Namespace, Name: n.name}}
+		s := supply{n.Secret, types.NamespacedName{Namespace: pod.Namespace, Name: n.Name}}
 		got, looked := keys[s]
 		if !looked {
 			var err error
@@ -45,8 +47,8 @@ func (k *Kubelet) missing(ctx context.Context, pod *corev1.Pod) ([]need, error) 
 			}
 			keys[s] = got
 		}
-		n.found = got != nil
-		if n.found && (n.key == "" || got[n.key]) {
+		n.Found = got != nil
+		if n.Found && (n.Key == "" || got[n.Key]) {
 			continue
 		}
 		missing = append(missing, n)
@@ -79,7 +81,7 @@ func (k *Kubelet) keysOf(ctx context.Context, s supply) (map[string]bool, error)
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", need{secret: s.secret}.kind(), s.name, err)
+		return nil, fmt.Errorf("reading %s %s: %w", lifecycle.Need{Secret: s.secret}.Kind(), s.name, err)
 	}
 	return keys, nil
 }

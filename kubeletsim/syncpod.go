@@ -16,6 +16,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // syncPod takes one step with a pod and tells the API what came of it.
@@ -25,12 +28,12 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		return
 	}
 	pod, gone, faults := e.look()
-	n := k.nodes.get(pod.Spec.NodeName)
+	n := k.nodes.Get(pod.Spec.NodeName)
 	if gone {
 		k.forgetPod(e, pod, n)
 		return
 	}
-	if n == nil || !n.active() {
+	if n == nil || !n.Active() {
 		k.due.Set(key, time.Time{})
 		return
 	}
@@ -42,7 +45,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	told := k.images.annotate(pod)
 	if !e.known {
 		e.known = true
-		e.state = adopt(told, &k.opts.Latencies, &k.opts.Backoff)
+		e.state = lifecycle.Adopt(told, &k.opts.Latencies, &k.opts.Backoff)
 	}
 	missing, err := k.missingFor(ctx, e, pod)
 	if err != nil {
@@ -52,29 +55,29 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		return
 	}
 	e.lacking = len(missing) > 0
-	in := input{pod: told, state: e.state, faults: faults, missing: missing}
-	if e.state.admitted.IsZero() && !finished(pod) {
-		object, _ := k.nodeLister.Get(n.name)
-		in.rejected = n.take(pod, object, pod.DeletionTimestamp != nil)
+	in := lifecycle.Input{Pod: told, State: e.state, Occurrences: faults, Missing: missing}
+	if e.state.Admitted.IsZero() && !lifecycle.Finished(pod) {
+		object, _ := k.nodeLister.Get(n.Name)
+		in.Rejected = n.Admit(pod, object, pod.DeletionTimestamp != nil)
 	}
-	in.unfit = k.resize(n, e, pod)
+	in.ResizeRejected = k.resize(n, e, pod)
 	out := k.step(n, in)
-	e.state = out.state
-	for _, name := range out.signals {
+	e.state = out.State
+	for _, name := range out.Signals {
 		e.files.signal(name, "TERM")
 	}
-	e.deferred = e.state.resize.pending != ""
+	e.deferred = e.state.Resize.Pending != ""
 	e.show()
 	k.tend(serving, n, e, told)
-	k.ask(serving, n, e, told, out.asks)
+	k.ask(serving, n, e, told, out.ProbesDue)
 	e.dealt(len(faults))
-	n.addImages(out.images)
+	n.AddImages(out.Images)
 	settled, err := k.tell(ctx, e, pod, n)
-	k.report(n, pod, out.events)
+	k.report(n, pod, out.Events)
 	if ctx.Err() != nil {
 		return
 	}
-	e.settled, e.wake = settled, out.wake
+	e.settled, e.wake = settled, out.Wake
 	if err != nil {
 		retry := k.retryAt(e, pod, err)
 		if e.wake.IsZero() || retry.Before(e.wake) {
@@ -91,33 +94,35 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 
 // missingFor looks for what the pod needs while any of its containers is still to be
 // made.
-func (k *Kubelet) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]need, error) {
-	if e.state.ended || finished(pod) || pod.DeletionTimestamp != nil {
+func (k *Kubelet) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
+	if e.state.Ended || lifecycle.Finished(pod) || pod.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	toMake := func(c container) bool { return c.phase != running && (c.kind != initContainer || !succeeded(&c)) }
-	if e.state.sandbox && !slices.ContainsFunc(e.state.containers, toMake) {
+	toMake := func(c lifecycle.Container) bool {
+		return c.Phase != lifecycle.Running && (c.Kind != podspec.InitContainer || !lifecycle.Succeeded(&c))
+	}
+	if e.state.Sandbox && !slices.ContainsFunc(e.state.Containers, toMake) {
 		return nil, nil
 	}
 	return k.missing(ctx, pod)
 }
 
 // step lends the pod an address for as long as the step takes.
-func (k *Kubelet) step(n *node, in input) outcome {
+func (k *Kubelet) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 	var lent netip.Addr
-	rebooted := slices.ContainsFunc(in.faults, func(f fault) bool { return f.kind == reboot })
-	if (!in.state.sandbox || rebooted) && !in.state.ended && !in.pod.Spec.HostNetwork {
-		lent = n.lend()
+	rebooted := slices.ContainsFunc(in.Occurrences, func(f lifecycle.Occurrence) bool { return f.Kind == lifecycle.Reboot })
+	if (!in.State.Sandbox || rebooted) && !in.State.Ended && !in.Pod.Spec.HostNetwork {
+		lent = n.TakeAddress()
 	}
-	in.now, in.address = k.opts.Clock.Now(), lent
-	in.present, in.pullError = n.hasImage, k.imageErrors.get
-	in.lat, in.backoff = n.latencies(&k.opts.Latencies), &k.opts.Backoff
-	out := step(in)
-	switch old := in.state.address; {
-	case lent.IsValid() && out.state.address != lent:
-		n.giveBack(lent)
-	case old.IsValid() && out.state.address != old:
-		n.giveBack(old)
+	in.Now, in.Address = k.opts.Clock.Now(), lent
+	in.HasImage, in.PullError = n.HasImage, k.imageErrors.get
+	in.Latencies, in.Backoff = n.Latencies(&k.opts.Latencies), &k.opts.Backoff
+	out := lifecycle.Step(in)
+	switch old := in.State.Address; {
+	case lent.IsValid() && out.State.Address != lent:
+		n.ReleaseAddress(lent)
+	case old.IsValid() && out.State.Address != old:
+		n.ReleaseAddress(old)
 	}
 	return out
 }
@@ -125,7 +130,7 @@ func (k *Kubelet) step(n *node, in input) outcome {
 // tell writes the pod's status if it differs from what the API has, and removes a
 // pod that was to be deleted and has ended. It returns the resourceVersion that is
 // in accord with the pod's state; empty when there is none.
-func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *node) (string, error) {
+func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (string, error) {
 	seen := pod
 	pod, err := k.writeStatus(ctx, e, pod, n)
 	if err != nil {
@@ -137,14 +142,14 @@ func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nod
 		k.loop.Add(podKey(string(pod.UID)))
 		return "", nil
 	}
-	if !e.state.ended {
+	if !e.state.Ended {
 		return pod.ResourceVersion, nil
 	}
 	if !e.returned {
 		e.returned = true
 		k.release(n, pod.UID)
-		if e.state.address.IsValid() {
-			n.giveBack(e.state.address)
+		if e.state.Address.IsValid() {
+			n.ReleaseAddress(e.state.Address)
 		}
 	}
 	if !removable(pod) {
@@ -175,11 +180,11 @@ func removable(pod *corev1.Pod) bool {
 // in between.
 const statusTries = 5
 
-func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *node) (*corev1.Pod, error) {
+func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (*corev1.Pod, error) {
 	client := k.opts.Client.CoreV1().Pods(pod.Namespace)
 	var err error
 	for range statusTries {
-		status := podStatus(pod, &e.state, n.address, k.opts.Clock.Now())
+		status := lifecycle.PodStatus(pod, &e.state, n.Address, k.opts.Clock.Now())
 		if equality.Semantic.DeepEqual(&pod.Status, &status) {
 			e.due = time.Time{}
 			return pod, nil
@@ -236,7 +241,7 @@ func (k *Kubelet) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
 }
 
 // forgetPod ends what runs of a pod that the API does not have any more.
-func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
+func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	k.due.Set(podKey(string(pod.UID)), time.Time{})
 	k.pods.remove(pod.UID)
 	e.showEnd(k.opts.Clock.Now())
@@ -248,27 +253,27 @@ func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
 		return
 	}
 	k.release(n, pod.UID)
-	if e.state.address.IsValid() && !e.returned {
-		n.giveBack(e.state.address)
+	if e.state.Address.IsValid() && !e.returned {
+		n.ReleaseAddress(e.state.Address)
 	}
 	k.dropNode(n)
-	if !n.reachable() {
+	if !n.Reachable() {
 		return
 	}
-	var events []event
-	for i, ref := range containersOf(pod) {
-		if i < len(e.state.containers) && e.state.containers[i].phase == running && e.state.containers[i].stopAt.IsZero() {
-			events = append(events, event{fieldPath: ref.fieldPath(), kind: corev1.EventTypeNormal, reason: "Killing", message: "Stopping container " + ref.Name})
+	var events []lifecycle.Event
+	for i, ref := range podspec.Containers(pod) {
+		if i < len(e.state.Containers) && e.state.Containers[i].Phase == lifecycle.Running && e.state.Containers[i].StopAt.IsZero() {
+			events = append(events, lifecycle.Event{FieldPath: ref.FieldPath(), Kind: corev1.EventTypeNormal, Reason: "Killing", Message: "Stopping container " + ref.Name})
 		}
 	}
 	k.report(n, pod, events)
 }
 
-func (k *Kubelet) report(n *node, pod *corev1.Pod, events []event) {
+func (k *Kubelet) report(n *nodes.Node, pod *corev1.Pod, events []lifecycle.Event) {
 	if k.opts.Recorder == nil {
 		return
 	}
-	recorder := n.recorder(k.opts.Recorder)
+	recorder := n.Recorder(k.opts.Recorder, Component)
 	for _, e := range events {
 		recorder.Event(&corev1.ObjectReference{
 			APIVersion:      "v1",
@@ -277,7 +282,7 @@ func (k *Kubelet) report(n *node, pod *corev1.Pod, events []event) {
 			Name:            pod.Name,
 			UID:             pod.UID,
 			ResourceVersion: pod.ResourceVersion,
-			FieldPath:       e.fieldPath,
-		}, e.kind, e.reason, e.message)
+			FieldPath:       e.FieldPath,
+		}, e.Kind, e.Reason, e.Message)
 	}
 }

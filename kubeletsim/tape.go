@@ -1,11 +1,12 @@
 package kubeletsim
 
 import (
-	"context"
 	"io"
 	"strings"
 	"sync"
 	"time"
+
+	"minikcm.dev/minikcm/kubeletsim/script"
 )
 
 // tape keeps the last keepLines lines that a process has written.
@@ -16,22 +17,22 @@ type tape struct {
 	lines []logLine
 	// dropped is how many lines came before these.
 	dropped int
-	partial map[stream]string
+	partial map[script.Stream]string
 	ended   bool
 	// changed, if somebody waits, is closed when there is more.
 	changed chan struct{}
 }
 
 func newTape(now func() time.Time) *tape {
-	return &tape{now: now, partial: map[stream]string{}}
+	return &tape{now: now, partial: map[script.Stream]string{}}
 }
 
 // writer takes what is written to one of the streams.
-func (t *tape) writer(to stream) io.Writer { return tapeWriter{t, to} }
+func (t *tape) writer(to script.Stream) io.Writer { return tapeWriter{t, to} }
 
 type tapeWriter struct {
 	tape *tape
-	to   stream
+	to   script.Stream
 }
 
 func (w tapeWriter) Write(p []byte) (int, error) {
@@ -55,7 +56,7 @@ func (w tapeWriter) Write(p []byte) (int, error) {
 // dropping the others costs little.
 func (t *tape) add(line logLine) {
 	t.lines = append(t.lines, line)
-	if n := len(t.lines) - keepLines; n > keepLines {
+	if n := len(t.lines) - script.KeepLines; n > script.KeepLines {
 		t.lines = append([]logLine(nil), t.lines[n:]...)
 		t.dropped += n
 	}
@@ -73,7 +74,7 @@ func (t *tape) announce() {
 func (t *tape) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, to := range []stream{"Stdout", "Stderr"} {
+	for _, to := range []script.Stream{"Stdout", "Stderr"} {
 		if text := t.partial[to]; text != "" {
 			t.partial[to] = ""
 			t.add(logLine{t.now(), to, text})
@@ -100,33 +101,4 @@ func (t *tape) from(number int) (lines []logLine, next int, more <-chan struct{}
 		t.changed = make(chan struct{})
 	}
 	return lines, next, t.changed
-}
-
-// replay passes on what is on the tape; if the log is followed, until the run's end.
-func (l *logReader) replay(ctx context.Context, t *tape) error {
-	next := 0
-	for {
-		shown := l.entry.see()
-		over := !l.run(shown).ended.IsZero()
-		var lines []logLine
-		var more <-chan struct{}
-		lines, next, more = t.from(next)
-		for _, line := range lines {
-			l.line(line)
-		}
-		if more == nil || over || !l.opts.Follow || l.out.full() {
-			return nil
-		}
-		if err := l.flush(); err != nil {
-			return err
-		}
-		l.live = true
-		l.settle()
-		select {
-		case <-more:
-		case <-shown.changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

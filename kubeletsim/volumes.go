@@ -30,7 +30,7 @@ func (in *place) volume(ctx context.Context, v *corev1.Volume) (tree *memfs.Tree
 		}
 		return tree, true, nil
 	case v.HostPath != nil:
-		return k.shared.volume(k.space, "host "+in.node.name+" "+v.HostPath.Path), false, nil
+		return k.shared.volume(k.space, "host "+in.node.Name+" "+v.HostPath.Path), false, nil
 	case v.PersistentVolumeClaim != nil:
 		return in.claim(ctx, v.PersistentVolumeClaim.ClaimName)
 	case v.Ephemeral != nil:

@@ -142,7 +142,7 @@ func (f *partFlags) fault(cmd *cobra.Command, args []string) (*fault.Fault, erro
 	if err != nil {
 		return nil, fmt.Errorf("encoding the fault: %w", err)
 	}
-	faults, err := format.ParseFaults("", text)
+	faults, err := fault.Parse("", text)
 	var problems format.Problems
 	if errors.As(err, &problems) {
 		return nil, f.inFlags(cmd, problems)

@@ -13,7 +13,6 @@ import (
 
 	"minikcm.dev/minikcm/scenarios/fault"
 	"minikcm.dev/minikcm/scenarios/faultapi"
-	"minikcm.dev/minikcm/scenarios/format"
 )
 
 // injectFlags are the flags of the commands that inject faults.
@@ -215,5 +214,5 @@ func readFaults(file string, in io.Reader) ([]*fault.Fault, error) {
 	case len(data) > maxFaultFile:
 		return nil, fmt.Errorf("reading the faults in %s: the file is larger than %d bytes", file, maxFaultFile)
 	}
-	return format.ParseFaults(file, data)
+	return fault.Parse(file, data)
 }

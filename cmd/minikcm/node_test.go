@@ -18,7 +18,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -54,7 +54,7 @@ func TestNodeLikeAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := overridden(kubeletsim.SpecLike(other), pool.Node)
+	got := overridden(nodes.SpecLike(other), pool.Node)
 	want := minikcm.NodeSpec{
 		Labels:   map[string]string{"size": "small", "zone": "b"},
 		Taints:   []corev1.Taint{{Key: "size", Value: "tiny", Effect: "NoSchedule"}},

@@ -20,7 +20,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // nodeAdd holds the arguments and flags of "minikcm node add".
@@ -114,10 +114,10 @@ func (a *nodeAdd) run(cmd *cobra.Command) error {
 }
 
 // settle completes the spec from the node to copy, and checks that no given name is in use.
-func (a *nodeAdd) settle(nodes []corev1.Node) error {
+func (a *nodeAdd) settle(existing []corev1.Node) error {
 	like := a.like
-	for i := range nodes {
-		switch name := nodes[i].Name; {
+	for i := range existing {
+		switch name := existing[i].Name; {
 		case slices.Contains(a.names, name):
 			return fmt.Errorf("node %s already exists; choose another name, or remove it first", name)
 		case like == "" && a.pool != "" && numberedName.MatchString(name) && baseOf(name) == a.pool:
@@ -127,18 +127,18 @@ func (a *nodeAdd) settle(nodes []corev1.Node) error {
 	if like == "" {
 		return nil
 	}
-	at := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == like })
+	at := slices.IndexFunc(existing, func(n corev1.Node) bool { return n.Name == like })
 	if at < 0 {
 		return fmt.Errorf("node %s, which --like names, does not exist; \"minikcm kubectl get nodes\" lists the nodes", like)
 	}
-	a.spec = overridden(kubeletsim.SpecLike(&nodes[at]), a.spec)
+	a.spec = overridden(nodes.SpecLike(&existing[at]), a.spec)
 	return nil
 }
 
 // create creates the Nodes and returns the names of those created, also on error.
-func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, nodes []corev1.Node) (made []string, err error) {
+func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, existing []corev1.Node) (made []string, err error) {
 	create := func(name string) error {
-		_, err := client.CoreV1().Nodes().Create(ctx, kubeletsim.NodeFrom(name, &a.spec), metav1.CreateOptions{})
+		_, err := client.CoreV1().Nodes().Create(ctx, nodes.ObjectFor(name, &a.spec), metav1.CreateOptions{})
 		if err == nil {
 			made = append(made, name)
 			return nil
@@ -154,9 +154,9 @@ func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, nodes
 		return made, nil
 	}
 	base := cmp.Or(a.pool, baseOf(a.like), "node")
-	names := make([]string, len(nodes))
-	for i := range nodes {
-		names[i] = nodes[i].Name
+	names := make([]string, len(existing))
+	for i := range existing {
+		names[i] = existing[i].Name
 	}
 	for next := nextNumber(base, names); len(made) < a.count; next++ {
 		// Skip numbers that another client takes meanwhile.

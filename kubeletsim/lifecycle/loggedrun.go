@@ -1,0 +1,90 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// LoggedRun is the container ID of the run whose log is asked for. The errors are
+// those of a kubelet.
+func LoggedRun(pod *corev1.Pod, s *State, name string, previous bool) (id string, err error) {
+	status := findStatus(pod, s, name)
+	if status == nil {
+		return "", fmt.Errorf("container %q in pod %q is not available", name, pod.Name)
+	}
+	last, state := status.LastTerminationState.Terminated, status.State
+	switch {
+	case previous && last == nil:
+		return "", fmt.Errorf("previous terminated container %q in pod %q not found", name, pod.Name)
+	case previous:
+		return last.ContainerID, nil
+	case state.Running != nil:
+		return status.ContainerID, nil
+	case state.Terminated != nil:
+		return state.Terminated.ContainerID, nil
+	case last != nil:
+		return last.ContainerID, nil
+	}
+	why := "no logs yet"
+	if state.Waiting != nil {
+		switch why = state.Waiting.Reason; why {
+		case "ErrImagePull":
+			why = "image can't be pulled"
+		case "ImagePullBackOff":
+			why = "trying and failing to pull image"
+		}
+	}
+	return "", fmt.Errorf("container %q in pod %q is waiting to start: %s", name, pod.Name, why)
+}
+
+// findStatus is what the kubelet would say of a container now; nil if nothing.
+func findStatus(pod *corev1.Pod, s *State, name string) *corev1.ContainerStatus {
+	if s.rejected {
+		return nil
+	}
+	var status corev1.PodStatus
+	setContainerStatuses(pod, s, &status)
+	for _, list := range [][]corev1.ContainerStatus{status.ContainerStatuses, status.InitContainerStatuses, status.EphemeralContainerStatuses} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// RunTimes are when a run began and when it ended; zero times for a run that is not
+// known, and for one that has not ended.
+type RunTimes struct{ Began, Ended time.Time }
+
+func (s *State) TimesOf(pod *corev1.Pod, name, id string) RunTimes {
+	for i := range s.Containers {
+		c := &s.Containers[i]
+		if c.Name != name {
+			continue
+		}
+		switch id {
+		case ContainerID(pod.UID, name, c.Restarts):
+			times := RunTimes{Began: c.startedAt}
+			if c.Phase != Running {
+				times.Ended = c.endedAt()
+			}
+			return times
+		case ContainerID(pod.UID, name, c.Restarts-1):
+			return c.lastRun
+		}
+	}
+	return RunTimes{}
+}
+
+// endedAt is when the last run ended. Of an adopted one the API told the second only:
+// it is taken to have used it up.
+func (c *Container) endedAt() time.Time {
+	if c.adopted {
+		return c.finishedAt.Add(time.Second - 1)
+	}
+	return c.finishedAt
+}
