@@ -58,8 +58,8 @@ func (c *component) status(ctx context.Context) *corev1.ComponentStatus {
 	return status
 }
 
-// serveComponentGet serves GET on one ComponentStatus.
-func serveComponentGet(ctx context.Context, rq *call) error {
+// ServeComponent serves GET on one ComponentStatus.
+func (rq *call) ServeComponent(ctx context.Context) error {
 	for _, c := range rq.server.components() {
 		if c.name == rq.Name {
 			return rq.WriteResult(http.StatusOK, c.status(ctx))
@@ -68,8 +68,8 @@ func serveComponentGet(ctx context.Context, rq *call) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "componentstatus"}, rq.Name)
 }
 
-// serveComponentList serves GET on all ComponentStatuses, without paging.
-func serveComponentList(ctx context.Context, rq *call) error {
+// ServeComponentList serves GET on all ComponentStatuses, without paging.
+func (rq *call) ServeComponentList(ctx context.Context) error {
 	opts, err := rq.ListOptions()
 	if err != nil {
 		return err

@@ -9,9 +9,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/streaming"
 )
 
-// serveConnection serves a subresource whose requests upstream passes on to a node or a
+// ServeConnection serves a subresource whose requests upstream passes on to a node or a
 // pod.
-func serveConnection(ctx context.Context, rq *call) error {
+func (rq *call) ServeConnection(ctx context.Context) error {
 	return rq.server.streaming.Serve(ctx, &streaming.Request{
 		Writer: rq.Writer, HTTP: rq.HTTP, Query: rq.Query,
 		Resource: rq.Row.Plural, Namespaced: rq.Row.Namespaced, Namespace: rq.Namespace, Name: rq.Name, Subresource: rq.Subresource,
@@ -30,18 +30,11 @@ func (s *Server) newStreaming() *streaming.Server {
 	})
 }
 
-// proxies reports whether the request is passed on unchanged.
-func (rq *call) proxies() bool { return rq.Sub.Proxied && rq.Subresource == "proxy" }
-
 // connects reports whether the request connects the client to a pod.
-func (rq *call) connects() bool { return streaming.Connects(rq.GVR, rq.Subresource) }
+func (rq *call) connects() bool { return rq.Sub != nil && rq.Sub.Streams }
 
 // longRunning reports whether the request may last indefinitely. It is not counted as
 // in flight, because virtual time would stand still meanwhile.
 func (rq *call) longRunning() bool {
-	return rq.Verb == request.VerbWatch || rq.connects() || rq.followsLog()
-}
-
-func (rq *call) followsLog() bool {
-	return rq.Sub != nil && rq.Sub.Proxied && rq.Subresource == "log" && streaming.Follows(rq.Query)
+	return rq.Verb == request.VerbWatch || rq.connects() || rq.Sub != nil && rq.Sub.Follows != nil && rq.Sub.Follows(rq.Query)
 }

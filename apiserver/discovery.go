@@ -206,7 +206,7 @@ func subresourceKind(row *resources.Resource, sub *resources.Subresource) schema
 // storageVersionHash returns a hash that identifies the stored version; clients only
 // compare it (API docs of APIResource).
 func storageVersionHash(row *resources.Resource) string {
-	if row.Via != nil || row.Computed || row.Asked {
+	if !row.IsStored() {
 		return ""
 	}
 	kind := row.GroupVersionKind

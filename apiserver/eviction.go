@@ -27,11 +27,11 @@ const (
 
 var budgetsResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 
-// evict takes one disruption from the PodDisruptionBudget of the request's pod and sets
+// TakeDisruption takes one disruption from the PodDisruptionBudget of the request's pod and sets
 // the pod's DisruptionTarget condition; the caller deletes the pod afterwards. The error
 // says why the pod may not be evicted now (Kubernetes documentation, "API-initiated
 // Eviction").
-func (rq *call) evict(ctx context.Context, dryRun bool) error {
+func (rq *call) TakeDisruption(ctx context.Context, dryRun bool) error {
 	pod, err := rq.evicted(ctx)
 	if err != nil {
 		return err

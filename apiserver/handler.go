@@ -12,7 +12,6 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/metrics"
-	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
@@ -117,12 +116,13 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	defer found.Leave()
 	rq.Row, rq.Objects = found.Row, found.Objects
 	if rq.Row == nil {
-		rq.Row = s.valuesRow(info.GVR.GroupVersion())
+		rq.Row = s.anyRow(info.GVR.GroupVersion())
 	}
 	if rq.Row == nil {
 		s.noSuchResource(w, r, info.GVR.Group)
 		return
 	}
+	rq.Sub = rq.Row.Subresource(info.Subresource)
 	coded := &response.CodeWriter{ResponseWriter: w}
 	rq.Writer = coded
 	measured := &metrics.Request{Info: rq.Info, Connects: rq.connects()}
@@ -155,13 +155,11 @@ func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group st
 
 // serve negotiates the response format, finds the verb's function, and calls it.
 func (rq *call) serve() error {
-	if rq.Row.Computed && metricsapi.ServesValues(rq.Row.Group) {
-		return rq.serveValues()
+	if rq.Row.GetAny != nil {
+		return rq.serveAny()
 	}
-	if rq.Subresource != "" {
-		if rq.Sub = rq.Row.Subresource(rq.Subresource); rq.Sub == nil {
-			return response.NotFound()
-		}
+	if rq.Subresource != "" && rq.Sub == nil {
+		return response.NotFound()
 	}
 	if err := rq.checkScope(); err != nil {
 		return err

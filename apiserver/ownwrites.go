@@ -100,3 +100,8 @@ func (f forbidCreate) Mutate(_ context.Context, a *admission.Attributes) error {
 	}
 	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errTerminating)
 }
+
+// ReserveDefinition reserves the names of a custom kind.
+func (s reservations) ReserveDefinition(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
+	return s.definitions.Reserve(ctx, obj, old)
+}

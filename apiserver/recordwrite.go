@@ -52,7 +52,7 @@ func effectOf(result storage.Result) record.Effect {
 // the fields.
 func (rq *call) fieldWrite(manager string) *fieldmanager.Write {
 	return &fieldmanager.Write{
-		Row: rq.Row, Subresource: rq.Subresource, Kind: rq.Kind(), Scale: rq.Sub != nil && rq.Sub.Kind == "Scale",
+		Row: rq.Row, Subresource: rq.Subresource, Kind: rq.Kind(), Scale: rq.Sub != nil && rq.Sub.Replicas != nil,
 		Manager: manager, Now: rq.server.preparer.Now(),
 	}
 }

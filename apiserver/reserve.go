@@ -3,34 +3,34 @@ package apiserver
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/services"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
-// reserveFor returns the function that reserves what a write needs and what is unique in the cluster:
-// the addresses and node ports of Services, the names of custom kinds. It is nil for all other
-// resources.
+// reservations implements resources.Reservations.
+type reservations struct{ *Server }
+
+// ReserveService reserves the addresses and node ports of a Service.
+func (s reservations) ReserveService(ctx context.Context, obj, old runtime.Object, dryRun bool) (func(error), error) {
+	return s.services.Reserve(ctx, obj, old, dryRun)
+}
+
+// reserveFor returns the row's function that reserves what a write needs and what is
+// unique in the cluster; nil if there is none.
 func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
-	switch row.GVR() {
-	case crd.Resource:
-		return func(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
-			return s.definitions.Reserve(ctx, obj, old)
-		}
-	case corev1.SchemeGroupVersion.WithResource("services"):
-		return s.services.Reserve
+	reserve := row.Strategy.Reserve
+	if reserve == nil {
+		return nil
 	}
-	if flows(row) {
-		return s.reserveFlow
+	return func(ctx context.Context, obj, old runtime.Object, dryRun bool) (func(error), error) {
+		return reserve(reservations{s}, ctx, obj, old, dryRun)
 	}
-	return nil
 }
 
 // newServices returns what the server does for Services.

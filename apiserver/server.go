@@ -134,8 +134,6 @@ type Server struct {
 	registrar atomic.Pointer[registrar]
 	expirer   *expirer
 	tokens    *auth.Tokens
-	// answers has the functions that serve the kinds that are not stored.
-	answers map[schema.GroupVersionKind]answerFunc
 
 	ready atomic.Bool
 	// done is closed when the server stops; every watch then ends.
@@ -178,7 +176,6 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if s.tokens, err = s.newTokens(); err != nil {
 		return nil, err
 	}
-	s.answers = s.newAnswers()
 	s.discovery = newDiscovery(func() *resources.Table { return s.current().Table })
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
@@ -214,7 +211,7 @@ func (s *Server) addStorage() {
 	s.fields = fieldmanager.New(s.scheme)
 	s.services = s.newServices()
 	for _, row := range s.table.All() {
-		if row.Storage == nil && row.Via == nil && !row.Computed && !row.Asked {
+		if row.Storage == nil && row.IsStored() {
 			s.stored[row.GVR()] = storage.New(storage.Config{
 				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
 				Reserve: s.reserveFor(row),

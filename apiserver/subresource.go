@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/request"
@@ -96,8 +97,8 @@ func (rq *call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []
 	if err := rq.server.admission.Check(ctx, attributes); err != nil {
 		return err
 	}
-	if rq.Sub.Budgeted {
-		if err := rq.evict(ctx, request.IsDryRun(opts.DryRun)); err != nil {
+	if rq.Sub.BeforeDelete != nil {
+		if err := rq.Sub.BeforeDelete(ctx, rq, request.IsDryRun(opts.DryRun)); err != nil {
 			return err
 		}
 	}
@@ -105,9 +106,9 @@ func (rq *call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []
 	return err
 }
 
-// serveVia serves POST for a resource that is not stored: it creates a subresource of
-// another row's object, which the body names.
-func serveVia(ctx context.Context, rq *call) error {
+// ServeCreateOf serves POST for a resource that is not stored: it creates a subresource
+// of the other resource's object that the body names.
+func (rq *call) ServeCreateOf(ctx context.Context, resource schema.GroupVersionResource, subresource string) error {
 	data, err := rq.Body()
 	if err != nil {
 		return err
@@ -123,10 +124,9 @@ func serveVia(ctx context.Context, rq *call) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	via := rq.Row.Via
-	rq.Name, rq.Subresource = m.GetName(), via.Subresource
-	rq.Row = rq.server.table.Lookup(via.Resource)
-	rq.Sub, rq.Objects = rq.Row.Subresource(via.Subresource), rq.server.objects(rq.Row)
+	rq.Name, rq.Subresource = m.GetName(), subresource
+	rq.Row = rq.server.table.Lookup(resource)
+	rq.Sub, rq.Objects = rq.Row.Subresource(subresource), rq.server.objects(rq.Row)
 	if err := rq.changeParent(ctx, sent, request.IsDryRun(rq.Query["dryRun"])); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/gorilla/mux"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,7 +39,7 @@ func (m metricsObjects) Preferred(resource schema.GroupResource) *resources.Reso
 			continue
 		}
 		for _, version := range group.Versions {
-			if row := table.Lookup(resource.WithVersion(version)); row != nil && !row.Computed {
+			if row := table.Lookup(resource.WithVersion(version)); row != nil && row.IsStored() {
 				return row
 			}
 		}
@@ -71,23 +70,8 @@ func (m metricsObjects) List(ctx context.Context, gvr schema.GroupVersionResourc
 	return all, nil
 }
 
-// findComputed returns the function that serves a verb of a kind that is not stored.
-func findComputed(row *resources.Resource, verb string) (verbFunc, error) {
-	get, list := serveUsageGet, serveUsageList
-	if row.Group == corev1.GroupName {
-		get, list = serveComponentGet, serveComponentList
-	}
-	switch verb {
-	case request.VerbGet:
-		return get, nil
-	case request.VerbList:
-		return list, nil
-	}
-	return nil, response.MethodNotAllowed()
-}
-
-// serveUsageGet serves GET on the metrics of one pod or node.
-func serveUsageGet(ctx context.Context, rq *call) error {
+// ServeUsage serves GET on the metrics of one pod or node.
+func (rq *call) ServeUsage(ctx context.Context) error {
 	usage, err := rq.server.usage.UsageOf(ctx, rq.Row, rq.Namespace, rq.Name)
 	if err != nil {
 		return err
@@ -95,9 +79,9 @@ func serveUsageGet(ctx context.Context, rq *call) error {
 	return rq.WriteResult(http.StatusOK, usage)
 }
 
-// serveUsageList serves GET on the metrics of the pods of a namespace, of all pods, or
+// ServeUsageList serves GET on the metrics of the pods of a namespace, of all pods, or
 // of all nodes, without paging.
-func serveUsageList(ctx context.Context, rq *call) error {
+func (rq *call) ServeUsageList(ctx context.Context) error {
 	opts, err := rq.ListOptions()
 	if err != nil {
 		return err
@@ -109,19 +93,18 @@ func serveUsageList(ctx context.Context, rq *call) error {
 	return rq.WriteList(&request.Page{Objects: all})
 }
 
-// valuesRow returns the one row of such a group and version; nil if it is not served.
-func (s *Server) valuesRow(gv schema.GroupVersion) *resources.Resource {
-	if !metricsapi.ServesValues(gv.Group) {
-		return nil
-	}
-	if rows := s.table.InVersion(gv); len(rows) > 0 {
-		return rows[0]
+// anyRow returns the row that serves all resources of a group and version, or nil.
+func (s *Server) anyRow(gv schema.GroupVersion) *resources.Resource {
+	for _, row := range s.table.InVersion(gv) {
+		if row.GetAny != nil {
+			return row
+		}
 	}
 	return nil
 }
 
-// serveValues serves GET on the values of a metric.
-func (rq *call) serveValues() error {
+// serveAny serves GET on any resource of the row's group and version.
+func (rq *call) serveAny() error {
 	if rq.HTTP.Method != http.MethodGet {
 		return response.MethodNotAllowed()
 	}
@@ -133,6 +116,11 @@ func (rq *call) serveValues() error {
 	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
 	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), request.MaxDuration)
 	defer cancel()
+	return rq.Row.GetAny(ctx, rq)
+}
+
+// ServeMetricValues responds with the values of a custom or external metric.
+func (rq *call) ServeMetricValues(ctx context.Context) error {
 	values, err := rq.server.usage.Values(ctx, &metricsapi.ValuesRequest{
 		Row: rq.Row, Resource: rq.GVR.Resource, Namespace: rq.Namespace, Name: rq.Name, Subresource: rq.Subresource, Query: rq.Query,
 	})
@@ -150,7 +138,7 @@ func (s *Server) routeMetricNames(router *mux.Router) {
 		return
 	}
 	for _, row := range s.table.All() {
-		if row.Computed && metricsapi.ServesValues(row.Group) {
+		if row.GetAny != nil {
 			path := "/apis/" + row.GroupVersion().String()
 			router.HandleFunc(path, s.serveMetricNames(row.GroupVersion(), row.Kind))
 			router.HandleFunc(path+"/", s.serveMetricNames(row.GroupVersion(), row.Kind))

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation/path"
 
 	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
@@ -18,7 +20,7 @@ var allVerbs = []string{request.VerbCreate, request.VerbDelete, request.VerbDele
 
 // findVerb returns the function that serves the request, or the error to respond with.
 func (rq *call) findVerb() (verbFunc, error) {
-	if rq.HTTP.Method == http.MethodHead && !rq.Row.Custom && (rq.Sub == nil || !rq.proxies()) {
+	if rq.HTTP.Method == http.MethodHead && !rq.Row.Custom && (rq.Sub == nil || !rq.Sub.AnyMethod) {
 		return nil, response.MethodNotAllowed() // as upstream, which routes built-in kinds by method
 	}
 	if rq.Verb == request.VerbWatch && rq.HTTP.Method != http.MethodGet && rq.HTTP.Method != http.MethodHead {
@@ -34,27 +36,18 @@ func (rq *call) findVerb() (verbFunc, error) {
 	if !slices.Contains(supported, rq.Verb) {
 		return nil, response.MethodNotAllowed()
 	}
-	if rq.Row.Computed {
-		return findComputed(rq.Row, rq.Verb)
-	}
 	switch rq.Verb {
 	case request.VerbGet:
-		return serveGet, nil
+		return handlerOr(rq.Row.Get, serveGet), nil
 	case request.VerbList:
-		return serveList, nil
+		return handlerOr(rq.Row.List, serveList), nil
 	case request.VerbWatch:
 		return serveWatch, nil
 	case request.VerbCreate:
 		if rq.Name != "" {
 			return nil, response.MethodNotAllowed()
 		}
-		if rq.Row.Via != nil {
-			return serveVia, nil
-		}
-		if rq.Row.Asked {
-			return serveAnswer, nil
-		}
-		return serveCreate, nil
+		return handlerOr(rq.Row.Create, serveCreate), nil
 	case request.VerbUpdate:
 		return named(rq, serveUpdate)
 	case request.VerbPatch:
@@ -65,6 +58,14 @@ func (rq *call) findVerb() (verbFunc, error) {
 		return serveDeleteCollection, nil
 	}
 	return nil, response.MethodNotAllowed()
+}
+
+// handlerOr returns the handler of a row, or generic if the row has none.
+func handlerOr(handler resources.Handler, generic verbFunc) verbFunc {
+	if handler == nil {
+		return generic
+	}
+	return func(ctx context.Context, rq *call) error { return handler(ctx, rq) }
 }
 
 func named(rq *call, verb verbFunc) (verbFunc, error) {
@@ -98,14 +99,11 @@ func (rq *call) checkScope() error {
 }
 
 func (rq *call) findSubresourceVerb() (verbFunc, error) {
-	if !slices.Contains(rq.Sub.Verbs, rq.Verb) && (rq.Sub == nil || !rq.proxies()) { // proxy accepts any method
+	if !slices.Contains(rq.Sub.Verbs, rq.Verb) && !rq.Sub.AnyMethod {
 		return nil, response.MethodNotAllowed()
 	}
-	if rq.Sub.Proxied {
-		return serveConnection, nil
-	}
-	if rq.Sub.Asked {
-		return serveAnswer, nil
+	if rq.Sub.Connect != nil {
+		return handlerOr(rq.Sub.Connect, nil), nil
 	}
 	switch rq.Verb {
 	case request.VerbGet:
@@ -115,7 +113,7 @@ func (rq *call) findSubresourceVerb() (verbFunc, error) {
 	case request.VerbPatch:
 		return servePatch, nil
 	case request.VerbCreate:
-		return serveSubresourceCreate, nil
+		return handlerOr(rq.Sub.Create, serveSubresourceCreate), nil
 	}
 	return nil, response.MethodNotAllowed()
 }

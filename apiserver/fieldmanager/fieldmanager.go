@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -206,11 +205,7 @@ const ServerName = "kube-apiserver"
 // TrackOwn records the server itself as the owner of an object, under the names that
 // upstream uses.
 func (f *Managers) TrackOwn(row *resources.Resource, m metav1.Object, now metav1.Time) {
-	manager := ServerName
-	if row.Group == flowcontrolv1.GroupName {
-		manager = "api-priority-and-fairness-config-producer-v1"
-	}
-	f.TrackAs(row, m, row.New(), "", manager, now)
+	f.TrackAs(row, m, row.New(), "", cmp.Or(row.Strategy.ServerManager, ServerName), now)
 }
 
 // TrackAs records manager as the owner of the fields of m that differ from live. It

@@ -3,13 +3,12 @@ package fieldmanager
 import (
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm/apiserver/resources"
 )
@@ -27,9 +26,6 @@ func NewScale(row *resources.Resource, sub *resources.Subresource, parent runtim
 }
 
 func replicasPath(sub *resources.Subresource) fieldpath.Path {
-	if sub.Replicas == nil {
-		return fieldpath.MakePathOrDie("spec", "replicas")
-	}
 	path := make(fieldpath.Path, len(sub.Replicas))
 	for i := range sub.Replicas {
 		path[i] = fieldpath.PathElement{FieldName: &sub.Replicas[i]}

@@ -19,7 +19,7 @@ import (
 // there.
 func (rq *Request) Negotiate() error {
 	accept := rq.HTTP.Header.Get("Accept")
-	if accept != codec.ProtobufOrJSON && !rq.Row.Custom && (rq.Sub == nil || !rq.Sub.Proxied) {
+	if accept != codec.ProtobufOrJSON && !rq.Row.Custom && (rq.Sub == nil || rq.Sub.Connect == nil) {
 		produced := codec.Supported()
 		if rq.Verb == VerbList || rq.Verb == VerbWatch {
 			produced = append(produced, codec.Streamed()...)
@@ -29,7 +29,7 @@ func (rq *Request) Negotiate() error {
 		}
 	}
 	target, ok := codec.NegotiateFor(accept, codec.AllowTransforms, rq.hasForm)
-	if !ok && (rq.Sub == nil || !rq.Sub.Proxied) { // the target of a proxied request chooses its own format
+	if !ok && (rq.Sub == nil || rq.Sub.Connect == nil) { // the target of a proxied request chooses its own format
 		return response.NotAcceptable()
 	}
 	rq.Target = target

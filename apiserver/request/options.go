@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"net/url"
 
-	batchv1 "k8s.io/api/batch/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	internalvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
@@ -172,13 +170,11 @@ func (rq *Request) selectable(label string) bool {
 }
 
 // unknownField returns the error text for a field selector that the kind does not
-// support. Some kinds with their own selectable fields have their own texts.
+// support.
 func (rq *Request) unknownField(label string) string {
 	switch {
-	case rq.Row.Group == batchv1.GroupName && rq.Row.Kind == "Job":
-		return fmt.Sprintf("field label %q not supported for Job", label)
-	case rq.Row.Group == resourcev1.GroupName && len(rq.Row.SelectableFields) > 0:
-		return fmt.Sprintf("field label not supported for %s: %s", rq.Row.GroupVersionKind, label)
+	case rq.Row.UnknownField != nil:
+		return rq.Row.UnknownField(label)
 	case rq.Row.Custom, len(rq.Row.SelectableFields) > 0:
 		return "field label not supported: " + label
 	}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/codec"
-	"minikcm.dev/minikcm/apiserver/resources/columns"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
@@ -147,9 +146,8 @@ func (rq *Request) rowObject(include metav1.IncludeObjectPolicy, obj runtime.Obj
 
 func (rq *Request) printer() ([]metav1.TableColumnDefinition, cellsFunc) {
 	switch {
-	case rq.Sub != nil && rq.Sub.GroupVersionKind.Kind == "Scale":
-		scale := columns.Scale()
-		return scale.Columns, scale.Cells
+	case rq.Sub != nil && rq.Sub.Cells != nil:
+		return rq.Sub.Columns, rq.Sub.Cells
 	case rq.Row.Cells != nil:
 		return rq.Row.Columns, rq.Row.Cells
 	}
