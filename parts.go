@@ -127,7 +127,7 @@ func (c *Cluster) runPart(ctx context.Context, p part) {
 		err := p.run(ctx)
 		if ctx.Err() == nil {
 			if err == nil {
-				err = errors.New("it ended by itself")
+				err = errors.New("it returned before it was stopped")
 			}
 			c.stopped(fmt.Errorf("the %s failed: %w", p.name, err))
 		}

@@ -23,7 +23,7 @@ const (
 )
 
 // errEnded is the failure of a controller whose Run returned nil before its context ended.
-var errEnded = errors.New("it ended by itself")
+var errEnded = errors.New("it returned before it was stopped")
 
 // member is a selected controller: its current instance and its state.
 type member struct {
