@@ -24,7 +24,7 @@ func NewIndex[T metav1.Object](indexer cache.Indexer) (Index[T], error) {
 		return index, nil
 	}
 	if err := indexer.AddIndexers(cache.Indexers{indexName: indexValues}); err != nil {
-		return index, fmt.Errorf("indexing by controller: %w", err)
+		return index, fmt.Errorf("indexing the cache of %T by controller: %w", *new(T), err)
 	}
 	return index, nil
 }

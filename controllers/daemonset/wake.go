@@ -18,7 +18,7 @@ var controllerOf = loop.ControllerOf(Kind.GroupKind())
 
 // OnDaemonSet enqueues the DaemonSet itself.
 func (r *Reconciler) OnDaemonSet(ev loop.Event) []types.NamespacedName {
-	r.expectations.ObserveOwner(ev)
+	r.Expectations.ObserveOwner(ev)
 	if ev.Type == loop.Deleted {
 		r.remember(ev.Object.GetUID(), Failures{})
 	}
@@ -27,7 +27,7 @@ func (r *Reconciler) OnDaemonSet(ev loop.Event) []types.NamespacedName {
 
 // OnPod enqueues the DaemonSet that controls a pod, or those that could adopt an orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
-	r.expectations.Observe(ev)
+	r.Expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || !matters(ev, pod) {
 		return nil
@@ -49,8 +49,8 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 // it, as upstream.
 func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
 	controller := controllerref.ControllerUID(ev.Object)
-	given := ev.Type == loop.Added && controller != "" && !r.expectations.Pending(controller)
-	r.expectations.Observe(ev)
+	given := ev.Type == loop.Added && controller != "" && !r.Expectations.Pending(controller)
+	r.Expectations.Observe(ev)
 	if given {
 		return nil
 	}

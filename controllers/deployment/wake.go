@@ -17,14 +17,14 @@ var (
 
 // OnDeployment enqueues the Deployment itself.
 func (r *Reconciler) OnDeployment(ev loop.Event) []types.NamespacedName {
-	r.expectations.ObserveOwner(ev)
+	r.Expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
 // OnReplicaSet enqueues the Deployment that controls a ReplicaSet, or those that could
 // adopt an orphan.
 func (r *Reconciler) OnReplicaSet(ev loop.Event) []types.NamespacedName {
-	r.expectations.Observe(ev)
+	r.Expectations.Observe(ev)
 	keys := controllerOfReplicaSet(ev)
 	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(ev.Object) != nil {
 		return keys

@@ -54,11 +54,10 @@ func newModel(t checker, draw modeltest.Draw, decide func(Snapshot, time.Time) (
 	m.World.AfterWrite = m.check
 	executor := func(a *modeltest.Actor) plan.Executor { return plan.Executor{Writer: a.Writer(), Parallel: 1} }
 	m.must(m.Actor("job-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
-		r, err := NewReconciler(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a)})
+		r, err := NewReconciler(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a), Decide: decide})
 		if err != nil {
 			return nil, err
 		}
-		r.decide = decide
 		a.OnEvent(&batchv1.Job{}, r.OnJob)
 		a.OnEvent(&corev1.Pod{}, r.OnPod)
 		return r, nil

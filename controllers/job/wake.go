@@ -16,7 +16,7 @@ var controllerOfPod = loop.ControllerOf(Kind.GroupKind())
 
 // OnJob enqueues the Job unless it has finished.
 func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
-	r.expectations.ObserveOwner(ev)
+	r.Expectations.ObserveOwner(ev)
 	job, ok := ev.Object.(*batchv1.Job)
 	if !ok {
 		return nil
@@ -30,7 +30,7 @@ func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 
 // OnPod enqueues the Job that controls a pod, or those that could adopt an orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
-	r.expectations.Observe(ev)
+	r.Expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || !matters(ev, pod) {
 		return nil

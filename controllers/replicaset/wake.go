@@ -13,13 +13,13 @@ import (
 
 // OnReplicaSet enqueues the ReplicaSet, or the owner of another kind.
 func (r *Reconciler[T]) OnReplicaSet(ev loop.Event) []types.NamespacedName {
-	r.expectations.ObserveOwner(ev)
+	r.Expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
 // OnPod enqueues the owner that controls a pod, or those that could adopt an orphan.
 func (r *Reconciler[T]) OnPod(ev loop.Event) []types.NamespacedName {
-	r.expectations.Observe(ev)
+	r.Expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || !matters(ev, pod) {
 		return nil

@@ -42,11 +42,11 @@ var inFolder = map[string][]string{
 	"controllers/certificates/approving":  {"certificates", "env", "loop"},
 	"controllers/certificates/cleaner":    {"certificates", "env", "loop"},
 	"controllers/certificates/signing":    {"certificates", "env", "loop"},
-	"controllers/cronjob":                 {"env", "job", "loop", "controllerref", "plan"},
+	"controllers/cronjob":                 {"controllerref", "env", "job", "loop", "owner", "plan"},
 	"controllers/endpoints":               {"endpointslice/selection", "env", "loop"},
 	"controllers/endpointslice":           {"endpointslice/selection", "env", "loop"},
 	"controllers/env":                     {"loop"},
-	"controllers/history":                 {"controllerref", "plan"},
+	"controllers/history":                 {"controllerref", "loop", "plan"},
 	"controllers/loop":                    {},
 	"controllers/manager":                 {"*"},
 	"controllers/manager/election":        {},
@@ -55,6 +55,7 @@ var inFolder = map[string][]string{
 	"controllers/modeltest":               {"loop", "plan"},
 	"controllers/nodelifecycle":           {"env", "loop", "nodelifecycle/bynode"},
 	"controllers/controllerref":           {"loop", "plan"},
+	"controllers/owner":                   {"controllerref", "loop", "plan"},
 	"controllers/plan":                    {"loop"},
 	"controllers/podgc":                   {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
 	"controllers/replicationcontroller":   {"env", "replicaset"},
@@ -92,7 +93,7 @@ var inFolder = map[string][]string{
 // inFolderDefault applies to the packages that inFolder does not list: by default, a package
 // may import none. Most controllers only import the packages that all of them share.
 var inFolderDefault = map[string][]string{
-	"controllers": {"env", "history", "loop", "controllerref", "plan", "scales"},
+	"controllers": {"controllerref", "env", "history", "loop", "owner", "plan", "scales"},
 	// The command line and the tests of several folders are not layered.
 	"cmd": {"*"}, "test": {"*"}, "examples": {"*"}, ".": {"*"},
 }
