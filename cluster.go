@@ -45,7 +45,7 @@ type Cluster struct {
 	kubeconfigWritten bool
 
 	client   kubernetes.Interface
-	kubelets *kubeletsim.Kubelet
+	kubelets *kubeletsim.Kubelets
 	manager  atomic.Pointer[manager.Manager]
 	logs     logs
 	services services
@@ -249,7 +249,7 @@ func (c *Cluster) Clock() clock.Clock { return c.clock }
 func (c *Cluster) Ledger() *clock.Ledger { return c.ledger }
 
 // Kubelets returns the simulated kubelets, for faults of nodes and pods.
-func (c *Cluster) Kubelets() *kubeletsim.Kubelet { return c.kubelets }
+func (c *Cluster) Kubelets() *kubeletsim.Kubelets { return c.kubelets }
 
 // StoreFaults returns the store that injects faults; nil without Options.StoreFaults.
 func (c *Cluster) StoreFaults() *faulty.Store { return c.faults }

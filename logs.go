@@ -12,7 +12,7 @@ import (
 
 // logs brings the apiserver, which is there first, and the kubelets together.
 type logs struct {
-	kubelets atomic.Pointer[kubeletsim.Kubelet]
+	kubelets atomic.Pointer[kubeletsim.Kubelets]
 }
 
 // OpenLog implements apiserver.LogSource.

@@ -121,8 +121,8 @@ func TestStoppedNode(t *testing.T) {
 	c.until("the pod has restarted", func() bool { return c.pod("web").Status.ContainerStatuses[0].RestartCount == 1 })
 	for _, err := range []error{
 		c.kubelet.StopNode("nobody"), c.kubelet.StartNode("nobody"), c.kubelet.AddNode(nodes.Spec{}), c.kubelet.AddNode(nodes.Spec{Name: "node-0"}),
-		c.kubelet.Crash(types.NamespacedName{Namespace: "default", Name: "nobody"}, "", 1),
-		c.kubelet.Crash(types.NamespacedName{Namespace: "default", Name: "web"}, "nobody", 1),
+		c.kubelet.CrashContainer(types.NamespacedName{Namespace: "default", Name: "nobody"}, "", 1),
+		c.kubelet.CrashContainer(types.NamespacedName{Namespace: "default", Name: "web"}, "nobody", 1),
 	} {
 		if err == nil {
 			t.Error("no error")
@@ -158,13 +158,13 @@ func TestNodeInTrouble(t *testing.T) {
 	c.until("the node is ready", func() bool { return nodeReady(c, "node-0") })
 	for _, trouble := range []bool{true, false} {
 		for _, condition := range []corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure} {
-			if err := c.kubelet.SetTrouble("node-0", condition, trouble); err != nil {
+			if err := c.kubelet.SetNodeCondition("node-0", condition, trouble); err != nil {
 				t.Fatal(err)
 			}
 		}
 		c.until("the node says so", func() bool { return nodeReady(c, "node-0") != trouble })
 	}
-	if c.kubelet.SetTrouble("node-0", corev1.NodeNetworkUnavailable, true) == nil || c.kubelet.SetTrouble("nobody", corev1.NodeReady, true) == nil {
+	if c.kubelet.SetNodeCondition("node-0", corev1.NodeNetworkUnavailable, true) == nil || c.kubelet.SetNodeCondition("nobody", corev1.NodeReady, true) == nil {
 		t.Error("no error")
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/responses"
 )
 
-// OpenPorts finds what listens on the ports of a running pod, as AnnotationHTTP tells of
-// its containers that run.
-func (k *Kubelet) OpenPorts(pod *corev1.Pod) (func(port int32) http.Handler, error) {
+// OpenPorts returns the handlers of a running pod's ports; nil for a port without a listener.
+// responses.AnnotationHTTP declares them for each running container.
+func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) http.Handler, error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	switch {
 	case n == nil:
@@ -42,7 +42,7 @@ func (k *Kubelet) OpenPorts(pod *corev1.Pod) (func(port int32) http.Handler, err
 	}, nil
 }
 
-// answers are those of the containers that run.
+// answers returns the answers of the containers that run.
 func (e *podEntry) answers() []responses.HTTP {
 	shown := e.see()
 	var all []responses.HTTP
@@ -64,7 +64,7 @@ func (e *podEntry) answers() []responses.HTTP {
 
 func (e *podEntry) listensOn(port int32) bool { return responses.Listens(e.answers(), port) }
 
-func (k *Kubelet) serveHTTP(w http.ResponseWriter, r *http.Request, n *nodes.Node, e *podEntry, port int32) {
+func (k *Kubelets) serveHTTP(w http.ResponseWriter, r *http.Request, n *nodes.Node, e *podEntry, port int32) {
 	a := responses.HTTPTo(e.answers(), port, r.URL.Path)
 	text, open := strings.CutSuffix(a.Body, `\`)
 	if !open && text != "" {
@@ -72,7 +72,7 @@ func (k *Kubelet) serveHTTP(w http.ResponseWriter, r *http.Request, n *nodes.Nod
 	}
 	body := []byte(text)
 	if a.Root != "" {
-		in, err := k.placeOf(n, e, a.Container)
+		in, err := k.containerRefOf(n, e, a.Container)
 		if err == nil {
 			a.Status, body, err = in.serveFile(r.Context(), a, r.URL.Path)
 		}
@@ -90,21 +90,21 @@ func (k *Kubelet) serveHTTP(w http.ResponseWriter, r *http.Request, n *nodes.Nod
 	}
 }
 
-// placeOf is a container that runs.
-func (k *Kubelet) placeOf(n *nodes.Node, e *podEntry, name string) (*place, error) {
+// containerRefOf returns the reference to a running container.
+func (k *Kubelets) containerRefOf(n *nodes.Node, e *podEntry, name string) (*containerRef, error) {
 	shown := e.see()
 	id := shown.runOf(name)
 	for _, ref := range podspec.Containers(shown.pod) {
 		if ref.Name == name && id != "" {
-			return &place{kubelet: k, node: n, entry: e, pod: shown.pod, spec: ref.Container, id: id}, nil
+			return &containerRef{kubelets: k, node: n, entry: e, pod: shown.pod, spec: ref.Container, id: id}, nil
 		}
 	}
 	return nil, fmt.Errorf("container %s does not run any more", name)
 }
 
 // serveFile answers with one of the container's files, or a directory's index.html.
-func (in *place) serveFile(ctx context.Context, a responses.HTTP, name string) (status int, body []byte, err error) {
-	machine, release, err := in.kubelet.machineFor(ctx, in)
+func (in *containerRef) serveFile(ctx context.Context, a responses.HTTP, name string) (status int, body []byte, err error) {
+	machine, release, err := in.kubelets.machineFor(ctx, in)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -26,7 +26,7 @@ type cluster struct {
 	client  *fake.Clientset
 	clock   *clock.Virtual
 	ledger  *clock.Ledger
-	kubelet *Kubelet
+	kubelet *Kubelets
 }
 
 func newCluster(t *testing.T, opts Options, objects ...runtime.Object) *cluster {
@@ -208,7 +208,7 @@ func TestCrashLoop(t *testing.T) {
 	name := types.NamespacedName{Namespace: "default", Name: "web"}
 	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
 	for i := range 2 {
-		if err := c.kubelet.Crash(name, "app", 3); err != nil {
+		if err := c.kubelet.CrashContainer(name, "app", 3); err != nil {
 			t.Fatal(err)
 		}
 		c.until("the crash shows", func() bool {

@@ -11,11 +11,10 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
-// OpenLog finds what one run of a container has written, as a kubelet would that is
-// asked for its log: opts.Container must name a container of the pod. What write
-// writes follows from the container's program and from the cluster's time; of a run,
-// the last keepLines lines can be had.
-func (k *Kubelet) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error) {
+// OpenLog returns a function that writes the log of one run of the container opts.Container.
+// Its errors are those of a kubelet. The log follows from the container's program and the
+// cluster's time; up to script.KeepLines lines of a run are available.
+func (k *Kubelets) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	if n == nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("node %s is not a simulated one", pod.Spec.NodeName))
@@ -33,7 +32,7 @@ func (k *Kubelet) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write fu
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	reader := &logReader{kubelet: k, entry: e, container: opts.Container, id: id, opts: opts}
+	reader := &logReader{kubelets: k, entry: e, container: opts.Container, id: id, opts: opts}
 	if first := reader.run(shown); first.Began.IsZero() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("unable to retrieve container logs for %s", id))
 	}

@@ -118,7 +118,7 @@ func TestFollow(t *testing.T) {
 		t.Fatalf("ended while the container runs: %v", err)
 	default:
 	}
-	if err := c.kubelet.Crash(types.NamespacedName{Namespace: "default", Name: "web"}, "app", 1); err != nil {
+	if err := c.kubelet.CrashContainer(types.NamespacedName{Namespace: "default", Name: "web"}, "app", 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {

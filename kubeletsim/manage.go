@@ -17,8 +17,8 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// manages reports whether these kubelets simulate a Node that a client has made.
-func (k *Kubelet) manages(object *corev1.Node) bool {
+// manages reports whether a Node that a client created is simulated.
+func (k *Kubelets) manages(object *corev1.Node) bool {
 	return k.opts.ManageNodes.Manages(object)
 }
 
@@ -27,7 +27,7 @@ func (k *Kubelet) manages(object *corev1.Node) bool {
 //
 // A Node that was deleted and made anew between two lists of the informer arrives as an
 // update with another UID.
-func (k *Kubelet) observeNode(obj any) {
+func (k *Kubelets) observeNode(obj any) {
 	object, ok := obj.(*corev1.Node)
 	if !ok || !k.manages(object) || k.nodes.Refuses(object) {
 		return
@@ -37,8 +37,8 @@ func (k *Kubelet) observeNode(obj any) {
 	}
 }
 
-// loseNode queues a node whose Node was deleted, so that its machine ends.
-func (k *Kubelet) loseNode(obj any) {
+// loseNode queues a node whose Node was deleted, so that its simulation ends.
+func (k *Kubelets) loseNode(obj any) {
 	object, ok := obj.(*corev1.Node)
 	if !ok {
 		return
@@ -49,10 +49,10 @@ func (k *Kubelet) loseNode(obj any) {
 	}
 }
 
-// adoptNode begins to simulate the Node of a name that is not simulated, or whose machine
-// was lost; nil if the Node is gone or not to be simulated, or there is no room for it. It
-// asks the API, as the informer may be late.
-func (k *Kubelet) adoptNode(ctx context.Context, name string, lost *nodes.Node) (*nodes.Node, error) {
+// adoptNode starts to simulate the Node of a name that is not simulated yet or whose Node was
+// deleted. It returns nil if the Node does not exist, is not to be simulated, or no addresses
+// are left. It reads the API, because the informer may be behind.
+func (k *Kubelets) adoptNode(ctx context.Context, name string, lost *nodes.Node) (*nodes.Node, error) {
 	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("looking for node %s: %w", name, err)
@@ -77,9 +77,9 @@ func (k *Kubelet) adoptNode(ctx context.Context, name string, lost *nodes.Node) 
 	return n, nil
 }
 
-// settle lets a new node take over the pods that were bound to its name before, and opens
-// it to others.
-func (k *Kubelet) settle(n *nodes.Node) {
+// settle makes a new node take over the pods already bound to its name, and then opens it to
+// others.
+func (k *Kubelets) settle(n *nodes.Node) {
 	for _, uid := range k.pods.on(n.Name) {
 		e := k.pods.get(uid)
 		if e == nil {
@@ -91,7 +91,7 @@ func (k *Kubelet) settle(n *nodes.Node) {
 		}
 		n.Readmit(pod, address)
 		if _, gone, _ := e.look(); gone {
-			// forgetPod may have come before takeBack.
+			// forgetPod may have run before Readmit.
 			n.Release(uid)
 			n.ReleaseAddress(address)
 		}
@@ -99,10 +99,10 @@ func (k *Kubelet) settle(n *nodes.Node) {
 	n.Settled()
 }
 
-// endNode ends the simulation of a node whose Node was deleted. What is bound to it waits
-// for the pod garbage collector. The node is dropped with the last of its pods, so that no
-// other node gets an address that one of them has.
-func (k *Kubelet) endNode(n *nodes.Node) {
+// endNode ends the simulation of a node whose Node was deleted. Its pods are left to the pod
+// garbage collector. The node is dropped with its last pod, so that no other node gets an
+// address that a pod still has.
+func (k *Kubelets) endNode(n *nodes.Node) {
 	if n == nil {
 		return
 	}
@@ -112,8 +112,8 @@ func (k *Kubelet) endNode(n *nodes.Node) {
 	k.dropNode(n)
 }
 
-// dropNode forgets a lost node that no pod is bound to any more.
-func (k *Kubelet) dropNode(n *nodes.Node) {
+// dropNode removes a lost node without pods.
+func (k *Kubelets) dropNode(n *nodes.Node) {
 	if !n.IsLost() || len(k.pods.on(n.Name)) > 0 {
 		return
 	}
@@ -122,9 +122,9 @@ func (k *Kubelet) dropNode(n *nodes.Node) {
 	}
 }
 
-// refuse reports that there is no room for a Node: as an event, and as its Ready condition,
-// so that no pod is sent there.
-func (k *Kubelet) refuse(ctx context.Context, object *corev1.Node, why error) error {
+// refuse reports that no addresses are left for a Node, by an event and by its Ready condition,
+// so that no pod is scheduled there.
+func (k *Kubelets) refuse(ctx context.Context, object *corev1.Node, why error) error {
 	why = fmt.Errorf("%w; this one begins when another is deleted", why)
 	if k.nodes.Refuse(object) {
 		k.opts.Logger.Error(why, "Cannot simulate a node", "node", klog.KObj(object))
@@ -149,5 +149,5 @@ func (k *Kubelet) refuse(ctx context.Context, object *corev1.Node, why error) er
 	return nil
 }
 
-// errGone is that a Node was deleted while its kubelet registered.
+// errGone means that a Node was deleted while its kubelet registered.
 var errGone = errors.New("its Node was deleted")

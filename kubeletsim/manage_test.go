@@ -124,7 +124,7 @@ func TestNothingIsLeftOfADeletedNode(t *testing.T) {
 	}
 }
 
-func (k *Kubelet) timersLeft() int {
+func (k *Kubelets) timersLeft() int {
 	return k.due.Len()
 }
 

@@ -15,10 +15,9 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// NodeHandler is what the kubelet of a node answers on its own port: /healthz, /pods,
-// /metrics, /configz and /containerLogs, as far as the simulation knows. Nil: there is no
-// such simulated node, or it is out of reach.
-func (k *Kubelet) NodeHandler(name string) http.Handler {
+// NodeHandler returns the kubelet's own HTTP endpoints: /healthz, /pods, /metrics, /configz and
+// /containerLogs. It is nil if no simulated node has the name, or the node is out of reach.
+func (k *Kubelets) NodeHandler(name string) http.Handler {
 	n := k.nodes.Get(name)
 	if n == nil || !n.Reachable() {
 		return nil
@@ -46,7 +45,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 }
 
 // podsOf lists the pods that are bound to the node.
-func (k *Kubelet) podsOf(n *nodes.Node) *corev1.PodList {
+func (k *Kubelets) podsOf(n *nodes.Node) *corev1.PodList {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{}}
 	for _, uid := range k.pods.on(n.Name) {
 		if e := k.pods.get(uid); e != nil {
@@ -59,8 +58,8 @@ func (k *Kubelet) podsOf(n *nodes.Node) *corev1.PodList {
 	return list
 }
 
-// configOf is the part of a kubelet's configuration that the simulation follows.
-func (k *Kubelet) configOf(n *nodes.Node) any {
+// configOf returns the part of a kubelet's configuration that the simulation follows.
+func (k *Kubelets) configOf(n *nodes.Node) any {
 	pods := n.Allocatable[corev1.ResourcePods]
 	return map[string]any{"kubeletconfig": map[string]any{
 		"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -69,7 +68,7 @@ func (k *Kubelet) configOf(n *nodes.Node) any {
 }
 
 // writeNodeMetrics writes upstream's metrics of pods and containers, by their state.
-func (k *Kubelet) writeNodeMetrics(w http.ResponseWriter, n *nodes.Node) {
+func (k *Kubelets) writeNodeMetrics(w http.ResponseWriter, n *nodes.Node) {
 	var pods int
 	containers := map[string]int{"created": 0, "running": 0, "exited": 0}
 	for _, uid := range k.pods.on(n.Name) {
@@ -102,7 +101,7 @@ func (k *Kubelet) writeNodeMetrics(w http.ResponseWriter, n *nodes.Node) {
 }
 
 // serveContainerLog writes the present log of a container.
-func (k *Kubelet) serveContainerLog(w http.ResponseWriter, r *http.Request) {
+func (k *Kubelets) serveContainerLog(w http.ResponseWriter, r *http.Request) {
 	pod, err := k.podLister.Pods(r.PathValue("namespace")).Get(r.PathValue("pod"))
 	if err != nil {
 		http.Error(w, fmt.Sprintf("pod %q does not exist", r.PathValue("pod")), http.StatusNotFound)

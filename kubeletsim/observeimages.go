@@ -5,20 +5,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// observeImages reads what a ConfigMap tells. All pods have another look then.
-func (k *Kubelet) observeImages(obj any) {
-	if c, ok := obj.(*corev1.ConfigMap); ok && k.images.read(c) {
+// observeImages updates the image profiles from a ConfigMap, and syncs all pods if they
+// changed.
+func (k *Kubelets) observeImages(obj any) {
+	if c, ok := obj.(*corev1.ConfigMap); ok && k.images.Update(c) {
 		k.wakeAll()
 	}
 }
 
-func (k *Kubelet) loseImages(obj any) {
-	if c, ok := obj.(*corev1.ConfigMap); ok && k.images.forget(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}) {
+func (k *Kubelets) loseImages(obj any) {
+	if c, ok := obj.(*corev1.ConfigMap); ok && k.images.Forget(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}) {
 		k.wakeAll()
 	}
 }
 
-func (k *Kubelet) wakeAll() {
+func (k *Kubelets) wakeAll() {
 	for _, uid := range k.pods.all() {
 		k.pods.get(uid).stale.Store(true)
 		k.loop.Add(podKey(string(uid)))

@@ -17,36 +17,35 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// Component is the name that the simulated kubelets use towards the apiserver
-// and in events.
+// Component is the name of the simulated kubelets as an API client and in events.
 const Component = "kubelet"
 
-// Options configure a Kubelet.
+// Options configure Kubelets.
 type Options struct {
-	// Config reaches the apiserver; Client, if not nil, is used instead.
+	// Config is for the API server. Client, if not nil, is used instead.
 	Config *rest.Config
 	Client kubernetes.Interface
-	// Informers deliver pods and nodes; whoever made the factory starts it after
-	// New. Nil: the Kubelet has its own.
+	// Informers deliver pods and nodes. The caller starts the factory after New. Nil: Kubelets
+	// run their own.
 	Informers informers.SharedInformerFactory
-	// Clock; nil: the machine's.
+	// Clock defaults to the real clock.
 	Clock clock.Clock
-	// Ledger is told of actions that are due; nil: nobody is.
+	// Ledger counts work that is due; nil: it is not counted.
 	Ledger *clock.Ledger
 	// Random spreads the heartbeats of many nodes; nil: all are renewed at once.
 	Random *clock.Random
-	// Recorder takes events, whoever made it runs it; nil: nobody does.
+	// Recorder records events; the caller runs it. Nil: events are dropped.
 	Recorder *events.Recorder
 	Logger   klog.Logger
 
-	// Nodes is the number of nodes to begin with, named node-0 and so on, made like
-	// Node. Pools come in addition.
+	// Nodes is the initial number of nodes, named node-0 and so on, with the spec Node. Pools
+	// are added to them.
 	Nodes int
 	Node  nodes.Spec
 	Pools []nodes.Pool
-	// ManageNodes says which Nodes are simulated that clients make. Default ManageMarked.
+	// ManageNodes selects which Nodes created by clients are simulated. Default ManageMarked.
 	ManageNodes nodes.ManagePolicy
-	// KubeletVersion is what the nodes say they run. Default v1.37.2.
+	// KubeletVersion is the version that the nodes report. Default v1.37.2.
 	KubeletVersion string
 	// Version is that of the simulated container runtime. Default "dev".
 	Version string
@@ -93,7 +92,7 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// ownInformers are for when none were given.
+// ownInformers returns an informer factory for Kubelets without one.
 func (o *Options) ownInformers() (*ledgered.Factory, error) {
 	if o.Config == nil {
 		return ledgered.New(o.Client, o.Ledger), nil

@@ -19,48 +19,49 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/responses"
 )
 
-// ask asks what is due, and tells the pod's worker the answers. The ledger counts it.
-func (k *Kubelet) ask(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod, questions []lifecycle.ProbeRequest) {
+// runProbes runs the probes that are due and reports their results to the pod's worker. The
+// ledger counts them.
+func (k *Kubelets) runProbes(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod, questions []lifecycle.ProbeRequest) {
 	for _, q := range questions {
 		ref := podspec.Containers(pod)[q.Container]
 		c := &e.state.Containers[q.Container]
-		in := &place{kubelet: k, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)}
-		k.crew.Go(func(work *inflight.Work) {
+		in := &containerRef{kubelets: k, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)}
+		k.processes.Go(func(work *inflight.Work) {
 			ctx := inflight.With(inflight.Alone(ctx), work)
 			probe := q.Kind.Of(ref.Container)
 			if probe.Exec != nil {
-				in.askCommand(ctx, work, q.Kind, probe)
+				in.probeCommand(ctx, work, q.Kind, probe)
 			} else {
-				in.askFile(ctx, ref, q.Kind, probe)
+				in.probeFile(ctx, ref, q.Kind, probe)
 			}
 		})
 	}
 }
 
-func (in *place) answered(kind lifecycle.ProbeKind, answer lifecycle.OccurrenceKind, why string) {
-	in.tell(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Probe: kind, Kind: answer, Message: why})
+func (in *containerRef) probeAnswered(kind lifecycle.ProbeKind, answer lifecycle.OccurrenceKind, why string) {
+	in.occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Probe: kind, Kind: answer, Message: why})
 }
 
-// maxProbeOutput is how much of a command's output is in its event.
+// maxProbeOutput bounds the command output in the event, in bytes.
 const maxProbeOutput = 10 << 10
 
-// askCommand runs a probe's command in the container. One that cannot be followed
+// probeCommand runs a probe's command in the container. A command that cannot be simulated
 // succeeds.
-func (in *place) askCommand(ctx context.Context, work *inflight.Work, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+func (in *containerRef) probeCommand(ctx context.Context, work *inflight.Work, kind lifecycle.ProbeKind, probe *corev1.Probe) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	machine, release, err := in.kubelet.machineFor(ctx, in)
+	machine, release, err := in.kubelets.machineFor(ctx, in)
 	if err != nil {
-		in.answered(kind, lifecycle.ProbeSkipped, "")
+		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
 		return
 	}
 	defer release()
 	var once sync.Once
 	answer := func(answer lifecycle.OccurrenceKind, why string) {
-		once.Do(func() { in.answered(kind, answer, why) })
+		once.Do(func() { in.probeAnswered(kind, answer, why) })
 	}
 	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
-	timer := in.kubelet.opts.Clock.AfterFunc(timeout, func() {
+	timer := in.kubelets.opts.Clock.AfterFunc(timeout, func() {
 		answer(lifecycle.ProbeFailed, fmt.Sprintf("command timed out: %q timed out after %s", strings.Join(probe.Exec.Command, " "), timeout))
 		cancel()
 	})
@@ -85,10 +86,10 @@ func (in *place) askCommand(ctx context.Context, work *inflight.Work, kind lifec
 			}
 		},
 	}
-	_, _ = own.Run(ctx, probe.Exec.Command, box.Streams{Out: &out, Err: &out}) // Ended is told
+	_, _ = own.Run(ctx, probe.Exec.Command, box.Streams{Out: &out, Err: &out}) // Ended gets the result
 }
 
-// output keeps the beginning of what is written.
+// output keeps the first maxProbeOutput bytes.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -107,17 +108,17 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// askFile looks for the file that an HTTP probe is for.
-func (in *place) askFile(ctx context.Context, ref podspec.Container, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+// probeFile serves an HTTP probe from the container's files.
+func (in *containerRef) probeFile(ctx context.Context, ref podspec.Container, kind lifecycle.ProbeKind, probe *corev1.Probe) {
 	a, _, _ := responses.ProbedHTTP(in.pod, ref, probe.HTTPGet)
 	status, _, err := in.serveFile(ctx, a, responses.ProbePath(probe.HTTPGet))
 	why := responses.HTTPFailure(status)
 	switch {
 	case err != nil:
-		in.answered(kind, lifecycle.ProbeSkipped, "")
+		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
 	case why == "":
-		in.answered(kind, lifecycle.ProbeSucceeded, "")
+		in.probeAnswered(kind, lifecycle.ProbeSucceeded, "")
 	default:
-		in.answered(kind, lifecycle.ProbeFailed, why)
+		in.probeAnswered(kind, lifecycle.ProbeFailed, why)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// resize reserves what a pod asks for by now, if that is something else, or says why not.
-func (k *Kubelet) resize(n *nodes.Node, e *podEntry, pod *corev1.Pod) lifecycle.Rejection {
+// resize reserves the resources that the pod's spec now requests, or returns why they do not
+// fit.
+func (k *Kubelets) resize(n *nodes.Node, e *podEntry, pod *corev1.Pod) lifecycle.Rejection {
 	if !lifecycle.WantsResize(pod, &e.state) {
 		return lifecycle.Rejection{}
 	}
@@ -21,13 +22,13 @@ func (k *Kubelet) resize(n *nodes.Node, e *podEntry, pod *corev1.Pod) lifecycle.
 	return why
 }
 
-// release gives back what a pod had reserved.
-func (k *Kubelet) release(n *nodes.Node, pod types.UID) {
+// release releases the pod's resources and retries resizes that did not fit.
+func (k *Kubelets) release(n *nodes.Node, pod types.UID) {
 	n.Release(pod)
 	k.wakeWaiting(n)
 }
 
-func (k *Kubelet) wakeWaiting(n *nodes.Node) {
+func (k *Kubelets) wakeWaiting(n *nodes.Node) {
 	for _, uid := range n.WaitingForResources() {
 		k.loop.Add(podKey(string(uid)))
 	}

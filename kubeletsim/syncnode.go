@@ -19,9 +19,9 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// The periods of upstream's kubelet with its default configuration: the lease is
-// renewed every quarter of its duration, the status is looked at as often, and
-// written when it has changed or is five minutes old.
+// The periods of upstream's kubelet with its default configuration. The lease is renewed every
+// quarter of its duration. The status is compared as often, and written when it has changed or
+// is five minutes old.
 const (
 	leaseDuration = 40 * time.Second
 	leasePeriod   = 10 * time.Second
@@ -29,12 +29,12 @@ const (
 	reportPeriod  = 5 * time.Minute
 )
 
-// adoptRetry is the delay before a Node that could not be read is looked for again.
+// adoptRetry is the delay before another attempt to read a Node.
 const adoptRetry = time.Second
 
-// syncNode registers a node or does what of its heartbeats is due. One that is not there,
-// or was lost, it adopts if there is a Node for it.
-func (k *Kubelet) syncNode(ctx context.Context, key key) {
+// syncNode registers a node or sends the heartbeats that are due. If the node is not simulated
+// yet or was lost, it adopts the Node of that name.
+func (k *Kubelets) syncNode(ctx context.Context, key key) {
 	now := k.opts.Clock.Now()
 	n := k.nodes.Get(key.id)
 	if n == nil || n.IsLost() {
@@ -77,7 +77,7 @@ func (k *Kubelet) syncNode(ctx context.Context, key key) {
 	if err != nil {
 		delay := min(firstRetry<<min(n.Failures, 10), lastRetry)
 		n.Failures++
-		k.opts.Logger.Error(err, "Cannot tell the API about a node, will retry", "node", klog.KRef("", n.Name), "after", delay)
+		k.opts.Logger.Error(err, "Cannot register a node or send its heartbeat, will retry", "node", klog.KRef("", n.Name), "after", delay)
 		if retry := now.Add(delay); !n.Registered || retry.Before(wake) || !wake.After(now) {
 			wake = retry
 		}
@@ -87,7 +87,7 @@ func (k *Kubelet) syncNode(ctx context.Context, key key) {
 	k.due.Set(key, wake)
 }
 
-func (k *Kubelet) heartbeat(ctx context.Context, n *nodes.Node, now time.Time) error {
+func (k *Kubelets) heartbeat(ctx context.Context, n *nodes.Node, now time.Time) error {
 	if !n.Registered {
 		if err := k.register(ctx, n, now); err != nil {
 			return fmt.Errorf("registering node %s: %w", n.Name, err)
@@ -109,10 +109,9 @@ func (k *Kubelet) heartbeat(ctx context.Context, n *nodes.Node, now time.Time) e
 	return nil
 }
 
-// jittered shortens a period by up to a 25th, as upstream's kubelet spreads its
-// renewals. Each node has chances of its own, so that they do not depend on which is
-// looked after first.
-func (k *Kubelet) jittered(n *nodes.Node, period time.Duration) time.Duration {
+// jittered shortens a period by up to 4 %, as upstream's kubelet does. Each node has its own
+// random source, so that the result does not depend on the order of syncs.
+func (k *Kubelets) jittered(n *nodes.Node, period time.Duration) time.Duration {
 	if k.opts.Random == nil {
 		return period
 	}
@@ -122,8 +121,8 @@ func (k *Kubelet) jittered(n *nodes.Node, period time.Duration) time.Duration {
 	return period - time.Duration(n.Random.Float64()*float64(period)/25)
 }
 
-// register makes the Node, or takes up the one that is there.
-func (k *Kubelet) register(ctx context.Context, n *nodes.Node, now time.Time) error {
+// register creates the Node, or takes over the existing one.
+func (k *Kubelets) register(ctx context.Context, n *nodes.Node, now time.Time) error {
 	if n.Managed {
 		return k.registerAgain(ctx, n, now)
 	}
@@ -141,8 +140,8 @@ func (k *Kubelet) register(ctx context.Context, n *nodes.Node, now time.Time) er
 	return nil
 }
 
-// registerAgain takes up the Node that is there.
-func (k *Kubelet) registerAgain(ctx context.Context, n *nodes.Node, now time.Time) error {
+// registerAgain takes over the existing Node.
+func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Time) error {
 	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if n.Managed && (apierrors.IsNotFound(err) || err == nil && n.LoseTo(object.UID)) {
 		n.Lose(n.UID())
@@ -169,12 +168,13 @@ func (k *Kubelet) registerAgain(ctx context.Context, n *nodes.Node, now time.Tim
 	return nil
 }
 
-// writeNodeStatus writes the node's status if something of it has changed, or if it
-// was not written for long.
-func (k *Kubelet) writeNodeStatus(ctx context.Context, n *nodes.Node, now time.Time) error {
+// writeNodeStatus writes the node's status if it has changed or has not been written for
+// reportPeriod.
+func (k *Kubelets) writeNodeStatus(ctx context.Context, n *nodes.Node, now time.Time) error {
 	object, err := k.nodeLister.Get(n.Name)
 	if apierrors.IsNotFound(err) {
-		// Just made and not yet delivered, or just deleted: loseNode will hear of that.
+		// The Node was just created and the informer is behind, or it was just deleted and
+		// loseNode follows.
 		object, err = k.opts.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	}
 	if err != nil {
@@ -195,7 +195,7 @@ func (k *Kubelet) writeNodeStatus(ctx context.Context, n *nodes.Node, now time.T
 	return nil
 }
 
-func (k *Kubelet) putNodeStatus(ctx context.Context, n *nodes.Node, object *corev1.Node, now time.Time) ([]lifecycle.Event, error) {
+func (k *Kubelets) putNodeStatus(ctx context.Context, n *nodes.Node, object *corev1.Node, now time.Time) ([]lifecycle.Event, error) {
 	client := k.opts.Client.CoreV1().Nodes()
 	var err error
 	for range statusTries {
@@ -217,8 +217,8 @@ func (k *Kubelet) putNodeStatus(ctx context.Context, n *nodes.Node, object *core
 	return nil, err
 }
 
-// renew keeps the node's lease (KEP-589).
-func (k *Kubelet) renew(ctx context.Context, n *nodes.Node, now time.Time) error {
+// renew creates or renews the node's lease (KEP-589).
+func (k *Kubelets) renew(ctx context.Context, n *nodes.Node, now time.Time) error {
 	client := k.opts.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	renewed := metav1.NewMicroTime(n.LocalTime(now).Truncate(time.Microsecond))
 	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID()}}
@@ -240,13 +240,13 @@ func (k *Kubelet) renew(ctx context.Context, n *nodes.Node, now time.Time) error
 		}
 	}
 	lease := n.Lease.DeepCopy()
-	// It may be left from a Node of the same name, with which it would be collected.
+	// A lease of an earlier Node of the same name would be garbage-collected with that Node.
 	lease.OwnerReferences = owners
 	lease.Spec.HolderIdentity = &n.Name
 	lease.Spec.RenewTime = &renewed
 	updated, err := client.Update(ctx, lease, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		// The next attempt makes it or reads it anew.
+		// The next attempt creates or reads it again.
 		n.Lease = nil
 	}
 	if err != nil {
@@ -257,15 +257,14 @@ func (k *Kubelet) renew(ctx context.Context, n *nodes.Node, now time.Time) error
 }
 
 // reportNode reports events of the node.
-func (k *Kubelet) reportNode(n *nodes.Node, events []lifecycle.Event) {
+func (k *Kubelets) reportNode(n *nodes.Node, events []lifecycle.Event) {
 	if k.opts.Recorder == nil {
 		return
 	}
 	reportNode(n.Recorder(k.opts.Recorder, Component), n.Name, events...)
 }
 
-// reportNode reports events of the Node of a name. Their UID is the node's name, as
-// upstream's kubelets have it.
+// reportNode records events of a Node. Their UID is the node's name, as in upstream's kubelet.
 func reportNode(recorder *events.Recorder, name string, all ...lifecycle.Event) {
 	for _, e := range all {
 		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}, e.Kind, e.Reason, e.Message)

@@ -21,8 +21,8 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// syncPod takes one step with a pod and tells the API what came of it.
-func (k *Kubelet) syncPod(ctx context.Context, key key) {
+// syncPod takes one step with a pod and writes the result to the API.
+func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	e := k.pods.get(types.UID(key.id))
 	if e == nil {
 		return
@@ -42,10 +42,10 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	}
 	serving := ctx
 	ctx = cause.With(ctx, cause.Of(pod))
-	told := k.images.annotate(pod)
+	annotated := k.images.Annotate(pod)
 	if !e.known {
 		e.known = true
-		e.state = lifecycle.Adopt(told, &k.opts.Latencies, &k.opts.Backoff)
+		e.state = lifecycle.Adopt(annotated, &k.opts.Latencies, &k.opts.Backoff)
 	}
 	missing, err := k.missingFor(ctx, e, pod)
 	if err != nil {
@@ -55,7 +55,7 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		return
 	}
 	e.lacking = len(missing) > 0
-	in := lifecycle.Input{Pod: told, State: e.state, Occurrences: faults, Missing: missing}
+	in := lifecycle.Input{Pod: annotated, State: e.state, Occurrences: faults, Missing: missing}
 	if e.state.Admitted.IsZero() && !lifecycle.Finished(pod) {
 		object, _ := k.nodeLister.Get(n.Name)
 		in.Rejected = n.Admit(pod, object, pod.DeletionTimestamp != nil)
@@ -68,11 +68,11 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	}
 	e.deferred = e.state.Resize.Pending != ""
 	e.show()
-	k.tend(serving, n, e, told)
-	k.ask(serving, n, e, told, out.ProbesDue)
-	e.dealt(len(faults))
+	k.syncProcesses(serving, n, e, annotated)
+	k.runProbes(serving, n, e, annotated, out.ProbesDue)
+	e.dropOccurrences(len(faults))
 	n.AddImages(out.Images)
-	settled, err := k.tell(ctx, e, pod, n)
+	settled, err := k.syncStatus(ctx, e, pod, n)
 	k.report(n, pod, out.Events)
 	if ctx.Err() != nil {
 		return
@@ -92,9 +92,9 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	k.due.Set(key, e.wake)
 }
 
-// missingFor looks for what the pod needs while any of its containers is still to be
-// made.
-func (k *Kubelet) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
+// missingFor returns the pod's missing needs while any of its containers is still to be
+// created.
+func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
 	if e.state.Ended || lifecycle.Finished(pod) || pod.DeletionTimestamp != nil {
 		return nil, nil
 	}
@@ -107,15 +107,16 @@ func (k *Kubelet) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) 
 	return k.missing(ctx, pod)
 }
 
-// step lends the pod an address for as long as the step takes.
-func (k *Kubelet) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
+// step runs lifecycle.Step with a free address, and releases the address if the pod did not
+// take it.
+func (k *Kubelets) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 	var lent netip.Addr
 	rebooted := slices.ContainsFunc(in.Occurrences, func(f lifecycle.Occurrence) bool { return f.Kind == lifecycle.Reboot })
 	if (!in.State.Sandbox || rebooted) && !in.State.Ended && !in.Pod.Spec.HostNetwork {
 		lent = n.TakeAddress()
 	}
 	in.Now, in.Address = k.opts.Clock.Now(), lent
-	in.HasImage, in.PullError = n.HasImage, k.imageErrors.get
+	in.HasImage, in.PullError = n.HasImage, k.imageErrors.Get
 	in.Latencies, in.Backoff = n.Latencies(&k.opts.Latencies), &k.opts.Backoff
 	out := lifecycle.Step(in)
 	switch old := in.State.Address; {
@@ -127,18 +128,18 @@ func (k *Kubelet) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 	return out
 }
 
-// tell writes the pod's status if it differs from what the API has, and removes a
-// pod that was to be deleted and has ended. It returns the resourceVersion that is
-// in accord with the pod's state; empty when there is none.
-func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (string, error) {
+// syncStatus writes the pod's status if it differs from the API's, and deletes a pod that is
+// terminating and has ended. It returns the resourceVersion that matches the pod's state; empty
+// if there is none yet.
+func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (string, error) {
 	seen := pod
 	pod, err := k.writeStatus(ctx, e, pod, n)
 	if err != nil {
 		return "", ignoreGone(err)
 	}
 	if pod.Generation != seen.Generation || !pod.DeletionTimestamp.Equal(seen.DeletionTimestamp) || !maps.Equal(pod.Annotations, seen.Annotations) {
-		// The status had to be written onto a pod that asks for something else by now,
-		// whose coming will not be told apart from the echo of this write.
+		// The status was written onto a newer object, which the informer will deliver as an
+		// echo of this write: sync the pod again.
 		k.loop.Add(podKey(string(pod.UID)))
 		return "", nil
 	}
@@ -164,23 +165,22 @@ func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nod
 	case err == nil:
 		return pod.ResourceVersion, nil
 	case apierrors.IsConflict(err):
-		// The name belongs to another pod by now.
+		// Another pod has the name by now.
 		return "", nil
 	}
 	return "", ignoreGone(err)
 }
 
-// removable is whether a pod waits for its kubelet only. With a grace period of 0
-// the kubelet has done its part, and finalizers hold the pod.
+// removable reports whether a terminating pod waits only for its kubelet. With a grace period
+// of 0 the kubelet has already deleted it, and finalizers hold the pod.
 func removable(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && (pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds > 0)
 }
 
-// statusTries bounds how often a status is written anew because somebody else wrote
-// in between.
+// statusTries bounds the attempts to write a status in the face of conflicts.
 const statusTries = 5
 
-func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (*corev1.Pod, error) {
+func (k *Kubelets) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (*corev1.Pod, error) {
 	client := k.opts.Client.CoreV1().Pods(pod.Namespace)
 	var err error
 	for range statusTries {
@@ -197,7 +197,7 @@ func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 		var written *corev1.Pod
 		written, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{})
 		if err == nil {
-			e.told()
+			e.recordWrite()
 			e.observe(written)
 			return written, nil
 		}
@@ -218,8 +218,8 @@ func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 	return nil, fmt.Errorf("writing the status of pod %s: %w", klog.KObj(pod), err)
 }
 
-// ignoreGone drops the error of a pod that is not there any more: its deletion
-// will be delivered.
+// ignoreGone drops the error for a pod that does not exist any more; its deletion event
+// follows.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -227,21 +227,21 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// The delays between attempts to reach the apiserver.
+// The first and the longest delay between attempts to reach the API server.
 const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 10 * time.Second
 )
 
-func (k *Kubelet) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
+func (k *Kubelets) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
 	delay := min(firstRetry<<min(e.failures, 10), lastRetry)
 	e.failures++
-	k.opts.Logger.Error(err, "Cannot tell the API about a pod, will retry", "pod", klog.KObj(pod), "after", delay)
+	k.opts.Logger.Error(err, "Cannot write a pod's status, will retry", "pod", klog.KObj(pod), "after", delay)
 	return k.opts.Clock.Now().Add(delay)
 }
 
-// forgetPod ends what runs of a pod that the API does not have any more.
-func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
+// forgetPod ends the runtime of a pod that was deleted from the API.
+func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	k.due.Set(podKey(string(pod.UID)), time.Time{})
 	k.pods.remove(pod.UID)
 	e.showEnd(k.opts.Clock.Now())
@@ -269,7 +269,7 @@ func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	k.report(n, pod, events)
 }
 
-func (k *Kubelet) report(n *nodes.Node, pod *corev1.Pod, events []lifecycle.Event) {
+func (k *Kubelets) report(n *nodes.Node, pod *corev1.Pod, events []lifecycle.Event) {
 	if k.opts.Recorder == nil {
 		return
 	}

@@ -63,7 +63,7 @@ func TestLogsInVirtualTime(t *testing.T) {
 	if err != nil || string(last) != read.Text()+"\n" || began >= read.Text() {
 		t.Errorf("began at %s, followed to %s, the last line is %q: %v", began, read.Text(), last, err)
 	}
-	if err := c.Kubelets().Crash(types.NamespacedName{Namespace: "default", Name: "clock"}, "", 1); err != nil {
+	if err := c.Kubelets().CrashContainer(types.NamespacedName{Namespace: "default", Name: "clock"}, "", 1); err != nil {
 		t.Fatal(err)
 	}
 	for read.Scan() {

@@ -9,18 +9,19 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// Rejection is why a kubelet does not take a pod that was bound to its node.
+// Rejection is the reason and message with which a kubelet rejects a pod that is bound to its
+// node. The zero value means that the pod is admitted.
 type Rejection struct{ Reason, Message string }
 
-// Allocated is what the pods on a node ask for.
+// Allocated is the sum of the requests of the pods that a node has admitted.
 type Allocated struct {
 	Pods int64
 	used corev1.ResourceList
 }
 
-// Admit decides whether a node takes one more pod, as upstream's kubelet does: the
-// pod's node affinity must match, and the node must have what it requests. It is no
-// rejection when there is no reason.
+// Admit decides whether a node admits one more pod, by the rules of upstream's kubelet: the
+// pod's node affinity must match, and the node must have the requested resources free. The zero
+// Rejection admits the pod.
 func Admit(pod *corev1.Pod, object *corev1.Node, allocatable corev1.ResourceList, on Allocated) Rejection {
 	if object != nil {
 		match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(object)
@@ -44,7 +45,7 @@ func Admit(pod *corev1.Pod, object *corev1.Node, allocatable corev1.ResourceList
 			limit, known = object.Status.Allocatable[name]
 		}
 		if request.IsZero() || !known {
-			// What no kubelet knows of is for others to keep account of.
+			// Kubelets do not account for resources that the node does not advertise.
 			continue
 		}
 		total := used.DeepCopy()
@@ -71,10 +72,10 @@ func Requests(pod *corev1.Pod) corev1.ResourceList {
 	return resource.PodRequests(pod, resource.PodResourcesOptions{})
 }
 
-// Add counts one more pod.
+// Add counts the requests of one more pod.
 func (l *Allocated) Add(requests corev1.ResourceList) { l.change(requests, 1) }
 
-// Remove takes back what add counted.
+// Remove undoes Add.
 func (l *Allocated) Remove(requests corev1.ResourceList) { l.change(requests, -1) }
 
 func (l *Allocated) change(requests corev1.ResourceList, sign int64) {

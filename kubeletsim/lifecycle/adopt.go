@@ -9,9 +9,9 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// Adopt takes up a pod that an earlier run of the process, whose state is lost, has
-// brought to the status that the API shows. Running containers run on; how long,
-// counts from their start.
+// Adopt derives the state of a pod from the status in the API, which an earlier process wrote.
+// Containers that were running go on running; the duration of their run counts from their
+// start.
 func Adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) State {
 	var s State
 	status := &pod.Status
@@ -23,7 +23,7 @@ func Adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) State {
 	if status.PodIP != "" {
 		s.Sandbox = true
 		if !pod.Spec.HostNetwork {
-			// An address that cannot be read is one that we did not give.
+			// An unparsable address was not assigned by the simulation.
 			s.Address, _ = netip.ParseAddr(status.PodIP)
 		}
 	}
@@ -37,7 +37,8 @@ func Adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) State {
 			adoptContainer(&c, old, back)
 			c.adoptResources(old)
 			if c.Phase == Running {
-				// What a process had come to is not known any more.
+				// The progress of the earlier process's command is lost, so the run is planned
+				// again from its start.
 				c.plan(pod, ref.Container, behaviourOf(pod, ref.Container, ref.Kind, c.Restarts, lat))
 			}
 		}
@@ -62,7 +63,7 @@ func adoptContainer(c *Container, status *corev1.ContainerStatus, back *Backoff)
 		c.startedAt = status.State.Running.StartedAt.Time
 		c.started = status.Started != nil && *status.Started
 		c.ready = status.Ready
-		c.probes[startupProbe].up, c.probes[readinessProbe].up = c.started, c.ready
+		c.probes[startupProbe].succeeded, c.probes[readinessProbe].succeeded = c.started, c.ready
 	case status.State.Terminated != nil:
 		c.Phase = exited
 		c.termination = status.State.Terminated
@@ -81,7 +82,7 @@ func adoptContainer(c *Container, status *corev1.ContainerStatus, back *Backoff)
 	}
 }
 
-// statusOf finds what the API says of a container; nil if nothing.
+// statusOf returns the container's status in the API; nil if there is none.
 func statusOf(pod *corev1.Pod, ref podspec.Container) *corev1.ContainerStatus {
 	list := pod.Status.ContainerStatuses
 	switch ref.Kind {
@@ -98,7 +99,7 @@ func statusOf(pod *corev1.Pod, ref podspec.Container) *corev1.ContainerStatus {
 	return nil
 }
 
-// Finished is whether the API says that the pod has come to its end.
+// Finished reports whether the API shows the pod as Succeeded or Failed.
 func Finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -2,11 +2,10 @@ package lifecycle
 
 import "time"
 
-// Backoff is how long a container that ended waits before it is started again. The
-// first restart happens at once; the one after that when Base has passed since the
-// container ended, then twice as long each time, up to Max. A container that ran
-// long enough, so that twice Max has passed since its last restart, begins anew.
-// The zero value means upstream's 10 seconds and 5 minutes.
+// Backoff configures the delay before a container that ended is restarted. The first restart is
+// immediate. The second waits until Base has passed since the container ended, and each further
+// one twice as long as the one before, up to Max. The delay is reset when a container ends more
+// than twice Max after its last restart. Zero fields mean upstream's 10 seconds and 5 minutes.
 type Backoff struct {
 	Base, Max time.Duration
 }
@@ -21,7 +20,7 @@ func (b *Backoff) SetDefaults() {
 	b.Max = max(b.Max, b.Base)
 }
 
-// next is the delay that follows the given one.
+// next returns the delay that follows the given one.
 func (b *Backoff) next(delay time.Duration) time.Duration {
 	if delay == 0 {
 		return b.Base
@@ -29,7 +28,7 @@ func (b *Backoff) next(delay time.Duration) time.Duration {
 	return min(2*delay, b.Max)
 }
 
-// after is the delay in force after a number of restarts in a row.
+// after returns the delay in force after a number of consecutive restarts.
 func (b *Backoff) after(restarts int32) time.Duration {
 	delay := time.Duration(0)
 	for range restarts {
@@ -41,8 +40,8 @@ func (b *Backoff) after(restarts int32) time.Duration {
 	return delay
 }
 
-// pending is the delay that a container which ended at finished has to wait for,
-// when the delay was last raised at raised; 0 when there is none.
+// pending returns the delay before the restart of a container that ended at finished, if the
+// delay was last raised at raised; 0 if the back-off has been reset.
 func (b *Backoff) pending(delay time.Duration, raised, finished time.Time) time.Duration {
 	if finished.Sub(raised) > 2*b.Max {
 		return 0

@@ -14,20 +14,21 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
-// behaviour is what one container's process does.
+// behaviour is what the process of one container run does.
 type behaviour struct {
-	// runs is how long a run takes; exitCode is what it ends with.
+	// runs is the duration of a run and exitCode its exit code.
 	runs     time.Duration
 	exitCode int32
-	// stops is from the signal until the end; stopCode is what it ends with then.
+	// stops is the time from the termination signal to the process's end, and stopCode the exit
+	// code then.
 	stops    time.Duration
 	stopCode int32
-	// live is whether only running its command can tell what it does.
+	// live means that the command cannot be predicted and has to be run.
 	live bool
 }
 
-// behaviourOf reads what a container does in its run after so many restarts from the pod's annotations, then from its
-// command as far as that can be understood, then from the defaults.
+// behaviourOf returns the behaviour of a container's run after that many restarts. Annotations
+// take precedence over the prediction of the command, and that over the defaults.
 func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restarts int32, lat *Latencies) behaviour {
 	b := behaviour{runs: span.Forever, stops: lat.ContainerStop}
 	b.runs = defaultRun(pod, kind, lat)
@@ -62,7 +63,7 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 	return b
 }
 
-// defaultRun is how long a container runs of which nothing is known.
+// defaultRun is the duration of a run that neither an annotation nor the command determines.
 func defaultRun(pod *corev1.Pod, kind podspec.Kind, lat *Latencies) time.Duration {
 	switch {
 	case kind == podspec.InitContainer:
@@ -76,7 +77,7 @@ func defaultRun(pod *corev1.Pod, kind podspec.Kind, lat *Latencies) time.Duratio
 	return span.Forever
 }
 
-// preStop is how long a container's preStop hook takes.
+// preStop returns the duration of the container's preStop hook.
 func preStop(c *corev1.Container) time.Duration {
 	if c.Lifecycle == nil || c.Lifecycle.PreStop == nil {
 		return 0
@@ -93,15 +94,15 @@ func preStop(c *corev1.Container) time.Duration {
 	return 0
 }
 
-// startDelay is from a pod's admission until its sandbox is there.
+// startDelay returns the time from a pod's admission until its sandbox is ready.
 func startDelay(pod *corev1.Pod, lat *Latencies) time.Duration {
 	delay := lat.PodStart
 	podspec.Annotations{Pod: pod}.Duration(podspec.AnnotationStartDelay, &delay)
 	return delay
 }
 
-// invalidAnnotations says which of the pod's annotations are not understood, in the
-// order of the constants.
+// invalidAnnotations describes the pod's annotations that cannot be parsed, in the order of the
+// constants.
 func invalidAnnotations(pod *corev1.Pod) []string {
 	var bad []string
 	for _, key := range []string{podspec.AnnotationStartDelay, podspec.AnnotationReadyDelay, podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationLogEvery, usage.AnnotationCPU, usage.AnnotationMemory, responses.AnnotationHTTP, responses.AnnotationGRPC} {

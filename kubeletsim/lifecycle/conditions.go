@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// podConditions returns the conditions of a pod whose container statuses are set
-// already: those that others keep, then the kubelet's own in upstream's order.
+// podConditions returns the conditions of a pod whose container statuses are already set: first
+// those that other components own, then the kubelet's own in upstream's order.
 func podConditions(pod *corev1.Pod, s *State, status *corev1.PodStatus, now time.Time) []corev1.PodCondition {
 	conditions := make([]corev1.PodCondition, 0, len(pod.Status.Conditions)+5)
 	for _, c := range pod.Status.Conditions {
@@ -114,7 +114,7 @@ func containersReadyCondition(pod *corev1.Pod, status *corev1.PodStatus) corev1.
 	return c
 }
 
-// readyCondition is ContainersReady, and the readiness gates in addition (KEP-580).
+// readyCondition derives Ready from ContainersReady and the readiness gates (KEP-580).
 func readyCondition(pod *corev1.Pod, containersReady corev1.PodCondition, others []corev1.PodCondition) corev1.PodCondition {
 	c := containersReady
 	c.Type = corev1.PodReady

@@ -4,25 +4,24 @@ import (
 	"time"
 )
 
-// Latencies are how long the simulated machine takes, on the cluster's clock.
-// Zero means no time at all, except for JobRun.
+// Latencies are the durations of a simulated machine's operations, on the cluster's clock. Zero
+// means that the operation is immediate, except for JobRun.
 type Latencies struct {
-	// PodStart is from a pod's admission until its sandbox is up and its first
+	// PodStart is the time from a pod's admission until its sandbox is ready and its first
 	// containers run.
 	PodStart time.Duration
-	// ContainerReady is from a container's start until its readiness probe first
-	// succeeds, unless AnnotationReadyDelay says otherwise.
+	// ContainerReady is the time from a container's start until its readiness probe first
+	// succeeds. AnnotationReadyDelay overrides it.
 	ContainerReady time.Duration
-	// ContainerRestart is from a container's end until it is started again, unless
-	// it is in back-off.
+	// ContainerRestart is the time from a container's end to its restart while no back-off
+	// applies.
 	ContainerRestart time.Duration
-	// ContainerStop is from the signal to stop until the container has ended, but
-	// never longer than the grace period.
+	// ContainerStop is the time from the termination signal to the container's end. The grace
+	// period bounds it.
 	ContainerStop time.Duration
-	// InitRun is how long an init container runs of which nothing is known.
+	// InitRun is the duration of an init container's run if nothing else determines it.
 	InitRun time.Duration
-	// JobRun is how long a container runs that has no reason to run forever: those of
-	// pods that a Job controls, and those that have an exit code but no duration.
-	// Default 1s.
+	// JobRun is the duration of a container's run in a pod that a Job controls, and of a run
+	// with an annotated exit code but no duration. Default 1s.
 	JobRun time.Duration
 }

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// LoggedRun is the container ID of the run whose log is asked for. The errors are
-// those of a kubelet.
+// LoggedRun returns the container ID of the run whose log is requested. Its errors have the
+// texts of upstream's kubelet.
 func LoggedRun(pod *corev1.Pod, s *State, name string, previous bool) (id string, err error) {
 	status := findStatus(pod, s, name)
 	if status == nil {
@@ -39,7 +39,8 @@ func LoggedRun(pod *corev1.Pod, s *State, name string, previous bool) (id string
 	return "", fmt.Errorf("container %q in pod %q is waiting to start: %s", name, pod.Name, why)
 }
 
-// findStatus is what the kubelet would say of a container now; nil if nothing.
+// findStatus returns the status that the kubelet would report for a container now; nil if there
+// is none.
 func findStatus(pod *corev1.Pod, s *State, name string) *corev1.ContainerStatus {
 	if s.rejected {
 		return nil
@@ -56,8 +57,8 @@ func findStatus(pod *corev1.Pod, s *State, name string) *corev1.ContainerStatus 
 	return nil
 }
 
-// RunTimes are when a run began and when it ended; zero times for a run that is not
-// known, and for one that has not ended.
+// RunTimes are the start and end of a run. Both are zero for an unknown run; Ended is zero for
+// a run that has not ended.
 type RunTimes struct{ Began, Ended time.Time }
 
 func (s *State) TimesOf(pod *corev1.Pod, name, id string) RunTimes {
@@ -80,8 +81,8 @@ func (s *State) TimesOf(pod *corev1.Pod, name, id string) RunTimes {
 	return RunTimes{}
 }
 
-// endedAt is when the last run ended. Of an adopted one the API told the second only:
-// it is taken to have used it up.
+// endedAt is the end of the last run. An adopted container's times come from the API in whole
+// seconds, so its run is taken to have lasted until the end of that second.
 func (c *Container) endedAt() time.Time {
 	if c.adopted {
 		return c.finishedAt.Add(time.Second - 1)

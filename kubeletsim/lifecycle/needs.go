@@ -8,17 +8,17 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// Need is a ConfigMap or Secret, or one key of it, that a pod cannot do without:
-// for a volume, or for a container's environment.
+// Need is a ConfigMap or Secret, or one of its keys, that a volume or a container's environment
+// requires.
 type Need struct {
 	Secret            bool
 	Name, Key         string
 	volume, container string
-	// Found is whether the object is there, and only the key is not.
+	// Found means that the object exists and only the key is missing.
 	Found bool
 }
 
-// Kind is what messages call it.
+// Kind is the object's kind as upstream's messages write it.
 func (n Need) Kind() string {
 	if n.Secret {
 		return "secret"
@@ -26,7 +26,7 @@ func (n Need) Kind() string {
 	return "configmap"
 }
 
-// mountMessage is what is wrong with the volume.
+// mountMessage is upstream's message for a volume whose source is missing.
 func (n Need) mountMessage() string {
 	why := fmt.Sprintf("%s %q not found", n.Kind(), n.Name)
 	switch {
@@ -38,7 +38,7 @@ func (n Need) mountMessage() string {
 	return fmt.Sprintf("MountVolume.SetUp failed for volume %q : %s", n.volume, why)
 }
 
-// configMessage is what is wrong with the container's environment.
+// configMessage is upstream's message for an environment whose source is missing.
 func (n Need) configMessage(namespace string) string {
 	if !n.Found {
 		return fmt.Sprintf("%s %q not found", n.Kind(), n.Name)
@@ -50,8 +50,8 @@ func (n Need) configMessage(namespace string) string {
 	return fmt.Sprintf("couldn't find key %s in %s %s/%s", n.Key, kind, namespace, n.Name)
 }
 
-// Needs lists what a pod cannot do without, in the order in which it would be
-// missed.
+// Needs lists the required ConfigMaps and Secrets of a pod, in the order in which the kubelet
+// looks for them.
 func Needs(pod *corev1.Pod) []Need {
 	var needs []Need
 	for i := range pod.Spec.Volumes {

@@ -7,18 +7,19 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// Occurrence is what somebody does to a pod's container from outside, or to all of its
-// containers if the name is empty.
+// Occurrence is something that happens to a container of the pod, or to all of them if
+// Container is empty, and that does not follow from the pod and the time: an injected fault, or
+// what the container's running process reports.
 type Occurrence struct {
 	Container string
 	Kind      OccurrenceKind
-	// ExitCode and, if not empty, reason are what a crash ends with; message is why a
-	// readiness probe fails.
+	// ExitCode and Reason, if not empty, are the container's termination in a Crash. Message is
+	// why a readiness probe fails.
 	ExitCode int32
 	Reason   string
 	Message  string
 	Probe    ProbeKind
-	// Run, if not empty, is the container ID of the only run that it is for.
+	// Run, if not empty, restricts the occurrence to the run with that container ID.
 	Run string
 }
 
@@ -26,19 +27,20 @@ type OccurrenceKind int
 
 const (
 	Crash OccurrenceKind = iota
-	Unready
-	ReadyAgain
-	// Reboot ends all containers and the pod's sandbox with them.
+	FailReadiness
+	RestoreReadiness
+	// Reboot ends all containers and the pod's sandbox.
 	Reboot
-	// Lost is that nobody can tell any more what a container's process does; spinning,
-	// that it never comes to an end.
+	// Lost means that the container's process can no longer be simulated, Spinning that it
+	// never lets time pass.
 	Lost
 	Spinning
-	// TrapsSet and trapsNot are that the process has handlers for signals, or none any more.
+	// TrapsSet and TrapsCleared mean that the process has installed its first handler for a
+	// signal, or removed its last.
 	TrapsSet
 	TrapsCleared
-	// ProbeSucceeded is what a container answered to a probe, message, if it failed; notProbed that
-	// it could not be asked.
+	// ProbeSucceeded and ProbeFailed are the result of a probe, ProbeFailed with a Message.
+	// ProbeSkipped means that the probe could not be run.
 	ProbeSucceeded
 	ProbeFailed
 	ProbeSkipped
@@ -57,21 +59,21 @@ func (s *stepper) applyOccurrences() {
 			}
 			switch {
 			case f.Kind > Reboot && c.Phase == Running:
-				s.heed(i, f)
+				s.applyObservation(i, f)
 			case f.Kind == Crash && c.Phase == Running:
 				s.end(c, f.ExitCode, f.Reason)
-			case f.Kind == Unready && c.unready == "" && c.Phase == Running:
+			case f.Kind == FailReadiness && c.unready == "" && c.Phase == Running:
 				c.unready = f.Message
 				s.report(&s.refs[i], corev1.EventTypeWarning, "Unhealthy", "Readiness probe failed: "+f.Message)
-			case f.Kind == ReadyAgain:
+			case f.Kind == RestoreReadiness:
 				c.unready = ""
 			}
 		}
 	}
 }
 
-// reboot is the pod's machine having gone down and come back. A pod that may be
-// restarted gets a new sandbox, and begins with its init containers again.
+// reboot ends all containers as a restart of the machine does. A pod that may be restarted gets
+// a new sandbox and runs its init containers again.
 func (s *stepper) reboot() {
 	st := &s.State
 	for i := range st.Containers {
@@ -93,16 +95,16 @@ func (s *stepper) reboot() {
 	}
 }
 
-// heed takes note of what is heard of a container's process.
-func (s *stepper) heed(i int, f Occurrence) {
+// applyObservation records what a container's running process reports.
+func (s *stepper) applyObservation(i int, f Occurrence) {
 	c := &s.State.Containers[i]
 	switch f.Kind {
 	case TrapsSet, TrapsCleared:
 		c.traps = f.Kind == TrapsSet
 	case ProbeSucceeded, ProbeFailed:
-		s.answer(i, f.Probe, f.Kind == ProbeFailed, f.Message)
+		s.recordProbe(i, f.Probe, f.Kind == ProbeFailed, f.Message)
 	case ProbeSkipped:
-		c.probes[f.Probe].asking = false
+		c.probes[f.Probe].asked = false
 		c.probes[f.Probe].due = s.Now.Add(period(f.Probe.Of(s.refs[i].Container)))
 	case Lost:
 		c.exitAt = span.After(s.Now, defaultRun(s.Pod, c.Kind, s.Latencies))

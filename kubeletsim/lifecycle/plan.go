@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
-// plan notes when and how a running container will end by itself.
+// plan records when and how a running container will end without intervention.
 func (c *Container) plan(pod *corev1.Pod, spec *corev1.Container, does behaviour) {
 	c.exitAt, c.exitCode, c.exitReason = span.After(c.startedAt, does.runs), does.exitCode, ""
 	if c.Kind == podspec.InitContainer || c.Kind == podspec.EphemeralContainer || len(pod.Annotations) == 0 {

@@ -19,88 +19,87 @@ const (
 	probeKinds
 )
 
-// String is how events name the kind.
+// String returns the kind's name in events.
 func (k ProbeKind) String() string { return [...]string{"Startup", "Readiness", "Liveness"}[k] }
 
 func (k ProbeKind) Of(c *corev1.Container) *corev1.Probe {
 	return [...]*corev1.Probe{c.StartupProbe, c.ReadinessProbe, c.LivenessProbe}[k]
 }
 
-// probing is what one probe of a running container has come to. The zero value is one that
-// has not been asked yet.
-type probing struct {
-	// due is when the container is to be asked next; asking is whether an answer is
-	// awaited.
-	due    time.Time
-	asking bool
-	// good and bad are how many answers of the kind came last, one after the other.
-	good, bad int32
-	// up is whether it has succeeded as often as it has to; failed whether it has failed as
-	// often as it may.
-	up, failed bool
+// probeState is the progress of one probe of a running container. The zero value is a probe
+// that has not been run.
+type probeState struct {
+	// due is the time of the next attempt. asked means that an attempt is under way.
+	due   time.Time
+	asked bool
+	// successes and failures count consecutive results.
+	successes, failures int32
+	// succeeded means that the success threshold has been reached, failed that the failure
+	// threshold has been.
+	succeeded, failed bool
 }
 
-// ProbeRequest is a probe that somebody has to ask: the answer depends on more than the pod.
+// ProbeRequest is a probe that the caller has to run.
 type ProbeRequest struct {
 	Container int
 	Kind      ProbeKind
 }
 
-// checkUp keeps one of a container's probes; true while it succeeds. A probe whose answer
-// follows from the pod is asked as often as the answer matters: not again after it has
-// succeeded, until the pod says otherwise.
+// checkUp advances one of a container's probes and reports whether it succeeds. A probe whose
+// result follows from the pod is not repeated after it has succeeded, until the pod changes the
+// result.
 func (s *stepper) checkUp(i int, kind ProbeKind) bool {
 	c, ref := &s.State.Containers[i], s.refs[i]
 	p, probe := &c.probes[kind], kind.Of(ref.Container)
 	if probe == nil {
 		return true
 	}
-	if p.asking {
-		return p.up
+	if p.asked {
+		return p.succeeded
 	}
 	if p.due.IsZero() {
 		p.due = latest(c.startedAt.Add(time.Duration(probe.InitialDelaySeconds)*time.Second), s.Now)
 	}
-	if asksOutside(s.Pod, ref, probe) {
+	if needsRun(s.Pod, ref, probe) {
 		if s.due(p.due) {
-			p.asking = true
+			p.asked = true
 			s.probesDue = append(s.probesDue, ProbeRequest{i, kind})
 		}
-		return p.up
+		return p.succeeded
 	}
 	why := s.failure(ref, probe)
-	if why == "" && p.good >= max(probe.SuccessThreshold, 1) {
+	if why == "" && p.successes >= max(probe.SuccessThreshold, 1) {
 		return true
 	}
-	if p.good > 0 && why != "" {
+	if p.successes > 0 && why != "" {
 		p.due = latest(p.due, s.Now)
 	}
-	for s.due(p.due) && (why != "" || p.good < max(probe.SuccessThreshold, 1)) {
-		s.answer(i, kind, why != "", why)
+	for s.due(p.due) && (why != "" || p.successes < max(probe.SuccessThreshold, 1)) {
+		s.recordProbe(i, kind, why != "", why)
 	}
-	return p.up
+	return p.succeeded
 }
 
-// answer counts what a container answered to a probe.
-func (s *stepper) answer(i int, kind ProbeKind, failed bool, why string) {
+// recordProbe counts the result of a probe.
+func (s *stepper) recordProbe(i int, kind ProbeKind, failed bool, why string) {
 	c, ref := &s.State.Containers[i], s.refs[i]
 	p, probe := &c.probes[kind], kind.Of(ref.Container)
 	if probe == nil {
 		return
 	}
-	p.asking = false
+	p.asked = false
 	p.due = latest(p.due.Add(period(probe)), s.Now)
 	if !failed {
-		p.good, p.bad = p.good+1, 0
-		if p.good >= max(probe.SuccessThreshold, 1) {
-			p.up, p.failed = true, false
+		p.successes, p.failures = p.successes+1, 0
+		if p.successes >= max(probe.SuccessThreshold, 1) {
+			p.succeeded, p.failed = true, false
 		}
 		return
 	}
-	p.good, p.bad = 0, p.bad+1
+	p.successes, p.failures = 0, p.failures+1
 	s.report(&ref, corev1.EventTypeWarning, "Unhealthy", fmt.Sprintf("%s probe failed: %s", kind, why))
-	if p.bad >= max(probe.FailureThreshold, 1) {
-		p.up, p.failed = false, true
+	if p.failures >= max(probe.FailureThreshold, 1) {
+		p.succeeded, p.failed = false, true
 	}
 }
 
@@ -108,7 +107,7 @@ func period(probe *corev1.Probe) time.Duration {
 	return time.Duration(max(probe.PeriodSeconds, 1)) * time.Second
 }
 
-// probe asks the containers that run whether they have started and are ready.
+// probe updates whether the running containers have started and are ready.
 func (s *stepper) probe() {
 	for i := range s.State.Containers {
 		c := &s.State.Containers[i]
@@ -118,7 +117,8 @@ func (s *stepper) probe() {
 	}
 }
 
-// checkStarted keeps the container's startup probe; true when it has started.
+// checkStarted advances the container's startup probe and reports whether the container has
+// started.
 func (s *stepper) checkStarted(i int) bool {
 	c := &s.State.Containers[i]
 	if c.Phase != Running {
@@ -128,8 +128,8 @@ func (s *stepper) checkStarted(i int) bool {
 	return c.started
 }
 
-// checkReady is whether the readiness probe succeeds. Latencies.ContainerReady, and
-// AnnotationReadyDelay in its place, say when it first does.
+// checkReady reports whether the readiness probe succeeds. Latencies.ContainerReady, or
+// AnnotationReadyDelay, is the time of the first success.
 func (s *stepper) checkReady(i int) bool {
 	c, ref := &s.State.Containers[i], s.refs[i]
 	var delay time.Duration
@@ -147,7 +147,7 @@ func (s *stepper) checkReady(i int) bool {
 	return s.checkUp(i, readinessProbe)
 }
 
-// startupTime is how long a probe takes that is always answered well.
+// startupTime is the time until a probe whose every attempt succeeds reaches its threshold.
 func startupTime(p *corev1.Probe) time.Duration {
 	if p == nil {
 		return 0
@@ -155,8 +155,8 @@ func startupTime(p *corev1.Probe) time.Duration {
 	return time.Duration(p.InitialDelaySeconds)*time.Second + time.Duration(max(p.SuccessThreshold, 1)-1)*period(p)
 }
 
-// stopUnhealthy stops containers whose startup or liveness probe has failed as often as
-// it may. Whether they run again is up to the restart policy.
+// stopUnhealthy stops containers whose startup or liveness probe has reached its failure
+// threshold. The restart policy decides whether they run again.
 func (s *stepper) stopUnhealthy() bool {
 	moved := false
 	for i := range s.State.Containers {

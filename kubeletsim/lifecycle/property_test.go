@@ -74,7 +74,7 @@ func TestStepKeepsItsPromises(t *testing.T) {
 			case 0:
 				w.step(Occurrence{ExitCode: rapid.Int32Range(0, 2).Draw(t, "exit code")})
 			case 1:
-				w.step(Occurrence{Kind: rapid.SampledFrom([]OccurrenceKind{Unready, ReadyAgain, Reboot}).Draw(t, "fault"), Message: "no"})
+				w.step(Occurrence{Kind: rapid.SampledFrom([]OccurrenceKind{FailReadiness, RestoreReadiness, Reboot}).Draw(t, "fault"), Message: "no"})
 			case 2:
 				if w.pod.DeletionTimestamp == nil && rapid.Bool().Draw(t, "delete") {
 					w.delete(time.Duration(rapid.IntRange(1, 60).Draw(t, "grace")) * time.Second)

@@ -9,12 +9,12 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// pull brings a container's image to the node, which takes no time, and reports it;
-// false when it cannot be had and the next attempt is to be waited for. With the
-// policy Never an image counts as present: there are none that could be missing.
+// pull makes a container's image present on the node, which takes no time, and reports it. It
+// returns false if the pull failed and the next attempt is not due. With the policy Never every
+// image counts as present.
 func (s *stepper) pull(c *Container, ref podspec.Container) bool {
 	if c.configError != "" {
-		// It has been pulled for the attempt before.
+		// The previous attempt to create the container pulled it.
 		return true
 	}
 	present := ref.ImagePullPolicy == corev1.PullNever || slices.Contains(s.images, ref.Image) || s.HasImage(ref.Image)
@@ -44,8 +44,8 @@ func (s *stepper) pull(c *Container, ref podspec.Container) bool {
 	return true
 }
 
-// pullFailure is why the image cannot be had, by the pod's annotation or by what
-// FailImage said; empty when it can.
+// pullFailure returns why the image cannot be pulled, from the pod's annotation or from
+// FailImagePull; empty if it can.
 func (s *stepper) pullFailure(ref podspec.Container) string {
 	a := podspec.Annotations{Pod: s.Pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}
 	if why, ok := a.Get(podspec.AnnotationPullError); ok {

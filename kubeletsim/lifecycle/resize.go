@@ -11,25 +11,26 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// resizeState is how a change of a running pod's resources goes (KEP-1287).
+// resizeState is the progress of an in-place resize (KEP-1287).
 type resizeState struct {
-	// Pending is why the node does not have what is asked for, since pendingSince, by the
-	// pod's generation pendingFor; empty: nothing is asked for that it has not.
+	// Pending is the reason why the node has not granted the resources of the pod's generation
+	// pendingFor, since pendingSince; empty if no resize is pending.
 	Pending, message string
 	pendingFor       int64
 	pendingSince     time.Time
-	// going is the generation whose resources are reserved and that not all containers
-	// have, since goingSince; 0: none.
+	// going is the generation whose resources are granted but not yet applied to all
+	// containers, since goingSince; 0 if there is none.
 	going      int64
 	goingSince time.Time
 }
 
-// resizable is whether a container's resources may change while the pod runs.
+// resizable reports whether a container's resources may change while the pod runs.
 func resizable(kind podspec.Kind) bool {
 	return kind == podspec.AppContainer || kind == podspec.SidecarContainer
 }
 
-// WantsResize is whether the pod asks for something else than the node has reserved.
+// WantsResize reports whether the pod's spec differs from the resources that the node has
+// granted.
 func WantsResize(pod *corev1.Pod, st *State) bool {
 	if st.Admitted.IsZero() || st.Ended || st.terminating || pod.DeletionTimestamp != nil || len(st.Containers) == 0 {
 		return false
@@ -50,8 +51,8 @@ func SameAmounts(a, b corev1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }
 
-// resize takes up what the node has reserved, or notes that it has not. Containers get it
-// while they run, or by a restart where their policy wants one.
+// resize takes over newly granted resources, or records why they are not granted. A container
+// gets them while it runs, or by a restart if its resizePolicy requires one.
 func (s *stepper) resize() {
 	st := &s.State
 	if !WantsResize(s.Pod, st) {
@@ -78,7 +79,7 @@ func (s *stepper) resize() {
 	}
 }
 
-// give lets a running container have what is reserved for it.
+// give applies the granted resources to a running container.
 func (s *stepper) give(c *Container, ref podspec.Container) {
 	if c.Phase != Running || sameResources(&c.has, &c.granted) {
 		return
@@ -95,7 +96,7 @@ func (s *stepper) give(c *Container, ref podspec.Container) {
 	s.signal(c, ref, s.Now.Add(s.grace()))
 }
 
-// needsRestart is whether the container's policy wants a restart for what changes.
+// needsRestart reports whether the container's resizePolicy requires a restart for this change.
 func needsRestart(c *corev1.Container, has, granted *corev1.ResourceRequirements) bool {
 	for _, policy := range c.ResizePolicy {
 		if policy.RestartPolicy != corev1.RestartContainer {
@@ -111,7 +112,7 @@ func needsRestart(c *corev1.Container, has, granted *corev1.ResourceRequirements
 	return false
 }
 
-// endResize notes that all containers have what they are to have.
+// endResize completes the resize once all containers have the granted resources.
 func (s *stepper) endResize() {
 	st := &s.State
 	if st.Resize.going == 0 {
@@ -127,7 +128,7 @@ func (s *stepper) endResize() {
 	st.Resize.going = 0
 }
 
-// resizeSummary is how upstream's events tell what a pod asks for.
+// resizeSummary is the JSON summary of the requested resources in upstream's resize events.
 func (s *stepper) resizeSummary(why string) string {
 	type allocation struct {
 		Name      string                      `json:"name"`
@@ -154,7 +155,7 @@ func (s *stepper) resizeSummary(why string) string {
 	return string(data)
 }
 
-// resizeConditions are those that tell of a resize under way.
+// resizeConditions returns the conditions of a resize in progress.
 func (st *State) resizeConditions() []corev1.PodCondition {
 	if st.Ended {
 		return nil
@@ -176,7 +177,7 @@ func (st *State) resizeConditions() []corev1.PodCondition {
 	return conditions
 }
 
-// adoptResources takes up what the API says that a container has.
+// adoptResources restores the container's resources from its status.
 func (c *Container) adoptResources(status *corev1.ContainerStatus) {
 	if !resizable(c.Kind) || status.Resources == nil {
 		return
@@ -187,7 +188,7 @@ func (c *Container) adoptResources(status *corev1.ContainerStatus) {
 	}
 }
 
-// adoptResize takes up a resize that an earlier run of the process had begun.
+// adoptResize restores a resize that an earlier process began.
 func adoptResize(pod *corev1.Pod) resizeState {
 	var r resizeState
 	for i := range pod.Status.Conditions {

@@ -9,7 +9,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// startNext starts what may start.
+// startNext starts the containers that may start now, in upstream's order.
 func (s *stepper) startNext() bool {
 	st := &s.State
 	if st.terminating || st.Ended || !st.Sandbox {
@@ -42,7 +42,7 @@ func Succeeded(c *Container) bool {
 	return c.Phase == exited && c.termination != nil && c.termination.ExitCode == 0
 }
 
-// start runs a container if it has not run yet or is to run again.
+// start starts a container that has not run yet or is due for a restart.
 func (s *stepper) start(i int) bool {
 	c, ref := &s.State.Containers[i], s.refs[i]
 	switch c.Phase {
@@ -68,7 +68,7 @@ func (s *stepper) start(i int) bool {
 	s.report(&ref, corev1.EventTypeNormal, "Started", "Container started")
 	does := behaviourOf(s.Pod, ref.Container, c.Kind, c.Restarts, s.Latencies)
 	c.Phase, c.image, c.startedAt, c.changed = Running, ref.Image, s.Now, false
-	c.has, c.probes, c.Live, c.traps = c.granted, [probeKinds]probing{}, does.live, false
+	c.has, c.probes, c.Live, c.traps = c.granted, [probeKinds]probeState{}, does.live, false
 	if does.live {
 		does.runs = span.Forever
 	}
@@ -76,8 +76,8 @@ func (s *stepper) start(i int) bool {
 	return true
 }
 
-// mountFails is whether a volume misses what it is to hold. It is reported once for
-// each reason.
+// mountFails reports whether the source of a volume is missing. It emits one event for each
+// distinct message.
 func (s *stepper) mountFails() bool {
 	for _, n := range s.Missing {
 		if n.volume == "" {
@@ -93,8 +93,8 @@ func (s *stepper) mountFails() bool {
 	return false
 }
 
-// configFails is whether a container's environment misses something. It is reported
-// once for each reason.
+// configFails reports whether the source of a container's environment is missing. It emits one
+// event for each distinct message.
 func (s *stepper) configFails(c *Container, ref podspec.Container) bool {
 	for _, n := range s.Missing {
 		if n.container != c.Name {
@@ -110,7 +110,7 @@ func (s *stepper) configFails(c *Container, ref podspec.Container) bool {
 	return false
 }
 
-// replace stops a container whose image is not that of the pod's spec any more.
+// replace stops a container whose image differs from the pod's spec.
 func (s *stepper) replace(c *Container, ref podspec.Container) bool {
 	if c.image == ref.Image || c.changed || c.Kind == podspec.InitContainer || c.Kind == podspec.EphemeralContainer {
 		return false
@@ -121,8 +121,8 @@ func (s *stepper) replace(c *Container, ref podspec.Container) bool {
 	return true
 }
 
-// restarts is whether a container that has ended is to be started again (KEP-5307
-// for rules of single containers).
+// restarts reports whether a container that has ended is to be restarted (KEP-5307 for rules of
+// single containers).
 func restarts(pod *corev1.Pod, ref podspec.Container, c *Container) bool {
 	if ref.Kind == podspec.EphemeralContainer {
 		return false
@@ -157,8 +157,7 @@ func ruleMatches(codes *corev1.ContainerRestartRuleOnExitCodes, code int32) bool
 	return in == (codes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn)
 }
 
-// restartDue is whether the time for a restart has come, by the latency and the
-// back-off.
+// restartDue reports whether a restart is due, by ContainerRestart and the back-off.
 func (s *stepper) restartDue(c *Container, ref podspec.Container) bool {
 	if c.changed {
 		return true
@@ -178,7 +177,7 @@ func (s *stepper) restartDue(c *Container, ref podspec.Container) bool {
 	return false
 }
 
-// podTitle is how kubelets write of a pod in messages.
+// podTitle identifies a pod as upstream's kubelet does in messages.
 func podTitle(pod *corev1.Pod) string {
 	return pod.Name + "_" + pod.Namespace + "(" + string(pod.UID) + ")"
 }

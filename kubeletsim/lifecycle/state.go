@@ -15,100 +15,97 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// State is what the simulated runtime of one node knows of one pod, and what
-// the API cannot tell: it holds times of full precision. The zero value is a pod
-// that has just come.
+// State is the state of one pod in the simulated container runtime, with times in full
+// precision. The zero value is a pod that the kubelet has not seen yet.
 type State struct {
 	Admitted   time.Time
 	sandboxDue time.Time
-	// Sandbox is whether the pod has its network; address is its place in it, not
-	// valid for pods in their host's.
+	// Sandbox means that the pod's sandbox is ready. Address is the pod's IP; it is not valid
+	// for pods on their host's network.
 	Sandbox bool
 	Address netip.Addr
-	// mountError is what one of its volumes misses.
+	// mountError is the message of the missing volume source that was reported last.
 	mountError string
-	// initialized is whether all init containers have done their part once.
+	// initialized means that all init containers have completed once.
 	initialized bool
-	// Containers are those of the pod's spec, in the order of containersOf.
+	// Containers are those of the pod's spec, in the order of podspec.Containers.
 	Containers []Container
-	// terminating is whether all containers are being stopped for good, at the
-	// latest at killAt.
+	// terminating means that all containers are being stopped for good, at the latest at
+	// killAt.
 	terminating bool
 	killAt      time.Time
-	// Ended is whether no container runs nor ever will again.
+	// Ended means that no container runs or will run again.
 	Ended bool
-	// rejected is whether the kubelet did not even take the pod.
+	// rejected means that the kubelet did not admit the pod.
 	rejected bool
-	// reason and message say why the kubelet ended the pod.
+	// reason and message are the status with which the kubelet ended the pod.
 	reason, message string
-	// Resize is how the last change of the pod's resources goes.
+	// Resize is the progress of the last in-place resize.
 	Resize resizeState
 }
 
 type containerPhase int
 
 const (
-	// Created containers have not been started yet.
+	// Created containers have never been started.
 	Created containerPhase = iota
 	Running
-	// exited containers stay so, or will be started again without being in
-	// back-off.
+	// Exited containers are not restarted, or are restarted without back-off.
 	exited
 	backingOff
 )
 
-// Container is one container of a pod.
+// Container is the runtime state of one container.
 type Container struct {
 	Name  string
 	Kind  podspec.Kind
 	Phase containerPhase
-	// image is what the present or last run was made from.
+	// image is the image of the present or last run.
 	image    string
 	Restarts int32
 
 	startedAt, finishedAt time.Time
-	// lastRun is when the run before began and ended. adopted says that the times of
-	// this one come from the API, which keeps seconds.
+	// lastRun are the times of the previous run. adopted means that the times of the present
+	// run come from the API, in whole seconds.
 	lastRun RunTimes
 	adopted bool
-	// exitAt is when a running container ends by itself, with exitCode and, if it has
-	// one of its own, exitReason. A container
-	// that is being stopped ends at stopAt, with stopCode, if it has not by then.
-	// Zero times: not known to.
+	// exitAt is when a running container ends without intervention, with exitCode and
+	// exitReason (empty: derived from the code). A container that is being stopped ends at
+	// StopAt with stopCode, unless exitAt is earlier. Zero times mean never.
 	exitAt, StopAt     time.Time
 	exitCode, stopCode int32
 	exitReason         string
-	// started and ready are what its probes say; unready is why the readiness probe
-	// is made to fail, empty when it is not.
+	// started and ready are the results of its probes. unready is the injected failure message
+	// of the readiness probe; empty if none is injected.
 	started, ready bool
 	unready        string
-	// Live is whether its process is one of those that are run (see liveRun); traps whether
-	// that one has handlers for signals.
+	// Live means that the process is run by package box. traps means that this process has
+	// handlers for signals.
 	Live, traps bool
-	// changed is whether it is to run again whatever the restart policy: the pod's
-	// spec names another image now, or the pod begins anew.
+	// changed means that the container is restarted whatever the restart policy: the spec has
+	// another image, or the pod starts over.
 	changed bool
 
-	probes [probeKinds]probing
+	probes [probeKinds]probeState
 
-	// granted is what the node has reserved for it; has is what its run was given.
+	// granted are the resources that the node has reserved for it, has those of its present
+	// run.
 	granted, has corev1.ResourceRequirements
 
-	// delay is the back-off that its last restart brought, at raisedAt; 0 before
-	// any restart.
+	// delay is the back-off in force since raisedAt; 0 before any restart.
 	delay    time.Duration
 	raisedAt time.Time
 
-	// configError is what its environment misses, so that it cannot be made.
+	// configError is the message of the missing environment source; empty if there is none.
 	configError string
-	// pullError is why pullImage cannot be pulled; the next attempt is due at pullDue,
+	// pullError is why pullImage cannot be pulled. The next attempt is due at pullDue,
 	// pullDelay after the last.
 	pullImage, pullError string
 	pullDelay            time.Duration
 	pullDue              time.Time
 
-	// termination is how the last run ended, when none is going on; last is how
-	// the one before ended.
+	// termination is the end of the last run while the container does not run; last is the end
+	// of the run before.
 	termination, last *corev1.ContainerStateTerminated
 }
 
@@ -118,7 +115,7 @@ func (s *State) clone() State {
 	return c
 }
 
-// endsAt is when a running container ends as far as is known; zero: never.
+// endsAt returns when and with which code a running container ends; zero: never.
 func (c *Container) endsAt() (at time.Time, code int32) {
 	if c.exitAt.IsZero() || !c.StopAt.IsZero() && c.StopAt.Before(c.exitAt) {
 		return c.StopAt, c.stopCode
@@ -126,13 +123,13 @@ func (c *Container) endsAt() (at time.Time, code int32) {
 	return c.exitAt, c.exitCode
 }
 
-// ContainerID names one run of a container.
+// ContainerID returns the ID of one run of a container.
 func ContainerID(pod types.UID, name string, restarts int32) string {
 	digest := sha256.Sum256([]byte(string(pod) + "/" + name + "/" + strconv.Itoa(int(restarts))))
 	return RuntimeScheme + hex.EncodeToString(digest[:])
 }
 
-// terminationOf describes how c's run ended.
+// terminationOf describes the end of c's run.
 func terminationOf(pod types.UID, c *Container, code int32, reason string) *corev1.ContainerStateTerminated {
 	if reason == "" {
 		reason = "Completed"
@@ -149,7 +146,7 @@ func terminationOf(pod types.UID, c *Container, code int32, reason string) *core
 	}
 }
 
-// APITime is t as the API keeps times.
+// APITime returns t as the API stores times, in whole seconds.
 func APITime(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
 // RuntimeScheme names the simulated container runtime in IDs and versions.

@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// PodStatus is what the kubelet on the node with the given address writes about a
-// pod. What others keep in the status stays as the pod has it.
+// PodStatus returns the status that the kubelet writes for a pod on the node with the given
+// address. Fields that other components own are kept.
 func PodStatus(pod *corev1.Pod, s *State, hostIP string, now time.Time) corev1.PodStatus {
 	if s.rejected {
 		return rejectedStatus(pod, s)
@@ -22,7 +22,7 @@ func PodStatus(pod *corev1.Pod, s *State, hostIP string, now time.Time) corev1.P
 	status.Phase = phaseOf(pod, s)
 	status.Reason, status.Message = s.reason, s.message
 	if s.Ended && s.reason == "" {
-		// Somebody else ended it, and said why.
+		// Another component ended the pod and set the reason.
 		status.Reason, status.Message = pod.Status.Reason, pod.Status.Message
 	}
 	if !s.Admitted.IsZero() {
@@ -37,7 +37,7 @@ func PodStatus(pod *corev1.Pod, s *State, hostIP string, now time.Time) corev1.P
 	return status
 }
 
-// rejectedStatus says little: nothing was done about the pod.
+// rejectedStatus is the status of a pod that was not admitted. It has no container statuses.
 func rejectedStatus(pod *corev1.Pod, s *State) corev1.PodStatus {
 	status := pod.Status
 	start := APITime(s.Admitted)
@@ -64,8 +64,8 @@ func setPodIP(pod *corev1.Pod, s *State, status *corev1.PodStatus) {
 	status.PodIPs = []corev1.PodIP{{IP: ip}}
 }
 
-// phaseOf follows the pod lifecycle of the Kubernetes docs: Pending until every
-// container has run once, and the end only when nothing will run again.
+// phaseOf follows the pod lifecycle of the Kubernetes documentation: Pending until every app
+// container has run once, and Succeeded or Failed only when none will run again.
 func phaseOf(pod *corev1.Pod, s *State) corev1.PodPhase {
 	if Finished(pod) {
 		return pod.Status.Phase
@@ -122,7 +122,7 @@ func setContainerStatuses(pod *corev1.Pod, s *State, status *corev1.PodStatus) {
 			status.ContainerStatuses = append(status.ContainerStatuses, cs)
 		}
 	}
-	// Upstream's kubelet sorts these, and these only.
+	// Upstream's kubelet sorts these statuses only.
 	slices.SortFunc(status.ContainerStatuses, func(a, b corev1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
 }
 
@@ -131,10 +131,10 @@ func containerStatus(pod *corev1.Pod, ref podspec.Container, c *Container, waiti
 	started := c.Phase == Running && c.started
 	switch c.Kind {
 	case podspec.InitContainer:
-		// It is ready when it has done its work.
+		// An init container is ready when it has completed.
 		cs.Started, cs.Ready = &started, Succeeded(c)
 	case podspec.EphemeralContainer:
-		// Nobody asks whether it is ready.
+		// Ephemeral containers have no readiness.
 	default:
 		cs.Started, cs.Ready = &started, c.ready
 	}
@@ -172,7 +172,8 @@ func containerStatus(pod *corev1.Pod, ref podspec.Container, c *Container, waiti
 	return cs
 }
 
-// startError is why a container that is to run does not; nil when nothing is wrong.
+// startError is the waiting state of a container that cannot be started; nil if nothing
+// prevents it.
 func startError(ref podspec.Container, c *Container) *corev1.ContainerStateWaiting {
 	switch {
 	case c.Phase == Running:
@@ -187,7 +188,7 @@ func startError(ref podspec.Container, c *Container) *corev1.ContainerStateWaiti
 	return nil
 }
 
-// setResources reports what the node has reserved, and what the container has.
+// setResources reports the granted resources and those of the present run.
 func setResources(c *Container, cs *corev1.ContainerStatus) {
 	if c.Kind == podspec.EphemeralContainer {
 		return

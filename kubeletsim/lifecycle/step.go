@@ -10,52 +10,51 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// Input is all that a pod's next step depends on.
+// Input is everything that a step depends on.
 type Input struct {
 	Pod   *corev1.Pod
 	State State
 	Now   time.Time
-	// Address is free for the pod to take, should it need one.
+	// Address is a free address that the pod may take.
 	Address     netip.Addr
 	Occurrences []Occurrence
-	// HasImage tells whether the node has an image already; pullError why an image
-	// cannot be had, empty when it can.
+	// HasImage reports whether the node has an image. PullError returns why an image cannot be
+	// pulled, empty if it can.
 	HasImage  func(image string) bool
 	PullError func(image string) string
-	// Missing are those of the pod's needs that are not there.
+	// Missing are the pod's needs that do not exist.
 	Missing []Need
-	// Rejected is why the node does not take the pod, if there is a reason; unfit why it
-	// does not have what the pod asks for by now.
+	// Rejected is why the node does not admit the pod, and ResizeRejected why it does not grant
+	// a resize; zero if it does.
 	Rejected, ResizeRejected Rejection
 	Latencies                *Latencies
 	Backoff                  *Backoff
 }
 
-// Outcome is what a step leads to.
+// Outcome is the result of a step.
 type Outcome struct {
 	State  State
 	Events []Event
-	// Wake is when the pod has to be looked at again if nothing happens; zero:
-	// never.
+	// Wake is when the next step is due if nothing occurs before; zero: never.
 	Wake time.Time
-	// Images are those that came to the node.
+	// Images are the images that were pulled.
 	Images []string
-	// ProbesDue are the probes that are due.
+	// ProbesDue are the probes that the caller has to run now.
 	ProbesDue []ProbeRequest
-	// Signals are the containers whose processes are told to end, and handle that.
+	// Signals are the containers whose processes get SIGTERM and have a handler for it.
 	Signals []string
 }
 
-// Event is something to be reported of a pod, in the order in which it happened.
+// Event is an event to report, in the order in which they happened.
 type Event struct {
-	// FieldPath names the container that it is about; empty for the pod.
+	// FieldPath names the container that the event is about; empty for the pod.
 	FieldPath       string
 	Kind            string
 	Reason, Message string
 }
 
-// Step takes a pod as far as it gets at one moment: everything that is due
-// happens, and what follows at once from it too. It changes nothing it is given.
+// Step advances a pod as far as possible at one moment: it does everything that is due, and all
+// that follows immediately. It does not modify its input.
 func Step(in Input) Outcome {
 	s := stepper{Input: in, refs: podspec.Containers(in.Pod)}
 	s.State = in.State.clone()
@@ -111,10 +110,10 @@ func (s *stepper) run() {
 	s.probe()
 }
 
-// addressRetry is how long a pod waits that finds its node's range used up.
+// addressRetry is the delay before a pod whose node has no free address tries again.
 const addressRetry = 10 * time.Second
 
-// due is whether the time has come; if not, the pod will be woken then.
+// due reports whether the time has come. If not, the next step is due then at the latest.
 func (s *stepper) due(at time.Time) bool {
 	if !at.After(s.Now) {
 		return true
@@ -133,8 +132,8 @@ func (s *stepper) report(ref *podspec.Container, kind, reason, message string) {
 	s.events = append(s.events, e)
 }
 
-// admit takes note of a pod that has just come, and of containers that were added
-// to one since.
+// admit initializes the state of a new pod, and adds containers that were added to the spec
+// since.
 func (s *stepper) admit() {
 	st := &s.State
 	if st.Admitted.IsZero() {
@@ -161,10 +160,10 @@ func (s *stepper) admit() {
 	}
 }
 
-// endOfTime is when what never happens is due.
+// endOfTime is a time that is never reached.
 var endOfTime = time.Unix(1<<40, 0)
 
-// later is when d has passed since t.
+// later returns t plus d, or endOfTime if d is Forever.
 func later(t time.Time, d time.Duration) time.Time {
 	if d == span.Forever {
 		return endOfTime

@@ -197,9 +197,9 @@ func TestLives(t *testing.T) {
 			w.step()
 		}},
 		{"unready", nil, func(w *world) {
-			w.step(Occurrence{Kind: Unready, Message: "no"})
+			w.step(Occurrence{Kind: FailReadiness, Message: "no"})
 			w.until(time.Minute)
-			w.step(Occurrence{Kind: ReadyAgain})
+			w.step(Occurrence{Kind: RestoreReadiness})
 		}},
 		{"image missing", []func(*corev1.Pod){func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "gone:1" }, podtest.Annotated("pull-error", "not found")}, func(w *world) {
 			w.until(time.Minute)

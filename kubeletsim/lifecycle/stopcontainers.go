@@ -9,7 +9,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// checkDeadline ends a pod that has been active for longer than it may.
+// checkDeadline terminates a pod that has exceeded its activeDeadlineSeconds.
 func (s *stepper) checkDeadline() {
 	limit := s.Pod.Spec.ActiveDeadlineSeconds
 	if limit == nil || s.State.terminating {
@@ -30,8 +30,9 @@ func (s *stepper) grace() time.Duration {
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
-// deletionEnd is when a pod that is being deleted has to have ended. The grace period
-// begins when its kubelet hears of it: the deletion timestamp has whole seconds only.
+// deletionEnd is the time by which a pod under deletion must have ended. The grace period
+// starts when its kubelet sees the deletion, because the deletion timestamp has whole seconds
+// only.
 func (s *stepper) deletionEnd() time.Time {
 	if grace := s.Pod.DeletionGracePeriodSeconds; grace != nil {
 		return s.Now.Add(time.Duration(*grace) * time.Second)
@@ -39,8 +40,7 @@ func (s *stepper) deletionEnd() time.Time {
 	return s.Pod.DeletionTimestamp.Time
 }
 
-// terminate begins to stop all containers. Called again, it can only shorten the
-// time that they are given.
+// terminate starts to stop all containers. A repeated call can only shorten the grace period.
 func (s *stepper) terminate(killAt time.Time) {
 	st := &s.State
 	if st.terminating && !killAt.Before(st.killAt) {
@@ -55,12 +55,12 @@ func (s *stepper) terminate(killAt time.Time) {
 }
 
 const (
-	// exitTerminated is the exit code of a process that SIGTERM ended, which it does not
-	// handle, as shells and sleep do not.
+	// exitTerminated is the exit code of a process without a handler for SIGTERM, such as
+	// shells and sleep.
 	exitTerminated = 128 + 15
 	// ExitKilled is the exit code of a process that SIGKILL ended.
 	ExitKilled = 128 + 9
-	// exitUnknown is what a runtime says of a container that it lost.
+	// exitUnknown is the exit code that a runtime reports for a container that it lost.
 	exitUnknown = 255
 )
 
@@ -71,7 +71,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// endRuns ends the runs whose time has come.
+// endRuns ends the runs that are due to end.
 func (s *stepper) endRuns() bool {
 	moved := false
 	for i := range s.State.Containers {
@@ -99,9 +99,8 @@ func (s *stepper) end(c *Container, code int32, reason string) {
 	c.termination = terminationOf(s.Pod.UID, c, code, reason)
 }
 
-// stopNext signals the containers whose turn it is when the pod is being
-// terminated: first all but the sidecars, then these one after the other, the last
-// started first.
+// stopNext signals the next containers of a terminating pod: first all but the sidecars, then
+// the sidecars one after the other in reverse order of their start.
 func (s *stepper) stopNext() bool {
 	st := &s.State
 	if !st.terminating {
@@ -136,7 +135,7 @@ func (s *stepper) stop(i int) bool {
 	return true
 }
 
-// signal tells a container to end, at the latest at killAt.
+// signal sends a container the termination signal. It is killed at killAt at the latest.
 func (s *stepper) signal(c *Container, ref podspec.Container, killAt time.Time) {
 	if c.traps {
 		s.signals = append(s.signals, c.Name)
@@ -151,8 +150,8 @@ func (s *stepper) signal(c *Container, ref podspec.Container, killAt time.Time) 
 	}
 }
 
-// finish ends the pod when none of the containers that it is for runs or will run
-// again: sidecars are then stopped.
+// finish terminates a pod whose app containers have ended for good, so that its sidecars are
+// stopped.
 func (s *stepper) finish() bool {
 	st := &s.State
 	if st.terminating || st.Ended || !st.Sandbox {

@@ -2,7 +2,7 @@ package nodes
 
 import "net/netip"
 
-// firstNodeAddress is that of the first node; there are nodeAddressCount of them, up to
+// firstNodeAddress is the address of the first node. There are nodeAddressCount of them, up to
 // 172.31.255.254.
 var firstNodeAddress = netip.MustParseAddr("172.18.0.2")
 
@@ -13,16 +13,16 @@ func addressAt(base netip.Addr, offset uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 }
 
-// offsetOf is an IPv4 address as a number.
+// offsetOf returns an IPv4 address as a number.
 func offsetOf(a netip.Addr) uint32 {
 	b := a.As4()
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
-// nodeAddresses deals out the nodes' own addresses. Like blocks, it goes round.
+// nodeAddresses assigns the nodes' own addresses. Like blocks, it reuses a released address
+// last.
 type nodeAddresses struct {
-	// held counts the nodes that have an address: Nodes that clients make may state the
-	// same one.
+	// held counts the nodes of each address: Nodes that clients create may state the same one.
 	held map[netip.Addr]int
 	next uint32
 }
@@ -51,8 +51,8 @@ func (a *nodeAddresses) release(address netip.Addr) {
 	}
 }
 
-// addressPool gives out the addresses of one range, each to one pod at a time, and
-// those given back longest ago first, so that an address is not soon reused.
+// addressPool assigns the addresses of one range to pods. It reuses the address that was
+// released first, and only when no unused one is left.
 type addressPool struct {
 	prefix netip.Prefix
 	next   netip.Addr
@@ -63,7 +63,7 @@ type addressPool struct {
 func newAddressPool(prefix netip.Prefix) *addressPool {
 	return &addressPool{
 		prefix: prefix,
-		// The network's own address and the gateway's are never given out.
+		// The network's own address and the gateway's are never assigned.
 		next: addressAt(prefix.Addr(), 2),
 		used: map[netip.Addr]bool{},
 	}
@@ -90,7 +90,8 @@ func (p *addressPool) take() netip.Addr {
 	return netip.Addr{}
 }
 
-// reserve takes a certain address, as a pod that was there before had it.
+// reserve takes a given address, for a pod that already has it; false if it is taken or outside
+// the range.
 func (p *addressPool) reserve(address netip.Addr) bool {
 	if !p.prefix.Contains(address) || p.used[address] {
 		return false

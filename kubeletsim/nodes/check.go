@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Check refuses what nodes and pools cannot be made of, as Options has them: values
-// that the API does not accept, names that come twice, and more nodes than can be simulated.
+// Check validates the nodes and pools of the options: it returns an error for values that the
+// API would reject, duplicate names, and more nodes than MaxNodes.
 func Check(nodes int, node Spec, pools []Pool) error {
 	if err := node.Validate(); err != nil {
 		return fmt.Errorf("nodes: %w", err)
@@ -50,7 +50,7 @@ func checkPool(pool *Pool) error {
 	return pool.Node.Validate()
 }
 
-// Validate refuses what the API would not accept of a node.
+// Validate returns an error for what the API would reject in a Node.
 func (s *Spec) Validate() error {
 	if err := checkLabels(s.Labels); err != nil {
 		return err

@@ -9,8 +9,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
-// nodeCondition is one of the conditions that kubelets keep of their nodes, as it is
-// without and with trouble.
+// nodeCondition is a condition that kubelets own, in its good and bad state.
 type nodeCondition struct {
 	kind       corev1.NodeConditionType
 	good, bad  conditionText
@@ -20,7 +19,7 @@ type nodeCondition struct {
 
 type conditionText struct{ reason, message, event string }
 
-// kubeletConditions lists them in upstream's order.
+// kubeletConditions lists the kubelet's conditions in upstream's order.
 func kubeletConditions() []nodeCondition {
 	return []nodeCondition{
 		{
@@ -50,8 +49,8 @@ func kubeletConditions() []nodeCondition {
 	}
 }
 
-// Conditions returns the conditions that others keep and then the kubelet's own,
-// of which the given ones are in trouble, and the events of those that turn.
+// Conditions returns the conditions that other components own, followed by the kubelet's own,
+// of which the given ones are bad, and the events of the conditions that changed.
 func Conditions(object *corev1.Node, troubles map[corev1.NodeConditionType]bool, now time.Time) ([]corev1.NodeCondition, []lifecycle.Event) {
 	old := map[corev1.NodeConditionType]corev1.NodeCondition{}
 	for _, c := range object.Status.Conditions {

@@ -10,7 +10,8 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
-// Starting puts around the events of a first status those of a kubelet's start.
+// Starting returns the events of a kubelet's start, with the given events of the first status
+// among them in upstream's order.
 func (n *Node) Starting(events []lifecycle.Event) []lifecycle.Event {
 	all := []lifecycle.Event{{Kind: corev1.EventTypeNormal, Reason: "Starting", Message: "Starting kubelet."}}
 	last := max(len(events)-1, 0)
@@ -28,7 +29,7 @@ func (n *Node) Starting(events []lifecycle.Event) []lifecycle.Event {
 	return append(all, events[last:]...)
 }
 
-// StatusChanged is whether anything but the heartbeats' times would be new.
+// StatusChanged reports whether a new status would differ in anything but the heartbeat times.
 func StatusChanged(object *corev1.Node, n *Node, versions Versions, now time.Time) bool {
 	status, _ := Status(object, n, versions, now)
 	for i := range status.Conditions {

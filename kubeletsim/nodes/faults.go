@@ -8,31 +8,31 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
-// faults is what a node's kubelet suffers beside being out of reach. The node's mutex
-// guards it.
+// faults are the injected faults of a node except being out of reach. The node's mutex guards
+// them.
 type faults struct {
-	// hangs: its container runtime answers nothing; hung counts how often that began.
+	// hangs means that the container runtime does not respond. hung counts the hangs.
 	hangs bool
 	hung  int
-	// slow is how much longer pods take to start; skew is by how much its clock is off.
+	// slow is the additional start time of pods, skew the offset of the node's clock.
 	slow, skew time.Duration
 }
 
-// Active is whether the node's kubelet can do anything about its pods.
+// Active reports whether the node's kubelet can act on its pods.
 func (n *Node) Active() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return !n.stopped && !n.lost && !n.hangs && !n.settling
 }
 
-// LocalTime is what the node's own clock shows.
+// LocalTime returns the time of the node's own clock.
 func (n *Node) LocalTime(now time.Time) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return now.Add(n.skew)
 }
 
-// Latencies are those of the pods on the node.
+// Latencies returns the latencies of the pods on the node, given those of all nodes.
 func (n *Node) Latencies(common *lifecycle.Latencies) *lifecycle.Latencies {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -44,7 +44,7 @@ func (n *Node) Latencies(common *lifecycle.Latencies) *lifecycle.Latencies {
 	return &own
 }
 
-// Hang makes the container runtime hang. It returns the number of this hang, for hangsSince.
+// Hang makes the container runtime hang. It returns the number of this hang, for HangsSince.
 func (n *Node) Hang() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,14 +60,14 @@ func (n *Node) HangsSince(number int) bool {
 	return n.hangs && n.hung == number
 }
 
-// Unhang ends hang.
+// Unhang ends Hang.
 func (n *Node) Unhang() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.hangs = false
 }
 
-// SetSlow makes pods take longer to start by by; 0: no longer than elsewhere.
+// SetSlow sets the additional start time of the node's pods.
 func (n *Node) SetSlow(by time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// hostPort is a port of the node that a pod has for itself.
+// hostPort is a port of the node that a pod uses exclusively.
 type hostPort struct {
 	ip       string
 	protocol corev1.Protocol
@@ -38,7 +38,7 @@ func hostPortsOf(pod *corev1.Pod) []hostPort {
 
 const anyIP = "0.0.0.0"
 
-// conflicts is whether two pods cannot both have their ports.
+// conflicts reports whether two pods cannot both have their ports.
 func (p hostPort) conflicts(other hostPort) bool {
 	return p.port == other.port && p.protocol == other.protocol && (p.ip == other.ip || p.ip == anyIP || other.ip == anyIP)
 }

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SpecLike describes nodes that are like one that there is, apart from what is that one's
-// alone or follows from its conditions.
+// SpecLike describes nodes like an existing one, without what is unique to that Node or follows
+// from its conditions.
 func SpecLike(node *corev1.Node) Spec {
 	spec := Spec{
 		Labels:   maps.Clone(node.Labels),
@@ -25,7 +25,7 @@ func SpecLike(node *corev1.Node) Spec {
 	return spec
 }
 
-// ObjectFor is the Node that a client makes for a node to be simulated.
+// ObjectFor returns the Node that a client creates for a node to be simulated.
 func ObjectFor(name string, spec *Spec) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{

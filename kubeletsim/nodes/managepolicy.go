@@ -6,20 +6,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ManagePolicy says which Nodes are simulated that clients make through the API.
+// ManagePolicy selects which of the Nodes that clients create are simulated.
 type ManagePolicy string
 
 const (
-	// ManageMarked are the Nodes with AnnotationNode or AnnotationKwok. It is the default.
+	// ManageMarked selects Nodes with AnnotationNode or AnnotationKwok. It is the default.
 	ManageMarked ManagePolicy = "marked"
-	// ManageAll are all Nodes.
+	// ManageAll selects all Nodes.
 	ManageAll ManagePolicy = "all"
-	// ManageNone is no Node that these kubelets have not made themselves, not even one that
-	// an earlier run of the process has made.
+	// ManageNone selects no Node that these kubelets have not created themselves, not even one
+	// that an earlier process created.
 	ManageNone ManagePolicy = "none"
 )
 
-// Validate refuses a value that is none of the constants or empty.
+// Validate returns an error for a value that is neither empty nor one of the constants.
 func (m ManagePolicy) Validate() error {
 	switch m {
 	case "", ManageMarked, ManageAll, ManageNone:

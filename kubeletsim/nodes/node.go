@@ -23,37 +23,38 @@ type Node struct {
 	spec     Spec
 	Address  string
 	PodRange netip.Prefix
-	// Allocatable is the spec's, with the defaults.
+	// Allocatable is the spec's, with defaults.
 	Allocatable corev1.ResourceList
-	// Managed says that a client made the Node: with the Node, the machine is gone for good.
+	// Managed means that a client created the Node. Deleting the Node then ends the machine for
+	// good.
 	Managed bool
-	// stated are the addresses and the system info that the Node came with.
+	// stated is what the Node stated when it was adopted.
 	stated statement
 
 	mu        sync.Mutex
 	addresses *addressPool
-	// stopped is whether nothing is heard of the machine; lost whether its Node was
-	// deleted; settling whether it is still to take over pods that are bound to it.
+	// stopped means that the machine is out of reach, lost that its Node was deleted, and
+	// settling that it has not taken over the pods bound to its name yet.
 	stopped, lost, settling bool
-	// restarted is whether the kubelet has been started anew and has not registered
-	// since; resumed whether it is within reach again and has not said so.
+	// restarted means that the kubelet has restarted and not registered since; resumed that it
+	// is in reach again and has not reported since.
 	restarted, resumed bool
-	// crashed is whether the machine is down, not only out of reach; boots counts how
-	// often it came up again; rebooted is whether that is still to be reported.
+	// crashed means that the machine is down. boots counts its restarts, and rebooted means
+	// that the last one has not been reported.
 	crashed  bool
 	boots    int
 	rebooted bool
-	// troubled is what its kubelet complains of; changed whether that is news.
+	// troubled are the conditions that are bad; changed means that they have changed since the
+	// last report.
 	troubled map[corev1.NodeConditionType]bool
 	changed  bool
 	faults
-	// admitted are the requests of the pods that it has taken and that have not ended;
-	// load is their sum.
+	// admitted are the requests of the admitted pods that have not ended; load is their sum.
 	admitted map[types.UID]corev1.ResourceList
-	// hostPorts are the ports that they have for themselves.
+	// hostPorts are the host ports of these pods.
 	hostPorts map[types.UID][]hostPort
 	load      lifecycle.Allocated
-	// waitingForResources are the pods that ask for more than the node has left.
+	// waitingForResources are the pods whose resize does not fit.
 	waitingForResources map[types.UID]bool
 
 	uid        types.UID
@@ -91,7 +92,7 @@ func newNode(spec Spec, address string, cidr netip.Prefix) *Node {
 	}
 }
 
-// Reachable is whether the node's kubelet can be heard of.
+// Reachable reports whether the node's kubelet reaches the API and can be reached.
 func (n *Node) Reachable() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -110,14 +111,14 @@ func (n *Node) bootCount() int {
 	return n.boots
 }
 
-// Troubled is what the node's kubelet complains of.
+// Troubled returns the conditions that are bad.
 func (n *Node) Troubled() map[corev1.NodeConditionType]bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return maps.Clone(n.troubled)
 }
 
-// TakeChanged is whether trouble came or went since it was last asked.
+// TakeChanged reports whether the conditions have changed since the last call.
 func (n *Node) TakeChanged() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -126,7 +127,8 @@ func (n *Node) TakeChanged() bool {
 	return was
 }
 
-// Admit admits a pod or says why not; unconditionally one that it has had before.
+// Admit admits a pod or returns why not. With unconditionally, it admits the pod in any case,
+// for a pod that the node had before.
 func (n *Node) Admit(pod *corev1.Pod, object *corev1.Node, unconditionally bool) lifecycle.Rejection {
 	requests := lifecycle.Requests(pod)
 	n.mu.Lock()
@@ -156,7 +158,7 @@ func (n *Node) Admit(pod *corev1.Pod, object *corev1.Node, unconditionally bool)
 	return lifecycle.Rejection{}
 }
 
-// hasPort is whether a pod has a port already. It is called with the lock held.
+// hasPort reports whether a pod has the port. It requires the lock.
 func (n *Node) hasPort(port hostPort) bool {
 	for _, taken := range n.hostPorts {
 		if slices.ContainsFunc(taken, port.conflicts) {
@@ -166,7 +168,7 @@ func (n *Node) hasPort(port hostPort) bool {
 	return false
 }
 
-// Release forgets a pod that has ended.
+// Release returns the resources of a pod that has ended.
 func (n *Node) Release(pod types.UID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -178,8 +180,8 @@ func (n *Node) Release(pod types.UID) {
 	}
 }
 
-// Resize reserves for a pod what it asks for by now, or says why that cannot be: then it
-// waits until somebody gives something back.
+// Resize reserves the resources that a pod's spec now requests, or returns why they do not fit.
+// In that case the pod is among WaitingForResources until it fits.
 func (n *Node) Resize(pod *corev1.Pod, object *corev1.Node) lifecycle.Rejection {
 	requests := lifecycle.Requests(pod)
 	n.mu.Lock()
@@ -203,7 +205,7 @@ func (n *Node) Resize(pod *corev1.Pod, object *corev1.Node) lifecycle.Rejection 
 	return lifecycle.Rejection{}
 }
 
-// WaitingForResources are the pods that ask for more than the node had left.
+// WaitingForResources returns the pods whose resize did not fit.
 func (n *Node) WaitingForResources() []types.UID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -222,7 +224,7 @@ func (n *Node) ReleaseAddress(a netip.Addr) {
 	n.addresses.release(a)
 }
 
-// Readmit admits a pod that the node has had before, with the address that it has.
+// Readmit admits a pod that the node had before, with its address.
 func (n *Node) Readmit(pod *corev1.Pod, address netip.Addr) {
 	n.Admit(pod, nil, true)
 	n.mu.Lock()
@@ -252,7 +254,7 @@ func (n *Node) AddImages(images []string) {
 	}
 }
 
-// seeImages takes note of images that an earlier run's node had.
+// seeImages records the images that an earlier process reported.
 func (n *Node) seeImages(images []corev1.ContainerImage) {
 	for _, image := range slices.Backward(images) {
 		if len(image.Names) > 0 {
@@ -261,10 +263,10 @@ func (n *Node) seeImages(images []corev1.ContainerImage) {
 	}
 }
 
-// maxImages is how many images a node reports, as upstream's kubelet does.
+// maxImages bounds the images that a node reports, as in upstream's kubelet.
 const maxImages = 50
 
-// imageList is what the node's status says of its images, the newest first.
+// imageList returns the images for the node's status, newest first.
 func (n *Node) imageList() []corev1.ContainerImage {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -282,7 +284,7 @@ func (n *Node) imageList() []corev1.ContainerImage {
 	return list
 }
 
-// Recorder is the one that reports with this node as its source.
+// Recorder returns the event recorder with this node as its source.
 func (n *Node) Recorder(shared *events.Recorder, component string) *events.Recorder {
 	n.mu.Lock()
 	defer n.mu.Unlock()

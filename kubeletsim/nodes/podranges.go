@@ -6,13 +6,13 @@ import (
 	"net/netip"
 )
 
-// The ranges that pod addresses come from: nodes get 10.244.0.0/24, 10.244.1.0/24 and
-// so on up to 10.255.255.0/24, as a cluster made by kubeadm for flannel has them.
+// firstPodAddress begins the addresses for pods. Nodes get 10.244.0.0/24, 10.244.1.0/24 and so
+// on up to 10.255.255.0/24, as in a kubeadm cluster with flannel.
 var firstPodAddress = netip.MustParseAddr("10.244.0.0")
 
 const (
-	// MaxNodes is how many nodes can be simulated: each holds a /24 of pod addresses, or
-	// more if it takes more than 253 pods.
+	// MaxNodes is the maximum number of simulated nodes. Each holds a /24 of pod addresses, or
+	// more if its capacity is above 253 pods.
 	MaxNodes = 12 << 8
 	// unitBits is the size of a unit, the smallest range that a node gets.
 	unitBits = 8
@@ -20,11 +20,11 @@ const (
 	maxRangeBits = 16
 )
 
-// ErrTooManyNodes is the error where one node more has no addresses for its pods.
+// ErrTooManyNodes means that no pod addresses are left for another node.
 var ErrTooManyNodes = fmt.Errorf("at most %d nodes can be simulated: each has 256 or more of the pod addresses 10.244.0.0 to 10.255.255.255", MaxNodes)
 
-// blocks deals out pod ranges. It goes round: a range that was given back is dealt again
-// after all the others, as pods of the node that had it may outlive that node.
+// blocks assigns pod ranges. It reuses a released range last, because pods of the node that had
+// it may outlive the node.
 type blocks struct {
 	// held counts the nodes that hold addresses of each unit.
 	held [MaxNodes]uint16
@@ -61,8 +61,7 @@ func (b *blocks) free(unit, units int) bool {
 	return true
 }
 
-// hold lets no range be dealt that overlaps with one that is in use, and deals those
-// after it before those ahead of it.
+// hold excludes ranges that overlap the given one, and continues the search after it.
 func (b *blocks) hold(used netip.Prefix) {
 	first, past := unitsOf(used)
 	for unit := first; unit < past; unit++ {
@@ -73,15 +72,15 @@ func (b *blocks) hold(used netip.Prefix) {
 	}
 }
 
-// release takes back what hold said of a range.
+// release undoes hold.
 func (b *blocks) release(used netip.Prefix) {
 	for unit, past := unitsOf(used); unit < past; unit++ {
 		b.held[unit]--
 	}
 }
 
-// unitsOf are the units that a range has addresses of: from first up to, not including,
-// past; none if it is elsewhere.
+// unitsOf returns the units that overlap a range: from first up to but excluding past; none if
+// it is elsewhere.
 func unitsOf(p netip.Prefix) (first, past int) {
 	if !p.Addr().Is4() {
 		return 0, 0

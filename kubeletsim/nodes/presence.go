@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Lose ends the machine of the Node with the UID; false if that is another one.
+// Lose marks the node's Node as deleted; false if the UID is another one's.
 func (n *Node) Lose(uid types.UID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -15,8 +15,8 @@ func (n *Node) Lose(uid types.UID) bool {
 	return true
 }
 
-// LoseTo ends the machine if its Node gave way to the one with the UID. Until a node is
-// registered, it does not know its own.
+// LoseTo marks the node's Node as deleted if a Node with another UID has replaced it. It
+// returns false for a node that has not registered yet, which does not know its UID.
 func (n *Node) LoseTo(uid types.UID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -27,8 +27,8 @@ func (n *Node) LoseTo(uid types.UID) bool {
 	return true
 }
 
-// Regain takes back lose if the Node with the UID is the node's own after all, as when the
-// informer is late.
+// Regain undoes Lose if the Node with the UID is the node's own after all, as when the informer
+// is behind.
 func (n *Node) Regain(uid types.UID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,8 +50,8 @@ func (n *Node) IsLost() bool {
 	return n.lost
 }
 
-// Start makes the kubelet register and report everything when it is next looked at.
-// It returns whether the machine had been down.
+// Start brings the node back and makes the kubelet register or report when it is next synced.
+// It returns whether the machine was down.
 func (n *Node) Start() (crashed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -69,8 +69,8 @@ func (n *Node) Start() (crashed bool) {
 	return crashed
 }
 
-// TakeStart is whether start was called since it was last asked: restarted when the
-// kubelet was started anew, resumed when it was only out of reach.
+// TakeStart reports what Start or Resume did since the last call: restarted if the kubelet
+// restarted, resumed if it was only out of reach.
 func (n *Node) TakeStart() (restarted, resumed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

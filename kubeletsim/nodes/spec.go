@@ -6,11 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Spec says what a node is like. The zero value is the default node.
+// Spec describes a node. The zero value is the default node.
 type Spec struct {
-	// Name is the node's name; AddNode needs it, pools and AddNodes make it.
+	// Name is the node's name. AddNode requires it; pools and AddNodes set it.
 	Name string
-	// Labels, Annotations and Taints are added to those that every node has.
+	// Labels, Annotations and Taints are added to the defaults of every node.
 	Labels      map[string]string
 	Annotations map[string]string
 	Taints      []corev1.Taint
@@ -24,7 +24,7 @@ type Spec struct {
 	Unschedulable bool
 }
 
-// Pool is a number of like nodes, named Name-0, Name-1 and so on.
+// Pool is a number of equal nodes, named Name-0, Name-1 and so on.
 type Pool struct {
 	// Name defaults to "node".
 	Name  string
@@ -32,7 +32,7 @@ type Pool struct {
 	Node  Spec
 }
 
-// defaultPool is what nodes are named after unless the options say otherwise.
+// defaultPool is the name of nodes without a named pool.
 const defaultPool = "node"
 
 // Specs lists the nodes to begin with, in order: count like spec, then those of the pools.

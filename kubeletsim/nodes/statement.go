@@ -9,20 +9,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// statement is what a Node of the API says of its machine. The simulation keeps all of it,
-// and fills in the rest.
+// statement is what an existing Node states about its machine. The simulation keeps it and
+// fills in the rest.
 type statement struct {
 	spec Spec
-	// address is the node's InternalIP, and podRange its first IPv4 range of pod
-	// addresses; neither is valid if the Node has none that can be used.
+	// address is the node's InternalIP and podRange its first IPv4 range of pod addresses. They
+	// are not valid if the Node states none that is usable.
 	address  netip.Addr
 	podRange netip.Prefix
-	// statesRange says that the Node has ranges, which the API does not let change.
+	// statesRange means that the Node has pod ranges, which the API does not allow to change.
 	statesRange bool
 	addresses   []corev1.NodeAddress
 	info        corev1.NodeSystemInfo
 	images      []corev1.ContainerImage
-	// troubles are the pressures that the Node reports. They last until SetTrouble ends them.
+	// troubles are the pressures that the Node reports. They last until SetNodeCondition ends
+	// them.
 	troubles map[corev1.NodeConditionType]bool
 }
 
@@ -50,8 +51,8 @@ func statementOf(object *corev1.Node) statement {
 	return s
 }
 
-// pressuresOf returns the pressures that a Node is under. Whether it is Ready follows from
-// the simulation.
+// pressuresOf returns the pressures that a Node reports. Ready follows from the simulation
+// instead.
 func pressuresOf(object *corev1.Node) map[corev1.NodeConditionType]bool {
 	var under map[corev1.NodeConditionType]bool
 	for i := range object.Status.Conditions {
@@ -70,8 +71,8 @@ func pressuresOf(object *corev1.Node) map[corev1.NodeConditionType]bool {
 	return under
 }
 
-// after completes what a Node states that has the name of a node which was lost: it has that
-// one's addresses, as pods have addresses of that one's range.
+// after fills in the addresses of the lost node of the same name, because pods may still have
+// addresses of its range.
 func (s *statement) after(old *Node) {
 	if !s.address.IsValid() {
 		s.address = netip.MustParseAddr(old.Address)
@@ -81,14 +82,14 @@ func (s *statement) after(old *Node) {
 	}
 }
 
-// maxRangePrefix is the length of the longest prefix that leaves an address for a pod.
+// maxRangePrefix is the longest prefix that leaves an address for a pod.
 const maxRangePrefix = 30
 
-// anyPods is how many pods a node gets addresses for whose capacity no range holds: such
-// a number, as kwok's 1M, means that pods are not to be limited.
+// anyPods is the number of pod addresses for a node whose capacity exceeds any range, such as
+// kwok's 1M, which stands for no limit.
 const anyPods = 1000
 
-// rangePods is for how many pods the node wants addresses.
+// rangePods returns the number of pods that need addresses.
 func (s *statement) rangePods() int64 {
 	capacity := s.spec.capacity()[corev1.ResourcePods]
 	if pods := capacity.Value(); pods <= 1<<maxRangeBits-3 {
@@ -97,8 +98,8 @@ func (s *statement) rangePods() int64 {
 	return anyPods
 }
 
-// specOf describes a Node's machine by the amounts that kubelets report. Others, such as
-// those of device plugins, stay with the Node's status, where their owners change them.
+// specOf returns a Node's capacity of the resources that kubelets report. Other resources, such
+// as those of device plugins, stay in the Node's status, which their owners update.
 func specOf(object *corev1.Node) Spec {
 	spec := Spec{
 		Name:        object.Name,
@@ -131,7 +132,7 @@ func kubeletReports(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// over is the spec with what the other one says, which goes first.
+// over returns the spec overridden by another one.
 func (s Spec) over(by Spec) Spec {
 	s.Capacity, s.Allocatable = merged(s.Capacity, by.Capacity), merged(s.Allocatable, by.Allocatable)
 	return s

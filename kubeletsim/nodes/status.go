@@ -28,7 +28,7 @@ const (
 	kwokFake       = "fake"
 )
 
-// Object is the Node that a kubelet registers.
+// Object returns the Node that a kubelet registers.
 func Object(n *Node, versions Versions, now time.Time) *corev1.Node {
 	object := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -56,7 +56,7 @@ func Object(n *Node, versions Versions, now time.Time) *corev1.Node {
 	return object
 }
 
-// nodeLabels are those that every node has.
+// nodeLabels returns the labels that every node has.
 func nodeLabels(n *Node, versions Versions) map[string]string {
 	info := nodeInfo(n, versions)
 	return map[string]string{
@@ -84,9 +84,9 @@ type podRangesPatch struct {
 	PodCIDRs []string `json:"podCIDRs"`
 }
 
-// MissingPatch is what a kubelet adds to the Node that is there: the labels that every node
-// has, its range of pod addresses and, if the kubelet would have made the Node itself, the
-// mark of that. Nil: nothing is missing.
+// MissingPatch returns what a kubelet adds to an existing Node: default labels, the range of
+// pod addresses and, on a node that the kubelet would have created itself, AnnotationNode. Nil:
+// nothing is missing.
 func MissingPatch(object *corev1.Node, n *Node, versions Versions) *nodePatch {
 	var p nodePatch
 	for key, value := range nodeLabels(n, versions) {
@@ -109,11 +109,11 @@ func MissingPatch(object *corev1.Node, n *Node, versions Versions) *nodePatch {
 	return &p
 }
 
-// Status is what the kubelet writes about its node, and the events that come
-// with the change. What others keep in the status stays as the Node has it.
+// Status returns the status that the kubelet writes and the events of its changes. Fields that
+// other components own are kept.
 func Status(object *corev1.Node, n *Node, versions Versions, now time.Time) (corev1.NodeStatus, []lifecycle.Event) {
 	status := object.Status
-	// Extended resources that somebody else advertises are kept, as upstream does.
+	// Extended resources that other components advertise are kept, as upstream does.
 	status.Capacity = merged(object.Status.Capacity, n.spec.capacity())
 	status.Allocatable = merged(status.Capacity, n.Allocatable)
 	status.Addresses = n.reportedAddresses()
@@ -125,8 +125,8 @@ func Status(object *corev1.Node, n *Node, versions Versions, now time.Time) (cor
 	return status, events
 }
 
-// sameNodeStatus compares what nodeStatus makes. A node asks every ten seconds: comparing
-// by reflection takes ten times as long.
+// sameNodeStatus compares the fields that Status sets. Each node calls it every ten seconds,
+// and reflection would take ten times as long.
 func sameNodeStatus(a, b *corev1.NodeStatus) bool {
 	return lifecycle.SameAmounts(a.Capacity, b.Capacity) && lifecycle.SameAmounts(a.Allocatable, b.Allocatable) &&
 		slices.Equal(a.Addresses, b.Addresses) && a.NodeInfo == b.NodeInfo &&
@@ -140,7 +140,7 @@ func sameNodeStatus(a, b *corev1.NodeStatus) bool {
 		})
 }
 
-// merged is a copy of a with what is in b, which wins.
+// merged returns a copy of a overridden by b.
 func merged(a, b corev1.ResourceList) corev1.ResourceList {
 	list := make(corev1.ResourceList, len(a)+len(b))
 	maps.Copy(list, a)
@@ -148,8 +148,8 @@ func merged(a, b corev1.ResourceList) corev1.ResourceList {
 	return list
 }
 
-// reportedAddresses are those that the Node came with, and the node's own of the kinds that
-// it came without.
+// reportedAddresses returns the addresses that the Node stated, and the node's own of the
+// missing types.
 func (n *Node) reportedAddresses() []corev1.NodeAddress {
 	reported := slices.Clone(n.stated.addresses)
 	for _, own := range []corev1.NodeAddress{
@@ -187,17 +187,17 @@ func nodeInfo(n *Node, versions Versions) corev1.NodeSystemInfo {
 	return info
 }
 
-// bootID belongs to a node's n-th start.
+// bootID returns the boot ID of a node's n-th start.
 func bootID(node string, n int) string { return madeUpID("boot", fmt.Sprintf("%s/%d", node, n), "-") }
 
-// madeUpID is 32 hex digits that belong to what is named, in the groups of a UUID.
+// madeUpID returns 32 hex digits derived from a name, in the groups of a UUID.
 func madeUpID(what, name, separator string) string {
 	digest := sha256.Sum256([]byte(what + "/" + name))
 	h := hex.EncodeToString(digest[:16])
 	return h[:8] + separator + h[8:12] + separator + h[12:16] + separator + h[16:20] + separator + h[20:]
 }
 
-// defaultCapacity is what a node has unless its spec says otherwise.
+// defaultCapacity is the capacity of a node whose spec has none.
 func defaultCapacity() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("32"),

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Table holds the simulated nodes, and deals out their addresses.
+// Table holds the simulated nodes and assigns their addresses.
 type Table struct {
 	mu        sync.Mutex
 	byName    map[string]*Node
@@ -20,9 +20,9 @@ type Table struct {
 	blocks    blocks
 	addresses nodeAddresses
 	counter   int
-	// refused are the Nodes that there was no room for, by name.
+	// refused are the Nodes for which no addresses were left, by name.
 	refused map[string]types.UID
-	// retired are the machines of nodes that were removed and that no client had made.
+	// retired are the specs of removed nodes that no client had created.
 	retired map[string]Spec
 }
 
@@ -43,7 +43,8 @@ func (t *Table) Names() []string {
 	return slices.Clone(t.order)
 }
 
-// Add makes a node with addresses of its own.
+// Add adds a node and assigns its addresses. It fails if the name is taken or no addresses are
+// left.
 func (t *Table) Add(spec Spec) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,7 +67,7 @@ func (t *Table) addLocked(spec Spec) error {
 	return nil
 }
 
-// putLocked puts in a node that holds its addresses, in place of one of its name.
+// putLocked adds a node whose addresses are held, in place of one with its name.
 func (t *Table) putLocked(n *Node) {
 	if t.byName[n.Name] == nil {
 		t.order = append(t.order, n.Name)
@@ -76,8 +77,8 @@ func (t *Table) putLocked(n *Node) {
 	delete(t.retired, n.Name)
 }
 
-// Restore adds a node that was removed anew; false if there is none of that name, or a
-// client had made it.
+// Restore adds a removed node again; false if there is none of that name, or a client had
+// created it.
 func (t *Table) Restore(name string) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +89,8 @@ func (t *Table) Restore(name string) (bool, error) {
 	return true, t.addLocked(spec)
 }
 
-// AddNumbered makes n nodes like spec, named as those that Options.Nodes asks for.
+// AddNumbered adds n nodes like spec with the next free numbered names. On an error it returns
+// the names added before.
 func (t *Table) AddNumbered(n int, spec Spec) ([]string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,9 +109,8 @@ func (t *Table) AddNumbered(n int, spec Spec) ([]string, error) {
 	return names, nil
 }
 
-// TakeOver takes up the nodes of an earlier run, with the addresses that they have,
-// and adds those of specs that are not among them. Of the others, those are left out that
-// manages does not want, and those that have no addresses yet.
+// TakeOver adds the nodes of an earlier process with their addresses, and those of specs that
+// do not exist yet. It skips Nodes that manages rejects and Nodes without addresses.
 func (t *Table) TakeOver(existing []*corev1.Node, specs []Spec, manages func(*corev1.Node) bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,10 +145,10 @@ func (t *Table) TakeOver(existing []*corev1.Node, specs []Spec, manages func(*co
 	return nil
 }
 
-// Adopt makes a node of a Node that a client has made, in place of the lost one of its
-// name, if any, whose addresses it keeps unless the Node states others. If the options or
-// AddNode have asked for a node of that name, it is that one's machine. The node begins
-// settling. An error says that there is no room for it.
+// Adopt adds a node for a Node that a client created. It replaces a lost node of the same name
+// and keeps its addresses, unless the Node states others. If the options or AddNode asked for a
+// node of that name, their spec applies. The node is settling until Settled. Adopt fails if no
+// addresses are left.
 func (t *Table) Adopt(object *corev1.Node) (*Node, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -175,8 +176,8 @@ func (t *Table) Adopt(object *corev1.Node) (*Node, error) {
 	return n, nil
 }
 
-// placeLocked returns the range of pod addresses for a node, which the node then holds:
-// what its Node states, or another if nodes would share addresses.
+// placeLocked returns and holds a range of pod addresses: the one that the Node states, or
+// another if it would overlap.
 func (t *Table) placeLocked(said *statement) (netip.Prefix, error) {
 	if p := said.podRange; p.IsValid() && !t.overlapsLocked(said) {
 		t.blocks.hold(p)
@@ -185,7 +186,7 @@ func (t *Table) placeLocked(said *statement) (netip.Prefix, error) {
 	return t.blocks.take(said.rangePods())
 }
 
-// overlapsLocked reports whether another node has pod addresses of the stated range.
+// overlapsLocked reports whether another node's range overlaps the stated one.
 func (t *Table) overlapsLocked(said *statement) bool {
 	for name, n := range t.byName {
 		if name != said.spec.Name && n.PodRange.Overlaps(said.podRange) {
@@ -195,7 +196,7 @@ func (t *Table) overlapsLocked(said *statement) bool {
 	return false
 }
 
-// makeLocked makes a node as its Node states, with a range of pod addresses that it holds.
+// makeLocked makes a node from a statement and a held range.
 func (t *Table) makeLocked(said *statement, podRange netip.Prefix, managed bool) *Node {
 	address := said.address
 	if address.IsValid() {
@@ -219,8 +220,7 @@ func (t *Table) releaseLocked(n *Node) {
 	t.addresses.release(netip.MustParseAddr(n.Address))
 }
 
-// Remove takes out a node that is lost. It returns the Nodes that there was no room for
-// before, in the order of their names.
+// Remove removes a lost node. It returns the refused Nodes, sorted, which may find room now.
 func (t *Table) Remove(n *Node) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -236,7 +236,7 @@ func (t *Table) Remove(n *Node) []string {
 	return slices.Sorted(maps.Keys(t.refused))
 }
 
-// Refuse notes that there is no room for a Node; false if that is known.
+// Refuse records that no addresses are left for a Node; false if that was recorded before.
 func (t *Table) Refuse(object *corev1.Node) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -245,7 +245,7 @@ func (t *Table) Refuse(object *corev1.Node) bool {
 	return !known
 }
 
-// Forget drops what is known of a refused Node that was deleted.
+// Forget drops the record of a refused Node that was deleted.
 func (t *Table) Forget(object *corev1.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -254,7 +254,7 @@ func (t *Table) Forget(object *corev1.Node) {
 	}
 }
 
-// Refuses reports whether there was no room for a Node.
+// Refuses reports whether the Node was refused.
 func (t *Table) Refuses(object *corev1.Node) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

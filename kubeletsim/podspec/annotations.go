@@ -10,39 +10,38 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// The annotations of a pod that tell how it behaves. Except for AnnotationStartDelay
-// each holds for all containers of the pod that are no init containers, or, with a
-// dot and a container's name appended, for that one. Durations are written as in
-// Go ("90s", "1h30m").
+// The annotations that describe how a pod behaves. Except for AnnotationStartDelay, each
+// applies to all app containers of the pod or, with a dot and a container's name appended, to
+// that container; init containers need the name. Durations are written as in Go ("90s",
+// "1h30m").
 const (
-	// AnnotationStartDelay is how long the pod's sandbox takes to be made.
+	// AnnotationStartDelay is the time that the pod's sandbox takes to get ready.
 	AnnotationStartDelay = "minikcm.dev/start-delay"
-	// AnnotationReadyDelay is from a container's start until its readiness probe
-	// succeeds; "never" for never.
+	// AnnotationReadyDelay is the time from a container's start until its readiness probe
+	// succeeds, or "never".
 	AnnotationReadyDelay = "minikcm.dev/ready-delay"
-	// AnnotationExitAfter is how long each run of a container takes; "never" when it
-	// runs until it is stopped.
+	// AnnotationExitAfter is the duration of each run of a container, or "never".
 	AnnotationExitAfter = "minikcm.dev/exit-after"
-	// AnnotationExitCode is what a container that ends by itself exits with.
+	// AnnotationExitCode is the exit code of a container that ends without being stopped.
 	AnnotationExitCode = "minikcm.dev/exit-code"
-	// AnnotationStopDelay is from the signal to stop until the container has ended;
-	// the grace period cuts it short.
+	// AnnotationStopDelay is the time from the termination signal to the container's end. The
+	// grace period bounds it.
 	AnnotationStopDelay = "minikcm.dev/stop-delay"
-	// AnnotationPullError is why the container's image cannot be pulled, unless the
-	// node has it already.
+	// AnnotationPullError is the error of pulling the container's image, unless the node
+	// already has the image.
 	AnnotationPullError = "minikcm.dev/pull-error"
-	// AnnotationLog is what each run of a container writes when it begins, line by
-	// line, in place of what its command would write.
+	// AnnotationLog is the text that each run of a container writes when it starts, instead of
+	// its command's output.
 	AnnotationLog = "minikcm.dev/log"
-	// AnnotationLogEvery is after what time the container writes AnnotationLog again.
+	// AnnotationLogEvery is the period after which the container writes AnnotationLog again.
 	AnnotationLogEvery = "minikcm.dev/log-every"
 )
 
-// Annotations reads a pod's annotations for one container.
+// Annotations looks up a pod's annotations for one container.
 type Annotations struct {
 	Pod       *corev1.Pod
 	Container string
-	// NamedOnly is whether only what names the container is meant for it.
+	// NamedOnly ignores annotations without the container's name.
 	NamedOnly bool
 }
 
@@ -59,8 +58,8 @@ func (a Annotations) Get(key string) (string, bool) {
 	return v, ok
 }
 
-// Duration and int32 leave the value as it is when the annotation is missing or
-// cannot be read; badAnnotations tells the user.
+// Duration and ExitCode parse an annotation into value. They leave value alone and return false
+// if it is missing or invalid.
 func (a Annotations) Duration(key string, value *time.Duration) (ok bool) {
 	text, ok := a.Get(key)
 	if !ok {

@@ -13,13 +13,13 @@ const (
 	EphemeralContainer
 )
 
-// Container is a container of a pod's spec.
+// Container is a container of a pod's spec with its kind.
 type Container struct {
 	*corev1.Container
 	Kind Kind
 }
 
-// FieldPath is how events name the container.
+// FieldPath is the container's path in the pod, as events refer to it.
 func (r Container) FieldPath() string {
 	list := "containers"
 	switch r.Kind {
@@ -31,8 +31,8 @@ func (r Container) FieldPath() string {
 	return "spec." + list + "{" + r.Name + "}"
 }
 
-// Containers lists a pod's containers: those that initialize it, those that it is
-// for, those that were added to look at it.
+// Containers lists a pod's containers: init containers and sidecars, app containers, ephemeral
+// containers.
 func Containers(pod *corev1.Pod) []Container {
 	spec := &pod.Spec
 	refs := make([]Container, 0, len(spec.InitContainers)+len(spec.Containers)+len(spec.EphemeralContainers))

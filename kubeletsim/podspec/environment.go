@@ -47,7 +47,8 @@ func Hostname(pod *corev1.Pod) string {
 	return pod.Name
 }
 
-// FieldValue is what the downward API gives for a field of the pod.
+// FieldValue returns the value of a field of the pod in the downward API; false if it is not
+// known.
 func FieldValue(pod *corev1.Pod, ref *corev1.ObjectFieldSelector) (string, bool) {
 	if ref == nil {
 		return "", false
@@ -76,9 +77,8 @@ func FieldValue(pod *corev1.Pod, ref *corev1.ObjectFieldSelector) (string, bool)
 	return "", false
 }
 
-// Expand replaces the references $(NAME) to variables that are there; $$ is a dollar
-// sign (API docs of Container.command). known is false if it refers to what only the
-// cluster knows.
+// Expand replaces references of the form $(NAME) by the variable's value; $$ is a dollar sign
+// (API docs of Container.command). known is false if text refers to a hidden variable.
 func (v *Variables) Expand(text string) (expanded string, known bool) {
 	if !strings.Contains(text, "$") {
 		return text, true

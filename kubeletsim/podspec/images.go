@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ImageName is an image's reference with its tag. A real runtime also puts a registry
-// in front of a name that has none; here there is no registry to name.
+// ImageName returns an image's reference with its tag, which defaults to latest. It does not
+// add the default registry that a real runtime would.
 func ImageName(image string) string {
 	if strings.Contains(image, "@") || strings.Contains(image[strings.LastIndexByte(image, '/')+1:], ":") {
 		return image
@@ -15,8 +15,8 @@ func ImageName(image string) string {
 	return image + ":latest"
 }
 
-// ImageID names what is behind an image's reference. No image is ever fetched: a
-// digest that the reference does not tell is made from the reference itself.
+// ImageID returns an image's repository and digest. No image is ever pulled, so the digest of a
+// reference without one is the hash of the reference.
 func ImageID(image string) string {
 	name := ImageName(image)
 	repository, digest, pinned := strings.Cut(name, "@")

@@ -13,9 +13,9 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// AnnotationGRPC is what a container's processes answer to gRPC health checks, one line
-// an answer: a port, the name of a service or none, and a status (SERVING, NOT_SERVING,
-// UNKNOWN). Without it, every check is answered with SERVING.
+// AnnotationGRPC declares how a container answers gRPC health checks, one answer a line: a
+// port, the name of a service or none, and a status (SERVING, NOT_SERVING, UNKNOWN). Without it
+// every check succeeds.
 const AnnotationGRPC = "minikcm.dev/grpc"
 
 // grpc is one line of AnnotationGRPC.
@@ -45,16 +45,16 @@ func ParseGRPC(text string) ([]grpc, error) {
 		answers = append(answers, a)
 	}
 	if len(answers) == 0 {
-		return nil, errors.New("it tells no answer")
+		return nil, errors.New("it declares no answer")
 	}
 	return answers, nil
 }
 
-// GRPCFailure is why a health check fails, as upstream's prober says it; empty if it does
-// not.
+// GRPCFailure returns why a health check fails, in the words of upstream's prober; empty if it
+// succeeds.
 func GRPCFailure(pod *corev1.Pod, ref podspec.Container, probe *corev1.Probe, address string) string {
-	text, told := podspec.Annotations{Pod: pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(AnnotationGRPC)
-	if !told {
+	text, declared := podspec.Annotations{Pod: pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(AnnotationGRPC)
+	if !declared {
 		return ""
 	}
 	answers, err := ParseGRPC(text)

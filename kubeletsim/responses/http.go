@@ -13,13 +13,11 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// AnnotationHTTP is what a container's processes answer to HTTP requests, one line an
-// answer: a port, a path (or the beginning of one and *), a status code, and a body, in
-// which $(NAME) is a variable of the container, and which ends without a line's end if
-// its last character is a backslash. In place of a status code, files and a
-// directory let it answer with the container's files.
-// Ports that no line names refuse connections. Probes of a container that has the
-// annotation follow from it.
+// AnnotationHTTP declares how a container answers HTTP requests, one answer a line: a port, a
+// path (or a prefix and *), a status code and a body. In the body, $(NAME) is a variable of the
+// container, and a backslash at the end suppresses the final line break. The word "files" and a
+// directory in place of a status code serve the container's files. Ports that no line names
+// refuse connections. Probes of the container get these answers too.
 const AnnotationHTTP = "minikcm.dev/http"
 
 // HTTP is one line of AnnotationHTTP.
@@ -29,9 +27,9 @@ type HTTP struct {
 	prefix bool
 	Status int
 	Body   string
-	// Root is the directory of the container's files that are served; empty: none are.
+	// Root is the directory whose files are served; empty if none are.
 	Root string
-	// Container is whose answer it is, where that matters.
+	// Container is the name of the container that answers. Callers set it; ParseHTTP does not.
 	Container string
 }
 
@@ -69,12 +67,12 @@ func ParseHTTP(text string) ([]HTTP, error) {
 		answers = append(answers, a)
 	}
 	if len(answers) == 0 {
-		return nil, errors.New("it tells no answer")
+		return nil, errors.New("it declares no answer")
 	}
 	return answers, nil
 }
 
-// HTTPOf reads the annotation for a container; ok is false if there is none.
+// HTTPOf parses the annotation for a container; ok is false if there is none or it is invalid.
 func HTTPOf(pod *corev1.Pod, container string, kind podspec.Kind) (answers []HTTP, ok bool) {
 	if len(pod.Annotations) == 0 {
 		return nil, false
@@ -87,7 +85,7 @@ func HTTPOf(pod *corev1.Pod, container string, kind podspec.Kind) (answers []HTT
 	return answers, err == nil
 }
 
-// Listens is whether any answer is for the port.
+// Listens reports whether any answer is for the port.
 func Listens(answers []HTTP, port int32) bool {
 	for i := range answers {
 		if answers[i].Port == port {
@@ -97,8 +95,8 @@ func Listens(answers []HTTP, port int32) bool {
 	return false
 }
 
-// HTTPTo is the answer to a request: the one for that very path, or else the one for
-// the longest beginning of it. Without any, it is 404.
+// HTTPTo returns the answer to a request: the one with that exact path, else the one with the
+// longest matching prefix, else 404.
 func HTTPTo(answers []HTTP, port int32, path string) HTTP {
 	best := HTTP{Status: http.StatusNotFound, Body: "404 page not found"}
 	length := -1
@@ -114,7 +112,8 @@ func HTTPTo(answers []HTTP, port int32, path string) HTTP {
 	return best
 }
 
-// PortNumber is the number of a port that may be named by the container.
+// PortNumber resolves a port that may be the name of a container port; 0 if there is none of
+// that name.
 func PortNumber(c *corev1.Container, port intstr.IntOrString) int32 {
 	if port.Type == intstr.Int {
 		return port.IntVal

@@ -25,13 +25,13 @@ func ProbePath(get *corev1.HTTPGetAction) string {
 	return path
 }
 
-// ProbedHTTP is what AnnotationHTTP tells of a probe; its port is 0 if nothing listens
-// there. told is false if there is no annotation.
-func ProbedHTTP(pod *corev1.Pod, ref podspec.Container, get *corev1.HTTPGetAction) (a HTTP, port int32, told bool) {
-	answers, told := HTTPOf(pod, ref.Name, ref.Kind)
+// ProbedHTTP returns the answer of AnnotationHTTP to a probe; its Port is 0 if nothing listens
+// there. declared is false if there is no annotation.
+func ProbedHTTP(pod *corev1.Pod, ref podspec.Container, get *corev1.HTTPGetAction) (a HTTP, port int32, declared bool) {
+	answers, declared := HTTPOf(pod, ref.Name, ref.Kind)
 	port = PortNumber(ref.Container, get.Port)
-	if !told || !Listens(answers, port) {
-		return HTTP{}, port, told
+	if !declared || !Listens(answers, port) {
+		return HTTP{}, port, declared
 	}
 	a = HTTPTo(answers, port, ProbePath(get))
 	a.Port = port

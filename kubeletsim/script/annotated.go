@@ -9,14 +9,15 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// AnnotatedLog is the output that a pod's annotations tell of: the text when a run begins
-// and then, if every is not 0, again and again.
+// AnnotatedLog is the output that a pod's annotations declare: Text at the start of a run and
+// then, if Every is not 0, again after each such period.
 type AnnotatedLog struct {
 	Text  string
 	Every time.Duration
 }
 
-// AnnotatedLogOf reads AnnotationLog and AnnotationLogEvery for a container.
+// AnnotatedLogOf reads AnnotationLog and AnnotationLogEvery for a container; false if there is
+// none.
 func AnnotatedLogOf(pod *corev1.Pod, ref podspec.Container) (AnnotatedLog, bool) {
 	if len(pod.Annotations) == 0 {
 		return AnnotatedLog{}, false
@@ -29,9 +30,9 @@ func AnnotatedLogOf(pod *corev1.Pod, ref podspec.Container) (AnnotatedLog, bool)
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	told := AnnotatedLog{Text: text}
-	a.Duration(podspec.AnnotationLogEvery, &told.Every)
-	return told, true
+	log := AnnotatedLog{Text: text}
+	a.Duration(podspec.AnnotationLogEvery, &log.Every)
+	return log, true
 }
 
 func (t AnnotatedLog) Run(p *Process) error {

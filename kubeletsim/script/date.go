@@ -6,7 +6,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/box"
 )
 
-// date writes the cluster's time, in UTC.
+// date writes the time of the cluster's clock, in UTC.
 func (s *shell) date(args []string) error {
 	format := "+%a %b %e %H:%M:%S UTC %Y"
 	for _, arg := range args {

@@ -7,35 +7,35 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// What ends the running of a simulated program.
+// The errors that end the simulation of a program early.
 var (
-	// ErrNotPredictable: it does something of which it is not known what that would do.
+	// ErrNotPredictable means that the program does something that cannot be predicted.
 	ErrNotPredictable = errors.New("not understood")
-	// ErrRunsForever: nothing comes after this any more.
+	// ErrRunsForever means that the program never ends.
 	ErrRunsForever = errors.New("runs forever")
-	// ErrStopped: nobody wants to know what comes after this.
+	// ErrStopped means that the caller's Advance or the budget ended the simulation.
 	ErrStopped = errors.New("stopped")
 )
 
-// Stream is where a process writes to.
+// Stream is an output of a process: Stdout or Stderr.
 type Stream string
 
-// Process is one run of a program, in which time passes only where the program lets
-// it pass: it is run ahead to learn how it ends, and along with the clock to learn
-// what it has written.
+// Process is one run of a program. Time passes in it only when the program sleeps. It is run
+// ahead of the clock to predict the program's end, and along with the clock to reproduce its
+// output.
 type Process struct {
-	// Began is when the run began; took is how long it has run.
+	// Began is the start of the run and Took the time that has passed in it.
 	Began time.Time
 	Took  time.Duration
-	// Advance is called when took has grown, and may end the run. Nil: nobody waits.
+	// Advance is called when Took has grown; its error ends the run. Nil: time passes at once.
 	Advance func(took time.Duration) error
-	// Write takes what is written; nil: nobody reads.
+	// Write receives the output; nil discards it.
 	Write func(to Stream, text string)
-	// Budget is how many commands it may still execute.
+	// Budget is the number of commands that may still be executed.
 	Budget int
-	// Settled is up to which time of its run only the last keepLines lines matter.
+	// Settled is the time in the run up to which only the last KeepLines lines are wanted.
 	Settled time.Duration
-	// written counts the lines.
+	// written counts the lines of output.
 	written int
 }
 
@@ -50,8 +50,8 @@ func (p *Process) sleep(d time.Duration) error {
 	return nil
 }
 
-// skip leaves out rounds of a loop that are like the last one, which took d and wrote
-// so many lines, as far as nobody will miss them.
+// skip advances Took past rounds of a loop that equal the last one, which took d and wrote that
+// many lines. It keeps enough rounds before Settled for the last KeepLines lines.
 func (p *Process) skip(d time.Duration, lines int) {
 	if d <= 0 || p.Took >= p.Settled {
 		return
@@ -76,5 +76,5 @@ func (p *Process) spend() error {
 	return ErrStopped
 }
 
-// KeepLines is how many lines of a run are kept.
+// KeepLines is the number of lines that the log of one run holds.
 const KeepLines = 10000

@@ -28,9 +28,9 @@ func ProgramOf(pod *corev1.Pod, c *corev1.Container) *Program {
 	return g
 }
 
-// RunsLive is whether a command is worth being run: its program is one of those that
-// every container has, or comes from a volume. One that reads its input waits for
-// somebody to attach (see console).
+// RunsLive reports whether a command that cannot be predicted is run by package box: its
+// program is a simulated one or comes from a volume. A command of a container with stdin is run
+// when a client attaches.
 func RunsLive(g *Program, c *corev1.Container) bool {
 	words := podspec.CommandLine(c.Command, c.Args)
 	if c.Stdin || len(words) == 0 {
@@ -42,8 +42,7 @@ func RunsLive(g *Program, c *corev1.Container) bool {
 	return Runnable(c, words)
 }
 
-// Runnable is whether a command's program is one that every container has, or comes from
-// a volume.
+// Runnable reports whether a command's program is a simulated one or comes from a volume.
 func Runnable(c *corev1.Container, words []string) bool {
 	if len(words) == 0 || box.HasProgram(ProgramName(words[0])) {
 		return len(words) > 0

@@ -12,31 +12,31 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// shell executes a script as far as that needs nothing but time and output: the
-// commands that are known, control flow, variables and arithmetic. It touches nothing
-// outside the process it simulates.
+// shell executes a script as far as that takes only time and output: predictable commands,
+// control flow, variables and arithmetic. Everything else is ErrNotPredictable.
 type shell struct {
 	*Process
 	program *Program
 	vars    map[string]string
 	status  int32
-	// out is where a command's output goes.
+	// out and err receive a command's output.
 	out func(text string)
 	err func(text string)
-	// errexit is set -e; guarded is how many conditions it is suspended by.
+	// errexit is set -e. guarded counts the enclosing conditions, in which it is suspended.
 	errexit bool
 	guarded int
-	// changes counts what may make another round of a loop differ from the last.
+	// changes counts changes of state. A round of a loop without a change equals the next one.
 	changes int
-	// deciding is whether what is being expanded decides what happens next.
+	// deciding means that the word under expansion may decide what happens next, so that
+	// reading the clock counts as a change.
 	deciding bool
-	// random is where RANDOM comes from; nil: nobody has asked for it.
+	// random generates RANDOM; nil until it is first used.
 	random *rand.Rand
-	// hidden is whether something was asked for that only the cluster knows.
+	// hidden means that a variable was read whose value only the cluster knows.
 	hidden bool
 }
 
-// leave is how a script, or a loop in it, is left.
+// leave is the error with which exit, break and continue unwind.
 type leave struct {
 	kind string
 	n    int
@@ -64,7 +64,7 @@ func (s *shell) emit(to Stream, text string) {
 	}
 }
 
-// Get gives the expansion a variable's value.
+// Get implements expand.Environ.
 func (s *shell) Get(name string) expand.Variable {
 	if value, ok := s.vars[name]; ok {
 		return expand.Variable{Set: true, Kind: expand.String, Str: value}
@@ -84,8 +84,8 @@ func (s *shell) Get(name string) expand.Variable {
 	return expand.Variable{}
 }
 
-// chance is the next of the run's random numbers, from 0 to 32767 as in bash. It is the
-// same each time that the run is worked out, and so no round of a loop is like another.
+// chance returns the next random number of the run, from 0 to 32767 as in bash. The sequence
+// follows from the run's ID. A round of a loop that uses it counts as a change.
 func (s *shell) chance() int32 {
 	if s.random == nil {
 		h := fnv.New64a()
@@ -96,13 +96,13 @@ func (s *shell) chance() int32 {
 	return s.random.Int32N(1 << 15)
 }
 
-// Set is what an arithmetic expression assigns.
+// Set implements expand.WriteEnviron, for arithmetic assignments.
 func (s *shell) Set(name string, v expand.Variable) error {
 	s.set(name, v.Str)
 	return nil
 }
 
-// Each has nothing to say: nobody is given the environment.
+// Each implements expand.Environ. No program that needs the environment is predictable.
 func (s *shell) Each(func(string, expand.Variable) bool) {}
 
 func (s *shell) set(name, value string) {
@@ -117,7 +117,7 @@ func (s *shell) config() *expand.Config {
 	return &expand.Config{Env: s, NoUnset: true, CmdSubst: s.substitute}
 }
 
-// known turns a failed expansion into what it means here.
+// known maps the error of an expansion to ErrNotPredictable, unless it ends the run.
 func (s *shell) known(err error) error {
 	switch {
 	case s.hidden:
@@ -198,8 +198,7 @@ func (s *shell) stmt(stmt *syntax.Stmt) error {
 	return nil
 }
 
-// simple reports whether a command's failure is its own: set -e looks at what others
-// are made of.
+// simple reports whether set -e applies to the command itself rather than to its parts.
 func simple(cmd syntax.Command) bool {
 	switch cmd.(type) {
 	case *syntax.CallExpr, *syntax.Subshell, *syntax.ArithmCmd, *syntax.DeclClause:
@@ -208,7 +207,7 @@ func simple(cmd syntax.Command) bool {
 	return false
 }
 
-// redirect knows the two outputs and the device that swallows everything.
+// redirect handles redirections among stdout, stderr and /dev/null.
 func (s *shell) redirect(redirs []*syntax.Redirect) (restore func(), err error) {
 	out, errOut := s.out, s.err
 	for _, r := range redirs {
@@ -291,7 +290,7 @@ func (s *shell) binary(cmd *syntax.BinaryCmd) error {
 	return nil
 }
 
-// condition executes what may fail without harm.
+// condition executes statements whose failure set -e ignores.
 func (s *shell) condition(list []*syntax.Stmt) error {
 	s.guarded++
 	defer func() { s.guarded-- }()
@@ -314,7 +313,7 @@ func (s *shell) branch(cmd *syntax.IfClause) error {
 	return nil
 }
 
-// subshell executes a list with variables of its own.
+// subshell executes statements with their own copy of the variables.
 func (s *shell) subshell(list []*syntax.Stmt) error {
 	vars, errexit := s.vars, s.errexit
 	s.vars = maps.Clone(vars)
@@ -327,8 +326,8 @@ func (s *shell) subshell(list []*syntax.Stmt) error {
 	return err
 }
 
-// while executes a loop. A round after which nothing is different will be followed by
-// rounds that are the same.
+// while executes a loop. A round that changes no state is repeated identically forever: a
+// prediction ends there, and a log skips ahead.
 func (s *shell) while(cmd *syntax.WhileClause) error {
 	status := int32(0)
 	for {
@@ -357,7 +356,7 @@ func (s *shell) while(cmd *syntax.WhileClause) error {
 	}
 }
 
-// round executes a loop's body once; done is whether the loop is over.
+// round executes a loop's body once and reports whether the loop is over.
 func (s *shell) round(body []*syntax.Stmt) (done bool, err error) {
 	err = s.stmts(body)
 	var left *leave
@@ -403,7 +402,7 @@ func (s *shell) forEach(cmd *syntax.ForClause) error {
 	return nil
 }
 
-// forCount is for ((...; ...; ...)).
+// forCount executes for ((...; ...; ...)).
 func (s *shell) forCount(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 	evaluate := func(expr syntax.ArithmExpr) (int, error) {
 		if expr == nil {
@@ -432,7 +431,7 @@ func (s *shell) forCount(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 	}
 }
 
-// dateAt is the machine's time within the simulated process.
+// dateAt returns the current time of the simulated process.
 func (s *shell) dateAt() time.Time {
 	if s.deciding {
 		s.changes++

@@ -15,7 +15,7 @@ import (
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }
 
-// substitute executes what stands in $(...).
+// substitute executes a command substitution.
 func (s *shell) substitute(w io.Writer, cmd *syntax.CmdSubst) error {
 	if cmd.TempFile || cmd.ReplyVar {
 		return ErrNotPredictable
@@ -82,7 +82,7 @@ func (s *shell) call(cmd *syntax.CallExpr) error {
 	return s.execute(words)
 }
 
-// builtin executes what only a shell knows.
+// builtin executes the shell's own commands.
 func (s *shell) builtin(words []string) (known bool, err error) {
 	switch words[0] {
 	case ":":
@@ -114,7 +114,7 @@ func (s *shell) builtin(words []string) (known bool, err error) {
 	return true, nil
 }
 
-// options knows those that change nothing, and -e.
+// options handles set with -e and with options that do not affect the prediction.
 func (s *shell) options(words []string) error {
 	for i := 0; i < len(words); i++ {
 		switch words[i] {
@@ -138,7 +138,7 @@ func (s *shell) options(words []string) error {
 	return nil
 }
 
-// execute runs one of the programs that are known.
+// execute runs one of the predictable programs.
 func (s *shell) execute(words []string) (err error) {
 	s.status = 0
 	switch args := words[1:]; ProgramName(words[0]) {
@@ -251,7 +251,7 @@ func (s *shell) printf(args []string) error {
 	}
 }
 
-// maxSequence bounds what seq writes.
+// maxSequence bounds the number of lines that seq writes.
 const maxSequence = 100000
 
 func (s *shell) seq(args []string) error {
@@ -283,7 +283,7 @@ func (s *shell) seq(args []string) error {
 	return nil
 }
 
-// test knows strings and whole numbers; there are no files.
+// test compares strings and whole numbers. Tests of files are not predictable.
 func (s *shell) test(args []string) error {
 	if len(args) > 0 && args[0] == "!" {
 		err := s.test(args[1:])

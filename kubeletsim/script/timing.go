@@ -9,21 +9,22 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// The most commands that a program executes: ahead of time, to learn how it ends (one
-// that has not ended by then is taken to run forever), and to learn what it writes.
+// The maximum number of commands that a program executes, in a prediction (a program that
+// exceeds it runs forever) and when its output is reproduced.
 const (
 	timingBudget = 2000
 	OutputBudget = 1 << 21
 )
 
-// Interpret understands commands whose whole effect is to take time, to write, and to
-// exit: sleep, true, false, echo, printf, date, seq, expr, and shell scripts of nothing but
-// these (see shell). ok is false for all others.
+// Interpret predicts the exit code and duration of a command line without variables; ok is
+// false if it is not predictable. Predictable are sleep, true, false, echo, printf, date, seq,
+// expr, test, hostname, and shell scripts of these.
 func Interpret(command, args []string) (exitCode int32, runs time.Duration, ok bool) {
 	return (&Program{words: podspec.CommandLine(command, args), vars: &podspec.Variables{}}).Predict()
 }
 
-// Predict is how long a run takes and what it exits with.
+// Predict returns the duration of a run and its exit code; ok is false if the program is not
+// predictable.
 func (g *Program) Predict() (exitCode int32, runs time.Duration, ok bool) {
 	p := &Process{Budget: timingBudget}
 	switch code, err := g.Run(p); {
@@ -35,7 +36,8 @@ func (g *Program) Predict() (exitCode int32, runs time.Duration, ok bool) {
 	return 0, 0, false
 }
 
-// Run runs the program as p.
+// Run runs the program as the process p. It returns the program's exit code, or one of this
+// package's errors or Advance's.
 func (g *Program) Run(p *Process) (exitCode int32, err error) {
 	if len(g.words) == 0 {
 		return 0, ErrNotPredictable
@@ -50,7 +52,7 @@ func (g *Program) Run(p *Process) (exitCode int32, err error) {
 	return s.status, err
 }
 
-// shellScript returns the script of sh -c SCRIPT, and the flags before it.
+// shellScript returns the script of sh -c SCRIPT and the flags before it.
 func shellScript(words []string) (script, flags string, ok bool) {
 	if len(words) < 3 {
 		return "", "", false

@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// Forever is the duration of what does not end.
+// Forever is the duration of what never ends.
 const Forever = time.Duration(1<<63 - 1)
 
-// Sum adds durations of which either may be forever.
+// Sum adds durations, either of which may be Forever.
 func Sum(a, b time.Duration) time.Duration {
 	if a == Forever || b == Forever || a > Forever-b {
 		return Forever
@@ -15,7 +15,7 @@ func Sum(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// After is d later than t; the zero time when that is never.
+// After returns the time d after t; the zero time if d is Forever.
 func After(t time.Time, d time.Duration) time.Time {
 	if d == Forever {
 		return time.Time{}

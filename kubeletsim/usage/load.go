@@ -15,8 +15,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// Load is an amount of something over time, as an annotation tells it: the sum of its
-// terms. It is written as one of
+// Load is an amount over time, the sum of its terms. An annotation writes it as one of
 //
 //	250m                       always the same
 //	ramp 100m 900m 10m         from the first to the second within the time, then constant
@@ -31,13 +30,13 @@ import (
 // sample is then off by up to that share of it, by the cluster's seed.
 type Load struct {
 	terms []term
-	// noise is the share, 0 to 1.
+	// noise is the maximum relative deviation, 0 to 1.
 	noise float64
-	// constant is whether it is the same at all times, but for noise.
+	// constant means that the load does not depend on time, except for noise.
 	constant bool
 }
 
-// term gives its amount at a time, for a beginning.
+// term returns the amount at a time, for a load that began at since.
 type term func(at, since time.Time) float64
 
 var errLoad = errors.New(`not an amount such as 250m, nor "ramp FROM TO TIME", "steps AMOUNT TIME AMOUNT ...", ` +
@@ -135,7 +134,7 @@ func parseCurve(shape string, words []string) (term, error) {
 	}, nil
 }
 
-// stairs are amounts, each up to a time.
+// stairs are amounts, each valid until a time.
 type stairs []stair
 
 type stair struct {
@@ -161,7 +160,7 @@ func parseStairs(words []string) (stairs, time.Duration, error) {
 	return s, until, nil
 }
 
-// at is the amount after d; false behind the last stair.
+// at returns the amount after d; false after the last stair.
 func (s stairs) at(d time.Duration) (float64, bool) {
 	for _, stair := range s {
 		if d < stair.until {
@@ -171,8 +170,8 @@ func (s stairs) at(d time.Duration) (float64, bool) {
 	return 0, false
 }
 
-// sincePeriod is how much of the present period has passed, if periods begin with
-// midnight of the first day of 1970.
+// sincePeriod returns the time since the start of the present period, counted from midnight of
+// 1970-01-01 UTC.
 func sincePeriod(at time.Time, period time.Duration) time.Duration {
 	return ((time.Duration(at.UnixNano()) % period) + period) % period
 }
@@ -193,7 +192,7 @@ func parseTime(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// at is the amount at a time, without noise. What the load is about began at since.
+// at returns the amount at a time, without noise, of a load that began at since.
 func (l *Load) at(at, since time.Time) float64 {
 	var value float64
 	for _, t := range l.terms {
@@ -202,8 +201,8 @@ func (l *Load) at(at, since time.Time) float64 {
 	return value
 }
 
-// sample is the amount at a time with noise, which follows from the seed and the key.
-// It is never negative unless the load is.
+// sample returns the amount with noise, which follows from the seed and the key. Noise never
+// changes the sign.
 func (l *Load) sample(at, since time.Time, seed uint64, key ...string) float64 {
 	value := l.at(at, since)
 	if l.noise == 0 {
@@ -212,7 +211,7 @@ func (l *Load) sample(at, since time.Time, seed uint64, key ...string) float64 {
 	return value * (1 + l.noise*chance(seed, at, key))
 }
 
-// chance is a number from -1 to 1 that looks like chance.
+// chance returns a pseudo-random number from -1 to 1.
 func chance(seed uint64, at time.Time, key []string) float64 {
 	h := fnv.New64a()
 	var bits [16]byte

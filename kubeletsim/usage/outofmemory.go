@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// oomHorizon is how far ahead of its start it is known that a container's memory
-	// passes its limit.
+	// oomHorizon bounds how long after a container's start its memory is predicted.
 	oomHorizon = 24 * time.Hour
-	// oomFirst is how long a container lives at least that is too large from the start.
+	// oomFirst is the shortest life of a container whose memory exceeds its limit from the
+	// start.
 	oomFirst = time.Second
-	// ReasonOOMKilled is why it ends then.
+	// ReasonOOMKilled is the termination reason of a container that exceeded its memory limit.
 	ReasonOOMKilled = "OOMKilled"
 )
 
-// OutOfMemoryAt is when the memory that the container's own annotation tells passes its
-// limit, if it was started at since; zero: not within the horizon. Loads that pods
-// share do not count: that would depend on the other pods.
+// OutOfMemoryAt returns when the memory of the container's own annotation exceeds its limit,
+// for a start at since; zero if not within a day. Shared loads do not count, since they depend
+// on other pods.
 func OutOfMemoryAt(pod *corev1.Pod, c *corev1.Container, since time.Time) time.Time {
 	limit, limited := c.Resources.Limits[corev1.ResourceMemory]
 	if !limited || limit.IsZero() {
 		return time.Time{}
 	}
-	load, told := loadOf(pod, c, corev1.ResourceMemory)
-	if !told {
+	load, declared := loadOf(pod, c, corev1.ResourceMemory)
+	if !declared {
 		return time.Time{}
 	}
 	bound := limit.AsApproximateFloat64()

@@ -10,26 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Object is any object of the API.
+// Object is any API object.
 type Object = metav1.Object
 
-// Shares are the loads that the pods of one namespace share at one time, divided among
-// those of them that are ready. Nil is none.
+// Shares are the shared loads of one namespace at one time, divided among its ready pods. A nil
+// *Shares has none.
 type Shares struct {
 	at time.Time
-	// loads are those of the objects that have any.
+	// loads has one entry for each object with a load.
 	loads []sharedLoad
 }
 
 type sharedLoad struct {
 	selector labels.Selector
-	// each is what every ready pod gets, by resource or metric.
+	// each is the share of every ready pod, by resource or metric.
 	each map[string]float64
 }
 
-// Shares divides the loads of carriers (Services, Deployments and StatefulSets; others
-// have none) among the pods of their namespace. Its cost is nothing for carriers
-// without a load, and otherwise that of looking at each pod once for each of them.
+// Shares divides the loads of carriers (Services, Deployments and StatefulSets; other kinds are
+// ignored) among the pods of their namespace. It costs one pass over the pods for each carrier
+// with a load.
 func (u Model) Shares(carriers []Object, pods []*corev1.Pod, at time.Time) *Shares {
 	var s *Shares
 	for _, carrier := range carriers {
@@ -58,8 +58,7 @@ func (u Model) Shares(carriers []Object, pods []*corev1.Pod, at time.Time) *Shar
 	return s
 }
 
-// CarriesLoad reports whether an object has a load for its pods to share, if it is of a
-// kind that may.
+// CarriesLoad reports whether an object has a load annotation for its pods.
 func CarriesLoad(o Object) bool {
 	for key := range o.GetAnnotations() {
 		if strings.HasPrefix(key, AnnotationLoad) {
@@ -69,8 +68,8 @@ func CarriesLoad(o Object) bool {
 	return false
 }
 
-// NodeSilent reports whether nothing is heard of a node, so that nobody knows what its pods
-// use either.
+// NodeSilent reports whether a node's kubelet does not report, so that the usage of its pods is
+// unknown.
 func NodeSilent(node *corev1.Node) bool {
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
@@ -80,7 +79,7 @@ func NodeSilent(node *corev1.Node) bool {
 	return true
 }
 
-// totals are the loads of an object, by resource or metric.
+// totals returns the loads of an object, by resource or metric.
 func (u Model) totals(o Object, at time.Time) map[string]float64 {
 	var totals map[string]float64
 	for key, text := range o.GetAnnotations() {
@@ -120,7 +119,7 @@ func labelSelector(s *metav1.LabelSelector) labels.Selector {
 	return selector
 }
 
-// takesLoad is whether a pod was ready at that time, as far as can still be told.
+// takesLoad reports whether a pod was ready at that time, as far as its status shows.
 func takesLoad(pod *corev1.Pod, at time.Time) bool {
 	if pod.DeletionTimestamp != nil {
 		return false
@@ -133,8 +132,8 @@ func takesLoad(pod *corev1.Pod, at time.Time) bool {
 	return false
 }
 
-// of is a pod's part of the shared loads of a resource or metric; false if it takes
-// part in none. A pod that is not ready has a part of nothing.
+// of returns a pod's share of a resource or metric; false if no carrier selects the pod. The
+// share of a pod that is not ready is 0.
 func (s *Shares) of(pod *corev1.Pod, name string) (float64, bool) {
 	if s == nil {
 		return 0, false

@@ -13,36 +13,34 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// The annotations that tell what a pod uses, as loads (see Load). Of a pod, each
-// holds for all its containers that are no init containers, or, with a dot and a
-// container's name appended, for that one.
+// The annotations that declare usage as a Load. On a pod, each applies to all app containers
+// or, with a dot and a container's name appended, to that container.
 const (
-	// AnnotationCPU and AnnotationMemory are how much a container uses.
+	// AnnotationCPU and AnnotationMemory are the usage of a container, in cores and bytes.
 	AnnotationCPU    = "minikcm.dev/cpu"
 	AnnotationMemory = "minikcm.dev/memory"
-	// AnnotationMetric and a metric's name, as in minikcm.dev/metric-queue_length, is
-	// what a custom metric of the object says: of a pod, or of an object of any kind.
+	// AnnotationMetric plus a metric's name, as in minikcm.dev/metric-queue_length, is the
+	// value of a custom metric of a pod or any other object.
 	AnnotationMetric = "minikcm.dev/metric-"
-	// AnnotationLoad and "cpu", "memory" or a metric's name, as in
-	// minikcm.dev/load-cpu, stands at a Service, Deployment or StatefulSet and is
-	// divided evenly among its pods that are ready.
+	// AnnotationLoad plus "cpu", "memory" or a metric's name, as in minikcm.dev/load-cpu, on a
+	// Service, Deployment or StatefulSet, is divided evenly among its ready pods.
 	AnnotationLoad = "minikcm.dev/load-"
 )
 
-// A ConfigMap with the label LabelExternalMetric is one series of the external metric
-// that the label names, in its namespace; its other labels are those of the series, and
-// what it holds as ExternalValue is the series' value, a load.
+// A ConfigMap with the label LabelExternalMetric is one series of the external metric that the
+// label names, in the ConfigMap's namespace. Its other labels are the labels of the series, and
+// its key ExternalValue holds the value, a Load.
 const (
 	LabelExternalMetric = "minikcm.dev/external-metric"
 	ExternalValue       = "value"
 )
 
-// Window is the time between two samples of what is used, and what one covers,
-// as of a metrics-server by default.
+// Window is the time between two samples, and the time that a sample covers: metrics-server's
+// default.
 const Window = 15 * time.Second
 
-// Of a container that says nothing and whose pods share no load, it is known only what
-// it asked for: it uses half of that, and if it asked for nothing, next to nothing.
+// A container without a load of its own or a shared one uses half of its requests, or close to
+// nothing without requests.
 const (
 	unknownShare     = 0.5
 	idleCPU          = 0.001
@@ -50,26 +48,26 @@ const (
 	defaultContainer = "kubectl.kubernetes.io/default-container"
 )
 
-// Model works out what the simulated pods use. It is a pure function of the objects of
-// the API, the time and the seed: nothing runs, and nothing is kept, for it.
+// Model computes the usage of simulated pods. It is a pure function of API objects, time and
+// seed.
 type Model struct {
-	// Seed is what the noise of loads follows from.
+	// Seed determines the noise of loads.
 	Seed uint64
 }
 
-// SampleTime is when the newest sample was taken, if it is now.
+// SampleTime returns the time of the newest sample at the time now.
 func SampleTime(now time.Time) time.Time { return now.Truncate(Window) }
 
-// Container is what a container uses.
+// Container is the usage of one container.
 type Container struct {
 	Name string
-	// CPU is in cores, and Memory, the working set, in bytes.
+	// CPU is in cores; Memory is the working set in bytes.
 	CPU, Memory resource.Quantity
 }
 
-// Containers is what the running containers of a pod used in the window before at, a
-// SampleTime. shares may be nil. It is false if that cannot be known: none is running,
-// or one has not been running for the whole window yet.
+// Containers returns the usage of a pod's running containers in the window before at, a
+// SampleTime. shares may be nil. It returns false if no container runs, or one has run for less
+// than a window.
 func (u Model) Containers(pod *corev1.Pod, shares *Shares, at time.Time) ([]Container, bool) {
 	if pod.Status.Phase != corev1.PodRunning {
 		return nil, false
@@ -108,7 +106,8 @@ func (u Model) Containers(pod *corev1.Pod, shares *Shares, at time.Time) ([]Cont
 	return used, len(used) > 0
 }
 
-// loadedContainer is the one that does what is asked of the pod.
+// loadedContainer returns the container that takes the pod's share of loads: its default
+// container, or the first.
 func loadedContainer(pod *corev1.Pod) string {
 	if name := pod.Annotations[defaultContainer]; name != "" {
 		for i := range pod.Spec.Containers {
@@ -123,8 +122,8 @@ func loadedContainer(pod *corev1.Pod) string {
 	return pod.Spec.Containers[0].Name
 }
 
-// runningSince is since when a container runs; the zero time if it does not. measured
-// is whether that is a whole window.
+// runningSince returns the start of a container's run, or the zero time if it does not run.
+// measured reports whether the run is at least a window old.
 func runningSince(statuses []corev1.ContainerStatus, name string, at time.Time) (since time.Time, measured bool) {
 	for i := range statuses {
 		if s := &statuses[i]; s.Name == name {
@@ -138,8 +137,8 @@ func runningSince(statuses []corev1.ContainerStatus, name string, at time.Time) 
 	return time.Time{}, false
 }
 
-// container is what a container that began at since uses. A load that its pods share
-// comes on top of its own; without any of them its requests say.
+// container returns the usage of a container that started at since: its own load plus the
+// shared one, or the default without either.
 func (u Model) container(pod *corev1.Pod, c *corev1.Container, shares *Shares, since, at time.Time) Container {
 	cpu := u.used(pod, c, corev1.ResourceCPU, shares, since, at)
 	if limit, ok := c.Resources.Limits[corev1.ResourceCPU]; ok {
@@ -171,8 +170,8 @@ func (u Model) used(pod *corev1.Pod, c *corev1.Container, name corev1.ResourceNa
 	return max(value, 0)
 }
 
-// loadOf is what the pod's annotations say of a container; false if nothing, or nothing
-// that can be understood.
+// loadOf returns a container's own load from the pod's annotations; false if there is none or
+// it is invalid.
 func loadOf(pod *corev1.Pod, c *corev1.Container, name corev1.ResourceName) (Load, bool) {
 	if len(pod.Annotations) == 0 {
 		return Load{}, false
@@ -199,13 +198,13 @@ func byDefault(c *corev1.Container, name corev1.ResourceName) float64 {
 	return idleCPU
 }
 
-// round is the nearest whole number that an int64 holds.
+// round returns the nearest whole number, clamped to what an int64 holds.
 func round(value float64) int64 {
 	return int64(math.Round(min(max(value, -1<<62), 1<<62)))
 }
 
-// Metric is what a custom metric of an object says at a time, in its unit. labels of
-// metrics there are none. It is false if nothing is known of it.
+// Metric returns the value of an object's custom metric at a time; false if there is none.
+// Metric labels are not simulated.
 func (u Model) Metric(o Object, name string, shares *Shares, at time.Time) (resource.Quantity, bool) {
 	var value float64
 	said := false
@@ -222,7 +221,8 @@ func (u Model) Metric(o Object, name string, shares *Shares, at time.Time) (reso
 	return milli(value), said
 }
 
-// InvalidMetrics says which metrics of an object are not understood, by name.
+// InvalidMetrics describes the metric annotations of an object that cannot be parsed, sorted by
+// name.
 func InvalidMetrics(annotations map[string]string) []string {
 	var bad []string
 	for key, text := range annotations {
@@ -236,8 +236,8 @@ func InvalidMetrics(annotations map[string]string) []string {
 	return bad
 }
 
-// External is what an external metric says at a time, of the series that a ConfigMap
-// with LabelExternalMetric stands for. The error says that its value is no load.
+// External returns the value at a time of the external metric series that a ConfigMap with
+// LabelExternalMetric declares. It fails if the value is not a Load.
 func (u Model) External(series *corev1.ConfigMap, at time.Time) (resource.Quantity, error) {
 	load, err := ParseLoad(series.Data[ExternalValue])
 	if err != nil {
@@ -250,7 +250,7 @@ func milli(value float64) resource.Quantity {
 	return *resource.NewMilliQuantity(round(value*1000), resource.DecimalSI)
 }
 
-// OfNode adds up what the pods of a node use.
+// OfNode returns the summed usage of a node's pods.
 func OfNode(pods [][]Container) (cpu, memory resource.Quantity) {
 	cpu, memory = *resource.NewScaledQuantity(0, resource.Nano), *resource.NewQuantity(0, resource.BinarySI)
 	for _, containers := range pods {
@@ -262,8 +262,8 @@ func OfNode(pods [][]Container) (cpu, memory resource.Quantity) {
 	return cpu, memory
 }
 
-// MetricNames are the metrics that an object tells of, sorted: its own, those that its
-// pods share, and the external one that it is a series of, if any.
+// MetricNames returns the metrics that an object declares, sorted: its own, those shared by its
+// pods, and the external one that it is a series of, if any.
 func MetricNames(o Object) (own, shared []string, external string) {
 	for key := range o.GetAnnotations() {
 		if name, found := strings.CutPrefix(key, AnnotationMetric); found {

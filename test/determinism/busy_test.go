@@ -167,7 +167,7 @@ func kill(name string) step {
 	}
 }
 
-func node(name string, do func(k *kubeletsim.Kubelet, name string) error) step {
+func node(name string, do func(k *kubeletsim.Kubelets, name string) error) step {
 	return func(_ context.Context, d *driver) error { return do(d.cluster.Kubelets(), name) }
 }
 

@@ -40,8 +40,8 @@ func busy(ctx context.Context, d *driver) error {
 		}
 	}
 	return inOrder(ctx, d,
-		node("node-1", (*kubeletsim.Kubelet).CrashNode), pass(8*time.Minute), roll("web", "image:3"), pass(time.Minute),
-		node("node-1", (*kubeletsim.Kubelet).StartNode), pass(5*time.Minute),
+		node("node-1", (*kubeletsim.Kubelets).CrashNode), pass(8*time.Minute), roll("web", "image:3"), pass(time.Minute),
+		node("node-1", (*kubeletsim.Kubelets).StartNode), pass(5*time.Minute),
 	)
 }
 
@@ -62,8 +62,8 @@ func killed(ctx context.Context, d *driver) error {
 func lost(ctx context.Context, d *driver) error {
 	return inOrder(ctx, d,
 		deployment("web", 6), deployment("api", 6), statefulSet("db", 3), pass(30*time.Second),
-		node("node-0", (*kubeletsim.Kubelet).StopNode), pass(10*time.Minute),
-		node("node-0", (*kubeletsim.Kubelet).StartNode), pass(5*time.Minute),
+		node("node-0", (*kubeletsim.Kubelets).StopNode), pass(10*time.Minute),
+		node("node-0", (*kubeletsim.Kubelets).StartNode), pass(5*time.Minute),
 	)
 }
 

@@ -34,11 +34,11 @@ var inFolder = map[string][]string{
 	"controllers/certificates/approving":  {"certificates", "env", "loop"},
 	"controllers/certificates/cleaner":    {"certificates", "env", "loop"},
 	"controllers/certificates/signing":    {"certificates", "env", "loop"},
-	"controllers/cronjob":                 {"env", "job", "loop", "owned", "plan"},
+	"controllers/cronjob":                 {"env", "job", "loop", "controllerref", "plan"},
 	"controllers/endpoints":               {"endpointslice/selection", "env", "loop"},
 	"controllers/endpointslice":           {"endpointslice/selection", "env", "loop"},
 	"controllers/env":                     {"loop"},
-	"controllers/history":                 {"owned", "plan"},
+	"controllers/history":                 {"controllerref", "plan"},
 	"controllers/loop":                    {},
 	"controllers/manager":                 {"*"},
 	"controllers/manager/election":        {},
@@ -46,7 +46,7 @@ var inFolder = map[string][]string{
 	"controllers/manager/serving":         {"manager"},
 	"controllers/modeltest":               {"loop", "plan"},
 	"controllers/nodelifecycle":           {"env", "loop", "nodelifecycle/bynode"},
-	"controllers/owned":                   {"loop", "plan"},
+	"controllers/controllerref":           {"loop", "plan"},
 	"controllers/plan":                    {"loop"},
 	"controllers/podgc":                   {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
 	"controllers/replicationcontroller":   {"env", "replicaset"},
@@ -60,7 +60,9 @@ var inFolder = map[string][]string{
 
 	"kubeletsim":           {"*"},
 	"kubeletsim/box":       {"memfs"},
+	"kubeletsim/images":    {"podspec", "responses"},
 	"kubeletsim/lifecycle": {"podspec", "responses", "script", "span", "usage"},
+	"kubeletsim/logs":      {"script"},
 	"kubeletsim/nodes":     {"lifecycle", "podspec"},
 	"kubeletsim/podspec":   {"span"},
 	"kubeletsim/responses": {"podspec"},
@@ -82,7 +84,7 @@ var inFolder = map[string][]string{
 // inFolderDefault applies to the packages that inFolder does not list: by default, a package
 // may import none. Most controllers only import the packages that all of them share.
 var inFolderDefault = map[string][]string{
-	"controllers": {"env", "history", "loop", "owned", "plan", "scales"},
+	"controllers": {"env", "history", "loop", "controllerref", "plan", "scales"},
 	// The command line and the tests of several folders are not layered.
 	"cmd": {"*"}, "test": {"*"}, "examples": {"*"}, ".": {"*"},
 }

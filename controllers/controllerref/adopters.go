@@ -1,4 +1,4 @@
-package owned
+package controllerref
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

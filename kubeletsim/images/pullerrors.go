@@ -1,4 +1,4 @@
-package kubeletsim
+package images
 
 import (
 	"sync"
@@ -6,10 +6,10 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// imageErrors are the messages of pulls that fail, by the images' full names.
-type imageErrors struct{ byName sync.Map }
+// PullErrors are the messages of failing pulls, by full image name. The zero value has none.
+type PullErrors struct{ byName sync.Map }
 
-func (e *imageErrors) set(name, message string) {
+func (e *PullErrors) Set(name, message string) {
 	if message == "" {
 		e.byName.Delete(name)
 	} else {
@@ -17,7 +17,7 @@ func (e *imageErrors) set(name, message string) {
 	}
 }
 
-func (e *imageErrors) get(image string) string {
+func (e *PullErrors) Get(image string) string {
 	message, _ := e.byName.Load(podspec.ImageName(image))
 	text, _ := message.(string)
 	return text

@@ -16,10 +16,10 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// OpenExec finds the container in which a command is to run: opts.Container must name
-// one of the pod. What it returns runs the command (package box) until its end, or until
-// the container's or ctx's. An exit code that is not 0 is a utilexec.CodeExitError.
-func (k *Kubelet) OpenExec(pod *corev1.Pod, opts *corev1.PodExecOptions) (func(ctx context.Context, streams remotecommand.StreamOptions) error, error) {
+// OpenExec finds the running container opts.Container. The returned function runs the command
+// (package box) until it, the container or ctx ends. A non-zero exit code is a
+// utilexec.CodeExitError.
+func (k *Kubelets) OpenExec(pod *corev1.Pod, opts *corev1.PodExecOptions) (func(ctx context.Context, streams remotecommand.StreamOptions) error, error) {
 	in, err := k.findRunning(pod, opts.Container, "exec")
 	if err != nil {
 		return nil, err
@@ -34,19 +34,19 @@ func (k *Kubelet) OpenExec(pod *corev1.Pod, opts *corev1.PodExecOptions) (func(c
 	}, nil
 }
 
-// place is a running container, as those see it who come from outside.
-type place struct {
-	kubelet *Kubelet
-	node    *nodes.Node
-	entry   *podEntry
-	pod     *corev1.Pod
-	spec    *corev1.Container
-	// id names the run.
+// containerRef identifies a running container for exec, attach, logs and probes.
+type containerRef struct {
+	kubelets *Kubelets
+	node     *nodes.Node
+	entry    *podEntry
+	pod      *corev1.Pod
+	spec     *corev1.Container
+	// id is the container ID of the run.
 	id string
 }
 
-// findRunning finds a container that runs; nil if it does not.
-func (k *Kubelet) findRunning(pod *corev1.Pod, name, doing string) (*place, error) {
+// findRunning finds a running container; nil without an error if it does not run.
+func (k *Kubelets) findRunning(pod *corev1.Pod, name, doing string) (*containerRef, error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	if n == nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("node %s is not a simulated one", pod.Spec.NodeName))
@@ -64,10 +64,10 @@ func (k *Kubelet) findRunning(pod *corev1.Pod, name, doing string) (*place, erro
 	if id == "" {
 		return nil, nil // it is said above
 	}
-	return k.placeOf(n, e, name)
+	return k.containerRefOf(n, e, name)
 }
 
-// runOf is the container ID of the run that is going on; empty: none is.
+// runOf returns the container ID of the present run; empty if there is none.
 func (s *shownPod) runOf(name string) string {
 	if s.gone {
 		return ""
@@ -81,7 +81,7 @@ func (s *shownPod) runOf(name string) string {
 }
 
 // whileRunning returns a context that ends with the container's run.
-func (in *place) whileRunning(ctx context.Context) (context.Context, func()) {
+func (in *containerRef) whileRunning(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -95,7 +95,7 @@ func (in *place) whileRunning(ctx context.Context) (context.Context, func()) {
 }
 
 // untilEnded returns when the run has ended, or ctx.
-func (in *place) untilEnded(ctx context.Context) {
+func (in *containerRef) untilEnded(ctx context.Context) {
 	for {
 		shown := in.entry.see()
 		if shown.runOf(in.spec.Name) != in.id {
@@ -110,7 +110,7 @@ func (in *place) untilEnded(ctx context.Context) {
 }
 
 // exec runs a command in the container.
-func (in *place) exec(ctx context.Context, command []string, streams remotecommand.StreamOptions) error {
+func (in *containerRef) exec(ctx context.Context, command []string, streams remotecommand.StreamOptions) error {
 	machine, release, err := in.machine(ctx)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (in *place) exec(ctx context.Context, command []string, streams remotecomma
 	return nil
 }
 
-// sizeOf keeps the size of the client's terminal.
+// sizeOf tracks the size of the client's terminal.
 func sizeOf(ctx context.Context, queue remotecommand.TerminalSizeQueue) func() (width, height uint16) {
 	if queue == nil {
 		return nil
