@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 )
 
 // clearTypeMeta removes kind and apiVersion: inside the apiserver, the row determines
@@ -38,7 +38,7 @@ func (rq *request) recordOther(resource schema.GroupVersionResource, kind, subre
 	if ttl := rq.objects.TTL(); ttl > 0 && m.GetDeletionTimestamp() == nil && rq.Verb != verbDelete {
 		rq.server.expirer.wrote(ttl, rq.objects, rq.key(), revision)
 	}
-	rq.server.log.Add(record.Write{
+	rq.server.log.Add(writerecord.Write{
 		Revision: revision, Time: rq.server.opts.Clock.Now(), Actor: rq.user.Name, UserAgent: rq.r.UserAgent(),
 		Verb: rq.Verb, Resource: metav1.GroupVersionResource(resource), Subresource: subresource,
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: rq.causes,
@@ -46,12 +46,12 @@ func (rq *request) recordOther(resource schema.GroupVersionResource, kind, subre
 	}, result.Old, result.Object)
 }
 
-func effectOf(result storage.Result) record.Effect {
+func effectOf(result storage.Result) writerecord.Effect {
 	switch {
 	case result.Deleted:
-		return record.Removed
+		return writerecord.Removed
 	case result.Created, result.Old == nil:
-		return record.Created
+		return writerecord.Created
 	}
-	return record.Changed
+	return writerecord.Changed
 }

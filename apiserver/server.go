@@ -23,10 +23,10 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/faults"
-	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/serviceip"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
 )
@@ -106,7 +106,7 @@ type Server struct {
 	stored    map[schema.GroupVersionResource]*storage.Objects
 	hooks     *hooks.Plugin
 	admission admission.Chain
-	log       *record.Log
+	log       *writerecord.Log
 	metrics   *metrics
 	discovery *discovery
 	// surface is the API served now: table and the custom kinds.
@@ -152,7 +152,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		scheme:  known,
 		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
-		log:     record.NewLog(0),
+		log:     writerecord.NewLog(0),
 		metrics: newMetrics(opts.Gatherer),
 		done:    make(chan struct{}),
 		limits:  newInFlightLimits(opts.MaxReads, opts.MaxWrites),
@@ -230,7 +230,7 @@ func setDefaults(opts *Options) {
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Writes returns the write record.
-func (s *Server) Writes() *record.Log { return s.log }
+func (s *Server) Writes() *writerecord.Log { return s.log }
 
 // objects returns the storage of a row's objects.
 func (s *Server) objects(row *resources.Resource) *storage.Objects {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/store"
 )
@@ -91,11 +91,11 @@ func (s *Server) recordOwn(ctx context.Context, verb string, resource schema.Gro
 	if err != nil {
 		return
 	}
-	effect := record.Created
+	effect := writerecord.Created
 	if verb == verbDelete {
-		effect = record.Removed
+		effect = writerecord.Removed
 	}
-	s.log.Add(record.Write{
+	s.log.Add(writerecord.Write{
 		Revision: revision, Time: s.opts.Clock.Now(), Actor: serverActor, Verb: verb, Resource: metav1.GroupVersionResource(resource),
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: cause.From(ctx),
 		Kind: "IPAddress", Effect: effect,

@@ -1,4 +1,4 @@
-package record_test
+package writerecord_test
 
 import (
 	"fmt"
@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 )
 
 // changesOf returns the changes that a log records for one write, one line per field.
 func changesOf(old, obj runtime.Object) string {
-	log := record.NewLog(1)
-	log.Add(record.Write{Revision: 1}, old, obj)
+	log := writerecord.NewLog(1)
+	log.Add(writerecord.Write{Revision: 1}, old, obj)
 	var b strings.Builder
 	for _, c := range log.Writes(nil)[0].Changes {
 		fmt.Fprintf(&b, "%s: %s -> %s\n", c.Path, c.From, c.To)
@@ -133,9 +133,9 @@ func BenchmarkChanges(b *testing.B) {
 	ready := old.DeepCopy()
 	ready.Status.Phase = corev1.PodRunning
 	ready.Status.Conditions[0].Status = corev1.ConditionTrue
-	log := record.NewLog(1)
+	log := writerecord.NewLog(1)
 	b.ReportAllocs()
 	for b.Loop() {
-		log.Add(record.Write{Revision: 1}, old, ready)
+		log.Add(writerecord.Write{Revision: 1}, old, ready)
 	}
 }
