@@ -15,7 +15,7 @@ import (
 
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // namesField is the field of a part whose values are arguments, not a flag.
@@ -142,7 +142,7 @@ func (f *partFlags) fault(cmd *cobra.Command, args []string) (*fault.Fault, erro
 		return nil, fmt.Errorf("writing the fault: %w", err)
 	}
 	faults, err := fault.Parse("", text)
-	var problems format.Problems
+	var problems spec.Problems
 	if errors.As(err, &problems) {
 		return nil, f.inFlags(cmd, problems)
 	}
@@ -153,7 +153,7 @@ func (f *partFlags) fault(cmd *cobra.Command, args []string) (*fault.Fault, erro
 }
 
 // inFlags speaks of flags instead of fields.
-func (f *partFlags) inFlags(cmd *cobra.Command, problems format.Problems) error {
+func (f *partFlags) inFlags(cmd *cobra.Command, problems spec.Problems) error {
 	texts := map[string]bool{}
 	for _, p := range problems {
 		field := p.Field[strings.LastIndex(p.Field, ".")+1:]

@@ -14,7 +14,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 type stopwatch = func() time.Duration
@@ -57,7 +57,7 @@ type progress struct {
 	// background counts the notes of each background step.
 	background map[string]int
 
-	recorder atomic.Pointer[record.Recorder]
+	recorder atomic.Pointer[runrecord.Recorder]
 	ending   chan struct{}
 	spinning sync.WaitGroup
 }
@@ -67,7 +67,7 @@ func newProgress(out io.Writer, noColor bool, kubeconfig string) *progress {
 }
 
 // follow lets the progress see what is recorded.
-func (p *progress) follow(r *record.Recorder) { p.recorder.Store(r) }
+func (p *progress) follow(r *runrecord.Recorder) { p.recorder.Store(r) }
 
 func (p *progress) print(format string, args ...any) {
 	// Nothing can be told to somebody who does not listen any more.
@@ -229,7 +229,7 @@ func (p *progress) End(result *scenarios.Result) {
 }
 
 // causes tells why what failed is as it is.
-func (p *progress) causes(run *record.Run) {
+func (p *progress) causes(run *runrecord.Run) {
 	if run == nil {
 		return
 	}

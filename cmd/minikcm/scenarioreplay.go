@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 func newScenarioReplay() *cobra.Command {
@@ -27,7 +27,7 @@ that of the scenario, as with run; that the courses part is told, and is no fail
   minikcm scenario replay run.json`,
 		Args: oneArg("a saved run: its file, or the folder that it is in"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			saved, err := record.Load(args[0])
+			saved, err := runrecord.Load(args[0])
 			if err != nil {
 				return badInput{err}
 			}
@@ -40,7 +40,7 @@ that of the scenario, as with run; that the courses part is told, and is no fail
 	return cmd
 }
 
-func replay(ctx context.Context, out io.Writer, saved *record.Run, f *scenarioFlags) error {
+func replay(ctx context.Context, out io.Writer, saved *runrecord.Run, f *scenarioFlags) error {
 	s, err := scenarioOf(saved)
 	if err != nil {
 		return badInput{err}
@@ -57,8 +57,8 @@ func replay(ctx context.Context, out io.Writer, saved *record.Run, f *scenarioFl
 	return r.conclude(ctx, results, err)
 }
 
-func compare(out io.Writer, saved, run *record.Run) {
-	if diff := record.FirstDifference(record.Normalise(saved), record.Normalise(run)); diff != "" {
+func compare(out io.Writer, saved, run *runrecord.Run) {
+	if diff := runrecord.FirstDifference(runrecord.Normalise(saved), runrecord.Normalise(run)); diff != "" {
 		_, _ = fmt.Fprintf(out, "It went another way (- saved, + now): %s", diff)
 		return
 	}
@@ -67,7 +67,7 @@ func compare(out io.Writer, saved, run *record.Run) {
 
 // scenarioOf finds what was run: among those that are shipped, or in the text that was
 // saved, or in its file.
-func scenarioOf(saved *record.Run) (*scenarios.Scenario, error) {
+func scenarioOf(saved *runrecord.Run) (*scenarios.Scenario, error) {
 	set := saved.Scenario.Set
 	var found []*scenarios.Scenario
 	var err error

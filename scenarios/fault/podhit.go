@@ -39,7 +39,7 @@ func (p *Pods) hit(ctx context.Context, env *Env, pod *corev1.Pod) (injected, er
 		undo, err := env.Holds.hold("readiness of "+name.String()+" "+p.Container, func() error {
 			return env.Cluster.Kubelets().Unready(name, p.Container, p.Message)
 		}, func() error {
-			// A pod that is gone has nothing to take back.
+			// A pod that no longer exists needs no mending.
 			_ = env.Cluster.Kubelets().ReadyAgain(name, p.Container)
 			return nil
 		})
@@ -75,7 +75,7 @@ func (p *Pods) kill(ctx context.Context, env *Env, pod *corev1.Pod) error {
 	return nil
 }
 
-// removeImages makes the images of the pods' containers ones that cannot be had.
+// removeImages makes the kubelets fail to pull the images of the pods' containers.
 func (p *Pods) removeImages(env *Env, pods []corev1.Pod) (injected, error) {
 	kubelets := env.Cluster.Kubelets()
 	images := map[string]bool{}

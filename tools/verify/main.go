@@ -17,6 +17,7 @@ func checks() []check {
 	return []check{
 		{"imports", checkImports},
 		{"subfolders", checkSubfolders},
+		{"withoutcluster", checkWithoutCluster},
 		{"calls", checkCalls},
 		{"sizes", checkSizes},
 		{"shape", checkShape},

@@ -54,12 +54,12 @@ var inFolder = map[string][]string{
 
 	"scenarios":           {"*"},
 	"scenarios/chaosmesh": {"definitions", "fault"},
-	"scenarios/check":     {"format"},
+	"scenarios/check":     {"spec"},
 	"scenarios/evolution": {"definitions"},
-	"scenarios/fault":     {"format"},
-	"scenarios/faultapi":  {"fault", "format"},
-	"scenarios/format":    {},
-	"scenarios/report":    {"record"},
+	"scenarios/fault":     {"spec"},
+	"scenarios/faultapi":  {"fault", "spec"},
+	"scenarios/spec":      {},
+	"scenarios/report":    {"runrecord"},
 
 	"minikcmtest/ctrltest": {"."},
 }
@@ -75,7 +75,7 @@ var inFolderDefault = map[string][]string{
 // withoutCluster are packages that turn text into structures and back, and know no cluster,
 // with what else of ours they may import. They import no client either.
 var withoutCluster = map[string][]string{
-	"scenarios/format": {"internal"},
+	"scenarios/spec": {"internal"},
 }
 
 // clients are what a package of withoutCluster must not import.
