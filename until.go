@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
@@ -21,7 +21,7 @@ func (c *Cluster) Until(ctx context.Context, look func(ctx context.Context) (don
 	raise := func() { looks.Add(struct{}{}) }
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer c.Writes().Observe(func(*record.Write) { raise() })()
+	defer c.Writes().Observe(func(*writerecord.Write) { raise() })()
 	raise()
 	if arm != nil {
 		arm(raise)

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/fieldmanager"
-	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 )
 
 // recordWrite records the writer and the causes of a revision.
@@ -30,7 +30,7 @@ func (rq *call) recordOther(resource schema.GroupVersionResource, kind, subresou
 	if ttl := rq.Objects.TTL(); ttl > 0 && m.GetDeletionTimestamp() == nil && rq.Verb != request.VerbDelete {
 		rq.server.expirer.wrote(ttl, rq.Objects, rq.Key(), revision)
 	}
-	rq.server.log.Add(record.Write{
+	rq.server.log.Add(writerecord.Write{
 		Revision: revision, Time: rq.server.opts.Clock.Now(), Actor: rq.User.Name, UserAgent: rq.HTTP.UserAgent(),
 		Verb: rq.Verb, Resource: metav1.GroupVersionResource(resource), Subresource: subresource,
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: rq.Causes,
@@ -38,14 +38,14 @@ func (rq *call) recordOther(resource schema.GroupVersionResource, kind, subresou
 	}, result.Old, result.Object)
 }
 
-func effectOf(result storage.Result) record.Effect {
+func effectOf(result storage.Result) writerecord.Effect {
 	switch {
 	case result.Deleted:
-		return record.Removed
+		return writerecord.Removed
 	case result.Created, result.Old == nil:
-		return record.Created
+		return writerecord.Created
 	}
-	return record.Changed
+	return writerecord.Changed
 }
 
 // fieldWrite describes the request's write to the field managers. manager is the owner of

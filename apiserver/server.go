@@ -27,7 +27,6 @@ import (
 	"minikcm.dev/minikcm/apiserver/gate"
 	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
-	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/served"
@@ -36,6 +35,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/streaming"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
 )
@@ -115,7 +115,7 @@ type Server struct {
 	stored    map[schema.GroupVersionResource]*storage.Objects
 	hooks     *hooks.Plugin
 	admission admission.Chain
-	log       *record.Log
+	log       *writerecord.Log
 	metrics   *metrics.Metrics
 	discovery *discovery
 	streaming *streaming.Server
@@ -160,7 +160,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		scheme:  known,
 		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
-		log:     record.NewLog(0),
+		log:     writerecord.NewLog(0),
 		metrics: metrics.New(opts.Gatherer),
 		done:    make(chan struct{}),
 		limits:  newInFlightLimits(opts.MaxReads, opts.MaxWrites),
@@ -248,7 +248,7 @@ func setDefaults(opts *Options) {
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Writes returns the write record.
-func (s *Server) Writes() *record.Log { return s.log }
+func (s *Server) Writes() *writerecord.Log { return s.log }
 
 // objects returns the storage of a row's objects.
 func (s *Server) objects(row *resources.Resource) *storage.Objects {

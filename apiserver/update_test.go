@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock/cause"
 )
 
@@ -175,8 +175,8 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 }
 
 // writesOf returns the recorded writes of objects with that name.
-func writesOf(h *harness, name string) []record.Write {
-	return h.server.Writes().Writes(func(w *record.Write) bool { return w.Name == name })
+func writesOf(h *harness, name string) []writerecord.Write {
+	return h.server.Writes().Writes(func(w *writerecord.Write) bool { return w.Name == name })
 }
 
 // Every write is recorded with its user and causes; failed writes and dry runs are not
@@ -209,7 +209,7 @@ func TestWritesAreRecorded(t *testing.T) {
 	if writes := writesOf(h, "b"); len(writes) != 0 {
 		t.Fatalf("a dry run is recorded: %+v", writes)
 	}
-	var shown []record.Write
+	var shown []writerecord.Write
 	h.mustSend("GET", "/minikcm/v1/writes?name=a&resource=configmaps&since="+strconv.FormatInt(last-1, 10), "").into(t, &shown)
 	if len(shown) != 1 || shown[0].Verb != "delete" {
 		t.Fatalf("shown: %+v", shown)

@@ -7,8 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 )
 
 // serveWrites serves GET /minikcm/v1/writes: the write record as one JSON array, oldest
@@ -28,12 +28,12 @@ func (s *Server) serveWrites(w http.ResponseWriter, r *http.Request) {
 		wanted := query.Get(parameter)
 		return wanted == "" || wanted == value
 	}
-	writes := s.log.Writes(func(write *record.Write) bool {
+	writes := s.log.Writes(func(write *writerecord.Write) bool {
 		return write.Revision > since && fits("resource", write.Resource.Resource) &&
 			fits("namespace", write.Namespace) && fits("name", write.Name)
 	})
 	if writes == nil {
-		writes = []record.Write{}
+		writes = []writerecord.Write{}
 	}
 	data, err := json.Marshal(writes)
 	if err != nil {

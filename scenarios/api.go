@@ -10,40 +10,39 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// Rehearsal is a scenario that is written in Go, on a cluster that there is: each
-// method does one step, and ends the test if that fails. Its methods are called by one
-// goroutine.
+// Rehearsal is a scenario that is written in Go, on a running cluster. Each method does one
+// step, and ends the test if that fails. Its methods must be called by one goroutine.
 type Rehearsal struct {
 	t      testing.TB
 	run    *run
 	within time.Duration
 }
 
-// New begins a scenario on a cluster, which the caller closes.
+// New begins a scenario on a cluster, which stays the caller's to close.
 func New(t testing.TB, cluster *minikcm.Cluster) *Rehearsal {
 	t.Helper()
 	w := &world{}
 	if err := w.use(cluster); err != nil {
 		t.Fatal(err)
 	}
-	s := &Scenario{Metadata: format.Metadata{Name: strings.ToLower(t.Name())}}
+	s := &Scenario{Metadata: spec.Metadata{Name: strings.ToLower(t.Name())}}
 	return &Rehearsal{t: t, within: time.Minute, run: &run{world: w, scenario: s, begun: w.clock.Now(), remembered: map[string]any{}}}
 }
 
-// Within sets how much of the cluster's time the waits after it may take; a minute at
-// first.
+// Within sets how much of the cluster's time each later wait may take; the default is a
+// minute.
 func (r *Rehearsal) Within(d time.Duration) *Rehearsal {
 	r.within = d
 	return r
 }
 
-// Steps does steps as a scenario file has them under spec.steps.
+// Steps does steps that are written as under spec.steps of a scenario file.
 func (r *Rehearsal) Steps(yaml string) *Rehearsal {
 	r.t.Helper()
-	text := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: steps}\nspec:\n  timeout: 8760h\n  steps:\n", format.APIVersion, format.Kind)
+	text := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: steps}\nspec:\n  timeout: 8760h\n  steps:\n", spec.APIVersion, spec.Kind)
 	for line := range strings.Lines(strings.Trim(yaml, "\n")) {
 		text += "    " + line
 	}
@@ -54,7 +53,7 @@ func (r *Rehearsal) Steps(yaml string) *Rehearsal {
 	return r.do(found[0].Spec.Steps...)
 }
 
-func (r *Rehearsal) do(steps ...format.Step) *Rehearsal {
+func (r *Rehearsal) do(steps ...spec.Step) *Rehearsal {
 	r.t.Helper()
 	err := r.run.drive(r.t.Context(), func(ctx context.Context, b *branch) error { return b.steps(ctx, steps) })
 	if err != nil {
@@ -66,7 +65,7 @@ func (r *Rehearsal) do(steps ...format.Step) *Rehearsal {
 // Apply applies the objects of a text of YAML documents, by server-side apply.
 func (r *Rehearsal) Apply(yaml string) *Rehearsal {
 	r.t.Helper()
-	objects, err := format.Objects(r.t.Name(), []byte(yaml))
+	objects, err := spec.Objects(r.t.Name(), []byte(yaml))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -98,7 +97,7 @@ func (r *Rehearsal) KillNode(name string) *Rehearsal {
 	return r.Steps(fmt.Sprintf("- kill: {node: %q}", name))
 }
 
-// Fault does a fault.
+// Fault injects a fault.
 func (r *Rehearsal) Fault(f fault.Fault) *Rehearsal {
 	r.t.Helper()
 	if problems := f.Validate(); len(problems) > 0 {
@@ -113,7 +112,7 @@ func (r *Rehearsal) Scale(target string, replicas int) *Rehearsal {
 	return r.do(stepOf("scale", &Scale{Target: target, Replicas: &replicas}))
 }
 
-// Delete deletes an object, and does not wait for its end.
+// Delete deletes an object, and does not wait until it is gone.
 func (r *Rehearsal) Delete(target string) *Rehearsal {
 	r.t.Helper()
 	return r.do(stepOf("delete", &Delete{Target: target}))
@@ -122,11 +121,11 @@ func (r *Rehearsal) Delete(target string) *Rehearsal {
 // Sleep lets so much of the cluster's time pass.
 func (r *Rehearsal) Sleep(d time.Duration) *Rehearsal {
 	r.t.Helper()
-	duration := format.Duration(d)
+	duration := spec.Duration(d)
 	return r.do(stepOf("sleep", &duration))
 }
 
-// Expect waits until what a text says holds, written as the step expect is.
+// Expect waits until an expectation holds, which is written as the step expect is.
 func (r *Rehearsal) Expect(yaml string) *Rehearsal {
 	r.t.Helper()
 	text := "- expect:\n"

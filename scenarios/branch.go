@@ -12,8 +12,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/format"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // run is a scenario being run.
@@ -22,7 +22,7 @@ type run struct {
 	scenario *Scenario
 	opts     Options
 	begun    time.Time
-	recorder *record.Recorder
+	recorder *runrecord.Recorder
 	monitors *monitors
 	// machine is the watchdog's clock; nil is the machine's.
 	machine clock.Clock
@@ -41,29 +41,29 @@ type run struct {
 	done []StepResult
 	took time.Duration
 
-	telling sync.Mutex
+	reporting sync.Mutex
 }
 
-// branch is one of the things that a run does side by side. Its gate is where it waits.
-// When it has been raised it goes on as soon as it is its turn, which comes before that
-// of the cluster's parts: when all that has been done is seen everywhere.
+// branch is one of the sequences of steps that a run does in parallel. It waits at its gate.
+// When the gate is raised, the branch goes on at its turn, which comes before the turns of
+// the cluster's parts, once all watches show what has been done.
 type branch struct {
 	*inflight.Gate
 	name   string // among the branches of a run
 	run    *run
 	random *clock.Random
-	// span is of the step that it does, and notes are what was done in it.
-	span  *record.ActiveSpan
+	// span is the record of the present step, and notes are what was done in it.
+	span  *runrecord.ActiveSpan
 	notes []string
-	// quiet says that nothing is told, as there is too much of the same.
+	// quiet says that steps are neither recorded nor reported, since they repeat too often.
 	quiet bool
-	// background is the title of the background step that it does; empty: it does none.
+	// background is the title of the background step that it does; empty if it does none.
 	background string
-	// repeats is the outermost repetition that it is in; nil: none.
+	// repeats is the outermost repetition that it is in; nil if it is in none.
 	repeats *repetition
 }
 
-// branch is a new one, in flight until leave is called.
+// branch returns a new branch, which is in flight until leave is called.
 func (r *run) branch(random *clock.Random) *branch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,7 @@ func (r *run) branch(random *clock.Random) *branch {
 	return b
 }
 
-// raiseAll wakes all branches, as what they do has ended.
+// raiseAll wakes all branches to see that their context has ended.
 func (r *run) raiseAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +96,7 @@ func (b *branch) leave() {
 	b.Leave()
 }
 
-// raiseLast is Raise at the end of what is done at this instant. expired is called before.
+// raiseLast calls expired and then Raise when all other work of this instant is done.
 func (b *branch) raiseLast(expired func()) {
 	inflight.AtLast(b.run.ledger, inflight.Action, b.name, func() {
 		expired()
@@ -104,7 +104,7 @@ func (b *branch) raiseLast(expired func()) {
 	})
 }
 
-// stepped keeps a step of the scenario itself that has ended.
+// stepped keeps the result of one of the scenario's own steps.
 func (r *run) stepped(step StepResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,23 +118,23 @@ func (r *run) over(took time.Duration) {
 	r.took = took
 }
 
-// soFar returns what stepped and over have kept. A run that was given up may still be
-// going on.
+// soFar returns what stepped and over have kept. A run that was given up may still go on.
 func (r *run) soFar() (steps []StepResult, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.done), r.took
 }
 
-func (r *run) tell(what func(Progress)) {
-	r.telling.Lock()
-	defer r.telling.Unlock()
+// report calls what with the run's Progress, if it has one. No two calls overlap.
+func (r *run) report(what func(Progress)) {
+	r.reporting.Lock()
+	defer r.reporting.Unlock()
 	if r.opts.Progress != nil {
 		what(r.opts.Progress)
 	}
 }
 
-// note adds to what is told of the step.
+// note adds a note to the step.
 func (b *branch) note(text string, args ...any) {
 	if b.quiet {
 		return
@@ -143,12 +143,12 @@ func (b *branch) note(text string, args ...any) {
 	b.notes = append(b.notes, note)
 	b.span.Note(text, args...)
 	if b.background != "" {
-		b.run.tell(func(p Progress) { p.BackgroundNote(b.background, note) })
+		b.run.report(func(p Progress) { p.BackgroundNote(b.background, note) })
 	}
 }
 
 // steps does one step after the other; the first that fails ends them.
-func (b *branch) steps(ctx context.Context, steps []format.Step) error {
+func (b *branch) steps(ctx context.Context, steps []spec.Step) error {
 	for i := range steps {
 		if err := b.step(ctx, &steps[i]); err != nil {
 			return fmt.Errorf("%s: %w", steps[i].Title(), err)
@@ -157,8 +157,8 @@ func (b *branch) steps(ctx context.Context, steps []format.Step) error {
 	return nil
 }
 
-// step does one step, and tells the record.
-func (b *branch) step(ctx context.Context, step *format.Step) error {
+// step does one step, and records it.
+func (b *branch) step(ctx context.Context, step *spec.Step) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (b *branch) step(ctx context.Context, step *format.Step) error {
 	return err
 }
 
-// whyEnded is why a step was ended, with what it was waiting for if that is known.
+// whyEnded returns why a step was ended, with what it was waiting for if that is known.
 func whyEnded(cause, err error) error {
 	if check.IsDiffers(err) && !check.IsViolation(cause) {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -194,8 +194,8 @@ func whyEnded(cause, err error) error {
 	return cause
 }
 
-// behind does a step while the others go on. Its failure ends the run.
-func (b *branch) behind(ctx context.Context, step *format.Step) {
+// behind does a step in the background. Its failure ends the run.
+func (b *branch) behind(ctx context.Context, step *spec.Step) {
 	child := b.run.branch(b.random.Fork())
 	child.span, child.background = b.span, step.Title()
 	b.note("goes on in the background")
@@ -217,33 +217,33 @@ func (b *branch) behind(ctx context.Context, step *format.Step) {
 	})
 }
 
-// failedElsewhere ends a run because of a failure in another branch, which has recorded
-// it.
+// failedElsewhere is the cause with which a failure in another branch ends a run. That branch
+// has recorded it.
 type failedElsewhere struct{ error }
 
 func (f failedElsewhere) Unwrap() error { return f.error }
 
-// fail records the failure of a step, unless the step was ended by one that is recorded
-// already: of a background step or an invariant.
-func (b *branch) fail(step *format.Step, err error) {
+// fail records the failure of a step, unless the failure of a background step or of an
+// invariant ended the step, which is recorded already.
+func (b *branch) fail(step *spec.Step, err error) {
 	if err == nil || check.IsViolation(err) || errors.As(err, new(failedElsewhere)) {
 		return
 	}
-	failure := record.Failure{Check: step.Title(), Message: err.Error()}
+	failure := runrecord.Failure{Check: step.Title(), Message: err.Error()}
 	about(&failure, err)
 	b.run.recorder.Fail(b.span, failure)
 }
 
-// about adds what differs, and in which objects.
-func about(failure *record.Failure, err error) {
+// about adds what differs in which objects to a failure.
+func about(failure *runrecord.Failure, err error) {
 	for _, d := range check.Differences(err) {
 		failure.Diff = append(failure.Diff, d.Diff...)
 		for _, o := range d.Objects {
-			failure.Objects = append(failure.Objects, record.ObjectOf(o))
+			failure.Objects = append(failure.Objects, runrecord.ObjectOf(o))
 		}
 		for _, r := range d.Reasons {
 			for _, o := range r.Objects {
-				failure.Reasons = append(failure.Reasons, record.Reasons{Object: record.ObjectOf(o), Report: r.Report})
+				failure.Reasons = append(failure.Reasons, runrecord.Reasons{Object: runrecord.ObjectOf(o), Report: r.Report})
 			}
 		}
 	}
@@ -251,7 +251,7 @@ func about(failure *record.Failure, err error) {
 
 // do does what a step says. While its own requests wait for time to pass, as those to a
 // slow etcd do, it is not in flight. A step that holds others leaves that to them.
-func (b *branch) do(ctx context.Context, s *format.Step) error {
+func (b *branch) do(ctx context.Context, s *spec.Step) error {
 	k := kindOf(s)
 	if !k.nests {
 		ctx = inflight.WithPauser(ctx, b.Gate)

@@ -10,7 +10,7 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/scenarios/chaosmesh"
 	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // startChaosMesh runs the objects of Chaos Mesh in a cluster until stop is called.
@@ -34,7 +34,7 @@ func isChaos(apiVersion string) bool { return strings.HasPrefix(apiVersion, chao
 // applyBeside has a scenario apply the manifests that stand beside it when it has set up
 // what they are for: before the first step that does not apply, create or wait, or
 // that waits for one of them.
-func applyBeside(c *format.Checker, s *Scenario, manifests []format.Object) {
+func applyBeside(c *spec.Checker, s *Scenario, manifests []spec.Object) {
 	steps := s.Spec.Steps
 	n := 0
 	for n < len(steps) && setsUp(&steps[n]) {
@@ -46,14 +46,14 @@ func applyBeside(c *format.Checker, s *Scenario, manifests []format.Object) {
 	}
 	all := slices.Clone(steps[:n])
 	for _, o := range manifests {
-		step := stepOf("apply", &Apply{Objects: []format.Object{o}})
+		step := stepOf("apply", &Apply{Objects: []spec.Object{o}})
 		step.Line, step.File = o.Line, o.File
 		all = append(all, step)
 	}
 	s.Spec.Steps = append(all, steps[n:]...)
 }
 
-func setsUp(s *format.Step) bool {
+func setsUp(s *spec.Step) bool {
 	switch value := s.Value.(type) {
 	case *check.Wait:
 		kind, _, _ := strings.Cut(strings.ToLower(value.Target), "/")

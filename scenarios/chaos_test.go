@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 const chaosSetup = header + `  steps:
@@ -142,7 +142,7 @@ func TestImpossible(t *testing.T) {
 		if test.existing {
 			options.Config = &rest.Config{Host: "http://127.0.0.1:1"}
 		}
-		var problems format.Problems
+		var problems spec.Problems
 		if _, err := Run(t.Context(), found[0], options); !errors.As(err, &problems) {
 			t.Errorf("%s: Run says %v", name, err)
 		}

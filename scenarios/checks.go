@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/common/model"
 
 	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// checks are what checks look at.
+// checks returns the cluster as checks need it.
 func (r *run) checks() *check.Cluster {
 	return &check.Cluster{Follower: r.follower, Kinds: r.kinds, World: r.expressions, Known: r.known}
 }
@@ -87,21 +87,21 @@ func (r *run) metrics(ctx context.Context) (map[string]any, error) {
 	return out, nil
 }
 
-func checkExpect(e *format.Expect, c *format.Checker) { c.Expect("", e) }
+func checkExpect(e *spec.Expect, c *spec.Checker) { c.Expect("", e) }
 
-func expectTitle(e *format.Expect) string { return "expect " + e.Title() }
+func expectTitle(e *spec.Expect) string { return "expect " + e.Title() }
 
 // expectedObjects are partial, as the fields are that they are compared in.
-func expectedObjects(e *format.Expect) []format.Object { return slices.Concat(e.Objects, e.Absent) }
+func expectedObjects(e *spec.Expect) []spec.Object { return slices.Concat(e.Objects, e.Absent) }
 
-func (b *branch) expect(ctx context.Context, e *format.Expect) error {
+func (b *branch) expect(ctx context.Context, e *spec.Expect) error {
 	return b.within(ctx, time.Duration(e.Within), false, func(ctx context.Context) (*check.Expectation, error) {
 		return b.run.checks().Follow(ctx, e, b.Raise)
 	})
 }
 
-// wait does not believe at once in what controllers report: what the steps before have
-// done, they may not have seen yet.
+// wait looks a second time at conditions and rollouts, which controllers report: they may not
+// have seen yet what the steps before have done.
 func (b *branch) wait(ctx context.Context, w *check.Wait) error {
 	reported := w.Parsed().Kind == check.ForRollout || w.Parsed().Kind == check.ForCondition
 	return b.within(ctx, time.Duration(w.Within), reported, func(ctx context.Context) (*check.Expectation, error) {
@@ -109,9 +109,9 @@ func (b *branch) wait(ctx context.Context, w *check.Wait) error {
 	})
 }
 
-// within looks at once, and then after every event, for at most limit of the cluster's
-// time; 0 looks once. The last look is taken at the limit itself. What is reported must
-// hold when all have taken notice of what was done, too.
+// within evaluates a check at once and then after every event, for at most limit of the
+// cluster's time, and last at the limit itself; 0 evaluates it once. reported says that the
+// check reads what controllers report, so that it must hold after they have reacted, too.
 func (b *branch) within(ctx context.Context, limit time.Duration, reported bool, follow func(ctx context.Context) (*check.Expectation, error)) error {
 	following, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -152,8 +152,8 @@ func (b *branch) within(ctx context.Context, limit time.Duration, reported bool,
 	}
 }
 
-// instant lets all take notice of what was done, and do what they do about it at this
-// moment. Where time is not virtual, nobody knows when that is over.
+// instant waits until the cluster's parts have reacted to what was done, as far as they do at
+// this instant. Without virtual time there is no such moment, and it returns at once.
 func (b *branch) instant(ctx context.Context) error {
 	if !b.TakesTurns() {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/scenarios/chaosmesh"
 	"minikcm.dev/minikcm/scenarios/evolution"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // companion is a controller that runs beside the cluster of a scenario which makes objects
@@ -46,8 +46,8 @@ func refuseReconcilers(object *unstructured.Unstructured) error {
 }
 
 // objectsOf returns the objects that a scenario's steps make.
-func objectsOf(s *Scenario) []format.Object {
-	return collect(s, func(k *kind, value any) []format.Object { return k.objects(value) })
+func objectsOf(s *Scenario) []spec.Object {
+	return collect(s, func(k *kind, value any) []spec.Object { return k.objects(value) })
 }
 
 // startCompanions starts the controllers that a scenario needs, until the world is closed.
@@ -56,7 +56,7 @@ func objectsOf(s *Scenario) []format.Object {
 func (w *world) startCompanions(ctx context.Context, s *Scenario, logger klog.Logger) error {
 	objects := objectsOf(s)
 	for _, c := range companions() {
-		if !slices.ContainsFunc(objects, func(o format.Object) bool { return o.GroupVersionKind().Group == c.group }) {
+		if !slices.ContainsFunc(objects, func(o spec.Object) bool { return o.GroupVersionKind().Group == c.group }) {
 			continue
 		}
 		if err := c.install(ctx, w.cluster.Config()); err != nil {

@@ -1,9 +1,10 @@
-// Package scenarios runs chaos scripts: a file says what cluster to start, what to
-// apply, what to break, and what must hold; Run does it on the cluster's time and
-// says what differed. A file is checked whole before anything starts. Nothing is
-// polled: every wait and every invariant follows watches. New does the same from Go,
-// for tests.
+// Package scenarios runs chaos scripts. A file says what cluster to start, what to apply, what
+// to break, and what must hold. Run does that in the cluster's time, and returns what
+// differed. A file is checked whole before anything starts. Waits and invariants follow
+// watches, and poll nothing. New does the same from Go, for tests.
+//
+// What a step can do is the table stepKinds. The form of a file is package spec.
 //
 // Virtual time moves only while every branch of a scenario waits: a branch that does
-// something counts as in flight.
+// something is in flight.
 package scenarios

@@ -11,11 +11,11 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/dump"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// beginWith reads the objects that a scenario's cluster begins with.
-func beginWith(options *minikcm.Options, c *format.Cluster) error {
+// beginWith reads the objects that a scenario's cluster starts with.
+func beginWith(options *minikcm.Options, c *spec.Cluster) error {
 	if len(c.Objects) == 0 {
 		return nil
 	}
@@ -27,14 +27,14 @@ func beginWith(options *minikcm.Options, c *format.Cluster) error {
 		d.RedactSecrets()
 	}
 	if c.Nodes == nil && len(c.Pools) == 0 && !d.HasNodes() {
-		options.Nodes = format.DefaultNodes
+		options.Nodes = spec.DefaultNodes
 	}
 	options.Objects = d
 	return nil
 }
 
-// isDump reports whether objects are as a cluster has them, with what only its API server
-// sets: they are loaded, not applied.
+// isDump reports whether objects have fields that only an API server sets. Such objects are
+// loaded, not applied.
 func isDump(a *Apply) bool {
 	for _, o := range a.All() {
 		if o.GetUID() != "" || o.GetResourceVersion() != "" {
@@ -44,8 +44,8 @@ func isDump(a *Apply) bool {
 	return false
 }
 
-// load loads a dump. In virtual time the cluster's parts see it whole, as no turn is granted
-// meanwhile. Elsewhere they act at once, so that it is for them to make what they make.
+// load loads a dump. In virtual time the cluster's parts see it whole, since they get no turn
+// meanwhile. Elsewhere they react at once, so load leaves out the objects that they make.
 func (b *branch) load(ctx context.Context, a *Apply) error {
 	all := a.All()
 	objects := make([]*unstructured.Unstructured, len(all))
@@ -68,10 +68,10 @@ func (b *branch) load(ctx context.Context, a *Apply) error {
 	return b.refusals(a, summary)
 }
 
-// noteLoaded notes what became of a dump.
+// noteLoaded notes the outcome of loading a dump.
 func (b *branch) noteLoaded(summary *dump.Summary) {
 	var text strings.Builder
-	_ = summary.Print(&text) // a builder takes everything
+	_ = summary.Print(&text) // a builder returns no errors
 	for line := range strings.Lines(text.String()) {
 		b.note("%s", strings.TrimRight(line, "\n"))
 	}

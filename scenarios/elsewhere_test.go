@@ -107,7 +107,7 @@ slow down etcd by 10s for 5s every 1m0s, 2 times: Over`
 		t.Errorf("the record says that its clock is %s", result.Run.Scenario.Clock)
 	}
 	if !strings.Contains(tr.String(), "node/node-2 is cut off") || !strings.Contains(tr.String(), "let the API server answer 503") {
-		t.Errorf("it is not told what was done:\n%s", tr)
+		t.Errorf("no note says what was done:\n%s", tr)
 	}
 }
 

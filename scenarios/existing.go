@@ -20,11 +20,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	watchtools "k8s.io/client-go/tools/watch"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// OverwriteError lists objects of a cluster that was there already which a scenario would
-// change, though no scenario has made them.
+// OverwriteError lists objects of an existing cluster that a scenario would change although no
+// scenario has made them.
 type OverwriteError struct {
 	Scenario string
 	// Objects are such as "deployment/web in namespace default".
@@ -32,13 +32,13 @@ type OverwriteError struct {
 }
 
 func (e *OverwriteError) Error() string {
-	return fmt.Sprintf("%s would change what is there already: %s. Give it a namespace of its own with --namespace NAME, or let it change them with --overwrite",
+	return fmt.Sprintf("%s would change objects that exist: %s. Give it a namespace of its own with --namespace NAME, or let it change them with --overwrite",
 		e.Scenario, strings.Join(e.Objects, ", "))
 }
 
-// ownNamespace returns the namespace that takes the place of default on a cluster that was
-// there already; empty if default stays. A shipped scenario has one of its own: its
-// objects have names such as web.
+// ownNamespace returns the namespace that takes the place of default on an existing cluster;
+// empty if default stays. A shipped scenario gets one of its own, since its objects have
+// names such as web.
 func ownNamespace(s *Scenario, opts *Options) string {
 	switch {
 	case opts.Namespace != "":
@@ -76,8 +76,8 @@ func (w *world) settleIn(ctx context.Context, s *Scenario, opts *Options) (notes
 // namespaceDeleteTimeout bounds the request that deletes the scenario's namespace.
 const namespaceDeleteTimeout = 10 * time.Second
 
-// makeNamespace creates a namespace unless there is one. The world deletes what it has
-// made when it is closed.
+// makeNamespace creates a namespace unless it exists. Closing the world deletes a namespace
+// that was created.
 func (w *world) makeNamespace(ctx context.Context, name string) (made bool, err error) {
 	namespaces := w.client.CoreV1().Namespaces()
 	_, err = namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{FieldManager: fieldManager})
@@ -98,8 +98,8 @@ func (w *world) makeNamespace(ctx context.Context, name string) (made bool, err 
 	return true, w.awaitServiceAccount(ctx, name)
 }
 
-// serviceAccountTimeout bounds the wait for a namespace's service account. A cluster whose
-// controllers make none goes on without.
+// serviceAccountTimeout bounds the wait for a namespace's service account. The run goes on
+// without it if the cluster's controllers make none.
 const serviceAccountTimeout = 5 * time.Second
 
 // awaitServiceAccount returns when pods can be created in a new namespace: they need its
@@ -154,12 +154,12 @@ func (w *world) namespacedKubeconfig(namespace string) (err error) {
 	return nil
 }
 
-// refuseOverwrite returns an OverwriteError if the scenario applies an object that is
-// there and that no scenario has applied before.
+// refuseOverwrite returns an OverwriteError if the scenario applies an object that exists and
+// that no scenario has applied before.
 func (w *world) refuseOverwrite(ctx context.Context, s *Scenario) error {
 	refused := &OverwriteError{Scenario: s.Metadata.Name}
 	var errs []error
-	for _, o := range collect(s, func(k *kind, value any) []format.Object { return k.overwrites(value) }) {
+	for _, o := range collect(s, func(k *kind, value any) []spec.Object { return k.overwrites(value) }) {
 		title, err := w.foreign(ctx, &o)
 		errs = append(errs, err)
 		if title != "" && !slices.Contains(refused.Objects, title) {
@@ -175,9 +175,9 @@ func (w *world) refuseOverwrite(ctx context.Context, s *Scenario) error {
 	return nil
 }
 
-// foreign returns what an object is called if it is there and no scenario has applied it;
-// else nothing.
-func (w *world) foreign(ctx context.Context, o *format.Object) (title string, err error) {
+// foreign returns the title of an object that exists and that no scenario has applied; empty
+// for other objects.
+func (w *world) foreign(ctx context.Context, o *spec.Object) (title string, err error) {
 	placed, q, err := w.kinds.Placed(o)
 	if err != nil || placed.GetName() == "" {
 		return "", nil // the scenario may define the kind itself
@@ -187,7 +187,7 @@ func (w *world) foreign(ctx context.Context, o *format.Object) (title string, er
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("looking whether %s is there already: %w", o.Title(), err)
+		return "", fmt.Errorf("checking whether %s exists: %w", o.Title(), err)
 	}
 	for _, entry := range found.GetManagedFields() {
 		if entry.Manager == fieldManager {

@@ -9,9 +9,9 @@ import (
 	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
-// faultElsewhere injects a fault into a cluster that runs in another process. It returns
-// when the fault is over or, if that lasts to the end of the steps, when it has happened.
-// The server takes the fault back when ctx ends, and when this process does.
+// faultElsewhere injects a fault into a cluster that runs in another process. It returns when
+// the fault is over or, if the fault lasts to the end of the steps, when it was injected.
+// The server takes the fault back when ctx ends, and when this process ends.
 func (b *branch) faultElsewhere(ctx context.Context, f *fault.Fault) error {
 	f, seed := f.Within(b.run.kinds.Default), b.random.Uint64()
 	if f.Lasts() && f.For == 0 && !f.Repeats() {
@@ -25,7 +25,7 @@ func (b *branch) faultElsewhere(ctx context.Context, f *fault.Fault) error {
 	return failureOf(last, err)
 }
 
-// faultToTheEnd lets a fault last until the run takes back what lasts.
+// faultToTheEnd injects a fault that lasts until the run takes it back.
 func (b *branch) faultToTheEnd(ctx context.Context, f *fault.Fault, seed uint64) error {
 	holding, release := context.WithCancelCause(context.WithoutCancel(ctx))
 	begun, ended := make(chan faultapi.Injection, 1), make(chan struct{})
@@ -61,7 +61,7 @@ func (b *branch) faultToTheEnd(ctx context.Context, f *fault.Fault, seed uint64)
 	}
 }
 
-// errReleased is why a fault ends that lasts to the end of the steps.
+// errReleased ends a fault that lasts to the end of the steps.
 var errReleased = errors.New("the steps are over")
 
 // noteNews adds the notes of a fault that follow the first noted ones to those of the
@@ -73,7 +73,7 @@ func (b *branch) noteNews(i *faultapi.Injection, noted int) int {
 	return i.Forgotten + len(i.Notes)
 }
 
-// failureOf is why a fault failed; nil: it did not.
+// failureOf returns why a fault failed; nil if it did not.
 func failureOf(last *faultapi.Injection, err error) error {
 	switch {
 	case err != nil:

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"minikcm.dev/minikcm/scenarios/record"
 	"minikcm.dev/minikcm/scenarios/report"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 // A failure is one failed test case, also where it ended another step.
@@ -31,7 +31,7 @@ func TestJUnitHasOneCaseForAFailure(t *testing.T) {
 			t.Parallel()
 			result, _ := runScenario(t, header+test.spec, Options{})
 			var out strings.Builder
-			if err := report.JUnit(&out, []*record.Run{result.Run}); err != nil {
+			if err := report.JUnit(&out, []*runrecord.Run{result.Run}); err != nil {
 				t.Fatal(err)
 			}
 			failed, skipped := "", ""

@@ -11,9 +11,10 @@ import (
 	"minikcm.dev/minikcm/reasons"
 )
 
-// known is what there is in a namespace, or everywhere if it is empty, for the reasons of
-// a failed check. Of a cluster of ours it is what the API server and the recorder have in
-// memory: nothing waits, so that faults and a clock that stands still do not matter.
+// known returns the objects of a namespace, or of all if it is empty, to find the reasons of a
+// failed check. For a cluster of this process they come from the memory of the API server and
+// of the recorder. That waits for nothing, so faults and a clock that stands still do not
+// matter.
 func (r *run) known(ctx context.Context, namespace string) *reasons.Index {
 	if r.cluster == nil {
 		return r.asked(ctx, namespace)
@@ -26,13 +27,13 @@ func (r *run) known(ctx context.Context, namespace string) *reasons.Index {
 }
 
 const (
-	// maxAsked bounds how many objects of a kind are asked for, and askTime how much of
-	// the machine's time that may take for all kinds.
+	// maxAsked caps the objects of a kind that are listed, and askTime the machine's time
+	// for the lists of all kinds.
 	maxAsked = 500
 	askTime  = 10 * time.Second
 )
 
-// askedKinds are those that make pods, and what has to do with pods.
+// askedKinds are the kinds that make pods, and those that affect pods.
 var askedKinds = []struct {
 	resource   schema.GroupVersionResource
 	namespaced bool
@@ -48,8 +49,8 @@ var askedKinds = []struct {
 	{schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}, true},
 }
 
-// asked is known for another cluster, which is asked also when ctx has ended. What it does
-// not answer is left out.
+// asked is known for another cluster, by requests, which it makes also when ctx has ended. It
+// leaves out the kinds whose lists fail.
 func (r *run) asked(ctx context.Context, namespace string) *reasons.Index {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"minikcm.dev/minikcm/internal/spell"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 //go:embed library
@@ -46,7 +46,7 @@ func eachOfLibrary(do func(file string, data []byte) error) error {
 func parseShipped(file string, data []byte, set map[string]string) ([]*Scenario, error) {
 	options := loading(set)
 	options.Files = libraryFiles
-	return format.Parse(file, data, options)
+	return spec.Parse(file, data, options)
 }
 
 // Source returns the text of the shipped scenario of that name, with all its comments.
@@ -71,7 +71,7 @@ func Names() []string {
 	return files
 }
 
-// unknown says that no shipped scenario is called so, and what may be meant.
+// unknown returns the error for a name that no shipped scenario has, with a suggestion.
 func unknown(name string) error {
 	for _, file := range []string{name, name + ".yaml", name + ".yml", name + ".json"} {
 		if _, err := os.Stat(file); err == nil && name != "" {
@@ -106,8 +106,8 @@ func Find(nameOrPath string, set map[string]string) ([]*Scenario, error) {
 	return loadFolder(nameOrPath, set)
 }
 
-// loadFolder passes over the files that hold no scenarios, such as the manifests that
-// scenarios apply.
+// loadFolder reads all scenarios of a folder. It passes over files without scenarios, such as
+// the manifests that scenarios apply.
 func loadFolder(dir string, set map[string]string) ([]*Scenario, error) {
 	var files []string
 	for _, pattern := range []string{"*.yaml", "*.yml", "*.json"} {
@@ -125,7 +125,7 @@ func loadFolder(dir string, set map[string]string) ([]*Scenario, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the scenario: %w", err)
 		}
-		if !format.IsScenario(data) {
+		if !spec.IsScenario(data) {
 			continue
 		}
 		found, err := Parse(file, data, set)

@@ -11,36 +11,36 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // The document of a scenario, and its parts.
 type (
-	Scenario = format.Scenario
-	Metadata = format.Metadata
-	Spec     = format.Spec
+	Scenario = spec.Scenario
+	Metadata = spec.Metadata
+	Spec     = spec.Spec
 )
 
 // Load reads the scenarios of a file and checks them. set overrides the values of its
-// variables. The error is a format.Problems if something is wrong with the file.
+// variables. The error is a spec.Problems if something is wrong with the file.
 func Load(path string, set map[string]string) ([]*Scenario, error) {
-	return format.Load(path, loading(set))
+	return spec.Load(path, loading(set))
 }
 
 // Parse reads scenarios from data, whose relative paths are from file's directory.
 func Parse(file string, data []byte, set map[string]string) ([]*Scenario, error) {
-	return format.Parse(file, data, loading(set))
+	return spec.Parse(file, data, loading(set))
 }
 
-func loading(set map[string]string) format.LoadOptions {
-	return format.LoadOptions{
+func loading(set map[string]string) spec.LoadOptions {
+	return spec.LoadOptions{
 		Set: set, Steps: grammar(), Cluster: checkCluster, CEL: check.CompileCheck,
 		Manifest: isChaos, Beside: applyBeside,
 	}
 }
 
 // checkCluster refuses a description that no cluster can be started from.
-func checkCluster(c *format.Checker, cluster *format.Cluster) {
+func checkCluster(c *spec.Checker, cluster *spec.Cluster) {
 	cluster.Clock = cmp.Or(cluster.Clock, string(clock.ModeVirtual))
 	if _, _, err := clock.ParseMode(cluster.Clock); err != nil {
 		c.Problem("clock", "%v", err)
@@ -56,7 +56,7 @@ func checkCluster(c *format.Checker, cluster *format.Cluster) {
 }
 
 // clusterOptions are those of the cluster that a scenario describes.
-func clusterOptions(c *format.Cluster) (minikcm.Options, error) {
+func clusterOptions(c *spec.Cluster) (minikcm.Options, error) {
 	options := minikcm.Options{
 		Driven: true, // by the steps: each ends its work before the cluster's parts react
 		Nodes:  -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
@@ -97,7 +97,7 @@ func managed(all *bool) minikcm.ManageNodes {
 	return minikcm.ManageAll
 }
 
-func poolOf(p *format.Pool) (minikcm.Pool, error) {
+func poolOf(p *spec.Pool) (minikcm.Pool, error) {
 	pool := minikcm.Pool{Name: p.Name, Count: 1, Node: minikcm.NodeSpec{
 		Labels: p.Labels, Annotations: p.Annotations, Unschedulable: p.Unschedulable,
 	}}

@@ -6,27 +6,27 @@ import (
 
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/format"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// monitors are those of a run's invariants. A nil one watches nothing.
+// monitors watch a run's invariants. A nil value watches nothing.
 type monitors struct {
 	run  *run
 	gate *inflight.Gate
 
 	mu     sync.Mutex
-	active map[*format.Invariant]*watched
+	active map[*spec.Invariant]*watched
 }
 
 // watched is an invariant that is watched.
 type watched struct {
 	*check.Monitor
-	span *record.ActiveSpan
+	span *runrecord.ActiveSpan
 }
 
-// begin begins to watch what is to hold from the end of that step on; the empty name
-// is the run's start.
+// begin begins to watch the invariants that hold from the end of a step on; the empty name is
+// the run's start.
 func (m *monitors) begin(ctx context.Context, step string) error {
 	if m == nil {
 		return nil
@@ -43,14 +43,14 @@ func (m *monitors) begin(ctx context.Context, step string) error {
 	return nil
 }
 
-func (m *monitors) watch(ctx context.Context, i *format.Invariant) error {
+func (m *monitors) watch(ctx context.Context, i *spec.Invariant) error {
 	m.mu.Lock()
 	_, known := m.active[i]
 	m.mu.Unlock()
 	if known {
 		return nil
 	}
-	span := m.run.recorder.Begin(nil, record.Check, "invariant "+i.Name, i.Line)
+	span := m.run.recorder.Begin(nil, runrecord.Check, "invariant "+i.Name, i.Line)
 	monitor, err := m.run.checks().Watch(ctx, i, check.Watching{
 		Clock:    m.run.clock,
 		Last:     func(do func()) { inflight.AtLast(m.run.ledger, inflight.Action, "invariant "+i.Name, do) },
@@ -64,15 +64,15 @@ func (m *monitors) watch(ctx context.Context, i *format.Invariant) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.active == nil {
-		m.active = map[*format.Invariant]*watched{}
+		m.active = map[*spec.Invariant]*watched{}
 	}
 	m.active[i] = &watched{monitor, span}
 	return nil
 }
 
 // violated ends the run.
-func (m *monitors) violated(span *record.ActiveSpan, i *format.Invariant, err error) {
-	failure := record.Failure{Check: i.Name, Message: err.Error()}
+func (m *monitors) violated(span *runrecord.ActiveSpan, i *spec.Invariant, err error) {
+	failure := runrecord.Failure{Check: i.Name, Message: err.Error()}
 	about(&failure, err)
 	m.run.recorder.Fail(span, failure)
 	span.End(err)
@@ -80,7 +80,7 @@ func (m *monitors) violated(span *record.ActiveSpan, i *format.Invariant, err er
 	m.run.raiseAll()
 }
 
-// end stops what is to hold until that step begins.
+// end stops the invariants that hold until a step begins.
 func (m *monitors) end(step string) {
 	if m == nil || step == "" {
 		return
@@ -96,7 +96,7 @@ func (m *monitors) end(step string) {
 	}
 }
 
-// settle waits for what does not hold now and may yet: each has its own limit.
+// settle waits for the eventual invariants that do not hold now. Each has its own limit.
 func (m *monitors) settle(ctx context.Context) error {
 	for m.unmet() {
 		if err := m.gate.Wait(ctx); err != nil {

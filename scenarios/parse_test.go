@@ -90,7 +90,7 @@ func TestFind(t *testing.T) {
 }
 
 // A folder's scenarios are found among the manifests that they apply, and a manifest's
-// folder may hold the scenario; what is wrong with any is told at once.
+// folder may hold the scenario; all problems are reported at once.
 func TestFindInFolder(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
-// Place says what sort of cluster a scenario runs on, which decides what can be done.
+// Place is the sort of cluster that a scenario runs on, which decides what is possible.
 type Place int
 
 // The places.
@@ -22,18 +22,18 @@ const (
 	// RunningCluster is one that "minikcm up" or "minikcm exec" runs: faults are injected
 	// through its API.
 	RunningCluster
-	// ForeignCluster is any other: only what the API of Kubernetes can do is possible.
+	// ForeignCluster is any other: only what the Kubernetes API can do is possible.
 	ForeignCluster
 )
 
-// FindPlace asks the cluster that config reaches what it is. A nil config means a cluster
-// of the scenario's own.
+// FindPlace finds out what sort of cluster config reaches, by a request. A nil config stands
+// for a cluster of the scenario's own.
 func FindPlace(ctx context.Context, config *rest.Config) (Place, error) {
 	e, err := reach(ctx, config)
 	return e.place, err
 }
 
-// reached is what is known of a cluster that is there already.
+// reached is what is known of an existing cluster.
 type reached struct {
 	place  Place
 	info   *minikcm.Info
@@ -64,8 +64,8 @@ func reach(ctx context.Context, config *rest.Config) (reached, error) {
 	return e, nil
 }
 
-// clock is the time of a run on the cluster: the machine's, or one that runs as fast as
-// the cluster's if that is scaled. text is how the record names it.
+// clock returns the clock of a run on the cluster: the machine's, or one that runs as fast as
+// the cluster's if that is scaled. text is its name in the run record.
 func (e *reached) clock() (c clock.Clock, text string) {
 	if e.info == nil || e.info.Clock.Mode != clock.ModeScaled || !(e.info.Clock.Factor > 0) {
 		return clock.Real(), string(clock.ModeReal)
@@ -73,8 +73,8 @@ func (e *reached) clock() (c clock.Clock, text string) {
 	return clock.ScaledFrom(e.info.Clock.Now, e.info.Clock.Factor), fmt.Sprintf("%s=%v", clock.ModeScaled, e.info.Clock.Factor)
 }
 
-// config is how the scenario's own requests are made: on a running cluster as User, since
-// its faults of the API server exempt that user.
+// config returns the configuration of the scenario's own requests. On a running cluster the
+// user is User, which its faults of the API server pass over.
 func (e *reached) config(config *rest.Config) *rest.Config {
 	if e.place == RunningCluster && config.Impersonate.UserName == "" {
 		config = rest.CopyConfig(config)

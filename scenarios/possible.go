@@ -4,15 +4,15 @@ import (
 	"cmp"
 
 	"minikcm.dev/minikcm/scenarios/fields"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // Possible returns what cannot be done where the scenario is to run, before anything is
-// started. The error is a format.Problems.
+// started. The error is a spec.Problems.
 func Possible(s *Scenario, place Place) error {
-	var problems format.Problems
+	var problems spec.Problems
 	defined := definitionsOf(s)
-	walk(s, func(step *format.Step) {
+	walk(s, func(step *spec.Step) {
 		problems = append(problems, companionProblems(step, place)...)
 		if place == OwnCluster {
 			problems = append(problems, fieldProblems(step, defined)...)
@@ -23,7 +23,7 @@ func Possible(s *Scenario, place Place) error {
 			if field != "" {
 				field = "." + field
 			}
-			problems = append(problems, format.Problem{File: step.File, Line: step.Line, Field: k.name + field, Message: err.Error()})
+			problems = append(problems, spec.Problem{File: step.File, Line: step.Line, Field: k.name + field, Message: err.Error()})
 		}
 	})
 	if len(problems) == 0 {
@@ -42,10 +42,10 @@ func definitionsOf(s *Scenario) fields.Definitions {
 }
 
 // companionProblems returns what the controllers beside the cluster would refuse.
-func companionProblems(step *format.Step, place Place) (problems []format.Problem) {
+func companionProblems(step *spec.Step, place Place) (problems []spec.Problem) {
 	for _, o := range kindOf(step).objects(step.Value) {
 		if err := companionProblem(&o.Unstructured, place); err != nil {
-			problems = append(problems, format.Problem{File: step.File, Line: step.Line, Message: o.Title() + ": " + err.Error()})
+			problems = append(problems, spec.Problem{File: step.File, Line: step.Line, Message: o.Title() + ": " + err.Error()})
 		}
 	}
 	return problems
@@ -53,7 +53,7 @@ func companionProblems(step *format.Step, place Place) (problems []format.Proble
 
 // fieldProblems returns the fields of a step's objects that the schemas of their kinds do
 // not have.
-func fieldProblems(step *format.Step, defined fields.Definitions) (problems []format.Problem) {
+func fieldProblems(step *spec.Step, defined fields.Definitions) (problems []spec.Problem) {
 	for _, o := range kindOf(step).typed(step.Value) {
 		for _, p := range fields.Check(&o.Unstructured, defined) {
 			message := p.Message
@@ -64,7 +64,7 @@ func fieldProblems(step *format.Step, defined fields.Definitions) (problems []fo
 			if p.Path != "" {
 				field += ": " + p.Path
 			}
-			problems = append(problems, format.Problem{File: cmp.Or(o.File, step.File), Line: o.LineAt(p.Path), Field: field, Message: message})
+			problems = append(problems, spec.Problem{File: cmp.Or(o.File, step.File), Line: o.LineAt(p.Path), Field: field, Message: message})
 		}
 	}
 	return problems

@@ -59,7 +59,7 @@ func TestFieldsOfObjects(t *testing.T) {
 		"in a loop":           {"\n    - repeat: {times: 2, steps: [{apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dat: {b: c}}]}}]}", "configmap/a: dat: is not a field of this kind: did you mean data?"},
 		"good and partial":    {"\n    - apply: {objects: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicas: 3, template: {metadata: {annotations: {b: c}}}}}]}", ""},
 		"good custom":         {crd + "\n    - apply: {objects: [{apiVersion: example.com/v1, kind: Site, metadata: {name: a}, spec: {hosts: [{name: b}]}, status: {any: thing}}]}", ""},
-		"kind of nobody's":    {"\n    - apply: {objects: [{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, spec: {b: c}}]}", ""},
+		"unknown kind":        {"\n    - apply: {objects: [{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, spec: {b: c}}]}", ""},
 		"meant to be refused": {"\n    - apply: {fails: unknown field, objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dada: {b: c}}]}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

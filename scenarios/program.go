@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // pace is how often virtual time moves on while another program runs, by the machine's
@@ -23,7 +23,7 @@ const pace = 20 * time.Millisecond
 // another program.
 const defaultSpeed = 10
 
-func checkSpeed(c *format.Checker, speed **int) {
+func checkSpeed(c *spec.Checker, speed **int) {
 	if *speed == nil {
 		*speed = ptr.To(defaultSpeed)
 	}
@@ -32,12 +32,12 @@ func checkSpeed(c *format.Checker, speed **int) {
 	}
 }
 
-// command runs another program to its end, and keeps what it says.
+// command runs another program to its end, and notes its output.
 func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output []string, fails bool) error {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+b.run.kubeconfig)
-	// What it leaves running must not be waited for.
+	// Children that the program leaves running are not waited for.
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", cmd.Path, err)
@@ -66,8 +66,8 @@ func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output [
 	return nil
 }
 
-// alongside lets the cluster's time run while another program does: a virtual clock
-// does not know what that waits for. It returns how the program ended.
+// alongside lets the cluster's time run while another program runs, since the ledger does not
+// show what that program waits for. It returns the program's error.
 func (b *branch) alongside(ctx context.Context, ended <-chan error, speed int) error {
 	if b.run.cluster == nil || !isVirtual(b.run.clock) {
 		return <-ended

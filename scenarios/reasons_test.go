@@ -33,7 +33,7 @@ const (
 	anywhere = "\n  cluster: {nodes: 3}\n  steps:"
 )
 
-// failing are scenarios whose checks fail for reasons that the API tells.
+// failing are scenarios whose checks fail for reasons that the API shows.
 var failing = map[string]string{
 	"unschedulable": tainted + web(`image: nginx, resources: {requests: {cpu: "1000"}}`) + `
     - expect: {within: 1m, counts: [` + ready + `]}`,
@@ -88,7 +88,7 @@ var failing = map[string]string{
     - sleep: 5m`,
 }
 
-// A check that fails says why the API says that it does, first of all.
+// The error of a failed check begins with the reasons that the API shows.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	names := make([]string, 0, len(failing))
@@ -120,7 +120,9 @@ func TestReasons(t *testing.T) {
 	golden.Compare(t, "testdata/reasons.golden", out.String())
 }
 
-// On a cluster that is there already the API is asked.
+// On an existing cluster, the reasons come from requests to its API. Its time is real: the
+// first attempt to schedule a pod may come before the scheduler has seen the node as ready,
+// and then has another message, so the steps wait for the message that the test compares.
 func TestReasonsElsewhere(t *testing.T) {
 	t.Parallel()
 	cluster, err := minikcm.Start(t.Context(), minikcm.Options{NoHTTPS: true, Seed: 1, Nodes: 1})
@@ -136,7 +138,11 @@ func TestReasonsElsewhere(t *testing.T) {
 		{
 			"unschedulable", web(`image: nginx, resources: {requests: {cpu: "1000"}}`) + `
     - wait: {target: pods, selector: app=web, for: count=3, within: 1m}
-    - wait: {target: pods, selector: app=web, for: condition=PodScheduled=False, within: 1m}
+    - wait:
+        target: pods
+        selector: app=web
+        for: cel=object.status.?conditions.orValue([]).exists(c, c.type == "PodScheduled" && c.message.contains("Insufficient cpu"))
+        within: 1m
     - expect: {counts: [` + ready + `]}`,
 			"and 2 more: not ready because PodScheduled is False (Unschedulable): 0/1 nodes are available: 1 Insufficient cpu.",
 		},

@@ -11,9 +11,9 @@ import (
 	"minikcm.dev/minikcm/scenarios/check"
 )
 
-// repetition is an outermost repeat, and what its steps follow as long as it lasts.
+// repetition is an outermost repeat. It keeps the views that its steps follow.
 type repetition struct {
-	// follow begins to follow for a branch what none follows yet.
+	// follow begins to follow a query, for a branch.
 	follow func(b *branch, q check.Query) (*check.View, error)
 
 	mu    sync.Mutex // the views', too
@@ -37,9 +37,9 @@ func (b *branch) repeating(ctx context.Context) (repeated context.Context, over 
 	}
 }
 
-// current are the objects that match q now, by namespace and name. In a repetition they
-// are followed, and not listed at each turn. Only where work takes turns is it known
-// that a view shows all that has been done.
+// current returns the objects that match q now, by namespace and name. In a repetition it
+// follows them instead of listing them at each turn, provided that work takes turns: only
+// then does a view show everything that has been done.
 func (b *branch) current(ctx context.Context, q check.Query) ([]metav1.Object, error) {
 	if b.repeats == nil || !b.run.ledger.TakesTurns() {
 		return b.run.follower.List(ctx, q)

@@ -5,19 +5,18 @@ import (
 	"strconv"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
-// Progress is told of a run as it goes on. No two of its methods are called at once.
+// Progress is called during a run. No two of its methods are called at once.
 type Progress interface {
-	// Begin is told what is run, before its cluster starts.
+	// Begin is called before the cluster starts.
 	Begin(s *Scenario)
-	// Step begins, and has ended. Notes are what was done in it. Only the steps of the
-	// scenario itself are told of, not those within them.
+	// StepBegins and StepEnded are called for the scenario's own steps, not for those
+	// within them.
 	StepBegins(title string)
 	StepEnded(step StepResult)
-	// BackgroundNote is called for what a step in the background does, while others go
-	// on.
+	// BackgroundNote is called for the notes of a step in the background.
 	BackgroundNote(title, note string)
 	// Stalled is called when a run has made no progress for so long by the machine's
 	// clock; inFlight is what keeps virtual time from moving.
@@ -25,7 +24,7 @@ type Progress interface {
 	End(result *Result)
 }
 
-// Result is how a run went.
+// Result is the outcome of a run.
 type Result struct {
 	Scenario *Scenario
 	Seed     uint64
@@ -33,15 +32,15 @@ type Result struct {
 	// Cluster and Real are how much time passed in the cluster and on the machine,
 	// the cluster's start included in the latter.
 	Cluster, Real time.Duration
-	// Failure is why the scenario failed; nil: it passed.
+	// Failure is why the scenario failed; nil if it passed.
 	Failure error
 	// Interrupted says that the run was ended before it was over; Failure says why.
 	Interrupted bool
 	// Run is what was recorded.
-	Run *record.Run
+	Run *runrecord.Run
 }
 
-// StepResult is how a step went.
+// StepResult is the outcome of a step.
 type StepResult struct {
 	Title string
 	Notes []string

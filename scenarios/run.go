@@ -14,36 +14,34 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/format"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // Options of a run.
 type Options struct {
-	// Progress is told what happens; nil: nobody is.
+	// Progress is called with what happens; it may be nil.
 	Progress Progress
 	// Seed and Clock override the scenario's if they are set.
 	Seed  uint64
 	Clock string
-	// Config reaches a cluster that is there already: the scenario runs on that, with
-	// the machine's time, and leaves there what it made. Kubeconfig is its file, for
-	// scripts.
+	// Config reaches an existing cluster: the scenario runs on that in real time, and leaves
+	// its objects there. Kubeconfig is the file with this configuration, for scripts.
 	Config     *rest.Config
 	Kubeconfig string
-	// Namespace takes the place of the namespace default on a cluster that is there
-	// already; it is made if need be, and then deleted at the end. A shipped scenario has
-	// one of its own unless Overwrite is set.
+	// Namespace takes the place of the namespace default on an existing cluster. A
+	// namespace that does not exist is created, and deleted at the end. A shipped scenario
+	// gets one of its own unless Overwrite is set.
 	Namespace string
-	// Overwrite lets a scenario apply objects that are there already and that no scenario
-	// has made. Otherwise Run returns an OverwriteError.
+	// Overwrite lets a scenario apply objects that exist and that no scenario has made.
+	// Otherwise Run returns an OverwriteError.
 	Overwrite bool
 	// Kubectl is the command that kubectl steps run; empty: kubectl.
 	Kubectl []string
-	// Set are the values that variables were given, for the record.
+	// Set are the values that variables were given on the command line.
 	Set map[string]string
-	// Recording is given the record when it begins, to see what is going on; nil:
-	// nobody wants to.
-	Recording func(*record.Recorder)
+	// Recording is called with the record when it begins, to watch the run; it may be nil.
+	Recording func(*runrecord.Recorder)
 	// Logger gets what the cluster logs.
 	Logger klog.Logger
 	// machine is the watchdog's clock; nil is the machine's.
@@ -53,8 +51,8 @@ type Options struct {
 // finallyTimeout is how much of the cluster's time a scenario's last steps may take.
 const finallyTimeout = 5 * time.Minute
 
-// Run runs a scenario on a cluster of its own. What the scenario found wrong is in
-// the result, also if ctx ended before the scenario did; an error says that it could
+// Run runs a scenario, on a cluster of its own unless Options.Config is set. A failure of the
+// scenario is in the result, also if ctx ended first. An error says that the scenario could
 // not be run.
 func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	if opts.Progress == nil {
@@ -79,7 +77,7 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	}
 	r := &run{world: w, scenario: s, opts: opts, machine: opts.machine, begun: w.clock.Now(), remembered: map[string]any{}}
 	for _, note := range notes {
-		r.tell(func(p Progress) { p.BackgroundNote("cluster", note) })
+		r.report(func(p Progress) { p.BackgroundNote("cluster", note) })
 	}
 	r.record(ctx)
 	failure := r.drive(ctx, func(ctx context.Context, b *branch) error {
@@ -112,38 +110,38 @@ func (r *run) result(ctx context.Context, failure error) *Result {
 	return result
 }
 
-func (r *Result) verdict() (record.Verdict, string) {
+func (r *Result) verdict() (runrecord.Verdict, string) {
 	switch {
 	case r.Interrupted:
-		return record.Interrupted, r.Failure.Error()
+		return runrecord.Interrupted, r.Failure.Error()
 	case r.Failure != nil:
-		return record.Failed, r.Failure.Error()
+		return runrecord.Failed, r.Failure.Error()
 	}
-	return record.Passed, ""
+	return runrecord.Passed, ""
 }
 
-// record begins the record.
+// record starts the run record.
 func (r *run) record(context.Context) {
 	text := r.opts.Clock
 	if text == "" {
 		text = r.scenario.Spec.Cluster.Clock
 	}
-	opts := record.Options{Scenario: record.Scenario{
+	opts := runrecord.Options{Scenario: runrecord.Scenario{
 		Name: r.scenario.Metadata.Name, Description: r.scenario.Spec.Description, File: r.scenario.File, Seed: r.seed, Clock: text, Set: r.opts.Set,
 	}}
 	if r.cluster != nil {
-		r.recorder = record.Start(r.cluster, opts)
+		r.recorder = runrecord.Start(r.cluster, opts)
 	} else {
 		opts.Scenario.Clock = r.clockText
-		r.recorder = record.StartElsewhere(r.clock, opts)
+		r.recorder = runrecord.StartElsewhere(r.clock, opts)
 	}
 	if r.opts.Recording != nil {
 		r.opts.Recording(r.recorder)
 	}
 }
 
-// drive lets time run while do does what it does, and returns when all that it has
-// begun has ended.
+// drive lets time run while do runs, and returns when do and all that it has begun have
+// ended.
 func (r *run) drive(ctx context.Context, do func(ctx context.Context, b *branch) error) error {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, func() { cancel(&interruption{context.Cause(ctx)}) })()
@@ -152,7 +150,7 @@ func (r *run) drive(ctx context.Context, do func(ctx context.Context, b *branch)
 	done := make(chan struct{})
 	var outcome error
 	go func() {
-		// Only now, so that nobody does anything more when it is over.
+		// Last, so that nothing more is done when the run is over.
 		defer b.leave()
 		defer close(done)
 		outcome = do(own, b)
@@ -172,14 +170,14 @@ func (r *run) drive(ctx context.Context, do func(ctx context.Context, b *branch)
 	return outcome
 }
 
-// interruption is why a run ended before it was over: somebody wanted it to.
+// interruption is the cause with which a run ends early from outside.
 type interruption struct{ cause error }
 
 func (*interruption) Error() string { return "interrupted" }
 
 func (i *interruption) Unwrap() error { return i.cause }
 
-// scenario runs all of it.
+// scenario runs the steps, takes back the faults that last, and runs the last steps.
 func (b *branch) scenario(ctx context.Context) error {
 	err := errors.Join(b.main(ctx), b.run.takeBack(ctx))
 	if len(b.run.scenario.Spec.Finally) == 0 {
@@ -191,7 +189,7 @@ func (b *branch) scenario(ctx context.Context) error {
 	return errors.Join(err, b.top(last, b.run.scenario.Spec.Finally, "finally step"))
 }
 
-// main runs the steps under the invariants.
+// main runs the steps while the invariants are watched.
 func (b *branch) main(ctx context.Context) error {
 	defer b.limit(time.Duration(b.run.scenario.Spec.Timeout), "the scenario's timeout", b.run.cancel)()
 	monitors := &monitors{run: b.run, gate: b.Gate}
@@ -211,8 +209,8 @@ func (b *branch) main(ctx context.Context) error {
 	return monitors.settle(ctx)
 }
 
-// limit ends a context after so much of the cluster's time. What is done at that very
-// instant is in time.
+// limit ends a context after so much of the cluster's time. Work of that very instant is
+// still in time.
 func (b *branch) limit(d time.Duration, what string, cancel context.CancelCauseFunc) (stop func()) {
 	var stopped atomic.Bool
 	timer := b.run.clock.AfterFunc(d, func() {
@@ -230,14 +228,14 @@ func (b *branch) limit(d time.Duration, what string, cancel context.CancelCauseF
 	}
 }
 
-// top runs the steps of the scenario itself; the first failure ends them.
-func (b *branch) top(ctx context.Context, steps []format.Step, word string) error {
+// top runs the scenario's own steps. The first failure ends them.
+func (b *branch) top(ctx context.Context, steps []spec.Step, word string) error {
 	for i := range steps {
 		step := &steps[i]
-		b.run.tell(func(p Progress) { p.StepBegins(step.Title()) })
+		b.run.report(func(p Progress) { p.StepBegins(step.Title()) })
 		done := b.result(ctx, step)
 		b.run.stepped(done)
-		b.run.tell(func(p Progress) { p.StepEnded(done) })
+		b.run.report(func(p Progress) { p.StepEnded(done) })
 		if done.Failure != nil {
 			return fmt.Errorf("%s %d (%s): %w", word, i+1, done.Title, done.Failure)
 		}
@@ -245,7 +243,7 @@ func (b *branch) top(ctx context.Context, steps []format.Step, word string) erro
 	return nil
 }
 
-func (b *branch) result(ctx context.Context, step *format.Step) StepResult {
+func (b *branch) result(ctx context.Context, step *spec.Step) StepResult {
 	b.notes = nil
 	begun, elapsed := b.run.clock.Now(), clock.Stopwatch()
 	err := b.step(ctx, step)

@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm/test/golden"
 )
 
-// transcript is a Progress that keeps what it is told, but for the machine's times.
+// transcript is a Progress that keeps all texts, without the machine's times.
 type transcript struct {
 	strings.Builder
 	began, ended int
@@ -129,7 +129,7 @@ var (
 	nearestEvent  = regexp.MustCompile(`the nearest of \d+ is event \S+:`)
 )
 
-// withoutNames leaves out what depends on how much was drawn and told before.
+// withoutNames replaces names and numbers that depend on earlier random choices.
 func withoutNames(text string) string {
 	text = measured.ReplaceAllString(text, "$1 is N")
 	text = generatedName.ReplaceAllString(uid.ReplaceAllString(text, "UID"), "web-XXX")
@@ -146,7 +146,7 @@ func TestMutations(t *testing.T) {
 		"pod-kill-without-nodes":             {"pod-kill", "nodes: 3", "nodes: 0"},
 		"pod-kill-of-two":                    {"pod-kill", "replicas: 3\n              sel", "replicas: 2\n              sel"},
 		"pod-kill-of-more-than-there-are":    {"pod-kill", "selector: app=web\n    - name: a new", "selector: app=web\n          count: 4\n    - name: a new"},
-		"pod-kill-of-nobody":                 {"pod-kill", "- kill:\n        pods:\n          selector: app=web", "- wait: {target: deployment/web, for: condition=Available}"},
+		"pod-kill-of-none":                   {"pod-kill", "- kill:\n        pods:\n          selector: app=web", "- wait: {target: deployment/web, for: condition=Available}"},
 		"node-loss-without-lifecycle":        {"node-loss", "nodes: 3", "nodes: 3\n    controllers: ['*', -node-lifecycle-controller]"},
 		"node-loss-without-eviction":         {"node-loss", "nodes: 3", "nodes: 3\n    controllers: ['*', -taint-eviction-controller]"},
 		"node-loss-of-the-only-node":         {"node-loss", "nodes: 3", "nodes: 1"},
@@ -199,7 +199,7 @@ metadata: {name: test}
 spec:
 `
 
-// What can only be known on the cluster is told by the step that finds it.
+// What only the cluster knows is reported by the step that finds it.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -218,7 +218,7 @@ func TestFailures(t *testing.T) {
 		"expect-several":      `  steps: [{expect: {within: 1s, absent: [{apiVersion: v1, kind: Node, metadata: {name: node-1}}], objects: [{apiVersion: v1, kind: Node, spec: {unschedulable: true}}], counts: [{target: no, equals: 7}, {target: nodes, equals: 3}]}}]`,
 		"count-unknown-kind":  `  steps: [{expect: {counts: [{target: widgets, equals: 0}]}}]`,
 		"count-bad-field":     `  steps: [{expect: {counts: [{target: pods, fieldSelector: spec.mood=good, equals: 0}]}}]`,
-		"kill-nobody":         `  steps: [{kill: {pods: {selector: app=web}}}]`,
+		"kill-none":           `  steps: [{kill: {pods: {selector: app=web}}}]`,
 		"timeout":             "  timeout: 2m\n  steps: [{expect: {within: 1m, counts: [{target: nodes, equals: 3}]}}, {sleep: 30s}, {name: the step that is too long, wait: {target: pod/a, for: create, within: 2m}}, {kill: {node: node-0}}]",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s: got %s: %v", mode, result.Text(), result.Failure)
 		}
 		if progress.ended != 1 {
-			t.Errorf("%s: the end was told %d times", mode, progress.ended)
+			t.Errorf("%s: End was called %d times", mode, progress.ended)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,10 +9,10 @@ import (
 //go:embed schema.json
 var schemaFile string
 
-// Schema is the JSON schema of scenario files, for editors and for whoever makes them.
+// Schema returns the JSON schema of scenario files, for editors and generators.
 func Schema() string { return schemaFile }
 
-// descriptions are what the schema says of fields, by the definition that they are of.
+// descriptions are the schema's descriptions of fields, by definition.
 var descriptions = sync.OnceValue(func() map[string]map[string]string {
 	var schema struct {
 		Defs map[string]struct {
@@ -30,6 +30,6 @@ var descriptions = sync.OnceValue(func() map[string]map[string]string {
 	return all
 })
 
-// Describe returns what the schema says of a field of one of its definitions, such as the
-// field delay of FaultNodes; empty if it has no such field.
+// Describe returns the schema's description of a field of a definition, such as the field
+// delay of FaultNodes; empty if there is no such field.
 func Describe(definition, field string) string { return descriptions()[definition][field] }

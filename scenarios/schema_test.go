@@ -17,7 +17,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -68,9 +68,9 @@ func oneLine(group *ast.CommentGroup) string {
 
 func generatedSchema(t *testing.T) string {
 	t.Helper()
-	known := comments(t, ".", "format", "check", "fault")
+	known := comments(t, ".", "spec", "check", "fault")
 	packageOf := func(t reflect.Type) string { return t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:] }
-	schema := format.Schema(grammar(), format.Describer{
+	schema := spec.Schema(grammar(), spec.Describer{
 		Name: func(t reflect.Type) string {
 			name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
 			if packageOf(t) == "fault" && name != "Fault" {
@@ -158,7 +158,7 @@ func documentsOf(t *testing.T, data []byte) (all []any, ok bool) {
 		if err := decoder.Decode(&document); err != nil {
 			return all, err.Error() == "EOF"
 		}
-		all = append(all, format.JSONValue(document))
+		all = append(all, spec.JSONValue(document))
 	}
 }
 

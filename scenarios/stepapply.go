@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // fieldManager owns what scenarios apply.
@@ -22,40 +22,40 @@ const fieldManager = "minikcm-scenario"
 // Apply is objects to apply, by server-side apply that overrides other owners, or to
 // create.
 type Apply struct {
-	Objects []format.Object `yaml:"objects"`
+	Objects []spec.Object `yaml:"objects"`
 	// Files are YAML or JSON files, or folders of them, relative to the scenario's.
 	Files []string `yaml:"files"`
 	// Kustomize are folders with a kustomization.
 	Kustomize []string `yaml:"kustomize"`
-	// Namespace is of objects that name none; default default.
+	// Namespace is the namespace of objects that name none; default default.
 	Namespace string `yaml:"namespace"`
-	// Template replaces ${NAME} in Files too.
+	// Template replaces ${NAME} in Files, too.
 	Template bool `yaml:"template"`
-	// Fails is a part of the error with which the server must refuse it.
+	// Fails is a part of the error with which the server must refuse the objects.
 	Fails string `yaml:"fails"`
 
-	fromFiles []format.Object
+	fromFiles []spec.Object
 }
 
 // All are the objects, written in the step or read from files.
-func (a *Apply) All() []format.Object { return slices.Concat(a.Objects, a.fromFiles) }
+func (a *Apply) All() []spec.Object { return slices.Concat(a.Objects, a.fromFiles) }
 
-func (a *Apply) checkApply(c *format.Checker)  { a.check(c, false) }
-func (a *Apply) checkCreate(c *format.Checker) { a.check(c, true) }
+func (a *Apply) checkApply(c *spec.Checker)  { a.check(c, false) }
+func (a *Apply) checkCreate(c *spec.Checker) { a.check(c, true) }
 
-func (a *Apply) check(c *format.Checker, created bool) {
+func (a *Apply) check(c *spec.Checker, created bool) {
 	if len(a.Objects)+len(a.Files)+len(a.Kustomize) == 0 {
 		c.Problem("", "needs objects, files or kustomize")
 	}
 	c.Objects("objects", a.Objects, created)
 	a.fromFiles = nil
 	for i, file := range a.Files {
-		a.fromFiles = append(a.fromFiles, c.Files(fmt.Sprintf("files[%d]", i), file, format.Reading{Template: a.Template, Created: created})...)
+		a.fromFiles = append(a.fromFiles, c.Files(fmt.Sprintf("files[%d]", i), file, spec.Reading{Template: a.Template, Created: created})...)
 	}
 	for i, dir := range a.Kustomize {
-		a.fromFiles = append(a.fromFiles, c.Kustomization(fmt.Sprintf("kustomize[%d]", i), dir, format.Reading{Created: created})...)
+		a.fromFiles = append(a.fromFiles, c.Kustomization(fmt.Sprintf("kustomize[%d]", i), dir, spec.Reading{Created: created})...)
 	}
-	for _, objects := range [][]format.Object{a.Objects, a.fromFiles} {
+	for _, objects := range [][]spec.Object{a.Objects, a.fromFiles} {
 		for i := range objects {
 			if objects[i].Object != nil && objects[i].GetNamespace() == "" && a.Namespace != "" {
 				objects[i].SetNamespace(a.Namespace)
@@ -85,7 +85,7 @@ const maxTitled = 5
 // typed are the objects whose fields are compared with the schemas of their kinds: none if
 // the server is expected to refuse them, or if they are a dump, which may be of another
 // version of Kubernetes.
-func (a *Apply) typed() []format.Object {
+func (a *Apply) typed() []spec.Object {
 	if a.Fails != "" || isDump(a) {
 		return nil
 	}
@@ -93,16 +93,15 @@ func (a *Apply) typed() []format.Object {
 }
 
 // overwrites are the objects, unless the server is expected to refuse them.
-func (a *Apply) overwrites() []format.Object {
+func (a *Apply) overwrites() []spec.Object {
 	if a.Fails != "" {
 		return nil
 	}
 	return a.All()
 }
 
-// each does something with every object, and compares the outcome with what is
-// expected.
-func (b *branch) each(a *Apply, doing string, do func(client dynamic.ResourceInterface, o *format.Object) error) error {
+// each calls do for every object, and compares the outcome with Fails.
+func (b *branch) each(a *Apply, doing string, do func(client dynamic.ResourceInterface, o *spec.Object) error) error {
 	for _, o := range a.All() {
 		placed, q, err := b.run.kinds.Placed(&o)
 		if err == nil {
@@ -120,7 +119,7 @@ func (b *branch) each(a *Apply, doing string, do func(client dynamic.ResourceInt
 	return nil
 }
 
-// hintAt says what to do about a namespace that is not there.
+// hintAt says what to do about a namespace that does not exist.
 func (b *branch) hintAt(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || b.run.cluster == nil {
@@ -136,7 +135,7 @@ func (b *branch) apply(ctx context.Context, a *Apply) error {
 	if isDump(a) {
 		return b.load(ctx, a)
 	}
-	return b.each(a, "applying", func(client dynamic.ResourceInterface, o *format.Object) error {
+	return b.each(a, "applying", func(client dynamic.ResourceInterface, o *spec.Object) error {
 		data, err := o.MarshalJSON()
 		if err != nil {
 			return fmt.Errorf("encoding it: %w", err)
@@ -149,7 +148,7 @@ func (b *branch) apply(ctx context.Context, a *Apply) error {
 }
 
 func (b *branch) create(ctx context.Context, a *Apply) error {
-	return b.each(a, "creating", func(client dynamic.ResourceInterface, o *format.Object) error {
+	return b.each(a, "creating", func(client dynamic.ResourceInterface, o *spec.Object) error {
 		_, err := client.Create(ctx, o.DeepCopy(), metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict})
 		return err
 	})

@@ -6,24 +6,24 @@ import (
 	"slices"
 	"strings"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// Choose does one of several, as the seed decides.
+// Choose does some of several alternatives, as the seed chooses.
 type Choose struct {
-	// Count is how many of them, each once; default 1.
+	// Count is how many of them it does, each once; default 1.
 	Count int      `yaml:"count"`
 	Of    []Option `yaml:"of"`
 }
 
-// Option is what may be chosen.
+// Option is an alternative.
 type Option struct {
-	// Weight is how often compared with the others; default 1.
-	Weight int           `yaml:"weight"`
-	Steps  []format.Step `yaml:"steps"`
+	// Weight is its share of the choices, relative to the others; default 1.
+	Weight int         `yaml:"weight"`
+	Steps  []spec.Step `yaml:"steps"`
 }
 
-func (ch *Choose) check(c *format.Checker) {
+func (ch *Choose) check(c *spec.Checker) {
 	if ch.Count == 0 {
 		ch.Count = 1
 	}
@@ -50,15 +50,15 @@ func (ch *Choose) check(c *format.Checker) {
 
 func (ch *Choose) title() string { return fmt.Sprintf("choose %d of %d", ch.Count, len(ch.Of)) }
 
-func (ch *Choose) steps() [][]format.Step {
-	var all [][]format.Step
+func (ch *Choose) steps() [][]spec.Step {
+	var all [][]spec.Step
 	for i := range ch.Of {
 		all = append(all, ch.Of[i].Steps)
 	}
 	return all
 }
 
-// choose does some of several, as the seed says, in the order in which they stand.
+// choose picks the options, and does them in the order of the file.
 func (b *branch) choose(ctx context.Context, c *Choose) error {
 	var chosen []int
 	left := make([]int, len(c.Of))

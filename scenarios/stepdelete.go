@@ -12,32 +12,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// Delete deletes objects, and does not wait for their end: wait with for: delete does.
+// Delete deletes objects, and does not wait until they are gone, as wait with for: delete
+// does.
 type Delete struct {
 	// Target is KIND/NAME or, with Selector, KIND.
 	Target    string `yaml:"target"`
 	Selector  string `yaml:"selector"`
 	Namespace string `yaml:"namespace"`
 	// Grace is how long a pod may take, in whole seconds; default: what it says.
-	Grace *format.Duration `yaml:"grace"`
+	Grace *spec.Duration `yaml:"grace"`
 	// Propagation is background, foreground or orphan.
 	Propagation string `yaml:"propagation"`
 	// MustExist makes it a failure if there is nothing to delete.
 	MustExist bool `yaml:"mustExist"`
 }
 
-func (d *Delete) check(c *format.Checker) {
-	c.Check("target", format.NamedOrSelected(d.Target, d.Selector))
-	c.Check("selector", format.LabelSelector(d.Selector))
+func (d *Delete) check(c *spec.Checker) {
+	c.Check("target", spec.NamedOrSelected(d.Target, d.Selector))
+	c.Check("selector", spec.LabelSelector(d.Selector))
 	if d.Grace != nil && time.Duration(*d.Grace)%time.Second != 0 {
 		c.Problem("grace", "must be whole seconds: %v", time.Duration(*d.Grace))
 	}
 	policies := []string{"background", "foreground", "orphan"}
 	if d.Propagation != "" && !slices.Contains(policies, d.Propagation) {
-		c.Problem("propagation", "%q is not a way to delete; %s", d.Propagation, format.DidYouMean(d.Propagation, policies))
+		c.Problem("propagation", "%q is not a way to delete; %s", d.Propagation, spec.DidYouMean(d.Propagation, policies))
 	}
 }
 

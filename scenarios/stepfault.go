@@ -5,10 +5,10 @@ import (
 	"errors"
 
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-func checkFault(f *fault.Fault, c *format.Checker) {
+func checkFault(f *fault.Fault, c *spec.Checker) {
 	for _, problem := range f.Validate() {
 		c.ProblemAt(problem.Line, problem.Field, "%s", problem.Message)
 	}
@@ -38,14 +38,14 @@ func (b *branch) fault(ctx context.Context, f *fault.Fault) error {
 	})
 }
 
-// later keeps what takes back a fault that lasts to the end of the steps.
+// later keeps the function that takes back a fault which lasts to the end of the steps.
 func (r *run) later(takeBack func(ctx context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.deferred = append(r.deferred, takeBack)
 }
 
-// takeBack ends the faults that still last, the newest first.
+// takeBack takes back the faults that still last, the newest first.
 func (r *run) takeBack(ctx context.Context) error {
 	r.mu.Lock()
 	deferred := r.deferred

@@ -8,34 +8,34 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// ForEach does steps for each value of a list, or each object that matches.
+// ForEach does steps for each value of a list, or for each matching object.
 type ForEach struct {
 	// Var is the variable that is set; default ITEM.
 	Var string `yaml:"var"`
 	// In are the values.
 	In []string `yaml:"in"`
-	// Target is a kind: the values are the names of the objects there are, in order.
-	Target    string      `yaml:"target"`
-	Namespace string      `yaml:"namespace"`
-	Selector  string      `yaml:"selector"`
-	Steps     format.Body `yaml:"steps"`
+	// Target is a kind: the values are the names of its objects, in alphabetical order.
+	Target    string    `yaml:"target"`
+	Namespace string    `yaml:"namespace"`
+	Selector  string    `yaml:"selector"`
+	Steps     spec.Body `yaml:"steps"`
 }
 
-func (f *ForEach) check(c *format.Checker) {
+func (f *ForEach) check(c *spec.Checker) {
 	if f.Var == "" {
 		f.Var = "ITEM"
 	}
 	switch {
-	case !format.IsVariableName(f.Var):
+	case !spec.IsVariableName(f.Var):
 		c.Problem("var", "%q is not a variable's name", f.Var)
 	case (f.Target == "") == (len(f.In) == 0):
 		c.Problem("", "needs one of in (a list of values) and target (a kind of objects)")
 	case f.Target != "":
-		c.Check("target", format.OfKind(f.Target))
-		c.Check("selector", format.LabelSelector(f.Selector))
+		c.Check("target", spec.OfKind(f.Target))
+		c.Check("selector", spec.LabelSelector(f.Selector))
 	}
 	first := "0"
 	for _, value := range f.In {
@@ -54,7 +54,7 @@ func (f *ForEach) title() string {
 	return "for each of " + strings.Join(f.In, ", ")
 }
 
-func (f *ForEach) steps() [][]format.Step { return [][]format.Step{f.Steps.Steps} }
+func (f *ForEach) steps() [][]spec.Step { return [][]spec.Step{f.Steps.Steps} }
 
 func (b *branch) forEach(ctx context.Context, f *ForEach) error {
 	values := f.In

@@ -11,16 +11,16 @@ import (
 
 	"minikcm.dev/minikcm/scenarios/check"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// errNoMachines is of a cluster whose nodes are none of ours.
+// errNoMachines refuses to stop the nodes of a foreign cluster.
 var errNoMachines = errors.New("the nodes of a cluster that is not ours cannot be stopped")
 
-// Kill breaks something: Pods or Node.
+// Kill kills pods, or a node.
 type Kill struct {
 	Pods *KillPods `yaml:"pods"`
-	// Node is a node whose machine stops: its kubelet says nothing any more.
+	// Node is a node whose machine stops, so that its kubelet is not heard from any more.
 	Node string `yaml:"node"`
 }
 
@@ -29,14 +29,14 @@ type KillPods struct {
 	Selector      string `yaml:"selector"`
 	FieldSelector string `yaml:"fieldSelector"`
 	Namespace     string `yaml:"namespace"`
-	// Count is how many of those that match, chosen by the seed; default 1.
+	// Count is how many of the matching pods are killed, as the seed chooses; default 1.
 	Count int `yaml:"count"`
-	// Evict asks for an eviction instead, which a PodDisruptionBudget may refuse; that
-	// is noted, and no failure.
+	// Evict evicts the pods instead. A refusal by a PodDisruptionBudget is noted, and is no
+	// failure.
 	Evict bool `yaml:"evict"`
 }
 
-func (k *Kill) check(c *format.Checker) {
+func (k *Kill) check(c *spec.Checker) {
 	switch {
 	case k.Pods == nil && k.Node == "":
 		c.Problem("", "needs pods or node")
@@ -51,8 +51,8 @@ func (k *Kill) check(c *format.Checker) {
 	case k.Pods.Count < 0:
 		c.Problem("pods.count", "must not be negative: %d", k.Pods.Count)
 	}
-	c.Check("pods.selector", format.LabelSelector(k.Pods.Selector))
-	c.Check("pods.fieldSelector", format.FieldSelector(k.Pods.FieldSelector))
+	c.Check("pods.selector", spec.LabelSelector(k.Pods.Selector))
+	c.Check("pods.fieldSelector", spec.FieldSelector(k.Pods.FieldSelector))
 	k.Pods.Count = max(k.Pods.Count, 1)
 	if k.Pods.Namespace == "" {
 		k.Pods.Namespace = "default"
@@ -95,7 +95,7 @@ func (b *branch) kill(ctx context.Context, k *Kill) error {
 	return nil
 }
 
-// stoppedNode is the fault that does what killing a node does.
+// stoppedNode returns the fault that has the effect of killing a node.
 func stoppedNode(name string) *fault.Fault {
 	return &fault.Fault{Nodes: &fault.Nodes{Action: fault.NodePartition, Names: []string{name}, Share: fault.Share{All: true}}}
 }

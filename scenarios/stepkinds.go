@@ -7,8 +7,8 @@ import (
 
 	"minikcm.dev/minikcm/scenarios/check"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/format"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // stepKinds is the table of what a step can do. A kind of step is a type, in a file of its
@@ -27,9 +27,9 @@ func stepKinds() []*kind {
 		row("patch", def[Patch]{check: (*Patch).check, title: (*Patch).title, run: (*branch).patch}),
 		row("scale", def[Scale]{check: (*Scale).check, title: (*Scale).title, run: (*branch).scale}),
 		row("delete", def[Delete]{check: (*Delete).check, title: (*Delete).title, run: (*branch).delete}),
-		row("wait", def[check.Wait]{check: (*check.Wait).Check, title: (*check.Wait).Title, run: (*branch).wait, span: record.Check}),
-		row("sleep", def[format.Duration]{title: sleepTitle, run: (*branch).sleepStep, least: sleepTime}),
-		row("advance", def[format.Duration]{title: advanceTitle, run: (*branch).sleepStep, least: sleepTime}),
+		row("wait", def[check.Wait]{check: (*check.Wait).Check, title: (*check.Wait).Title, run: (*branch).wait, span: runrecord.Check}),
+		row("sleep", def[spec.Duration]{title: sleepTitle, run: (*branch).sleepStep, least: sleepTime}),
+		row("advance", def[spec.Duration]{title: advanceTitle, run: (*branch).sleepStep, least: sleepTime}),
 		row("script", def[Script]{check: (*Script).check, title: (*Script).title, run: (*branch).script, program: true}),
 		row("kubectl", def[Kubectl]{check: (*Kubectl).check, title: (*Kubectl).title, run: (*branch).kubectl, program: true}),
 		row("parallel", def[Parallel]{
@@ -46,14 +46,14 @@ func stepKinds() []*kind {
 			check: (*Include).check, title: (*Include).title, run: (*branch).include,
 			steps: (*Include).steps, least: (*Include).least,
 		}),
-		row("kill", def[Kill]{check: (*Kill).check, title: (*Kill).title, run: (*branch).kill, possible: (*Kill).possible, span: record.Fault}),
+		row("kill", def[Kill]{check: (*Kill).check, title: (*Kill).title, run: (*branch).kill, possible: (*Kill).possible, span: runrecord.Fault}),
 		row("fault", def[fault.Fault]{
 			check: checkFault, title: (*fault.Fault).Title, run: (*branch).fault,
-			possible: faultPossible, faults: faultItself, span: record.Fault,
+			possible: faultPossible, faults: faultItself, span: runrecord.Fault,
 		}),
-		row("expect", def[format.Expect]{
+		row("expect", def[spec.Expect]{
 			check: checkExpect, title: expectTitle, run: (*branch).expect,
-			typed: expectedObjects, span: record.Check,
+			typed: expectedObjects, span: runrecord.Check,
 		}),
 		row("remember", def[check.Remember]{check: (*check.Remember).Check, title: rememberTitle, run: (*branch).remember}),
 	}
@@ -62,25 +62,25 @@ func stepKinds() []*kind {
 // def is a row of the table, for steps whose value is an S. Only title and run must be set.
 type def[S any] struct {
 	// check reports what is wrong with a value, and fills in its defaults.
-	check func(value *S, c *format.Checker)
+	check func(value *S, c *spec.Checker)
 	// title says in a few words what the step does.
 	title func(value *S) string
 	// run does it. The context of a step that holds no steps lets virtual time move while
 	// one of the step's requests waits.
 	run func(b *branch, ctx context.Context, value *S) error
-	// span is how the run record sorts the step; default record.Step.
-	span record.SpanKind
+	// span is how the run record sorts the step; default runrecord.Step.
+	span runrecord.SpanKind
 
 	// steps are the lists of steps within the value.
-	steps func(value *S) [][]format.Step
+	steps func(value *S) [][]spec.Step
 	// least is the least of the cluster's time that the step takes; default 0.
 	least func(value *S) time.Duration
 	// objects are those that the step makes.
-	objects func(value *S) []format.Object
+	objects func(value *S) []spec.Object
 	// typed are those whose fields must be in the schemas of their kinds.
-	typed func(value *S) []format.Object
+	typed func(value *S) []spec.Object
 	// overwrites are those that the step would change on a cluster that has them already.
-	overwrites func(value *S) []format.Object
+	overwrites func(value *S) []spec.Object
 	// faults are those that the step injects, which a cluster must be started for.
 	faults func(value *S) []*fault.Fault
 	// possible returns an error if the step cannot be done there, with the field of the
@@ -90,22 +90,22 @@ type def[S any] struct {
 	program bool
 }
 
-// kind is a row whatever its values are. It is a format.StepKind.
+// kind is a row whatever its values are. It is a spec.StepKind.
 type kind struct {
 	name    string
-	span    record.SpanKind
+	span    runrecord.SpanKind
 	program bool
 	nests   bool
 
 	newValue   func() any
-	check      func(value any, c *format.Checker)
+	check      func(value any, c *spec.Checker)
 	title      func(value any) string
 	run        func(b *branch, ctx context.Context, value any) error
-	steps      func(value any) [][]format.Step
+	steps      func(value any) [][]spec.Step
 	least      func(value any) time.Duration
-	objects    func(value any) []format.Object
-	typed      func(value any) []format.Object
-	overwrites func(value any) []format.Object
+	objects    func(value any) []spec.Object
+	typed      func(value any) []spec.Object
+	overwrites func(value any) []spec.Object
 	faults     func(value any) []*fault.Fault
 	possible   func(value any, place Place) (field string, err error)
 }
@@ -120,16 +120,16 @@ func row[S any](name string, d def[S]) *kind {
 		newValue: func() any { return new(S) },
 		title:    func(value any) string { return d.title(value.(*S)) },
 		run:      func(b *branch, ctx context.Context, value any) error { return d.run(b, ctx, value.(*S)) },
-		check:    func(any, *format.Checker) {},
+		check:    func(any, *spec.Checker) {},
 		possible: func(any, Place) (string, error) { return "", nil },
 		steps:    lift(d.steps), least: lift(d.least), objects: lift(d.objects),
 		typed: lift(d.typed), overwrites: lift(d.overwrites), faults: lift(d.faults),
 	}
 	if k.span == "" {
-		k.span = record.Step
+		k.span = runrecord.Step
 	}
 	if d.check != nil {
-		k.check = func(value any, c *format.Checker) { d.check(value.(*S), c) }
+		k.check = func(value any, c *spec.Checker) { d.check(value.(*S), c) }
 	}
 	if d.possible != nil {
 		k.possible = func(value any, place Place) (string, error) { return d.possible(value.(*S), place) }
@@ -147,26 +147,26 @@ func lift[S, R any](f func(*S) R) func(any) R {
 }
 
 // Name, New, Check, Title, Steps and Least are what the file's form needs to know.
-func (k *kind) Name() string                       { return k.name }
-func (k *kind) New() any                           { return k.newValue() }
-func (k *kind) Check(c *format.Checker, value any) { k.check(value, c) }
-func (k *kind) Title(value any) string             { return k.title(value) }
-func (k *kind) Steps(value any) [][]format.Step    { return k.steps(value) }
-func (k *kind) Least(value any) time.Duration      { return k.least(value) }
+func (k *kind) Name() string                     { return k.name }
+func (k *kind) New() any                         { return k.newValue() }
+func (k *kind) Check(c *spec.Checker, value any) { k.check(value, c) }
+func (k *kind) Title(value any) string           { return k.title(value) }
+func (k *kind) Steps(value any) [][]spec.Step    { return k.steps(value) }
+func (k *kind) Least(value any) time.Duration    { return k.least(value) }
 
 // kindOf returns the row of a step that was parsed with the table.
-func kindOf(s *format.Step) *kind { return s.Kind.(*kind) }
+func kindOf(s *spec.Step) *kind { return s.Kind.(*kind) }
 
 // stepOf returns a step of the named kind, for steps that are written in Go.
-func stepOf(name string, value any) format.Step {
+func stepOf(name string, value any) spec.Step {
 	kinds := stepKinds()
 	i := slices.IndexFunc(kinds, func(k *kind) bool { return k.name == name })
-	return format.Step{Kind: kinds[i], Value: value}
+	return spec.Step{Kind: kinds[i], Value: value}
 }
 
 // grammar returns the table as the file's form needs it.
-func grammar() []format.StepKind {
-	var all []format.StepKind
+func grammar() []spec.StepKind {
+	var all []spec.StepKind
 	for _, k := range stepKinds() {
 		all = append(all, k)
 	}
@@ -174,14 +174,14 @@ func grammar() []format.StepKind {
 }
 
 // walk calls do for all steps of a scenario, with those within them and the last ones.
-func walk(s *Scenario, do func(*format.Step)) {
-	format.Walk(s.Spec.Steps, do)
-	format.Walk(s.Spec.Finally, do)
+func walk(s *Scenario, do func(*spec.Step)) {
+	spec.Walk(s.Spec.Steps, do)
+	spec.Walk(s.Spec.Finally, do)
 }
 
 // collect returns what a scenario's steps have of something.
 func collect[T any](s *Scenario, of func(k *kind, value any) []T) []T {
 	var all []T
-	walk(s, func(step *format.Step) { all = append(all, of(kindOf(step), step.Value)...) })
+	walk(s, func(step *spec.Step) { all = append(all, of(kindOf(step), step.Value)...) })
 	return all
 }

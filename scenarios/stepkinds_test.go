@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // The table and the schema agree: each row is a field of a step, and each field of a step
@@ -58,7 +58,7 @@ func TestStepKindsAreWhole(t *testing.T) {
 			t.Errorf("%s: the run record cannot sort it", k.name)
 		}
 		// What a zero value lacks is a problem, and never a panic.
-		if nested := k.steps(k.New()); slices.ContainsFunc(nested, func(steps []format.Step) bool { return len(steps) > 0 }) {
+		if nested := k.steps(k.New()); slices.ContainsFunc(nested, func(steps []spec.Step) bool { return len(steps) > 0 }) {
 			t.Errorf("%s: a zero value holds steps", k.name)
 		}
 		_, _, _, _ = k.objects(k.New()), k.typed(k.New()), k.overwrites(k.New()), k.least(k.New())

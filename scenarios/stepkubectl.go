@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// Kubectl runs kubectl with these arguments: the built-in one, in its own process.
+// Kubectl runs the built-in kubectl in a process of its own.
 type Kubectl struct {
 	// Args are the arguments, without kubectl itself.
 	Args []string `yaml:"args"`
-	// Stdin is what it reads.
+	// Stdin is its standard input.
 	Stdin string `yaml:"stdin"`
 	// Speed, Output and Fails are as of a script.
 	Speed  *int     `yaml:"speed"`
@@ -22,7 +22,7 @@ type Kubectl struct {
 	Fails  bool     `yaml:"fails"`
 }
 
-func (k *Kubectl) check(c *format.Checker) {
+func (k *Kubectl) check(c *spec.Checker) {
 	if len(k.Args) == 0 {
 		c.Problem("args", "is missing, such as [get, pods]")
 	} else if k.Args[0] == "kubectl" {

@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // Parallel are steps to do at the same time.
-type Parallel []format.Step
+type Parallel []spec.Step
 
-func (p *Parallel) check(c *format.Checker) {
+func (p *Parallel) check(c *spec.Checker) {
 	if len(*p) == 0 {
 		c.Problem("", "is empty")
 	}
@@ -21,19 +21,19 @@ func (p *Parallel) check(c *format.Checker) {
 
 func (p *Parallel) title() string { return fmt.Sprintf("%d things in parallel", len(*p)) }
 
-func (p *Parallel) steps() [][]format.Step { return [][]format.Step{*p} }
+func (p *Parallel) steps() [][]spec.Step { return [][]spec.Step{*p} }
 
 // least is that of the longest of them.
 func (p *Parallel) least() time.Duration {
 	var longest time.Duration
 	for i := range *p {
-		longest = max(longest, format.LeastTime((*p)[i:i+1]))
+		longest = max(longest, spec.LeastTime((*p)[i:i+1]))
 	}
 	return longest
 }
 
-// parallel does all at once, and returns when all have ended. The first that fails ends
-// the others.
+// parallel does all steps at the same time, and returns when all have ended. The first failure
+// ends the others.
 func (b *branch) parallel(ctx context.Context, p *Parallel) error {
 	steps := *p
 	ctx, cancel := context.WithCancel(ctx)
@@ -71,7 +71,7 @@ func (b *branch) parallel(ctx context.Context, p *Parallel) error {
 		defer mu.Unlock()
 		return left == 0
 	}
-	// The children see the end of ctx themselves; they are waited for all the same.
+	// The children end with ctx, and are waited for all the same.
 	for !over() {
 		if b.Wait(context.WithoutCancel(ctx)) != nil {
 			break // it never ends

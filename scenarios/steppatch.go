@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // Patch changes one object.
@@ -25,12 +25,12 @@ type Patch struct {
 	Patch any `yaml:"patch"`
 }
 
-func (p *Patch) check(c *format.Checker) {
-	c.Check("target", format.Named(p.Target))
+func (p *Patch) check(c *spec.Checker) {
+	c.Check("target", spec.Named(p.Target))
 	types := []string{"strategic", "merge", "json"}
 	switch _, list := p.Patch.([]any); {
 	case p.Type != "" && !slices.Contains(types, p.Type):
-		c.Problem("type", "%q is not a type of patch; %s", p.Type, format.DidYouMean(p.Type, types))
+		c.Problem("type", "%q is not a type of patch; %s", p.Type, spec.DidYouMean(p.Type, types))
 	case p.Patch == nil:
 		c.Problem("patch", "is missing: say what to change")
 	case list != (p.Type == "json"):
@@ -47,7 +47,7 @@ func (b *branch) patch(ctx context.Context, p *Patch) error {
 	}
 	kinds := map[string]types.PatchType{"strategic": types.StrategicMergePatchType, "merge": types.MergePatchType, "json": types.JSONPatchType}
 	patchType, known := kinds[p.Type]
-	if !known { // a custom resource knows no strategic merge
+	if !known { // custom resources have no strategic merge
 		patchType = types.MergePatchType
 		if scheme.Scheme.IsGroupRegistered(kind.Group) {
 			patchType = types.StrategicMergePatchType

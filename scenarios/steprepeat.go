@@ -7,27 +7,27 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // Repeat does steps again and again.
 type Repeat struct {
 	// Times is how often, or with Until at most.
 	Times int `yaml:"times"`
-	// Until ends the repetition as soon as it holds, looked at before each turn.
-	Until *format.Expect `yaml:"until"`
-	// Every is how much time lies between the beginnings of two turns.
-	Every format.Duration `yaml:"every"`
-	// Var is a variable that tells which turn it is, from 0.
-	Var   string      `yaml:"var"`
-	Steps format.Body `yaml:"steps"`
+	// Until ends the repetition as soon as it holds. It is evaluated before each turn.
+	Until *spec.Expect `yaml:"until"`
+	// Every is the time between the beginnings of two turns.
+	Every spec.Duration `yaml:"every"`
+	// Var is a variable with the number of the turn, from 0.
+	Var   string    `yaml:"var"`
+	Steps spec.Body `yaml:"steps"`
 }
 
-func (r *Repeat) check(c *format.Checker) {
+func (r *Repeat) check(c *spec.Checker) {
 	if r.Times <= 0 {
 		c.Problem("times", "must be 1 or more: how often, or with until how often at most")
 	}
-	if r.Var != "" && !format.IsVariableName(r.Var) {
+	if r.Var != "" && !spec.IsVariableName(r.Var) {
 		c.Problem("var", "%q is not a variable's name", r.Var)
 	}
 	if r.Until != nil {
@@ -50,18 +50,18 @@ func (r *Repeat) title() string {
 	return fmt.Sprintf("repeat %d times", r.Times)
 }
 
-func (r *Repeat) steps() [][]format.Step { return [][]format.Step{r.Steps.Steps} }
+func (r *Repeat) steps() [][]spec.Step { return [][]spec.Step{r.Steps.Steps} }
 
 // least is that of all turns, unless the repetition may end early.
 func (r *Repeat) least() time.Duration {
 	if r.Until != nil {
 		return 0
 	}
-	turn := format.LeastTime(r.Steps.Steps)
+	turn := spec.LeastTime(r.Steps.Steps)
 	return time.Duration(r.Times-1)*max(turn, time.Duration(r.Every)) + turn
 }
 
-// repeat looks whether it is enough before each turn, and after the last.
+// repeat evaluates Until before each turn, and after the last.
 func (b *branch) repeat(ctx context.Context, r *Repeat) error {
 	ctx, over := b.repeating(ctx)
 	defer over()
@@ -96,14 +96,14 @@ func (b *branch) repeat(ctx context.Context, r *Repeat) error {
 	return nil
 }
 
-// toldTurns are of how many turns of a repetition each step is recorded: the memory of a
-// run is bounded however long it takes.
-const toldTurns = 100
+// recordedTurns caps the turns of a repetition whose steps are recorded, which bounds the
+// memory of a run.
+const recordedTurns = 100
 
 func (b *branch) turn(ctx context.Context, r *Repeat, turn int) error {
-	if turn >= toldTurns && !b.quiet {
-		if turn == toldTurns {
-			b.note("what the turns after the first %d do is not told", toldTurns)
+	if turn >= recordedTurns && !b.quiet {
+		if turn == recordedTurns {
+			b.note("the turns after the first %d are not recorded", recordedTurns)
 		}
 		b.quiet = true
 		defer func() { b.quiet = false }()

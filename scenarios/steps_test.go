@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -64,7 +64,7 @@ func TestSteps(t *testing.T) {
     - fault: {nodes: {action: delete, names: [a]}}
     - wait: {target: pod/p, for: delete}
 `},
-		"nodes that nobody simulates": {"a.yaml": header + "  vars: {SIZE: '3'}\n  cluster: {nodes: 0, manageAllNodes: false}\n  steps:\n" + `    - apply: {objects: [{apiVersion: v1, kind: Node, metadata: {name: a}}]}
+		"nodes that are not simulated": {"a.yaml": header + "  vars: {SIZE: '3'}\n  cluster: {nodes: 0, manageAllNodes: false}\n  steps:\n" + `    - apply: {objects: [{apiVersion: v1, kind: Node, metadata: {name: a}}]}
     - wait: {target: node/a, for: condition=Ready=Unknown, within: 2m}
 `},
 		"kustomize": {
@@ -82,7 +82,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Each mistake in a fault is told with its line, before anything is started.
+// Each mistake in a fault is reported with its line, before anything starts.
 func TestBadFaults(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -96,7 +96,7 @@ func TestBadFaults(t *testing.T) {
 		"{pods: {action: kill}, times: 3}", "{pods: {action: kill}, schedule: '0 0 31 2 *'}", "{apiserver: {action: tooManyRequests, retryAfter: -1}}", "{pods: {action: kill}, every: soon}", "{pods: {action: kill, colour: red}}", "{disk: {action: full}}",
 	} {
 		_, err := Parse("scenario.yaml", []byte(header+"  steps:\n    - fault: "+text+"\n"), nil)
-		var problems format.Problems
+		var problems spec.Problems
 		if !errors.As(err, &problems) {
 			t.Errorf("%s: got %v", text, err)
 			continue

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // Scale sets how many replicas something has, through its scale subresource.
@@ -17,8 +17,8 @@ type Scale struct {
 	Replicas  *int   `yaml:"replicas"`
 }
 
-func (s *Scale) check(c *format.Checker) {
-	c.Check("target", format.Named(s.Target))
+func (s *Scale) check(c *spec.Checker) {
+	c.Check("target", spec.Named(s.Target))
 	if s.Replicas == nil || *s.Replicas < 0 {
 		c.Problem("replicas", "say how many, 0 or more")
 	}

@@ -7,28 +7,28 @@ import (
 	"os/exec"
 	"strings"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// Script is a shell command, with KUBECONFIG set to the cluster, and the variables in
-// its environment.
+// Script is a shell command. Its environment has the variables, and KUBECONFIG for the
+// cluster.
 type Script struct {
-	// Run is given to sh -eu.
+	// Run is the command for sh -eu.
 	Run string `yaml:"run"`
 	// Dir is where it runs; default the scenario's folder.
 	Dir string `yaml:"dir"`
 	// Env is added to the environment.
 	Env map[string]string `yaml:"env"`
-	// Speed is how many times faster than the machine's a virtual clock runs
-	// meanwhile; default 10.
+	// Speed is how many times faster than the machine's clock a virtual one runs meanwhile;
+	// default 10.
 	Speed *int `yaml:"speed"`
-	// Output must contain these texts.
+	// Output are texts that the command must print.
 	Output []string `yaml:"output"`
-	// Fails says that it must end with an exit code other than 0.
+	// Fails says that the command must end with an exit code other than 0.
 	Fails bool `yaml:"fails"`
 }
 
-func (s *Script) check(c *format.Checker) {
+func (s *Script) check(c *spec.Checker) {
 	if strings.TrimSpace(s.Run) == "" {
 		c.Problem("run", "is missing: say what to run")
 	}
@@ -43,7 +43,7 @@ func (s *Script) check(c *format.Checker) {
 	s.Env = env
 }
 
-func (s *Script) title() string { return "script " + format.FirstLine(s.Run) }
+func (s *Script) title() string { return "script " + spec.FirstLine(s.Run) }
 
 func (b *branch) script(ctx context.Context, s *Script) error {
 	cmd := exec.CommandContext(ctx, "sh", "-euc", s.Run) // running it is what was asked for

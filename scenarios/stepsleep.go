@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-func sleepTitle(d *format.Duration) string   { return "sleep " + time.Duration(*d).String() }
-func advanceTitle(d *format.Duration) string { return "advance " + time.Duration(*d).String() }
+func sleepTitle(d *spec.Duration) string   { return "sleep " + time.Duration(*d).String() }
+func advanceTitle(d *spec.Duration) string { return "advance " + time.Duration(*d).String() }
 
-func sleepTime(d *format.Duration) time.Duration { return time.Duration(*d) }
+func sleepTime(d *spec.Duration) time.Duration { return time.Duration(*d) }
 
-func (b *branch) sleepStep(ctx context.Context, d *format.Duration) error {
+func (b *branch) sleepStep(ctx context.Context, d *spec.Duration) error {
 	return b.sleep(ctx, time.Duration(*d))
 }
 

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// The storm of pod-kill-storm, b.N tries a second apart in virtual time: what one costs,
-// whoever has to do with it, when nearly all are refused, and when each replaces a pod.
-// The cluster's start counts too.
+// BenchmarkPodKillStorm makes the b.N attempts of pod-kill-storm, a second apart in virtual
+// time: once with nearly all of them refused, and once with each replacing a pod. One op is
+// the work of all parts of the cluster for one attempt. The cluster's start counts too.
 func BenchmarkPodKillStorm(b *testing.B) {
 	for _, start := range []string{"2m", "0s"} {
 		b.Run("start="+start, func(b *testing.B) { benchmarkStorm(b, start) })

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -19,7 +19,7 @@ func (r *run) resource(q check.Query) dynamic.ResourceInterface {
 
 // named returns the client for KIND/NAME, with the name and the kind.
 func (r *run) named(target, namespace string) (dynamic.ResourceInterface, string, schema.GroupKind, error) {
-	kind, name, err := format.SplitTarget(target)
+	kind, name, err := spec.SplitTarget(target)
 	if err != nil {
 		return nil, "", schema.GroupKind{}, err
 	}

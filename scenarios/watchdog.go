@@ -108,7 +108,7 @@ func (r *run) watch(ctx, patience context.Context, machine clock.Clock, giveUp c
 		interrupted := ctx.Err() != nil
 		switch still.sample(r.ledger.Idle(), r.ledger.Changes(), interrupted) {
 		case warn:
-			r.tell(func(p Progress) { p.Stalled(warnAfter*watchInterval, r.ledger.String()) })
+			r.report(func(p Progress) { p.Stalled(warnAfter*watchInterval, r.ledger.String()) })
 		case abandon:
 			giveUp(&StalledError{For: time.Duration(still.samples) * watchInterval, InFlight: r.ledger.String(), Interrupted: interrupted})
 			return

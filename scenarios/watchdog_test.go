@@ -9,7 +9,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/minikcmtest"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 func TestStandstill(t *testing.T) {
@@ -59,7 +59,7 @@ func TestWatchdog(t *testing.T) {
 			t.Fatal(err)
 		}
 		progress := &transcript{}
-		s := &Scenario{Metadata: format.Metadata{Name: "stuck"}}
+		s := &Scenario{Metadata: spec.Metadata{Name: "stuck"}}
 		r := &run{world: w, scenario: s, opts: Options{Progress: progress}, machine: clock.Scaled(1000), begun: w.clock.Now()}
 		ctx, cancel := context.WithCancel(t.Context())
 		release, ended := make(chan struct{}), make(chan struct{})

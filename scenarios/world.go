@@ -18,22 +18,22 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios/check"
 	"minikcm.dev/minikcm/scenarios/faultapi"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// User is who does what a scenario's steps do.
+// User makes the requests of a scenario's steps.
 const User = "minikcm:scenario"
 
-// world is the cluster that a run is on.
+// world is the cluster that a run works on.
 type world struct {
-	// cluster is nil if it is not one of ours.
+	// cluster is nil unless it runs in this process.
 	cluster *minikcm.Cluster
 	clock   clock.Clock
-	// faults injects into a cluster that "minikcm up" runs; nil: it is none.
+	// faults injects into a cluster of "minikcm up"; nil for all others.
 	faults *faultapi.Client
-	// clockText is how the time of a cluster that is none of ours is called.
+	// clockText names the clock of an existing cluster.
 	clockText string
-	// ledger is nil if it is not one of ours.
+	// ledger is nil unless the cluster runs in this process.
 	ledger *clock.Ledger
 	random *clock.Random
 	seed   uint64
@@ -48,7 +48,7 @@ type world struct {
 	closers    []func() error
 }
 
-// open starts the scenario's cluster, or reaches the one that there is.
+// open starts the scenario's cluster, or connects to the existing one.
 func open(ctx context.Context, s *Scenario, opts Options, there reached) (*world, error) {
 	if opts.Config != nil {
 		seed := opts.Seed
@@ -82,7 +82,7 @@ func open(ctx context.Context, s *Scenario, opts Options, there reached) (*world
 	return w, nil
 }
 
-// use makes a cluster of ours the world.
+// use makes a cluster of this process the world.
 func (w *world) use(cluster *minikcm.Cluster) error {
 	w.cluster, w.clock, w.ledger, w.seed = cluster, cluster.Clock(), cluster.Ledger(), cluster.Seed()
 	w.random = clock.NewRandom(w.seed).Fork()
@@ -130,6 +130,6 @@ func (w *world) close() error {
 
 // needsKubeconfig reports whether a scenario runs other programs.
 func needsKubeconfig(s *Scenario) (needs bool) {
-	walk(s, func(step *format.Step) { needs = needs || kindOf(step).program })
+	walk(s, func(step *spec.Step) { needs = needs || kindOf(step).program })
 	return needs
 }

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/record"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/store"
 )
@@ -92,11 +92,11 @@ func (s *Services) record(ctx context.Context, verb string, resource schema.Grou
 	if err != nil {
 		return
 	}
-	effect := record.Created
+	effect := writerecord.Created
 	if verb == request.VerbDelete {
-		effect = record.Removed
+		effect = writerecord.Removed
 	}
-	s.opts.Log.Add(record.Write{
+	s.opts.Log.Add(writerecord.Write{
 		Revision: revision, Time: s.opts.Clock.Now(), Actor: serverActor, Verb: verb, Resource: metav1.GroupVersionResource(resource),
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: cause.From(ctx),
 		Kind: "IPAddress", Effect: effect,

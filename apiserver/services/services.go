@@ -13,7 +13,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/fieldmanager"
-	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/serviceip"
 	"minikcm.dev/minikcm/apiserver/storage"
@@ -38,7 +38,7 @@ type Options struct {
 	Scheme   *runtime.Scheme
 	Preparer *strategy.Preparer
 	Fields   *fieldmanager.Managers
-	Log      *record.Log
+	Log      *writerecord.Log
 	Store    store.Store
 	Decoder  *codec.Decoder
 	Random   *clock.Random

@@ -15,7 +15,7 @@ import (
 
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // namesField is the field whose values are arguments instead of a flag.
@@ -143,7 +143,7 @@ func (f *partFlags) fault(cmd *cobra.Command, args []string) (*fault.Fault, erro
 		return nil, fmt.Errorf("encoding the fault: %w", err)
 	}
 	faults, err := fault.Parse("", text)
-	var problems format.Problems
+	var problems spec.Problems
 	if errors.As(err, &problems) {
 		return nil, f.inFlags(cmd, problems)
 	}
@@ -154,7 +154,7 @@ func (f *partFlags) fault(cmd *cobra.Command, args []string) (*fault.Fault, erro
 }
 
 // inFlags rewrites problems of fields as problems of the corresponding flags.
-func (f *partFlags) inFlags(cmd *cobra.Command, problems format.Problems) error {
+func (f *partFlags) inFlags(cmd *cobra.Command, problems spec.Problems) error {
 	texts := map[string]bool{}
 	for _, p := range problems {
 		field := p.Field[strings.LastIndex(p.Field, ".")+1:]

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 func main() {
@@ -46,7 +46,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		return int(code)
 	}
 	prefix := "minikcm: "
-	var problems format.Problems
+	var problems spec.Problems
 	if errors.As(err, &problems) {
 		prefix = "" // each problem starts with file:line, which editors and CI systems parse
 	}

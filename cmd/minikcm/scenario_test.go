@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -126,14 +126,14 @@ func TestAgain(t *testing.T) {
 	s.Spec.Cluster.Clock = "virtual"
 	set := map[string]string{"IMAGE": "nginx", "TEXT": "it's new"}
 	for name, test := range map[string]struct {
-		run              record.Scenario
+		run              runrecord.Scenario
 		kubeconfig, want string
 	}{
-		"all":        {record.Scenario{Clock: "real", Set: set}, "", ` --clock real --set IMAGE=nginx --set TEXT='it'\''s new'`},
-		"nothing":    {record.Scenario{Clock: "virtual"}, "", ""},
-		"kubeconfig": {record.Scenario{Clock: "real"}, "/tmp/my config", ` --kubeconfig '/tmp/my config'`},
+		"all":        {runrecord.Scenario{Clock: "real", Set: set}, "", ` --clock real --set IMAGE=nginx --set TEXT='it'\''s new'`},
+		"nothing":    {runrecord.Scenario{Clock: "virtual"}, "", ""},
+		"kubeconfig": {runrecord.Scenario{Clock: "real"}, "/tmp/my config", ` --kubeconfig '/tmp/my config'`},
 	} {
-		result := &scenarios.Result{Scenario: s, Seed: 7, Run: &record.Run{Scenario: test.run}}
+		result := &scenarios.Result{Scenario: s, Seed: 7, Run: &runrecord.Run{Scenario: test.run}}
 		if got, want := rerunCommand(result, test.kubeconfig), "minikcm scenario run 'my storm.yaml' --seed 7"+test.want; got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}

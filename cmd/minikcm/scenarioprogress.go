@@ -14,7 +14,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 type stopwatch = func() time.Duration
@@ -57,7 +57,7 @@ type progress struct {
 	// background counts the notes of each background step.
 	background map[string]int
 
-	recorder atomic.Pointer[record.Recorder]
+	recorder atomic.Pointer[runrecord.Recorder]
 	ending   chan struct{}
 	spinning sync.WaitGroup
 }
@@ -67,7 +67,7 @@ func newProgress(out io.Writer, noColor bool, kubeconfig string) *progress {
 }
 
 // follow sets the recorder whose status is shown with the current step.
-func (p *progress) follow(r *record.Recorder) { p.recorder.Store(r) }
+func (p *progress) follow(r *runrecord.Recorder) { p.recorder.Store(r) }
 
 func (p *progress) print(format string, args ...any) {
 	// A failed write to the output cannot be reported anywhere.
@@ -229,7 +229,7 @@ func (p *progress) End(result *scenarios.Result) {
 }
 
 // causes prints the causes that the run recorded for its failures.
-func (p *progress) causes(run *record.Run) {
+func (p *progress) causes(run *runrecord.Run) {
 	if run == nil {
 		return
 	}

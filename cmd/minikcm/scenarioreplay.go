@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 func newScenarioReplay() *cobra.Command {
@@ -27,7 +27,7 @@ scenario, as with run: a difference is reported but does not fail the command.`,
   minikcm scenario replay run.json`,
 		Args: oneArg("a saved run: its file, or the folder that contains it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			saved, err := record.Load(args[0])
+			saved, err := runrecord.Load(args[0])
 			if err != nil {
 				return badInput{err}
 			}
@@ -40,7 +40,7 @@ scenario, as with run: a difference is reported but does not fail the command.`,
 	return cmd
 }
 
-func replay(ctx context.Context, out io.Writer, saved *record.Run, f *scenarioFlags) error {
+func replay(ctx context.Context, out io.Writer, saved *runrecord.Run, f *scenarioFlags) error {
 	s, err := scenarioOf(saved)
 	if err != nil {
 		return badInput{err}
@@ -57,8 +57,8 @@ func replay(ctx context.Context, out io.Writer, saved *record.Run, f *scenarioFl
 	return r.conclude(ctx, results, err)
 }
 
-func compare(out io.Writer, saved, run *record.Run) {
-	if diff := record.FirstDifference(record.Normalise(saved), record.Normalise(run)); diff != "" {
+func compare(out io.Writer, saved, run *runrecord.Run) {
+	if diff := runrecord.FirstDifference(runrecord.Normalise(saved), runrecord.Normalise(run)); diff != "" {
 		_, _ = fmt.Fprintf(out, "The runs differ (- saved, + now): %s", diff)
 		return
 	}
@@ -67,7 +67,7 @@ func compare(out io.Writer, saved, run *record.Run) {
 
 // scenarioOf finds the scenario of a saved run: in the source saved with the run, else in the
 // run's file, else among the built-in scenarios.
-func scenarioOf(saved *record.Run) (*scenarios.Scenario, error) {
+func scenarioOf(saved *runrecord.Run) (*scenarios.Scenario, error) {
 	set := saved.Scenario.Set
 	var found []*scenarios.Scenario
 	var err error

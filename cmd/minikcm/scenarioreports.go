@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/record"
 	"minikcm.dev/minikcm/scenarios/report"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 // outputs are the files to which reports are written. An empty name writes none.
@@ -26,7 +26,7 @@ func (o *outputs) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this file")
 	flags.StringVar(&o.html, "html", "", "write a self-contained HTML report with plots to this file")
 	flags.StringVar(&o.json, "json", "", "save the run as JSON in this file, for the commands why, report and replay")
-	flags.StringVar(&o.save, "save", "", "save each run in this folder, as NAME/"+record.FileName)
+	flags.StringVar(&o.save, "save", "", "save each run in this folder, as NAME/"+runrecord.FileName)
 }
 
 // prepare checks, before anything runs, that the reports can be written.
@@ -64,7 +64,7 @@ func writable(name string) error {
 }
 
 func (o *outputs) write(results []*scenarios.Result) error {
-	var runs []*record.Run
+	var runs []*runrecord.Run
 	for _, result := range results {
 		if result.Run == nil {
 			continue
@@ -79,7 +79,7 @@ func (o *outputs) write(results []*scenarios.Result) error {
 	return o.writeRuns(runs)
 }
 
-func (o *outputs) writeRuns(runs []*record.Run) error {
+func (o *outputs) writeRuns(runs []*runrecord.Run) error {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (o *outputs) writeRuns(runs []*record.Run) error {
 		if made := os.MkdirAll(dir, 0o755); made != nil {
 			return errors.Join(err, fmt.Errorf("saving the run: %w", made))
 		}
-		err = errors.Join(err, toFile(filepath.Join(dir, record.FileName), run.Save))
+		err = errors.Join(err, toFile(filepath.Join(dir, runrecord.FileName), run.Save))
 	}
 	return err
 }
@@ -130,9 +130,9 @@ func newScenarioReport() *cobra.Command {
   minikcm scenario report ./runs/pod-kill --html report.html`,
 		Args: someArgs("a saved run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var runs []*record.Run
+			var runs []*runrecord.Run
 			for _, arg := range args {
-				run, err := record.Load(arg)
+				run, err := runrecord.Load(arg)
 				if err != nil {
 					return badInput{err}
 				}

@@ -21,7 +21,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/spell"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 func newWhy() *cobra.Command {
@@ -77,7 +77,7 @@ func printExplanation(w io.Writer, explanation *minikcm.Explanation, start time.
 // a saved run, and zero for a cluster.
 func explain(ctx context.Context, run, kubeconfig, namespace, kind, name string) (explanation *minikcm.Explanation, start time.Time, err error) {
 	if run != "" {
-		saved, err := record.Load(run)
+		saved, err := runrecord.Load(run)
 		if err != nil {
 			return nil, time.Time{}, err
 		}

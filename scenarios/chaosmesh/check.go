@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Check tells what of an object could not be run, as its status would tell later; objects
-// of other groups can.
+// Check returns why an object cannot be run, which its status would say later. It accepts
+// objects of other groups.
 func Check(object *unstructured.Unstructured) error {
 	kind := object.GroupVersionKind()
 	if kind.Group != Group {

@@ -24,10 +24,10 @@ import (
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
-// User is who does what the objects ask for.
+// User makes the requests that the objects ask for.
 const User = "minikcm:chaos-mesh"
 
-// pauseAnnotation, if it is "true", takes back an experiment until it is gone.
+// pauseAnnotation pauses an experiment while it is "true": what was done is taken back.
 const pauseAnnotation = "experiment.chaos-mesh.org/pause"
 
 // Controller runs the objects of a cluster. Make it with New after Install, then Run it.
@@ -72,15 +72,15 @@ func New(cluster *minikcm.Cluster, logger klog.Logger) (*Controller, error) {
 	return c, nil
 }
 
-// The informers' factory tells them apart by their types.
+// The informers' factory has one informer for each of these types.
 type (
 	podChaosObject struct{ unstructured.Unstructured }
 	scheduleObject struct{ unstructured.Unstructured }
 	workflowObject struct{ unstructured.Unstructured }
 )
 
-// Run runs the objects that there are and those that come, until ctx ends. It returns
-// when all that it has broken is mended.
+// Run runs the objects that exist and those that are created, until ctx ends. It returns
+// when everything that it has broken is mended.
 func (c *Controller) Run(ctx context.Context) error {
 	watching := jsonConfig(c.cluster.ConfigFor(User, "system:masters"))
 	if c.cluster.Ledger() != nil {
@@ -136,7 +136,7 @@ func (c *Controller) handler(ctx context.Context, kind string) cache.ResourceEve
 	}
 }
 
-// see begins to run an object that is not run yet, or ends one that is to pause.
+// see begins to run an object that does not run yet, or ends one that is to pause.
 func (c *Controller) see(ctx context.Context, kind string, object *unstructured.Unstructured) {
 	switch {
 	case object.GetDeletionTimestamp() != nil:
@@ -178,7 +178,7 @@ func (c *Controller) run(ctx context.Context, kind string, object *unstructured.
 	}
 }
 
-// end takes back what was done for an object.
+// end ends an experiment, which takes back what it did.
 func (c *Controller) end(uid types.UID, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

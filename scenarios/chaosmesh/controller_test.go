@@ -204,8 +204,8 @@ spec:
 	if kept != 1 || len(b.pods()) != 3 || len(records) != 2 || !holds(object, "AllInjected") || !holds(object, "Selected") {
 		t.Errorf("%d pods are left of before, %d are ready, status %v", kept, len(b.pods()), object.Object["status"])
 	}
-	if told := strings.Join(b.reasons("involvedObject.name=kill"), " "); strings.Count(told, "Applied") != 2 || !strings.Contains(told, "Started") {
-		t.Errorf("events: %s", told)
+	if reasons := strings.Join(b.reasons("involvedObject.name=kill"), " "); strings.Count(reasons, "Applied") != 2 || !strings.Contains(reasons, "Started") {
+		t.Errorf("events: %s", reasons)
 	}
 }
 

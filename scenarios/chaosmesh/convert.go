@@ -13,8 +13,8 @@ import (
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
-// Fault is the fault that a PodChaos in a namespace asks for, one for each container
-// that it names. It is an error if the spec is not what Chaos Mesh would take.
+// Fault returns the faults that a PodChaos in a namespace asks for, one for each container
+// that it names. It returns an error if Chaos Mesh would refuse the spec.
 func (s *PodChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
 	pods, err := s.Selector.pods(namespace)
 	if err != nil {
@@ -96,7 +96,7 @@ func share(mode, value string) (fault.Share, error) {
 	return fault.Share{}, fmt.Errorf("spec.mode %q is none of %s, %s, %s, %s, %s", mode, modeOne, modeAll, modeFixed, modeFixedPercent, modeRandomMaxPercent)
 }
 
-// pods are the pods that a selector means, in the object's namespace if it names none.
+// pods returns the pods that a selector selects, in the object's namespace if it names none.
 func (s *Selector) pods(namespace string) (fault.Pods, error) {
 	pods := fault.Pods{
 		Namespaces: s.Namespaces, Phases: s.PodPhaseSelectors, Nodes: s.Nodes,
@@ -117,7 +117,7 @@ func (s *Selector) pods(namespace string) (fault.Pods, error) {
 	if len(s.Pods) == 0 {
 		return pods, nil
 	}
-	// Pods that are named are those and no others.
+	// Names exclude all other criteria.
 	named := fault.Pods{}
 	for in, names := range s.Pods {
 		named.Namespaces = append(named.Namespaces, in)

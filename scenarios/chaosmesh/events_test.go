@@ -15,8 +15,8 @@ import (
 
 var madeUp = regexp.MustCompile(`-[0-9a-z]{5}\b`)
 
-// told are the events of a kind, each once, in the order of text.
-func (b *bench) told(kind string) []string {
+// eventsOf returns the events of a kind, each once, in alphabetical order.
+func (b *bench) eventsOf(kind string) []string {
 	b.Helper()
 	var lines []string
 	for _, e := range b.events("involvedObject.kind=" + kind) {
@@ -26,9 +26,9 @@ func (b *bench) told(kind string) []string {
 	return slices.Compact(lines)
 }
 
-func (b *bench) wantTold(kind string, want ...string) {
+func (b *bench) wantEvents(kind string, want ...string) {
 	b.Helper()
-	if diff := cmp.Diff(want, b.told(kind)); diff != "" {
+	if diff := cmp.Diff(want, b.eventsOf(kind)); diff != "" {
 		b.Errorf("events of kind %s (-want +got):\n%s", kind, diff)
 	}
 }
@@ -45,7 +45,7 @@ spec:
   podChaos: {action: pod-failure, mode: one, duration: 150s, selector: {labelSelectors: {app: web}}}
 `)
 	b.advance(9 * time.Minute)
-	b.wantTold(KindSchedule,
+	b.wantEvents(KindSchedule,
 		"often Normal Spawned: Create new object: often-X",
 		"often Normal Updated: Successfully update lastScheduleTime of resource",
 		"often Warning Forbid: Forbid spawning new job because: often-X is still running",
@@ -74,11 +74,11 @@ spec:
 		t.Errorf("the entry node has the active children %v", active)
 	}
 	b.advance(3 * time.Minute)
-	b.wantTold(KindWorkflow,
+	b.wantEvents(KindWorkflow,
 		"flow Normal EntryCreated: entry node created, entry node all-X",
 		"flow Normal WorkflowAccomplished: workflow accomplished",
 	)
-	b.wantTold(KindWorkflowNode,
+	b.wantEvents(KindWorkflowNode,
 		"all-X Normal NodeDeadlineExceed: deadline exceed",
 		"all-X Normal NodesCreated: child nodes created, both-X",
 		"all-X Normal NodesCreated: child nodes created, long-X",

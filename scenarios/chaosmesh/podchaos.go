@@ -97,7 +97,7 @@ func (s *podChaosStatus) injected(ctx context.Context) {
 	s.write(ctx, "Run", true, false, false)
 }
 
-// recovered is told when all was taken back, be it for good or until it goes on.
+// recovered is called when the experiment was taken back, for good or during a pause.
 func (s *podChaosStatus) recovered(ctx context.Context, paused bool) {
 	for _, r := range s.records {
 		fields := r.(map[string]any)

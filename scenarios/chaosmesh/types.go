@@ -12,8 +12,8 @@ const (
 	KindPodChaos = "PodChaos"
 	KindSchedule = "Schedule"
 	KindWorkflow = "Workflow"
-	// KindWorkflowNode is a part of a Workflow that is being run, or was. Nobody makes
-	// one but the controller.
+	// KindWorkflowNode is a part of a Workflow that runs, or has run. Only the controller
+	// makes such objects.
 	KindWorkflowNode = "WorkflowNode"
 )
 

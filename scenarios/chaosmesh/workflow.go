@@ -54,7 +54,7 @@ func newFlow(c *Controller, object *unstructured.Unstructured, spec *WorkflowSpe
 	return w
 }
 
-// check refuses what cannot be run, before anything is.
+// check refuses a workflow that cannot be run, before any of it runs.
 func (w *flow) check(name string, within []string) error {
 	t := w.templates[name]
 	if t == nil {
@@ -99,7 +99,7 @@ func (w *flow) run(ctx context.Context, n *node) error {
 	return n.end(ctx, err)
 }
 
-// sleep lets so much time pass. It returns why the context ended, if it did.
+// sleep returns after so much of the cluster's time, or with the cause of ctx's end.
 func (w *flow) sleep(ctx context.Context, text string) error {
 	d, _ := duration(text) // it was checked
 	if err := w.controller.sleep(ctx, d); err != nil {
@@ -108,7 +108,7 @@ func (w *flow) sleep(ctx context.Context, text string) error {
 	return nil
 }
 
-// breaks makes the object of a node that breaks something, and removes it in the end.
+// breaks creates the object of a node that breaks something, and deletes it at the end.
 func (w *flow) breaks(ctx context.Context, n *node) error {
 	_, spec, err := n.chaos()
 	if err != nil {
@@ -123,7 +123,7 @@ func (w *flow) breaks(ctx context.Context, n *node) error {
 	n.event(ctx, "ChaosCRCreated", fmt.Sprintf("chaos CR %s created", made.GetName()))
 	n.resource = map[string]any{"apiGroup": Group, "kind": n.TemplateType, "name": made.GetName()}
 	n.set("ChaosInjected", true, "ChaosCRCreated")
-	n.tell(ctx)
+	n.writeStatus(ctx)
 	text := n.Deadline
 	if text == "" && n.PodChaos != nil {
 		text = n.PodChaos.Duration

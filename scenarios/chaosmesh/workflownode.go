@@ -24,14 +24,14 @@ type node struct {
 	flow   *flow
 	object *unstructured.Unstructured
 
-	// mu guards what is told of it, as children that run at once end when they do.
+	// mu guards the status, which children that run in parallel change.
 	mu               sync.Mutex
 	conditions       []any
 	resource         any
 	active, finished []string
 }
 
-// deadlineExceeded is why what a node has begun ends.
+// deadlineExceeded is the cause with which a node's context ends at its deadline.
 type deadlineExceeded struct{ node string }
 
 func (d *deadlineExceeded) Error() string { return "the deadline of " + d.node + " is over" }
@@ -61,7 +61,7 @@ func (w *flow) spawnOne(ctx context.Context, parent *node, t *Template) (*node, 
 	now := w.controller.cluster.Clock().Now().UTC()
 	spec := map[string]any{"templateName": t.Name, "workflowName": w.object.GetName(), "type": t.TemplateType, "startTime": now.Format(time.RFC3339)}
 	reason := "NodeDeadlineOmitted"
-	if deadline, _ := duration(t.Deadline); deadline > 0 { // it was checked
+	if deadline, _ := duration(t.Deadline); deadline > 0 { // Check has parsed it
 		spec["deadline"], reason = now.Add(deadline).Format(time.RFC3339), "NodeDeadlineNotExceed"
 	}
 	if len(t.Children) > 0 {
@@ -85,7 +85,7 @@ func (w *flow) spawnOne(ctx context.Context, parent *node, t *Template) (*node, 
 	n := &node{Template: t, flow: w, object: object}
 	n.set("Accomplished", false, "")
 	n.set("DeadlineExceed", false, reason)
-	n.tell(ctx)
+	n.writeStatus(ctx)
 	return n, nil
 }
 
@@ -118,8 +118,8 @@ func (n *node) set(kind string, is bool, reason string) {
 	n.conditions = append(n.conditions, changed)
 }
 
-// tell writes the node's status.
-func (n *node) tell(ctx context.Context) {
+// writeStatus writes the node's status.
+func (n *node) writeStatus(ctx context.Context) {
 	n.flow.controller.patch(ctx, n.object, map[string]any{
 		"conditions": n.conditions, "chaosResource": n.resource, "activeChildren": references(n.active), "finishedChildren": references(n.finished),
 	})
@@ -140,7 +140,7 @@ func (n *node) event(ctx context.Context, reason, message string) {
 	n.flow.controller.event(ctx, n.object, corev1.EventTypeNormal, reason, message)
 }
 
-// end tells how the node has ended, and returns the error that its parent is to know of.
+// end writes how the node has ended, and returns the error that its parent reports.
 func (n *node) end(ctx context.Context, err error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -152,7 +152,7 @@ func (n *node) end(ctx context.Context, err error) error {
 		n.set("DeadlineExceed", true, "NodeDeadlineExceed")
 		err = nil
 	case errors.As(err, &over):
-		// So it is spelled.
+		// Chaos Mesh spells it so.
 		n.event(ctx, "ParentNodeDeadlineExceed", fmt.Sprintf("deadline exceed bscause parent node %s deadline exceed", over.node))
 		n.set("DeadlineExceed", true, "ParentNodeDeadlineExceed")
 	case err != nil:
@@ -161,11 +161,11 @@ func (n *node) end(ctx context.Context, err error) error {
 		n.event(ctx, "NodeAccomplished", "node accomplished")
 		n.set("Accomplished", true, "NodeAccomplished")
 	}
-	n.tell(ctx)
+	n.writeStatus(ctx)
 	return err
 }
 
-// begun is told of children that were made, and ended of one that has ended.
+// begun is called when children were made, and ended when one has ended.
 func (n *node) begun(ctx context.Context, names []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -178,7 +178,7 @@ func (n *node) begun(ctx context.Context, names []string) {
 	}
 	n.event(ctx, "NodesCreated", message)
 	n.active = append(n.active, names...)
-	n.tell(ctx)
+	n.writeStatus(ctx)
 }
 
 func (n *node) ended(ctx context.Context, child *node) {
@@ -192,5 +192,5 @@ func (n *node) ended(ctx context.Context, child *node) {
 		}
 	}
 	n.finished = append(n.finished, name)
-	n.tell(context.WithoutCancel(ctx))
+	n.writeStatus(context.WithoutCancel(ctx))
 }

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// environmentOf makes the environment of expressions once, as it costs milliseconds:
-// Kubernetes' own, with what every expression may name.
+// environmentOf returns the environment of expressions: that of Kubernetes, with the names
+// that every expression may use. It is made once, since that takes milliseconds.
 var environmentOf = sync.OnceValues(func() (*celgo.Env, error) {
 	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.StoredExpressions)
 	if err != nil {
@@ -36,9 +36,9 @@ var environmentOf = sync.OnceValues(func() (*celgo.Env, error) {
 type Expression struct {
 	Text    string
 	program celgo.Program
-	// Metrics says that it reads metrics, which are then to be given.
+	// Metrics says that the expression reads metrics, which must then be in World.
 	Metrics bool
-	// boolean says that it may say true or false.
+	// boolean says that the value may be true or false.
 	boolean bool
 }
 
@@ -72,8 +72,8 @@ func Compile(text string, given []string) (*Expression, error) {
 	return e, nil
 }
 
-// CompileCheck compiles an expression, which must say true or false if it is one that
-// must hold.
+// CompileCheck compiles an expression. holds says that it must hold, and so that it must be
+// true or false.
 func CompileCheck(text string, given []string, holds bool) error {
 	e, err := Compile(text, given)
 	if err == nil && holds && !e.boolean {
@@ -82,7 +82,7 @@ func CompileCheck(text string, given []string, holds bool) error {
 	return err
 }
 
-// World is what every expression may name, beside what it is given.
+// World is what every expression may name, beside what it was given.
 type World struct {
 	Now        time.Time
 	Elapsed    time.Duration
@@ -108,7 +108,7 @@ func orEmpty[V any](m map[string]V) map[string]V {
 	return m
 }
 
-// Value is what the expression says.
+// Value evaluates the expression.
 func (e *Expression) Value(w *World, given map[string]any) (any, error) {
 	value, _, err := e.program.Eval(w.bindings(given))
 	if err != nil {
@@ -127,8 +127,8 @@ func native(value ref.Val) any {
 	return value.Value()
 }
 
-// Holds is nil if the expression is true. One that fails, for want of a field say, is
-// one that does not hold.
+// Holds returns nil if the expression is true. An expression that fails, such as for a field
+// that is not set, does not hold.
 func (e *Expression) Holds(w *World, given map[string]any) error {
 	value, err := e.Value(w, given)
 	if err != nil {
@@ -148,7 +148,7 @@ func (e *Expression) differs(text string, w *World, given map[string]any) *Diffe
 	return &Differs{Text: text, Diff: e.parts(w, given), Objects: objects, others: others}
 }
 
-// hintAt says what to do about a field that is not there.
+// hintAt says what to do about a field that is not set.
 func hintAt(err error) string {
 	if field, missing := strings.CutPrefix(err.Error(), "no such key: "); missing {
 		return fmt.Sprintf(": ask first whether it is there, as in has(object.%s)", field)
@@ -159,8 +159,8 @@ func hintAt(err error) string {
 // maxListed bounds how many objects of a list are named.
 const maxListed = 10
 
-// objectsOf returns the objects among what is given, those that are named first. Of a long
-// list, which are the others, only those matter that are not as expected.
+// objectsOf returns the objects that an expression was given, single objects first. others
+// are the objects of long lists, of which only those matter that are not as expected.
 func objectsOf(given map[string]any) (objects, others []*unstructured.Unstructured) {
 	var listed []*unstructured.Unstructured
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -189,7 +189,7 @@ func itemsOf(list []any) []*unstructured.Unstructured {
 	return items
 }
 
-// namesOf are the names of a list's objects, as far as that is short and they say something.
+// namesOf returns the names of a list's objects, if the list is short and names help.
 func namesOf(list []any) string {
 	var names []string
 	for _, item := range list {
@@ -203,7 +203,7 @@ func namesOf(list []any) string {
 	return ": " + strings.Join(names, ", ")
 }
 
-// parts tells what the names in the expression stand for, as far as that is short.
+// parts returns what the names in the expression stand for, if that is short.
 func (e *Expression) parts(w *World, given map[string]any) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -21,8 +21,8 @@ func TestCompileCheck(t *testing.T) {
 	}
 }
 
-// What does not hold tells what the names in it stand for, and what to ask about
-// fields that are not there.
+// The error of an expression that does not hold says what the names in it stand for, and how
+// to test for fields that are not set.
 func TestExpressionDiffers(t *testing.T) {
 	pod := func(name string) map[string]any {
 		return map[string]any{"kind": "Pod", "metadata": map[string]any{"name": name}}

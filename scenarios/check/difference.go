@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Difference lists in what got is not at least want, one line a field: every field
-// of a mapping must be there with its value, or not be set where that is null; a list
-// must hold, for each wanted item, one that is at least it, in any order.
+// Difference returns one line for each field in which got is not at least want. Every field
+// of a wanted mapping must have its value; null stands for a field that is not set. A list
+// must have, for each wanted item, an item that is at least that, in any order.
 func Difference(want, got any) []string { return appendDifference(nil, "", want, got) }
 
 func appendDifference(out []string, path string, want, got any) []string {
@@ -59,8 +59,8 @@ func appendDifference(out []string, path string, want, got any) []string {
 	return out
 }
 
-// namesake is the one item of a list that has the name, or the type, of a wanted one:
-// what differs is told of that one, not of the list.
+// namesake returns the only item of a list that has the name, or the type, of a wanted one.
+// The difference is reported for that item, and not for the list.
 func namesake(want any, have []any) (name string, found any) {
 	wanted, _ := want.(map[string]any)
 	for _, key := range []string{"name", "type"} {
@@ -72,7 +72,7 @@ func namesake(want any, have []any) (name string, found any) {
 				continue
 			}
 			if found != nil {
-				return "", nil // they are told apart by something else
+				return "", nil // the name does not identify one of them
 			}
 			found = item
 		}
@@ -81,8 +81,8 @@ func namesake(want any, have []any) (name string, found any) {
 	return "", nil
 }
 
-// absentItem says that no item of a list is at least the wanted one. Where items have
-// names, those that there are say more than all that is in them.
+// absentItem reports that no item of a list is at least the wanted one. If the items have
+// names, it lists only these.
 func absentItem(path string, i int, item any, have []any) string {
 	wanted, _ := item.(map[string]any)
 	for _, key := range []string{"name", "type"} {
@@ -96,7 +96,7 @@ func absentItem(path string, i int, item any, have []any) string {
 	return fmt.Sprintf("%s[%d]: expected an item %s among %s", path, i, bounded(text(item)), bounded(text(have)))
 }
 
-// values are those of a field in the items of a list, as far as they are texts.
+// values returns the texts that a field has in the items of a list.
 func values(list []any, field string) []string {
 	var all []string
 	for _, item := range list {
@@ -108,7 +108,7 @@ func values(list []any, field string) []string {
 	return all
 }
 
-// maxText bounds what is shown of a value.
+// maxText caps the text of a value, in runes.
 const maxText = 400
 
 func bounded(text string) string {
@@ -118,7 +118,7 @@ func bounded(text string) string {
 	return text
 }
 
-// Covers reports whether Difference has nothing to say, and says nothing.
+// Covers reports whether Difference would return nothing, and is faster.
 func Covers(want, got any) bool {
 	switch want := want.(type) {
 	case map[string]any:

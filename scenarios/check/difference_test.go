@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // value reads YAML as objects of a scenario are read.
@@ -18,7 +18,7 @@ func value(t *testing.T, text string) any {
 	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
 		t.Fatal(err)
 	}
-	return format.JSONValue(v)
+	return spec.JSONValue(v)
 }
 
 func TestDifference(t *testing.T) {
@@ -68,7 +68,7 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// Whatever JSON cannot say is told all the same.
+// Values that JSON cannot express are reported all the same.
 func TestText(t *testing.T) {
 	t.Parallel()
 	if got := text(math.NaN()); !strings.Contains(got, "NaN") {

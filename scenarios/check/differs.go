@@ -9,37 +9,37 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// Differs is an error that says that the cluster is not (yet) as wanted. Other errors
-// say that this cannot be found out.
+// Differs is the error of a check that does not hold, or does not hold yet. Other errors say
+// that the check could not be made.
 type Differs struct {
 	// Text says what differs; Diff has a line for every field that does.
 	Text string
 	Diff []string
-	// Objects are those that it is about.
+	// Objects are the objects that the check is about.
 	Objects []*unstructured.Unstructured
-	// Reasons are what the API says of why those objects, or those that were to make them,
-	// are not as expected: of the first maxExplained, which Explain adds.
+	// Reasons are why the first maxExplained of these objects, or the objects that should
+	// have made them, are not as expected, from what the API shows. Explain adds them.
 	Reasons []Reason
-	// gone are the UIDs of those among the objects that are not there any more.
+	// gone are the UIDs of the objects that no longer exist.
 	gone []types.UID
-	// final says that it will not become as wanted.
+	// final says that the check will never hold.
 	final bool
-	// surplus says that the objects were not to be there.
+	// surplus says that the objects should not exist.
 	surplus bool
-	// others are those of a long list, of which the ones matter that are not as expected.
+	// others are the objects of a long list. Only those matter that are not as expected.
 	others []*unstructured.Unstructured
-	// missing says which pods there are too few of; nil: it is not about that.
+	// missing says which pods are too few; nil if the check is about something else.
 	missing *shortage
-	// more adds what only a failure is told with: to find it after every event would
-	// take longer than what is waited for. See Expectation.Explain.
+	// more adds details that only the report of a failure needs. Collecting them after
+	// every event would be too slow. See Expectation.Explain.
 	more func(d *Differs)
 }
 
-// Error has the reasons before the differences, which follow from them, unless the text
-// leads to the differences.
+// Error puts the reasons before the differences, which follow from them. If the text ends
+// with a colon, it introduces the differences, which then come first.
 func (d *Differs) Error() string {
 	var why []string
 	for i := range d.Reasons {
@@ -54,14 +54,13 @@ func (d *Differs) Error() string {
 	return strings.Join(lines, "\n  ")
 }
 
-// IsDiffers says whether err is only about how the cluster is now, and may become
-// otherwise.
+// IsDiffers reports whether err consists of Differs that may still go away.
 func IsDiffers(err error) bool {
 	all := Differences(err)
 	return len(all) > 0 && !slices.ContainsFunc(all, func(d *Differs) bool { return d.final })
 }
 
-// Differences are all that err is made of.
+// Differences returns all Differs that err wraps.
 func Differences(err error) []*Differs {
 	if d, ok := err.(*Differs); ok { // the tree is walked here
 		return []*Differs{d}
@@ -78,7 +77,7 @@ func Differences(err error) []*Differs {
 	return all
 }
 
-// missing names an object that is not there: why not may be known.
+// missing returns a stand-in for an object that does not exist, to find out why.
 func missing(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(kind)
@@ -87,17 +86,17 @@ func missing(kind schema.GroupVersionKind, namespace, name string) *unstructured
 	return o
 }
 
-// maxNearest bounds how many objects are told of that are missing from a count, and
-// maxLooked among how many they are looked for.
+// maxNearest caps the objects that are reported as missing from a count, and maxLooked the
+// objects among which they are looked for.
 const (
 	maxNearest = 3
 	maxLooked  = 200
-	// maxGone is how many a view keeps of those that went.
+	// maxGone caps the deleted objects that a view keeps.
 	maxGone = 3
 )
 
-// nearest adds, where there are too few, those that lack least to be counted, and those
-// that went. Of events neither tells why others did not happen.
+// nearest adds the objects that lack least to be counted, and those that were deleted. It
+// adds nothing for Events, since one Event never explains why another is missing.
 func (d *Differs) nearest(where map[string]any, view *View) {
 	least := 0
 	var lines []string
@@ -124,9 +123,9 @@ func (d *Differs) nearest(where map[string]any, view *View) {
 	d.about(where, lacking, view.gone)
 }
 
-// about adds the objects that most likely tell why there are too few, of which only the
-// first are explained: one that lacks something, those that went while they counted, as
-// pods that were killed, and the others.
+// about adds the objects that most likely explain why there are too few, the likeliest
+// first, since only the first are explained: an object that lacks something, the objects
+// that counted when they were deleted, such as killed pods, and the others.
 func (d *Differs) about(where map[string]any, lacking []*unstructured.Unstructured, gone []*viewed) {
 	one := min(len(lacking), 1)
 	d.Objects = append(d.Objects, lacking[:one]...)
@@ -143,8 +142,8 @@ func (d *Differs) about(where map[string]any, lacking []*unstructured.Unstructur
 	d.Objects = append(d.Objects, others...)
 }
 
-// nearestTo adds which one of a list lacks least to be as expected.
-func (d *Differs) nearestTo(o *format.Object, list []*unstructured.Unstructured) {
+// nearestTo adds the object of a list that is nearest to the expected one.
+func (d *Differs) nearestTo(o *spec.Object, list []*unstructured.Unstructured) {
 	var nearest *unstructured.Unstructured
 	for _, got := range list {
 		if diff := Difference(o.Object, got.Object); nearest == nil || len(diff) < len(d.Diff) {

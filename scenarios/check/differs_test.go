@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Of too few ready pods, the killed ones are told of among the first.
+// If too few pods are ready, the killed ones are among the first that are reported.
 func TestAboutTooFew(t *testing.T) {
 	t.Parallel()
 	pod := func(name string, ready bool) *unstructured.Unstructured {

@@ -10,36 +10,36 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"minikcm.dev/minikcm/reasons"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // Cluster is what checks look at.
 type Cluster struct {
 	Follower *Follower
 	Kinds    Kinds
-	// World is asked for whenever an expression is looked at; metrics says whether it
-	// needs them.
+	// World returns what expressions may name, for each evaluation; metrics says whether
+	// the expression reads metrics.
 	World func(ctx context.Context, metrics bool) (*World, error)
-	// Known is what there is in a namespace, or everywhere if that is empty, to say why
-	// objects are not as expected; nil: nothing says so. It is called with the views' mutex
-	// held, and while an event is in flight.
+	// Known returns the objects of a namespace, or of all if it is empty, from which the
+	// reasons of a failure are found. It is called with the views' mutex held, while an
+	// event is in flight. It may be nil.
 	Known func(ctx context.Context, namespace string) *reasons.Index
 }
 
-// clause is one thing that must hold, with the mutex held.
+// clause is one thing that must hold. It is called with the mutex held.
 type clause func(ctx context.Context) error
 
-// Expectation follows all that an Expect speaks of.
+// Expectation follows all objects that an Expect names.
 type Expectation struct {
 	mu      sync.Mutex
 	clauses []clause
 	known   func(ctx context.Context, namespace string) *reasons.Index
 }
 
-// Follow returns when it knows all there is. changed is called after every event, in
-// the order of events, with Holds not allowed: HoldsLocked is, and tells how things are
-// after that very event. changed may be nil.
-func (c *Cluster) Follow(ctx context.Context, e *format.Expect, changed func()) (*Expectation, error) {
+// Follow returns when all views show the present state. changed is called after every event,
+// in the order of events; it may be nil. It must not call Holds. HoldsLocked evaluates the
+// state after that very event.
+func (c *Cluster) Follow(ctx context.Context, e *spec.Expect, changed func()) (*Expectation, error) {
 	x := &Expectation{known: c.Known}
 	for i := range e.Objects {
 		o, view, namespace, err := c.object(ctx, &e.Objects[i], &x.mu, changed)
@@ -75,7 +75,7 @@ func (c *Cluster) Follow(ctx context.Context, e *format.Expect, changed func()) 
 
 // object follows what an object is to be compared with, in the namespace that it is meant
 // to be in.
-func (c *Cluster) object(ctx context.Context, o *format.Object, mu *sync.Mutex, changed func()) (*format.Object, *View, string, error) {
+func (c *Cluster) object(ctx context.Context, o *spec.Object, mu *sync.Mutex, changed func()) (*spec.Object, *View, string, error) {
 	o, q, err := c.Kinds.Placed(o)
 	if err != nil {
 		return nil, nil, "", err
@@ -85,7 +85,7 @@ func (c *Cluster) object(ctx context.Context, o *format.Object, mu *sync.Mutex, 
 	return o, view, q.Namespace, err
 }
 
-func (c *Cluster) expressions(ctx context.Context, e *format.Expect, x *Expectation, changed func()) error {
+func (c *Cluster) expressions(ctx context.Context, e *spec.Expect, x *Expectation, changed func()) error {
 	if len(e.CEL) == 0 {
 		return nil
 	}
@@ -109,22 +109,22 @@ func (c *Cluster) expressions(ctx context.Context, e *format.Expect, x *Expectat
 	return nil
 }
 
-// Holds is nil if all of it holds at once, and tells all that does not.
+// Holds returns nil if all of it holds at once, and otherwise all that does not.
 func (x *Expectation) Holds(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.HoldsLocked(ctx)
 }
 
-// Explain adds to what Holds has just returned what it took no time to find out, and why
-// the objects are as they are.
+// Explain adds to an error that Holds has just returned the details that Holds left out for
+// speed, and why the objects are as they are.
 func (x *Expectation) Explain(ctx context.Context, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.explainLocked(ctx, err)
 }
 
-// HoldsLocked is Holds for whoever is called with a change.
+// HoldsLocked is Holds for callers that hold the mutex, as changed does.
 func (x *Expectation) HoldsLocked(ctx context.Context) error {
 	var errs []error
 	for _, holds := range x.clauses {
@@ -137,14 +137,14 @@ func (x *Expectation) HoldsLocked(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Given follows what expressions name. The function that it returns tells the values,
+// Given follows the objects that expressions name. values returns them, and must be called
 // with mu held.
-func (c *Cluster) Given(ctx context.Context, given map[string]format.Given, mu *sync.Mutex, changed func()) (values func() map[string]any, names []string, err error) {
+func (c *Cluster) Given(ctx context.Context, given map[string]spec.Given, mu *sync.Mutex, changed func()) (values func() map[string]any, names []string, err error) {
 	views := map[string]*View{}
 	single := map[string]bool{}
 	for _, name := range sortedKeys(given) {
 		g := given[name]
-		kind, one, err := format.SplitTarget(g.Target)
+		kind, one, err := spec.SplitTarget(g.Target)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -181,7 +181,7 @@ func (c *Cluster) Given(ctx context.Context, given map[string]format.Given, mu *
 }
 
 // present checks that the object, or one of its kind, has at least these fields.
-func present(o *format.Object, view *View, namespace string) error {
+func present(o *spec.Object, view *View, namespace string) error {
 	list := view.List()
 	if o.GetName() != "" {
 		if len(list) == 0 {
@@ -201,7 +201,7 @@ func present(o *format.Object, view *View, namespace string) error {
 	return &Differs{Text: fmt.Sprintf("no %s is as expected", o.GetKind()), more: func(d *Differs) { d.nearestTo(o, list) }}
 }
 
-func absent(o *format.Object, view *View) error {
+func absent(o *spec.Object, view *View) error {
 	for _, got := range view.List() {
 		if Covers(o.Object, got.Object) {
 			return &Differs{Text: TitleOf(got) + " should not exist", Objects: []*unstructured.Unstructured{got}, surplus: true}
@@ -211,7 +211,7 @@ func absent(o *format.Object, view *View) error {
 }
 
 // counted checks a count. lacking is what there is too few of, if there is.
-func counted(c *format.Count, n int, view *View, lacking *shortage) error {
+func counted(c *spec.Count, n int, view *View, lacking *shortage) error {
 	if (c.Equals == nil || n == *c.Equals) && (c.Min == nil || n >= *c.Min) && (c.Max == nil || n <= *c.Max) {
 		return nil
 	}

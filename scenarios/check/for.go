@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/client-go/util/jsonpath"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // The things that can be waited for.
@@ -153,5 +153,5 @@ func (f *For) possible(kind string) error {
 	if len(conditions) == 0 {
 		return fmt.Errorf("%s never has a condition: wait for rollout, or for a jsonpath of its status", kind)
 	}
-	return fmt.Errorf("%s never has the condition %s; %s", kind, f.Name, format.DidYouMean(f.Name, conditions))
+	return fmt.Errorf("%s never has the condition %s; %s", kind, f.Name, spec.DidYouMean(f.Name, conditions))
 }

@@ -10,12 +10,12 @@ import (
 	utilclock "k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	Invariant *format.Invariant
+	Invariant *spec.Invariant
 	// Err says what differed, or that it could not be found out.
 	Err error
 }
@@ -29,10 +29,11 @@ func (v *Violation) Unwrap() error { return v.Err }
 // Watching is how an invariant is watched.
 type Watching struct {
 	Clock clock.Clock
-	// Last calls do at the end of what is done at this instant; it need not wait for that.
+	// Last calls do when all other work of this instant is done. It need not wait for do.
 	Last func(do func())
-	// Violated is called at most once, while the event that broke the invariant is in
-	// flight, or its limit; Settled whenever an eventual one holds again. Neither may wait.
+	// Violated is called at most once, while the event that broke the invariant, or the
+	// timer of its limit, is in flight. Settled is called when an eventual invariant holds
+	// again. Neither may wait.
 	Violated func(error)
 	Settled  func()
 }
@@ -40,23 +41,23 @@ type Watching struct {
 // Monitor watches one invariant from when it is made until Stop.
 type Monitor struct {
 	Watching
-	invariant *format.Invariant
+	invariant *spec.Invariant
 
 	stop context.CancelFunc
 	mu   sync.Mutex // after the expectation's, never before
 	x    *Expectation
-	// unmet says that an eventual one does not hold now, for the spells-th time; timer
-	// is its limit.
-	unmet   bool
-	spells  int
-	timer   utilclock.Timer
-	last    error
-	told    bool
-	stopped bool
+	// unmet says that an eventual invariant does not hold now, for the spells-th time.
+	// timer is its limit.
+	unmet    bool
+	spells   int
+	timer    utilclock.Timer
+	last     error
+	violated bool
+	stopped  bool
 }
 
 // Watch begins to watch an invariant.
-func (c *Cluster) Watch(ctx context.Context, i *format.Invariant, how Watching) (*Monitor, error) {
+func (c *Cluster) Watch(ctx context.Context, i *spec.Invariant, how Watching) (*Monitor, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Monitor{Watching: how, invariant: i, stop: cancel}
 	x, err := c.Follow(ctx, i.Check(), func() {
@@ -83,23 +84,23 @@ func (m *Monitor) expectation() *Expectation {
 	return m.x
 }
 
-// look takes in how things are after an event, or at a limit. The expectation's mutex
-// must be held.
+// look evaluates the invariant after an event, or at its limit. The expectation's mutex must
+// be held.
 func (m *Monitor) look(ctx context.Context, x *Expectation) {
 	err := x.HoldsLocked(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.stopped || m.told {
+	if m.stopped || m.violated {
 		return
 	}
 	holds := err == nil
 	switch {
 	case err != nil && !IsDiffers(err):
-		m.tell(ctx, err)
+		m.violate(ctx, err)
 	case m.invariant.Always != nil && !holds:
-		m.tell(ctx, err)
+		m.violate(ctx, err)
 	case m.invariant.Never != nil && holds:
-		m.tell(ctx, &Differs{Text: "it holds, which it never may: " + m.invariant.Never.Title()})
+		m.violate(ctx, &Differs{Text: "it holds, which it never may: " + m.invariant.Never.Title()})
 	case m.invariant.Eventually != nil:
 		m.eventually(ctx, err)
 	}
@@ -124,8 +125,8 @@ func (m *Monitor) eventually(ctx context.Context, err error) {
 
 func (m *Monitor) within() time.Duration { return time.Duration(m.invariant.Eventually.Within) }
 
-// expire looks once more at the limit, as what an expression says may depend on the
-// time, and tells if that changes nothing.
+// expire evaluates the invariant at its limit, since an expression may depend on the time,
+// and reports a violation if it still does not hold.
 func (m *Monitor) expire(ctx context.Context, spell int) {
 	x := m.expectation()
 	x.mu.Lock()
@@ -133,27 +134,27 @@ func (m *Monitor) expire(ctx context.Context, spell int) {
 	m.look(ctx, x)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.unmet && m.spells == spell && !m.stopped && !m.told {
+	if m.unmet && m.spells == spell && !m.stopped && !m.violated {
 		m.x.explainLocked(ctx, m.last) // before its text becomes part of another
-		m.tell(ctx, fmt.Errorf("not within %v: %w", m.within(), m.last))
+		m.violate(ctx, fmt.Errorf("not within %v: %w", m.within(), m.last))
 	}
 }
 
-// tell is called with the expectation's mutex held.
-func (m *Monitor) tell(ctx context.Context, err error) {
-	m.told = true
+// violate reports a violation. The expectation's mutex must be held.
+func (m *Monitor) violate(ctx context.Context, err error) {
+	m.violated = true
 	m.x.explainLocked(ctx, err)
 	m.Violated(&Violation{Invariant: m.invariant, Err: err})
 }
 
-// Unmet says that an eventual invariant does not hold now, and may yet.
+// Unmet reports whether an eventual invariant does not hold now and may hold yet.
 func (m *Monitor) Unmet() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.unmet && !m.told
+	return m.unmet && !m.violated
 }
 
-// Stop ends it. Nothing is told any more when it has returned.
+// Stop ends the monitor. Violated and Settled are not called after it has returned.
 func (m *Monitor) Stop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,7 +165,7 @@ func (m *Monitor) Stop() {
 	m.stop()
 }
 
-// IsViolation says whether err is that of an invariant.
+// IsViolation reports whether err is a Violation.
 func IsViolation(err error) bool {
 	var v *Violation
 	return errors.As(err, &v)

@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// AllNamespaces is what a scenario writes for all of them.
+// AllNamespaces stands for all namespaces in a scenario.
 const AllNamespaces = "*"
 
-// Kinds finds resources by what people call them.
+// Kinds finds resources by the names that kubectl takes.
 type Kinds struct {
 	Mapper meta.RESTMapper
 	// Default takes the place of the namespace default; empty leaves that as it is.
 	Default string
 }
 
-// Namespace returns the namespace that is meant by one that a scenario names.
+// Namespace returns the namespace that a scenario's text stands for.
 func (k Kinds) Namespace(name string) string {
 	if name == "" || name == metav1.NamespaceDefault {
 		return cmp.Or(k.Default, metav1.NamespaceDefault)
@@ -31,8 +31,8 @@ func (k Kinds) Namespace(name string) string {
 	return name
 }
 
-// Placed returns an object in the namespace that it is meant to be in, and what finds it.
-func (k Kinds) Placed(o *format.Object) (*format.Object, Query, error) {
+// Placed returns an object in its namespace, and the query that finds it.
+func (k Kinds) Placed(o *spec.Object) (*spec.Object, Query, error) {
 	q, err := k.Resource(o.GroupVersionKind(), o.GetNamespace())
 	if err != nil || o.GetNamespace() == "" || o.GetNamespace() == q.Namespace {
 		return o, q, err
@@ -43,11 +43,11 @@ func (k Kinds) Placed(o *format.Object) (*format.Object, Query, error) {
 	return &placed, q, nil
 }
 
-// Resource is where objects of a kind are, with the namespace that they are in: empty
-// for what has none.
+// Resource returns a query for the objects of a kind in a namespace; kinds without
+// namespaces have none.
 func (k Kinds) Resource(kind schema.GroupVersionKind, namespace string) (Query, error) {
 	mapping, err := k.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) { // it may have been defined since the mapper asked
+	if meta.IsNoMatchError(err) { // it may have been defined since discovery
 		meta.MaybeResetRESTMapper(k.Mapper)
 		mapping, err = k.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	}
@@ -60,7 +60,7 @@ func (k Kinds) Resource(kind schema.GroupVersionKind, namespace string) (Query, 
 	return k.query(mapping, namespace), nil
 }
 
-// Target is where the objects of a kind are that is written as kubectl takes it.
+// Target is Resource for a kind that is written as kubectl takes it.
 func (k Kinds) Target(name, namespace string) (Query, schema.GroupKind, error) {
 	written := schema.ParseGroupResource(name).WithVersion("")
 	full, err := k.Mapper.ResourceFor(written)
@@ -95,7 +95,7 @@ func (k Kinds) query(mapping *meta.RESTMapping, namespace string) Query {
 	return q
 }
 
-// TitleOf is how people call an object: pod default/web.
+// TitleOf is an object's name for people: pod default/web.
 func TitleOf(o *unstructured.Unstructured) string {
 	if o.GetNamespace() == "" {
 		return strings.ToLower(o.GetKind()) + "/" + o.GetName()

@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/reasons"
 )
 
-// maxExplained bounds for how many objects of one failure the reasons are told.
+// maxExplained caps the objects of one failure whose reasons are reported.
 const maxExplained = 3
 
 // Reason is why one or several objects are not as expected.
@@ -21,7 +21,7 @@ type Reason struct {
 	Report  reasons.Report
 }
 
-// maxLines bounds how many reasons are told of each object.
+// maxLines caps the reasons that are reported of each object.
 const maxLines = 2
 
 // lines are the first reasons: "pod/web-1 and 2 more: not ready because ...", and the next
@@ -39,14 +39,14 @@ func (r *Reason) lines() []string {
 	return lines
 }
 
-// shortage is which pods there are too few of.
+// shortage says which pods are too few.
 type shortage struct {
 	namespace string
 	selector  labels.Selector
 }
 
-// shortageOf is that of a query for pods; nil for others, of which nothing is known to
-// make them.
+// shortageOf returns the shortage of a query for pods; nil for other kinds, whose makers are
+// not known.
 func shortageOf(q Query) *shortage {
 	if q.Resource.GroupResource() != (schema.GroupResource{Resource: "pods"}) || q.FieldSelector != "" {
 		return nil
@@ -58,8 +58,7 @@ func shortageOf(q Query) *shortage {
 	return &shortage{namespace: q.Namespace, selector: selector}
 }
 
-// explainLocked adds what there is more to tell, with the mutex held of the views that err
-// is about.
+// explainLocked is Explain for callers that hold the mutex of the views that err is about.
 func (x *Expectation) explainLocked(ctx context.Context, err error) {
 	e := explanation{known: func(namespace string) *reasons.Index { return x.known(ctx, namespace) }, indices: map[string]*reasons.Index{}}
 	for _, d := range Differences(err) {
@@ -73,7 +72,7 @@ func (x *Expectation) explainLocked(ctx context.Context, err error) {
 	}
 }
 
-// explanation finds the reasons of what one error is about.
+// explanation finds the reasons of the objects that one error is about.
 type explanation struct {
 	known   func(namespace string) *reasons.Index
 	indices map[string]*reasons.Index
@@ -105,11 +104,11 @@ func (e *explanation) addFound(d *Differs, objects []*unstructured.Unstructured)
 	}
 }
 
-// add adds why an object is not as expected, if anything says so. Objects of which the
-// same is true share a reason.
+// add adds why an object is not as expected, if that is known. Objects with the same reason
+// share it.
 func (e *explanation) add(d *Differs, o *unstructured.Unstructured) bool {
 	if o.GetUID() == "" || slices.Contains(d.gone, o.GetUID()) {
-		return false // it is not there
+		return false // it does not exist
 	}
 	subject := e.index(o.GetNamespace()).Subject(o)
 	report := reasons.Of(subject)

@@ -26,21 +26,20 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 )
 
-// Follower follows objects of a cluster.
+// Follower follows the objects of a cluster by watches.
 type Follower struct {
 	client dynamic.Interface
 	metas  metadata.Interface
-	// builtIn follows kinds that this program has types for, in protobuf: decoding that
-	// and making unstructured objects of what is looked at takes a fifth of what JSON
-	// does. It is nil for a cluster that is none of ours, whose kinds may have fields
-	// that those types have not.
+	// builtIn follows the kinds that this program has types for, in protobuf. Decoding that
+	// and converting the objects that are read takes a fifth of the time that JSON takes.
+	// It is nil for a foreign cluster, whose kinds may have fields that the types lack.
 	builtIn kubernetes.Interface
 	ledger  *clock.Ledger
 	ended   sync.WaitGroup
 }
 
-// NewFollower follows with a client of its own, made from a copy of config. ledger may
-// be nil.
+// NewFollower returns a follower with a client of its own, made from a copy of config.
+// ledger may be nil.
 func NewFollower(config *rest.Config, ledger *clock.Ledger) (*Follower, error) {
 	config = rest.CopyConfig(config)
 	if ledger != nil {
@@ -65,13 +64,13 @@ func NewFollower(config *rest.Config, ledger *clock.Ledger) (*Follower, error) {
 	return f, nil
 }
 
-// Wait returns when all views have ended, whose contexts must have.
+// Wait returns when all views have ended. Their contexts must have ended.
 func (f *Follower) Wait() { f.ended.Wait() }
 
 // Query says which objects are followed.
 type Query struct {
 	Resource schema.GroupVersionResource
-	// Namespace is empty for all, and for what has none.
+	// Namespace is empty for all namespaces, and for kinds without namespaces.
 	Namespace string
 	// Name is empty for all.
 	Name          string
@@ -91,23 +90,23 @@ func (q *Query) tweak(options *metav1.ListOptions) {
 	options.FieldSelector = strings.Join(selectors, ",")
 }
 
-// View is what there is of a query, event by event.
+// View is the set of objects that match a query, after each event.
 type View struct {
 	mu      *sync.Mutex
 	objects map[string]*viewed
 	sorted  []*unstructured.Unstructured
 	metas   []metav1.Object
 	counts  []*tally
-	// gone are those that went last, the newest first.
+	// gone are the objects that were deleted last, the newest first.
 	gone []*viewed
 }
 
-// Follow returns when the view shows at least what there was when it was called. It is
-// kept up to date until ctx ends. mu guards the view, and is held when changed is
-// called: after every event, one at a time; it may be shared by several views.
+// Follow returns when the view shows at least the objects that existed when Follow was
+// called. The view is kept up to date until ctx ends. mu guards the view, and may be shared
+// by several views. changed is called after every event, one at a time, with mu held.
 func (f *Follower) Follow(ctx context.Context, q Query, mu *sync.Mutex, changed func()) (*View, error) {
 	v := &View{mu: mu, objects: map[string]*viewed{}}
-	// A query that the server refuses would be tried for ever.
+	// An informer would retry a query that the server refuses for ever.
 	if _, err := f.list(ctx, q, 1); err != nil {
 		return nil, err
 	}
@@ -125,7 +124,7 @@ func (f *Follower) Follow(ctx context.Context, q Query, mu *sync.Mutex, changed 
 	}
 }
 
-// List is what matches now, by namespace and name, of which only the metadata is told.
+// List returns the metadata of the objects that match now, by namespace and name.
 func (f *Follower) List(ctx context.Context, q Query) ([]metav1.Object, error) {
 	list, err := f.list(ctx, q, 0)
 	if err != nil {
@@ -145,7 +144,7 @@ func (f *Follower) list(ctx context.Context, q Query, limit int64) (*metav1.Part
 	return f.metas.Resource(q.Resource).Namespace(q.Namespace).List(ctx, options)
 }
 
-// informer is one that nobody else uses and that does not run yet.
+// informer returns an informer of the view's own, which does not run yet.
 func (f *Follower) informer(q *Query) cache.SharedIndexInformer {
 	if f.builtIn != nil {
 		factory := kubeinformers.NewSharedInformerFactoryWithOptions(f.builtIn, 0,
@@ -197,13 +196,13 @@ func (v *View) handler(changed func()) cache.ResourceEventHandler {
 	}
 }
 
-// tally is how many of a view's objects have at least these fields.
+// tally counts the objects of a view that have at least these fields.
 type tally struct {
 	where map[string]any
 	n     int
 }
 
-// change takes in that there is now another one, or none, in the place of what there was.
+// change updates the count for an object that was, or nil, and is now, or nil.
 func (t *tally) change(was, is *viewed) {
 	if was != nil && was.covers(t.where) {
 		t.n--
@@ -213,8 +212,8 @@ func (t *tally) change(was, is *viewed) {
 	}
 }
 
-// Count begins to count those that have at least these fields. The function that it
-// returns tells how many there are now, with the view's mutex held.
+// Count begins to count the objects that have at least these fields. The function that it
+// returns, which must be called with the view's mutex held, returns the present count.
 func (v *View) Count(where map[string]any) func() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -226,7 +225,7 @@ func (v *View) Count(where map[string]any) func() int {
 	return func() int { return t.n }
 }
 
-// List is all objects, by namespace and name. The view's mutex must be held.
+// List returns all objects, by namespace and name. The view's mutex must be held.
 func (v *View) List() []*unstructured.Unstructured {
 	if v.sorted == nil {
 		v.sorted = make([]*unstructured.Unstructured, 0, len(v.objects))
@@ -238,8 +237,8 @@ func (v *View) List() []*unstructured.Unstructured {
 	return v.sorted
 }
 
-// Metas are the objects of List, of which only the metadata is wanted: nothing is
-// converted. The view's mutex must be held.
+// Metas returns the metadata of the objects of List, and converts nothing. The view's mutex
+// must be held.
 func (v *View) Metas() []metav1.Object {
 	if v.metas == nil {
 		v.metas = make([]metav1.Object, 0, len(v.objects))

@@ -10,15 +10,15 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// viewed is an object as it came. It is made unstructured when somebody looks at it.
+// viewed is an object as the watch delivered it. It is converted when it is first read.
 type viewed struct {
 	came runtime.Object
 	made *unstructured.Unstructured
-	// parts are those of its outermost fields that were looked at by themselves.
+	// parts are the outermost fields that were converted by themselves.
 	parts map[string]map[string]any
 }
 
-// unstructured makes it what the server would send as JSON.
+// unstructured returns the object as the server would send it in JSON.
 func (o *viewed) unstructured() *unstructured.Unstructured {
 	if o.made != nil {
 		return o.made
@@ -39,9 +39,8 @@ func (o *viewed) unstructured() *unstructured.Unstructured {
 	return o.made
 }
 
-// covers is Covers of the unstructured object. Of one that nobody has looked at yet, only
-// those of the outermost fields are made unstructured that are wanted: a pod's status is a
-// tenth of the pod.
+// covers is Covers of the unstructured object. If that has not been converted yet, covers
+// converts only the outermost fields that are wanted: a pod's status is a tenth of the pod.
 func (o *viewed) covers(want map[string]any) bool {
 	if o.made != nil {
 		return Covers(want, o.made.Object)
@@ -58,8 +57,8 @@ func (o *viewed) covers(want map[string]any) bool {
 	return true
 }
 
-// field is one of the outermost fields as the unstructured object has it. It is not ok
-// where only the whole object tells.
+// field returns one of the outermost fields as the unstructured object has it. ok is false
+// if the whole object has to be converted.
 func (o *viewed) field(name string) (field map[string]any, ok bool) {
 	if field, ok = o.parts[name]; ok {
 		return field, true

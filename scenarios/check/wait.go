@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // FollowWait follows what a wait speaks of, as Follow does for an Expect.
 func (c *Cluster) FollowWait(ctx context.Context, w *Wait, changed func()) (*Expectation, error) {
-	kind, name, err := format.SplitTarget(w.Target)
+	kind, name, err := spec.SplitTarget(w.Target)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // defaultWithin bounds a wait that gives no limit itself.
@@ -21,7 +21,7 @@ type Wait struct {
 	// create, delete, rollout, or count=N, count>=N, count<=N.
 	For string `yaml:"for"`
 	// Within is how much of the cluster's time may pass; default 1m.
-	Within format.Duration `yaml:"within"`
+	Within spec.Duration `yaml:"within"`
 
 	parsed For
 }
@@ -39,18 +39,18 @@ func (w *Wait) Title() string {
 }
 
 // Check reports what is wrong, and parses For.
-func (w *Wait) Check(c *format.Checker) {
+func (w *Wait) Check(c *spec.Checker) {
 	parsed, err := parseFor(w.For)
 	c.Check("for", err)
 	w.parsed = parsed
-	kind, _, targetError := format.SplitTarget(w.Target)
+	kind, _, targetError := spec.SplitTarget(w.Target)
 	switch {
 	case parsed.Kind == ForCount, err != nil && strings.HasPrefix(w.For, ForCount):
-		c.Check("target", format.OfKind(w.Target))
+		c.Check("target", spec.OfKind(w.Target))
 	default:
-		c.Check("target", format.NamedOrSelected(w.Target, w.Selector))
+		c.Check("target", spec.NamedOrSelected(w.Target, w.Selector))
 	}
-	c.Check("selector", format.LabelSelector(w.Selector))
+	c.Check("selector", spec.LabelSelector(w.Selector))
 	if err == nil && targetError == nil {
 		c.Check("for", parsed.possible(kind))
 	}
@@ -61,9 +61,9 @@ func (w *Wait) Check(c *format.Checker) {
 		c.Problem("within", "must be more than 0: an expect without within looks at once")
 	}
 	if w.Within == 0 {
-		w.Within = format.Duration(defaultWithin)
+		w.Within = spec.Duration(defaultWithin)
 		if timeout := c.Timeout(); timeout > 0 {
-			w.Within = min(w.Within, format.Duration(timeout))
+			w.Within = min(w.Within, spec.Duration(timeout))
 		}
 	}
 	c.Within(w.Within)
@@ -71,19 +71,19 @@ func (w *Wait) Check(c *format.Checker) {
 
 // Remember keeps values for later expressions, which call them remembered.NAME.
 type Remember struct {
-	Given map[string]format.Given `yaml:"given"`
+	Given map[string]spec.Given `yaml:"given"`
 	// Values are CEL expressions.
 	Values map[string]string `yaml:"values"`
 }
 
 // Check reports what is wrong.
-func (r *Remember) Check(c *format.Checker) {
+func (r *Remember) Check(c *spec.Checker) {
 	if len(r.Values) == 0 {
 		c.Problem("values", "is empty: say what to remember")
 	}
 	names := c.Given(r.Given)
 	for name, expression := range r.Values {
-		if !format.IsVariableName(name) {
+		if !spec.IsVariableName(name) {
 			c.Check("values", errors.New("a value is called with letters, digits and _"))
 		}
 		c.CEL("values."+name, expression, names, false)

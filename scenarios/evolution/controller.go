@@ -20,9 +20,9 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 )
 
-// Controller runs the Reconcilers of a cluster: each once, for the time that it asks for.
-// Then it sets the condition Complete of the object.
-type Controller struct {
+// controller runs each Reconciler of a cluster once, for the time that its spec gives. Then
+// it sets the condition Complete of the object.
+type controller struct {
 	cluster *minikcm.Cluster
 	client  dynamic.Interface
 	logger  klog.Logger
@@ -40,7 +40,7 @@ func Start(cluster *minikcm.Cluster, logger klog.Logger) (stop func() error, err
 	if cluster.Ledger() != nil {
 		informers.Wrap(watching)
 	}
-	c := &Controller{cluster: cluster, logger: logger, running: map[types.UID]context.CancelFunc{}}
+	c := &controller{cluster: cluster, logger: logger, running: map[types.UID]context.CancelFunc{}}
 	if c.client, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("making the client of the controller of reconcilers: %w", err)
 	}
@@ -69,7 +69,7 @@ func Start(cluster *minikcm.Cluster, logger klog.Logger) (stop func() error, err
 }
 
 // begin runs a Reconciler that has not completed.
-func (c *Controller) begin(ctx context.Context, obj any) {
+func (c *controller) begin(ctx context.Context, obj any) {
 	object, ok := obj.(*unstructured.Unstructured)
 	if !ok || object.GetDeletionTimestamp() != nil {
 		return
@@ -93,7 +93,7 @@ func (c *Controller) begin(ctx context.Context, obj any) {
 }
 
 // end ends a Reconciler that was deleted.
-func (c *Controller) end(obj any) {
+func (c *controller) end(obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
 	}
@@ -109,7 +109,7 @@ func (c *Controller) end(obj any) {
 	}
 }
 
-func (c *Controller) run(ctx context.Context, object *unstructured.Unstructured) error {
+func (c *controller) run(ctx context.Context, object *unstructured.Unstructured) error {
 	asked, err := specOf(object)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (c *Controller) run(ctx context.Context, object *unstructured.Unstructured)
 }
 
 // complete sets the condition Complete: True, or False with what went wrong.
-func (c *Controller) complete(ctx context.Context, object *unstructured.Unstructured, err error) {
+func (c *controller) complete(ctx context.Context, object *unstructured.Unstructured, err error) {
 	condition := metav1.Condition{
 		Type: "Complete", Status: metav1.ConditionTrue, Reason: "TimeIsOver",
 		LastTransitionTime: metav1.NewTime(c.cluster.Clock().Now()),

@@ -11,13 +11,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Selector is what the sources have in common.
-const Selector = "evolution=source"
+// selector selects the sources.
+const selector = "evolution=source"
 
-// Consumers are who each wants a copy of its own of every source.
-const Consumers = 3
+// consumers is how many copies of each source there are.
+const consumers = 3
 
-// reader finds a ConfigMap; nil if there is none.
+// reader returns a ConfigMap; nil if it does not exist.
 type reader func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
 
 // copier makes the copies of one consumer.
@@ -27,8 +27,8 @@ type copier struct {
 	read     reader
 }
 
-// asking reads from the API server.
-func asking(client kubernetes.Interface) reader {
+// fromAPI reads from the API server.
+func fromAPI(client kubernetes.Interface) reader {
 	return func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
 		found, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -38,8 +38,8 @@ func asking(client kubernetes.Interface) reader {
 	}
 }
 
-// reconcile makes the copy of a source what it should be. A conflict is no failure:
-// whoever wrote first is heard of.
+// reconcile makes the copy of a source hold the source's data. A conflict is no failure: the
+// other write causes an event.
 func (c *copier) reconcile(ctx context.Context, source *corev1.ConfigMap) error {
 	name := fmt.Sprintf("%s-copy-%d", source.Name, c.consumer)
 	existing, err := c.read(ctx, source.Namespace, name)

@@ -7,5 +7,5 @@
 // make.
 //
 // A scenario starts a way as a user would: it creates a Reconciler, an object of a custom
-// kind, which a Controller runs beside the scenario's cluster.
+// kind, which a controller runs beside the scenario's cluster.
 package evolution

@@ -13,18 +13,18 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// The ways, in the order in which they came.
+// The ways, in their historical order.
 const (
-	Polling = "polling"
-	Own     = "informer"
-	Shared  = "shared"
-	Custom  = "custom"
+	polling    = "polling"
+	byInformer = "informer"
+	byShared   = "shared"
+	byCustom   = "custom"
 )
 
 // ways are all of them.
-var ways = []string{Polling, Own, Shared, Custom}
+var ways = []string{polling, byInformer, byShared, byCustom}
 
-// env is where it is done.
+// env is the cluster that a way works on.
 type env struct {
 	config *rest.Config
 	ledger *clock.Ledger // nil without virtual time
@@ -50,13 +50,13 @@ func run(ctx context.Context, way string, d time.Duration, e env) error {
 		return fmt.Errorf("making the reconciler's client: %w", err)
 	}
 	s := &stage{env: e, client: client}
-	if way == Polling {
+	if way == polling {
 		return s.poll(ctx, d)
 	}
 	own, cancel := context.WithCancel(ctx)
 	defer s.ending.Wait()
 	defer cancel()
-	start, known := map[string]func(context.Context) error{Own: s.own, Shared: s.shared, Custom: s.custom}[way]
+	start, known := map[string]func(context.Context) error{byInformer: s.own, byShared: s.shared, byCustom: s.custom}[way]
 	if !known {
 		return fmt.Errorf("there is no way %q to reconcile", way)
 	}

@@ -22,22 +22,22 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 )
 
-// pollInterval is how long a poller leaves things as they are.
+// pollInterval is the time between two polls.
 const pollInterval = time.Second
 
-// Mirrors is the custom resource whose controller is the last way: one object says what
-// all copies are to hold.
-var Mirrors = schema.GroupVersionResource{Group: "evolution.minikcm.dev", Version: "v1", Resource: "mirrors"}
+// mirrors is the custom resource whose controller is the last way: one object has the data
+// of all copies.
+var mirrors = schema.GroupVersionResource{Group: "evolution.minikcm.dev", Version: "v1", Resource: "mirrors"}
 
-// poll asks for everything, again and again, whether there is something to do or not.
+// poll reads all sources and copies once a second, whether something changed or not.
 func (s *stage) poll(ctx context.Context, d time.Duration) error {
 	for passed := time.Duration(0); passed < d; passed += pollInterval {
-		for consumer := range Consumers {
-			sources, err := s.client.CoreV1().ConfigMaps(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: Selector})
+		for consumer := range consumers {
+			sources, err := s.client.CoreV1().ConfigMaps(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector})
 			if err != nil {
 				return fmt.Errorf("listing the sources: %w", err)
 			}
-			c := &copier{client: s.client, consumer: consumer, read: asking(s.client)}
+			c := &copier{client: s.client, consumer: consumer, read: fromAPI(s.client)}
 			for i := range sources.Items {
 				if err := c.reconcile(ctx, &sources.Items[i]); err != nil {
 					return err
@@ -51,15 +51,15 @@ func (s *stage) poll(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// own gives every consumer an informer of its own: it hears of changes, and asks for the
-// copy when there is one.
+// own gives every consumer an informer of its own. A change of a source causes a get of the
+// copy.
 func (s *stage) own(ctx context.Context) error {
-	for consumer := range Consumers {
-		factory, err := s.factory(Selector)
+	for consumer := range consumers {
+		factory, err := s.factory(selector)
 		if err != nil {
 			return err
 		}
-		c := &copier{client: s.client, consumer: consumer, read: asking(s.client)}
+		c := &copier{client: s.client, consumer: consumer, read: fromAPI(s.client)}
 		if err := s.follow(ctx, factory, c); err != nil {
 			return err
 		}
@@ -68,16 +68,16 @@ func (s *stage) own(ctx context.Context) error {
 	return nil
 }
 
-// shared lets all consumers hear from one informer, which knows the copies too: nothing
-// is asked, and only what must be is written.
+// shared gives all consumers one informer, whose cache has the copies too. Nothing is read
+// from the API server, and only what differs is written.
 func (s *stage) shared(ctx context.Context) error {
 	factory, err := s.factory("evolution in (source, copy)")
 	if err != nil {
 		return err
 	}
 	lister := factory.Core().V1().ConfigMaps().Lister()
-	for consumer := range Consumers {
-		if err := s.follow(ctx, factory, &copier{client: s.client, consumer: consumer, read: knowing(lister)}); err != nil {
+	for consumer := range consumers {
+		if err := s.follow(ctx, factory, &copier{client: s.client, consumer: consumer, read: fromCache(lister)}); err != nil {
 			return err
 		}
 	}
@@ -85,8 +85,8 @@ func (s *stage) shared(ctx context.Context) error {
 	return nil
 }
 
-// knowing reads from an informer's cache.
-func knowing(lister corelisters.ConfigMapLister) reader {
+// fromCache reads from an informer's cache.
+func fromCache(lister corelisters.ConfigMapLister) reader {
 	return func(_ context.Context, namespace, name string) (*corev1.ConfigMap, error) {
 		found, err := lister.ConfigMaps(namespace).Get(name)
 		if apierrors.IsNotFound(err) {
@@ -96,8 +96,8 @@ func knowing(lister corelisters.ConfigMapLister) reader {
 	}
 }
 
-func (s *stage) factory(selector string) (*informers.Factory, error) {
-	return informers.NewForConfig(s.config, s.ledger, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
+func (s *stage) factory(labels string) (*informers.Factory, error) {
+	return informers.NewForConfig(s.config, s.ledger, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = labels }))
 }
 
 func (s *stage) start(ctx context.Context, factory *informers.Factory) {
@@ -108,7 +108,7 @@ func (s *stage) start(ctx context.Context, factory *informers.Factory) {
 	})
 }
 
-// follow reconciles whatever changes.
+// follow reconciles every source that changes.
 func (s *stage) follow(ctx context.Context, factory *informers.Factory, c *copier) error {
 	changed := func(obj any) {
 		if source, ok := obj.(*corev1.ConfigMap); ok && source.Labels["evolution"] == "source" {
@@ -121,8 +121,8 @@ func (s *stage) follow(ctx context.Context, factory *informers.Factory, c *copie
 	return err
 }
 
-// custom is the controller of the custom resource: each Mirror is one wish for all the
-// copies, and is applied without reading anything.
+// custom is the controller of the custom resource. Each Mirror holds the data of all its
+// copies, which are applied without reading anything.
 func (s *stage) custom(ctx context.Context) error {
 	config := rest.CopyConfig(s.config)
 	if s.ledger != nil {
@@ -132,7 +132,7 @@ func (s *stage) custom(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making the client of the controller of mirrors: %w", err)
 	}
-	informer := informers.Counted(dynamicinformer.NewFilteredDynamicInformer(client, Mirrors, metav1.NamespaceAll, 0, nil, nil).Informer(), s.ledger)
+	informer := informers.Counted(dynamicinformer.NewFilteredDynamicInformer(client, mirrors, metav1.NamespaceAll, 0, nil, nil).Informer(), s.ledger)
 	changed := func(obj any) {
 		if mirror, ok := obj.(*unstructured.Unstructured); ok {
 			s.failed(ctx, s.mirror(ctx, mirror))
@@ -148,7 +148,7 @@ func (s *stage) mirror(ctx context.Context, mirror *unstructured.Unstructured) e
 	if err != nil {
 		return fmt.Errorf("reading the mirror %s: %w", mirror.GetName(), err)
 	}
-	for consumer := range Consumers {
+	for consumer := range consumers {
 		name := fmt.Sprintf("%s-copy-%d", mirror.GetName(), consumer)
 		wish := copyOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mirror.GetNamespace()}, Data: data}, name)
 		wish.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}

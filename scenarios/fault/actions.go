@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Lasting says whether an action goes on until it is taken back.
+// Lasting says whether the effect of an action lasts until it is taken back.
 type Lasting int
 
 // The ways to last.
 const (
-	// Momentary actions happen, and there is nothing to take back.
+	// Momentary actions leave nothing to take back.
 	Momentary Lasting = iota
 	// LastingIfFor actions last only if the fault has a For.
 	LastingIfFor
-	// LastingAlways actions last for For, or until the fault is ended from outside.
+	// LastingAlways actions last for the fault's For, or until the fault is stopped.
 	LastingAlways
 )
 
@@ -24,11 +24,11 @@ const (
 type Action struct {
 	// Name is what the field action says.
 	Name string
-	// Does says in a line what happens.
+	// Does says in one line what the action does.
 	Does string
-	// Lasts says whether there is something to take back.
+	// Lasts says whether the effect has to be taken back.
 	Lasts Lasting
-	// ByAPI says that the API of Kubernetes is enough for it, so that it can be done to
+	// ByAPI says that the action uses nothing but the Kubernetes API, so that it works on
 	// any cluster.
 	ByAPI bool
 	// Fields are the fields of the part, by their names in YAML, that have a meaning for
@@ -46,7 +46,7 @@ type Part struct {
 	is reflect.Type
 }
 
-// Parts are what can be broken, in the order in which docs/faults.md has them.
+// Parts returns what can be broken, in the order of docs/faults.md.
 func Parts() []Part {
 	return []Part{
 		{Name: "pods", One: "pod", Actions: podActions, is: reflect.TypeFor[Pods]()},
@@ -58,18 +58,19 @@ func Parts() []Part {
 	}
 }
 
-// Definition is the name of the part's definition in the schema of scenarios.
+// Definition returns the name of the part's definition in the schema of scenarios.
 func (p Part) Definition() string { return "Fault" + p.is.Name() }
 
-// AllFields are the part's fields, but for action.
+// AllFields returns the part's fields except action.
 func (p Part) AllFields() []Field {
 	return slices.DeleteFunc(fieldsOf(p.is), func(f Field) bool { return f.Name == "action" })
 }
 
-// Takers are the actions that a field has a meaning for; none: it has for all.
+// Takers returns the actions that a field has a meaning for; nil if it has one for all.
 func (p Part) Takers(field string) []string { return takers(p.Actions, field) }
 
-// TimeFields are the fields of a fault itself: when it happens, and how often.
+// TimeFields returns the fields of a fault itself, which say when it is injected and how
+// often.
 func TimeFields() []Field {
 	return slices.DeleteFunc(fieldsOf(reflect.TypeFor[Fault]()), func(f Field) bool { return f.Type.Kind() == reflect.Pointer })
 }
@@ -102,7 +103,7 @@ func fieldsOf(t reflect.Type) []Field {
 	return fields
 }
 
-// find is the row of an action.
+// find returns the row of an action.
 func find(actions []Action, name string) (Action, bool) {
 	i := slices.IndexFunc(actions, func(a Action) bool { return a.Name == name })
 	if i < 0 {
@@ -120,7 +121,7 @@ func names(actions []Action) []string {
 	return all
 }
 
-// takers are the actions that a field has a meaning for; none: it has for all.
+// takers returns the actions that a field has a meaning for; nil if it has one for all.
 func takers(actions []Action, field string) []string {
 	var all []string
 	for i := range actions {

@@ -24,10 +24,10 @@ const (
 	APIRestart         = "restart"
 )
 
-// restartTime is how long an API server is away that restarts.
+// restartTime is how long the API server is down during a restart.
 const restartTime = Duration(5 * time.Second)
 
-// metFields say which requests a fault of the API server meets.
+// metFields are the fields that select the requests which a fault of the API server meets.
 var metFields = []string{"verbs", "resources", "namespaces", "users", "userAgents", "percent"}
 
 // apiActions are what can be done to the API server.
@@ -42,7 +42,7 @@ var apiActions = []Action{
 	{Name: APIRestart, Does: "refuse connections for a while (default 5s); watches and history are gone", Lasts: LastingAlways},
 }
 
-// APIServer is a fault of the API server. The scenario's own requests are not met.
+// APIServer is a fault of the API server. It passes over the scenario's own requests.
 type APIServer struct {
 	// Action is latency, error, conflicts (writes get 409), tooManyRequests (429),
 	// dropWatches, stale (gets and lists with resourceVersion=0 are answered as of the
@@ -131,7 +131,7 @@ func (a *APIServer) title() string {
 func (a *APIServer) action() (Action, bool) { return find(apiActions, a.Action) }
 func (a *APIServer) needs() Needs           { return Needs{API: a.Action != APICompact} }
 
-// status is the HTTP status that requests fail with; 0: they do not.
+// status is the HTTP status that requests fail with; 0 if they do not fail.
 func (a *APIServer) status() int {
 	switch a.Action {
 	case APIConflicts:
@@ -185,5 +185,5 @@ func (a *APIServer) inject(ctx context.Context, env *Env) (injected, error) {
 	return func(context.Context) error { remove(); return nil }, nil
 }
 
-// errNoRevision is of a cluster whose list has none.
+// errNoRevision is returned if a list has no resourceVersion.
 var errNoRevision = errors.New("the API server does not say what its revision is")

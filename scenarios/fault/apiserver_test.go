@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// call does something as somebody else, while time goes on.
+// call makes a request as another user, while time goes on.
 func (b *bench) call(do func(context.Context) error) (took time.Duration, err error) {
 	b.Helper()
 	done := make(chan struct{})
@@ -47,7 +47,7 @@ func TestAPIErrors(t *testing.T) {
 		"{action: conflicts, verbs: [create]}":                     apierrors.IsConflict,
 		"{action: tooManyRequests, resources: [configmaps]}":       apierrors.IsTooManyRequests,
 		"{action: error, resources: [secrets]}":                    func(err error) bool { return err == nil },
-		"{action: error, users: [nobody]}":                         func(err error) bool { return err == nil },
+		"{action: error, users: [no-such-user]}":                   func(err error) bool { return err == nil },
 		"{action: error, resources: [configmaps], verbs: [patch]}": func(err error) bool { return err == nil },
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestAPILatency(t *testing.T) {
 	}
 }
 
-// 429s are waited out on the cluster's clock by those who honour Retry-After.
+// Clients that honour Retry-After wait for it on the cluster's clock.
 func TestAPITooManyRequestsEnd(t *testing.T) {
 	t.Parallel()
 	f := read(t, "{apiserver: {action: tooManyRequests, retryAfter: 2}, for: 7s}")

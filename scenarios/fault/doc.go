@@ -1,5 +1,9 @@
-// Package fault breaks things: pods, nodes, the API server, etcd, controllers and the
-// clock, once, for a while, at a rate or on a schedule. What is hit is chosen by the
-// seed. What a fault has changed it takes back when it ends, also when it is
-// interrupted.
+// Package fault is the language of faults: what is broken (pods, nodes, the API server,
+// etcd, controllers, clocks), how, when and for how long. Parse reads faults, and Run
+// injects one into a cluster: once, for a time, at a rate or on a schedule. The seed chooses
+// what is hit. Run takes back what an injection changed when its time is over, and when Run
+// is interrupted.
+//
+// The mechanisms that break things are elsewhere: apiserver/faults for requests,
+// store/faulty for etcd and kubeletsim for nodes and pods. docs/glossary.md has the words.
 package fault

@@ -15,20 +15,19 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// evictAgain is how long kubectl drain waits before it asks again for an eviction that a
-// disruption budget has refused.
+// evictAgain is the delay after which kubectl drain retries an eviction that a disruption
+// budget has refused.
 const evictAgain = 5 * time.Second
 
-// drain evicts the pods of a node as kubectl drain does: it asks again for what a
-// disruption budget refuses. DaemonSets' and static pods stay.
+// drain evicts the pods of a node as kubectl drain does, and retries the evictions that a
+// disruption budget refuses. The pods of DaemonSets and static pods stay.
 type drain struct {
 	node string
 	// refused has the pods that stay for now, by namespace and name, with the reason.
 	refused map[string]string
 }
 
-// attempt asks for the eviction of every pod that is left. It is done when none was
-// refused.
+// attempt evicts every pod that is left. done is true if no eviction was refused.
 func (d *drain) attempt(ctx context.Context, env *Env) (done bool, err error) {
 	pods, err := env.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + d.node})
 	if err != nil {
@@ -65,14 +64,14 @@ func (d *drain) attempt(ctx context.Context, env *Env) (done bool, err error) {
 
 func drainable(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && Drains(pod) }
 
-// Drains reports whether a pod leaves its node with a drain: not if it belongs to a
-// DaemonSet, nor if it mirrors a static one.
+// Drains reports whether a drain evicts a pod: it does not if the pod belongs to a
+// DaemonSet or mirrors a static pod.
 func Drains(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return (owner == nil || owner.Kind != "DaemonSet") && pod.Annotations[corev1.MirrorPodAnnotationKey] == ""
 }
 
-// ErrGone is the error of an action on a pod that was deleted meanwhile.
+// ErrGone is returned if the pod was deleted meanwhile.
 var ErrGone = errors.New("the pod was gone already")
 
 // String says which pods stay, and why.
@@ -85,9 +84,9 @@ func (d *drain) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// finishDrains asks again every 5 s for the evictions that were refused, until none is,
-// or until over; the zero time is no limit. It returns the cause of ctx's end, with the
-// pods that stay, if that comes first.
+// finishDrains retries the refused evictions every 5 s, until none is refused or until over;
+// the zero time is no limit. If ctx ends first, it returns the cause with the pods that
+// stay.
 func (e *Env) finishDrains(ctx context.Context, over time.Time) error {
 	for len(e.drains) > 0 {
 		wait := evictAgain
@@ -122,7 +121,8 @@ func (e *Env) unfinished() error {
 	return errors.Join(errs...)
 }
 
-// evict asks once for an eviction. A refusal by a budget is noted, and no error.
+// evict makes one attempt to evict a pod. It notes a refusal by a budget, and returns no
+// error for it.
 func evict(ctx context.Context, env *Env, pod *corev1.Pod, grace *int64) error {
 	note, err := EvictOnce(ctx, env.Client, pod, grace)
 	if err == nil {
@@ -131,7 +131,7 @@ func evict(ctx context.Context, env *Env, pod *corev1.Pod, grace *int64) error {
 	return err
 }
 
-// EvictOnce is Evict with what happened as a text; that the pod has gone is no error.
+// EvictOnce is Evict with the outcome as a text. It returns no error if the pod is gone.
 func EvictOnce(ctx context.Context, client kubernetes.Interface, pod metav1.Object, grace *int64) (note string, err error) {
 	refused, err := Evict(ctx, client, pod, grace)
 	if errors.Is(err, ErrGone) {
@@ -143,9 +143,8 @@ func EvictOnce(ctx context.Context, client kubernetes.Interface, pod metav1.Obje
 	return fmt.Sprintf("pod/%s evicted", pod.GetName()), err
 }
 
-// Evict asks for the eviction of a pod. If a budget refuses it, refused has the API's
-// reason, which names the budget. A pod that has gone, or another one of its name, is no
-// error.
+// Evict evicts a pod. If a budget refuses, refused is the API's reason, which names the
+// budget. The error is ErrGone if the pod is gone, or if another one has its name.
 func Evict(ctx context.Context, client kubernetes.Interface, pod metav1.Object, grace *int64) (refused string, err error) {
 	err = client.CoreV1().Pods(pod.GetNamespace()).EvictV1(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: pod.GetName(), Namespace: pod.GetNamespace()},
@@ -162,7 +161,7 @@ func Evict(ctx context.Context, client kubernetes.Interface, pod metav1.Object, 
 	return "", nil
 }
 
-// refusal is the cause that names the budget, if the error has one.
+// refusal returns the cause that names the budget, if the error has one.
 func refusal(err error) string {
 	if cause, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause); ok && cause.Message != "" {
 		return cause.Message

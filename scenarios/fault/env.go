@@ -13,8 +13,9 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// Env is what a fault is done to. What calls Run in a cluster on virtual time does so
-// with the context of its work (inflight.With), which is not in flight while Run waits.
+// Env is the cluster that a fault is injected into, and how Run reports. On virtual time
+// the caller of Run passes the context of its work (inflight.With), which is not in flight
+// while Run waits.
 type Env struct {
 	// Cluster is nil if it is not one of ours, but one that Client reaches.
 	Cluster *minikcm.Cluster
@@ -22,25 +23,26 @@ type Env struct {
 	Dynamic dynamic.Interface
 	Clock   clock.Clock
 	Random  *clock.Random
-	// Note is told what is done; nil: nobody is.
+	// Note is called with what Run does; it may be nil.
 	Note func(format string, args ...any)
-	// Defer is given what takes back a fault that lasts to the end of the scenario. It
-	// may be called more than once. Nil: Run then lasts as long as the fault.
+	// Defer is called with the function that takes back a fault which lasts to the end of
+	// the scenario; it may be called more than once. If Defer is nil, Run lasts as long as
+	// the fault.
 	Defer func(takeBack func(ctx context.Context) error)
-	// TakeBack calls what takes back a fault whose time is over, or that is interrupted,
-	// and may do so again if it fails: taking back what was taken back does nothing. Nil:
-	// it is called once.
+	// TakeBack calls the function that takes back a fault whose time is over or that was
+	// interrupted, again if it fails: taking back twice does nothing. If TakeBack is nil,
+	// Run calls the function once.
 	TakeBack func(ctx context.Context, takeBack func(ctx context.Context) error) error
-	// Holds are shared by the faults of a cluster that may happen at the same time. Nil:
-	// of two that break the same thing, the first that is over mends it.
+	// Holds is shared by the faults of a cluster that may last at the same time. If it is
+	// nil, the first of two faults that break the same thing mends it when it is over.
 	Holds *Holds
-	// Hit is told of each pod that is hit, and of its container if only one is; nil:
-	// nobody is.
+	// Hit is called for each pod that is hit, with the container if only one is; it may
+	// be nil.
 	Hit func(pod *corev1.Pod, container string)
-	// Injected is called when a fault has happened, and before it lasts: of a drain that
-	// has no end, when the nodes are drained. Nil: nobody is.
+	// Injected is called when a fault has been injected, before the time that it lasts. A
+	// drain without a limit has been injected when the nodes are drained. It may be nil.
 	Injected func()
-	// Exempt are the users whose requests the API server's faults do not meet.
+	// Exempt are the users whose requests faults of the API server pass over.
 	Exempt []string
 
 	// Namespace takes the place of the namespace default of pods; empty: it stays.

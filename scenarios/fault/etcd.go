@@ -65,7 +65,7 @@ func (e *Etcd) needs() Needs           { return Needs{Store: true} }
 
 func (e *Etcd) fault() minikcm.StoreFault {
 	var f minikcm.StoreFault
-	// Watches stay: if they broke, virtual time would stand still until they are back.
+	// Watches stay open: broken ones would stop virtual time until they are open again.
 	const open = minikcm.StoreReads | minikcm.StoreWrites | minikcm.StoreCompactions
 	switch e.Action {
 	case EtcdSlow:

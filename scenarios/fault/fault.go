@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Fault is one fault: exactly one of Pods, Nodes, APIServer, Etcd, Controllers and
-// Clock says what is broken, the others when and for how long.
+// Fault is one fault. Exactly one of Pods, Nodes, APIServer, Etcd, Controllers and Clock is
+// set and says what is broken; the other fields say when and for how long.
 type Fault struct {
 	Pods        *Pods        `yaml:"pods,omitempty"`
 	Nodes       *Nodes       `yaml:"nodes,omitempty"`
@@ -35,14 +35,14 @@ type Fault struct {
 	Line int `yaml:"-"`
 }
 
-// kind is what is broken, and how.
+// kind is the part of a fault that says what is broken, and how.
 type kind interface {
-	// check tells what is wrong with how it is written, and fills in defaults.
+	// check reports what is wrong with how it is written, and fills in defaults.
 	check(c *checker)
 	title() string
-	// action is the row of its action; false: there is no such action.
+	// action returns the row of its action; false if there is no such action.
 	action() (Action, bool)
-	// needs are the hooks that it needs of a cluster.
+	// needs are the hooks that it needs in a cluster.
 	needs() Needs
 }
 
@@ -81,20 +81,20 @@ func (f *Fault) Within(namespace string) *Fault {
 	return &moved
 }
 
-// Lasts reports whether there is something to take back each time.
+// Lasts reports whether each injection lasts, so that it has to be taken back.
 func (f *Fault) Lasts() bool {
 	row, _ := f.kind().action()
 	return row.Lasts == LastingAlways || row.Lasts == LastingIfFor && f.For > 0
 }
 
-// Repeats reports whether it happens more than once.
+// Repeats reports whether the fault is injected more than once.
 func (f *Fault) Repeats() bool { return f.Every > 0 || f.Schedule != "" }
 
-// Endless is whether Run returns only when its context ends: such a fault is one for
-// the background.
+// Endless reports whether Run returns only when its context ends, so that the fault needs a
+// step in the background.
 func (f *Fault) Endless() bool { return f.Repeats() && f.Times == 0 && f.During == 0 }
 
-// Title says what it does in a few words.
+// Title says in a few words what the fault does.
 func (f *Fault) Title() string {
 	parts := f.parts()
 	if len(parts) != 1 {

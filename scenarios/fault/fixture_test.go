@@ -26,7 +26,7 @@ type bench struct {
 	*testing.T
 	cluster *minikcm.Cluster
 	client  kubernetes.Interface // the scenario's own
-	other   kubernetes.Interface // somebody else's
+	other   kubernetes.Interface // another user's
 
 	mu     sync.Mutex
 	notes  []string
@@ -67,7 +67,7 @@ func newBench(t *testing.T, faults ...*Fault) *bench {
 	if b.client, err = kubernetes.NewForConfig(cluster.ConfigFor(user, "system:masters")); err != nil {
 		t.Fatal(err)
 	}
-	if b.other, err = kubernetes.NewForConfig(cluster.ConfigFor("somebody", "system:masters")); err != nil {
+	if b.other, err = kubernetes.NewForConfig(cluster.ConfigFor("other", "system:masters")); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// Holds keeps what several faults break at the same time broken until the last of them
-// is over. The zero value is ready to use; the faults of one cluster share one.
+// Holds counts the faults that break the same thing at the same time, so that it is mended
+// only when the last of them is over. The zero value is ready to use. The faults of one
+// cluster share one.
 //
 // Without it, of two faults that crash node-1, one for a minute and one for an hour, the
 // first would start the node while the second still lasts.
@@ -19,11 +20,17 @@ type Holds struct {
 // holder is one fault that holds something broken.
 type holder struct{ breaks func() error }
 
-// hold breaks what key names. The returned function gives up the hold: of the last
-// holder it calls mends, of another one it breaks anew as the newest holder left does,
-// since two faults may break the same thing in different ways. Both are called under a
-// lock and must not wait. A failed break holds nothing. A nil Holds calls breaks and
-// mends as they are.
+// hold breaks what key names, and returns a function that gives up the hold. The last holder
+// to give up calls mends. Before that, the newest holder that is left breaks the thing again,
+// since two faults may break it in different ways:
+//
+//	A holds: slow by 1s     the node is slow by 1s
+//	B holds: slow by 5s     the node is slow by 5s
+//	B gives up              A breaks again: slow by 1s
+//	A gives up              mends
+//
+// breaks and mends are called under a lock and must not wait. A break that fails holds
+// nothing. A nil Holds calls breaks and mends as they are.
 func (h *Holds) hold(key string, breaks, mends func() error) (injected, error) {
 	if h == nil {
 		return func(context.Context) error { return mends() }, breaks()
@@ -51,9 +58,9 @@ func (h *Holds) hold(key string, breaks, mends func() error) (injected, error) {
 	}, nil
 }
 
-// count is hold for what is mended by requests, which may wait: it breaks nothing, and
-// release reports whether the caller is the last holder and has to mend. Each further
-// call of release reports the same, unless another fault has taken hold meanwhile.
+// count is hold for what is broken and mended by requests, which may wait. It breaks
+// nothing. release reports whether the caller was the last holder and has to mend; further
+// calls report the same, unless another fault has taken hold meanwhile.
 func (h *Holds) count(key string) (release func() (last bool)) {
 	if h == nil {
 		return func() bool { return true }
@@ -61,7 +68,7 @@ func (h *Holds) count(key string) (release func() (last bool)) {
 	none := func() error { return nil }
 	give, _ := h.hold(key, none, none)
 	return func() bool {
-		_ = give(context.Background()) // it calls none
+		_ = give(context.Background()) // it never fails
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return len(h.held[key]) == 0

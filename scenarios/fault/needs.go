@@ -11,7 +11,7 @@ import (
 // Needs are the hooks that a cluster must have been started with.
 type Needs struct{ Store, API bool }
 
-// Prepare makes the options those of a cluster that the faults can be done to.
+// Prepare sets the options that a cluster needs for the faults to be injected into it.
 func Prepare(options *minikcm.Options, faults ...*Fault) {
 	for _, f := range faults {
 		if len(f.parts()) != 1 {
@@ -23,7 +23,7 @@ func Prepare(options *minikcm.Options, faults ...*Fault) {
 	}
 }
 
-// errOutside is of what only a minikcm cluster can suffer.
+// errOutside refuses faults that only a cluster of minikcm can suffer.
 var errOutside = errors.New("cannot be done to an existing cluster: it can be reached only by its API, so that pods can be killed and evicted, and nodes cordoned, drained, tainted and deleted; run the scenario on a cluster of its own for the rest")
 
 // errNotVirtual refuses to set the clock of a cluster that is not virtual.
@@ -34,7 +34,7 @@ func isVirtual(c clock.Clock) bool {
 	return virtual
 }
 
-// Possible is nil if the fault can be done there.
+// Possible returns an error if the fault cannot be injected into env's cluster.
 func (f *Fault) Possible(env *Env) error {
 	k := f.kind()
 	row, _ := k.action()

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// byAPI does to a node what an administrator could.
+// byAPI changes a node through the Kubernetes API, as an administrator would.
 func (n *Nodes) byAPI(ctx context.Context, env *Env, name string) (injected, error) {
 	switch n.Action {
 	case NodeDelete:
@@ -62,14 +62,15 @@ func (n *Nodes) taint(ctx context.Context, env *Env, name string) (injected, err
 	}.hold(ctx, env, name)
 }
 
-// change is one that a fault makes to a Node by the API, and takes back.
+// change is how a fault changes a Node through the API, and how it takes that back.
 type change struct {
 	does, undoes string
 	do, undo     func(*corev1.Node)
 }
 
-// hold makes the change until the last fault that has made it is over. With an error, it
-// may have been made all the same, and has to be taken back.
+// hold makes the change, and returns what undoes it when the last fault that made it is
+// over. With an error the change may have been made all the same, so that it has to be
+// undone.
 func (c change) hold(ctx context.Context, env *Env, name string) (injected, error) {
 	last := env.Holds.count("node/" + name + " " + c.does)
 	undo := func(ctx context.Context) error {
@@ -100,8 +101,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// nodeConflicts is how often, and after which delays on the machine's clock, a change of a
-// Node is made again that met another one: kubelets and controllers write Nodes often.
+// nodeConflicts limits how often a change of a Node is retried after a conflict, and gives
+// the delays by the machine's clock. Kubelets and controllers write Nodes often.
 var nodeConflicts = wait.Backoff{Steps: 15, Duration: 5 * time.Millisecond, Factor: 1.4, Jitter: 0.1}
 
 // changeNode changes a Node that others write too.

@@ -137,7 +137,7 @@ func (n *Nodes) inject(ctx context.Context, env *Env) (injected, error) {
 	}
 	candidates := slices.DeleteFunc(list.Items, func(node corev1.Node) bool { return len(n.Names) > 0 && !slices.Contains(n.Names, node.Name) })
 	if len(candidates) < len(n.Names) {
-		return nil, fmt.Errorf("%w: not all of %s exist", errNobody, n.which())
+		return nil, fmt.Errorf("%w: not all of %s exist", errNoMatch, n.which())
 	}
 	nodes, err := pick(candidates, &n.Share, env.Random, n.which(), func(node corev1.Node) string { return node.Name })
 	if err != nil {

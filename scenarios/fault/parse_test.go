@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 	} {
 		faults, err := Parse("fault.yaml", []byte(text))
 		fmt.Fprintf(&out, "%s\n", strings.TrimSuffix(text, "\n"))
-		var syntax *format.SyntaxError
+		var syntax *spec.SyntaxError
 		switch {
 		case errors.As(err, &syntax):
 			fmt.Fprintf(&out, "  no YAML: %v\n", err)

@@ -8,8 +8,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Share is how many of those that match are hit, chosen by the seed: one unless a field
-// says otherwise, or all that are named.
+// Share is how many of those that match are hit, as the seed chooses: one by default, and
+// all if they are named.
 type Share struct {
 	// Count is how many of those that match are hit.
 	Count int `yaml:"count,omitempty"`
@@ -54,7 +54,7 @@ func (s *Share) String() string {
 	return "1"
 }
 
-// of is how many of n.
+// of returns how many of n are hit.
 func (s *Share) of(n int) int {
 	switch {
 	case s.All:
@@ -67,7 +67,7 @@ func (s *Share) of(n int) int {
 	return 1
 }
 
-// pick chooses some of what matches. It is an error if there are too few.
+// pick chooses among the candidates. It returns errNoMatch if there are too few.
 func pick[T any](candidates []T, share *Share, random *clock.Random, what string, name func(T) string) ([]T, error) {
 	want := share.of(len(candidates))
 	if share.MaxPercent > 0 {
@@ -75,7 +75,7 @@ func pick[T any](candidates []T, share *Share, random *clock.Random, what string
 		want = most.of(len(candidates))
 	}
 	if len(candidates) == 0 || len(candidates) < want {
-		return nil, fmt.Errorf("%w: %s of %s %s to be hit, and there %s %d", errNobody, share, what, plural(want, "was", "were"), plural(len(candidates), "is", "are"), len(candidates))
+		return nil, fmt.Errorf("%w: %s of %s %s to be hit, and there %s %d", errNoMatch, share, what, plural(want, "was", "were"), plural(len(candidates), "is", "are"), len(candidates))
 	}
 	rest := slices.Clone(candidates)
 	slices.SortFunc(rest, func(a, b T) int { return cmp.Compare(name(a), name(b)) })

@@ -75,7 +75,7 @@ func (p *Pods) kill(ctx context.Context, env *Env, pod *corev1.Pod) error {
 	return nil
 }
 
-// removeImages makes the images of the pods' containers ones that cannot be had.
+// removeImages makes the kubelets fail to pull the images of the pods' containers.
 func (p *Pods) removeImages(env *Env, pods []corev1.Pod) (injected, error) {
 	kubelets := env.Cluster.Kubelets()
 	images := map[string]bool{}

@@ -29,7 +29,7 @@ var podActions = []Action{
 	{Name: PodEvict, Does: "ask for evictions, which a disruption budget may refuse", ByAPI: true, Fields: []string{"grace"}},
 }
 
-// Pods is a fault of pods. Those that are being deleted or have ended are never hit.
+// Pods is a fault of pods. It passes over pods that are being deleted or have ended.
 type Pods struct {
 	// Action is kill (deleted without grace), crash (a container exits), oom, notReady,
 	// imageGone (the image can no longer be pulled) or evict.

@@ -30,8 +30,8 @@ func TestKill(t *testing.T) {
 		t.Errorf("%d pods are left of before, %d are ready: %v", kept, b.ready(), b.notes)
 	}
 	err := b.begin(t.Context(), read(t, "pods: {action: kill, selector: app=other}"))()
-	if !errors.Is(err, errNobody) {
-		t.Errorf("nobody to kill: %v", err)
+	if !errors.Is(err, errNoMatch) {
+		t.Errorf("no pod to kill: %v", err)
 	}
 }
 
@@ -42,12 +42,12 @@ func TestRepeated(t *testing.T) {
 		hits int
 		took time.Duration
 	}{
-		"{pods: {action: kill}, every: 10s, times: 3}":                     {3, 20 * time.Second},
-		"{pods: {action: kill}, every: 10s, during: 25s}":                  {3, 20 * time.Second},
-		"{pods: {action: kill}, schedule: '*/5 * * * *', times: 2}":        {2, 10*time.Minute - 10*time.Second},
-		"{pods: {action: notReady}, for: 5s, every: 10s, times: 2}":        {2, 15 * time.Second},
-		"{pods: {action: kill, selector: app=x}, every: 10s, times: 2}":    {0, 10 * time.Second},
-		"{pods: {action: kill, names: [nobody]}, every: 10s, during: 30s}": {0, 30 * time.Second},
+		"{pods: {action: kill}, every: 10s, times: 3}":                          {3, 20 * time.Second},
+		"{pods: {action: kill}, every: 10s, during: 25s}":                       {3, 20 * time.Second},
+		"{pods: {action: kill}, schedule: '*/5 * * * *', times: 2}":             {2, 10*time.Minute - 10*time.Second},
+		"{pods: {action: notReady}, for: 5s, every: 10s, times: 2}":             {2, 15 * time.Second},
+		"{pods: {action: kill, selector: app=x}, every: 10s, times: 2}":         {0, 10 * time.Second},
+		"{pods: {action: kill, names: [no-such-pod]}, every: 10s, during: 30s}": {0, 30 * time.Second},
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -118,7 +118,7 @@ func TestImageGone(t *testing.T) {
 	b.wantReady(1)
 }
 
-// An eviction that a budget refuses is told, and no failure.
+// An eviction that a budget refuses is noted, and no failure.
 func TestEvict(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -133,8 +133,8 @@ func TestEvict(t *testing.T) {
 	}
 	b.advance(10 * time.Second)
 	b.run(read(t, "pods: {action: evict, all: true}"))
-	told := strings.Join(b.notes, "\n")
-	if strings.Count(told, " evicted") != 2 || strings.Count(told, "was not evicted: ") != 1 {
-		t.Errorf("notes:\n%s", told)
+	notes := strings.Join(b.notes, "\n")
+	if strings.Count(notes, " evicted") != 2 || strings.Count(notes, "was not evicted: ") != 1 {
+		t.Errorf("notes:\n%s", notes)
 	}
 }

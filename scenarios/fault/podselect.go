@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// matching are the pods that may be hit.
+// matching returns the pods that may be hit.
 func (p *Pods) matching(ctx context.Context, env *Env) ([]corev1.Pod, error) {
 	p = p.within(env.Namespace)
 	namespace := p.Namespace
@@ -55,13 +55,12 @@ func (p *Pods) within(namespace string) *Pods {
 	return &moved
 }
 
-// breaks reports whether a pod has to be on a node for it, as something of what runs there
-// is broken.
+// breaks reports whether the action needs a running container, and so a pod on a node.
 func (p *Pods) breaks() bool {
 	return p.Action == PodCrash || p.Action == PodOOM || p.Action == PodNotReady
 }
 
-// names reports whether a pod's name and namespace are meant.
+// names reports whether the fault means a pod by its name and namespace.
 func (p *Pods) names(pod *corev1.Pod) bool {
 	if len(p.Namespaces) > 0 && !slices.Contains(p.Namespaces, "*") && !slices.Contains(p.Namespaces, pod.Namespace) {
 		return false
@@ -69,7 +68,7 @@ func (p *Pods) names(pod *corev1.Pod) bool {
 	return len(p.Names) == 0 || slices.Contains(p.Names, pod.Name) || slices.Contains(p.Names, pod.Namespace+"/"+pod.Name)
 }
 
-// nodes are those that pods must be on; nil: any.
+// nodes returns the nodes that pods must be on; nil if any will do.
 func (p *Pods) nodes(ctx context.Context, env *Env) ([]string, error) {
 	names := p.Nodes
 	if p.NodeSelector == "" {

@@ -47,7 +47,7 @@ func TestPodsWithoutNode(t *testing.T) {
 	}
 	for _, action := range []string{PodCrash, PodOOM, PodNotReady} {
 		err := b.begin(t.Context(), read(t, "pods: {action: "+action+", selector: app=web, all: true}"))()
-		if !errors.Is(err, errNobody) {
+		if !errors.Is(err, errNoMatch) {
 			t.Errorf("%s: %v", action, err)
 		}
 	}

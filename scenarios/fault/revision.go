@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// revision is the newest of the cluster.
+// revision returns the cluster's newest revision.
 func (e *Env) revision(ctx context.Context) (int64, error) {
 	list, err := e.Client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {

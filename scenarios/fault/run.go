@@ -10,16 +10,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// injected takes back what was done; nil: there is nothing to take back.
+// injected takes back what an injection did; nil if nothing has to be taken back.
 type injected func(ctx context.Context) error
 
-// errNobody is why nothing was done: nothing matches. Of a fault that happens again
-// and again that is no failure.
-var errNobody = errors.New("nothing matches")
+// errNoMatch is returned if nothing matches. A fault that is injected repeatedly goes on.
+var errNoMatch = errors.New("nothing matches")
 
-// Run does the fault: it returns when it has happened for the last time and was taken
-// back, or, of one that lasts to the end of the scenario, was handed to Defer. It
-// returns the cause of ctx's end if that came first; the fault was taken back then.
+// Run injects the fault, repeatedly if it says so. It returns when the last injection was
+// taken back or, if the fault lasts to the end of the scenario, handed to Defer. If ctx ends
+// first, Run takes the injection back and returns the cause of ctx's end.
 func (f *Fault) Run(ctx context.Context, env Env) error {
 	if err := f.Possible(&env); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (f *Fault) Run(ctx context.Context, env Env) error {
 			return err
 		}
 		switch err := f.once(ctx, &env); {
-		case errors.Is(err, errNobody), Unanswered(err):
+		case errors.Is(err, errNoMatch), Unanswered(err):
 			env.note("%v", err)
 		case err != nil:
 			return err
@@ -53,14 +52,14 @@ func (f *Fault) Run(ctx context.Context, env Env) error {
 	return nil
 }
 
-// Unanswered reports whether the API server could not do what it was asked, as something else
-// is broken at the same time.
+// Unanswered reports whether err says that the API server failed to handle a request, which
+// it does while another fault lasts.
 func Unanswered(err error) bool {
 	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err)
 }
 
-// next is when it happens after at.
+// next returns the time of the injection that follows the one at at.
 func (f *Fault) next(at time.Time, env *Env) time.Time {
 	if f.Schedule == "" {
 		return at.Add(time.Duration(f.Every))
@@ -83,7 +82,7 @@ func (f *Fault) jittered(at time.Time, env *Env) time.Time {
 	return at.Add(time.Duration(share * float64(f.Every)))
 }
 
-// once lets it happen one time.
+// once injects the fault one time, and takes it back after the time that it lasts.
 func (f *Fault) once(ctx context.Context, env *Env) error {
 	env.drains = nil
 	undo, err := f.inject(ctx, env)
@@ -123,7 +122,8 @@ func (f *Fault) once(ctx context.Context, env *Env) error {
 	return err
 }
 
-// inject does it. With an error, what it returns takes back what was done before.
+// inject breaks what the fault names. With an error it also returns what takes back the
+// part that was done.
 func (f *Fault) inject(ctx context.Context, env *Env) (injected, error) {
 	switch {
 	case f.Pods != nil:
@@ -142,7 +142,7 @@ func (f *Fault) inject(ctx context.Context, env *Env) (injected, error) {
 	return nil, errors.New("there is nothing to break")
 }
 
-// all takes back in the reverse order.
+// all takes back several injections in reverse order.
 func all(undo []injected) injected {
 	if len(undo) == 0 {
 		return nil

@@ -45,8 +45,8 @@ func (c *checker) problem(field, format string, args ...any) {
 	c.problems = append(c.problems, Problem{Line: c.line, Field: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// Validate tells all that is wrong, and fills in defaults. Run may be called only if
-// that is nothing.
+// Validate returns all that is wrong with a fault, and fills in its defaults. Run may be
+// called only on a fault without problems.
 func (f *Fault) Validate() []Problem {
 	c := &checker{line: f.Line, fault: f}
 	switch parts := f.parts(); len(parts) {

@@ -25,22 +25,22 @@ import (
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
-// infoPath is where a cluster of minikcm's says that it is one.
+// infoPath is where a cluster of minikcm describes itself.
 const infoPath = "/minikcm/v1"
 
 // maxLine caps what is read of one fault, in bytes.
 const maxLine = 4 << 20
 
-// Client injects faults into a running cluster of minikcm's.
+// Client injects faults into a running cluster of minikcm.
 type Client struct {
 	rest rest.Interface
 	host string
 }
 
-// ForeignError says that a cluster is not one of minikcm's, or not one that can be broken.
+// ForeignError says that a cluster is not one of minikcm, or does not serve faults.
 type ForeignError struct {
 	Host string
-	// Info is what the cluster says of itself; nil: it is none of minikcm's.
+	// Info is how the cluster describes itself; nil if it is not one of minikcm.
 	Info *minikcm.Info
 }
 
@@ -51,7 +51,8 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("the cluster at %s (minikcm %s) has no API for faults: run it with a newer \"minikcm up\" or \"minikcm exec\"", e.Host, e.Info.Version)
 }
 
-// NewClient returns a client of the cluster that a configuration reaches. It asks nothing.
+// NewClient returns a client of the cluster that a configuration reaches. It makes no
+// request.
 func NewClient(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
@@ -64,8 +65,8 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{rest: client, host: config.Host}, nil
 }
 
-// Info asks the cluster what it is. The error is a *ForeignError if it is none of
-// minikcm's.
+// Info reads how the cluster describes itself. The error is a *ForeignError if the cluster is
+// not one of minikcm.
 func (c *Client) Info(ctx context.Context) (*minikcm.Info, error) {
 	data, err := raw(ctx, c.rest.Get().AbsPath(infoPath))
 	// A server that guards all paths forbids also those that it does not serve.
@@ -82,8 +83,7 @@ func (c *Client) Info(ctx context.Context) (*minikcm.Info, error) {
 	return info, nil
 }
 
-// Inject begins a fault and returns when the server has accepted it, before it has
-// happened.
+// Inject returns when the server has accepted a fault, which it injects afterwards.
 func (c *Client) Inject(ctx context.Context, f *fault.Fault) (*Injection, error) {
 	document, err := encode(f)
 	if err != nil {
@@ -94,11 +94,10 @@ func (c *Client) Inject(ctx context.Context, f *fault.Fault) (*Injection, error)
 	return injection, c.decode(ctx, "injecting the fault ("+f.Title()+")", data, err, injection)
 }
 
-// Hold begins a fault, calls each with it now and at each change, and returns when the
-// fault is done. When ctx ends, Hold has the fault taken back and then returns the cause.
-// The server also takes the fault back if each returns an error, which Hold returns, and
-// if the connection is lost. The seed determines what the fault hits; 0: the cluster's
-// does.
+// Hold injects a fault, calls each with it now and at each change, and returns when the
+// fault is done. When ctx ends, Hold takes the fault back and then returns the cause. The
+// server also takes the fault back if each returns an error, which Hold returns, and if the
+// connection is lost. The seed determines what the fault hits; 0 stands for the cluster's.
 func (c *Client) Hold(ctx context.Context, f *fault.Fault, seed uint64, each func(*Injection) error) (*Injection, error) {
 	document, err := encode(f)
 	if err != nil {
@@ -132,15 +131,15 @@ func (c *Client) Hold(ctx context.Context, f *fault.Fault, seed uint64, each fun
 }
 
 const (
-	// releaseTimeout is how long a fault may take to be taken back, on the machine's clock,
-	// before its connection is cut, on which the server takes it back alone.
+	// releaseTimeout is how long the server may take to take a fault back, by the machine's
+	// clock, before the connection is cut. The server then does so by itself.
 	releaseTimeout = 30 * time.Second
-	// answerTimeout is how long the server may take to accept a fault that is no longer
-	// wanted.
+	// answerTimeout is how long the server may take to accept a fault that the caller no
+	// longer wants.
 	answerTimeout = 5 * time.Second
 )
 
-// release has the fault taken back that is held by a connection, which ends with it.
+// release takes back the fault that a connection holds, which ends the connection.
 func (c *Client) release(connection context.Context, id <-chan string, cut func()) {
 	answered, cancel := context.WithTimeout(connection, answerTimeout)
 	defer cancel()
@@ -157,7 +156,7 @@ func (c *Client) release(connection context.Context, id <-chan string, cut func(
 }
 
 // Follow calls each with a fault now and at each change, until it is done, each returns an
-// error, or ctx ends. It returns the last that it has seen.
+// error, or ctx ends. It returns the newest state that it has seen.
 func (c *Client) Follow(ctx context.Context, id string, each func(*Injection) error) (*Injection, error) {
 	return c.follow(ctx, "following the fault "+id, c.rest.Get().AbsPath(Path, url.PathEscape(id)).Param("follow", "true"), each)
 }
@@ -194,7 +193,7 @@ func raw(ctx context.Context, request *rest.Request) ([]byte, error) {
 	return result.Raw()
 }
 
-// decode reads an answer, or says why there is none.
+// decode reads an answer, or returns why there is none.
 func (c *Client) decode(ctx context.Context, doing string, data []byte, err error, into any) error {
 	if err == nil {
 		if err = json.Unmarshal(data, into); err == nil {

@@ -1,5 +1,5 @@
-// Package faultapi breaks a running cluster on request: its Extension serves
-// /minikcm/v1/faults, where faults are injected, listed, followed and taken back, and its
-// Client asks for that. A fault runs in the server and on the server's clock; all are
-// taken back when the cluster closes.
+// Package faultapi injects faults into a running cluster on request. Its Extension serves
+// /minikcm/v1/faults, where faults are injected, listed, followed and taken back; its Client
+// makes these requests. A fault runs in the server and by the server's clock. Closing the
+// cluster takes back all faults.
 package faultapi

@@ -18,14 +18,14 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/format"
+	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 const (
 	// maxBody caps the document of a fault, in bytes.
 	maxBody = 64 << 10
 	// patience is how long a client may take to send a fault, or to read a line of a
-	// stream, on the machine's clock.
+	// stream, by the machine's clock.
 	patience = 30 * time.Second
 )
 
@@ -69,8 +69,8 @@ func (s *service) serveList(w http.ResponseWriter, _ *http.Request, _ string) er
 	return nil
 }
 
-// serveInject begins the fault in the body. With follow=true the answer is a stream, and
-// the fault is taken back if its reader goes.
+// serveInject injects the fault in the body. With follow=true the answer is a stream, and the
+// fault is taken back if the client goes.
 func (s *service) serveInject(w http.ResponseWriter, r *http.Request, _ string) error {
 	follow, err := boolean(r, "follow")
 	if err != nil {
@@ -114,8 +114,8 @@ func readFault(w http.ResponseWriter, r *http.Request) (*fault.Fault, error) {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a fault may have %d bytes", maxBody))
 	}
 	faults, err := fault.Parse("fault", data)
-	var syntax *format.SyntaxError
-	var problems format.Problems
+	var syntax *spec.SyntaxError
+	var problems spec.Problems
 	switch {
 	case errors.As(err, &syntax):
 		return nil, apierrors.NewBadRequest("reading the fault: " + err.Error())
@@ -130,7 +130,7 @@ func readFault(w http.ResponseWriter, r *http.Request) (*fault.Fault, error) {
 }
 
 // invalid is the answer to a fault with problems, a cause for each.
-func invalid(problems format.Problems) error {
+func invalid(problems spec.Problems) error {
 	err := apierrors.NewInvalid(kindOfFault, "", nil)
 	var texts []string
 	for _, p := range problems {
@@ -152,7 +152,7 @@ func (s *service) serveGet(w http.ResponseWriter, r *http.Request, id string) er
 		return apierrors.NewNotFound(resource, id)
 	}
 	if follow {
-		_ = stream(w, r, http.StatusOK, found) // its reader has gone
+		_ = stream(w, r, http.StatusOK, found) // it fails only if the client is gone
 		return nil
 	}
 	shown, _ := found.look()
@@ -176,8 +176,8 @@ func (s *service) serveStop(w http.ResponseWriter, r *http.Request, id string) e
 	return nil
 }
 
-// stream writes a fault as a line of JSON now and at each change, until it is done. The
-// error is of a reader that has gone.
+// stream writes a fault as a line of JSON now and at each change, until it is done. It
+// returns an error if the client is gone.
 func stream(w http.ResponseWriter, r *http.Request, code int, of *running) error {
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "application/json;stream=watch")

@@ -77,8 +77,8 @@ func TestOnlyMasters(t *testing.T) {
 	}
 	jane := rest.CopyConfig(https)
 	jane.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"developers"}}
-	nobody := rest.AnonymousClientConfig(https)
-	for name, config := range map[string]*rest.Config{"jane": jane, "in memory": b.ConfigFor("jane", "developers"), "anonymous": nobody} {
+	anonymous := rest.AnonymousClientConfig(https)
+	for name, config := range map[string]*rest.Config{"jane": jane, "in memory": b.ConfigFor("jane", "developers"), "anonymous": anonymous} {
 		for _, r := range []struct{ method, path string }{{http.MethodPost, Path}, {http.MethodGet, Path}, {http.MethodGet, Path + "/f-1"}, {http.MethodDelete, Path + "/f-1"}} {
 			code, _, answer := send(t, config, r.method, r.path, "nodes: {action: hang}")
 			if code != http.StatusForbidden || !strings.Contains(answer, `"reason":"Forbidden"`) {

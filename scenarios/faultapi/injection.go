@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// State is how far a fault has come.
+// State is the state of a fault.
 type State string
 
 // The states of a fault.
 const (
-	// Pending faults have not happened yet.
+	// Pending faults have not been injected yet.
 	Pending State = "Pending"
-	// Active faults have happened, and last or will happen again.
+	// Active faults have been injected, and last or will be injected again.
 	Active State = "Active"
 	// Ending faults are being taken back.
 	Ending State = "Ending"
-	// Over faults have come to their end.
+	// Over faults ended at their time.
 	Over State = "Over"
 	// Stopped faults were taken back before their end.
 	Stopped State = "Stopped"
@@ -24,7 +24,7 @@ const (
 	Failed State = "Failed"
 )
 
-// Done reports whether nothing more happens to the fault.
+// Done reports whether the state is final.
 func (s State) Done() bool { return s == Over || s == Stopped || s == Failed }
 
 // Injection is a fault that was injected, as the API shows it. Times are the cluster's.

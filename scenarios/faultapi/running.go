@@ -19,26 +19,26 @@ import (
 const (
 	// maxNotes caps the notes that are kept of one fault.
 	maxNotes = 100
-	// retakeInterval is the delay, on the cluster's clock, before a fault is taken back
-	// again that could not be, since another fault keeps the API server from answering.
+	// retakeInterval is the delay, by the cluster's clock, before another attempt to take
+	// a fault back, which failed because another fault breaks the API server.
 	retakeInterval = time.Second
 )
 
-// Why a fault ends before its end.
+// Why a fault ends early.
 var (
 	errStopped = errors.New("stopped on request")
 	errLeft    = errors.New("stopped, as the client that injected it is gone")
 	errClosing = errors.New("stopped, as the cluster closes")
 )
 
-// running is a fault from its injection on, also when it is done.
+// running is a fault from its injection on, including when it is done.
 type running struct {
 	fault *fault.Fault
 	clock clock.Clock
-	// stop takes it back. hurry keeps it from waiting before it tries again to do so.
+	// stop takes it back. hurry ends the delays between attempts to do so.
 	stop  context.CancelCauseFunc
 	hurry context.CancelFunc
-	// done is closed when nothing more happens.
+	// done is closed when the fault is over and was taken back.
 	done chan struct{}
 
 	mu      sync.Mutex
@@ -65,7 +65,7 @@ func after(t time.Time, d fault.Duration) *time.Time {
 	return &t
 }
 
-// look returns what is known now, and a channel that is closed when it changes.
+// look returns the present state, and a channel that is closed when it changes.
 func (r *running) look() (Injection, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,9 +107,8 @@ func (r *running) injected() {
 	})
 }
 
-// takeBack implements fault.Env.TakeBack. What the API server does not answer, as
-// another fault makes it fail, is asked again until it does; when urgent has ended, it is
-// asked once more.
+// takeBack implements fault.Env.TakeBack. It retries while another fault makes the API server
+// fail, and once more after urgent has ended.
 func (r *running) takeBack(ctx, urgent context.Context, undo func(context.Context) error) error {
 	r.change(func(shown *Injection) { shown.State = Ending })
 	var err error
@@ -132,7 +131,7 @@ func (r *running) takeBack(ctx, urgent context.Context, undo func(context.Contex
 	return err
 }
 
-// ended shows how it came to its end. cause is why it was to end before; nil: it was not.
+// ended records how the fault ended. cause is why it ended early; nil if it did not.
 func (r *running) ended(err, cause error) {
 	now := r.clock.Now().UTC()
 	r.change(func(shown *Injection) {

@@ -29,15 +29,15 @@ const (
 	// User makes the requests of faults.
 	User = "minikcm:fault"
 
-	// maxRunning caps the faults that are not done, and maxDone those that are and are
-	// still shown.
+	// maxRunning caps the faults that are not done, and maxDone the done ones that are
+	// still listed.
 	maxRunning = 100
 	maxDone    = 100
 )
 
 // Options of the extension.
 type Options struct {
-	// Exempt are users whose requests the API server's faults do not meet, beside User.
+	// Exempt are users whose requests faults of the API server pass over, beside User.
 	Exempt []string
 }
 
@@ -103,7 +103,7 @@ func (s *service) inject(f *fault.Fault, user string, seed uint64) (*running, er
 	return r, nil
 }
 
-// runLocked lets a fault run to its end. It counts as in flight while it does not wait.
+// runLocked starts a fault. Its goroutine is in flight while it does not wait.
 func (s *service) runLocked(r *running, env fault.Env) {
 	work := inflight.Begin(s.cluster.Ledger(), inflight.Action)
 	working := inflight.With(context.Background(), work)
@@ -125,7 +125,7 @@ func (s *service) runLocked(r *running, env fault.Env) {
 	})
 }
 
-// env is what a fault is done to.
+// env returns the cluster as a fault needs it.
 func (s *service) env(id string, random *clock.Random) (fault.Env, error) {
 	config := s.cluster.ConfigFor(User, "system:masters")
 	config.UserAgent = "minikcm-fault/" + id
@@ -139,7 +139,7 @@ func (s *service) env(id string, random *clock.Random) (fault.Env, error) {
 	}, nil
 }
 
-// documentOf is a fault as it is written in a scenario, in JSON.
+// documentOf returns a fault in JSON, with the fields that a scenario has.
 func documentOf(f *fault.Fault) (json.RawMessage, error) {
 	text, err := yamlv3.Marshal(f)
 	if err != nil {

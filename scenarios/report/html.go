@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 //go:embed page.html.tmpl
@@ -17,9 +17,9 @@ var pageTemplate string
 //go:embed page.css
 var pageStyle string
 
-// HTML writes one page about runs, with plots. It refers to nothing outside itself, and
-// runs no script. The error is w's.
-func HTML(w io.Writer, runs []*record.Run) error {
+// HTML writes one page about runs, with plots. The page refers to no other file and runs no
+// script. HTML returns an error only if w does.
+func HTML(w io.Writer, runs []*runrecord.Run) error {
 	page, err := template.New("page").Parse(pageTemplate)
 	if err != nil {
 		return fmt.Errorf("reading the template of the report: %w", err)
@@ -27,7 +27,7 @@ func HTML(w io.Writer, runs []*record.Run) error {
 	data := pageData{Style: template.CSS(pageStyle)} // it is a file of this package
 	for i, run := range runs {
 		data.Runs = append(data.Runs, viewOf(i, run))
-		if run.Verdict != record.Passed {
+		if run.Verdict != runrecord.Passed {
 			data.Bad++
 		}
 	}
@@ -53,7 +53,7 @@ func (p pageData) Title() string {
 
 // runView is a run as the page shows it.
 type runView struct {
-	Run      *record.Run
+	Run      *runrecord.Run
 	ID       string
 	Word     string
 	Class    string
@@ -93,7 +93,7 @@ type rowView struct {
 // maxPageRows bounds the timeline of a page.
 const maxPageRows = 1500
 
-func viewOf(i int, run *record.Run) runView {
+func viewOf(i int, run *runrecord.Run) runView {
 	shown, ordered := sequence(run)
 	// A little room after the end shows what happened in its last moment.
 	a := axis{shown.Cluster + shown.Cluster/40, ordered}
@@ -120,15 +120,15 @@ func viewOf(i int, run *record.Run) runView {
 	return v
 }
 
-func phaseName(p record.Phase) string {
-	if p == record.Running {
+func phaseName(p runrecord.Phase) string {
+	if p == runrecord.Running {
 		return "Running, not ready"
 	}
 	return string(p)
 }
 
 // replayOf is the command that shows the run again.
-func replayOf(run *record.Run) string {
+func replayOf(run *runrecord.Run) string {
 	name := run.Scenario.File
 	if name == "" || strings.HasPrefix(name, "library/") {
 		name = run.Scenario.Name
@@ -136,13 +136,13 @@ func replayOf(run *record.Run) string {
 	return fmt.Sprintf("minikcm scenario run %s --seed %d", name, run.Scenario.Seed)
 }
 
-func failureViews(run *record.Run) []failureView {
+func failureViews(run *runrecord.Run) []failureView {
 	var all []failureView
 	for _, f := range run.Failures {
 		v := failureView{At: offset(f.At), Check: f.Check, Message: f.Message, Causes: f.Causes}
 		for _, line := range f.Diff {
 			if strings.Contains(f.Message, line) {
-				continue // the message tells it already
+				continue // the message has it already
 			}
 			for part := range strings.SplitSeq(line, "\n") {
 				v.Diff = append(v.Diff, diffLine{diffClass(part), part})

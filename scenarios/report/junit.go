@@ -7,13 +7,13 @@ import (
 	"strings"
 	"unicode"
 
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 // JUnit writes runs as JUnit XML, as CI systems read it: a suite for each run, a test
 // case for each of its steps, and one for each other check. Times are the machine's.
 // The error is w's.
-func JUnit(w io.Writer, runs []*record.Run) error {
+func JUnit(w io.Writer, runs []*runrecord.Run) error {
 	all := suites{Name: "minikcm scenarios"}
 	for i, run := range runs {
 		s := suiteOf(i, run)
@@ -86,7 +86,7 @@ type problem struct {
 	Text    string `xml:",chardata"`
 }
 
-func suiteOf(id int, run *record.Run) suite {
+func suiteOf(id int, run *runrecord.Run) suite {
 	s := suite{
 		Name: printable(run.Scenario.Name), Package: "minikcm.scenario", ID: id,
 		Timestamp: run.Began.UTC().Format("2006-01-02T15:04:05"), Hostname: "localhost", Time: seconds(run.Real.Seconds()),
@@ -97,7 +97,7 @@ func suiteOf(id int, run *record.Run) suite {
 			{"cluster.seconds", seconds(run.Cluster.Seconds())},
 		},
 	}
-	told := false
+	reported := false
 	for i := range run.Spans {
 		span := &run.Spans[i]
 		if span.Parent >= 0 {
@@ -106,7 +106,7 @@ func suiteOf(id int, run *record.Run) suite {
 		c := testCase{Name: printable(fmt.Sprintf("%d. %s", len(s.Cases)+1, span.Title)), ClassName: "minikcm." + s.Name, Time: seconds(span.Real.Seconds())}
 		switch text, failed := failureOf(run, i); {
 		case failed:
-			told = true
+			reported = true
 			c.Failure = &problem{Message: printable(firstLine(text) + reasonOf(run, i)), Type: string(run.Verdict), Text: printable(text)}
 			s.Failures++
 		case span.Failure != "":
@@ -115,7 +115,7 @@ func suiteOf(id int, run *record.Run) suite {
 		}
 		s.Cases = append(s.Cases, c)
 	}
-	if run.Verdict != record.Passed && !told {
+	if run.Verdict != runrecord.Passed && !reported {
 		c := testCase{Name: "the whole run", ClassName: "minikcm." + s.Name, Time: s.Time}
 		c.Error = &problem{Message: printable(firstLine(run.Message)), Type: string(run.Verdict), Text: printable(run.Message)}
 		s.Errors++
@@ -130,7 +130,7 @@ func suiteOf(id int, run *record.Run) suite {
 
 // failureOf returns why a span or a part of it failed, with differences and causes. A span
 // that was ended by a failure elsewhere has not failed itself, if that is recorded.
-func failureOf(run *record.Run, i int) (text string, failed bool) {
+func failureOf(run *runrecord.Run, i int) (text string, failed bool) {
 	var b strings.Builder
 	b.WriteString(run.Spans[i].Failure)
 	failed = run.Spans[i].Failure != "" && len(run.Failures) == 0
@@ -156,7 +156,7 @@ func failureOf(run *record.Run, i int) (text string, failed bool) {
 
 // reasonOf is the first reason of a span's failure, to follow its first line: CI shows that
 // line only.
-func reasonOf(run *record.Run, i int) string {
+func reasonOf(run *runrecord.Run, i int) string {
 	for f := range run.Failures {
 		if failure := &run.Failures[f]; top(run, failure.Span) == i && len(failure.Reasons) > 0 {
 			return "; " + failure.Reasons[0].String()
@@ -166,7 +166,7 @@ func reasonOf(run *record.Run, i int) string {
 }
 
 // top is the outermost span that i is a part of.
-func top(run *record.Run, i int) int {
+func top(run *runrecord.Run, i int) int {
 	for i >= 0 && run.Spans[i].Parent >= 0 {
 		i = run.Spans[i].Parent
 	}

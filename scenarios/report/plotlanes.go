@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 )
 
 // plotSteps draws the steps, the faults and the checks as bars, one a row.
-func plotSteps(run *record.Run, a axis) template.HTML {
+func plotSteps(run *runrecord.Run, a axis) template.HTML {
 	var shown []int
 	left := 0
 	for i := range run.Spans {
@@ -51,7 +51,7 @@ func plotSteps(run *record.Run, a axis) template.HTML {
 	return s.html()
 }
 
-func drawSpan(s *svg, run *record.Run, a axis, i int, y float64) {
+func drawSpan(s *svg, run *runrecord.Run, a axis, i int, y float64) {
 	span := &run.Spans[i]
 	class := "span-" + string(span.Kind)
 	if span.Failure != "" {
@@ -68,7 +68,7 @@ func drawSpan(s *svg, run *record.Run, a axis, i int, y float64) {
 }
 
 // plotEvents draws, for each reason of events, when and how often there were some.
-func plotEvents(run *record.Run, a axis) template.HTML {
+func plotEvents(run *runrecord.Run, a axis) template.HTML {
 	const columns = 160
 	type lane struct {
 		reason  string
@@ -114,10 +114,10 @@ func plotEvents(run *record.Run, a axis) template.HTML {
 	return s.html()
 }
 
-// plotActivity draws who wrote and reconciled how much when: a row of small bars for
-// each of the busiest.
-func plotActivity(run *record.Run, a axis) template.HTML {
-	busiest := slices.DeleteFunc(slices.Clone(run.Controllers), func(c record.Controller) bool { return total(c.Writes)+total(c.Reconciles) == 0 })
+// plotActivity draws the writes and reconciles of the busiest controllers over time: a row of
+// small bars for each.
+func plotActivity(run *runrecord.Run, a axis) template.HTML {
+	busiest := slices.DeleteFunc(slices.Clone(run.Controllers), func(c runrecord.Controller) bool { return total(c.Writes)+total(c.Reconciles) == 0 })
 	busiest = busiest[:min(len(busiest), 18)]
 	if len(busiest) == 0 {
 		return ""
@@ -138,7 +138,7 @@ func plotActivity(run *record.Run, a axis) template.HTML {
 	return s.html()
 }
 
-func countText(c record.Controller) string {
+func countText(c runrecord.Controller) string {
 	var parts []string
 	if n := total(c.Writes); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d w", n))

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 const (
@@ -16,7 +16,7 @@ const (
 )
 
 // plotPods draws the pods by phase, one above the other, with the faults behind them.
-func plotPods(run *record.Run, a axis) template.HTML {
+func plotPods(run *runrecord.Run, a axis) template.HTML {
 	if len(run.Pods.Phases) == 0 {
 		return ""
 	}
@@ -42,14 +42,14 @@ func plotPods(run *record.Run, a axis) template.HTML {
 	return s.html()
 }
 
-func intervals(run *record.Run) (n int) {
+func intervals(run *runrecord.Run) (n int) {
 	for _, c := range run.Pods.Phases {
 		n = max(n, len(c.Last))
 	}
 	return n
 }
 
-func mostPods(run *record.Run) int {
+func mostPods(run *runrecord.Run) int {
 	most := 1
 	for i := range intervals(run) {
 		sum := 0
@@ -83,17 +83,17 @@ func pow10(n int) int {
 }
 
 // stacking is the order of the areas, from the ground: what should be there first.
-func stacking(run *record.Run) []record.Phase {
-	order := []record.Phase{record.Ready, record.Running, record.Pending, record.Terminating, record.FailedPhase, record.Succeeded}
+func stacking(run *runrecord.Run) []runrecord.Phase {
+	order := []runrecord.Phase{runrecord.Ready, runrecord.Running, runrecord.Pending, runrecord.Terminating, runrecord.FailedPhase, runrecord.Succeeded}
 	found := phases(run)
-	slices.SortStableFunc(found, func(a, b record.Phase) int { return position(order, a) - position(order, b) })
+	slices.SortStableFunc(found, func(a, b runrecord.Phase) int { return position(order, a) - position(order, b) })
 	return found
 }
 
-func phaseClass(p record.Phase) string { return "phase-" + strings.ToLower(string(p)) }
+func phaseClass(p runrecord.Phase) string { return "phase-" + strings.ToLower(string(p)) }
 
 // area is a path around one phase's part of the stack, in steps.
-func area(run *record.Run, a axis, y func(int) float64, below []int, curve record.Curve) string {
+func area(run *runrecord.Run, a axis, y func(int) float64, below []int, curve runrecord.Curve) string {
 	var upper, lower []string
 	for i := range below {
 		n := curve.Last[min(i, len(curve.Last)-1)]
@@ -109,8 +109,8 @@ func area(run *record.Run, a axis, y func(int) float64, below []int, curve recor
 }
 
 // drawDips shows where fewer pods were ready for a moment than an interval's end shows.
-func drawDips(s *svg, run *record.Run, a axis, y func(int) float64) {
-	ready, ok := run.Pods.Phases[record.Ready]
+func drawDips(s *svg, run *runrecord.Run, a axis, y func(int) float64) {
+	ready, ok := run.Pods.Phases[runrecord.Ready]
 	if !ok {
 		return
 	}
@@ -129,11 +129,11 @@ func drawDips(s *svg, run *record.Run, a axis, y func(int) float64) {
 const nameWidth = 6.5
 
 // drawBands draws each fault behind a plot: a band while it goes on, or a line.
-func drawBands(s *svg, run *record.Run, a axis, top, bottom float64, named bool) {
+func drawBands(s *svg, run *runrecord.Run, a axis, top, bottom float64, named bool) {
 	last := -1.0
 	for i := range run.Spans {
 		span := &run.Spans[i]
-		if span.Kind != record.Fault {
+		if span.Kind != runrecord.Fault {
 			continue
 		}
 		from, to := a.x(span.Begin), a.x(ending(run, span))
@@ -163,14 +163,14 @@ func shorter(text string, most int) string {
 	return text
 }
 
-func ending(run *record.Run, span *record.Span) time.Duration {
+func ending(run *runrecord.Run, span *runrecord.Span) time.Duration {
 	if span.End < 0 {
 		return run.Cluster
 	}
 	return span.End
 }
 
-func spanTitle(run *record.Run, span *record.Span) string {
+func spanTitle(run *runrecord.Run, span *runrecord.Span) string {
 	text := fmt.Sprintf("%s: %s to %s", span.Title, offset(span.Begin), offset(ending(run, span)))
 	if span.Failure != "" {
 		text += "\n" + span.Failure

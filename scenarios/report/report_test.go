@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"minikcm.dev/minikcm/scenarios/record"
 	"minikcm.dev/minikcm/scenarios/report"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 	"minikcm.dev/minikcm/test/golden"
 )
 
 // saved runs were recorded: one that failed, and one that passed.
-func saved(t *testing.T) []*record.Run {
+func saved(t *testing.T) []*runrecord.Run {
 	t.Helper()
-	var runs []*record.Run
+	var runs []*runrecord.Run
 	for _, name := range []string{"failed", "passed"} {
-		run, err := record.Load("testdata/" + name + ".json")
+		run, err := runrecord.Load("testdata/" + name + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ var allowed = map[string]struct{ children, attributes string }{
 func TestJUnitIsValid(t *testing.T) {
 	t.Parallel()
 	runs := saved(t)
-	runs[1].Verdict, runs[1].Message = record.Interrupted, "it was \x00 ended ]]> & <so>"
+	runs[1].Verdict, runs[1].Message = runrecord.Interrupted, "it was \x00 ended ]]> & <so>"
 	runs[1].Scenario.Name = "<odd \x1b name>"
 	var out strings.Builder
 	if err := report.JUnit(&out, runs); err != nil {
@@ -143,12 +143,12 @@ func TestHTML(t *testing.T) {
 // each of them is read first, and what else was not as expected.
 func TestNotReady(t *testing.T) {
 	t.Parallel()
-	run, err := record.Load("testdata/pending.json")
+	run, err := runrecord.Load("testdata/pending.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text, page, junit strings.Builder
-	if err := errors.Join(report.Text(&text, run), report.HTML(&page, []*record.Run{run}), report.JUnit(&junit, []*record.Run{run})); err != nil {
+	if err := errors.Join(report.Text(&text, run), report.HTML(&page, []*runrecord.Run{run}), report.JUnit(&junit, []*runrecord.Run{run})); err != nil {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "testdata/pending.golden", text.String())
@@ -166,11 +166,11 @@ func TestNotReady(t *testing.T) {
 // A run of which nothing is known can be shown, too.
 func TestEmptyRun(t *testing.T) {
 	t.Parallel()
-	run := &record.Run{Verdict: record.Interrupted, Message: "at once"}
+	run := &runrecord.Run{Verdict: runrecord.Interrupted, Message: "at once"}
 	for name, write := range map[string]func(io.Writer) error{
 		"text":     func(w io.Writer) error { return report.Text(w, run) },
-		"HTML":     func(w io.Writer) error { return report.HTML(w, []*record.Run{run}) },
-		"JUnit":    func(w io.Writer) error { return report.JUnit(w, []*record.Run{run}) },
+		"HTML":     func(w io.Writer) error { return report.HTML(w, []*runrecord.Run{run}) },
+		"JUnit":    func(w io.Writer) error { return report.JUnit(w, []*runrecord.Run{run}) },
 		"failures": func(w io.Writer) error { return report.Failures(w, run) },
 	} {
 		if err := write(io.Discard); err != nil {

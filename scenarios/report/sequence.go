@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 // instant is how little time a run may take for its plots to show the order of writes
@@ -15,7 +15,7 @@ const instant = 50 * time.Millisecond
 // sequence is a run whose times are not the cluster's but the order of the writes: one
 // nanosecond each. ok is false if the run has a course in time, or too little of it is
 // in the record.
-func sequence(run *record.Run) (out *record.Run, ok bool) {
+func sequence(run *runrecord.Run) (out *runrecord.Run, ok bool) {
 	if run.Cluster >= instant || len(run.Writes) < 2 || run.Totals.ForgottenWrites > 0 {
 		return run, false
 	}
@@ -47,11 +47,11 @@ func sequence(run *record.Run) (out *record.Run, ok bool) {
 }
 
 // podsInOrder follows the pods' phases from write to write.
-func podsInOrder(writes []minikcm.Write, at func(int64) time.Duration, n int) record.Pods {
+func podsInOrder(writes []minikcm.Write, at func(int64) time.Duration, n int) runrecord.Pods {
 	type moment struct {
 		at   int
 		pod  string
-		next record.Phase
+		next runrecord.Phase
 	}
 	var moments []moment
 	for i := range writes {
@@ -60,8 +60,8 @@ func podsInOrder(writes []minikcm.Write, at func(int64) time.Duration, n int) re
 		}
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int { return a.at - b.at })
-	pods := record.Pods{Width: 1, Phases: map[record.Phase]record.Curve{}}
-	current := map[string]record.Phase{}
+	pods := runrecord.Pods{Width: 1, Phases: map[runrecord.Phase]runrecord.Curve{}}
+	current := map[string]runrecord.Phase{}
 	for i, next := 0, 0; i < n; i++ {
 		for ; next < len(moments) && moments[next].at <= i; next++ {
 			m := moments[next]
@@ -73,13 +73,13 @@ func podsInOrder(writes []minikcm.Write, at func(int64) time.Duration, n int) re
 				current[m.pod] = m.next
 			}
 		}
-		counts := map[record.Phase]int{}
+		counts := map[runrecord.Phase]int{}
 		for _, p := range current {
 			counts[p]++
 		}
 		for p := range counts {
 			if _, known := pods.Phases[p]; !known {
-				pods.Phases[p] = record.Curve{Min: make([]int, i), Max: make([]int, i), Last: make([]int, i)}
+				pods.Phases[p] = runrecord.Curve{Min: make([]int, i), Max: make([]int, i), Last: make([]int, i)}
 			}
 		}
 		for p, c := range pods.Phases {
@@ -92,14 +92,14 @@ func podsInOrder(writes []minikcm.Write, at func(int64) time.Duration, n int) re
 
 // What a write says of a pod's phase beside the phases.
 const (
-	gone      record.Phase = "gone"
-	unchanged record.Phase = "unchanged"
+	gone      runrecord.Phase = "gone"
+	unchanged runrecord.Phase = "unchanged"
 )
 
-func phaseAfter(w *minikcm.Write) record.Phase {
+func phaseAfter(w *minikcm.Write) runrecord.Phase {
 	switch w.Effect {
 	case minikcm.Created:
-		return record.Pending
+		return runrecord.Pending
 	case minikcm.Removed:
 		return gone
 	}
@@ -107,22 +107,22 @@ func phaseAfter(w *minikcm.Write) record.Phase {
 	for _, c := range w.Changes {
 		switch {
 		case c.Path == "metadata.deletionTimestamp":
-			return record.Terminating
-		case c.Path == "status.phase" && next != record.Ready:
-			next = record.Phase(c.To)
+			return runrecord.Terminating
+		case c.Path == "status.phase" && next != runrecord.Ready:
+			next = runrecord.Phase(c.To)
 		case (c.Path == "status.conditions[Ready]" || c.Path == "status.conditions[Ready].status") && c.To == "True":
-			next = record.Ready
+			next = runrecord.Ready
 		case c.Path == "status.conditions[Ready].status" && next == unchanged:
-			next = record.Running
+			next = runrecord.Running
 		}
 	}
 	return next
 }
 
-func writersInOrder(run *record.Run, at func(int64) time.Duration, n int) []record.Controller {
-	// Some hundred bars can be told apart.
+func writersInOrder(run *runrecord.Run, at func(int64) time.Duration, n int) []runrecord.Controller {
+	// Some hundred bars remain distinct.
 	width := max(n/200, 1)
-	var out []record.Controller
+	var out []runrecord.Controller
 	for _, c := range run.Controllers {
 		counts := make([]int64, n/width+1)
 		for i := range run.Writes {
@@ -131,7 +131,7 @@ func writersInOrder(run *record.Run, at func(int64) time.Duration, n int) []reco
 			}
 		}
 		if total(counts) > 0 {
-			out = append(out, record.Controller{Name: c.Name, Width: time.Duration(width), Writes: counts})
+			out = append(out, runrecord.Controller{Name: c.Name, Width: time.Duration(width), Writes: counts})
 		}
 	}
 	return out

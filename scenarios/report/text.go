@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 const (
@@ -21,8 +21,8 @@ const (
 	maxListed  = 12
 )
 
-// Text writes the run for people who read it on a terminal. The error is w's.
-func Text(w io.Writer, run *record.Run) error {
+// Text writes the run for a terminal. It returns an error only if w does.
+func Text(w io.Writer, run *runrecord.Run) error {
 	var b strings.Builder
 	b.WriteString(Headline(run) + "\n\nTimeline\n")
 	writeTimeline(&b, timeline(run))
@@ -47,16 +47,16 @@ func Text(w io.Writer, run *record.Run) error {
 }
 
 // Headline is the run in one line.
-func Headline(run *record.Run) string {
+func Headline(run *runrecord.Run) string {
 	return fmt.Sprintf("%s %s: %s of the cluster's time in %s, seed %d", verdictWord(run.Verdict), run.Scenario.Name,
 		length(run.Cluster), length(run.Real), run.Scenario.Seed)
 }
 
-func verdictWord(v record.Verdict) string {
+func verdictWord(v runrecord.Verdict) string {
 	switch v {
-	case record.Passed:
+	case runrecord.Passed:
 		return "PASS"
-	case record.Failed:
+	case runrecord.Failed:
 		return "FAIL"
 	}
 	return "INTERRUPTED"
@@ -64,7 +64,7 @@ func verdictWord(v record.Verdict) string {
 
 // Failures writes what failed, with its differences and causes; nothing if nothing
 // did. The error is w's.
-func Failures(w io.Writer, run *record.Run) error {
+func Failures(w io.Writer, run *runrecord.Run) error {
 	var b strings.Builder
 	writeFailures(&b, run, "")
 	_, err := io.WriteString(w, b.String())
@@ -109,23 +109,23 @@ func mark(r row) string {
 }
 
 // phases are those of the run, in the order in which a pod passes through them.
-func phases(run *record.Run) []record.Phase {
-	order := []record.Phase{record.Pending, record.Running, record.Ready, record.Terminating, record.Succeeded, record.FailedPhase}
+func phases(run *runrecord.Run) []runrecord.Phase {
+	order := []runrecord.Phase{runrecord.Pending, runrecord.Running, runrecord.Ready, runrecord.Terminating, runrecord.Succeeded, runrecord.FailedPhase}
 	found := slices.Collect(maps.Keys(run.Pods.Phases))
-	slices.SortFunc(found, func(a, b record.Phase) int {
+	slices.SortFunc(found, func(a, b runrecord.Phase) int {
 		return cmp.Or(cmp.Compare(position(order, a), position(order, b)), cmp.Compare(a, b))
 	})
 	return found
 }
 
-func position(order []record.Phase, p record.Phase) int {
+func position(order []runrecord.Phase, p runrecord.Phase) int {
 	if i := slices.Index(order, p); i >= 0 {
 		return i
 	}
 	return len(order)
 }
 
-func writePods(b *strings.Builder, run *record.Run) {
+func writePods(b *strings.Builder, run *runrecord.Run) {
 	if len(run.Pods.Phases) == 0 {
 		return
 	}
@@ -138,7 +138,7 @@ func writePods(b *strings.Builder, run *record.Run) {
 
 // spark draws a curve with characters: the greatest value in each part of the time,
 // but for Ready-like curves that dip, where a dip within the part is what matters.
-func spark(c record.Curve) string {
+func spark(c runrecord.Curve) string {
 	blocks := []rune(" ▁▂▃▄▅▆▇█")
 	top := max(slices.Max(c.Max), 1)
 	var b strings.Builder
@@ -154,7 +154,7 @@ func spark(c record.Curve) string {
 	return b.String()
 }
 
-func writeControllers(b *strings.Builder, run *record.Run) {
+func writeControllers(b *strings.Builder, run *runrecord.Run) {
 	if len(run.Controllers) == 0 {
 		return
 	}
@@ -178,7 +178,7 @@ func total(counts []int64) (sum int64) {
 	return sum
 }
 
-func writeReasons(b *strings.Builder, run *record.Run) {
+func writeReasons(b *strings.Builder, run *runrecord.Run) {
 	if len(run.Totals.ByReason) == 0 {
 		return
 	}
@@ -196,12 +196,12 @@ func writeReasons(b *strings.Builder, run *record.Run) {
 	fmt.Fprintf(b, "\nEvents: %s\n", strings.Join(texts, ", "))
 }
 
-func writeFailures(b *strings.Builder, run *record.Run, indent string) {
+func writeFailures(b *strings.Builder, run *runrecord.Run, indent string) {
 	for _, f := range run.Failures {
 		fmt.Fprintf(b, "%s%s  %s\n", indent, offset(f.At), indented(f.Message, indent+"    "))
 		for _, line := range f.Diff {
 			if strings.Contains(f.Message, line) {
-				continue // the message tells it already
+				continue // the message has it already
 			}
 			fmt.Fprintf(b, "%s    %s\n", indent, indented(line, indent+"    "))
 		}

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 // row is a line of a timeline.
 type row struct {
 	at time.Duration
-	// kind is step, fault, check, note, event or warning; end says that the line tells
-	// of the end of something.
+	// kind is step, fault, check, note, event or warning; end says that the line is
+	// about the end of something.
 	kind   string
 	end    bool
 	failed bool
@@ -29,7 +29,7 @@ type row struct {
 
 // timeline is everything that happened, in its order; what happened at once to several
 // objects is one row.
-func timeline(run *record.Run) []row {
+func timeline(run *runrecord.Run) []row {
 	var rows []row
 	add := func(r row) {
 		r.order = len(rows)
@@ -55,7 +55,7 @@ func timeline(run *record.Run) []row {
 	return rows
 }
 
-func depthOf(run *record.Run, i int) (depth int) {
+func depthOf(run *runrecord.Run, i int) (depth int) {
 	for p := run.Spans[i].Parent; p >= 0 && depth < len(run.Spans); p = run.Spans[p].Parent {
 		depth++
 	}
@@ -63,9 +63,9 @@ func depthOf(run *record.Run, i int) (depth int) {
 }
 
 // eventRows joins events of one reason and kind of object that came within a second.
-func eventRows(events []record.Event) []row {
+func eventRows(events []runrecord.Event) []row {
 	type group struct {
-		first   record.Event
+		first   runrecord.Event
 		names   []string
 		objects map[string]bool
 	}

@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"minikcm.dev/minikcm/reasons"
-	"minikcm.dev/minikcm/scenarios/record"
+	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 // unexpected are the objects that were not as expected in the end, a line each. It leaves
 // out the parts of others, whose lines have their reasons, and what a failure says already.
-func unexpected(run *record.Run) []string {
+func unexpected(run *runrecord.Run) []string {
 	var lines []string
 	for i := range run.NotAsExpected {
 		r := &run.NotAsExpected[i]
@@ -25,7 +25,7 @@ func unexpected(run *record.Run) []string {
 	return lines
 }
 
-func toldByFailure(run *record.Run, reason *reasons.Reason) bool {
+func toldByFailure(run *runrecord.Run, reason *reasons.Reason) bool {
 	for i := range run.Failures {
 		if message := run.Failures[i].Message; strings.Contains(message, reason.String()) || reason.Message != "" && strings.Contains(message, reason.Message) {
 			return true

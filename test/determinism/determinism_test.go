@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/apiserver/record"
+	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/kubeletsim"
 )
@@ -125,7 +125,7 @@ func writesOf(t *testing.T, seed uint64, course step) []string {
 	return lines
 }
 
-func line(w *record.Write) string {
+func line(w *writerecord.Write) string {
 	return fmt.Sprintf("%d %v %s %s %s %s %s/%s %s causes %v changes %v", w.Revision, w.Time.Sub(minikcm.DefaultClockStart), w.Actor, w.UserAgent,
 		w.Verb, strings.TrimSuffix(w.Resource.Resource+"/"+w.Subresource, "/"), w.Namespace, w.Name, w.UID, w.Causes, w.Changes)
 }

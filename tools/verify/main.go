@@ -18,6 +18,7 @@ func checks() []check {
 		{"imports", checkImports},
 		{"subfolders", checkSubfolders},
 		{"purity", checkPurity},
+		{"withoutcluster", checkWithoutCluster},
 		{"calls", checkCalls},
 		{"sizes", checkSizes},
 		{"shape", checkShape},

@@ -80,12 +80,12 @@ var inFolder = map[string][]string{
 
 	"scenarios":           {"*"},
 	"scenarios/chaosmesh": {"definitions", "fault"},
-	"scenarios/check":     {"format"},
+	"scenarios/check":     {"spec"},
 	"scenarios/evolution": {"definitions"},
-	"scenarios/fault":     {"format"},
-	"scenarios/faultapi":  {"fault", "format"},
-	"scenarios/format":    {},
-	"scenarios/report":    {"record"},
+	"scenarios/fault":     {"spec"},
+	"scenarios/faultapi":  {"fault", "spec"},
+	"scenarios/spec":      {},
+	"scenarios/report":    {"runrecord"},
 
 	"minikcmtest/ctrltest": {"."},
 }
@@ -101,7 +101,7 @@ var inFolderDefault = map[string][]string{
 // withoutCluster lists the packages that convert between text and structures and know no
 // cluster, with the folders of ours that they may import. They import no client either.
 var withoutCluster = map[string][]string{
-	"scenarios/format": {"internal"},
+	"scenarios/spec": {"internal"},
 }
 
 // clients are the modules that a package of withoutCluster must not import.

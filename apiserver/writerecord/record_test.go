@@ -1,0 +1,52 @@
+package writerecord_test
+
+import (
+	"testing"
+
+	"minikcm.dev/minikcm/apiserver/writerecord"
+)
+
+func revisions(writes []writerecord.Write) []int64 {
+	var all []int64
+	for i := range writes {
+		all = append(all, writes[i].Revision)
+	}
+	return all
+}
+
+// The log keeps the newest writes, the oldest first.
+func TestLogIsBounded(t *testing.T) {
+	log := writerecord.NewLog(3)
+	for revision := int64(1); revision <= 7; revision++ {
+		log.Add(writerecord.Write{Revision: revision}, nil, nil)
+		got := revisions(log.Writes(nil))
+		for i, r := range got {
+			if want := revision - int64(len(got)-1-i); r != want {
+				t.Fatalf("after %d: %v", revision, got)
+			}
+		}
+		if want := min(revision, 3); int64(len(got)) != want {
+			t.Fatalf("after %d: %d writes are kept, want %d", revision, len(got), want)
+		}
+	}
+	odd := log.Writes(func(w *writerecord.Write) bool { return w.Revision%2 == 1 })
+	if got := revisions(odd); len(got) != 2 || got[0] != 5 || got[1] != 7 {
+		t.Fatalf("of 5 to 7 the odd ones: %v", got)
+	}
+}
+
+// An observer gets every write until it is stopped.
+func TestObserve(t *testing.T) {
+	log := writerecord.NewLog(0)
+	var first, second []int64
+	stopFirst := log.Observe(func(w *writerecord.Write) { first = append(first, w.Revision) })
+	stopSecond := log.Observe(func(w *writerecord.Write) { second = append(second, w.Revision) })
+	log.Add(writerecord.Write{Revision: 1}, nil, nil)
+	stopFirst()
+	log.Add(writerecord.Write{Revision: 2}, nil, nil)
+	stopSecond()
+	log.Add(writerecord.Write{Revision: 3}, nil, nil)
+	if len(first) != 1 || len(second) != 2 || second[1] != 2 {
+		t.Fatalf("observed: %v and %v", first, second)
+	}
+}

@@ -1,0 +1,121 @@
+package spec
+
+// The identity of a scenario's document, and of one that holds steps to include.
+const (
+	APIVersion = "minikcm.dev/v1alpha1"
+	Kind       = "Scenario"
+	KindSteps  = "Steps"
+)
+
+// Scenario is one document of a scenario file.
+type Scenario struct {
+	APIVersion string   `yaml:"apiVersion"`
+	Kind       string   `yaml:"kind"`
+	Metadata   Metadata `yaml:"metadata"`
+	Spec       Spec     `yaml:"spec"`
+
+	// File is where the scenario was read from, for messages and relative paths.
+	File string `yaml:"-"`
+}
+
+// Metadata names a scenario.
+type Metadata struct {
+	// Name consists of lower case letters, digits and '-'.
+	Name string `yaml:"name"`
+	// Labels sort scenarios for their users, and have no effect.
+	Labels map[string]string `yaml:"labels"`
+}
+
+// Spec is what a scenario does.
+type Spec struct {
+	// Description is one sentence that says what is shown.
+	Description string `yaml:"description"`
+	// Vars are the variables that ${NAME} stands for, with their defaults; one without
+	// (~) must be given by --set NAME=VALUE.
+	Vars    map[string]*string `yaml:"vars"`
+	Cluster Cluster            `yaml:"cluster"`
+	// Timeout bounds the whole run, in the cluster's time; default 10m.
+	Timeout Duration `yaml:"timeout"`
+	// Invariants must hold during the whole run.
+	Invariants []Invariant `yaml:"invariants"`
+	// Steps are done one after the other; the first that fails ends the run.
+	Steps []Step `yaml:"steps"`
+	// Finally is done at the end however the run went.
+	Finally []Step `yaml:"finally"`
+}
+
+// stepsDocument is a document of kind Steps.
+type stepsDocument struct {
+	APIVersion string    `yaml:"apiVersion"`
+	Kind       string    `yaml:"kind"`
+	Metadata   Metadata  `yaml:"metadata"`
+	Spec       stepsSpec `yaml:"spec"`
+}
+
+type stepsSpec struct {
+	Description string             `yaml:"description"`
+	Vars        map[string]*string `yaml:"vars"`
+	Steps       []Step             `yaml:"steps"`
+}
+
+// Cluster is what the scenario runs on.
+type Cluster struct {
+	// Nodes is how many nodes there are, called node-0, node-1 and so on; default 3.
+	Nodes *int `yaml:"nodes"`
+	// Pools are nodes of other kinds, beside those of Nodes, which is then 0 by default.
+	Pools []Pool `yaml:"pools"`
+	// ManageAllNodes simulates the Nodes that steps make, too; default true. If false, only
+	// those with the annotation minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake.
+	ManageAllNodes *bool `yaml:"manageAllNodes"`
+	// Clock is virtual (the default), real, or scaled=N.
+	Clock string `yaml:"clock"`
+	// Start is when virtual time begins, as RFC 3339 writes it; default is a Monday,
+	// 2026-01-05T00:00:00Z.
+	Start string `yaml:"start"`
+	// Seed determines all choices; default 1.
+	Seed uint64 `yaml:"seed"`
+	// Controllers selects controllers as --controllers does.
+	Controllers []string `yaml:"controllers"`
+	// NoScheduler leaves pods unassigned.
+	NoScheduler bool `yaml:"noScheduler"`
+	// Snapshot is the file of an etcd snapshot to begin with.
+	Snapshot string `yaml:"snapshot"`
+	// Objects are files and folders of objects to begin with, as "kubectl get -A -o yaml"
+	// writes them. If there are Nodes among them, Nodes is 0 by default.
+	Objects []string `yaml:"objects"`
+	// RedactSecrets replaces the values of the Secrets in Objects by placeholders.
+	RedactSecrets bool `yaml:"redactSecrets"`
+	// StartDelay is how long a pod takes to start, unless its annotations say otherwise.
+	StartDelay Duration `yaml:"startDelay"`
+	// ReadyDelay is how long a started container takes to become ready, unless the pod's
+	// annotations say otherwise.
+	ReadyDelay Duration `yaml:"readyDelay"`
+	// ContainerStop is how long a container takes to end; default 50ms.
+	ContainerStop Duration `yaml:"containerStop"`
+	// ServiceRanges are the networks of cluster IPs.
+	ServiceRanges []string `yaml:"serviceRanges"`
+}
+
+// Pool is a number of like nodes.
+type Pool struct {
+	// Name is what its nodes are called, with -0, -1 and so on.
+	Name string `yaml:"name"`
+	// Nodes is how many there are; default 1.
+	Nodes *int `yaml:"nodes"`
+	// Labels, Annotations and Taints are added to those that every node has.
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+	Taints      []Taint           `yaml:"taints"`
+	// Capacity is of each node, by resource: {cpu: 4, memory: 16Gi, pods: 20}.
+	Capacity map[string]string `yaml:"capacity"`
+	// Unschedulable registers the nodes cordoned.
+	Unschedulable bool `yaml:"unschedulable"`
+}
+
+// Taint keeps pods away that do not tolerate it.
+type Taint struct {
+	Key   string `yaml:"key"`
+	Value string `yaml:"value"`
+	// Effect is NoSchedule, PreferNoSchedule or NoExecute.
+	Effect string `yaml:"effect"`
+}
