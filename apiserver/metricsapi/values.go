@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	custommetrics "k8s.io/metrics/pkg/apis/custom_metrics"
 	custommetricsv1beta1 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta1"
 	custommetricsv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
 	externalmetrics "k8s.io/metrics/pkg/apis/external_metrics"
@@ -24,12 +23,6 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
 )
-
-// ServesValues reports whether the resources of a group are named by objects and
-// metrics, not by kinds.
-func ServesValues(group string) bool {
-	return group == custommetrics.GroupName || group == externalmetrics.GroupName
-}
 
 // ValuesRequest is a GET for the values of a metric.
 type ValuesRequest struct {

@@ -58,17 +58,17 @@ func InfoFrom(ctx context.Context) (info Info, ok bool) {
 	if !found {
 		return Info{}, false
 	}
-	return InfoOf(parsed)
+	return infoOf(parsed)
 }
 
 // proxy is the subresource that is followed by a path of its own, and a verb of old
 // clients in the path, which upstream does not serve any more.
 const proxy = "proxy"
 
-// InfoOf is InfoFrom for a parsed request. It differs from RequestInfo where that describes
+// infoOf is InfoFrom for a parsed request. It differs from RequestInfo where that describes
 // what is authorized and not what is served: a Namespace is not in itself, and a list whose
 // field selector names one object has no name.
-func InfoOf(parsed *apirequest.RequestInfo) (info Info, ok bool) {
+func infoOf(parsed *apirequest.RequestInfo) (info Info, ok bool) {
 	if !parsed.IsResourceRequest || parsed.Resource == "" || parsed.Verb == proxy || (parsed.APIGroup == "") != (parsed.APIPrefix == "api") {
 		return Info{}, false
 	}

@@ -64,7 +64,7 @@ func (rq *Request) logOptions() (*corev1.PodLogOptions, error) {
 	if err := readLogOptions(rq.Query, opts); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	opts.Follow = opts.Follow && Follows(rq.Query)
+	opts.Follow = opts.Follow && follows(rq.Query)
 	if errs := validateLogOptions(opts); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PodLogOptions").GroupKind(), rq.Name, errs)
 	}

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
@@ -68,22 +67,9 @@ func (s *Server) Serve(ctx context.Context, rq *Request) error {
 	return s.serveProxy(ctx, rq)
 }
 
-// Connects reports whether a subresource connects the client to a pod until either side
-// ends the connection.
-func Connects(resource schema.GroupVersionResource, subresource string) bool {
-	if resource != corev1.SchemeGroupVersion.WithResource("pods") {
-		return false
-	}
-	switch subresource {
-	case "exec", "attach", "portforward":
-		return true
-	}
-	return false
-}
-
-// Follows reports whether a request for a log follows it until the client disconnects or
+// follows reports whether a request for a log follows it until the client disconnects or
 // the container terminates.
-func Follows(query url.Values) bool {
+func follows(query url.Values) bool {
 	value := query.Get("follow")
 	return value == "true" || value == "1"
 }
