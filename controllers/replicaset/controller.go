@@ -32,7 +32,7 @@ func NewOf[T plan.Object](e *env.Env, name, component string, informer cache.Sha
 		return nil, err
 	}
 	pods := e.Informers.Core().V1().Pods().Informer()
-	r, err := NewReconcilerOf(owners, Sources{
+	r, err := NewReconciler(owners, Sources{
 		Clock: e.Clock, ReplicaSets: informer.GetIndexer(), Pods: pods.GetIndexer(),
 		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(component)},
 	})

@@ -39,15 +39,9 @@ type Reconciler[T plan.Object] struct {
 	wakesOwner func(loop.Event) []types.NamespacedName
 }
 
-// NewReconciler returns a reconciler of ReplicaSets. It adds the indexes
-// that it needs to the caches.
-func NewReconciler(s Sources) (*Reconciler[*appsv1.ReplicaSet], error) {
-	return NewReconcilerOf(replicaSets(), s)
-}
-
-// NewReconcilerOf returns a reconciler of owners of a kind that can be viewed as
-// ReplicaSets.
-func NewReconcilerOf[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], error) {
+// NewReconciler returns a reconciler of owners of a kind that can be viewed as
+// ReplicaSets. It adds the indexes that it needs to the caches.
+func NewReconciler[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], error) {
 	if s.Decide == nil {
 		s.Decide = Decide
 	}
