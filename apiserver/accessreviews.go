@@ -19,9 +19,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// reviewAccess answers whether a user may make a request (Kubernetes API reference,
+// ReviewAccess answers whether a user may make a request (Kubernetes API reference,
 // "SubjectAccessReview").
-func reviewAccess(ctx context.Context, rq *request, asked *authorizationv1.SubjectAccessReview, admit func() error) (*authorizationv1.SubjectAccessReview, error) {
+func (rq *request) ReviewAccess(ctx context.Context, asked *authorizationv1.SubjectAccessReview, admit func() error) (*authorizationv1.SubjectAccessReview, error) {
 	errs := append(validateSubject(&asked.Spec), validateNoMetadata(asked.ObjectMeta, "must be empty")...)
 	if len(errs) > 0 {
 		return nil, rq.invalidReview(errs)
@@ -33,8 +33,8 @@ func reviewAccess(ctx context.Context, rq *request, asked *authorizationv1.Subje
 	return asked, nil
 }
 
-// reviewLocalAccess is reviewAccess within one namespace.
-func reviewLocalAccess(ctx context.Context, rq *request, asked *authorizationv1.LocalSubjectAccessReview, admit func() error) (*authorizationv1.LocalSubjectAccessReview, error) {
+// ReviewLocalAccess is ReviewAccess within one namespace.
+func (rq *request) ReviewLocalAccess(ctx context.Context, asked *authorizationv1.LocalSubjectAccessReview, admit func() error) (*authorizationv1.LocalSubjectAccessReview, error) {
 	m := asked.ObjectMeta
 	m.Namespace = ""
 	errs := append(validateSubject(&asked.Spec), validateNoMetadata(m, "must be empty except for namespace")...)
@@ -54,8 +54,8 @@ func reviewLocalAccess(ctx context.Context, rq *request, asked *authorizationv1.
 	return asked, nil
 }
 
-// reviewSelfAccess is reviewAccess for the requesting user.
-func reviewSelfAccess(ctx context.Context, rq *request, asked *authorizationv1.SelfSubjectAccessReview, admit func() error) (*authorizationv1.SelfSubjectAccessReview, error) {
+// ReviewSelfAccess is ReviewAccess for the requesting user.
+func (rq *request) ReviewSelfAccess(ctx context.Context, asked *authorizationv1.SelfSubjectAccessReview, admit func() error) (*authorizationv1.SelfSubjectAccessReview, error) {
 	errs := append(validateAccess(asked.Spec.ResourceAttributes, asked.Spec.NonResourceAttributes), validateNoMetadata(asked.ObjectMeta, "must be empty")...)
 	if len(errs) > 0 {
 		return nil, rq.invalidReview(errs)
@@ -67,8 +67,8 @@ func reviewSelfAccess(ctx context.Context, rq *request, asked *authorizationv1.S
 	return asked, nil
 }
 
-// reviewSelfRules lists what the requesting user may do in a namespace.
-func reviewSelfRules(ctx context.Context, rq *request, asked *authorizationv1.SelfSubjectRulesReview, admit func() error) (*authorizationv1.SelfSubjectRulesReview, error) {
+// ReviewSelfRules lists what the requesting user may do in a namespace.
+func (rq *request) ReviewSelfRules(ctx context.Context, asked *authorizationv1.SelfSubjectRulesReview, admit func() error) (*authorizationv1.SelfSubjectRulesReview, error) {
 	if asked.Spec.Namespace == "" {
 		return nil, apierrors.NewBadRequest("no namespace on request")
 	}

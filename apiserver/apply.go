@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // apply returns the merge function of a server-side apply (KEP-555): the applied object
@@ -71,7 +73,7 @@ func (p patcher) strictYAML() error {
 		return apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
 	}
 	for _, text := range yamlWarnings(err) {
-		addWarning(p.rq.w, text)
+		response.Warn(p.rq.w, text)
 	}
 	return nil
 }
@@ -94,5 +96,5 @@ func applyError(err error) error {
 	if errors.As(err, &status) {
 		return err
 	}
-	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+	return response.NewStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

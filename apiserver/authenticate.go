@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // admit authenticates a request and applies impersonation. It authorizes requests for
@@ -46,7 +47,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*auth.Use
 	}
 	token, warning := auth.Bearer(r.Header)
 	if warning != "" {
-		addWarning(w, warning)
+		response.Warn(w, warning)
 	}
 	switch {
 	case token == "" && refused != nil:
@@ -64,7 +65,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*auth.Use
 		return nil, unauthorized()
 	}
 	if verified.Warning != "" {
-		addWarning(w, verified.Warning)
+		response.Warn(w, verified.Warning)
 	}
 	auth.DropWebSocketToken(r.Header)
 	return verified.User, nil

@@ -41,7 +41,7 @@ func withUnknown(strict error, unknown []string) error {
 // hasForm reports whether the response can be encoded as target: custom objects have no
 // protobuf encoding, only the kinds that they are transformed to.
 func (rq *request) hasForm(target codec.Target) bool {
-	if target.As.Kind == kindTable && rq.row.Asked {
+	if target.As.Kind == kindTable && rq.row.NewList == nil {
 		return false // reviews have no columns
 	}
 	return target.Media != codec.Protobuf || target.As.Kind != "" || !rq.row.Custom || rq.sub != nil && rq.kind() != rq.row.GroupVersionKind

@@ -56,8 +56,8 @@ func (c *component) status(ctx context.Context) *corev1.ComponentStatus {
 	return status
 }
 
-// serveComponentGet serves GET on one ComponentStatus.
-func serveComponentGet(ctx context.Context, rq *request) error {
+// ServeComponent serves GET on one ComponentStatus.
+func (rq *request) ServeComponent(ctx context.Context) error {
 	for _, c := range rq.server.components() {
 		if c.name == rq.Name {
 			return rq.writeResult(http.StatusOK, c.status(ctx))
@@ -66,8 +66,8 @@ func serveComponentGet(ctx context.Context, rq *request) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "componentstatus"}, rq.Name)
 }
 
-// serveComponentList serves GET on all ComponentStatuses, without paging.
-func serveComponentList(ctx context.Context, rq *request) error {
+// ServeComponentList serves GET on all ComponentStatuses, without paging.
+func (rq *request) ServeComponentList(ctx context.Context) error {
 	opts, err := rq.listOptions()
 	if err != nil {
 		return err

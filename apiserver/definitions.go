@@ -111,6 +111,11 @@ func (d *definitions) goLocked(f func(context.Context)) {
 	}
 }
 
+// ReserveDefinition reserves the names of a custom kind.
+func (s reservations) ReserveDefinition(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
+	return s.definitions.reserve(ctx, obj, old)
+}
+
 // reserve settles the names of a definition that is about to be written. The function
 // that it returns serves the outcome, before the response is sent.
 func (d *definitions) reserve(ctx context.Context, obj, old runtime.Object) (func(error), error) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
@@ -34,7 +35,7 @@ func serveDelete(ctx context.Context, rq *request) error {
 // warnOfOrphans warns that a deletion orphans dependents although no policy was given.
 func (rq *request) warnOfOrphans(opts *metav1.DeleteOptions) {
 	if rq.row.Strategy.DeleteWarning != "" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { // old clients send it
-		addWarning(rq.w, rq.row.Strategy.DeleteWarning)
+		response.Warn(rq.w, rq.row.Strategy.DeleteWarning)
 	}
 }
 
@@ -48,7 +49,7 @@ func (rq *request) answerDelete(obj runtime.Object, gone bool) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	return rq.writeObject(http.StatusOK, statusKind, &metav1.Status{
+	return rq.writeObject(http.StatusOK, response.StatusKind, &metav1.Status{
 		Status:  metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{Name: m.GetName(), Group: rq.GVR.Group, Kind: rq.GVR.Resource, UID: m.GetUID()},
 	})

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
@@ -26,11 +27,11 @@ const (
 
 var budgetsResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 
-// evict takes one disruption from the PodDisruptionBudget of the request's pod and sets
+// TakeDisruption takes one disruption from the PodDisruptionBudget of the request's pod and sets
 // the pod's DisruptionTarget condition; the caller deletes the pod afterwards. The error
 // says why the pod may not be evicted now (Kubernetes documentation, "API-initiated
 // Eviction").
-func (rq *request) evict(ctx context.Context, dryRun bool) error {
+func (rq *request) TakeDisruption(ctx context.Context, dryRun bool) error {
 	pod, err := rq.evicted(ctx)
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ func (rq *request) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.Pod
 			continue
 		}
 		if found != nil {
-			return nil, newStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError,
+			return nil, response.NewStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError,
 				"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 		}
 		found = budget

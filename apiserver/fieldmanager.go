@@ -8,8 +8,6 @@ import (
 	"sync"
 	"unicode"
 
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm/apiserver/ownership"
 	"minikcm.dev/minikcm/apiserver/resources"
@@ -165,7 +165,7 @@ func (f *fieldManagers) trackFast(rq *request, obj, live runtime.Object, owner s
 }
 
 // speaksScale reports whether the request is for the scale of an object.
-func (rq *request) speaksScale() bool { return rq.sub != nil && rq.sub.Kind == "Scale" }
+func (rq *request) speaksScale() bool { return rq.sub != nil && rq.sub.Replicas != nil }
 
 // withoutTime moves a manager's entry before the other update entries and removes its
 // time. Upstream's entries look like this for fields that were changed through a scale.
@@ -195,11 +195,7 @@ const serverManager = "kube-apiserver"
 // trackOwn records the server itself as the owner of an object, under the names that
 // upstream uses.
 func (f *fieldManagers) trackOwn(row *resources.Resource, m metav1.Object, now metav1.Time) {
-	manager := serverManager
-	if row.Group == flowcontrolv1.GroupName {
-		manager = "api-priority-and-fairness-config-producer-v1"
-	}
-	f.trackAs(row, m, row.New(), "", manager, now)
+	f.trackAs(row, m, row.New(), "", cmp.Or(row.Strategy.ServerManager, serverManager), now)
 }
 
 // trackAs records manager as the owner of the fields of m that differ from live. It

@@ -14,6 +14,8 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/transport"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/inflight"
@@ -59,7 +61,7 @@ func (s *Server) filter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.inFlight.enter() {
 			w.Header().Set("Retry-After", "1")
-			writeError(w, r, apierrors.NewServiceUnavailable("apiserver is shutting down"))
+			response.Error(w, r, apierrors.NewServiceUnavailable("apiserver is shutting down"))
 			return
 		}
 		defer s.inFlight.leave()
@@ -67,7 +69,7 @@ func (s *Server) filter(next http.Handler) http.Handler {
 		defer s.recoverPanic(w, r)
 		user, err := s.admit(w, r)
 		if err != nil {
-			writeError(w, r, err)
+			response.Error(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(auth.WithUser(r.Context(), user)))
@@ -92,7 +94,7 @@ func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 		panic(reason)
 	}
 	s.opts.Logger.Error(fmt.Errorf("panic: %v", reason), "Request handler panicked", "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
-	writeError(w, r, apierrors.NewInternalError(fmt.Errorf("panic serving %s %s", r.Method, r.URL.Path)))
+	response.Error(w, r, apierrors.NewInternalError(fmt.Errorf("panic serving %s %s", r.Method, r.URL.Path)))
 }
 
 // serveResource serves everything beneath a group and version.
@@ -103,7 +105,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	info, ok := parseResourcePath(gv, r.Method, vars["rest"], rq.query)
 	rq.RequestInfo = info
 	if err := s.authorize(r, rq.user, gv, info, ok); err != nil {
-		writeError(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	if ok {
@@ -112,15 +114,16 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		rq.row, rq.objects = found.row, found.objects
 	}
 	if rq.row == nil && ok {
-		rq.row = s.valuesRow(gv)
+		rq.row = s.anyRow(gv)
 	}
 	if rq.row == nil {
 		s.noSuchResource(w, r, gv.Group)
 		return
 	}
+	rq.sub = rq.row.Subresource(info.Subresource)
 	coded := &codeWriter{ResponseWriter: w}
 	rq.w = coded
-	rq.local = isLocal(r.Context())
+	rq.local = transport.IsLocal(r.Context())
 	rq.causes = cause.Parse(r.Header.Get(cause.Header))
 	defer s.metrics.begin(rq)()
 	elapsed := clock.Stopwatch()
@@ -133,7 +136,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 	defer leave()
 	if err := rq.serve(); err != nil {
-		writeError(coded, r, err)
+		response.Error(coded, r, err)
 	}
 }
 
@@ -143,18 +146,16 @@ func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group st
 		notFound(w, r)
 		return
 	}
-	writeError(w, r, errNotFoundPath())
+	response.Error(w, r, response.NotFound())
 }
 
 // serve negotiates the response format, finds the verb's function, and calls it.
 func (rq *request) serve() error {
-	if rq.row.Computed && namedByMetrics(rq.row.Group) {
-		return rq.serveValues()
+	if rq.row.GetAny != nil {
+		return rq.serveAny()
 	}
-	if rq.Subresource != "" {
-		if rq.sub = rq.row.Subresource(rq.Subresource); rq.sub == nil {
-			return errNotFoundPath()
-		}
+	if rq.Subresource != "" && rq.sub == nil {
+		return response.NotFound()
 	}
 	if err := rq.checkScope(); err != nil {
 		return err
@@ -167,7 +168,7 @@ func (rq *request) serve() error {
 		return err
 	}
 	if rq.row.Warning != "" && !rq.isComponent() { // components have no alternative, and would log the warning
-		addWarning(rq.w, rq.row.Warning)
+		response.Warn(rq.w, rq.row.Warning)
 	}
 	if rq.longRunning() {
 		return verb(rq.r.Context(), rq)

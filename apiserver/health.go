@@ -11,6 +11,8 @@ import (
 
 	"github.com/gorilla/mux"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
+
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // healthCheck is one named check of a health endpoint.
@@ -111,8 +113,8 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
 	}
 	data, err := json.MarshalIndent(info, "", "  ")
 	if err != nil {
-		writeError(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
-	writeBytes(w, r, http.StatusOK, "application/json", data)
+	response.Bytes(w, r, http.StatusOK, "application/json", data)
 }

@@ -18,6 +18,7 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 )
@@ -90,80 +91,98 @@ func listed(ctx context.Context, row *resources.Resource, objects *storage.Objec
 	return all, nil
 }
 
-// findComputed returns the function that serves a verb of a kind that is not stored.
-func findComputed(row *resources.Resource, verb string) (verbFunc, error) {
-	get, list := serveUsageGet, serveUsageList
-	if row.Group == corev1.GroupName {
-		get, list = serveComponentGet, serveComponentList
+// ServePodMetrics serves GET on the metrics of one pod.
+func (rq *request) ServePodMetrics(ctx context.Context) error {
+	p, err := rq.podMetrics(ctx, labels.Everything(), rq.onlyName())
+	if err == nil && p.Len() == 0 { // as a metrics-server without data for the pod
+		err = apierrors.NewNotFound(metricsv1beta1.Resource("podmetrics"), rq.Namespace+"/"+rq.Name)
 	}
-	switch verb {
-	case verbGet:
-		return get, nil
-	case verbList:
-		return list, nil
-	}
-	return nil, errMethodNotAllowed()
-}
-
-// serveUsageGet serves GET on the metrics of one pod or node.
-func serveUsageGet(ctx context.Context, rq *request) error {
-	p, err := rq.usage(ctx, labels.Everything(), fields.OneTermEqualSelector(metav1.ObjectNameField, rq.Name))
 	if err != nil {
 		return err
-	}
-	if p.Len() == 0 {
-		return rq.noUsage()
 	}
 	return rq.writeResult(http.StatusOK, p.At(0))
 }
 
-// noUsage returns the error of a metrics-server without data for an object.
-func (rq *request) noUsage() error {
-	resource, name := "podmetrics", rq.Namespace+"/"+rq.Name
-	if !rq.row.Namespaced {
-		resource, name = "nodemetrics", rq.Name
+// ServeNodeMetrics serves GET on the metrics of one node.
+func (rq *request) ServeNodeMetrics(ctx context.Context) error {
+	p, err := rq.nodeMetrics(ctx, labels.Everything(), rq.onlyName())
+	if err == nil && p.Len() == 0 {
+		err = apierrors.NewNotFound(metricsv1beta1.Resource("nodemetrics"), rq.Name)
 	}
-	return apierrors.NewNotFound(schema.GroupResource{Group: rq.row.Group, Resource: resource}, name)
+	if err != nil {
+		return err
+	}
+	return rq.writeResult(http.StatusOK, p.At(0))
 }
 
-// serveUsageList serves GET on the metrics of the pods of a namespace, of all pods, or
-// of all nodes, without paging.
-func serveUsageList(ctx context.Context, rq *request) error {
+// onlyName returns the selector of the request's object.
+func (rq *request) onlyName() fields.Selector {
+	return fields.OneTermEqualSelector(metav1.ObjectNameField, rq.Name)
+}
+
+// ServePodMetricsList serves GET on the metrics of the pods of a namespace or of all
+// pods, without paging.
+func (rq *request) ServePodMetricsList(ctx context.Context) error {
+	return rq.listUsage(ctx, rq.podMetrics)
+}
+
+// ServeNodeMetricsList serves GET on the metrics of all nodes, without paging.
+func (rq *request) ServeNodeMetricsList(ctx context.Context) error {
+	return rq.listUsage(ctx, rq.nodeMetrics)
+}
+
+func (rq *request) listUsage(ctx context.Context, usage func(context.Context, labels.Selector, fields.Selector) (*page, error)) error {
 	opts, err := rq.listOptions()
 	if err != nil {
 		return err
 	}
-	p, err := rq.usage(ctx, opts.label, opts.field)
+	p, err := usage(ctx, opts.label, opts.field)
 	if err != nil {
 		return err
 	}
 	return rq.writeList(p)
 }
 
-// usage returns the usage of the matching pods or nodes.
-func (rq *request) usage(ctx context.Context, label labels.Selector, field fields.Selector) (*page, error) {
-	gvr := corev1.SchemeGroupVersion.WithResource(rq.row.Plural)
+// podMetrics returns the usage of the matching pods.
+func (rq *request) podMetrics(ctx context.Context, label labels.Selector, field fields.Selector) (*page, error) {
+	pods, err := usersOf[*corev1.Pod](ctx, rq, "pods", label, field)
+	if err != nil {
+		return nil, err
+	}
+	p := &page{}
+	used, err := rq.server.opts.Metrics.PodMetrics(ctx, metricsWorld{rq.server}, pods)
+	for _, m := range used {
+		p.add(m)
+	}
+	return p, err
+}
+
+// nodeMetrics returns the usage of the matching nodes.
+func (rq *request) nodeMetrics(ctx context.Context, label labels.Selector, field fields.Selector) (*page, error) {
+	nodes, err := usersOf[*corev1.Node](ctx, rq, "nodes", label, field)
+	if err != nil {
+		return nil, err
+	}
+	p := &page{}
+	used, err := rq.server.opts.Metrics.NodeMetrics(ctx, metricsWorld{rq.server}, nodes)
+	for _, m := range used {
+		p.add(m)
+	}
+	return p, err
+}
+
+// usersOf returns the matching objects of a core resource in the request's namespace.
+func usersOf[T runtime.Object](ctx context.Context, rq *request, resource string, label labels.Selector, field fields.Selector) ([]T, error) {
+	gvr := corev1.SchemeGroupVersion.WithResource(resource)
 	row, objects := rq.server.table.Lookup(gvr), rq.server.stored[gvr]
 	if row == nil || objects == nil {
-		return nil, errNotFoundPath()
+		return nil, response.NotFound()
 	}
 	all, err := listed(ctx, row, objects, rq.Namespace, label, field)
 	if err != nil {
 		return nil, err
 	}
-	source, world, p := rq.server.opts.Metrics, metricsWorld{rq.server}, &page{}
-	if row.Namespaced {
-		used, err := source.PodMetrics(ctx, world, typed[*corev1.Pod](all))
-		for _, m := range used {
-			p.add(m)
-		}
-		return p, err
-	}
-	used, err := source.NodeMetrics(ctx, world, typed[*corev1.Node](all))
-	for _, m := range used {
-		p.add(m)
-	}
-	return p, err
+	return typed[T](all), nil
 }
 
 // typed returns the objects that have type T.

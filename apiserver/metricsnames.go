@@ -12,9 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	externalmetrics "k8s.io/metrics/pkg/apis/external_metrics"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
@@ -30,10 +31,10 @@ func (s *Server) routeMetricNames(router *mux.Router) {
 		return
 	}
 	for _, row := range s.table.All() {
-		if row.Computed && namedByMetrics(row.Group) {
+		if row.AnyNames != nil {
 			path := "/apis/" + row.GroupVersion().String()
-			router.HandleFunc(path, s.serveMetricNames(row.GroupVersion(), row.Kind))
-			router.HandleFunc(path+"/", s.serveMetricNames(row.GroupVersion(), row.Kind))
+			router.HandleFunc(path, s.serveMetricNames(row))
+			router.HandleFunc(path+"/", s.serveMetricNames(row))
 		}
 	}
 }
@@ -48,56 +49,59 @@ func namedIn() []schema.GroupVersionResource {
 	}
 }
 
-func (s *Server) serveMetricNames(gv schema.GroupVersion, kind string) http.HandlerFunc {
+func (s *Server) serveMetricNames(row *resources.Resource) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		target, ok := codec.Negotiate(r.Header.Get("Accept"), nil)
 		if !ok {
-			writeError(w, r, notAcceptable())
+			response.Error(w, r, response.NotAcceptable())
 			return
 		}
 		defer inflight.Begin(s.opts.Ledger, inflight.Request).End()
-		custom, external, err := s.metricNames(r.Context())
+		names, err := row.AnyNames(r.Context(), metricsWorld{s})
 		if err != nil {
-			writeError(w, r, err)
+			response.Error(w, r, err)
 			return
 		}
-		names := custom
-		if gv.Group == externalmetrics.GroupName {
-			names = external
-		}
-		list := &metav1.APIResourceList{GroupVersion: gv.String(), APIResources: []metav1.APIResource{}}
+		list := &metav1.APIResourceList{GroupVersion: row.GroupVersion().String(), APIResources: []metav1.APIResource{}}
 		for _, name := range names {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: name, Namespaced: !strings.HasPrefix(name, "namespaces/"), Kind: kind, Verbs: []string{"get"},
+				Name: name, Namespaced: !strings.HasPrefix(name, "namespaces/"), Kind: row.Kind, Verbs: []string{"get"},
 			})
 		}
 		serveDocument(w, r, target.Media, list)
 	}
 }
 
-// metricNames returns the names of the custom and external metrics for the discovery,
-// sorted.
-func (s *Server) metricNames(ctx context.Context) (custom, external []string, err error) {
-	world := metricsWorld{s}
+// CustomMetricNames returns RESOURCE/METRIC for the custom metrics, sorted.
+func (w metricsWorld) CustomMetricNames(ctx context.Context) ([]string, error) {
+	return w.collectNames(ctx, func(resource string, names MetricNames) []string {
+		return appendNames(appendNames(nil, resource, names.Own), "pods", names.OfPods)
+	})
+}
+
+// ExternalMetricNames returns the names of the external metrics, sorted.
+func (w metricsWorld) ExternalMetricNames(ctx context.Context) ([]string, error) {
+	return w.collectNames(ctx, func(_ string, names MetricNames) []string { return names.External })
+}
+
+// collectNames returns what pick returns for the metrics of all objects, sorted.
+func (w metricsWorld) collectNames(ctx context.Context, pick func(resource string, names MetricNames) []string) ([]string, error) {
+	var all []string
 	for _, gvr := range namedIn() {
-		objects, err := world.List(ctx, gvr, "")
+		objects, err := w.List(ctx, gvr, "")
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for _, obj := range objects {
 			o, err := meta.Accessor(obj)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			names := s.opts.Metrics.MetricNames(o)
-			custom = appendNames(custom, gvr.GroupResource().String(), names.Own)
-			custom = appendNames(custom, "pods", names.OfPods)
-			external = append(external, names.External...)
+			all = append(all, pick(gvr.GroupResource().String(), w.opts.Metrics.MetricNames(o))...)
 		}
 	}
-	slices.Sort(custom)
-	slices.Sort(external)
-	return slices.Compact(custom), slices.Compact(external), nil
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
 func appendNames(all []string, resource string, names []string) []string {

@@ -13,57 +13,46 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	custommetrics "k8s.io/metrics/pkg/apis/custom_metrics"
 	custommetricsv1beta1 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta1"
 	custommetricsv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
-	externalmetrics "k8s.io/metrics/pkg/apis/external_metrics"
 	externalmetricsv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
 
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// namedByMetrics reports whether the resources of a group are named by objects and
-// metrics, not by kinds.
-func namedByMetrics(group string) bool {
-	return group == custommetrics.GroupName || group == externalmetrics.GroupName
-}
-
-// valuesRow returns the one row of such a group and version; nil if it is not served.
-func (s *Server) valuesRow(gv schema.GroupVersion) *resources.Resource {
-	if !namedByMetrics(gv.Group) {
-		return nil
-	}
-	if rows := s.table.InVersion(gv); len(rows) > 0 {
-		return rows[0]
+// anyRow returns the row that serves all resources of a group and version, or nil.
+func (s *Server) anyRow(gv schema.GroupVersion) *resources.Resource {
+	for _, row := range s.table.InVersion(gv) {
+		if row.GetAny != nil {
+			return row
+		}
 	}
 	return nil
 }
 
-// serveValues serves GET on the values of a metric.
-func (rq *request) serveValues() error {
+// serveAny serves GET on any resource of the row's group and version.
+func (rq *request) serveAny() error {
 	if rq.r.Method != http.MethodGet {
-		return errMethodNotAllowed()
+		return response.MethodNotAllowed()
 	}
 	target, ok := codec.Negotiate(rq.r.Header.Get("Accept"), nil)
 	if !ok {
-		return notAcceptable()
+		return response.NotAcceptable()
 	}
 	rq.target = target
 	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
 	ctx, cancel := context.WithTimeout(rq.r.Context(), requestTimeout)
 	defer cancel()
-	if rq.row.Group == externalmetrics.GroupName {
-		return rq.serveExternal(ctx)
-	}
-	return rq.serveCustom(ctx)
+	return rq.row.GetAny(ctx, rq)
 }
 
-// serveExternal serves GET namespaces/NAMESPACE/METRIC: the series whose labels match.
-func (rq *request) serveExternal(ctx context.Context) error {
+// ServeExternalMetrics serves GET namespaces/NAMESPACE/METRIC: the series whose labels match.
+func (rq *request) ServeExternalMetrics(ctx context.Context) error {
 	if rq.Namespace == "" || rq.Name != "" {
-		return errNotFoundPath()
+		return response.NotFound()
 	}
 	selector, err := labels.Parse(rq.query.Get("labelSelector"))
 	if err != nil {
@@ -97,12 +86,12 @@ func (rq *request) described() (metricOf, bool) {
 	return metricOf{schema.ParseGroupResource(rq.GVR.Resource), rq.Name, rq.Subresource}, rq.Name != "" && rq.Subresource != ""
 }
 
-// serveCustom responds with a metric's values for one object by name or, for the name
-// *, for the objects whose labels match.
-func (rq *request) serveCustom(ctx context.Context) error {
+// ServeCustomMetrics responds with a metric's values for one object by name or, for the
+// name *, for the objects whose labels match.
+func (rq *request) ServeCustomMetrics(ctx context.Context) error {
 	about, ok := rq.described()
 	if !ok {
-		return errNotFoundPath()
+		return response.NotFound()
 	}
 	selector, err := labels.Parse(rq.query.Get("labelSelector"))
 	if err != nil {
@@ -135,7 +124,7 @@ func metricNotFound(about metricOf) error {
 	if about.name != custommetricsv1beta2.AllObjects {
 		message += " " + about.name
 	}
-	return newStatus(http.StatusNotFound, metav1.StatusReasonNotFound, message)
+	return response.NewStatus(http.StatusNotFound, metav1.StatusReasonNotFound, message)
 }
 
 // metricObjects returns the objects of a request.
@@ -167,7 +156,7 @@ func preferredRow(table *resources.Table, resource schema.GroupResource) *resour
 			continue
 		}
 		for _, version := range group.Versions {
-			if row := table.Lookup(resource.WithVersion(version)); row != nil && !row.Computed {
+			if row := table.Lookup(resource.WithVersion(version)); row != nil && row.IsStored() {
 				return row
 			}
 		}

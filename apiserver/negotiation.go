@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // negotiate chooses the format of the response. For built-in kinds upstream first
@@ -18,7 +19,7 @@ import (
 // there.
 func (rq *request) negotiate() error {
 	accept := rq.r.Header.Get("Accept")
-	if accept != codec.ProtobufOrJSON && !rq.row.Custom && (rq.sub == nil || !rq.sub.Proxied) {
+	if accept != codec.ProtobufOrJSON && !rq.row.Custom && (rq.sub == nil || rq.sub.Connect == nil) {
 		produced := codec.Supported()
 		if rq.Verb == verbList || rq.Verb == verbWatch {
 			produced = append(produced, codec.Streamed()...)
@@ -28,8 +29,8 @@ func (rq *request) negotiate() error {
 		}
 	}
 	target, ok := codec.NegotiateFor(accept, codec.AllowTransforms, rq.hasForm)
-	if !ok && (rq.sub == nil || !rq.sub.Proxied) { // the target of a proxied request chooses its own format
-		return notAcceptable()
+	if !ok && (rq.sub == nil || rq.sub.Connect == nil) { // the target of a proxied request chooses its own format
+		return response.NotAcceptable()
 	}
 	rq.target = target
 	return nil
@@ -59,7 +60,7 @@ func (rq *request) unknownPatch() error {
 	if !rq.row.Custom {
 		return routeError(http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	}
-	return unsupportedMediaType(rq.patchTypes()...)
+	return response.UnsupportedMediaType(rq.patchTypes()...)
 }
 
 // timeout returns the time limit of the request: the client's, if it is below

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"net/url"
 
-	batchv1 "k8s.io/api/batch/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	internalvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
@@ -20,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // readOptions decodes a request's query parameters into a meta/v1 options struct and
@@ -171,13 +170,11 @@ func (rq *request) selectable(label string) bool {
 }
 
 // unknownField returns the error text for a field selector that the kind does not
-// support. Some kinds with their own selectable fields have their own texts.
+// support.
 func (rq *request) unknownField(label string) string {
 	switch {
-	case rq.row.Group == batchv1.GroupName && rq.row.Kind == "Job":
-		return fmt.Sprintf("field label %q not supported for Job", label)
-	case rq.row.Group == resourcev1.GroupName && len(rq.row.SelectableFields) > 0:
-		return fmt.Sprintf("field label not supported for %s: %s", rq.row.GroupVersionKind, label)
+	case rq.row.UnknownField != nil:
+		return rq.row.UnknownField(label)
 	case rq.row.Custom, len(rq.row.SelectableFields) > 0:
 		return "field label not supported: " + label
 	}
@@ -192,5 +189,5 @@ func isDryRun(values []string) bool { return len(values) > 0 }
 // unreadableVersion returns the error for a get or watch with an invalid
 // resourceVersion. It is a 500, as upstream.
 func unreadableVersion(err error) error {
-	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+	return response.NewStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

@@ -5,6 +5,8 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // dedupOwners removes duplicate owner references and warns the client.
@@ -26,7 +28,7 @@ func (rq *request) dedupOwners(m metav1.Object) {
 		return
 	}
 	m.SetOwnerReferences(kept)
-	addWarning(rq.w, ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "+strings.Join(duplicates, ", "))
+	response.Warn(rq.w, ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "+strings.Join(duplicates, ", "))
 }
 
 func containsOwner(refs []metav1.OwnerReference, ref metav1.OwnerReference) bool {

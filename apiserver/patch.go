@@ -21,6 +21,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // maxPatchOperations limits a JSON patch, as upstream.
@@ -249,5 +250,5 @@ func strategicError(err error) error {
 		return unprocessable(err)
 	}
 	// Other errors are a 500, as upstream, although they are the client's fault too.
-	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+	return response.NewStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

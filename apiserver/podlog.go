@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/slowclient"
 )
 
 // LogSource provides the logs of containers. Upstream the pod's kubelet does.
@@ -24,8 +26,8 @@ type LogSource interface {
 	OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error)
 }
 
-// serveLog serves GET on the log of a pod, as plain text.
-func serveLog(ctx context.Context, rq *request) error {
+// ServeLog serves GET on the log of a pod, as plain text.
+func (rq *request) ServeLog(ctx context.Context) error {
 	opts, err := rq.logOptions()
 	if err != nil {
 		return err
@@ -59,8 +61,8 @@ func serveLog(ctx context.Context, rq *request) error {
 	}
 	ctx, cancel := rq.untilServerStops(ctx)
 	defer cancel()
-	out := newStreamWriter(ctx, rq.w)
-	defer out.end()
+	out := slowclient.NewStream(ctx, rq.w)
+	defer out.End()
 	if _, err := out.Write(nil); err == nil { // sends the header
 		_ = write(ctx, out)
 	}
@@ -83,7 +85,7 @@ func (rq *request) untilServerStops(ctx context.Context) (context.Context, conte
 // follows reports whether the request follows a growing log until the client
 // disconnects or the container terminates.
 func (rq *request) follows() bool {
-	return rq.sub != nil && rq.sub.Proxied && rq.Subresource == "log" && isTrue(rq.query.Get("follow"))
+	return rq.sub != nil && rq.sub.Follows != nil && rq.sub.Follows(rq.query)
 }
 
 // longRunning reports whether the request may last indefinitely. It is not counted as

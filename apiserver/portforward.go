@@ -20,8 +20,12 @@ import (
 // PortFunc returns the handler that listens on a port of a pod; nil if there is none.
 type PortFunc = func(port int32) http.Handler
 
-// servePortForward connects the client to ports of the pod.
-func servePortForward(ctx context.Context, rq *request) error {
+// ServePortForward connects the client to ports of the pod.
+func (rq *request) ServePortForward(ctx context.Context) error {
+	return rq.withTexts(rq.portForward(ctx))
+}
+
+func (rq *request) portForward(ctx context.Context) error {
 	if err := rq.mayConnect(ctx, "PodPortForwardOptions", &corev1.PodPortForwardOptions{Ports: wantedPorts(rq.query["ports"])}); err != nil {
 		return err
 	}

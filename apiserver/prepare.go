@@ -21,6 +21,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/clock"
 )
 
@@ -298,7 +299,7 @@ func (rq *request) attributes(op admission.Operation, obj, old runtime.Object, d
 	return &admission.Attributes{
 		Operation: op, Resource: rq.row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
 		User: rq.user, DryRun: dryRun, Object: obj, Old: old,
-		Warn: func(text string) { addWarning(rq.w, text) },
+		Warn: func(text string) { response.Warn(rq.w, text) },
 	}
 }
 
@@ -309,7 +310,7 @@ func (rq *request) warn(obj, old runtime.Object) {
 		return
 	}
 	for _, text := range rq.row.Strategy.Warnings(obj, old) {
-		addWarning(rq.w, text)
+		response.Warn(rq.w, text)
 	}
 }
 

@@ -12,14 +12,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // kubeletPort is the port of kubelets.
 const kubeletPort = "10250"
-
-// proxies reports whether the request is passed on unchanged.
-func (rq *request) proxies() bool { return rq.sub.Proxied && rq.Subresource == "proxy" }
 
 // destination is the target of a proxied request: a handler, or the address if nothing
 // listens there.
@@ -28,8 +28,36 @@ type destination struct {
 	address string
 }
 
-// serveProxy passes an HTTP request on to a pod, a pod of a Service, or a node's kubelet.
-func serveProxy(ctx context.Context, rq *request) error {
+// proxyTarget is what a kind of target does differently.
+type proxyTarget struct {
+	// options returns the kind and the object that webhooks and policies receive.
+	options func(path string) (kind string, options runtime.Object)
+	// find returns the target; port is empty for the default.
+	find func(ctx context.Context, name, port string) (destination, error)
+}
+
+// ServeProxyToPod passes an HTTP request on to a port of a pod.
+func (rq *request) ServeProxyToPod(ctx context.Context) error {
+	return rq.proxy(ctx, proxyTarget{find: rq.podDestination, options: func(path string) (string, runtime.Object) {
+		return "PodProxyOptions", &corev1.PodProxyOptions{Path: path}
+	}})
+}
+
+// ServeProxyToService passes an HTTP request on to a pod of a Service.
+func (rq *request) ServeProxyToService(ctx context.Context) error {
+	return rq.proxy(ctx, proxyTarget{find: rq.serviceDestination, options: func(path string) (string, runtime.Object) {
+		return "ServiceProxyOptions", &corev1.ServiceProxyOptions{Path: path}
+	}})
+}
+
+// ServeProxyToNode passes an HTTP request on to a node's kubelet.
+func (rq *request) ServeProxyToNode(ctx context.Context) error {
+	return rq.proxy(ctx, proxyTarget{find: rq.nodeDestination, options: func(path string) (string, runtime.Object) {
+		return "NodeProxyOptions", &corev1.NodeProxyOptions{Path: path}
+	}})
+}
+
+func (rq *request) proxy(ctx context.Context, target proxyTarget) error {
 	// The scheme does not matter, because no bytes are sent over a network.
 	_, name, port, ok := utilnet.SplitSchemeNamePort(rq.Name)
 	kind := strings.TrimSuffix(rq.row.Plural, "s")
@@ -37,19 +65,11 @@ func serveProxy(ctx context.Context, rq *request) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid %s request %q", kind, rq.Name))
 	}
 	path := rq.proxiedPath()
-	err := rq.admitProxy(ctx, path)
-	if err != nil {
+	optionsKind, options := target.options(path)
+	if err := rq.admitConnect(ctx, optionsKind, options); err != nil {
 		return err
 	}
-	var to destination
-	switch rq.row.Plural {
-	case "pods":
-		to, err = rq.podDestination(ctx, name, port)
-	case "services":
-		to, err = rq.serviceDestination(ctx, name, port)
-	default:
-		to, err = rq.nodeDestination(ctx, name, port)
-	}
+	to, err := target.find(ctx, name, port)
 	if err != nil {
 		return err
 	}
@@ -73,17 +93,6 @@ func serveProxy(ctx context.Context, rq *request) error {
 	inner.Header.Del("Authorization") // meant for the apiserver only
 	to.handler.ServeHTTP(rq.w, inner)
 	return nil
-}
-
-// admitProxy passes the target of the request to webhooks and policies.
-func (rq *request) admitProxy(ctx context.Context, path string) error {
-	switch rq.row.Plural {
-	case "pods":
-		return rq.admitConnect(ctx, "PodProxyOptions", &corev1.PodProxyOptions{Path: path})
-	case "services":
-		return rq.admitConnect(ctx, "ServiceProxyOptions", &corev1.ServiceProxyOptions{Path: path})
-	}
-	return rq.admitConnect(ctx, "NodeProxyOptions", &corev1.NodeProxyOptions{Path: path})
 }
 
 // proxiedPath returns the rest of the URL's path after the subresource; empty if there is
@@ -151,7 +160,7 @@ func (rq *request) serviceDestination(ctx context.Context, name, port string) (d
 	}
 	service, ok := obj.(*corev1.Service)
 	if !ok {
-		return destination{}, errNotFoundPath()
+		return destination{}, response.NotFound()
 	}
 	if number, err := strconv.ParseInt(port, 10, 64); err == nil {
 		i := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return int64(p.Port) == number })
@@ -212,7 +221,7 @@ func (rq *request) nodeDestination(ctx context.Context, name, port string) (dest
 	}
 	node, ok := obj.(*corev1.Node)
 	if !ok {
-		return destination{}, errNotFoundPath()
+		return destination{}, response.NotFound()
 	}
 	address := name
 	for _, a := range node.Status.Addresses {

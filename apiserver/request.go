@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,6 +19,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/slowclient"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/clock/inflight"
 )
@@ -91,13 +94,13 @@ func (rq *request) body() ([]byte, error) {
 	if rq.r.Body == nil || rq.r.Body == http.NoBody {
 		return nil, nil
 	}
-	limited, end := limitBody(rq.w, rq.r, http.MaxBytesReader(rq.w, rq.r.Body, maxBodyBytes))
+	limited, end := slowclient.LimitBody(rq.w, rq.r, http.MaxBytesReader(rq.w, rq.r.Body, maxBodyBytes), requestTimeout)
 	data, err := io.ReadAll(limited)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBodyBytes))
 	}
-	if errors.Is(err, errSlowBody) {
+	if errors.Is(err, slowclient.ErrSlowBody) {
 		return nil, apierrors.NewTimeoutError(err.Error(), 0)
 	}
 	if err != nil {
@@ -193,7 +196,7 @@ func (rq *request) warnOf(strict error) {
 		return
 	}
 	for _, e := range list.Errors() {
-		addWarning(rq.w, e.Error())
+		response.Warn(rq.w, e.Error())
 	}
 }
 
@@ -254,3 +257,18 @@ func (rq *request) checkParent(obj runtime.Object) error {
 
 // groupResource returns the resource for errors.
 func (rq *request) groupResource() schema.GroupResource { return rq.row.GroupResource() }
+
+// inputMedia returns the format in Content-Type; JSON if there is none.
+func inputMedia(r *http.Request) (codec.Media, error) {
+	header := r.Header.Get("Content-Type")
+	if header == "" {
+		return codec.JSON, nil
+	}
+	mediaType, _, err := mime.ParseMediaType(header)
+	if err == nil {
+		if media, ok := codec.ParseMedia(mediaType); ok {
+			return media, nil
+		}
+	}
+	return codec.JSON, response.UnsupportedMediaType(codec.Supported()...)
+}

@@ -81,8 +81,6 @@ func wantsWatch(query url.Values) bool {
 	return present && values[0] != "false" && values[0] != "0"
 }
 
-func isTrue(value string) bool { return value == "true" || value == "1" }
-
 func verbOf(method string, named, watch bool) string {
 	switch method {
 	case http.MethodGet, http.MethodHead:

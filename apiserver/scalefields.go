@@ -26,9 +26,6 @@ func (rq *request) newScaleFields(parent runtime.Object) scaleFields {
 }
 
 func replicasPath(sub *resources.Subresource) fieldpath.Path {
-	if sub.Replicas == nil {
-		return fieldpath.MakePathOrDie("spec", "replicas")
-	}
 	path := make(fieldpath.Path, len(sub.Replicas))
 	for i := range sub.Replicas {
 		path[i] = fieldpath.PathElement{FieldName: &sub.Replicas[i]}

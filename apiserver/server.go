@@ -124,8 +124,6 @@ type Server struct {
 	listening atomic.Pointer[endpoint]
 	expirer   *expirer
 	tokens    *auth.Tokens
-	// answers has the functions that serve the kinds that are not stored.
-	answers map[schema.GroupVersionKind]answerFunc
 
 	ready atomic.Bool
 	// done is closed when the server stops; every watch then ends.
@@ -157,6 +155,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		done:    make(chan struct{}),
 		limits:  newInFlightLimits(opts.MaxReads, opts.MaxWrites),
 	}
+	s.services = s.newServiceIPs()
 	// The seed depends on the revision, so that a server on an existing store does not
 	// repeat the UIDs of earlier objects.
 	revision, err := opts.Store.Revision(ctx)
@@ -165,7 +164,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) // only the bits matter
 	for _, row := range s.table.All() {
-		if row.Storage == nil && row.Via == nil && !row.Computed && !row.Asked {
+		if row.Storage == nil && row.IsStored() {
 			s.stored[row.GVR()] = storage.New(storage.Config{
 				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
 				Reserve: s.reserveFor(row),
@@ -175,7 +174,6 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if s.tokens, err = s.newTokens(); err != nil {
 		return nil, err
 	}
-	s.answers = s.newAnswers()
 	s.fields = newFieldManagers(s.scheme)
 	s.discovery = newDiscovery(func() *resources.Table { return s.current().table })
 	s.definitions = s.newDefinitions()

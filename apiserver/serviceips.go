@@ -9,30 +9,25 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/serviceip"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/store"
 )
 
-// reserveFor returns the function that reserves what a write needs and what is unique in the cluster:
-// the addresses and node ports of Services, the names of custom kinds. It is nil for all other
-// resources.
+// reservations implements resources.Reservations.
+type reservations struct{ *Server }
+
+// reserveFor returns the row's function that reserves what a write needs and what is
+// unique in the cluster; nil if there is none.
 func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
-	switch row.GVR() {
-	case crd.Resource:
-		return func(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
-			return s.definitions.reserve(ctx, obj, old)
-		}
-	case corev1.SchemeGroupVersion.WithResource("services"):
-		s.services = s.newServiceIPs()
-		return s.reserveService
+	reserve := row.Strategy.Reserve
+	if reserve == nil {
+		return nil
 	}
-	if flows(row) {
-		return s.reserveFlow
+	return func(ctx context.Context, obj, old runtime.Object, dryRun bool) (func(error), error) {
+		return reserve(reservations{s}, ctx, obj, old, dryRun)
 	}
-	return nil
 }
 
 // newServiceIPs returns the allocator of the Services' addresses and node ports.
@@ -54,7 +49,8 @@ func (s *Server) newServiceIPs() *serviceip.Allocator {
 	})
 }
 
-func (s *Server) reserveService(ctx context.Context, obj, old runtime.Object, dryRun bool) (func(error), error) {
+// ReserveService allocates the addresses and node ports of a Service.
+func (s reservations) ReserveService(ctx context.Context, obj, old runtime.Object, dryRun bool) (func(error), error) {
 	svc, _ := obj.(*corev1.Service)
 	was, _ := old.(*corev1.Service)
 	done, err := s.services.Allocate(ctx, svc, was, dryRun)

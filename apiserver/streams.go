@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/remote"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
@@ -38,8 +39,10 @@ type Containers interface {
 // StreamFunc serves the streams of one client. It returns when ctx ends, at the latest.
 type StreamFunc = func(ctx context.Context, streams remotecommand.StreamOptions) error
 
-// serveExec runs a command in a container and connects the client to it.
-func serveExec(ctx context.Context, rq *request) error {
+// ServeExec runs a command in a container and connects the client to it.
+func (rq *request) ServeExec(ctx context.Context) error { return rq.withTexts(rq.exec(ctx)) }
+
+func (rq *request) exec(ctx context.Context) error {
 	opts := &corev1.PodExecOptions{Container: rq.query.Get("container"), Command: rq.query["command"]}
 	readStreamFlags(rq.query, &opts.Stdin, &opts.Stdout, &opts.Stderr, &opts.TTY)
 	if err := rq.mayConnect(ctx, "PodExecOptions", opts); err != nil {
@@ -57,8 +60,10 @@ func serveExec(ctx context.Context, rq *request) error {
 	})
 }
 
-// serveAttach connects the client to a container's main process.
-func serveAttach(ctx context.Context, rq *request) error {
+// ServeAttach connects the client to a container's main process.
+func (rq *request) ServeAttach(ctx context.Context) error { return rq.withTexts(rq.attach(ctx)) }
+
+func (rq *request) attach(ctx context.Context) error {
 	opts := &corev1.PodAttachOptions{Container: rq.query.Get("container")}
 	readStreamFlags(rq.query, &opts.Stdin, &opts.Stdout, &opts.Stderr, &opts.TTY)
 	if err := rq.mayConnect(ctx, "PodAttachOptions", opts); err != nil {
@@ -78,16 +83,7 @@ func serveAttach(ctx context.Context, rq *request) error {
 
 // streams reports whether the request is for a subresource that connects the client to a
 // pod.
-func (rq *request) streams() bool {
-	if rq.GVR != corev1.SchemeGroupVersion.WithResource("pods") {
-		return false
-	}
-	switch rq.Subresource {
-	case "exec", "attach", "portforward":
-		return true
-	}
-	return false
-}
+func (rq *request) streams() bool { return rq.sub != nil && rq.sub.Streams }
 
 // readStreamFlags decodes the stream parameters, for which k8s.io/api has no conversion.
 func readStreamFlags(query url.Values, stdin, stdout, stderr, tty *bool) {
@@ -151,7 +147,7 @@ func podIn(obj runtime.Object, err error) (*corev1.Pod, error) {
 	}
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
-		return nil, errNotFoundPath()
+		return nil, response.NotFound()
 	}
 	return pod, nil
 }
@@ -200,17 +196,14 @@ type textError struct {
 
 func (e *textError) Error() string { return e.text }
 
-// texts sends a verb's textErrors as plain text.
-func texts(verb verbFunc) verbFunc {
-	return func(ctx context.Context, rq *request) error {
-		err := verb(ctx, rq)
-		var text *textError
-		if errors.As(err, &text) {
-			http.Error(rq.w, text.text, text.code)
-			return nil
-		}
-		return err
+// withTexts sends a textError as plain text and returns any other error.
+func (rq *request) withTexts(err error) error {
+	var text *textError
+	if errors.As(err, &text) {
+		http.Error(rq.w, text.text, text.code)
+		return nil
 	}
+	return err
 }
 
 func kubeletError(err error) error {

@@ -9,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
@@ -47,7 +49,7 @@ func serveSubresourceCreate(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
-	return rq.writeObject(http.StatusCreated, statusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	return rq.writeObject(http.StatusCreated, response.StatusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 }
 
 // changeParent applies the body of a subresource create to the parent.
@@ -94,8 +96,8 @@ func (rq *request) deleteParent(ctx context.Context, sent runtime.Object, dryRun
 	if err := rq.server.admission.Check(ctx, attributes); err != nil {
 		return err
 	}
-	if rq.sub.Budgeted {
-		if err := rq.evict(ctx, isDryRun(opts.DryRun)); err != nil {
+	if rq.sub.BeforeDelete != nil {
+		if err := rq.sub.BeforeDelete(ctx, rq, isDryRun(opts.DryRun)); err != nil {
 			return err
 		}
 	}
@@ -103,9 +105,9 @@ func (rq *request) deleteParent(ctx context.Context, sent runtime.Object, dryRun
 	return err
 }
 
-// serveVia serves POST for a resource that is not stored: it creates a subresource of
-// another row's object, which the body names.
-func serveVia(ctx context.Context, rq *request) error {
+// ServeCreateOf serves POST for a resource that is not stored: it creates a subresource
+// of the other resource's object that the body names.
+func (rq *request) ServeCreateOf(ctx context.Context, resource schema.GroupVersionResource, subresource string) error {
 	data, err := rq.body()
 	if err != nil {
 		return err
@@ -121,12 +123,11 @@ func serveVia(ctx context.Context, rq *request) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	via := rq.row.Via
-	rq.Name, rq.Subresource = m.GetName(), via.Subresource
-	rq.row = rq.server.table.Lookup(via.Resource)
-	rq.sub, rq.objects = rq.row.Subresource(via.Subresource), rq.server.objects(rq.row)
+	rq.Name, rq.Subresource = m.GetName(), subresource
+	rq.row = rq.server.table.Lookup(resource)
+	rq.sub, rq.objects = rq.row.Subresource(subresource), rq.server.objects(rq.row)
 	if err := rq.changeParent(ctx, sent, isDryRun(rq.query["dryRun"])); err != nil {
 		return err
 	}
-	return rq.writeObject(http.StatusCreated, statusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	return rq.writeObject(http.StatusCreated, response.StatusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 }

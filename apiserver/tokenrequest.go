@@ -29,8 +29,8 @@ const (
 	extendedTokenSeconds = 365 * 24 * 60 * 60
 )
 
-// requestToken serves serviceaccounts/token (Kubernetes API reference, "TokenRequest").
-func requestToken(ctx context.Context, rq *request, asked *authenticationv1.TokenRequest, admit func() error) (*authenticationv1.TokenRequest, error) {
+// RequestToken serves serviceaccounts/token (Kubernetes API reference, "TokenRequest").
+func (rq *request) RequestToken(ctx context.Context, asked *authenticationv1.TokenRequest, admit func() error) (*authenticationv1.TokenRequest, error) {
 	kind := rq.kind().GroupKind()
 	if asked.Name != "" && asked.Name != rq.Name {
 		return nil, apierrors.NewInvalid(kind, rq.Name, field.ErrorList{

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/codec"
-	"minikcm.dev/minikcm/apiserver/resources/columns"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 const (
@@ -49,7 +49,7 @@ func (rq *request) writeResult(code int, obj runtime.Object) error {
 // noTransform returns the error for an object that cannot be transformed to the
 // requested kind.
 func noTransform(format, shown string) error {
-	return newStatus(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, fmt.Sprintf(format, shown))
+	return response.NewStatus(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, fmt.Sprintf(format, shown))
 }
 
 // writeList sends a page in the requested format.
@@ -62,9 +62,9 @@ func (rq *request) writeList(p *page) error {
 		}
 		data, err := encode(rq.target.Media, rq.row.GroupVersion().WithKind(rq.row.ListKind), p.meta, p)
 		if err != nil {
-			return encodeError(err)
+			return response.EncodeError(err)
 		}
-		writeBytes(rq.w, rq.r, 200, rq.target.Media.ContentType(), rq.pretty(data))
+		response.Bytes(rq.w, rq.r, 200, rq.target.Media.ContentType(), rq.pretty(data))
 		return nil
 	case kindTable:
 		opts, err := rq.tableOptions()
@@ -97,7 +97,7 @@ func (rq *request) writeList(p *page) error {
 func partialMetadata(obj runtime.Object) (*metav1.PartialObjectMetadata, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return nil, notAcceptable()
+		return nil, response.NotAcceptable()
 	}
 	return meta.AsPartialObjectMetadata(m), nil
 }
@@ -146,9 +146,8 @@ func (rq *request) rowObject(include metav1.IncludeObjectPolicy, obj runtime.Obj
 
 func (rq *request) printer() ([]metav1.TableColumnDefinition, cellsFunc) {
 	switch {
-	case rq.sub != nil && rq.sub.GroupVersionKind.Kind == "Scale":
-		scale := columns.Scale()
-		return scale.Columns, scale.Cells
+	case rq.sub != nil && rq.sub.Cells != nil:
+		return rq.sub.Columns, rq.sub.Cells
 	case rq.row.Cells != nil:
 		return rq.row.Columns, rq.row.Cells
 	}
@@ -161,4 +160,23 @@ func resourceVersionOf(obj runtime.Object) string {
 		return ""
 	}
 	return m.GetResourceVersion()
+}
+
+// writeObject sends an object without transformation.
+func (rq *request) writeObject(code int, gvk schema.GroupVersionKind, obj runtime.Object) error {
+	data, err := codec.Encode(rq.target.Media, gvk, obj)
+	if err != nil {
+		return response.EncodeError(err)
+	}
+	response.Bytes(rq.w, rq.r, code, rq.target.Media.ContentType(), rq.pretty(data))
+	return nil
+}
+
+// pretty indents JSON if the client requests it, or if the client is a command line
+// tool or a browser.
+func (rq *request) pretty(data []byte) []byte {
+	if rq.target.Pretty && rq.target.Media == codec.JSON {
+		return response.Indent(data)
+	}
+	return response.Pretty(rq.r, rq.target.Media, data)
 }

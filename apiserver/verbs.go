@@ -9,7 +9,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // verbFunc serves one verb. The error that it returns is sent as a Status.
@@ -20,8 +22,8 @@ var allVerbs = []string{verbCreate, verbDelete, verbDeleteCollection, verbGet, v
 
 // findVerb returns the function that serves the request, or the error to respond with.
 func (rq *request) findVerb() (verbFunc, error) {
-	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.proxies()) {
-		return nil, errMethodNotAllowed() // as upstream, which routes built-in kinds by method
+	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.sub.AnyMethod) {
+		return nil, response.MethodNotAllowed() // as upstream, which routes built-in kinds by method
 	}
 	if rq.sub != nil {
 		return rq.findSubresourceVerb()
@@ -31,29 +33,20 @@ func (rq *request) findVerb() (verbFunc, error) {
 		supported = allVerbs
 	}
 	if !slices.Contains(supported, rq.Verb) {
-		return nil, errMethodNotAllowed()
-	}
-	if rq.row.Computed {
-		return findComputed(rq.row, rq.Verb)
+		return nil, response.MethodNotAllowed()
 	}
 	switch rq.Verb {
 	case verbGet:
-		return serveGet, nil
+		return handlerOr(rq.row.Get, serveGet), nil
 	case verbList:
-		return serveList, nil
+		return handlerOr(rq.row.List, serveList), nil
 	case verbWatch:
 		return serveWatch, nil
 	case verbCreate:
 		if rq.Name != "" {
-			return nil, errMethodNotAllowed()
+			return nil, response.MethodNotAllowed()
 		}
-		if rq.row.Via != nil {
-			return serveVia, nil
-		}
-		if rq.row.Asked {
-			return serveAnswer, nil
-		}
-		return serveCreate, nil
+		return handlerOr(rq.row.Create, serveCreate), nil
 	case verbUpdate:
 		return named(rq, serveUpdate)
 	case verbPatch:
@@ -63,24 +56,22 @@ func (rq *request) findVerb() (verbFunc, error) {
 	case verbDeleteCollection:
 		return serveDeleteCollection, nil
 	}
-	return nil, errMethodNotAllowed()
+	return nil, response.MethodNotAllowed()
+}
+
+// handlerOr returns the handler of a row, or generic if the row has none.
+func handlerOr(handler resources.Handler, generic verbFunc) verbFunc {
+	if handler == nil {
+		return generic
+	}
+	return func(ctx context.Context, rq *request) error { return handler(ctx, rq) }
 }
 
 func named(rq *request, verb verbFunc) (verbFunc, error) {
 	if rq.Name == "" {
-		return nil, errMethodNotAllowed()
+		return nil, response.MethodNotAllowed()
 	}
 	return verb, nil
-}
-
-// errMethodNotAllowed and errNotFoundPath are the errors for methods and paths without
-// a route within the served groups.
-func errMethodNotAllowed() error {
-	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, "", schema.GroupResource{}, "", "", 0, false)
-}
-
-func errNotFoundPath() error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
 }
 
 // checkScope rejects a request that does not fit the resource's scope: an object of a
@@ -95,26 +86,23 @@ func (rq *request) checkScope() error {
 	}
 	switch {
 	case !rq.row.Namespaced && rq.Namespace != "":
-		return errNotFoundPath()
+		return response.NotFound()
 	case !rq.row.Namespaced || rq.Namespace != "":
 		return nil
 	case rq.Name != "":
-		return errNotFoundPath()
+		return response.NotFound()
 	case rq.Verb != verbList && rq.Verb != verbWatch:
-		return errMethodNotAllowed()
+		return response.MethodNotAllowed()
 	}
 	return nil
 }
 
 func (rq *request) findSubresourceVerb() (verbFunc, error) {
-	if !slices.Contains(rq.sub.Verbs, rq.Verb) && (rq.sub == nil || !rq.proxies()) { // proxy accepts any method
-		return nil, errMethodNotAllowed()
+	if !slices.Contains(rq.sub.Verbs, rq.Verb) && !rq.sub.AnyMethod {
+		return nil, response.MethodNotAllowed()
 	}
-	if rq.sub.Proxied {
-		return rq.findProxied(), nil
-	}
-	if rq.sub.Asked {
-		return serveAnswer, nil
+	if rq.sub.Connect != nil {
+		return handlerOr(rq.sub.Connect, nil), nil
 	}
 	switch rq.Verb {
 	case verbGet:
@@ -124,9 +112,9 @@ func (rq *request) findSubresourceVerb() (verbFunc, error) {
 	case verbPatch:
 		return servePatch, nil
 	case verbCreate:
-		return serveSubresourceCreate, nil
+		return handlerOr(rq.sub.Create, serveSubresourceCreate), nil
 	}
-	return nil, errMethodNotAllowed()
+	return nil, response.MethodNotAllowed()
 }
 
 // created returns the status code of a write.

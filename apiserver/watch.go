@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/slowclient"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 )
@@ -31,7 +33,7 @@ func serveWatch(ctx context.Context, rq *request) error {
 	}
 	flusher, ok := rq.w.(http.Flusher)
 	if !ok {
-		return notAcceptable()
+		return response.NotAcceptable()
 	}
 	encoder, err := newEventEncoder(rq)
 	if err != nil {
@@ -61,15 +63,15 @@ func serveWatch(ctx context.Context, rq *request) error {
 	}
 	header := rq.w.Header()
 	header.Set("Content-Type", rq.target.Media.StreamContentType())
-	compressed := acceptsGzip(rq.r) && opts.AllowWatchBookmarks && opts.SendInitialEvents != nil && *opts.SendInitialEvents
+	compressed := response.AcceptsGzip(rq.r) && opts.AllowWatchBookmarks && opts.SendInitialEvents != nil && *opts.SendInitialEvents
 	if compressed {
 		header.Set("Content-Encoding", "gzip")
 		header.Add("Vary", "Accept-Encoding")
 	}
 	rq.w.WriteHeader(http.StatusOK)
 	flusher.Flush()
-	out := newStreamWriter(ctx, rq.w)
-	defer out.end()
+	out := slowclient.NewStream(ctx, rq.w)
+	defer out.End()
 	frames := frameWriter{Writer: out}
 	if compressed {
 		frames = newGzipFrames(out)
@@ -166,7 +168,7 @@ func (rq *request) endStream(err error, encoder *eventEncoder, out frameWriter) 
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, watchcache.ErrClosed) {
 		return
 	}
-	status := statusOf(storage.Translate(err, rq.groupResource(), ""))
+	status := response.StatusOf(storage.Translate(err, rq.groupResource(), ""))
 	frame, encodeErr := encoder.appendError(nil, &status)
 	if encodeErr != nil {
 		rq.server.opts.Logger.Error(encodeErr, "Encoding the end of a watch", "resource", rq.GVR)
@@ -189,7 +191,7 @@ type eventEncoder struct {
 func newEventEncoder(rq *request) (*eventEncoder, error) {
 	kind, media := rq.row.GroupVersionKind, rq.target.Media
 	if media == codec.YAML {
-		return nil, acceptedAre(codec.Streamed())
+		return nil, response.NotAcceptableExcept(codec.Streamed())
 	}
 	e := &eventEncoder{rq: rq, form: kind.Group + "/" + kind.Version + ";" + rq.target.Form()}
 	switch rq.target.As.Kind {
@@ -293,7 +295,7 @@ func (e *eventEncoder) bookmarkAs(obj runtime.Object) ([]byte, error) {
 }
 
 func (e *eventEncoder) appendError(buf []byte, status *metav1.Status) ([]byte, error) {
-	object, err := codec.Encode(e.rq.target.Media, statusKind, status)
+	object, err := codec.Encode(e.rq.target.Media, response.StatusKind, status)
 	if err != nil {
 		return nil, err
 	}

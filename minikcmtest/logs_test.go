@@ -21,7 +21,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// speaking is a pod whose container runs a script.
+// speaking returns a pod whose container runs a script.
 func speaking(name, script string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -29,7 +29,7 @@ func speaking(name, script string) *corev1.Pod {
 	}
 }
 
-// The logs of containers follow virtual time; to follow one holds up nothing.
+// Containers write their logs in virtual time, and following a log does not delay it.
 func TestLogsInVirtualTime(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
@@ -73,7 +73,7 @@ func TestLogsInVirtualTime(t *testing.T) {
 	}
 }
 
-// A log that is followed when the cluster ends does not hold up its end.
+// A followed log does not delay the end of the cluster.
 func TestLogFollowedToTheEndOfTheCluster(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t)
@@ -105,7 +105,7 @@ func running(t *testing.T, c *minikcmtest.Cluster, name string) {
 	})
 }
 
-// readLog reads as kubectl does: a stream, whose errors are Statuses.
+// readLog reads a log as kubectl does: as a stream, whose errors are Statuses.
 func readLog(ctx context.Context, pods corev1client.PodInterface, name string, opts *corev1.PodLogOptions) ([]byte, error) {
 	stream, err := pods.GetLogs(name, opts).Stream(ctx)
 	if err != nil {

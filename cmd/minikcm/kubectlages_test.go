@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Only times of which kubectl prints nothing but the age are moved.
+// Only timestamps that kubectl prints as ages are shifted.
 func TestMovedTimes(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
 		"a deployment": {
@@ -51,7 +51,8 @@ func TestComputesAges(t *testing.T) {
 	}
 }
 
-// On a clock that is far ahead of the machine's, kubectl prints the ages of the cluster.
+// If the cluster's clock is far ahead of the machine's, kubectl prints ages on the cluster's
+// clock.
 func TestAgesOnAScaledClock(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

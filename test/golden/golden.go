@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Compare fails the test unless the file at path, which is relative to the test's
-// folder, holds got.
+// Compare fails the test unless the content of the file at path, relative to the test's
+// folder, equals got.
 func Compare[Text string | []byte](t testing.TB, path string, got Text) {
 	t.Helper()
 	if *update {
