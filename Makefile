@@ -8,7 +8,7 @@ export GOFLAGS ?= -mod=readonly
 
 # Where a data race would be one of ours: everything with goroutines that can be
 # built without the whole API server.
-RACE ?= ./clock/... ./store/... ./apiserver/watchcache/... ./controllers/loop/... ./controllers/owned/...
+RACE ?= ./clock/... ./store/... ./apiserver/watchcache/... ./controllers/loop/... ./controllers/controllerref/...
 
 .DEFAULT_GOAL := help
 

@@ -15,7 +15,7 @@ type logs struct {
 	kubelets atomic.Pointer[kubeletsim.Kubelets]
 }
 
-// OpenLog implements apiserver.LogSource.
+// OpenLog implements streaming.LogSource.
 func (l *logs) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (func(ctx context.Context, w io.Writer) error, error) {
 	kubelets := l.kubelets.Load()
 	if kubelets == nil {

@@ -13,12 +13,12 @@ import (
 	externalmetricsv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
-	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
-// simulatedMetrics implements apiserver.MetricsSource. It computes every answer from the
+// simulatedMetrics implements metricsapi.Source. It computes every answer from the
 // objects of the API, needs no running kubelets and keeps no state.
 type simulatedMetrics struct {
 	clock clock.Clock
@@ -27,8 +27,8 @@ type simulatedMetrics struct {
 
 func (m *simulatedMetrics) sampleTime() time.Time { return usage.SampleTime(m.clock.Now()) }
 
-// PodMetrics implements apiserver.MetricsSource.
-func (m *simulatedMetrics) PodMetrics(ctx context.Context, world apiserver.MetricsWorld, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
+// PodMetrics implements metricsapi.Source.
+func (m *simulatedMetrics) PodMetrics(ctx context.Context, world metricsapi.World, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
 	at, all := m.sampleTime(), make([]*metricsv1beta1.PodMetrics, 0, len(pods))
 	err := m.measure(ctx, world, pods, at, func(pod *corev1.Pod, containers []usage.Container) {
 		metrics := &metricsv1beta1.PodMetrics{
@@ -46,8 +46,8 @@ func (m *simulatedMetrics) PodMetrics(ctx context.Context, world apiserver.Metri
 	return all, err
 }
 
-// NodeMetrics implements apiserver.MetricsSource.
-func (m *simulatedMetrics) NodeMetrics(ctx context.Context, world apiserver.MetricsWorld, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
+// NodeMetrics implements metricsapi.Source.
+func (m *simulatedMetrics) NodeMetrics(ctx context.Context, world metricsapi.World, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
 	pods, err := list[*corev1.Pod](ctx, world, corev1.SchemeGroupVersion.WithResource("pods"), "")
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (m *simulatedMetrics) NodeMetrics(ctx context.Context, world apiserver.Metr
 }
 
 // measure calls each with what a pod uses, for those of which it is known.
-func (m *simulatedMetrics) measure(ctx context.Context, world apiserver.MetricsWorld, pods []*corev1.Pod, at time.Time, each func(*corev1.Pod, []usage.Container)) error {
+func (m *simulatedMetrics) measure(ctx context.Context, world metricsapi.World, pods []*corev1.Pod, at time.Time, each func(*corev1.Pod, []usage.Container)) error {
 	if len(pods) == 0 {
 		return nil
 	}
@@ -113,7 +113,7 @@ func commonNamespace(pods []*corev1.Pod) string {
 }
 
 // shares divides the loads of one namespace, or of all, among the pods, by namespace.
-func (m *simulatedMetrics) shares(ctx context.Context, world apiserver.MetricsWorld, namespace string, at time.Time) (map[string]*usage.Shares, error) {
+func (m *simulatedMetrics) shares(ctx context.Context, world metricsapi.World, namespace string, at time.Time) (map[string]*usage.Shares, error) {
 	carriers := map[string][]usage.Object{}
 	for _, gvr := range []schema.GroupVersionResource{
 		corev1.SchemeGroupVersion.WithResource("services"),
@@ -141,9 +141,9 @@ func (m *simulatedMetrics) shares(ctx context.Context, world apiserver.MetricsWo
 	return shares, nil
 }
 
-// ObjectMetrics implements apiserver.MetricsSource.
-func (m *simulatedMetrics) ObjectMetrics(ctx context.Context, world apiserver.MetricsWorld, objects []metav1.Object, metric string) ([]*apiserver.MetricSample, error) {
-	at, samples := m.sampleTime(), make([]*apiserver.MetricSample, len(objects))
+// ObjectMetrics implements metricsapi.Source.
+func (m *simulatedMetrics) ObjectMetrics(ctx context.Context, world metricsapi.World, objects []metav1.Object, metric string) ([]*metricsapi.Sample, error) {
+	at, samples := m.sampleTime(), make([]*metricsapi.Sample, len(objects))
 	var shares map[string]*usage.Shares
 	if len(objects) > 0 {
 		if pod, ok := objects[0].(*corev1.Pod); ok {
@@ -155,14 +155,14 @@ func (m *simulatedMetrics) ObjectMetrics(ctx context.Context, world apiserver.Me
 	}
 	for i, o := range objects {
 		if value, known := m.model.Metric(o, metric, shares[o.GetNamespace()], at); known {
-			samples[i] = &apiserver.MetricSample{Value: value, Timestamp: at}
+			samples[i] = &metricsapi.Sample{Value: value, Timestamp: at}
 		}
 	}
 	return samples, nil
 }
 
-// ExternalMetrics implements apiserver.MetricsSource.
-func (m *simulatedMetrics) ExternalMetrics(ctx context.Context, world apiserver.MetricsWorld, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
+// ExternalMetrics implements metricsapi.Source.
+func (m *simulatedMetrics) ExternalMetrics(ctx context.Context, world metricsapi.World, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
 	configs, err := list[*corev1.ConfigMap](ctx, world, corev1.SchemeGroupVersion.WithResource("configmaps"), namespace)
 	if err != nil {
 		return nil, err
@@ -184,10 +184,10 @@ func (m *simulatedMetrics) ExternalMetrics(ctx context.Context, world apiserver.
 	return series, nil
 }
 
-// MetricNames implements apiserver.MetricsSource.
-func (m *simulatedMetrics) MetricNames(o metav1.Object) apiserver.MetricNames {
+// MetricNames implements metricsapi.Source.
+func (m *simulatedMetrics) MetricNames(o metav1.Object) metricsapi.Names {
 	own, shared, external := usage.MetricNames(o)
-	names := apiserver.MetricNames{Own: own, OfPods: shared}
+	names := metricsapi.Names{Own: own, OfPods: shared}
 	if external != "" {
 		names.External = []string{external}
 	}
@@ -205,7 +205,7 @@ func without(set labels.Set, key string) map[string]string {
 }
 
 // list lists objects that all are T.
-func list[T any](ctx context.Context, world apiserver.MetricsWorld, gvr schema.GroupVersionResource, namespace string) ([]T, error) {
+func list[T any](ctx context.Context, world metricsapi.World, gvr schema.GroupVersionResource, namespace string) ([]T, error) {
 	objects, err := world.List(ctx, gvr, namespace)
 	if err != nil {
 		return nil, err

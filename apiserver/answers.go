@@ -10,23 +10,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/request"
 )
 
 // ServeAnswer serves POST for a kind that is not stored.
-func (rq *request) ServeAnswer(ctx context.Context, answer func(ctx context.Context, asked runtime.Object, admit func() error) (runtime.Object, error)) error {
-	opts, err := rq.createOptions()
+func (rq *call) ServeAnswer(ctx context.Context, answer func(ctx context.Context, asked runtime.Object, admit func() error) (runtime.Object, error)) error {
+	opts, err := rq.CreateOptions()
 	if err != nil {
 		return err
 	}
-	data, err := rq.body()
+	data, err := rq.Body()
 	if err != nil {
 		return err
 	}
-	newObject := rq.row.New
-	if rq.sub != nil {
-		newObject = rq.sub.New
+	newObject := rq.Row.New
+	if rq.Sub != nil {
+		newObject = rq.Sub.New
 	}
-	asked, err := rq.decode(data, rq.kind(), newObject(), opts.FieldValidation)
+	asked, err := rq.Decode(data, rq.Kind(), newObject(), opts.FieldValidation)
 	if err != nil {
 		return err
 	}
@@ -34,15 +35,15 @@ func (rq *request) ServeAnswer(ctx context.Context, answer func(ctx context.Cont
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if err := rq.checkNamespace(asked); err != nil {
+	if err := rq.CheckNamespace(asked); err != nil {
 		return err
 	}
-	if rq.sub == nil { // a subresource keeps the UID of its parent
+	if rq.Sub == nil { // a subresource keeps the UID of its parent
 		m.SetUID("")
 	}
 	m.SetCreationTimestamp(metav1.Time{})
 	m.SetDeletionTimestamp(nil)
-	attributes := rq.attributes(admission.Create, asked, nil, isDryRun(opts.DryRun))
+	attributes := rq.attributes(admission.Create, asked, nil, request.IsDryRun(opts.DryRun))
 	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
 		return err
 	}
@@ -50,5 +51,5 @@ func (rq *request) ServeAnswer(ctx context.Context, answer func(ctx context.Cont
 	if err != nil {
 		return err
 	}
-	return rq.writeResult(http.StatusCreated, answered)
+	return rq.WriteResult(http.StatusCreated, answered)
 }

@@ -24,13 +24,13 @@ func (p patcher) apply(owner string, force bool) (func(runtime.Object) (runtime.
 		return nil, err
 	}
 	return func(current runtime.Object) (runtime.Object, error) {
-		live := p.rq.newBody()
+		live := p.rq.NewBody()
 		if current != nil {
 			live = current.DeepCopyObject()
 		} else if version := applied.GetResourceVersion(); version != "" {
-			return nil, apierrors.NewConflict(p.rq.groupResource(), p.rq.Name, errors.New("resourceVersion must be empty for an apply that creates the object"))
+			return nil, apierrors.NewConflict(p.rq.GroupResource(), p.rq.Name, errors.New("resourceVersion must be empty for an apply that creates the object"))
 		}
-		merged, err := p.rq.server.fields.apply(p.rq, live, applied.DeepCopy(), owner, force)
+		merged, err := p.rq.server.fields.Apply(p.rq.fieldWrite(owner), live, applied.DeepCopy(), force)
 		if err != nil {
 			return nil, applyError(err)
 		}
@@ -73,7 +73,7 @@ func (p patcher) strictYAML() error {
 		return apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
 	}
 	for _, text := range yamlWarnings(err) {
-		response.Warn(p.rq.w, text)
+		response.Warn(p.rq.Writer, text)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (s *Server) setDangling(ctx context.Context, schema *flowcontrolv1.FlowSche
 	name := schema.Spec.PriorityLevelConfiguration.Name
 	_, err := levels.Get(ctx, levels.Key("", name), name)
 	condition := flowcontrolv1.FlowSchemaCondition{
-		Type: flowcontrolv1.FlowSchemaConditionDangling, Status: flowcontrolv1.ConditionFalse, Reason: "Found", LastTransitionTime: s.now(),
+		Type: flowcontrolv1.FlowSchemaConditionDangling, Status: flowcontrolv1.ConditionFalse, Reason: "Found", LastTransitionTime: s.preparer.Now(),
 		Message: fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q and it exists", name),
 	}
 	if apierrors.IsNotFound(err) {
@@ -135,7 +135,7 @@ func (s *Server) settleDangling(ctx context.Context) error {
 	if schemas == nil {
 		return nil
 	}
-	all, err := listStored[*flowcontrolv1.FlowSchema](ctx, schemas)
+	all, err := storage.ListAll[*flowcontrolv1.FlowSchema](ctx, schemas)
 	if err != nil {
 		return fmt.Errorf("listing the flow schemas: %w", err)
 	}

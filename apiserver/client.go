@@ -8,6 +8,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/transport"
 )
 
@@ -35,7 +36,7 @@ func Protobuf(config *rest.Config) *rest.Config {
 // Transport returns a RoundTripper that passes the requests of user to the handler
 // chain without encoding them (package transport).
 func (s *Server) Transport(user *auth.User) http.RoundTripper {
-	t := transport.New(transport.Options{Handler: s.handler, User: user, Ledger: s.opts.Ledger, MaxBodyBytes: maxBodyBytes})
+	t := transport.New(transport.Options{Handler: s.handler, User: user, Ledger: s.opts.Ledger, MaxBodyBytes: request.MaxBodyBytes})
 	if s.opts.Faults == nil {
 		return t
 	}

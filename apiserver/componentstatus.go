@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/request"
 )
 
 // ComponentHealth returns what is wrong with a component of the cluster, or nil if it
@@ -57,26 +59,26 @@ func (c *component) status(ctx context.Context) *corev1.ComponentStatus {
 }
 
 // ServeComponent serves GET on one ComponentStatus.
-func (rq *request) ServeComponent(ctx context.Context) error {
+func (rq *call) ServeComponent(ctx context.Context) error {
 	for _, c := range rq.server.components() {
 		if c.name == rq.Name {
-			return rq.writeResult(http.StatusOK, c.status(ctx))
+			return rq.WriteResult(http.StatusOK, c.status(ctx))
 		}
 	}
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "componentstatus"}, rq.Name)
 }
 
 // ServeComponentList serves GET on all ComponentStatuses, without paging.
-func (rq *request) ServeComponentList(ctx context.Context) error {
-	opts, err := rq.listOptions()
+func (rq *call) ServeComponentList(ctx context.Context) error {
+	opts, err := rq.ListOptions()
 	if err != nil {
 		return err
 	}
-	p := &page{}
+	p := &request.Page{}
 	for _, c := range rq.server.components() {
-		if opts.label.Matches(labels.Set{}) && opts.field.Matches(fields.Set{"metadata.name": c.name}) {
-			p.add(c.status(ctx))
+		if opts.Label.Matches(labels.Set{}) && opts.Field.Matches(fields.Set{"metadata.name": c.name}) {
+			p.Add(c.status(ctx))
 		}
 	}
-	return rq.writeList(p)
+	return rq.WriteList(p)
 }

@@ -13,6 +13,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/transport"
 	"minikcm.dev/minikcm/clock"
@@ -57,7 +58,7 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 		if fate.Behind > 0 {
 			ctx = context.WithValue(ctx, behindKey{}, fate.Behind)
 		}
-		if rq.Verb == verbWatch {
+		if rq.Verb == request.VerbWatch {
 			watching, done := f.Watching(ctx, rq)
 			defer transport.AtStreamEnd(ctx, done)()
 			ctx = watching
@@ -78,11 +79,7 @@ func isOwnPath(path string) bool {
 // faultyRequest returns what fault rules match of a request; ok is false if the request is
 // not for a resource.
 func faultyRequest(r *http.Request, user *auth.User) (*faults.Request, bool) {
-	gv, rest, ok := splitResourcePath(routedPath(r))
-	if !ok {
-		return nil, false
-	}
-	info, ok := parseResourcePath(gv, r.Method, rest, r.URL.Query())
+	info, ok := request.InfoFrom(r.Context())
 	if !ok {
 		return nil, false
 	}

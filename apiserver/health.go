@@ -77,7 +77,7 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request, name string
 			fmt.Fprintf(&out, "[+]%s excluded: ok\n", c.name)
 		default:
 			err := c.check(r)
-			s.metrics.slis.observe(c.name, name, err)
+			s.metrics.ObserveCheck(c.name, name, err)
 			if err != nil {
 				failed = true
 				fmt.Fprintf(&out, "[-]%s failed: %v\n", c.name, err)

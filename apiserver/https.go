@@ -60,8 +60,8 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 	if opts.Address == "" {
 		opts.Address = "127.0.0.1"
 	}
-	advertised := s.advertised(opts.Address)
-	names := []string{opts.Address, "127.0.0.1", "::1", serviceip.ServiceIP(s.serviceRanges()[0]).String(), advertised.String()}
+	advertised := s.services.Advertised(opts.Address)
+	names := []string{opts.Address, "127.0.0.1", "::1", serviceip.ServiceIP(s.services.Ranges()[0]).String(), advertised.String()}
 	pair, err := opts.Authority.Server(append(names, servingNames...)...)
 	if err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 			},
 		},
 	}
-	s.advertiseAt(ctx, advertised, listener.Addr())
-	s.inFlight.cutWith(func() { _ = h.server.Close() })
+	s.services.AdvertiseAt(ctx, advertised, listener.Addr())
+	s.inFlight.CutWith(func() { _ = h.server.Close() })
 	go func() {
 		defer close(h.done)
 		// Serve returns when the server is shut down; callers could not act on any other

@@ -27,7 +27,7 @@ func (s *Server) routeIndex(router *mux.Router) {
 	fixed = append(fixed, "/api/v1", "/apis/", "/openapi/v2", "/openapi/v3")
 	router.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		paths := slices.Clone(fixed)
-		for _, g := range s.current().table.Groups() {
+		for _, g := range s.current().Table.Groups() {
 			if g.Name == "" {
 				continue
 			}

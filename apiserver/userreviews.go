@@ -11,7 +11,7 @@ import (
 )
 
 // ReviewToken returns the user of a token (Kubernetes API reference, "TokenReview").
-func (rq *request) ReviewToken(ctx context.Context, asked *authenticationv1.TokenReview, admit func() error) (*authenticationv1.TokenReview, error) {
+func (rq *call) ReviewToken(ctx context.Context, asked *authenticationv1.TokenReview, admit func() error) (*authenticationv1.TokenReview, error) {
 	if asked.Spec.Token == "" {
 		return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
@@ -34,13 +34,13 @@ func (rq *request) ReviewToken(ctx context.Context, asked *authenticationv1.Toke
 }
 
 // ReviewSelf returns the requesting user (KEP-3325).
-func (rq *request) ReviewSelf(_ context.Context, _ *authenticationv1.SelfSubjectReview, admit func() error) (*authenticationv1.SelfSubjectReview, error) {
+func (rq *call) ReviewSelf(_ context.Context, _ *authenticationv1.SelfSubjectReview, admit func() error) (*authenticationv1.SelfSubjectReview, error) {
 	if err := admit(); err != nil {
 		return nil, err
 	}
 	return &authenticationv1.SelfSubjectReview{
-		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: rq.server.now()},
-		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(rq.user)},
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: rq.server.preparer.Now()},
+		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(rq.User)},
 	}, nil
 }
 

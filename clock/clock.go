@@ -10,10 +10,10 @@ import (
 // widest interface, so it can be given to client-go's work queues and to any
 // other library that takes a clock.
 //
-// AfterFunc is the exact way to wait: a virtual clock does not move on before
-// the callback has returned. A channel (After, NewTimer, NewTicker) counts as
-// delivered once it has been received from; what its receiver does next is not
-// known to the clock unless work of the ledger covers it.
+// AfterFunc is the exact way to wait: a virtual clock does not move on before the callback has
+// returned. For a channel (After, NewTimer, NewTicker) it does not move on before the value is
+// received, but it does not know what the receiver does with it, unless the receiver's work is
+// in the ledger.
 type Clock = utilclock.WithTickerAndDelayedExecution
 
 // Real returns the machine's clock.

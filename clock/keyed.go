@@ -6,9 +6,9 @@ import (
 	"minikcm.dev/minikcm/clock/internal/hash"
 )
 
-// Keyed is chance that depends on what it is for, and not on when it is asked for:
-// what several goroutines draw at once, each for its own key, is the same in every
-// run of a seed. It is safe for concurrent use.
+// Keyed is a random source per key: the numbers drawn for a key depend on the seed, the key and
+// the number of earlier draws for that key. So concurrent goroutines that draw for different
+// keys get the same numbers in every run of a seed. It is safe for concurrent use.
 type Keyed struct {
 	seed uint64
 
@@ -21,9 +21,8 @@ func NewKeyed(seed uint64) *Keyed {
 	return &Keyed{seed: seed, asked: map[uint64]uint32{}}
 }
 
-// For returns a Random for the key. Each time that it is asked for the same key it
-// returns another one, in an order that follows from the seed. It remembers some
-// bytes for every key.
+// For returns a Random for the key. Each call for the same key returns a different one, in an
+// order that follows from the seed. It stores some bytes per key.
 func (k *Keyed) For(key ...string) *Random {
 	h := hash.Of(key...)
 	k.mu.Lock()

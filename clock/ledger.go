@@ -7,8 +7,7 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// Ledger and Kind are those of package inflight, under the name that a cluster's
-// parts know them by.
+// Ledger and Kind are the types of package inflight.
 type (
 	Ledger = inflight.Ledger
 	Kind   = inflight.Kind

@@ -9,8 +9,8 @@ func OneByOne(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oneByOneKey{}, true)
 }
 
-// AtOnce returns how many requests may be made at once by somebody who would make n:
-// n, or 1 if the order of writes must not depend on which goroutine is faster.
+// AtOnce limits the number of concurrent requests: it returns n, or 1 if ctx is from OneByOne,
+// where the order of writes must not depend on the speed of goroutines.
 func AtOnce(ctx context.Context, n int) int {
 	if ctx.Value(oneByOneKey{}) != nil {
 		return 1

@@ -11,7 +11,7 @@ import (
 )
 
 // Random is the cluster's source of chance: generated names, UIDs, jitter and
-// picks. Equal seeds give equal sequences. It is safe for concurrent use.
+// random choices. Equal seeds give equal sequences. It is safe for concurrent use.
 type Random struct {
 	seed uint64
 	mu   sync.Mutex
@@ -23,7 +23,7 @@ func NewRandom(seed uint64) *Random {
 	return &Random{seed: seed, r: rand.New(rand.NewPCG(seed, 0x6d696e696b636d))}
 }
 
-// NewSeed returns a seed that no other run is likely to have had.
+// NewSeed returns a random seed.
 func NewSeed() uint64 { return rand.Uint64() }
 
 // IntN returns a number in [0, n). It panics if n <= 0.
@@ -50,8 +50,8 @@ func (r *Random) Uint64() uint64 {
 // Fork returns a source of its own, seeded from this one.
 func (r *Random) Fork() *Random { return NewRandom(r.Uint64()) }
 
-// Keyed returns a source of its own that depends on this one's seed and the key
-// only: not on what was drawn before, nor by whom.
+// Keyed returns a source that depends only on this one's seed and the key, not on earlier
+// draws.
 func (r *Random) Keyed(key string) *Random {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, r.seed)

@@ -9,11 +9,10 @@ import (
 	utilclock "k8s.io/utils/clock"
 )
 
-// Scaled returns a clock that starts at the machine's time and runs factor times
-// faster than the machine's (slower, if factor is below 1). Its timers behave as
-// package time's: channels hold one value, a ticker drops ticks for a slow
-// receiver, functions run in goroutines of their own. None fires before Now has
-// reached its due time. It panics if factor is not a positive, finite number.
+// Scaled returns a clock that starts at the machine's time and runs factor times as fast. Its
+// timers behave like those of package time: channels hold one value, a ticker drops ticks for
+// a slow receiver, functions run in goroutines of their own. No timer fires before Now has
+// reached its due time. Scaled panics if factor is not a positive, finite number.
 func Scaled(factor float64) Clock { return ScaledFrom(time.Now(), factor) }
 
 // ScaledFrom is Scaled for a clock that starts at now, as one in another process shows it.
@@ -41,7 +40,7 @@ func (s *scaled) elapsed() time.Duration {
 	return time.Duration(d)
 }
 
-// machine says how long the machine takes for d, rounded up.
+// machine converts d to the machine's time, rounded up.
 func (s *scaled) machine(d time.Duration) time.Duration {
 	m := math.Ceil(float64(d) / s.factor)
 	if m >= math.MaxInt64 {
@@ -134,7 +133,7 @@ func (t *scaledTimer) stopLocked() bool {
 	t.live = false
 	t.armed++
 	t.timer.Stop()
-	select { // a value that nobody received never was
+	select { // discard a value that was not received
 	case <-t.ch:
 		stopped = true
 	default:

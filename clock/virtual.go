@@ -13,39 +13,37 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// ErrDeadlock is what Virtual.Wait returns when what it waits for cannot happen
-// any more: nothing is in flight and no timer is set that could start anything.
+// ErrDeadlock is returned by Virtual.Wait if nothing is in flight and no timer is set, so that
+// the channel it waits for can never be closed.
 var ErrDeadlock = errors.New("deadlock: nothing is in flight and no timer is set")
 
-// ErrClosed is what waiting on a closed Virtual returns.
+// ErrClosed is returned by the methods that wait, after Close.
 var ErrClosed = errors.New("the virtual clock is closed")
 
-// Virtual is a clock that stands still until somebody waits on it, with Advance
-// or Wait, and while anything is in flight according to its ledger. Then it jumps
-// to the next timer. It guarantees:
+// Virtual is a clock that moves only during Advance and Wait, and only while its ledger counts
+// no work in flight. It then jumps to the next timer. It guarantees:
 //
-//   - No jump happens while anything is in flight. The check and the jump are one
-//     step: work that begins later begins at the new time.
-//   - Timers fire in order of their due time; of equal due times, in the order in
-//     which they were created or last Reset. None fires early: Now is the due time
-//     exactly.
-//   - Functions given to AfterFunc run one after the other, in that order. Each is
-//     counted as Callback from the moment it is due until it has returned. The
-//     next one of the same instant starts when all that the one before has set
-//     going has ended or waits for its turn (inflight.Line); only a timer that is set for no time
-//     at all (d <= 0) waits for none of them, as whoever set it may be waiting for it.
-//   - A timer's or a ticker's value is counted as Tick from the moment it is due
-//     until it is received, or given up with Stop or Reset. It stays there for as
-//     long as that takes, and time with it: a ticker drops no tick, and a channel
-//     that is left behind unread (After in a select that went another way) holds
-//     time for ever. Use NewTimer and Stop it, or AfterFunc. What a receiver does
-//     after it has received is not known to the clock, unless work of the ledger covers it.
-//   - A timer with d <= 0 fires at once, without anybody waiting.
+//   - It never jumps while anything is in flight. The check and the jump are atomic: work
+//     that begins later begins at the new time.
+//   - Timers fire in the order of their due times, and those with the same due time in the
+//     order in which they were created or last Reset. When a timer fires, Now is exactly its
+//     due time.
+//   - The functions of AfterFunc run one after another, in that order. Each is counted as
+//     Callback from its due time until it has returned. The next one of the same instant
+//     starts when all work that the previous one started has ended or waits for its turn
+//     (inflight.Line). A timer with d <= 0 does not wait for other functions, because the
+//     function that set it may be waiting for it.
+//   - The value of a timer or ticker is counted as Tick from its due time until it is
+//     received, or discarded by Stop or Reset. Time stands still until then: a ticker drops
+//     no ticks, and a channel that is never read (After in a select that took another case)
+//     stops time for good. Use NewTimer with Stop, or AfterFunc. The clock does not know
+//     what a receiver does with the value, unless the receiver's work is in the ledger.
+//   - A timer with d <= 0 fires at once, even outside Advance and Wait.
 //
-// A function given to AfterFunc may create, stop and reset timers. It must not
-// wait for time to pass, nor for another timer's function.
+// A function of AfterFunc may create, stop and reset timers. It must not wait for time to
+// pass, nor for the function of another timer.
 //
-// Virtual's zero value is not usable. All methods are safe for concurrent use.
+// The zero value is not usable. All methods are safe for concurrent use.
 type Virtual struct {
 	start  time.Time
 	now    atomic.Int64 // nanoseconds since start; written under mu, within Timeline.Jump and Rest
@@ -69,12 +67,12 @@ type Virtual struct {
 
 var _ Clock = (*Virtual)(nil)
 
-// stop is where an Advance ends: no jump leads past it before it returned.
+// stop is the end of an Advance: no jump goes beyond it before that Advance has returned.
 type stop struct{ at int64 }
 
-// NewVirtual returns a clock that stands at start. Its timers are counted in
-// ledger, and it does not move while anything is in flight there; with a nil
-// ledger it knows of its own timers only. Close it when it is no longer needed.
+// NewVirtual returns a clock that stands at start. The ledger counts its timers, and the clock
+// does not move while the ledger counts any work. With a nil ledger, only the timers
+// themselves hold the time. Close releases the clock.
 func NewVirtual(start time.Time, ledger *Ledger) *Virtual {
 	if ledger == nil {
 		ledger = NewLedger()
@@ -93,25 +91,23 @@ func NewVirtual(start time.Time, ledger *Ledger) *Virtual {
 // Now returns the cluster's time.
 func (v *Virtual) Now() time.Time { return v.at(v.now.Load()) }
 
-// Since returns the cluster's time that went by since t.
+// Since returns the cluster's time that has passed since t.
 func (v *Virtual) Since(t time.Time) time.Duration { return v.Now().Sub(t) }
 
 func (v *Virtual) at(offset int64) time.Time {
 	return v.start.Add(time.Duration(offset + v.jumped.Load()))
 }
 
-// Jump sets the time forward, or back, as somebody does who sets a machine's clock:
-// timers that are set fire after as long as they would have.
+// Jump sets the time forward or back, like a change of a machine's clock: it does not change
+// how long the pending timers take to fire.
 func (v *Virtual) Jump(d time.Duration) { v.jumped.Add(int64(d)) }
 
-// Advance moves time by d. It fires every timer due on the way, each at its time,
-// waits after each instant until nothing is in flight, and returns when the time
-// is exactly d later than it was at the call and all has come to rest. If others
-// wait on the clock too, time does not move beyond that point before Advance
-// returned.
+// Advance moves the time by d. It fires every timer that is due on the way at its due time,
+// waits after each instant until nothing is in flight, and returns when the time is exactly d
+// later than at the call and nothing is in flight. Concurrent calls of Advance and Wait do not
+// move the time beyond that point before Advance has returned.
 //
-// When ctx ends first, the time stays where it got to, and the error says what is
-// in flight.
+// If ctx ends first, the time stays where it is, and the error says what is in flight.
 func (v *Virtual) Advance(ctx context.Context, d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("advancing the virtual clock by %v: time does not go back", d)
@@ -127,12 +123,12 @@ func (v *Virtual) Advance(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// Wait moves time from timer to timer until done is closed. It returns
-// ErrDeadlock when nothing is in flight, no timer is set and done is still open.
-// What closes done should be in flight, or set going by a timer, when Wait is
-// called. Wait sets no bound in cluster time: a timer that closes done does.
+// Wait moves the time from timer to timer until done is closed. It returns ErrDeadlock if
+// nothing is in flight, no timer is set and done is still open. The work that closes done must
+// be in flight, or be started by a timer, when Wait is called. Wait has no limit in cluster
+// time; a timer that closes done can set one.
 //
-// When ctx ends first, the error says what is in flight.
+// If ctx ends first, the error says what is in flight.
 func (v *Virtual) Wait(ctx context.Context, done <-chan struct{}) error {
 	if err := v.move(ctx, done, nil); err != nil {
 		return fmt.Errorf("waiting on the virtual clock: %w", err)
@@ -157,9 +153,8 @@ func (v *Virtual) move(ctx context.Context, done <-chan struct{}, own *stop) err
 	}
 }
 
-// step jumps to the next instant at which there is something to do, if nothing is
-// in flight. It is over when done is closed or own is reached; otherwise it
-// returns the channel that says when to try again.
+// step jumps to the next timer or stop, if nothing is in flight. It returns over if done is
+// closed or own is reached; otherwise a channel that is closed when step may be tried again.
 func (v *Virtual) step(ctx context.Context, done <-chan struct{}, own *stop) (finished bool, again <-chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -184,8 +179,8 @@ func (v *Virtual) step(ctx context.Context, done <-chan struct{}, own *stop) (fi
 	return v.stopLocked(own, limit)
 }
 
-// stopLocked moves to the nearest stop, as no timer is set that is due before. Without
-// any stop there is nothing to wait for.
+// stopLocked moves to the nearest stop, if no timer is due before it. Without a stop there is
+// nothing to wait for.
 func (v *Virtual) stopLocked(own *stop, limit int64) (finished bool, again <-chan struct{}, err error) {
 	moved, idle := v.line.Rest(func() {
 		if len(v.stops) > 0 {
@@ -209,10 +204,9 @@ func (v *Virtual) removeStop(own *stop) {
 	v.changed = make(chan struct{})
 }
 
-// Close gives up all timers, ends what waits on the clock, Sleep without waiting
-// any longer and Advance and Wait with ErrClosed, and returns when a function
-// that runs has returned. No timer fires afterwards. Now keeps working. It must
-// not be called from a timer's function.
+// Close discards all timers, makes Sleep return at once and Advance and Wait return ErrClosed,
+// and waits for a running timer function. No timer fires afterwards; Now still works. Close
+// must not be called from a timer's function.
 func (v *Virtual) Close() {
 	v.mu.Lock()
 	if v.isOpen {
@@ -230,7 +224,7 @@ func (v *Virtual) Close() {
 	v.routine.Wait()
 }
 
-// later adds without running over: the end of time is as good as any.
+// later adds a duration and saturates at the last representable time.
 func later(now int64, d time.Duration) int64 {
 	if sum := now + int64(d); sum >= now {
 		return sum

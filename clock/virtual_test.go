@@ -145,7 +145,7 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-// An Advance's end holds back whoever else moves the time.
+// The end of an Advance holds back other calls that move the time.
 func TestManyMovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := clock.NewVirtual(epoch, nil)
@@ -333,7 +333,7 @@ func TestGoexitInCallback(t *testing.T) {
 	}
 }
 
-// A timer for no time at all fires at once, and lets nobody else go first who has to wait.
+// A timer with d <= 0 fires at once, before others that have to wait.
 func TestNoTimeAtAllPassesOthersBy(t *testing.T) {
 	ledger := clock.NewLedger()
 	v := clock.NewVirtual(epoch, ledger)

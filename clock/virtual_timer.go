@@ -10,16 +10,16 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// virtualTimer is a timer or a ticker of a Virtual. It is in one of four places:
-// nowhere, armed, queued (due, waiting for its turn), or offered on its channel.
-// A ticker is armed for its next tick besides.
+// virtualTimer is a timer or ticker of a Virtual. It is in one of four states: stopped, armed,
+// queued (due, waiting for its turn), or offered on its channel. A ticker is also armed for
+// its next tick while it is queued or offered.
 type virtualTimer struct {
 	clock  *Virtual
 	period time.Duration  // of a ticker, otherwise 0
 	f      func()         // of AfterFunc, otherwise nil
 	ch     chan time.Time // unbuffered, so that a receipt is seen; nil with f
 
-	// The rest is guarded by the clock's mutex.
+	// The fields below are guarded by the clock's mutex.
 	due    int64 // nanoseconds since the clock's start
 	order  uint64
 	index  int // in the heap, -1 if not armed
@@ -29,14 +29,14 @@ type virtualTimer struct {
 	offer  *offer
 }
 
-// NewTimer returns a timer whose channel can be received from once, d from now.
+// NewTimer returns a timer whose channel gets one value, d from now.
 func (v *Virtual) NewTimer(d time.Duration) utilclock.Timer {
 	t := v.newTimer(0, nil)
 	t.arm(d)
 	return t
 }
 
-// AfterFunc runs f, d from now. Its timer's channel is nil, as time.AfterFunc's.
+// AfterFunc runs f, d from now. The timer's channel is nil, as with time.AfterFunc.
 func (v *Virtual) AfterFunc(d time.Duration, f func()) utilclock.Timer {
 	t := v.newTimer(0, f)
 	t.arm(d)
@@ -53,8 +53,8 @@ func (v *Virtual) NewTicker(d time.Duration) utilclock.Ticker {
 	return virtualTicker{t}
 }
 
-// After returns the channel of a timer that cannot be stopped: see Virtual for
-// what that means if it is not received from.
+// After returns the channel of a timer that cannot be stopped. If the channel is not read,
+// time stops: see Virtual.
 func (v *Virtual) After(d time.Duration) <-chan time.Time { return v.NewTimer(d).C() }
 
 // Tick returns the channel of a ticker that cannot be stopped, or nil if d <= 0.
@@ -65,8 +65,8 @@ func (v *Virtual) Tick(d time.Duration) <-chan time.Time {
 	return v.NewTicker(d).C()
 }
 
-// Sleep returns d later. Whoever sleeps while being counted in the ledger sleeps
-// for ever.
+// Sleep returns d later. A caller that is counted in the ledger sleeps forever, because its own
+// work holds the time; it has to use inflight.Sleep.
 func (v *Virtual) Sleep(d time.Duration) {
 	if d <= 0 {
 		return
@@ -91,12 +91,12 @@ type virtualTicker struct{ t *virtualTimer }
 func (t virtualTicker) C() <-chan time.Time { return t.t.ch }
 func (t virtualTicker) Stop()               { t.t.Stop() }
 
-// C returns the channel that the timer's value comes from.
+// C returns the timer's channel.
 func (t *virtualTimer) C() <-chan time.Time { return t.ch }
 
-// Stop prevents the timer from firing and reports whether it did: true as long as
-// the function has not started, or the value has not been received. After it
-// returned no value can be received, as with time.Timer since Go 1.23.
+// Stop prevents the timer from firing. It returns true if the function has not started, or the
+// value has not been received. No value can be received after Stop has returned, as with
+// time.Timer since Go 1.23.
 func (t *virtualTimer) Stop() bool {
 	mu := &t.clock.mu
 	mu.Lock()
@@ -121,7 +121,7 @@ func (t *virtualTimer) Reset(d time.Duration) bool {
 	return stopped
 }
 
-// arm sets the timer off: into the heap, or due at once.
+// arm starts the timer: it goes into the heap, or is due at once.
 func (t *virtualTimer) arm(d time.Duration) {
 	v := t.clock
 	v.mu.Lock()
@@ -141,8 +141,7 @@ func (t *virtualTimer) arm(d time.Duration) {
 		t.due = now
 		v.queueLocked(t, v.line.Due(Callback), true)
 	default:
-		// Offered past the queue: whoever set it may be a function that the queue
-		// waits for.
+		// It bypasses the queue: the caller may be a timer function that the queue waits for.
 		t.due = now
 		t.work = v.line.Due(Tick)
 		t.work.Fire()
@@ -204,8 +203,8 @@ func (h *timerHeap) Pop() any {
 	return t
 }
 
-// fireLocked moves the time to at, if nothing is in flight, and queues every timer that
-// is due then. idle is closed when there may be something to do.
+// fireLocked moves the time to at, if nothing is in flight, and queues every timer that is due
+// then. Otherwise idle is closed when it may be tried again.
 func (v *Virtual) fireLocked(at int64) (idle <-chan struct{}) {
 	_, idle = v.line.Jump(at, func(due func(Kind) inflight.Due) {
 		v.now.Store(at)
@@ -238,7 +237,7 @@ func (v *Virtual) queueLocked(t *virtualTimer, work inflight.Due, urgent bool) {
 	}
 }
 
-// unqueueLocked takes a timer out of the queue as if it had never been due.
+// unqueueLocked removes a due timer from the queue and takes back its count.
 func (v *Virtual) unqueueLocked(t *virtualTimer) {
 	v.queue = slices.Delete(v.queue, slices.Index(v.queue, t), slices.Index(v.queue, t)+1)
 	t.queued, t.urgent = false, false

@@ -71,7 +71,7 @@ func testStoreFaults(t *testing.T) {
 		t.Errorf("a write to other keys: %v", err)
 	}
 	remove()
-	remove = c.StoreFaults().InjectFor(minikcm.StoreNoSpace(), time.Hour) // or until remove
+	remove = c.StoreFaults().InjectFor(minikcm.StoreNoSpace(), time.Hour) // or until remove is called
 	if _, err := maps.Create(t.Context(), note("too-much"), metav1.CreateOptions{}); err == nil {
 		t.Error("a full store takes more")
 	}

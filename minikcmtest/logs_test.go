@@ -45,7 +45,7 @@ func TestLogsInVirtualTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stream.Close() // a stream that is only read
+	defer stream.Close() // read only
 	read := bufio.NewScanner(stream)
 	if !read.Scan() {
 		t.Fatalf("no line: %v", read.Err())
@@ -111,7 +111,7 @@ func readLog(ctx context.Context, pods corev1client.PodInterface, name string, o
 	if err != nil {
 		return nil, err
 	}
-	defer stream.Close() // a stream that is only read
+	defer stream.Close() // read only
 	return io.ReadAll(stream)
 }
 

@@ -123,7 +123,7 @@ func TestNothingInFlightMeansSeen(t *testing.T) {
 		if cm, err = maps.Update(ctx, cm, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if n%3 == 0 { // several at once
+		if n%3 == 0 { // several updates at once
 			continue
 		}
 		if err := c.Ledger().WaitIdle(ctx); err != nil {

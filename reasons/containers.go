@@ -13,7 +13,7 @@ func (a *answer) pod(o *unstructured.Unstructured) {
 		a.add(cause, Reason{Source: "phase is " + f.text("status", "phase"), Reason: reason, Message: f.text("status", "message")})
 	}
 	if f.text("spec", "nodeName") == "" && f.condition("PodScheduled") == nil {
-		a.add(cause, Reason{Source: "it has no node, and the scheduler " + f.text("spec", "schedulerName") + " has not looked at it"})
+		a.add(cause, Reason{Source: "it has no node, and the scheduler " + f.text("spec", "schedulerName") + " has not tried to schedule it"})
 	}
 	for _, c := range f.list("status", "initContainerStatuses") {
 		a.container("init container ", c)

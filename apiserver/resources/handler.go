@@ -48,12 +48,12 @@ type Reviews interface {
 
 // Metrics serves the kinds of the metrics APIs.
 type Metrics interface {
-	ServePodMetrics(ctx context.Context) error
-	ServePodMetricsList(ctx context.Context) error
-	ServeNodeMetrics(ctx context.Context) error
-	ServeNodeMetricsList(ctx context.Context) error
-	ServeCustomMetrics(ctx context.Context) error
-	ServeExternalMetrics(ctx context.Context) error
+	// ServeUsage and ServeUsageList respond with the usage of nodes, or of pods if the row
+	// is namespaced.
+	ServeUsage(ctx context.Context) error
+	ServeUsageList(ctx context.Context) error
+	// ServeMetricValues responds with the values of a custom or external metric.
+	ServeMetricValues(ctx context.Context) error
 }
 
 // Components serves the health of the cluster's components.
@@ -64,13 +64,7 @@ type Components interface {
 
 // Connections serves the subresources that upstream passes on to a kubelet or a pod.
 type Connections interface {
-	ServeLog(ctx context.Context) error
-	ServeExec(ctx context.Context) error
-	ServeAttach(ctx context.Context) error
-	ServePortForward(ctx context.Context) error
-	ServeProxyToPod(ctx context.Context) error
-	ServeProxyToService(ctx context.Context) error
-	ServeProxyToNode(ctx context.Context) error
+	ServeConnection(ctx context.Context) error
 }
 
 // Reservations reserves what is unique in the cluster, as storage.Reserve describes.
@@ -81,12 +75,6 @@ type Reservations interface {
 	ReserveFlow(ctx context.Context, obj, old runtime.Object, dryRun bool) (done func(err error), err error)
 	// ReserveDefinition reserves the names of a custom kind.
 	ReserveDefinition(ctx context.Context, obj, old runtime.Object, dryRun bool) (done func(err error), err error)
-}
-
-// MetricNames lists the names of the metrics that objects provide, sorted.
-type MetricNames interface {
-	CustomMetricNames(ctx context.Context) ([]string, error)
-	ExternalMetricNames(ctx context.Context) ([]string, error)
 }
 
 // answer is the handler of a query: a create that stores nothing and returns the object

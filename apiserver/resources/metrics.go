@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -35,16 +34,14 @@ func MetricsRows() []*Resource {
 
 func customMetricsRow(gv schema.GroupVersion, list func() runtime.Object) *Resource {
 	row := metricValuesRow(gv.WithKind("MetricValueList"), "metrics", list)
-	row.GetAny = serve(Request.ServeCustomMetrics)
-	row.AnyNames = func(ctx context.Context, names MetricNames) ([]string, error) { return names.CustomMetricNames(ctx) }
+	row.GetAny = serve(Request.ServeMetricValues)
 	return row
 }
 
 func externalMetricsRow() *Resource {
 	row := metricValuesRow(externalmetricsv1beta1.SchemeGroupVersion.WithKind("ExternalMetricValueList"), "externalmetrics",
 		func() runtime.Object { return &externalmetricsv1beta1.ExternalMetricValueList{} })
-	row.GetAny = serve(Request.ServeExternalMetrics)
-	row.AnyNames = func(ctx context.Context, names MetricNames) ([]string, error) { return names.ExternalMetricNames(ctx) }
+	row.GetAny = serve(Request.ServeMetricValues)
 	return row
 }
 
@@ -60,8 +57,8 @@ func nodeMetricsRow() *Resource {
 		GroupVersionKind: metricsv1beta1.SchemeGroupVersion.WithKind("NodeMetrics"),
 		Plural:           "nodes",
 		Verbs:            []string{"get", "list"},
-		Get:              serve(Request.ServeNodeMetrics),
-		List:             serve(Request.ServeNodeMetricsList),
+		Get:              serve(Request.ServeUsage),
+		List:             serve(Request.ServeUsageList),
 		New:              func() runtime.Object { return &metricsv1beta1.NodeMetrics{} },
 		NewList:          func() runtime.Object { return &metricsv1beta1.NodeMetricsList{} },
 		Columns:          usageColumns(),
@@ -81,8 +78,8 @@ func podMetricsRow() *Resource {
 		Plural:           "pods",
 		Namespaced:       true,
 		Verbs:            []string{"get", "list"},
-		Get:              serve(Request.ServePodMetrics),
-		List:             serve(Request.ServePodMetricsList),
+		Get:              serve(Request.ServeUsage),
+		List:             serve(Request.ServeUsageList),
 		New:              func() runtime.Object { return &metricsv1beta1.PodMetrics{} },
 		NewList:          func() runtime.Object { return &metricsv1beta1.PodMetricsList{} },
 		Columns:          usageColumns(),

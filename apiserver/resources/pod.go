@@ -50,7 +50,7 @@ func podRow() *Resource {
 			},
 			podEviction(),
 			podLog(),
-			proxy("PodProxyOptions", serve(Request.ServeProxyToPod)),
+			proxy("PodProxyOptions"),
 			podResize(),
 			statusOf(kind, newPod),
 		}, streams()...),

@@ -50,9 +50,8 @@ type Resource struct {
 	// else.
 	Get, List, Create Handler
 	// GetAny serves GET on every resource of the row's group and version, whatever its name:
-	// metrics are named so. Discovery lists the names that AnyNames returns.
-	GetAny   Handler
-	AnyNames func(ctx context.Context, names MetricNames) ([]string, error)
+	// metrics are named so.
+	GetAny Handler
 
 	New func() runtime.Object
 	// NewList is nil for a kind that has no lists, and thus no Table form.

@@ -140,3 +140,18 @@ func Indent(data []byte) []byte {
 	}
 	return append(out, '\n')
 }
+
+// Hijackable returns w or the writer that it wraps, whichever supports hijacking. It returns
+// an error for HTTP/2 and for a client in this process.
+func Hijackable(w http.ResponseWriter) (http.ResponseWriter, error) {
+	for {
+		if _, ok := w.(http.Hijacker); ok {
+			return w, nil
+		}
+		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return nil, apierrors.NewBadRequest("streams need a connection of HTTP/1.1 over the socket")
+		}
+		w = wrapper.Unwrap()
+	}
+}

@@ -25,7 +25,7 @@ func TestSimilarEventsAreCombined(t *testing.T) {
 	want = append([]string{"p Warning Failed (combined from similar events): try 14 x6 from 1m30s to 2m20s by tester"}, want...)
 	f.expect(want...)
 
-	// After ten quiet minutes they are told apart again.
+	// After ten quiet minutes they are separate events again.
 	f.advance(11 * time.Minute)
 	f.recorder.Event(pod("p"), v1.EventTypeWarning, "Failed", "try later")
 	f.advance(time.Second)

@@ -79,9 +79,9 @@ func TestLongSeries(t *testing.T) {
 	f.expectSeries("p Warning Failed Create it fails by tester-0 at 0s x12 until 55m0s, patched 3 times")
 }
 
-// What differs in what an event is about, in what or by whom is another event; what is
-// related is told too.
-func TestSeriesAreToldApart(t *testing.T) {
+// Events that differ in the regarding object, the content or the reporter are different series.
+// The related object is recorded too.
+func TestSeriesAreDistinguished(t *testing.T) {
 	f := newFixture(t)
 	f.run()
 	f.series("one").Eventf(pod("p"), nil, v1.EventTypeNormal, "Created", "Create", "x")

@@ -27,8 +27,8 @@ type Alarms[K comparable] struct {
 	byKey   map[K]*alarm[K]
 	armed   utilclock.Timer
 	armedAt time.Time
-	// generation tells a callback of the armed timer from one that was replaced
-	// while it was already on its way.
+	// generation distinguishes the callback of the armed timer from that of a replaced timer
+	// which had fired already.
 	generation int
 	closed     bool
 	callbacks  sync.WaitGroup

@@ -56,8 +56,8 @@ func (c *canceller) wake() {
 }
 
 // WithCancelCause is context.WithCancelCause with an end that is counted: what waits
-// with the context, by Sleep or a Latch, is in flight again when cancel returns. Who
-// calls cancel is in flight itself.
+// with the context, by Sleep or a Latch, is in flight again when cancel returns. The
+// caller of cancel must be in flight itself.
 func WithCancelCause(parent context.Context) (context.Context, context.CancelCauseFunc) {
 	c := &canceller{parent: cancellersOf(parent), waiters: map[*waiter]struct{}{}}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, cancellerKey{}, c))

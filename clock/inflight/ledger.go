@@ -15,8 +15,7 @@ const (
 	// Request is an API request being served; a watch counts only until its
 	// stream is established.
 	Request Kind = iota + 1
-	// Event is a watch event committed to the store and not yet seen by
-	// everybody who watches.
+	// Event is a watch event committed to the store and not yet delivered to all watchers.
 	Event
 	// Key is a work queue's key, from being added until its reconcile ended.
 	Key
@@ -25,8 +24,7 @@ const (
 	// Callback is a timer's function, from when the timer is due until the
 	// function has returned.
 	Callback
-	// Tick is a timer's or ticker's value that is due and that nobody has
-	// received from its channel.
+	// Tick is a timer's or ticker's value that is due and has not been received.
 	Tick
 	// Start is a part of the cluster, or a program beside it, from being started
 	// until all further work of it is counted.
@@ -77,8 +75,7 @@ func (l *Ledger) begin(k Kind, n int) {
 	l.beginLocked(k, int64(n))
 }
 
-// end takes back n pieces that begin counted. It panics when more is ended than
-// was begun: the ledger would be lying from then on.
+// end takes back n pieces that begin counted. It panics if the count would become negative.
 func (l *Ledger) end(k Kind, n int) {
 	if l == nil || n == 0 {
 		return

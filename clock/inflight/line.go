@@ -54,7 +54,7 @@ const (
 )
 
 // NewLine returns a line for work of kind k. The name, and the keys that Join is given,
-// tell its work from other work of the ledger: the order of turns follows from them and
+// distinguish its work from other work of the ledger: the order of turns follows from them and
 // the seed. First and Last are names, too.
 func NewLine[T any](l *Ledger, k Kind, name string) *Line[T] {
 	return &Line[T]{

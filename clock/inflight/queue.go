@@ -15,7 +15,7 @@ type QueueOptions[K comparable] struct {
 	Ledger *Ledger
 	// Kind is what a key counts as; 0: Key.
 	Kind Kind
-	// Name and KeyName tell a key from other work of the ledger: the order of turns
+	// Name and KeyName distinguish a key from other work of the ledger: the order of turns
 	// follows from them and the seed. KeyName nil: fmt.Sprint.
 	Name    string
 	KeyName func(K) string

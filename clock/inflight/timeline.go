@@ -110,7 +110,7 @@ func (d *Due) End() {
 	d.ledger.endLocked(d.kind, 1)
 }
 
-// Attend notes that somebody waits for the cluster until done is closed, or end is
-// called; nil: until nothing is in flight. Where work is done for those only
-// (TakeTurns, driven), turns are granted meanwhile.
+// Attend registers a caller that waits for the cluster, until done is closed or end is called.
+// A nil done means until nothing is in flight. If turns are granted only while a caller waits
+// (TakeTurns, driven), they are granted in that time.
 func (t Timeline) Attend(done <-chan struct{}) (end func()) { return t.ledger.watch(done) }

@@ -8,11 +8,10 @@ import (
 	"minikcm.dev/minikcm/clock/internal/hash"
 )
 
-// turn is a piece of work that waits for its turn. Where turns are taken (see
-// Ledger.TakeTurns), one piece of work is done at a time: the next one begins when
-// all that the last one has set going has come to rest, its events delivered to
-// everybody who watches. Which one is next depends on what is waiting and on the
-// seed, never on which goroutine was faster.
+// turn is a piece of work that waits for its turn. If the ledger's work takes turns (see
+// Ledger.TakeTurns), one piece of work runs at a time: the next one begins when all work that
+// the previous one started has ended, and its events have been delivered to all watchers.
+// Which one is next depends on the waiting work and the seed, never on the speed of goroutines.
 type turn struct {
 	ledger  *Ledger
 	kind    Kind
@@ -63,12 +62,12 @@ type turns struct {
 	joined  uint64
 	// instant is the cluster's time, so that the order is another one each time.
 	instant uint64
-	// driven: turns are granted only while somebody is in watchers.
+	// driven means that turns are granted only while there are watchers.
 	driven   bool
 	watchers map[*watcher]struct{}
 }
 
-// watcher is somebody who waits for the cluster; done is closed when that is over,
+// watcher is a caller that waits for the cluster; done is closed when that is over,
 // and nil if it is over only when nothing is in flight.
 type watcher struct{ done <-chan struct{} }
 
@@ -83,9 +82,8 @@ func (w *watcher) waits() bool {
 
 // TakeTurns makes work that is queued wait for its turn, in an order that
 // follows from the seed. It is called before anything else. If driven is set, turns
-// are granted only while somebody waits on the virtual clock (Advance, Wait) or in
-// WaitIdle: what the one who drives the cluster does in between happens while
-// everything stands still.
+// are granted only during Advance and Wait of the virtual clock and during WaitIdle: between
+// those calls the cluster stands still, whatever its driver does.
 func (l *Ledger) TakeTurns(seed uint64, driven bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +169,7 @@ func (t *turn) waitLocked() {
 	l.grantLocked()
 }
 
-// take makes it the work's turn, whoever else waits, and does not call granted. It
+// take grants the work its turn, before all other waiting work, and does not call granted. It
 // reports whether the work was still waiting.
 func (t *turn) take() bool {
 	t.ledger.mu.Lock()
@@ -217,8 +215,7 @@ func (l *Ledger) watchedLocked() bool {
 	return false
 }
 
-// watch notes that somebody waits until done is closed, or the returned function
-// is called.
+// watch registers a watcher until done is closed, or the returned function is called.
 func (l *Ledger) watch(done <-chan struct{}) (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

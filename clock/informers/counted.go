@@ -9,7 +9,7 @@ import (
 // Counted returns an informer that did not come from a Factory, with its events seen
 // by the ledger as a Factory's are. Its client's configuration must have been
 // prepared with Wrap. It counts as in flight from now on until it has synced or
-// stopped, so that whoever asks for it must run it. With a nil ledger it is inner.
+// stopped, so the caller must run it. With a nil ledger it is inner.
 func Counted(inner cache.SharedIndexInformer, ledger *clock.Ledger) cache.SharedIndexInformer {
 	if ledger == nil {
 		return inner

@@ -1,13 +1,11 @@
-// Package informers makes client-go's shared informer factory, whose informers
-// tell the ledger what they have not yet finished. An object change counts as in
-// flight from the moment its first byte is handed to this process's client until
-// every handler of the informer has returned from it and the informer's lister
-// shows it. An informer that is not synced, or whose watch is not established,
-// counts as one piece in flight: it is about to deliver what it missed.
+// Package informers provides client-go's shared informer factory with informers that count
+// their unfinished work in the ledger. A change of an object is in flight from the moment at
+// which its first byte is passed to this process's client until the informer's lister shows it
+// and all handlers have returned. An informer that has not synced, or whose watch is not
+// established, counts as one piece of work: it is about to deliver the changes that it missed.
 //
-// The informers themselves (reflector, queue, indexer, shared processor) are
-// client-go's own. Two things are put around them: a transport that counts a watch's
-// frames, because only there an event can be counted before whoever delivered it
-// stops counting it (Wrap), and an informer that knows by an object's identity how
-// many handlers have not seen it yet.
+// The informers themselves (reflector, queue, indexer, shared processor) are client-go's. This
+// package wraps them with a transport that counts the frames of watches (Wrap), because only
+// there an event can be counted before its sender stops counting it, and with an informer that
+// knows, by the object's identity, how many handlers have not seen it yet.
 package informers

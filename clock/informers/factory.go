@@ -151,7 +151,7 @@ func (g genericInformer) Lister() cache.GenericLister {
 	return cache.NewGenericLister(g.informer.GetIndexer(), g.resource)
 }
 
-// Start is StartWithContext for whoever has a channel.
+// Start is StartWithContext with a channel.
 func (f *Factory) Start(stopCh <-chan struct{}) {
 	f.StartWithContext(wait.ContextForChannel(stopCh))
 }

@@ -55,7 +55,7 @@ func (c *cluster) idle(t *testing.T) {
 	}
 }
 
-// slow is a handler that takes its time, and knows what it has been told.
+// slow is a handler that blocks, and records the events that it got.
 type slow struct {
 	mu   sync.Mutex
 	last map[string]string

@@ -111,9 +111,9 @@ func (f *flow) request() (turn uint64) {
 	return f.turn
 }
 
-// mayPause is whether time may pass while a request waits. While the informer has not
-// synced it may not: whoever waits for several informers is handed what others of them
-// have, and counts that as work which it begins only when all have synced.
+// mayPause reports whether time may pass while a request waits. It may not before the informer
+// has synced: a controller that waits for several informers gets the objects of the others as
+// work, which is counted, but which it begins only when all have synced.
 func (f *flow) mayPause() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 // body is a watch's stream, which counts each frame when its first byte is handed
 // to the client.
 //
-// Whoever wrote the stream stops counting it when its reader comes back for more.
-// body counts what it has read before it does so.
+// The writer of the stream stops counting a frame when its reader reads again. body counts the
+// frames that it has read before it reads again.
 type body struct {
 	io.ReadCloser
 	flow *flow

@@ -77,7 +77,7 @@ func (i *informer) RunWithContext(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	})
-	// Whoever starts an informer does not wait for what it asks for later.
+	// The caller that starts an informer does not wait for its later requests.
 	i.SharedIndexInformer.RunWithContext(withFlow(inflight.Alone(ctx), i.flow))
 }
 
@@ -100,7 +100,7 @@ func (i *informer) GetIndexer() cache.Indexer {
 	return inner
 }
 
-// GetStore is GetIndexer for those who need no index.
+// GetStore is GetIndexer for callers that need no index.
 func (i *informer) GetStore() cache.Store { return i.GetIndexer() }
 
 func (i *informer) SetTransform(transform cache.TransformFunc) error {
@@ -163,7 +163,7 @@ func (i *informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 	return nil
 }
 
-// handler tells the flow when the handler behind it has returned.
+// handler reports to the flow when the handler that it wraps has returned.
 type handler struct {
 	next    cache.ResourceEventHandler
 	flow    *flow

@@ -4,9 +4,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// WithoutManagedFields leaves out of what the informers keep who owns which field:
-// half of a small object, which no controller reads. Upstream's controller manager and
-// scheduler do the same. An update of such an object leaves its managed fields alone.
+// WithoutManagedFields drops managed fields from the objects that informers store: they are
+// half of a small object, and no controller reads them. Upstream's controller manager and
+// scheduler do the same. An update with such an object leaves its managed fields unchanged.
 func WithoutManagedFields() Option { return WithTransform(trim) }
 
 func trim(obj any) (any, error) {

@@ -73,7 +73,7 @@ func (r *retries) mayAsk(req *http.Request) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.led && r.chance == nil {
-		// It is what tells informers apart, and the same in every run of a seed.
+		// The path distinguishes informers, and is the same in every run of a seed.
 		query := req.URL.Query()
 		r.chance = r.chances.Fractions(strings.Join([]string{"retries", req.UserAgent(), req.URL.Path, query.Get("labelSelector"), query.Get("fieldSelector")}, "\x00"))
 	}

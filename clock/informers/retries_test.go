@@ -110,7 +110,7 @@ func newRetrying(t *testing.T, seed uint64) *retrying {
 	if err := r.informer.SetWatchErrorHandler(func(*cache.Reflector, error) {}); err != nil {
 		t.Fatal(err)
 	}
-	// Who starts it, as a step of a scenario does, is not counted while it retries.
+	// Its starter, for example a step of a scenario, is not counted while it retries.
 	factory.StartWithContext(inflight.WithPauser(ctx, uncounted{t}))
 	r.advance(0)
 	r.write(watch.Added, "first", map[string]string{"n": "1"})
@@ -127,7 +127,7 @@ func (r *retrying) advance(d time.Duration) {
 	}
 }
 
-// breaks ends the watch when it has told of something.
+// breaks ends the watch after it has delivered an event.
 func (r *retrying) breaks(name string) {
 	r.Helper()
 	r.write(watch.Added, name, map[string]string{"n": "1"})
@@ -236,7 +236,7 @@ func TestGoneIsListedAgain(t *testing.T) {
 	}
 }
 
-// The informer's own error handler is told, and cannot be set too late.
+// The informer's own error handler is called, and cannot be set after the start.
 func TestErrorHandler(t *testing.T) {
 	t.Parallel()
 	r := newRetrying(t, 1)
@@ -251,11 +251,11 @@ func TestErrorHandler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan error, 1)
+	got := make(chan error, 1)
 	informer := factory.Core().V1().ConfigMaps().Informer()
 	if err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		select {
-		case told <- err:
+		case got <- err:
 		default:
 		}
 	}); err != nil {
@@ -268,12 +268,12 @@ func TestErrorHandler(t *testing.T) {
 	defer cancel()
 	factory.StartWithContext(ctx)
 	select {
-	case err := <-told:
+	case err := <-got:
 		if !errors.Is(err, broken) {
-			t.Errorf("it is told of %v", err)
+			t.Errorf("the handler got %v", err)
 		}
 	case <-ctx.Done():
-		t.Error("it is told of nothing")
+		t.Error("the handler was not called")
 	}
 }
 

@@ -75,7 +75,7 @@ func (s *server) frame(kind watch.EventType, obj runtime.Object) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
 }
 
-// write creates, updates or deletes an object and tells the watchers. It counts as
+// write creates, updates or deletes an object and sends the event to the watchers. It counts as
 // in flight while it does.
 func (s *server) write(kind watch.EventType, name string, data map[string]string) {
 	defer inflight.Begin(s.ledger, inflight.Request).End()

@@ -9,7 +9,7 @@ import (
 )
 
 // sorted is an indexer that returns objects by namespace and name. client-go's keeps
-// them in maps: who takes the first of what it returns takes another one each time.
+// them in maps, so a caller that takes the first object would get a different one each time.
 type sorted struct{ cache.Indexer }
 
 func (s sorted) List() []any { return byName(s.Indexer.List()) }

@@ -48,7 +48,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	turn, resp, err := t.ask(f, req)
 	for watches && f.retries != nil && asksAgain(resp, err) {
 		if err == nil {
-			_ = resp.Body.Close() // nobody reads it
+			_ = resp.Body.Close() // it is not read
 		}
 		if err := f.rest(req.Context()); err != nil {
 			return nil, err

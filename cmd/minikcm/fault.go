@@ -110,7 +110,7 @@ func actionTable(part fault.Part) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, a := range part.Actions {
-		_, _ = fmt.Fprintf(table, "  %s\t%s\n", a.Name, a.Does) // to memory
+		_, _ = fmt.Fprintf(table, "  %s\t%s\n", a.Name, a.Does) // writes to memory do not fail
 	}
 	_ = table.Flush()
 	return strings.TrimSuffix(text.String(), "\n")

@@ -57,7 +57,7 @@ func (l *ledger) write(ctx context.Context, client kubernetes.Interface, prefix 
 	for i := 0; ; i++ {
 		created, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", prefix, i)}}, metav1.CreateOptions{})
 		if err != nil {
-			return nil // that is how it ends
+			return nil // the cluster is gone
 		}
 		if err := l.note(created.Name, created.ResourceVersion); err != nil {
 			return err

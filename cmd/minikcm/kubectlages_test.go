@@ -56,7 +56,7 @@ func TestComputesAges(t *testing.T) {
 func TestAgesOnAScaledClock(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	up, _ := launchUp(t, home, "--clock", "scaled=20") // events are kept for an hour: three minutes
+	up, _ := launchUp(t, home, "--clock", "scaled=20") // events expire after an hour, which takes three minutes
 	for _, args := range [][]string{
 		{"create", "deployment", "web", "--image=nginx"},
 		{"rollout", "status", "deployment/web"},
@@ -78,7 +78,7 @@ func TestAgesOnAScaledClock(t *testing.T) {
 			t.Errorf("kubectl events --watch prints %s", line)
 		}
 	}
-	_ = watch.Process.Kill() // it would not end by itself
+	_ = watch.Process.Kill() // --watch does not end otherwise
 	_, _ = watch.end()
 	up.stop()
 }

@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
-	_ "time/tzdata" // CronJobs have time zones, also where the machine has none.
+	_ "time/tzdata" // time zones of CronJobs, also on machines without tzdata
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"

@@ -170,7 +170,7 @@ func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, exist
 // waitReady returns when all nodes are Ready. It fails at once for a node whose Ready
 // condition is False: its kubelet has rejected it.
 func waitReady(ctx context.Context, client kubernetes.Interface, names []string) error {
-	pending := map[string]string{} // why each is not Ready
+	pending := map[string]string{} // the reason why each is not Ready
 	for _, name := range names {
 		pending[name] = "no kubelet has posted its status; has \"minikcm up\" both --nodes 0 and --manage-all-nodes=false?"
 	}

@@ -119,13 +119,13 @@ func TestSecondSignal(t *testing.T) {
 
 func TestInterruptedStart(t *testing.T) {
 	t.Parallel()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // that never answers
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // accepts connections but never responds
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
 	p := launch(t, t.TempDir(), "run", "up", "--etcd-servers", "http://"+listener.Addr().String())
-	conn, err := listener.Accept() // by now it is starting
+	conn, err := listener.Accept() // the process has begun to start the cluster
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func newResets(opts *minikcm.Options) *resets {
 	return r
 }
 
-// extension serves the resets beside a cluster.
+// extension returns the extension that serves resets for a cluster.
 func (r *resets) extension() minikcm.Extension {
 	return minikcm.Extension{Name: resetFeature, Start: func(context.Context, *minikcm.Cluster) (minikcm.Service, error) { return r, nil }}
 }

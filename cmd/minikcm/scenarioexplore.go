@@ -147,7 +147,7 @@ func (e *exploration) conclude() []*scenarios.Result {
 	return results
 }
 
-// printFailures prints the failure rate, with a line and a command for each failed run.
+// printFailures prints the failure rate, and an error and a command for each failed run.
 func (e *exploration) printFailures() {
 	out, failed := e.runner.out, len(e.failures)
 	_, _ = fmt.Fprintf(out, "\n%d of %d runs failed (%.1f %%) in %v:\n", failed, e.passed+failed, 100*float64(failed)/float64(e.passed+failed), round(e.elapsed()))

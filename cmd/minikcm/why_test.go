@@ -11,7 +11,7 @@ import (
 
 const (
 	savedRun = "../../scenarios/report/testdata/failed.json"
-	// pendingRun has pods that could not be scheduled.
+	// pendingRun is a run with pods that could not be scheduled.
 	pendingRun = "../../scenarios/report/testdata/pending.json"
 )
 

@@ -48,9 +48,9 @@ func (c *Controller) onCronJob(r *Reconciler, ev loop.Event) []types.NamespacedN
 	if !ok {
 		return keys
 	}
-	wait, err := untilNext(cj, r.clock.Now())
+	wait, err := untilNext(cj, r.Clock.Now())
 	if err != nil {
-		r.executor.Tell(cj, []plan.Event{unreadable(cj)})
+		r.Executor.RecordEvents(cj, []plan.Event{unreadable(cj)})
 		return nil
 	}
 	if wait == 0 {

@@ -10,13 +10,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	batchlisters "k8s.io/client-go/listers/batch/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/job"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -25,58 +25,30 @@ type Sources struct {
 	Clock clock.PassiveClock
 	// CronJobs and Jobs are the informers' caches.
 	CronJobs, Jobs cache.Indexer
-	// Executor needs no Kind and no Tracker: the reconciler sets them.
+	// Executor needs no Kind and no Tracker.
 	Executor plan.Executor
 	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) Plan
 }
 
-// Reconciler is the controller without its loop: it reconciles a key, and maps
-// events to keys.
+// Reconciler is the controller without its loop. It maps events to keys and reconciles them.
 type Reconciler struct {
-	clock        clock.PassiveClock
-	cronJobs     batchlisters.CronJobLister
-	jobs         owned.Index[*batchv1.Job]
-	executor     plan.Executor
-	expectations *owned.Expectations
-	decide       func(in Snapshot, now time.Time) Plan
+	*owner.Reconciler[*batchv1.CronJob, Snapshot, Plan]
+	jobs controllerref.Index[*batchv1.Job]
 }
 
 // NewReconciler returns a reconciler. It adds the index that it needs to the cache of Jobs.
 func NewReconciler(s Sources) (*Reconciler, error) {
-	r := &Reconciler{
-		clock: s.Clock, cronJobs: batchlisters.NewCronJobLister(s.CronJobs),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), decide: s.Decide,
+	if s.Decide == nil {
+		s.Decide = Decide
 	}
-	if r.decide == nil {
-		r.decide = Decide
-	}
-	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
-	var err error
-	if r.jobs, err = owned.NewIndex[*batchv1.Job](s.Jobs); err != nil {
-		return nil, fmt.Errorf("preparing the cache of Jobs: %w", err)
-	}
-	return r, nil
-}
-
-// Reconcile creates the Job that is due and requeues the CronJob at the next time.
-func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	cj, err := r.cronJobs.CronJobs(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting CronJob %s: %w", key, err)
-	}
-	if met, left := r.expectations.Met(cj.UID); !met {
-		return loop.Result{RequeueAfter: left}, nil
-	}
-	in, err := r.gather(ctx, cj)
-	if err != nil {
-		return loop.Result{}, err
-	}
-	p := r.decide(in, r.clock.Now())
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.execute(ctx, cj, p)...)
+	jobs, err := controllerref.NewIndex[*batchv1.Job](s.Jobs)
+	r := &Reconciler{jobs: jobs}
+	r.Reconciler = owner.New(s.Clock, s.CronJobs, s.Executor, owner.Steps[*batchv1.CronJob, Snapshot, Plan]{
+		Kind: Kind, Gather: r.gather, Execute: r.execute,
+		Decide: func(in Snapshot, now time.Time) (Plan, error) { return s.Decide(in, now), nil },
+	})
+	return r, err
 }
 
 // gather takes the snapshot. It reads active Jobs that are not in the cache from the API:
@@ -105,7 +77,7 @@ func (r *Reconciler) gather(ctx context.Context, cj *batchv1.CronJob) (Snapshot,
 
 // read reads a Job from the API; nil if it does not exist.
 func (r *Reconciler) read(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
-	live, err := r.executor.Writer.Get(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	live, err := r.Executor.Writer.Get(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -119,25 +91,29 @@ func (r *Reconciler) read(ctx context.Context, namespace, name string) (*batchv1
 	return j, nil
 }
 
-// execute executes the plan and returns the errors separately, so that a stale error does
-// not hide others.
-func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, p Plan) []error {
-	r.executor.Tell(cj, p.Events)
+func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, _ Snapshot, p Plan) (loop.Result, error) {
+	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.act(ctx, cj, p)...)
+}
+
+// act executes the plan and returns the errors separately, so that a stale error does not
+// hide others.
+func (r *Reconciler) act(ctx context.Context, cj *batchv1.CronJob, p Plan) []error {
+	r.Executor.RecordEvents(cj, p.Events)
 	if err := r.confirm(ctx, cj, p.Actions); err != nil {
 		return []error{err}
 	}
-	if err := r.executor.Act(ctx, cj, p.Actions); err != nil {
+	if err := r.Executor.Act(ctx, cj, p.Actions); err != nil {
 		return []error{err}
 	}
 	started, startErr := r.start(ctx, cj, p.Start)
 	if status := Conclude(cj, p, started); status != nil {
 		update := *cj // a shallow copy: objects behind pointers are not changed
 		update.Status = *status
-		if err := r.executor.WriteStatus(ctx, &update); err != nil {
+		if err := r.Executor.WriteStatus(ctx, &update); err != nil {
 			return []error{startErr, err}
 		}
 	}
-	return []error{startErr, r.executor.Act(ctx, cj, p.Tidy)}
+	return []error{startErr, r.Executor.Act(ctx, cj, p.Tidy)}
 }
 
 // confirm reads the Jobs to replace from the API. If one cannot be read, the cache may be
@@ -145,8 +121,8 @@ func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, p Plan) [
 func (r *Reconciler) confirm(ctx context.Context, cj *batchv1.CronJob, replaced []plan.Action) error {
 	for _, action := range replaced {
 		for _, o := range action.Objects {
-			if _, err := r.executor.Writer.Get(ctx, o); err != nil {
-				r.executor.Tell(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedGet", Message: fmt.Sprintf("Get job: %v", err)}})
+			if _, err := r.Executor.Writer.Get(ctx, o); err != nil {
+				r.Executor.RecordEvents(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedGet", Message: fmt.Sprintf("Get job: %v", err)}})
 				return fmt.Errorf("getting Job %s/%s, which is to be replaced: %w", o.GetNamespace(), o.GetName(), err)
 			}
 		}
@@ -160,8 +136,8 @@ func (r *Reconciler) start(ctx context.Context, cj *batchv1.CronJob, j *batchv1.
 	if j == nil {
 		return nil, nil
 	}
-	created := &creation{Tracker: r.expectations}
-	executor := r.executor
+	created := &creation{Tracker: r.Expectations}
+	executor := r.Executor
 	executor.Tracker = created
 	err := executor.Act(ctx, cj, []plan.Action{{
 		Verb: plan.Create, Objects: []plan.Object{j},
@@ -175,7 +151,7 @@ func (r *Reconciler) start(ctx context.Context, cj *batchv1.CronJob, j *batchv1.
 		}
 		return live, nil
 	case err != nil && !plan.NamespaceGoing(err):
-		executor.Tell(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating job: " + plan.Message(err)}})
+		executor.RecordEvents(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating job: " + plan.Message(err)}})
 	}
 	return created.job, err
 }
@@ -198,13 +174,13 @@ var cronJobOf = loop.ControllerOf(Kind.GroupKind())
 
 // OnCronJob enqueues the CronJob itself.
 func (r *Reconciler) OnCronJob(ev loop.Event) []types.NamespacedName {
-	r.expectations.ObserveOwner(ev)
+	r.Expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
 // OnJob enqueues the CronJob that controls a Job which is created, ends or is deleted.
 func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
-	r.expectations.Observe(ev)
+	r.Expectations.Observe(ev)
 	j, ok := ev.Object.(*batchv1.Job)
 	if !ok {
 		return nil
@@ -212,7 +188,7 @@ func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 	if old, ok := ev.Old.(*batchv1.Job); ok && old.ResourceVersion != j.ResourceVersion &&
 		(job.Finished(old) == nil) == (job.Finished(j) == nil) &&
 		(old.DeletionTimestamp == nil) == (j.DeletionTimestamp == nil) &&
-		owned.ControllerUID(old) == owned.ControllerUID(j) {
+		controllerref.ControllerUID(old) == controllerref.ControllerUID(j) {
 		return nil
 	}
 	return cronJobOf(ev)

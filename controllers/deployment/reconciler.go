@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,8 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -23,89 +25,66 @@ type Sources struct {
 	Clock clock.PassiveClock
 	// Deployments, ReplicaSets and Pods are the informers' caches.
 	Deployments, ReplicaSets, Pods cache.Indexer
-	// Executor needs no Kind and no Tracker: the reconciler sets them.
+	// Executor needs no Kind and no Tracker.
 	Executor plan.Executor
 	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
 
-// Reconciler is the controller without its loop: it reconciles a key, and maps
-// events to keys.
+// Reconciler is the controller without its loop. It maps events to keys and reconciles them.
 type Reconciler struct {
-	clock        clock.PassiveClock
-	deployments  appslisters.DeploymentLister
-	replicaSets  appslisters.ReplicaSetLister
-	sets         owned.Index[*appsv1.ReplicaSet]
-	pods         owned.Index[*corev1.Pod]
-	executor     plan.Executor
-	expectations *owned.Expectations
-	decide       func(in Snapshot, now time.Time) (Plan, error)
+	*owner.Reconciler[*appsv1.Deployment, Snapshot, Plan]
+	deployments appslisters.DeploymentLister
+	replicaSets appslisters.ReplicaSetLister
+	sets        controllerref.Index[*appsv1.ReplicaSet]
+	pods        controllerref.Index[*corev1.Pod]
 }
 
 // NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
 func NewReconciler(s Sources) (*Reconciler, error) {
+	if s.Decide == nil {
+		s.Decide = Decide
+	}
+	sets, setsErr := controllerref.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets)
+	pods, podsErr := controllerref.NewIndex[*corev1.Pod](s.Pods)
 	r := &Reconciler{
-		clock: s.Clock, deployments: appslisters.NewDeploymentLister(s.Deployments), replicaSets: appslisters.NewReplicaSetLister(s.ReplicaSets),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), decide: s.Decide,
+		deployments: appslisters.NewDeploymentLister(s.Deployments), replicaSets: appslisters.NewReplicaSetLister(s.ReplicaSets),
+		sets: sets, pods: pods,
 	}
-	if r.decide == nil {
-		r.decide = Decide
-	}
-	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
-	var err error
-	if r.sets, err = owned.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets); err != nil {
-		return nil, fmt.Errorf("preparing the cache of ReplicaSets: %w", err)
-	}
-	if r.pods, err = owned.NewIndex[*corev1.Pod](s.Pods); err != nil {
-		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
-	}
-	return r, nil
+	r.Reconciler = owner.New(s.Clock, s.Deployments, s.Executor, owner.Steps[*appsv1.Deployment, Snapshot, Plan]{
+		Kind: Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
+	})
+	return r, errors.Join(setsErr, podsErr)
 }
 
-// Reconcile takes the Deployment's next step.
-func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	d, err := r.deployments.Deployments(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting Deployment %s: %w", key, err)
-	}
-	if met, left := r.expectations.Met(d.UID); !met {
-		return loop.Result{RequeueAfter: left}, nil
-	}
-	p, err := r.decide(r.gather(d), r.clock.Now())
-	if err != nil {
-		return loop.Result{}, err
-	}
-	r.executor.Tell(d, p.Events)
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.execute(ctx, d, p))
-}
-
-// gather takes the snapshot. Met has reported that the caches are up to date.
-func (r *Reconciler) gather(d *appsv1.Deployment) Snapshot {
+func (r *Reconciler) gather(_ context.Context, d *appsv1.Deployment) (Snapshot, error) {
 	in := Snapshot{Deployment: d, ReplicaSets: r.sets.Candidates(d)}
 	if d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
-		return in
+		return in, nil
 	}
 	in.Running = map[types.UID]int{}
 	for _, rs := range in.ReplicaSets {
 		for _, pod := range r.pods.Of(rs.UID) {
-			if !owned.Ended(pod) {
+			if !controllerref.Ended(pod) {
 				in.Running[rs.UID]++
 			}
 		}
 	}
-	return in
+	return in, nil
 }
 
-func (r *Reconciler) execute(ctx context.Context, d *appsv1.Deployment, p Plan) error {
-	actErr := r.executor.Act(ctx, d, p.Actions)
+func (r *Reconciler) execute(ctx context.Context, d *appsv1.Deployment, _ Snapshot, p Plan) (loop.Result, error) {
+	r.Executor.RecordEvents(d, p.Events)
+	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.act(ctx, d, p))
+}
+
+func (r *Reconciler) act(ctx context.Context, d *appsv1.Deployment, p Plan) error {
+	actErr := r.Executor.Act(ctx, d, p.Actions)
 	if wanted := takenName(actErr); wanted != nil {
 		return r.resolveCollision(ctx, d, wanted)
 	}
-	if update := Conclude(d, p, actErr, r.clock.Now()); update != nil {
-		if err := r.executor.WriteStatus(ctx, update); err != nil && actErr == nil {
+	if update := Conclude(d, p, actErr, r.Clock.Now()); update != nil {
+		if err := r.Executor.WriteStatus(ctx, update); err != nil && actErr == nil {
 			return err
 		}
 	}
@@ -115,7 +94,7 @@ func (r *Reconciler) execute(ctx context.Context, d *appsv1.Deployment, p Plan) 
 // resolveCollision reads the ReplicaSet that has the wanted name, and raises the collision
 // count if it is not the wanted one.
 func (r *Reconciler) resolveCollision(ctx context.Context, d *appsv1.Deployment, wanted *appsv1.ReplicaSet) error {
-	found, err := r.executor.Writer.Get(ctx, wanted)
+	found, err := r.Executor.Writer.Get(ctx, wanted)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("ReplicaSet %s/%s existed and is gone: %w", wanted.Namespace, wanted.Name, err)
 	}
@@ -130,5 +109,5 @@ func (r *Reconciler) resolveCollision(ctx context.Context, d *appsv1.Deployment,
 	if update == nil {
 		return nil // its event is on the way and enqueues the Deployment
 	}
-	return r.executor.WriteStatus(ctx, update)
+	return r.Executor.WriteStatus(ctx, update)
 }

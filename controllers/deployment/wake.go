@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 )
 
 var (
@@ -17,14 +17,14 @@ var (
 
 // OnDeployment enqueues the Deployment itself.
 func (r *Reconciler) OnDeployment(ev loop.Event) []types.NamespacedName {
-	r.expectations.ObserveOwner(ev)
+	r.Expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
 // OnReplicaSet enqueues the Deployment that controls a ReplicaSet, or those that could
 // adopt an orphan.
 func (r *Reconciler) OnReplicaSet(ev loop.Event) []types.NamespacedName {
-	r.expectations.Observe(ev)
+	r.Expectations.Observe(ev)
 	keys := controllerOfReplicaSet(ev)
 	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(ev.Object) != nil {
 		return keys
@@ -34,14 +34,14 @@ func (r *Reconciler) OnReplicaSet(ev loop.Event) []types.NamespacedName {
 
 // matching returns the Deployments whose selector matches an orphan.
 func (r *Reconciler) matching(orphan metav1.Object) []types.NamespacedName {
-	return owned.Adopters(orphan, r.deployments.Deployments(orphan.GetNamespace()).List, func(owner *appsv1.Deployment) *metav1.LabelSelector { return owner.Spec.Selector })
+	return controllerref.Adopters(orphan, r.deployments.Deployments(orphan.GetNamespace()).List, func(owner *appsv1.Deployment) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
 // OnPod enqueues a Deployment that waits for its old pods to end, when one of them has
 // ended or is gone. For all other decisions, the counts of the ReplicaSets suffice.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
-	if !ok || ev.Type != loop.Deleted && !owned.Ended(pod) {
+	if !ok || ev.Type != loop.Deleted && !controllerref.Ended(pod) {
 		return nil
 	}
 	var keys []types.NamespacedName

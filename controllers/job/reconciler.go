@@ -2,21 +2,20 @@ package job
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	batchlisters "k8s.io/client-go/listers/batch/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -25,21 +24,17 @@ type Sources struct {
 	Clock clock.PassiveClock
 	// Jobs and Pods are the informers' caches.
 	Jobs, Pods cache.Indexer
-	// Executor needs no Kind and no Tracker: the reconciler sets them.
+	// Executor needs no Kind and no Tracker.
 	Executor plan.Executor
+	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
+	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
 
-// Reconciler is the controller without its loop: it reconciles a key, and maps
-// events to keys.
+// Reconciler is the controller without its loop. It maps events to keys and reconciles them.
 type Reconciler struct {
-	clock        clock.PassiveClock
-	jobs         batchlisters.JobLister
-	pods         owned.Index[*corev1.Pod]
-	executor     plan.Executor
-	expectations *owned.Expectations
-
-	// decide is Decide, except in tests that plant mistakes.
-	decide func(Snapshot, time.Time) (Plan, error)
+	*owner.Reconciler[*batchv1.Job, Snapshot, Plan]
+	jobs batchlisters.JobLister
+	pods controllerref.Index[*corev1.Pod]
 
 	mu       sync.Mutex
 	failures map[types.UID]Failures
@@ -47,40 +42,27 @@ type Reconciler struct {
 
 // NewReconciler returns a reconciler. It adds the index that it needs to the cache of pods.
 func NewReconciler(s Sources) (*Reconciler, error) {
-	r := &Reconciler{
-		clock: s.Clock, jobs: batchlisters.NewJobLister(s.Jobs),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock),
-		decide: Decide, failures: map[types.UID]Failures{},
+	if s.Decide == nil {
+		s.Decide = Decide
 	}
-	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
-	var err error
-	if r.pods, err = owned.NewIndex[*corev1.Pod](s.Pods); err != nil {
-		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
-	}
-	return r, nil
+	pods, err := controllerref.NewIndex[*corev1.Pod](s.Pods)
+	r := &Reconciler{jobs: batchlisters.NewJobLister(s.Jobs), pods: pods, failures: map[types.UID]Failures{}}
+	r.Reconciler = owner.New(s.Clock, s.Jobs, s.Executor, owner.Steps[*batchv1.Job, Snapshot, Plan]{
+		Kind: Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
+	})
+	return r, err
 }
 
-// Reconcile takes the Job's next step.
-func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	job, err := r.jobs.Jobs(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting Job %s: %w", key, err)
-	}
-	if met, left := r.expectations.Met(job.UID); !met {
-		return loop.Result{RequeueAfter: left}, nil
-	}
-	p, err := r.decide(Snapshot{Job: job, Pods: r.pods.Candidates(job), Failures: r.known(job.UID)}, r.clock.Now())
-	if err != nil {
-		return loop.Result{}, err
-	}
-	if err := r.executor.Act(ctx, job, p.Actions); err != nil {
+func (r *Reconciler) gather(_ context.Context, job *batchv1.Job) (Snapshot, error) {
+	return Snapshot{Job: job, Pods: r.pods.Candidates(job), Failures: r.known(job.UID)}, nil
+}
+
+func (r *Reconciler) execute(ctx context.Context, job *batchv1.Job, _ Snapshot, p Plan) (loop.Result, error) {
+	if err := r.Executor.Act(ctx, job, p.Actions); err != nil {
 		return plan.Settle(loop.Result{}, err)
 	}
-	births := &births{Tracker: r.expectations}
-	creator := r.executor
+	births := &births{Tracker: r.Expectations}
+	creator := r.Executor
 	creator.Tracker = births
 	createErr := creator.Act(ctx, job, p.Creations)
 	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, createErr, r.store(ctx, job, p, int(births.n.Load())))
@@ -103,13 +85,13 @@ func (r *Reconciler) store(ctx context.Context, job *batchv1.Job, p Plan, create
 	if status := Conclude(job, p, created); status != nil {
 		update := *job // a shallow copy: objects behind pointers are not changed
 		update.Status = *status
-		if err := r.executor.WriteStatus(ctx, &update); err != nil {
+		if err := r.Executor.WriteStatus(ctx, &update); err != nil {
 			return err
 		}
 	}
 	r.remember(job.UID, p)
-	r.executor.Tell(job, p.Events)
-	return r.executor.Act(ctx, job, p.Untrack)
+	r.Executor.RecordEvents(job, p.Events)
+	return r.Executor.Act(ctx, job, p.Untrack)
 }
 
 func (r *Reconciler) known(job types.UID) *Failures {

@@ -9,9 +9,9 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// delays holds the keys that wait for a time. It uses AfterFunc, not the channel
-// timers of client-go's delaying queue: a virtual clock knows that a function has
-// returned, but not that a channel's receiver has done its work.
+// delays holds the keys that wait for a time. It uses AfterFunc, not channel timers as
+// client-go's delaying queue does: a virtual clock does not move on before the function has
+// returned, but it cannot know when the receiver of a channel has queued the key.
 type delays[K comparable] struct {
 	clock clock.Clock
 	fire  func(K)
@@ -31,7 +31,8 @@ func newDelays[K comparable](c clock.Clock, add func(K)) *delays[K] {
 	return &delays[K]{clock: c, fire: add, waiting: map[K]*delay{}}
 }
 
-// add lets key wait for after, unless it already waits for less; then it returns false.
+// add calls fire for key after a delay. It returns false if the key has a delay that ends
+// earlier.
 func (d *delays[K]) add(key K, after time.Duration) bool {
 	due := d.clock.Now().Add(after)
 	d.mu.Lock()
@@ -63,15 +64,15 @@ func (d *delays[K]) add(key K, after time.Duration) bool {
 	return true
 }
 
-// cancel stops a timer. One that has fired ends by itself: it finds that it is
-// no longer the current one.
+// cancel stops a timer. If it has fired already, its function finds that it is not the
+// current delay of the key, and does nothing.
 func (d *delays[K]) cancel(w *delay) {
 	if w.timer.Stop() {
 		d.running.Done()
 	}
 }
 
-// stop ends all timers and waits for the callbacks that run.
+// stop stops all timers and waits for running callbacks.
 func (d *delays[K]) stop() {
 	d.mu.Lock()
 	d.closed = true

@@ -8,15 +8,14 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// disturbances are what a loop suffers on demand. A loop that was never disturbed has
-// none.
+// disturbances are the faults that are injected into a loop.
 type disturbances[K comparable] struct {
 	mu     sync.Mutex
 	paused int
 	held   []K // in the order of Add, each once
 
 	slow time.Duration
-	// busy is until when the work that has been queued takes.
+	// busy is the time at which the slowed work that is queued ends.
 	busy   time.Time
 	slowed *delays[K]
 
@@ -24,7 +23,7 @@ type disturbances[K comparable] struct {
 	random *clock.Random
 }
 
-// disturbed returns the loop's disturbances, and makes them the first time.
+// disturbed returns the loop's disturbances, which the first call creates.
 func (l *Typed[K]) disturbed() *disturbances[K] {
 	d := &disturbances[K]{}
 	d.slowed = newDelays(l.opts.Clock, l.queue.Add)
@@ -34,7 +33,7 @@ func (l *Typed[K]) disturbed() *disturbances[K] {
 	return d
 }
 
-// Pause lets no key be worked on until resume is called. What runs ends as usual.
+// Pause holds all keys back until resume is called. Running reconciles continue.
 func (l *Typed[K]) Pause() (resume func()) {
 	d := l.disturbed()
 	d.mu.Lock()
@@ -54,8 +53,8 @@ func (l *Typed[K]) Pause() (resume func()) {
 	})
 }
 
-// Slow makes each reconcile take longer by by, of the clock's time, until end is
-// called: as many at once as there are workers.
+// Slow makes each reconcile take longer, by a duration of the cluster's time, until end is
+// called. The workers are slowed concurrently.
 func (l *Typed[K]) Slow(by time.Duration) (end func()) {
 	d := l.disturbed()
 	d.mu.Lock()
@@ -68,7 +67,7 @@ func (l *Typed[K]) Slow(by time.Duration) (end func()) {
 	}
 }
 
-// Lose lets a share of the events that are delivered go by unseen until end is called.
+// Lose drops a share of the delivered events until end is called.
 func (l *Typed[K]) Lose(share float64, random *clock.Random) (end func()) {
 	d := l.disturbed()
 	d.mu.Lock()
@@ -81,7 +80,7 @@ func (l *Typed[K]) Lose(share float64, random *clock.Random) (end func()) {
 	}
 }
 
-// holds reports whether a key that was added does not come into the queue at once.
+// holds reports whether an added key is held back from the queue.
 func (l *Typed[K]) holds(key K) bool {
 	d := l.disturbances.Load()
 	if d == nil {
@@ -109,7 +108,7 @@ func (l *Typed[K]) holds(key K) bool {
 	return false
 }
 
-// loses reports whether an event is one that is not seen.
+// loses reports whether an event is dropped.
 func (l *Typed[K]) loses(ev Event) bool {
 	d := l.disturbances.Load()
 	if d == nil {
@@ -117,7 +116,7 @@ func (l *Typed[K]) loses(ev Event) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// Informers deliver side by side: chance must not depend on who is first.
+	// Informers deliver concurrently: the random choice must not depend on their order.
 	return d.lost > 0 && d.random.Keyed(ev.Type.String()+KeyOf(ev.Object).String()+ev.Object.GetResourceVersion()).Float64() < d.lost
 }
 

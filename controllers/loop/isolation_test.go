@@ -16,8 +16,8 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// TestAStuckReconcileHoldsUpItsKeyAlone: the key's neighbours go on, and who looks
-// at the loop sees which key it is and since when.
+// TestAStuckReconcileHoldsUpItsKeyAlone checks that other keys are reconciled, and that Stats
+// shows which key is stuck, and since when.
 func TestAStuckReconcileHoldsUpItsKeyAlone(t *testing.T) {
 	ledger := clock.NewLedger()
 	virtual := clock.NewVirtual(start, ledger)
@@ -63,8 +63,8 @@ func TestAStuckReconcileHoldsUpItsKeyAlone(t *testing.T) {
 	}
 }
 
-// TestAPoisonedObject fails for ever: it is tried again ever more seldom, named,
-// and its neighbours are not.
+// TestAPoisonedObject checks that a key that always fails is retried with growing delays and
+// listed in Failing, and that other keys are not affected.
 func TestAPoisonedObject(t *testing.T) {
 	f := newFixture(t, loop.Options{BaseDelay: time.Second, MaxDelay: 8 * time.Second}, func(_ *fixture, _ context.Context, k types.NamespacedName) (loop.Result, error) {
 		switch k.Name {

@@ -16,20 +16,19 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// TypedReconciler brings one object's world nearer to what the object asks for. It
-// gets a key, not an event: whatever has happened, it looks at what is.
+// TypedReconciler moves the state of one object towards its spec. It gets a key, not an
+// event: it acts on the current state, whatever has changed.
 type TypedReconciler[K comparable] interface {
 	Reconcile(ctx context.Context, key K) (Result, error)
 }
 
-// TypedFunc is a function that is a TypedReconciler.
+// TypedFunc is a function that implements TypedReconciler.
 type TypedFunc[K comparable] func(ctx context.Context, key K) (Result, error)
 
 // Reconcile calls f.
 func (f TypedFunc[K]) Reconcile(ctx context.Context, key K) (Result, error) { return f(ctx, key) }
 
-// The loop of a controller, whose keys are the names of API objects, goes by shorter
-// names.
+// The types of the loops of controllers, whose keys are names of API objects.
 type (
 	Loop       = Typed[types.NamespacedName]
 	Reconciler = TypedReconciler[types.NamespacedName]
@@ -37,29 +36,27 @@ type (
 	Options    = TypedOptions[types.NamespacedName]
 )
 
-// Result says what a successful reconcile waits for.
+// Result is the outcome of a successful reconcile.
 type Result struct {
-	// RequeueAfter is the cluster's time after which the key is to be looked at
-	// again, whatever happens before; 0: there is nothing to wait for.
+	// RequeueAfter is the delay, in the cluster's time, after which the key is reconciled
+	// again even without an event; 0: it is not.
 	RequeueAfter time.Duration
-	// Unsure has the key looked at again some seconds later, in case that the event that
-	// is to wake it never comes: a conflict need not mean that the object has changed, as
-	// admission answers with conflicts of its own.
+	// Unsure makes the loop retry the key after unsureRequeue, in case the event that should
+	// enqueue it never comes: a conflict does not always mean that the object has changed,
+	// because admission may return conflicts too.
 	Unsure bool
 }
 
 // unsureRequeue is the delay before a reconcile that returned Unsure is retried.
 const unsureRequeue = 10 * time.Second
 
-// The back-off of failing keys when Options leaves it open, as in upstream's
-// controllers.
+// The default back-off of failing keys, as in upstream's controllers.
 const (
 	DefaultBaseDelay = 5 * time.Millisecond
 	DefaultMaxDelay  = 1000 * time.Second
 )
 
-// TypedOptions describe a loop. The zero value of a field means what its comment
-// says.
+// TypedOptions configure a loop. The comment of each field gives its default.
 type TypedOptions[K comparable] struct {
 	// Name of the controller, for logs and metrics, and for the order of turns.
 	Name string
@@ -67,37 +64,38 @@ type TypedOptions[K comparable] struct {
 	KeyName func(K) string
 	// Kind is what the ledger counts a key as; 0: inflight.Key.
 	Kind inflight.Kind
-	// Settled reports of a key that no worker has whether the last one has seen all that
-	// there is; see Offer. Nil: it never has.
+	// Settled reports whether the last reconcile of a key, which no worker has, has seen the
+	// current state; see Offer. Nil: never.
 	Settled func(K) bool
-	// Workers is how many keys are reconciled at once; 0: one. Where the ledger makes
-	// keys wait for their turn, it is one.
+	// Workers is the number of keys reconciled concurrently; 0: one. If keys take turns in
+	// the ledger, it is always one.
 	Workers int
-	// Ahead has keys worked on at once where those of others wait for their turn: for a
-	// loop whose work something in flight waits for. Its order must not show in what it writes.
+	// Ahead makes keys ready at once where keys of other loops wait for their turn. It is for
+	// a loop that other work in flight waits for. The order of its keys must not affect what
+	// it writes.
 	Ahead bool
-	// Clock ends delays; nil: the machine's.
+	// Clock is used for delays; nil: the machine's.
 	Clock clock.Clock
-	// Ledger counts the keys that are queued or worked on; nil: none does.
+	// Ledger counts the keys that are queued or being reconciled; nil: they are not counted.
 	Ledger *inflight.Ledger
-	// Random is there for loops that spread their retries; nil: none do.
+	// Random is for loops that add jitter to their retries; nil: no jitter.
 	Random *clock.Random
 	Logger klog.Logger
-	// BaseDelay and MaxDelay bound a failing key's back-off, which doubles with
-	// each failure; 0: DefaultBaseDelay and DefaultMaxDelay.
+	// BaseDelay and MaxDelay bound the back-off of a failing key, which doubles with each
+	// failure; 0: DefaultBaseDelay and DefaultMaxDelay.
 	BaseDelay, MaxDelay time.Duration
-	// MaxRetries is after how many failures in a row a key is given up until
-	// something adds it again; 0: never.
+	// MaxRetries is the number of consecutive failures after which a key is dropped until
+	// the next Add; 0: unlimited.
 	MaxRetries int
-	// Metrics receives the queue's depth, adds, latency, duration and retries
-	// under Name; nil: the provider that client-go's workqueue was given, if any.
+	// Metrics receives the queue's depth, adds, latency, duration and retries under Name;
+	// nil: the global provider of client-go's workqueue, if one is set.
 	Metrics workqueue.MetricsProvider
-	// Registry gets the loop; nil: none does.
+	// Registry lists the loop; nil: none.
 	Registry *TypedRegistry[K]
 }
 
-// Typed is one controller's queue and workers. Make it with New, declare what it
-// watches with Watch, then Run it, once.
+// Typed is the queue and the workers of one controller. After New and the calls of Watch,
+// Run may be called once.
 type Typed[K comparable] struct {
 	opts       TypedOptions[K]
 	reconciler TypedReconciler[K]
@@ -147,27 +145,26 @@ func New[K comparable](opts TypedOptions[K], r TypedReconciler[K]) *Typed[K] {
 	return l
 }
 
-// Add queues key at once. The causes are the resourceVersions of what made it
-// necessary.
+// Add queues key at once. The causes are the resourceVersions of the objects whose change made
+// it necessary.
 func (l *Typed[K]) Add(key K, causes ...int64) {
-	// Before the queue knows of the key, so that the worker that takes it finds
-	// them.
+	// This precedes the queue's Add, so that the worker that takes the key finds the causes.
 	l.causes.Add(key, causes)
 	if !l.holds(key) {
 		l.queue.Add(key)
 	}
 }
 
-// Offer is Add for what a reconcile of the key may have brought about itself: it does
-// nothing if the loop's Settled says so. See inflight.Queue.
+// Offer is Add for a change that a reconcile of the key may have made itself: it does nothing
+// if Settled returns true. See inflight.Queue.
 func (l *Typed[K]) Offer(key K) {
 	if !l.holds(key) {
 		l.queue.Offer(key)
 	}
 }
 
-// AddAfter queues key when d of the cluster's time has passed. Of several delays
-// of one key the one that ends first is kept. The causes are those of Add.
+// AddAfter queues key after d of the cluster's time. Of several delays of one key only the one
+// that ends first is kept. The causes are those of Add.
 func (l *Typed[K]) AddAfter(key K, d time.Duration, causes ...int64) {
 	if d <= 0 {
 		l.Add(key, causes...)
@@ -177,12 +174,12 @@ func (l *Typed[K]) AddAfter(key K, d time.Duration, causes ...int64) {
 	l.delays.add(key, d)
 }
 
-// Len returns how many keys are queued and not being reconciled.
+// Len returns the number of keys that are queued and not being reconciled.
 func (l *Typed[K]) Len() int { return l.queue.Len() }
 
-// Run waits until the watched informers have synced, then reconciles keys until
-// ctx ends. Keys that are queued then are dropped; reconciles that run then get
-// the ended context. It returns nil when ctx has ended and everything with it.
+// Run waits until the watched informers have synced, then reconciles keys until ctx ends. It
+// then drops the queued keys, and waits for running reconciles, whose context has ended. It
+// returns nil.
 func (l *Typed[K]) Run(ctx context.Context) error {
 	defer l.Close()
 	if l.waitForSync(ctx) {
@@ -199,11 +196,11 @@ func (l *Typed[K]) waitForSync(ctx context.Context) bool {
 	return len(synced) == 0 || cache.WaitFor(klog.NewContext(ctx, l.opts.Logger.V(4)), l.opts.Name, synced...)
 }
 
-// Close ends timers and handlers, and drops what is still queued. Run does that itself;
-// it is for a loop that was not run.
+// Close removes event handlers, stops timers and drops queued keys. Run calls it; other
+// callers need it only for a loop that is never run.
 func (l *Typed[K]) Close() {
 	for _, w := range l.watches {
-		// The informer may have stopped before us: then there is nothing to remove.
+		// An informer that has stopped already returns an error, which is of no interest.
 		_ = w.informer.RemoveEventHandler(w.registration)
 	}
 	l.delays.stop()
@@ -238,13 +235,13 @@ func (l *Typed[K]) process(ctx context.Context, key K) {
 		l.stats.interrupted(key)
 		return
 	}
-	// What the next try does, it does for the same reasons.
+	// The retry has the same causes.
 	l.causes.Add(key, causes)
 	l.failed(logger, key, err)
 }
 
-// failed schedules the retry of a key and names it: at first quietly, as most
-// failures are conflicts that the next reconcile does not have.
+// failed schedules the retry of a key. The first failures are logged at level 2 only, since
+// most of them are conflicts that the retry resolves.
 func (l *Typed[K]) failed(logger klog.Logger, key K, err error) {
 	failures := l.backoff.NumRequeues(key) + 1
 	l.stats.failed(key, failures, err, l.opts.Clock.Now())
@@ -266,7 +263,8 @@ func (l *Typed[K]) failed(logger klog.Logger, key K, err error) {
 	l.AddAfter(key, delay)
 }
 
-// quietFailures is how many failures in a row make a key worth an error line.
+// quietFailures is the number of consecutive failures of a key from which they are logged as
+// errors.
 const quietFailures = 5
 
 // PanicError is the error of a reconcile that panicked.

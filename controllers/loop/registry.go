@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Registry is that of controllers' loops.
+// Registry lists the loops of controllers.
 type Registry = TypedRegistry[types.NamespacedName]
 
-// TypedRegistry keeps loops for those that look at them later. The zero value is
-// ready, and a nil one keeps none.
+// TypedRegistry lists loops, for status and metrics. The zero value is ready; a nil registry
+// lists none.
 type TypedRegistry[K comparable] struct {
 	mu    sync.Mutex
 	loops []*Typed[K]
@@ -26,7 +26,7 @@ func (r *TypedRegistry[K]) add(l *Typed[K]) {
 	r.loops = append(r.loops, l)
 }
 
-// Loops returns the loops in the order in which they were made.
+// Loops returns the loops in the order of their creation.
 func (r *TypedRegistry[K]) Loops() []*Typed[K] {
 	if r == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Runner is a controller's loop, or what stands for it where the controller has
-// nothing to work with, a key for one: it says so, and waits.
+// Runner runs a controller's loop. If the controller lacks something that it needs, such as a
+// signing key, the Runner logs that instead and waits.
 type Runner struct {
 	loop      *Loop
 	logger    klog.Logger
@@ -17,13 +17,12 @@ type Runner struct {
 // Runs returns a runner of the loop.
 func Runs(l *Loop) Runner { return Runner{loop: l} }
 
-// Idles returns a runner that logs, when it is run, why the controller of that name
-// does nothing.
+// Idles returns a runner without a loop, which logs why the controller does nothing.
 func Idles(logger klog.Logger, name, why string) Runner {
 	return Runner{logger: logger, name: name, why: why}
 }
 
-// Run works, or waits, until ctx ends.
+// Run runs the loop, if there is one, until ctx ends.
 func (r *Runner) Run(ctx context.Context) error {
 	if r.loop == nil {
 		r.logger.Info(r.why, "controller", r.name)
@@ -33,7 +32,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	return r.loop.Run(ctx)
 }
 
-// Stats returns what the loop has done so far: nothing, if there is none.
+// Stats returns the counters of the loop; zero without a loop.
 func (r *Runner) Stats() Stats {
 	if r.loop == nil {
 		return Stats{}

@@ -11,36 +11,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Stats and InProgress are those of a controller's loop.
+// Stats and InProgress are the types for loops of controllers.
 type (
 	Stats      = TypedStats[types.NamespacedName]
 	InProgress = TypedInProgress[types.NamespacedName]
 )
 
-// TypedStats is what a loop has done so far, for people to look at.
+// TypedStats are the counters of a loop, for status and metrics.
 type TypedStats[K comparable] struct {
-	// Name is the loop's.
+	// Name is the loop's name.
 	Name string
 	// Queued is the number of keys that wait for a worker.
 	Queued int
-	// InProgress are the reconciles that run, the longest running first.
+	// InProgress are the running reconciles, the longest running first.
 	InProgress []TypedInProgress[K]
-	// Reconciles, Failures and Panics count reconciles that ended; a panic is
-	// also a failure. Retries counts the failures that are tried again.
+	// Reconciles, Failures and Panics count reconciles that have ended; a panic is also a
+	// failure. Retries counts the failures that are retried.
 	Reconciles, Failures, Panics, Retries int64
-	// Failing has the failures in a row of each key whose last reconcile failed.
+	// Failing is the number of consecutive failures of each key whose last reconcile failed.
 	Failing map[K]int
-	// LastError is the last failure's text, LastErrorKey its key, and LastErrorTime
-	// the cluster's time of it.
+	// LastError is the text of the last failure, LastErrorKey its key, and LastErrorTime its
+	// time on the cluster's clock.
 	LastError     string
 	LastErrorKey  K
 	LastErrorTime time.Time
 }
 
-// TypedInProgress is a reconcile that runs.
+// TypedInProgress is a running reconcile.
 type TypedInProgress[K comparable] struct {
 	Key K
-	// Since is the cluster's time at which it began.
+	// Since is the time at which it began, on the cluster's clock.
 	Since time.Time
 }
 
@@ -88,7 +88,7 @@ func (t *stats[K]) failed(key K, failures int, err error, now time.Time) {
 	delete(t.running, key)
 }
 
-// interrupted forgets a reconcile that the loop's end has ended.
+// interrupted removes a reconcile that was ended by the end of the loop.
 func (t *stats[K]) interrupted(key K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// A key whose reconcile was unsure is looked at again though nothing has told of it.
+// A key whose reconcile returned Unsure is retried without an event.
 func TestUnsure(t *testing.T) {
 	f := newFixture(t, loop.Options{}, func(f *fixture, _ context.Context, _ types.NamespacedName) (loop.Result, error) {
 		return loop.Result{Unsure: f.clock.Since(start) < 15*time.Second}, nil

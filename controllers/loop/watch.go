@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// EventType says what happened to a watched object.
+// EventType is the kind of a change of a watched object.
 type EventType int
 
-// What can happen to a watched object.
+// The kinds of changes.
 const (
 	Added EventType = iota
 	Updated
@@ -22,13 +22,13 @@ const (
 
 func (t EventType) String() string { return [...]string{"Added", "Updated", "Deleted"}[t] }
 
-// Event is a change of a watched object. The objects are the informer's own and
-// must not be changed.
+// Event is a change of a watched object. The objects belong to the informer and must not be
+// changed.
 type Event struct {
 	Type EventType
-	// Object is the object as it is now; of a deleted one the last state known.
+	// Object is the object's new state; for a deletion the last known state.
 	Object metav1.Object
-	// Old is the state before an update, else nil.
+	// Old is the state before an update; otherwise nil.
 	Old metav1.Object
 }
 
@@ -37,11 +37,10 @@ type watch struct {
 	registration cache.ResourceEventHandlerRegistration
 }
 
-// Watch queues the keys that mapFn gives for each event of the informer, with
-// the event's resourceVersion as their cause. It is called before Run, which
-// waits for the informer's sync and removes the handler at its end. Tombstones
-// are unwrapped here. mapFn runs on the informer's goroutine and must not block;
-// it may have side effects (expectations) and return nothing.
+// Watch queues the keys that mapFn returns for each event of the informer, with the event's
+// resourceVersion as their cause. It must be called before Run, which waits for the
+// informer's sync and removes the handler at its end. Tombstones are unwrapped. mapFn runs on
+// the informer's goroutine and must not block. It may have side effects (expectations).
 func (l *Typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []K) {
 	deliver := func(ev Event) {
 		defer l.recoverEvent(ev)
@@ -81,16 +80,16 @@ func (l *Typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event
 		},
 	})
 	if err != nil {
-		// The informer has been stopped: it will deliver nothing, and whoever
-		// stopped it stops this loop too.
+		// The informer has stopped and will deliver nothing. The cluster, which stopped it,
+		// stops this loop too.
 		l.opts.Logger.Error(err, "Cannot watch", "controller", l.opts.Name)
 		return
 	}
 	l.watches = append(l.watches, watch{informer, registration})
 }
 
-// recoverEvent keeps a panic of a mapping from ending the process. The event adds no
-// key then; what it was about is looked at when its next one comes.
+// recoverEvent keeps a panic of mapFn from ending the process. The event is lost; the next
+// event of the object may enqueue the keys.
 func (l *Typed[K]) recoverEvent(ev Event) {
 	value := recover()
 	if value == nil {
@@ -101,7 +100,7 @@ func (l *Typed[K]) recoverEvent(ev Event) {
 		"event", ev.Type, "object", KeyOf(ev.Object), "stack", string(debug.Stack()))
 }
 
-// object unwraps what an informer hands out, tombstones included.
+// object returns the object that an informer delivers, unwrapped if it is a tombstone.
 func object(obj any) (metav1.Object, bool) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
@@ -126,8 +125,8 @@ func KeyOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// ControllerOf maps an event to the object's controller, if that is of the given
-// kind; after an update that changed the controller, to the former one too.
+// ControllerOf maps an event to the key of the object's controller, if it has the given kind.
+// If an update changed the controller, it also returns the key of the former one.
 func ControllerOf(gk schema.GroupKind) func(ev Event) []types.NamespacedName {
 	return func(ev Event) []types.NamespacedName {
 		var keys []types.NamespacedName

@@ -110,8 +110,8 @@ func (m *Manager) work(ctx context.Context) error {
 		stop()
 		controllers.Wait()
 	}()
-	// Time must not pass, nor anybody work, before all are there: what there is to do
-	// first must not depend on who was made first.
+	// No time may pass and no controller may work before all are started: the order of the
+	// first work must not depend on the order of the start.
 	beginning := inflight.Begin(m.env.Ledger, inflight.Key)
 	defer beginning.End()
 	if m.opts.StartInterval > 0 {

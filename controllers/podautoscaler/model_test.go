@@ -19,7 +19,7 @@ import (
 // decideFunc is Decide, or a variant with a planted mistake.
 type decideFunc func(Snapshot, time.Time) Decision
 
-// history is one run of the model: an autoscaler, a changing load, users who scale
+// history is one run of the model: an autoscaler, a changing load, clients that scale
 // manually, writes that fail, and crashes after which the controller has lost its memory.
 type history struct {
 	r      *clock.Random

@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 )
 
 // OnReplicaSet enqueues the ReplicaSet, or the owner of another kind.
 func (r *Reconciler[T]) OnReplicaSet(ev loop.Event) []types.NamespacedName {
-	r.expectations.ObserveOwner(ev)
+	r.Expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
 // OnPod enqueues the owner that controls a pod, or those that could adopt an orphan.
 func (r *Reconciler[T]) OnPod(ev loop.Event) []types.NamespacedName {
-	r.expectations.Observe(ev)
+	r.Expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || !matters(ev, pod) {
 		return nil
@@ -38,7 +38,7 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
 		return true
 	}
-	return owned.Differs(old, pod)
+	return controllerref.Differs(old, pod)
 }
 
 // matching returns the owners whose selector matches an orphan.
@@ -51,5 +51,5 @@ func (r *Reconciler[T]) matching(pod *corev1.Pod) []types.NamespacedName {
 		})
 		return all, err
 	}
-	return owned.Adopters(pod, list, r.owners.Selector)
+	return controllerref.Adopters(pod, list, r.owners.Selector)
 }

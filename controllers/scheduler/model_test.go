@@ -76,7 +76,7 @@ func (w *world) decide(uid types.UID) {
 		w.remove(v.Pod.UID)
 	}
 	if pre.Node != "" {
-		// The room that was made is enough, and nobody less important takes it.
+		// The room that was made is enough, and no pod of lower priority takes it.
 		w.snap = w.cache.UpdateSnapshot(w.snap)
 		in.Snapshot, in.Prefer = w.snap, pre.Node
 		if got := plugins.Decide(in).Node; got != pre.Node {

@@ -169,12 +169,12 @@ func TestWaitsForOthers(t *testing.T) {
 		there, pod *corev1.Pod
 		change     func(tc *testCluster)
 	}{
-		"who it avoids goes":           {st.Pod("o", st.OnNode("n"), web), st.Pod("p", st.Avoiding(st.Near(host, "web"))), remove},
-		"who it avoids is no longer":   {st.Pod("o", st.OnNode("n"), web), st.Pod("p", st.Avoiding(st.Near(host, "web"))), label},
-		"who avoids it goes":           {st.Pod("o", st.OnNode("n"), st.Avoiding(st.Near(host, "web"))), st.Pod("p", web), remove},
-		"who it needs comes":           {st.Pod("o", st.OnNode("n")), st.Pod("p", st.Requiring(st.Near(host, "web"))), come},
-		"who is one too many goes":     {st.Pod("o", st.OnNode("n"), web), st.Pod("p", web, st.SpreadBy(host, 1, st.AtLeast(2))), remove},
-		"who is one too many is other": {st.Pod("o", st.OnNode("n"), web), st.Pod("p", web, st.SpreadBy(host, 1, st.AtLeast(2))), label},
+		"the pod that it avoids is deleted":    {st.Pod("o", st.OnNode("n"), web), st.Pod("p", st.Avoiding(st.Near(host, "web"))), remove},
+		"the pod that it avoids is relabelled": {st.Pod("o", st.OnNode("n"), web), st.Pod("p", st.Avoiding(st.Near(host, "web"))), label},
+		"the pod that avoids it is deleted":    {st.Pod("o", st.OnNode("n"), st.Avoiding(st.Near(host, "web"))), st.Pod("p", web), remove},
+		"the pod that it needs is created":     {st.Pod("o", st.OnNode("n")), st.Pod("p", st.Requiring(st.Near(host, "web"))), come},
+		"a pod beyond the skew is deleted":     {st.Pod("o", st.OnNode("n"), web), st.Pod("p", web, st.SpreadBy(host, 1, st.AtLeast(2))), remove},
+		"a pod beyond the skew is relabelled":  {st.Pod("o", st.OnNode("n"), web), st.Pod("p", web, st.SpreadBy(host, 1, st.AtLeast(2))), label},
 	} {
 		t.Run(name, func(t *testing.T) {
 			noPreemption(tt.pod)

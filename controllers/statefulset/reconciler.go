@@ -2,21 +2,20 @@ package statefulset
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/history"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -25,67 +24,39 @@ type Sources struct {
 	Clock clock.PassiveClock
 	// StatefulSets, Pods, Revisions and Claims are the informers' caches.
 	StatefulSets, Pods, Revisions, Claims cache.Indexer
-	// Executor needs no Kind and no Tracker: the reconciler sets them.
+	// Executor needs no Kind and no Tracker.
 	Executor plan.Executor
 	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
 
-// Reconciler is the controller without its loop: it reconciles a key, and maps
-// events to keys.
+// Reconciler is the controller without its loop. It maps events to keys and reconciles them.
 type Reconciler struct {
-	clock        clock.PassiveClock
-	sets         appslisters.StatefulSetLister
-	claims       corelisters.PersistentVolumeClaimLister
-	pods         owned.Index[*corev1.Pod]
-	revisions    owned.Index[*appsv1.ControllerRevision]
-	executor     plan.Executor
-	expectations *owned.Expectations
-	decide       func(in Snapshot, now time.Time) (Plan, error)
+	*owner.Reconciler[*appsv1.StatefulSet, Snapshot, Plan]
+	sets      appslisters.StatefulSetLister
+	claims    corelisters.PersistentVolumeClaimLister
+	pods      controllerref.Index[*corev1.Pod]
+	revisions controllerref.Index[*appsv1.ControllerRevision]
 }
 
 // NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
 func NewReconciler(s Sources) (*Reconciler, error) {
+	if s.Decide == nil {
+		s.Decide = Decide
+	}
+	pods, podsErr := controllerref.NewIndex[*corev1.Pod](s.Pods)
+	revisions, revisionsErr := controllerref.NewIndex[*appsv1.ControllerRevision](s.Revisions)
 	r := &Reconciler{
-		clock: s.Clock, sets: appslisters.NewStatefulSetLister(s.StatefulSets), claims: corelisters.NewPersistentVolumeClaimLister(s.Claims),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), decide: s.Decide,
+		sets: appslisters.NewStatefulSetLister(s.StatefulSets), claims: corelisters.NewPersistentVolumeClaimLister(s.Claims),
+		pods: pods, revisions: revisions,
 	}
-	if r.decide == nil {
-		r.decide = Decide
-	}
-	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
-	var err error
-	if r.pods, err = owned.NewIndex[*corev1.Pod](s.Pods); err != nil {
-		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
-	}
-	if r.revisions, err = owned.NewIndex[*appsv1.ControllerRevision](s.Revisions); err != nil {
-		return nil, fmt.Errorf("preparing the cache of ControllerRevisions: %w", err)
-	}
-	return r, nil
+	r.Reconciler = owner.New(s.Clock, s.StatefulSets, s.Executor, owner.Steps[*appsv1.StatefulSet, Snapshot, Plan]{
+		Kind: Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
+	})
+	return r, errors.Join(podsErr, revisionsErr)
 }
 
-// Reconcile takes the StatefulSet's next step.
-func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	set, err := r.sets.StatefulSets(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting StatefulSet %s: %w", key, err)
-	}
-	if met, left := r.expectations.Met(set.UID); !met {
-		return loop.Result{RequeueAfter: left}, nil
-	}
-	p, err := r.decide(r.gather(set), r.clock.Now())
-	if err != nil {
-		return loop.Result{}, err
-	}
-	r.executor.Tell(set, p.Events)
-	return r.execute(ctx, set, p)
-}
-
-// gather takes the snapshot. Met has reported that the caches are up to date.
-func (r *Reconciler) gather(set *appsv1.StatefulSet) Snapshot {
+func (r *Reconciler) gather(_ context.Context, set *appsv1.StatefulSet) (Snapshot, error) {
 	claims := r.claims.PersistentVolumeClaims(set.Namespace)
 	return Snapshot{
 		Set: set, Pods: r.pods.Candidates(set), Revisions: r.revisions.Candidates(set),
@@ -96,25 +67,12 @@ func (r *Reconciler) gather(set *appsv1.StatefulSet) Snapshot {
 			}
 			return claim
 		},
-	}
+	}, nil
 }
 
-// execute executes the plan's actions and writes the status, whether they succeed or not:
-// every action but the creation of a revision can be repeated.
-func (r *Reconciler) execute(ctx context.Context, set *appsv1.StatefulSet, p Plan) (loop.Result, error) {
-	result := loop.Result{RequeueAfter: p.RequeueAfter}
-	actErr := r.executor.Act(ctx, set, p.Actions)
-	collided := false
-	if wanted := history.Taken(actErr); wanted != nil {
-		var err error
-		if collided, err = history.Collided(ctx, r.executor.Writer, set, wanted); err != nil || !collided {
-			return result, err
-		}
-		actErr = nil
-	}
-	var statusErr error
-	if update := Conclude(set, p, collided); update != nil {
-		statusErr = r.executor.WriteStatus(ctx, update)
-	}
-	return plan.Settle(result, actErr, statusErr)
+func (r *Reconciler) execute(ctx context.Context, set *appsv1.StatefulSet, _ Snapshot, p Plan) (loop.Result, error) {
+	r.Executor.RecordEvents(set, p.Events)
+	return history.Execute(ctx, &r.Executor, set, p.Actions, loop.Result{RequeueAfter: p.RequeueAfter}, func(collided bool) *appsv1.StatefulSet {
+		return Conclude(set, p, collided)
+	})
 }

@@ -9,22 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 )
 
 var controllerOf = loop.ControllerOf(Kind.GroupKind())
 
 // OnStatefulSet enqueues the StatefulSet itself.
 func (r *Reconciler) OnStatefulSet(ev loop.Event) []types.NamespacedName {
-	r.expectations.ObserveOwner(ev)
+	r.Expectations.ObserveOwner(ev)
 	return loop.Self(ev)
 }
 
 // OnPod enqueues the StatefulSet that controls a pod, or the one that could adopt an
 // orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
-	r.expectations.Observe(ev)
+	r.Expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || !matters(ev, pod) {
 		return nil
@@ -43,7 +43,7 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
 		return true
 	}
-	return owned.Differs(old, pod)
+	return controllerref.Differs(old, pod)
 }
 
 // adopters returns the StatefulSet whose pod name an orphan has.
@@ -62,7 +62,7 @@ func (r *Reconciler) adopters(orphan *corev1.Pod) []types.NamespacedName {
 // OnRevision enqueues the StatefulSet that controls a ControllerRevision, or those that
 // could adopt an orphan.
 func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
-	r.expectations.Observe(ev)
+	r.Expectations.Observe(ev)
 	keys := controllerOf(ev)
 	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(ev.Object) != nil {
 		return keys
@@ -98,7 +98,7 @@ func (r *Reconciler) OnClaim(ev loop.Event) []types.NamespacedName {
 	var keys []types.NamespacedName
 	for _, set := range all {
 		if claims(set, stem) {
-			r.expectations.ObserveFor(set.UID, ev)
+			r.Expectations.ObserveFor(set.UID, ev)
 			keys = append(keys, loop.KeyOf(set))
 		}
 	}

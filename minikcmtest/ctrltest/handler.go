@@ -20,7 +20,7 @@ type handler struct {
 	next cache.ResourceEventHandler
 
 	mu     sync.Mutex
-	causes []int64 // of the event that next handles
+	causes []int64 // the causes of the event that next handles
 }
 
 // handlerOf returns the handler that wraps next, the same one for each call.

@@ -192,7 +192,7 @@ func (q *queue[T]) Get() (request T, shutdown bool) {
 // GetWithPriority is Get that also returns the request's priority.
 func (q *queue[T]) GetWithPriority() (request T, priority int, shutdown bool) {
 	q.begin.Do(q.open)
-	ticket, ok := q.line.Next(context.Background()) // until ShutDown
+	ticket, ok := q.line.Next(context.Background()) // ends with ShutDown
 	if !ok {
 		return request, 0, true
 	}

@@ -127,9 +127,9 @@ func TestDelays(t *testing.T) {
 			t.Parallel()
 			b := newBench(c.prioritized)
 			b.AddAfter("a", time.Minute)
-			b.Add("a") // at once
+			b.Add("a") // no delay
 			b.AddAfter("b", 20*time.Second)
-			b.AddAfter("b", 10*time.Second) // the shorter one
+			b.AddAfter("b", 10*time.Second) // the shorter delay applies
 			b.AddAfter("c", 30*time.Second)
 			b.AddAfter("c", 40*time.Second)
 			b.work(nothing)
@@ -238,7 +238,7 @@ func TestQueueProperties(t *testing.T) {
 			}
 		}
 		b.ShutDown()
-		advanceRapid(r, b, time.Minute) // the naps
+		advanceRapid(r, b, time.Minute) // lets the sleeping workers continue
 		b.done.Wait()
 		b.virtual.Close()
 		if !b.ledger.Idle() {

@@ -7,7 +7,7 @@ import (
 
 // forbidden lists the functions and types of a package that only the clock folder may use.
 type forbidden struct {
-	names   []string // empty forbids all but the names in but
+	names   []string // if empty, all names are forbidden except for those in but
 	but     []string
 	instead string
 }

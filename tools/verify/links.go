@@ -26,7 +26,7 @@ func checkLinks(t *tree) {
 					continue
 				}
 				if _, err := fs.Stat(t.fsys, path.Join(path.Dir(name), target)); err != nil {
-					t.problems = append(t.problems, fmt.Sprintf("%s:%d: the target of the link to %s does not exist (%s)", name, i+1, target, t.check))
+					t.problems = append(t.problems, fmt.Sprintf("%s:%d: the link to %s has no target (%s)", name, i+1, target, t.check))
 				}
 			}
 		}

@@ -27,7 +27,7 @@ func TestPlainPodsByTheGeneralRules(t *testing.T) {
 		general := pod.DeepCopy()
 		general.Spec.Overhead = corev1.ResourceList{} // not plain, and nothing more
 		if !isPlain(pod) || isPlain(general) {
-			t.Fatal("wrongly told apart")
+			t.Fatal("isPlain is wrong")
 		}
 		if got, want := podRequests(pod), podRequests(general); got.MilliCPU != want.MilliCPU || got.Memory != want.Memory ||
 			got.EphemeralStorage != want.EphemeralStorage || got.Scalar["example.com/a"] != want.Scalar["example.com/a"] {

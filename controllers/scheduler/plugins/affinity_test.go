@@ -27,7 +27,7 @@ func TestPodAffinity(t *testing.T) {
 	}{
 		{name: "near, in the zone", on: st.WebOn("a1"), pod: st.Pod("p", st.Requiring(st.Near(zone, "web"))), want: "[a1 a2]"},
 		{name: "near, on the node", on: st.WebOn("a1"), pod: st.Pod("p", st.Requiring(st.Near(host, "web"))), want: "[a1]"},
-		{name: "nobody to be near", pod: st.Pod("p", st.Requiring(st.Near(zone, "web"))), want: "[]"},
+		{name: "no pod to be near", pod: st.Pod("p", st.Requiring(st.Near(zone, "web"))), want: "[]"},
 		{name: "the first of its kind", pod: st.Pod("p", web, st.Requiring(st.Near(zone, "web"))), want: "[a1 a2 b1 b2]"},
 		{name: "the second of its kind", on: st.WebOn("b2"), pod: st.Pod("p", web, st.Requiring(st.Near(zone, "web"))), want: "[b1 b2]"},
 		{
@@ -149,7 +149,7 @@ func TestRulesInMessages(t *testing.T) {
 	}
 }
 
-// Preemption deletes those who stand in the way, and no others.
+// Preemption deletes the pods that are in the way, and no others.
 func TestPreemptByRules(t *testing.T) {
 	const host = corev1.LabelHostname
 	web := st.PodLabel("app", "web")
@@ -160,11 +160,11 @@ func TestPreemptByRules(t *testing.T) {
 		node, victims string
 	}{
 		{
-			name: "who it avoids", pod: st.Pod("p", st.Priority(5), st.Avoiding(st.Near(host, "web"))), node: "node-0", victims: "x ",
+			name: "pods that it avoids", pod: st.Pod("p", st.Priority(5), st.Avoiding(st.Near(host, "web"))), node: "node-0", victims: "x ",
 			on: []*corev1.Pod{st.Pod("x", st.OnNode("node-0"), web), st.Pod("y", st.OnNode("node-0")), st.Pod("z", st.OnNode("node-1"), web, st.Priority(9))},
 		},
 		{
-			name: "who avoids it", pod: st.Pod("p", st.Priority(5), web), node: "node-0", victims: "x ",
+			name: "pods that avoid it", pod: st.Pod("p", st.Priority(5), web), node: "node-0", victims: "x ",
 			on: []*corev1.Pod{st.Pod("y", st.OnNode("node-0")), st.Pod("x", st.OnNode("node-0"), st.Avoiding(st.Near(host, "web"))), st.Pod("z", st.OnNode("node-1"), st.Priority(9), st.Avoiding(st.Near(host, "web")))},
 		},
 		{
@@ -209,7 +209,7 @@ func TestRulesAndNominated(t *testing.T) {
 	} {
 		in := Input{Pod: framework.NewPodInfo(tt.pod), Snapshot: framework.SnapshotOf(st.Nodes(2), nil), Nominated: nominated}
 		if got := fmt.Sprint(fittingOf(in)); got != tt.want {
-			t.Errorf("who %s may be on %s, want %s", name, got, tt.want)
+			t.Errorf("a pod that %s may be on %s, want %s", name, got, tt.want)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestPreempt(t *testing.T) {
 			on: []*corev1.Pod{on("node-0", "a", "4", st.BeingPreempted), on("node-1", "b", "4")},
 		},
 		{
-			name: "somebody else's termination is not waited for", pod: st.Pod("p", st.Requests("cpu", "4"), st.Priority(1)), prefer: "node-0", node: "node-1", victims: "b ",
+			name: "terminations for other reasons are not waited for", pod: st.Pod("p", st.Requests("cpu", "4"), st.Priority(1)), prefer: "node-0", node: "node-1", victims: "b ",
 			on: []*corev1.Pod{on("node-0", "a", "4", st.Started(100)), on("node-1", "b", "4", st.Started(200))},
 		},
 	}

@@ -50,13 +50,13 @@ func TestHardSpread(t *testing.T) {
 		{name: "too few domains", nodes: st.Zoned(1, 1), on: st.WebOn("a1", "b1"), pod: st.Pod("p", web, st.SpreadBy(zone, 1, st.AtLeast(3))), want: "[]"},
 		{name: "domains enough", nodes: st.Zoned(1, 1), on: st.WebOn("a1", "b1"), pod: st.Pod("p", web, st.SpreadBy(zone, 1, st.AtLeast(2))), want: "[a1 b1]"},
 		{name: "zones out of reach do not count", nodes: st.Zoned(2, 1), on: st.WebOn("a1"), pod: st.Pod("p", web, st.SpreadBy(zone, 1), st.NodeSelector(zone, "a")), want: "[a1 a2]"},
-		{name: "unless told so", nodes: st.Zoned(2, 1), on: st.WebOn("a1"), pod: st.Pod("p", web, st.SpreadBy(zone, 1, ignoreAffinity), st.NodeSelector(zone, "a")), want: "[]"},
+		{name: "unless configured so", nodes: st.Zoned(2, 1), on: st.WebOn("a1"), pod: st.Pod("p", web, st.SpreadBy(zone, 1, ignoreAffinity), st.NodeSelector(zone, "a")), want: "[]"},
 		{
 			name: "tainted nodes count", nodes: append(st.Zoned(1, 0), st.Node("b1", st.NodeLabel(zone, "b"), st.Tainted("t", corev1.TaintEffectNoSchedule))),
 			on: st.WebOn("a1"), pod: st.Pod("p", web, st.SpreadBy(zone, 1)), want: "[]",
 		},
 		{
-			name: "unless told otherwise", nodes: append(st.Zoned(1, 0), st.Node("b1", st.NodeLabel(zone, "b"), st.Tainted("t", corev1.TaintEffectNoSchedule))),
+			name: "unless configured otherwise", nodes: append(st.Zoned(1, 0), st.Node("b1", st.NodeLabel(zone, "b"), st.Tainted("t", corev1.TaintEffectNoSchedule))),
 			on: st.WebOn("a1"), pod: st.Pod("p", web, st.SpreadBy(zone, 1, honorTaints)), want: "[a1]",
 		},
 		{
@@ -105,7 +105,7 @@ func TestSpreadScores(t *testing.T) {
 			// 6, 2+1.386+4 = 7. 100*(15-9)/9 = 66, 100, 100*(15-7)/9 = 88.
 			name: "default, with zones", nodes: st.Zoned(2, 1), on: st.WebOn("a1"), pod: st.Pod("p", web), siblings: siblings, want: []int64{66, 100, 88},
 		},
-		{name: "nobody to be spread from", nodes: st.Nodes(2), on: st.WebOn("node-0"), pod: st.Pod("p", web), want: []int64{0, 0}},
+		{name: "no pods to be spread from", nodes: st.Nodes(2), on: st.WebOn("node-0"), pod: st.Pod("p", web), want: []int64{0, 0}},
 		{
 			name: "its own constraints stand in for the default", nodes: st.Nodes(2), on: st.WebOn("node-0"), siblings: siblings,
 			pod: st.Pod("p", web, st.SpreadBy(host, 1)), want: []int64{0, 0},

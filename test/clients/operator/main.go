@@ -19,7 +19,7 @@ import (
 
 func main() {
 	// --kubeconfig is controller-runtime's own flag.
-	identity := flag.String("name", "operator", "what this process calls itself in the status of what it writes")
+	identity := flag.String("name", "operator", "identity of this process in the statuses that it writes")
 	release := flag.Bool("release", true, "give up the lease at the end")
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.UseDevMode(true)))

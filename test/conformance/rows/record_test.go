@@ -56,7 +56,7 @@ func settle(t *testing.T, name, text string) {
 	if err != nil {
 		t.Error(err)
 	} else if string(data) != text {
-		t.Errorf("%s is not what upstream says: -update writes it anew", name)
+		t.Errorf("%s differs from upstream: -update rewrites it", name)
 	}
 }
 

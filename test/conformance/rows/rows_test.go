@@ -34,7 +34,7 @@ var (
 	corpus   = flag.String("corpus", "../../../apiserver/resources/testdata/create/*.yaml", "the manifests")
 	statuses = flag.String("statuses", "../../../apiserver/resources/testdata/status/*.yaml", "the manifests with a status")
 	known    = flag.String("known", "testdata/known.txt", "the differences that are known, one a line")
-	update   = flag.Bool("update", false, "write the list of differences anew")
+	update   = flag.Bool("update", false, "rewrite the list of differences")
 )
 
 // TestRefusals fails for differences that are not in the list.
@@ -115,7 +115,7 @@ func startMinikcm(t *testing.T) (rest.Interface, meta.RESTMapper) {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // it was interrupted
+		_ = cmd.Wait() // returns an error because it was interrupted
 	})
 	// It prints a line when it is ready.
 	if _, err := out.Read(make([]byte, 1)); err != nil {
@@ -182,7 +182,7 @@ func compare(t *testing.T, client rest.Interface, mapper meta.RESTMapper, manife
 		return []string{"we fail: " + err.Error()}, true
 	}
 	if ours != nil && ours.ErrStatus.Reason == metav1.StatusReasonForbidden {
-		return nil, false // admission comes before validation
+		return nil, false // admission refused it before validation
 	}
 	return diff(causes(ours), causes(theirs)), true
 }
