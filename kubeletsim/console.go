@@ -10,7 +10,7 @@ import (
 	utilexec "k8s.io/utils/exec"
 
 	"minikcm.dev/minikcm/clock/inflight"
-	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/applets"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 	"minikcm.dev/minikcm/kubeletsim/script"
@@ -55,10 +55,8 @@ func (in *containerRef) consoleCommand() []string {
 	if _, _, understood := program.Predict(); understood {
 		return nil
 	}
-	for _, name := range box.ProgramNames() {
-		if name == script.ProgramName(words[0]) {
-			return words
-		}
+	if applets.Has(script.ProgramName(words[0])) {
+		return words
 	}
 	return nil
 }

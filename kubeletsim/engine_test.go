@@ -206,7 +206,7 @@ func TestWritesThatFail(t *testing.T) {
 	c.client.PrependReactor("update", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		switch tries.Add(1) {
 		case 1, 3:
-			return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "web", errors.New("somebody was faster"))
+			return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "web", errors.New("another client was faster"))
 		case 4, 5:
 			return true, nil, apierrors.NewTooManyRequests("slow down", 1)
 		}

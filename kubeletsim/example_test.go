@@ -17,6 +17,7 @@ import (
 // One simulated node runs a pod whose command ends after five seconds of cluster time.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	ledger := clock.NewLedger()
 	virtual := clock.NewVirtual(podtest.Epoch, ledger)
 	defer virtual.Close()

@@ -22,7 +22,7 @@ func aboutImage(name string, data ...string) *corev1.ConfigMap {
 	return c
 }
 
-// What a ConfigMap tells of an image holds for containers that run its own program, unless
+// What a ConfigMap declares for an image holds for containers that run its own program, unless
 // their pod says otherwise.
 func TestImages(t *testing.T) {
 	image := func(image string) func(*corev1.Pod) {

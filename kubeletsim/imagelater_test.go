@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// An image of which something is told while a pod waits for it is looked at again.
+// An image profile that appears while a pod waits for its image takes effect.
 func TestImagesAreToldLater(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(1))

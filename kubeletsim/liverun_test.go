@@ -155,7 +155,7 @@ func TestInitContainersWriteFiles(t *testing.T) {
 	}
 }
 
-// Where nobody can tell any more what a script does, its container goes on as one of
+// When a script can no longer be simulated, its container continues as one of
 // which nothing is known.
 func TestScriptsThatCannotBeFollowed(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})

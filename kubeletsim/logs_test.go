@@ -43,10 +43,10 @@ func TestLogs(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
 	c.create(podtest.Pod("counter", "node-0", podtest.Command("sh", "-c", `i=0; while true; do echo "$i"; i=$((i+1)); sleep 1; done`)))
 	c.create(podtest.Pod("ticker", "node-0", podtest.Command("sh", "-c", `while true; do printf 'tick '; sleep 1; echo; done`)))
-	c.create(podtest.Pod("told", "node-0", podtest.Annotated("log", "a\nb", "log-every.app", "10s")))
+	c.create(podtest.Pod("annotated", "node-0", podtest.Annotated("log", "a\nb", "log-every.app", "10s")))
 	c.create(podtest.Pod("crash", "node-0", podtest.Command("sh", "-c", "echo up; sleep 2; echo down >&2; printf part; exit 1")))
 	c.create(podtest.Pod("image", "node-0", podtest.Annotated("pull-error", "gone"), func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "gone" }))
-	for _, name := range []string{"counter", "ticker", "told", "crash"} {
+	for _, name := range []string{"counter", "ticker", "annotated", "crash"} {
 		c.until(name+" runs", func() bool { return c.pod(name).Status.Phase == corev1.PodRunning })
 	}
 	if got := c.log("crash", "app", previous); got != `previous terminated container "app" in pod "crash" not found` {
@@ -61,7 +61,7 @@ func TestLogs(t *testing.T) {
 		{c.log("counter", "app", func(o *corev1.PodLogOptions) { o.SinceSeconds = ptr.To[int64](1) }), "2\n"},
 		{c.log("counter", "app", func(o *corev1.PodLogOptions) { o.LimitBytes = ptr.To[int64](3) }), "0\n1"},
 		{c.log("ticker", "app"), "tick \ntick \n"},
-		{c.log("told", "app"), "a\nb\n"},
+		{c.log("annotated", "app"), "a\nb\n"},
 		{c.log("crash", "app", previous), "up\ndown\npart"},
 		{c.log("crash", "app", previous, stdout), "up\npart"},
 		{c.log("image", "app"), `container "app" in pod "image" is waiting to start: trying and failing to pull image`},

@@ -22,10 +22,10 @@ func (k *Kubelets) manages(object *corev1.Node) bool {
 	return k.opts.ManageNodes.Manages(object)
 }
 
-// observeNode queues a Node that is not simulated yet and is to be. All else that the API
-// delivers about Nodes are echoes of the kubelets' heartbeats, or nothing to them.
+// observeNode queues a Node that is to be simulated and is not yet. It ignores other events,
+// which are mostly echoes of the kubelets' heartbeats.
 //
-// A Node that was deleted and made anew between two lists of the informer arrives as an
+// A Node that was deleted and created again between two lists of the informer arrives as an
 // update with another UID.
 func (k *Kubelets) observeNode(obj any) {
 	object, ok := obj.(*corev1.Node)

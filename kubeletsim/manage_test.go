@@ -63,14 +63,14 @@ func TestNodeWithoutRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := 0
+	reported := 0
 	for _, e := range events.Items {
 		if e.InvolvedObject.Name == "second" && e.Reason == "CIDRNotAvailable" && e.Count <= 1 {
-			told++
+			reported++
 		}
 	}
-	if told != 1 {
-		t.Errorf("there are %d events", told)
+	if reported != 1 {
+		t.Errorf("there are %d events", reported)
 	}
 	before := len(c.client.Actions())
 	c.advance(9 * time.Second) // and no heartbeat of the first is due

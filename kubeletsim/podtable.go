@@ -161,7 +161,7 @@ func (e *podEntry) deliver(pod *corev1.Pod) bool {
 
 // look returns the latest object, whether the pod was deleted, and the occurrences that have
 // not been handled yet.
-func (e *podEntry) look() (pod *corev1.Pod, gone bool, faults []lifecycle.Occurrence) {
+func (e *podEntry) look() (pod *corev1.Pod, gone bool, occurrences []lifecycle.Occurrence) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.pod, e.gone, e.occurrences

@@ -50,7 +50,7 @@ func get(t *testing.T, port uint16, path string) (string, error) {
 	return fmt.Sprintf("%d %s", response.StatusCode, body), err
 }
 
-// portError is what the error stream of a port tells.
+// portError returns the text of a port's error stream.
 func portError(t *testing.T, dialer httpstream.Dialer, port string) string {
 	t.Helper()
 	conn, _, err := dialer.Dial("portforward.k8s.io")
@@ -62,16 +62,16 @@ func portError(t *testing.T, dialer httpstream.Dialer, port string) string {
 	header.Set(corev1.PortHeader, port)
 	header.Set(corev1.PortForwardRequestIDHeader, "0")
 	header.Set(corev1.StreamType, corev1.StreamTypeError)
-	told, err := conn.CreateStream(header)
+	failures, err := conn.CreateStream(header)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = told.Close() // nothing is written to it
+	_ = failures.Close() // nothing is written to it
 	header.Set(corev1.StreamType, corev1.StreamTypeData)
 	if _, err := conn.CreateStream(header); err != nil {
 		t.Fatal(err)
 	}
-	text, err := io.ReadAll(told)
+	text, err := io.ReadAll(failures)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func (c *streamCluster) status(method, url string) int {
 	return response.StatusCode
 }
 
-// Probes follow what the annotation tells, also when it changes.
+// Probes follow the annotation, also when it changes.
 func TestProbesFollowAnnotation(t *testing.T) {
 	t.Parallel()
 	c := newStreamCluster(t)

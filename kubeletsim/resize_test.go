@@ -87,7 +87,7 @@ func TestResize(t *testing.T) {
 	c.hasCPU("a", "1", 0, "")
 	must(c.resize("a", requestCPU("2")))
 	c.hasCPU("a", "2", 0, "")
-	// There is no more, until somebody takes less.
+	// Nothing is left until another pod is resized down.
 	must(c.resize("a", requestCPU("3")))
 	c.hasCPU("a", "2", 0, "Deferred: Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000")
 	must(c.resize("b", requestCPU("1")))

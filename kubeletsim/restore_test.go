@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What somebody else has changed is told again at once, and then every ten seconds; what
-// is new is told at once.
+// A status that another client changed is restored at once, and then every ten seconds; a
+// new status is written at once.
 func TestRestoring(t *testing.T) {
 	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	status := func(ready corev1.ConditionStatus, since time.Time) *corev1.PodStatus {
@@ -22,7 +22,7 @@ func TestRestoring(t *testing.T) {
 		waits bool
 	}{
 		{0, corev1.ConditionTrue, false},
-		{time.Second, corev1.ConditionTrue, false}, // told again
+		{time.Second, corev1.ConditionTrue, false}, // restored
 		{2 * time.Second, corev1.ConditionTrue, true},
 		{3 * time.Second, corev1.ConditionFalse, false}, // new
 		{4 * time.Second, corev1.ConditionFalse, true},

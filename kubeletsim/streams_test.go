@@ -189,7 +189,7 @@ func testExec(t *testing.T, c *streamCluster, dial dialer) {
 			stdin = strings.NewReader(tt.stdin)
 		}
 		if dial.name == "WebSocket v4" && stdin != nil {
-			continue // which cannot tell of an end of the input
+			continue // its protocol cannot signal the end of input
 		}
 		got := c.exec(dial, "web", tt.container, stdin, tt.command...)
 		if plain {
@@ -343,7 +343,7 @@ func TestExecEndsWithContainer(t *testing.T) {
 	})
 }
 
-// A container with a terminal and no command is a shell, which who attaches talks to, and
+// A container with a terminal and no command runs a shell, which attached clients use, and
 // which ends the container.
 func TestAttachConsole(t *testing.T) {
 	t.Parallel()
@@ -384,7 +384,7 @@ func TestAttachConsole(t *testing.T) {
 	}
 }
 
-// Whoever attaches to any other container sees what it writes from then on, until its end.
+// A client that attaches to any other container sees its output from then on, until its end.
 func TestAttachLog(t *testing.T) {
 	t.Parallel()
 	c := newStreamCluster(t)

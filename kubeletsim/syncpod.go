@@ -27,7 +27,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	if e == nil {
 		return
 	}
-	pod, gone, faults := e.look()
+	pod, gone, occurrences := e.look()
 	n := k.nodes.Get(pod.Spec.NodeName)
 	if gone {
 		k.forgetPod(e, pod, n)
@@ -55,7 +55,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 		return
 	}
 	e.lacking = len(missing) > 0
-	in := lifecycle.Input{Pod: annotated, State: e.state, Occurrences: faults, Missing: missing}
+	in := lifecycle.Input{Pod: annotated, State: e.state, Occurrences: occurrences, Missing: missing}
 	if e.state.Admitted.IsZero() && !lifecycle.Finished(pod) {
 		object, _ := k.nodeLister.Get(n.Name)
 		in.Rejected = n.Admit(pod, object, pod.DeletionTimestamp != nil)
@@ -70,7 +70,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	e.show()
 	k.syncProcesses(serving, n, e, annotated)
 	k.runProbes(serving, n, e, annotated, out.ProbesDue)
-	e.dropOccurrences(len(faults))
+	e.dropOccurrences(len(occurrences))
 	n.AddImages(out.Images)
 	settled, err := k.syncStatus(ctx, e, pod, n)
 	k.report(n, pod, out.Events)

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
 // followEvery is the period of tail -f, as in BusyBox.
@@ -29,7 +31,7 @@ func (p *proc) follows(names []string) func(ctx context.Context) int {
 	}
 	return func(ctx context.Context) int {
 		if !growing { // as for tail -f /dev/null
-			_ = p.sleep(ctx, Forever)
+			_ = p.sleep(ctx, span.Forever)
 			return exitInterrupted
 		}
 		for p.sleep(ctx, followEvery) == nil {

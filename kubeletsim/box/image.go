@@ -1,6 +1,7 @@
 package box
 
 import (
+	"minikcm.dev/minikcm/kubeletsim/applets"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
 )
 
@@ -12,7 +13,7 @@ func NewImage(space *memfs.Space) *memfs.Tree {
 		t.PutDir(dir, 0o755)
 	}
 	t.Put(boxPath, 0o755, []byte(binary))
-	for _, name := range ProgramNames() {
+	for _, name := range applets.Names() {
 		if "/bin/"+name != boxPath {
 			t.Link("bin/"+name, boxPath)
 		}

@@ -2,12 +2,12 @@ package box
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
+
+	"minikcm.dev/minikcm/kubeletsim/applets"
 )
 
-// programs are those that every simulated container has, by name.
+// programs returns the implementations of applets.Names.
 func programs() map[string]program {
 	return map[string]program{
 		"[": builtin, "echo": builtin, "printf": builtin, "pwd": builtin, "test": builtin, "true": builtin, "false": builtin,
@@ -23,16 +23,10 @@ func programs() map[string]program {
 	}
 }
 
-// ProgramNames lists the programs that every simulated container has.
-func ProgramNames() []string { return slices.Sorted(maps.Keys(programs())) }
-
-// HasProgram reports whether every simulated container has a program of that name.
-func HasProgram(name string) bool { return programs()[name] != nil }
-
 // busybox runs the program that its first argument names.
 func busybox(ctx context.Context, p *proc) int {
 	if len(p.args) < 2 || p.args[1] == "--help" || p.args[1] == "--list" {
-		p.print("%s\n", strings.Join(ProgramNames(), "\n"))
+		p.print("%s\n", strings.Join(applets.Names(), "\n"))
 		return 0
 	}
 	run := programs()[p.args[1]]

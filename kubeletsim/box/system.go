@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"minikcm.dev/minikcm/kubeletsim/applets"
+	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
 func date(_ context.Context, p *proc) int {
@@ -37,7 +40,7 @@ func date(_ context.Context, p *proc) int {
 			return p.fail("unrecognized option: %s", arg)
 		}
 	}
-	text, _ := FormatDate(at.UTC(), format)
+	text, _ := applets.FormatDate(at.UTC(), format)
 	p.print("%s\n", text)
 	return 0
 }
@@ -48,15 +51,15 @@ func sleep(ctx context.Context, p *proc) int {
 	}
 	var total time.Duration
 	for _, arg := range p.args[1:] {
-		d, err := ParseSleep(arg)
+		d, err := applets.ParseSleep(arg)
 		if err != nil {
 			return p.fail("invalid number '%s'", arg)
 		}
 		if path.Base(p.args[0]) == "usleep" {
 			d /= 1e6
 		}
-		if total += d; total < 0 || d == Forever {
-			total = Forever
+		if total += d; total < 0 || d == span.Forever {
+			total = span.Forever
 			break
 		}
 	}
@@ -365,7 +368,7 @@ func timeout(ctx context.Context, p *proc) int {
 	if len(args) < 2 {
 		return p.fail("a time and a command are needed")
 	}
-	limit, err := ParseSleep(args[0])
+	limit, err := applets.ParseSleep(args[0])
 	if err != nil {
 		return p.fail("invalid number '%s'", args[0])
 	}
@@ -393,4 +396,17 @@ func timed(ctx context.Context, p *proc) int {
 	took := p.machine.Clock.Since(began)
 	_, _ = fmt.Fprintf(p.err, "real\t%dm %.2fs\nuser\t0m 0.00s\nsys\t0m 0.00s\n", int(took.Minutes()), (took % time.Minute).Seconds())
 	return code
+}
+
+func expr(_ context.Context, p *proc) int {
+	value, holds, err := applets.Expr(p.args[1:])
+	if err != nil {
+		p.fail("%v", err)
+		return 2
+	}
+	_, _ = fmt.Fprintln(p.out, value)
+	if !holds {
+		return 1
+	}
+	return 0
 }

@@ -42,7 +42,7 @@ func TestAdmit(t *testing.T) {
 			Allocated{},
 			Rejection{"OutOfexample.com/gpu", "Node didn't have enough resource: example.com/gpu, requested: 2, used: 0, capacity: 1"},
 		},
-		{"extended that nobody knows", requesting("example.com/tpu", "2"), Allocated{}, Rejection{}},
+		{"unknown extended", requesting("example.com/tpu", "2"), Allocated{}, Rejection{}},
 		{"another zone", selecting, Allocated{}, Rejection{"NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}},
 	}
 	for _, tt := range tests {

@@ -55,7 +55,7 @@ func TestBehaviour(t *testing.T) {
 	}{
 		{"forever", podspec.AppContainer, nil, behaviour{runs: span.Forever, stops: time.Second}},
 		{"init", podspec.InitContainer, nil, behaviour{runs: 3 * time.Second, stops: time.Second}},
-		{"init is not told by the pod", podspec.InitContainer, []func(*corev1.Pod){podtest.Annotated("exit-after", "1h")}, behaviour{runs: 3 * time.Second, stops: time.Second}},
+		{"init ignores annotations for the pod", podspec.InitContainer, []func(*corev1.Pod){podtest.Annotated("exit-after", "1h")}, behaviour{runs: 3 * time.Second, stops: time.Second}},
 		{"init by name", podspec.InitContainer, []func(*corev1.Pod){podtest.Annotated("exit-after.app", "1h")}, behaviour{runs: time.Hour, stops: time.Second}},
 		{"of a job", podspec.AppContainer, []func(*corev1.Pod){podtest.OfJob, podtest.Policy(corev1.RestartPolicyNever)}, behaviour{runs: 7 * time.Second, stops: time.Second}},
 		{"never restarted", podspec.AppContainer, []func(*corev1.Pod){podtest.Policy(corev1.RestartPolicyNever)}, behaviour{runs: span.Forever, stops: time.Second}},

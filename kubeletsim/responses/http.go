@@ -3,7 +3,6 @@ package responses
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -33,6 +32,13 @@ type HTTP struct {
 	Container string
 }
 
+// Status codes of HTTP.
+const (
+	statusOK         = 200
+	statusBadRequest = 400
+	statusNotFound   = 404
+)
+
 // maxPort is the highest port number.
 const maxPort = 1<<16 - 1
 
@@ -50,7 +56,7 @@ func ParseHTTP(text string) ([]HTTP, error) {
 		code, errCode := strconv.Atoi(status)
 		root := ""
 		if status == "files" && strings.HasPrefix(body, "/") {
-			code, errCode, root, body = http.StatusOK, nil, strings.TrimSpace(body), ""
+			code, errCode, root, body = statusOK, nil, strings.TrimSpace(body), ""
 		}
 		switch {
 		case errPort != nil || number < 1 || number > maxPort:
@@ -98,7 +104,7 @@ func Listens(answers []HTTP, port int32) bool {
 // HTTPTo returns the answer to a request: the one with that exact path, else the one with the
 // longest matching prefix, else 404.
 func HTTPTo(answers []HTTP, port int32, path string) HTTP {
-	best := HTTP{Status: http.StatusNotFound, Body: "404 page not found"}
+	best := HTTP{Status: statusNotFound, Body: "404 page not found"}
 	length := -1
 	for _, a := range answers {
 		switch {

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,7 +10,7 @@ import (
 )
 
 func HTTPFailure(status int) string {
-	if status < http.StatusBadRequest {
+	if status < statusBadRequest {
 		return ""
 	}
 	return fmt.Sprintf("HTTP probe failed with statuscode: %d", status)

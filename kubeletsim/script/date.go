@@ -3,7 +3,7 @@ package script
 import (
 	"strings"
 
-	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/applets"
 )
 
 // date writes the time of the cluster's clock, in UTC.
@@ -20,7 +20,7 @@ func (s *shell) date(args []string) error {
 			return ErrNotPredictable
 		}
 	}
-	text, known := box.FormatDate(s.dateAt(), format[1:])
+	text, known := applets.FormatDate(s.dateAt(), format[1:])
 	if !known {
 		return ErrNotPredictable
 	}

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/applets"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
@@ -44,7 +44,7 @@ func RunsLive(g *Program, c *corev1.Container) bool {
 
 // Runnable reports whether a command's program is a simulated one or comes from a volume.
 func Runnable(c *corev1.Container, words []string) bool {
-	if len(words) == 0 || box.HasProgram(ProgramName(words[0])) {
+	if len(words) == 0 || applets.Has(ProgramName(words[0])) {
 		return len(words) > 0
 	}
 	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {

@@ -9,7 +9,7 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
-	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/applets"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
@@ -176,9 +176,9 @@ func (s *shell) execute(words []string) (err error) {
 }
 
 func (s *shell) expr(args []string) error {
-	value, holds, err := box.Expr(args)
+	value, holds, err := applets.Expr(args)
 	switch {
-	case errors.Is(err, box.ErrExprUnknown):
+	case errors.Is(err, applets.ErrExprUnknown):
 		return ErrNotPredictable
 	case err != nil:
 		s.err("expr: " + err.Error() + "\n")
@@ -195,7 +195,7 @@ func (s *shell) pause(args []string) error {
 		return ErrNotPredictable
 	}
 	for _, arg := range args {
-		d, err := box.ParseSleep(arg)
+		d, err := applets.ParseSleep(arg)
 		if err != nil {
 			return ErrNotPredictable
 		}

@@ -60,7 +60,7 @@ func TestUsageOfContainers(t *testing.T) {
 	}{
 		{"by requests", usedPod("a", nil, web), "web 100m 32Mi"},
 		{"by nothing", usedPod("a", nil, log), "log 1m 8Mi"},
-		{"as told", usedPod("a", map[string]string{AnnotationCPU: "300m", AnnotationMemory: "100Mi"}, web), "web 300m 100Mi"},
+		{"as annotated", usedPod("a", map[string]string{AnnotationCPU: "300m", AnnotationMemory: "100Mi"}, web), "web 300m 100Mi"},
 		{"of one container", usedPod("a", map[string]string{AnnotationCPU + ".log": "300m"}, web, log), "web 100m 32Mi, log 300m 8Mi"},
 		{"since the container's start", usedPod("a", map[string]string{AnnotationCPU: "ramp 0 1 2h"}, web), "web 500m 32Mi"},
 		{"what cannot be read", usedPod("a", map[string]string{AnnotationCPU: "much"}, web), "web 100m 32Mi"},

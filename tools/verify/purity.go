@@ -16,6 +16,13 @@ var pure = []string{
 	"apiserver/resources/warnings",
 	"clock/internal/hash",
 	"internal/spell",
+	"kubeletsim/applets",
+	"kubeletsim/lifecycle",
+	"kubeletsim/podspec",
+	"kubeletsim/responses",
+	"kubeletsim/script",
+	"kubeletsim/span",
+	"kubeletsim/usage",
 	"reasons",
 }
 

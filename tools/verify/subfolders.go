@@ -68,14 +68,15 @@ var inFolder = map[string][]string{
 	"controllers/tainteviction":           {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
 
 	"kubeletsim":           {"*"},
-	"kubeletsim/box":       {"memfs"},
+	"kubeletsim/applets":   {"span"},
+	"kubeletsim/box":       {"applets", "memfs", "span"},
 	"kubeletsim/images":    {"podspec", "responses"},
 	"kubeletsim/lifecycle": {"podspec", "responses", "script", "span", "usage"},
 	"kubeletsim/logs":      {"script"},
 	"kubeletsim/nodes":     {"lifecycle", "podspec"},
 	"kubeletsim/podspec":   {"span"},
 	"kubeletsim/responses": {"podspec"},
-	"kubeletsim/script":    {"box", "podspec", "span"},
+	"kubeletsim/script":    {"applets", "podspec", "span"},
 	"kubeletsim/usage":     {"podspec", "span"},
 
 	"scenarios":           {"*"},

@@ -1,20 +1,19 @@
-package box
+package applets
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// Forever is the duration of "sleep infinity".
-const Forever = time.Duration(1<<63 - 1)
-
 // ParseSleep parses an argument of sleep: a number with one of the units s, m, h and d, or
-// infinity, which is Forever.
+// infinity, which is span.Forever.
 func ParseSleep(word string) (time.Duration, error) {
 	if word == "infinity" || word == "inf" {
-		return Forever, nil
+		return span.Forever, nil
 	}
 	text, unit := word, time.Second
 	if n := len(word); n > 0 {
@@ -33,8 +32,8 @@ func ParseSleep(word string) (time.Duration, error) {
 	if err != nil || n < 0 || n != n {
 		return 0, fmt.Errorf("%q is no time to sleep", word)
 	}
-	if n*float64(unit) >= float64(Forever) {
-		return Forever, nil
+	if n*float64(unit) >= float64(span.Forever) {
+		return span.Forever, nil
 	}
 	return time.Duration(n * float64(unit)), nil
 }

@@ -87,7 +87,7 @@ func (c *cluster) until(what string, condition func() bool) {
 	}
 }
 
-// eventually is until for what no watch tells.
+// eventually is until for conditions that no watch reports.
 func (c *cluster) eventually(what string, condition func() bool) {
 	c.t.Helper()
 	for !condition() {

@@ -1,10 +1,8 @@
-package box
+package applets
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"strconv"
 )
 
@@ -159,17 +157,4 @@ func calculate(a int64, operator string, b int64) (string, error) {
 		a %= b
 	}
 	return strconv.FormatInt(a, 10), nil
-}
-
-func expr(_ context.Context, p *proc) int {
-	value, holds, err := Expr(p.args[1:])
-	if err != nil {
-		p.fail("%v", err)
-		return 2
-	}
-	_, _ = fmt.Fprintln(p.out, value)
-	if !holds {
-		return 1
-	}
-	return 0
 }
