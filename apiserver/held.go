@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/reasons"
@@ -32,7 +32,7 @@ type Held struct {
 // garbage collector watches all kinds.)
 func (s *Server) Held(namespace string) iter.Seq[Held] {
 	return func(yield func(Held) bool) {
-		for row, objects := range s.current().stored(s.stored) {
+		for row, objects := range s.current().Stored(s.stored) {
 			if row.GVR() == events {
 				continue
 			}
@@ -50,26 +50,11 @@ func (s *Server) Held(namespace string) iter.Seq[Held] {
 	}
 }
 
-// stored yields one row per stored kind, with its storage.
-func (now *surface) stored(builtIn map[schema.GroupVersionResource]*storage.Objects) iter.Seq2[*resources.Resource, *storage.Objects] {
-	return func(yield func(*resources.Resource, *storage.Objects) bool) {
-		for _, row := range now.table.All() {
-			objects := builtIn[row.GVR()]
-			if kind := now.custom[row]; kind != nil && row == kind.rows.Served[0] {
-				row, objects = kind.rows.Stored, kind.objects
-			}
-			if objects != nil && !yield(row, objects) {
-				return
-			}
-		}
-	}
-}
-
 // Find returns the newest state of an object. The kind is given by its plural name or its
 // Kind, whichever is not empty; an empty group matches any. It returns a NotFound error if
 // there is no such object.
 func (s *Server) Find(ctx context.Context, group, resource, kind, namespace, name string) (schema.GroupVersionKind, runtime.Object, error) {
-	for row, objects := range s.current().stored(s.stored) {
+	for row, objects := range s.current().Stored(s.stored) {
 		named := resource != "" && row.Plural == resource || resource == "" && row.Kind == kind
 		if !named || group != "" && row.Group != group || row.Namespaced != (namespace != "") {
 			continue
@@ -115,7 +100,7 @@ func (s *Server) EventsIn(ctx context.Context, namespace string) ([]reasons.Even
 // where a request would.
 func (s *Server) reading(ctx context.Context) (_ context.Context, done func()) {
 	work := inflight.Begin(s.opts.Ledger, inflight.Request)
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, request.MaxDuration)
 	if waits := s.opts.StoreWaits; waits != nil && waits() {
 		ctx = s.withPause(ctx, work)
 	}

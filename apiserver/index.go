@@ -8,6 +8,8 @@ import (
 
 	"github.com/gorilla/mux"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // routeIndex serves the list of paths at /, as upstream: the routes without variables,
@@ -25,7 +27,7 @@ func (s *Server) routeIndex(router *mux.Router) {
 	fixed = append(fixed, "/api/v1", "/apis/", "/openapi/v2", "/openapi/v3")
 	router.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		paths := slices.Clone(fixed)
-		for _, g := range s.current().table.Groups() {
+		for _, g := range s.current().Table.Groups() {
 			if g.Name == "" {
 				continue
 			}
@@ -37,9 +39,9 @@ func (s *Server) routeIndex(router *mux.Router) {
 		slices.Sort(paths)
 		data, err := json.MarshalIndent(metav1.RootPaths{Paths: slices.Compact(paths)}, "", "  ")
 		if err != nil {
-			writeError(w, r, encodeError(err))
+			response.Error(w, r, response.EncodeError(err))
 			return
 		}
-		writeBytes(w, r, http.StatusOK, "application/json", data)
+		response.Bytes(w, r, http.StatusOK, "application/json", data)
 	})
 }

@@ -111,10 +111,10 @@ func (s *Server) registerServed(ctx context.Context) error {
 func (s *Server) servedVersions() map[schema.GroupVersion]bool {
 	now := s.current()
 	served := map[schema.GroupVersion]bool{}
-	for _, row := range now.table.All() {
+	for _, row := range now.Table.All() {
 		gv := row.GroupVersion()
 		custom, known := served[gv]
-		served[gv] = now.custom[row] != nil && (custom || !known)
+		served[gv] = now.IsCustom(row) && (custom || !known)
 	}
 	return served
 }

@@ -70,7 +70,7 @@ func (r *Rehearsal) Apply(yaml string) *Rehearsal {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return r.do(format.Step{Apply: &format.Apply{Objects: objects}})
+	return r.do(stepOf("apply", &Apply{Objects: objects}))
 }
 
 // Wait waits for an object, such as deployment/web, as the step wait does: condition=Ready,
@@ -104,26 +104,26 @@ func (r *Rehearsal) Fault(f fault.Fault) *Rehearsal {
 	if problems := f.Validate(); len(problems) > 0 {
 		r.t.Fatal(problems[0])
 	}
-	return r.do(format.Step{Fault: &f})
+	return r.do(stepOf("fault", &f))
 }
 
 // Scale sets an object's replicas.
 func (r *Rehearsal) Scale(target string, replicas int) *Rehearsal {
 	r.t.Helper()
-	return r.do(format.Step{Scale: &format.Scale{Target: target, Replicas: &replicas}})
+	return r.do(stepOf("scale", &Scale{Target: target, Replicas: &replicas}))
 }
 
 // Delete deletes an object, and does not wait for its end.
 func (r *Rehearsal) Delete(target string) *Rehearsal {
 	r.t.Helper()
-	return r.do(format.Step{Delete: &format.Delete{Target: target}})
+	return r.do(stepOf("delete", &Delete{Target: target}))
 }
 
 // Sleep lets so much of the cluster's time pass.
 func (r *Rehearsal) Sleep(d time.Duration) *Rehearsal {
 	r.t.Helper()
 	duration := format.Duration(d)
-	return r.do(format.Step{Sleep: &duration})
+	return r.do(stepOf("sleep", &duration))
 }
 
 // Expect waits until what a text says holds, written as the step expect is.

@@ -166,7 +166,7 @@ func (b *branch) step(ctx context.Context, step *format.Step) error {
 	defer func() { b.span = parent }()
 	b.run.monitors.end(step.Name)
 	if !b.quiet {
-		b.span = b.run.recorder.Begin(parent, kindOf(step), step.Title(), step.Line)
+		b.span = b.run.recorder.Begin(parent, kindOf(step).span, step.Title(), step.Line)
 	}
 	if step.Background {
 		b.behind(ctx, step)
@@ -192,16 +192,6 @@ func whyEnded(cause, err error) error {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return cause
-}
-
-func kindOf(step *format.Step) record.SpanKind {
-	switch {
-	case step.Fault != nil, step.Kill != nil:
-		return record.Fault
-	case step.Expect != nil, step.Wait != nil:
-		return record.Check
-	}
-	return record.Step
 }
 
 // behind does a step while the others go on. Its failure ends the run.
@@ -260,57 +250,11 @@ func about(failure *record.Failure, err error) {
 }
 
 // do does what a step says. While its own requests wait for time to pass, as those to a
-// slow etcd do, it is not in flight.
+// slow etcd do, it is not in flight. A step that holds others leaves that to them.
 func (b *branch) do(ctx context.Context, s *format.Step) error {
-	all := ctx
-	ctx = inflight.WithPauser(ctx, b.Gate)
-	switch {
-	case s.Apply != nil:
-		return b.apply(ctx, s.Apply)
-	case s.Create != nil:
-		return b.create(ctx, s.Create)
-	case s.Patch != nil:
-		return b.patch(ctx, s.Patch)
-	case s.Scale != nil:
-		return b.scale(ctx, s.Scale)
-	case s.Delete != nil:
-		return b.delete(ctx, s.Delete)
-	case s.Wait != nil:
-		return b.await(ctx, s.Wait)
-	case s.Sleep != nil:
-		return b.sleep(ctx, time.Duration(*s.Sleep))
-	case s.Advance != nil:
-		return b.sleep(ctx, time.Duration(*s.Advance))
-	case s.Script != nil:
-		return b.script(ctx, s.Script)
-	case s.Kubectl != nil:
-		return b.kubectl(ctx, s.Kubectl)
-	case s.Kill != nil:
-		return b.kill(ctx, s.Kill)
-	case s.Fault != nil:
-		return b.fault(ctx, s.Fault)
-	case s.Expect != nil:
-		return b.expect(ctx, s.Expect)
-	case s.Remember != nil:
-		return b.remember(ctx, s.Remember)
-	case s.Reconcile != nil:
-		return b.reconcile(ctx, s.Reconcile)
+	k := kindOf(s)
+	if !k.nests {
+		ctx = inflight.WithPauser(ctx, b.Gate)
 	}
-	return b.compound(all, s)
-}
-
-func (b *branch) compound(ctx context.Context, s *format.Step) error {
-	switch {
-	case s.Parallel != nil:
-		return b.parallel(ctx, s.Parallel)
-	case s.Repeat != nil:
-		return b.repeat(ctx, s.Repeat)
-	case s.ForEach != nil:
-		return b.forEach(ctx, s.ForEach)
-	case s.Choose != nil:
-		return b.choose(ctx, s.Choose)
-	case s.Include != nil:
-		return b.steps(ctx, s.Include.Steps())
-	}
-	return errors.New("there is nothing to do")
+	return k.run(b, ctx, s.Value)
 }

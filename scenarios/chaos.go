@@ -2,44 +2,65 @@ package scenarios
 
 import (
 	"context"
-	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/scenarios/chaosmesh"
+	"minikcm.dev/minikcm/scenarios/check"
 	"minikcm.dev/minikcm/scenarios/format"
 )
 
-// hasChaos says whether a scenario makes objects of Chaos Mesh.
-func hasChaos(s *Scenario) bool {
-	is := func(step *format.Step) bool {
-		for _, o := range objectsOf(step) {
-			if o.GroupVersionKind().Group == chaosmesh.Group {
-				return true
-			}
-		}
-		return false
-	}
-	return anyStep(s.Spec.Steps, is) || anyStep(s.Spec.Finally, is)
-}
-
-// runChaos lets the world's cluster do what Chaos Mesh's objects ask for, until the
-// world is closed. It installs the kinds while nothing drives the clock, so that the
-// scenario begins at the time at which the cluster was ready.
-func (w *world) runChaos(ctx context.Context, logger klog.Logger) error {
-	if err := chaosmesh.Install(ctx, w.cluster.Config()); err != nil {
-		return fmt.Errorf("making Chaos Mesh's kinds known: %w", err)
-	}
-	controller, err := chaosmesh.New(w.cluster, logger)
+// startChaosMesh runs the objects of Chaos Mesh in a cluster until stop is called.
+func startChaosMesh(cluster *minikcm.Cluster, logger klog.Logger) (stop func() error, err error) {
+	controller, err := chaosmesh.New(cluster, logger)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	running, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- controller.Run(running) }()
-	w.closers = append([]func() error{func() error {
-		stop()
+	return func() error {
+		cancel()
 		return <-ended
-	}}, w.closers...)
-	return nil
+	}, nil
+}
+
+// isChaos reports whether objects of an API version are of Chaos Mesh.
+func isChaos(apiVersion string) bool { return strings.HasPrefix(apiVersion, chaosmesh.Group+"/") }
+
+// applyBeside has a scenario apply the manifests that stand beside it when it has set up
+// what they are for: before the first step that does not apply, create or wait, or
+// that waits for one of them.
+func applyBeside(c *format.Checker, s *Scenario, manifests []format.Object) {
+	steps := s.Spec.Steps
+	n := 0
+	for n < len(steps) && setsUp(&steps[n]) {
+		n++
+	}
+	if n == len(steps) {
+		c.Problem("", "is applied after the steps of %s that apply, create and wait, and there is none after them: say what to expect, or sleep", s.Metadata.Name)
+		return
+	}
+	all := slices.Clone(steps[:n])
+	for _, o := range manifests {
+		step := stepOf("apply", &Apply{Objects: []format.Object{o}})
+		step.Line, step.File = o.Line, o.File
+		all = append(all, step)
+	}
+	s.Spec.Steps = append(all, steps[n:]...)
+}
+
+func setsUp(s *format.Step) bool {
+	switch value := s.Value.(type) {
+	case *check.Wait:
+		kind, _, _ := strings.Cut(strings.ToLower(value.Target), "/")
+		kind, _, _ = strings.Cut(kind, ".")
+		return !s.Background && !slices.Contains([]string{"podchaos", "schedule", "schedules", "workflow", "workflows"}, kind)
+	case *Apply:
+		return !s.Background
+	}
+	return false
 }

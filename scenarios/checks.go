@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -86,16 +87,23 @@ func (r *run) metrics(ctx context.Context) (map[string]any, error) {
 	return out, nil
 }
 
+func checkExpect(e *format.Expect, c *format.Checker) { c.Expect("", e) }
+
+func expectTitle(e *format.Expect) string { return "expect " + e.Title() }
+
+// expectedObjects are partial, as the fields are that they are compared in.
+func expectedObjects(e *format.Expect) []format.Object { return slices.Concat(e.Objects, e.Absent) }
+
 func (b *branch) expect(ctx context.Context, e *format.Expect) error {
 	return b.within(ctx, time.Duration(e.Within), false, func(ctx context.Context) (*check.Expectation, error) {
 		return b.run.checks().Follow(ctx, e, b.Raise)
 	})
 }
 
-// await does not believe at once in what controllers report: what the steps before have
+// wait does not believe at once in what controllers report: what the steps before have
 // done, they may not have seen yet.
-func (b *branch) await(ctx context.Context, w *format.Wait) error {
-	reported := w.Parsed().Kind == format.ForRollout || w.Parsed().Kind == format.ForCondition
+func (b *branch) wait(ctx context.Context, w *check.Wait) error {
+	reported := w.Parsed().Kind == check.ForRollout || w.Parsed().Kind == check.ForCondition
 	return b.within(ctx, time.Duration(w.Within), reported, func(ctx context.Context) (*check.Expectation, error) {
 		return b.run.checks().FollowWait(ctx, w, b.Raise)
 	})
@@ -160,7 +168,9 @@ func (b *branch) instant(ctx context.Context) error {
 	return nil
 }
 
-func (b *branch) remember(ctx context.Context, r *format.Remember) error {
+func rememberTitle(*check.Remember) string { return "remember" }
+
+func (b *branch) remember(ctx context.Context, r *check.Remember) error {
 	values, err := b.run.checks().Remember(ctx, r)
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func beginWith(options *minikcm.Options, c *format.Cluster) error {
 
 // isDump reports whether objects are as a cluster has them, with what only its API server
 // sets: they are loaded, not applied.
-func isDump(a *format.Apply) bool {
+func isDump(a *Apply) bool {
 	for _, o := range a.All() {
 		if o.GetUID() != "" || o.GetResourceVersion() != "" {
 			return true
@@ -46,7 +46,7 @@ func isDump(a *format.Apply) bool {
 
 // load loads a dump. In virtual time the cluster's parts see it whole, as no turn is granted
 // meanwhile. Elsewhere they act at once, so that it is for them to make what they make.
-func (b *branch) load(ctx context.Context, a *format.Apply) error {
+func (b *branch) load(ctx context.Context, a *Apply) error {
 	all := a.All()
 	objects := make([]*unstructured.Unstructured, len(all))
 	for i := range all {
@@ -78,7 +78,7 @@ func (b *branch) noteLoaded(summary *dump.Summary) {
 }
 
 // refusals compares what the API server has refused of a dump with what the step expects.
-func (b *branch) refusals(a *format.Apply, summary *dump.Summary) error {
+func (b *branch) refusals(a *Apply, summary *dump.Summary) error {
 	var errs []error
 	expected := false
 	for _, r := range summary.Refused {

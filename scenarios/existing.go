@@ -157,24 +157,13 @@ func (w *world) namespacedKubeconfig(namespace string) (err error) {
 // refuseOverwrite returns an OverwriteError if the scenario applies an object that is
 // there and that no scenario has applied before.
 func (w *world) refuseOverwrite(ctx context.Context, s *Scenario) error {
-	var steps []*format.Apply
-	collect := func(step *format.Step) bool {
-		if step.Apply != nil && step.Apply.Fails == "" {
-			steps = append(steps, step.Apply)
-		}
-		return false
-	}
-	anyStep(s.Spec.Steps, collect)
-	anyStep(s.Spec.Finally, collect)
 	refused := &OverwriteError{Scenario: s.Metadata.Name}
 	var errs []error
-	for _, step := range steps {
-		for _, o := range step.All() {
-			title, err := w.foreign(ctx, &o)
-			errs = append(errs, err)
-			if title != "" && !slices.Contains(refused.Objects, title) {
-				refused.Objects = append(refused.Objects, title)
-			}
+	for _, o := range collect(s, func(k *kind, value any) []format.Object { return k.overwrites(value) }) {
+		title, err := w.foreign(ctx, &o)
+		errs = append(errs, err)
+		if title != "" && !slices.Contains(refused.Objects, title) {
+			refused.Objects = append(refused.Objects, title)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -20,8 +21,8 @@ type (
 	Spec     = format.Spec
 )
 
-// Load reads the scenarios of a file, with variables' values that go before its own,
-// and checks them. What is wrong with it is a format.Problems.
+// Load reads the scenarios of a file and checks them. set overrides the values of its
+// variables. The error is a format.Problems if something is wrong with the file.
 func Load(path string, set map[string]string) ([]*Scenario, error) {
 	return format.Load(path, loading(set))
 }
@@ -32,19 +33,32 @@ func Parse(file string, data []byte, set map[string]string) ([]*Scenario, error)
 }
 
 func loading(set map[string]string) format.LoadOptions {
-	return format.LoadOptions{Set: set, CEL: check.CompileCheck, Cluster: func(c *format.Cluster) error {
-		options, err := clusterOptions(c)
-		if err != nil {
-			return err
-		}
-		return options.Validate()
-	}}
+	return format.LoadOptions{
+		Set: set, Steps: grammar(), Cluster: checkCluster, CEL: check.CompileCheck,
+		Manifest: isChaos, Beside: applyBeside,
+	}
+}
+
+// checkCluster refuses a description that no cluster can be started from.
+func checkCluster(c *format.Checker, cluster *format.Cluster) {
+	cluster.Clock = cmp.Or(cluster.Clock, string(clock.ModeVirtual))
+	if _, _, err := clock.ParseMode(cluster.Clock); err != nil {
+		c.Problem("clock", "%v", err)
+	}
+	if !c.Sound() {
+		return
+	}
+	options, err := clusterOptions(cluster)
+	if err == nil {
+		err = options.Validate()
+	}
+	c.Check("", err)
 }
 
 // clusterOptions are those of the cluster that a scenario describes.
 func clusterOptions(c *format.Cluster) (minikcm.Options, error) {
 	options := minikcm.Options{
-		Driven: true, // by the steps: what they do is done before anybody takes notice
+		Driven: true, // by the steps: each ends its work before the cluster's parts react
 		Nodes:  -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
 		ManageNodes: managed(c.ManageAllNodes),
 		Latencies: minikcm.Latencies{

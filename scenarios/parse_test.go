@@ -55,7 +55,7 @@ func TestGoodScenarios(t *testing.T) {
 			fmt.Fprintf(&out, "  line %d: %s\n", s.Spec.Steps[i].Line, s.Spec.Steps[i].Title())
 		}
 	}
-	for _, o := range found[0].Spec.Steps[0].Apply.All() {
+	for _, o := range found[0].Spec.Steps[0].Value.(*Apply).All() {
 		data, err := o.MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestFindInFolder(t *testing.T) {
 	write("values.json", `{"replicas": 3, "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}`)
 	write("steps.yaml", "apiVersion: minikcm.dev/v1alpha1\nkind: Steps\nspec: {steps: [{sleep: 1s}]}\n")
 	found, err := Find(dir, nil)
-	if err != nil || len(found) != 1 || len(found[0].Spec.Steps[0].Apply.All()) != 3 {
+	if err != nil || len(found) != 1 || len(found[0].Spec.Steps[0].Value.(*Apply).All()) != 3 {
 		t.Fatalf("found %v: %v", found, err)
 	}
 	write("sleep.yaml", "apiVersion: minikcm.dev/v1alpha1\nkind: Scenario\nmetadata: {name: sleep}\nspec: {steps: [{sleep: long}]}\n")
@@ -150,10 +150,7 @@ func FuzzParse(f *testing.F) {
 			for i := range s.Spec.Steps {
 				step := &s.Spec.Steps[i]
 				_ = step.Title()
-				if step.Apply == nil {
-					continue
-				}
-				for _, o := range step.Apply.All() {
+				for _, o := range kindOf(step).objects(step.Value) {
 					_ = o.DeepCopy()
 				}
 			}

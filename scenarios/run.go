@@ -270,7 +270,7 @@ func startCluster(ctx context.Context, s *Scenario, opts Options, kubeconfig str
 	}
 	options.NoHTTPS, options.KubeconfigPath = kubeconfig == "", kubeconfig
 	options.Logger = opts.Logger
-	fault.Prepare(&options, faultsOf(s)...)
+	fault.Prepare(&options, collect(s, func(k *kind, value any) []*fault.Fault { return k.faults(value) })...)
 	cluster, err := minikcm.Start(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("starting the cluster of %s: %w", s.Metadata.Name, err)

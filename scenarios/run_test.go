@@ -167,7 +167,7 @@ func TestMutations(t *testing.T) {
 		"etcd-outage-without-a-kill":         {"etcd-outage", "- kill: {pods: {selector: app=web}}", "- sleep: 1s"},
 		"leader-failover-that-never-happens": {"leader-failover", "for: 30s", "for: 20m"},
 		"node-loss-in-too-little-time":       {"node-loss", "within: 10m", "within: 1m"},
-		"evolution-with-a-poller-left":       {"evolution", "- reconcile: {by: custom, for: 10m}", "- reconcile: {by: custom, for: 10m}\n        - reconcile: {by: polling, for: 10m}"},
+		"evolution-with-a-poller-left":       {"evolution", "spec: {by: custom, for: 10m}", "spec: {by: custom, for: 10m}\n          - {apiVersion: evolution.minikcm.dev/v1, kind: Reconciler, metadata: {name: left, namespace: default}, spec: {by: polling, for: 10m}}"},
 		"evolution-of-nothing":               {"evolution", "by: custom", "by: shared"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -68,10 +68,19 @@ func oneLine(group *ast.CommentGroup) string {
 
 func generatedSchema(t *testing.T) string {
 	t.Helper()
-	known := comments(t, "format", "fault")
-	schema := format.Schema(func(typ reflect.Type, field string) string {
-		pkg := typ.PkgPath()[strings.LastIndex(typ.PkgPath(), "/")+1:]
-		return known[strings.TrimSuffix(pkg+"."+typ.Name()+"."+field, ".")]
+	known := comments(t, ".", "format", "check", "fault")
+	packageOf := func(t reflect.Type) string { return t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:] }
+	schema := format.Schema(grammar(), format.Describer{
+		Name: func(t reflect.Type) string {
+			name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+			if packageOf(t) == "fault" && name != "Fault" {
+				name = "Fault" + name
+			}
+			return name
+		},
+		Text: func(t reflect.Type, field string) string {
+			return known[strings.TrimSuffix(packageOf(t)+"."+t.Name()+"."+field, ".")]
+		},
 	})
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -76,10 +76,8 @@ func open(ctx context.Context, s *Scenario, opts Options, there reached) (*world
 	if err := w.use(cluster); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
-	if hasChaos(s) {
-		if err := w.runChaos(ctx, opts.Logger); err != nil {
-			return nil, errors.Join(err, w.close())
-		}
+	if err := w.startCompanions(ctx, s, opts.Logger); err != nil {
+		return nil, errors.Join(err, w.close())
 	}
 	return w, nil
 }
@@ -130,30 +128,8 @@ func (w *world) close() error {
 	return errors.Join(errs...)
 }
 
-// needsKubeconfig says whether a scenario runs other programs.
-func needsKubeconfig(s *Scenario) bool {
-	return anyStep(s.Spec.Steps, outside) || anyStep(s.Spec.Finally, outside)
-}
-
-func outside(s *format.Step) bool { return s.Script != nil || s.Kubectl != nil }
-
-// anyStep looks through steps, and those within them.
-func anyStep(steps []format.Step, is func(*format.Step) bool) bool {
-	for i := range steps {
-		s := &steps[i]
-		switch {
-		case is(s), anyStep(s.Parallel, is),
-			s.Repeat != nil && anyStep(s.Repeat.Steps.Steps, is),
-			s.ForEach != nil && anyStep(s.ForEach.Steps.Steps, is),
-			s.Include != nil && anyStep(s.Include.Steps(), is):
-			return true
-		case s.Choose != nil:
-			for j := range s.Choose.Of {
-				if anyStep(s.Choose.Of[j].Steps, is) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+// needsKubeconfig reports whether a scenario runs other programs.
+func needsKubeconfig(s *Scenario) (needs bool) {
+	walk(s, func(step *format.Step) { needs = needs || kindOf(step).program })
+	return needs
 }

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/scenarios/definitions"
 )
 
 // refused returns Chaos Mesh's kinds that cannot be run here, with the reason and what to
@@ -37,7 +39,7 @@ func refused() map[string]string {
 // RefuseOthers defines the kinds that cannot be run, so that the API server refuses their
 // objects with the reason. Without it, a client says only that it knows no such kind.
 func RefuseOthers(ctx context.Context, config *rest.Config) error {
-	var definitions []*unstructured.Unstructured
+	var all []*unstructured.Unstructured
 	reasons := refused()
 	for _, kind := range slices.Sorted(maps.Keys(reasons)) {
 		reason := notRun(kind, reasons[kind])
@@ -46,7 +48,7 @@ func RefuseOthers(ctx context.Context, config *rest.Config) error {
 		if !strings.HasSuffix(kind, "Chaos") {
 			resource.Resource += "s"
 		}
-		definitions = append(definitions, crd(kind, resource, "", map[string]any{
+		all = append(all, definitions.Of(kind, resource, "", map[string]any{
 			"name": Version, "served": true, "storage": true,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{
 				"type": "object", "description": reason, "x-kubernetes-preserve-unknown-fields": true,
@@ -54,7 +56,7 @@ func RefuseOthers(ctx context.Context, config *rest.Config) error {
 			}},
 		}))
 	}
-	return install(ctx, config, definitions)
+	return definitions.Install(ctx, jsonConfig(config), all)
 }
 
 func notRun(kind, reason string) string { return fmt.Sprintf("%s is not run here: %s", kind, reason) }

@@ -16,7 +16,7 @@ import (
 )
 
 // FollowWait follows what a wait speaks of, as Follow does for an Expect.
-func (c *Cluster) FollowWait(ctx context.Context, w *format.Wait, changed func()) (*Expectation, error) {
+func (c *Cluster) FollowWait(ctx context.Context, w *Wait, changed func()) (*Expectation, error) {
 	kind, name, err := format.SplitTarget(w.Target)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (c *Cluster) FollowWait(ctx context.Context, w *format.Wait, changed func()
 
 // awaited is what a wait waits for.
 type awaited struct {
-	*format.For
+	*For
 	cluster *Cluster
 	// about names what is waited for, as long as it is not there.
 	about *unstructured.Unstructured
@@ -53,26 +53,26 @@ type awaited struct {
 	rollout    polymorphichelpers.StatusViewer
 }
 
-func (c *Cluster) awaited(f *format.For, kind schema.GroupKind, q Query) (*awaited, error) {
+func (c *Cluster) awaited(f *For, kind schema.GroupKind, q Query) (*awaited, error) {
 	a := &awaited{For: f, cluster: c, about: missing(kind.WithVersion(""), q.Namespace, q.Name)}
 	var err error
 	switch f.Kind {
-	case format.ForCEL:
+	case ForCEL:
 		a.expression, err = Compile(f.Name, []string{"object"})
-	case format.ForRollout:
+	case ForRollout:
 		a.rollout, err = polymorphichelpers.StatusViewerFor(kind)
 	}
 	return a, err
 }
 
-func (a *awaited) all(ctx context.Context, w *format.Wait, view *View) error {
-	if a.Kind == format.ForCount {
+func (a *awaited) all(ctx context.Context, w *Wait, view *View) error {
+	if a.Kind == ForCount {
 		return a.counts(len(view.objects), w, view)
 	}
 	list := view.List()
 	switch {
 	case len(list) > 0:
-	case a.Kind == format.ForDelete:
+	case a.Kind == ForDelete:
 		return nil
 	case w.Selector != "":
 		return &Differs{Text: fmt.Sprintf("no %s match %s", w.Target, w.Selector), missing: a.lacking}
@@ -87,7 +87,7 @@ func (a *awaited) all(ctx context.Context, w *format.Wait, view *View) error {
 	return nil
 }
 
-func (a *awaited) counts(n int, w *format.Wait, view *View) error {
+func (a *awaited) counts(n int, w *Wait, view *View) error {
 	holds := map[string]bool{"=": n == a.Count, ">=": n >= a.Count, "<=": n <= a.Count}[a.Operator]
 	if holds {
 		return nil
@@ -106,13 +106,13 @@ func (a *awaited) counts(n int, w *format.Wait, view *View) error {
 func (a *awaited) holds(ctx context.Context, o *unstructured.Unstructured) error {
 	about := []*unstructured.Unstructured{o}
 	switch a.Kind {
-	case format.ForCreate:
+	case ForCreate:
 		return nil
-	case format.ForDelete:
+	case ForDelete:
 		return &Differs{Text: TitleOf(o) + " still exists", Objects: about, surplus: true}
-	case format.ForCondition:
+	case ForCondition:
 		return a.condition(o)
-	case format.ForRollout:
+	case ForRollout:
 		message, done, err := a.rollout.Status(o, 0)
 		switch {
 		case err != nil: // which it gives up with
@@ -121,7 +121,7 @@ func (a *awaited) holds(ctx context.Context, o *unstructured.Unstructured) error
 			return &Differs{Text: fmt.Sprintf("%s: %s", TitleOf(o), strings.TrimSpace(message)), Objects: about}
 		}
 		return nil
-	case format.ForCEL:
+	case ForCEL:
 		world, err := a.cluster.World(ctx, a.expression.Metrics)
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ func (a *awaited) condition(o *unstructured.Unstructured) error {
 }
 
 // Remember reads values once.
-func (c *Cluster) Remember(ctx context.Context, r *format.Remember) (map[string]any, error) {
+func (c *Cluster) Remember(ctx context.Context, r *Remember) (map[string]any, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex

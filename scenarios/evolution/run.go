@@ -21,17 +21,20 @@ const (
 	Custom  = "custom"
 )
 
-// Env is where it is done.
-type Env struct {
-	Config *rest.Config
-	Ledger *clock.Ledger // may be nil
-	// Sleep lets so much of the cluster's time pass.
-	Sleep func(ctx context.Context, d time.Duration) error
+// ways are all of them.
+var ways = []string{Polling, Own, Shared, Custom}
+
+// env is where it is done.
+type env struct {
+	config *rest.Config
+	ledger *clock.Ledger // nil without virtual time
+	// sleep returns when d of the cluster's time has passed.
+	sleep func(ctx context.Context, d time.Duration) error
 }
 
-// stage is one way, being done.
+// stage is one way while it is run.
 type stage struct {
-	Env
+	env
 	client kubernetes.Interface
 
 	mu     sync.Mutex
@@ -39,14 +42,14 @@ type stage struct {
 	ending sync.WaitGroup
 }
 
-// Run does the reconcile in one of the ways for d of the cluster's time. It returns what
+// run does the reconcile in one of the ways for d of the cluster's time. It returns what
 // went wrong in it, or the cause of ctx's end.
-func Run(ctx context.Context, way string, d time.Duration, env Env) error {
-	client, err := kubernetes.NewForConfig(env.Config)
+func run(ctx context.Context, way string, d time.Duration, e env) error {
+	client, err := kubernetes.NewForConfig(e.config)
 	if err != nil {
 		return fmt.Errorf("making the reconciler's client: %w", err)
 	}
-	s := &stage{Env: env, client: client}
+	s := &stage{env: e, client: client}
 	if way == Polling {
 		return s.poll(ctx, d)
 	}
@@ -60,7 +63,7 @@ func Run(ctx context.Context, way string, d time.Duration, env Env) error {
 	if err := start(own); err != nil {
 		return err
 	}
-	if err := env.Sleep(ctx, d); err != nil {
+	if err := e.sleep(ctx, d); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -68,7 +71,7 @@ func Run(ctx context.Context, way string, d time.Duration, env Env) error {
 	return errors.Join(s.errs...)
 }
 
-// failed keeps what went wrong in a handler.
+// failed keeps the error of a handler, unless ctx has ended.
 func (s *stage) failed(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return

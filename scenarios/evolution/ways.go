@@ -44,7 +44,7 @@ func (s *stage) poll(ctx context.Context, d time.Duration) error {
 				}
 			}
 		}
-		if err := s.Sleep(ctx, pollInterval); err != nil {
+		if err := s.sleep(ctx, pollInterval); err != nil {
 			return err
 		}
 	}
@@ -97,7 +97,7 @@ func knowing(lister corelisters.ConfigMapLister) reader {
 }
 
 func (s *stage) factory(selector string) (*informers.Factory, error) {
-	return informers.NewForConfig(s.Config, s.Ledger, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
+	return informers.NewForConfig(s.config, s.ledger, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
 }
 
 func (s *stage) start(ctx context.Context, factory *informers.Factory) {
@@ -124,15 +124,15 @@ func (s *stage) follow(ctx context.Context, factory *informers.Factory, c *copie
 // custom is the controller of the custom resource: each Mirror is one wish for all the
 // copies, and is applied without reading anything.
 func (s *stage) custom(ctx context.Context) error {
-	config := rest.CopyConfig(s.Config)
-	if s.Ledger != nil {
+	config := rest.CopyConfig(s.config)
+	if s.ledger != nil {
 		informers.Wrap(config)
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making the client of the controller of mirrors: %w", err)
 	}
-	informer := informers.Counted(dynamicinformer.NewFilteredDynamicInformer(client, Mirrors, metav1.NamespaceAll, 0, nil, nil).Informer(), s.Ledger)
+	informer := informers.Counted(dynamicinformer.NewFilteredDynamicInformer(client, Mirrors, metav1.NamespaceAll, 0, nil, nil).Informer(), s.ledger)
 	changed := func(obj any) {
 		if mirror, ok := obj.(*unstructured.Unstructured); ok {
 			s.failed(ctx, s.mirror(ctx, mirror))

@@ -15,7 +15,6 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/minikcmtest"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/format"
 )
 
 // bench is a cluster that can be broken, on virtual time.
@@ -42,7 +41,7 @@ func newBench(t *testing.T, opts ...minikcmtest.Option) *bench {
 // parse reads one fault.
 func parse(t *testing.T, text string) *fault.Fault {
 	t.Helper()
-	faults, err := format.ParseFaults("fault", []byte(text))
+	faults, err := fault.Parse("fault", []byte(text))
 	if err != nil || len(faults) != 1 {
 		t.Fatalf("%s: %v", text, err)
 	}

@@ -113,7 +113,7 @@ func readFault(w http.ResponseWriter, r *http.Request) (*fault.Fault, error) {
 	case len(data) > maxBody:
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a fault may have %d bytes", maxBody))
 	}
-	faults, err := format.ParseFaults("fault", data)
+	faults, err := fault.Parse("fault", data)
 	var syntax *format.SyntaxError
 	var problems format.Problems
 	switch {

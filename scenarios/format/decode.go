@@ -80,6 +80,9 @@ var variable = regexp.MustCompile(`\$?\$\{[^}]*\}`)
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// IsVariableName reports whether a variable may have this name.
+func IsVariableName(name string) bool { return variableName.MatchString(name) }
+
 // replace puts the variables' values into a scalar; $${NAME} is left as ${NAME}.
 func (d *decoder) replace(node *yaml.Node, field string) *yaml.Node {
 	if d.literal || node.Kind != yaml.ScalarNode || !strings.Contains(node.Value, "${") {
@@ -99,7 +102,7 @@ func (d *decoder) replace(node *yaml.Node, field string) *yaml.Node {
 		}
 		hint := "declare it in spec.vars, or give it by --set " + name + "=VALUE"
 		if len(d.vars) > 0 {
-			hint = didYouMean(name, slices.Sorted(maps.Keys(d.vars))) + " Otherwise " + hint
+			hint = DidYouMean(name, slices.Sorted(maps.Keys(d.vars))) + " Otherwise " + hint
 		}
 		d.problem(node.Line, field, "the variable %s is not set: %s", name, hint)
 		return "0"
@@ -238,6 +241,14 @@ func (d *decoder) structure(node *yaml.Node, field string, into reflect.Value) {
 		file.SetString(d.file)
 	}
 	fields := fieldsOf(into.Type())
+	d.fields(node, field, slices.Sorted(maps.Keys(fields)), func(name string, value *yaml.Node) {
+		d.decode(value, join(field, name), into.FieldByIndex(fields[name]))
+	})
+}
+
+// fields calls each for every field of a mapping. A field that is written twice, or that is
+// none of those known, is a problem.
+func (d *decoder) fields(node *yaml.Node, field string, known []string, each func(name string, value *yaml.Node)) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
@@ -246,16 +257,14 @@ func (d *decoder) structure(node *yaml.Node, field string, into reflect.Value) {
 			continue
 		}
 		seen[key.Value] = key.Line
-		index, known := fields[key.Value]
-		if !known {
-			names := slices.Sorted(maps.Keys(fields))
-			d.problem(key.Line, join(field, key.Value), "unknown field; %s", didYouMean(key.Value, names))
-			if meant := spell.Nearest(key.Value, names); meant != "" {
-				(*d.problems)[len(*d.problems)-1].meant = join(field, meant)
-			}
+		if slices.Contains(known, key.Value) {
+			each(key.Value, value)
 			continue
 		}
-		d.decode(value, join(field, key.Value), into.FieldByIndex(index))
+		d.problem(key.Line, join(field, key.Value), "unknown field; %s", DidYouMean(key.Value, known))
+		if meant := spell.Nearest(key.Value, known); meant != "" {
+			(*d.problems)[len(*d.problems)-1].meant = join(field, meant)
+		}
 	}
 }
 

@@ -13,53 +13,82 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-func (d *decoder) checkApply(a *Apply, line int, field string) {
-	if len(a.Objects)+len(a.Files)+len(a.Kustomize) == 0 {
-		d.problem(line, field, "needs objects, files or kustomize")
-	}
-	for i := range a.Objects {
-		d.check(a.Objects[i].Line, fmt.Sprintf("%s.objects[%d]", field, i), a.Objects[i].whole(a.created))
-	}
-	a.fromFiles = nil
-	for i, file := range a.Files {
-		d.readFiles(a, file, line, fmt.Sprintf("%s.files[%d]", field, i))
-	}
-	for i, dir := range a.Kustomize {
-		d.readKustomization(a, dir, line, fmt.Sprintf("%s.kustomize[%d]", field, i))
-	}
-	for _, objects := range [][]Object{a.Objects, a.fromFiles} {
-		for i := range objects {
-			if objects[i].Object != nil && objects[i].GetNamespace() == "" && a.Namespace != "" {
-				objects[i].SetNamespace(a.Namespace)
-			}
+// Reading says how objects are read from a file.
+type Reading struct {
+	// Template replaces variables in the file.
+	Template bool
+	// Created says that the objects are created, so that the server may name them.
+	Created bool
+}
+
+// Objects reports what the objects of a field lack.
+func (c *Checker) Objects(field string, objects []Object, created bool) {
+	for i := range objects {
+		if err := objects[i].Whole(created); err != nil {
+			c.ProblemAt(objects[i].Line, fmt.Sprintf("%s[%d]", field, i), "%v", err)
 		}
 	}
 }
 
-// readFiles reads a file, or all of a folder that look like objects.
-func (d *decoder) readFiles(a *Apply, file string, line int, field string) {
+// Files reads the objects of a file, or of a folder's files that may hold objects. What is
+// wrong within a file is a problem of that file.
+func (c *Checker) Files(field, file string, how Reading) []Object {
+	d := c.d
 	path := d.path(file)
-	paths := []string{path}
-	how := reading{template: a.Template, created: a.created}
+	paths, folder := []string{path}, false
 	if entries, err := d.readDir(path); err == nil {
-		paths, how.folder = nil, true
+		paths, folder = nil, true
 		for _, entry := range entries {
 			if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) && !entry.IsDir() {
 				paths = append(paths, filepath.Join(path, entry.Name()))
 			}
 		}
 		if len(paths) == 0 {
-			d.problem(line, field, "there is no .yaml, .yml or .json in the folder %s", path)
+			c.Problem(field, "there is no .yaml, .yml or .json in the folder %s", path)
 		}
 	}
+	var all []Object
 	for _, path := range paths {
 		data, err := d.read(path)
 		if err != nil {
-			d.check(line, field, notThere(path, err))
+			c.Check(field, notThere(path, err))
 			continue
 		}
-		a.fromFiles = append(a.fromFiles, d.objects(path, data, how)...)
+		all = append(all, d.objects(path, data, how, folder)...)
 	}
+	return all
+}
+
+// Kustomization builds a folder with a kustomization, and reads the objects.
+func (c *Checker) Kustomization(field, dir string, how Reading) []Object {
+	path := c.d.path(dir)
+	if c.d.options.Files != nil {
+		c.Problem(field, "a kustomization can only be read from the machine's files")
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		c.Check(field, notThere(path, err))
+		return nil
+	}
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), path)
+	if err != nil {
+		c.Problem(field, "building the kustomization: %v", err)
+		return nil
+	}
+	data, err := built.AsYaml()
+	if err != nil {
+		c.Problem(field, "writing down what the kustomization gives: %v", err)
+		return nil
+	}
+	return c.d.objects(path, data, how, false)
+}
+
+// Objects reads whole objects from YAML or JSON documents. Problems name file.
+func Objects(file string, data []byte) ([]Object, error) {
+	var problems Problems
+	d := &decoder{file: file, problems: &problems}
+	objects := d.objects(file, data, Reading{}, false)
+	return objects, problems.err()
 }
 
 func (d *decoder) readDir(path string) ([]fs.DirEntry, error) {
@@ -69,20 +98,17 @@ func (d *decoder) readDir(path string) ([]fs.DirEntry, error) {
 	return os.ReadDir(path)
 }
 
-// reading is how objects are read from a file: with variables replaced, to be created, and
-// because the file is in a folder, where scenarios may stand beside them.
-type reading struct{ template, created, folder bool }
-
-// objects reads objects from another file; problems name that one.
-func (d *decoder) objects(path string, data []byte, how reading) []Object {
+// objects reads objects from another file, which problems name. In a folder, scenarios
+// may stand beside the objects, and are passed over.
+func (d *decoder) objects(path string, data []byte, how Reading, folder bool) []Object {
 	other := *d
 	other.file, other.checking, other.lines = path, false, nil
 	var all []Object
 	for _, document := range other.documents(data) {
-		if version := child(document, "apiVersion"); how.folder && version != nil && version.Value == APIVersion {
+		if version := child(document, "apiVersion"); folder && version != nil && version.Value == APIVersion {
 			continue
 		}
-		if how.template {
+		if how.Template {
 			document = other.replaceAll(document, "")
 		}
 		items := document
@@ -98,7 +124,7 @@ func (d *decoder) objects(path string, data []byte, how reading) []Object {
 		}
 		for i := range some {
 			if some[i].Object != nil {
-				other.after().check(some[i].Line, "", some[i].whole(how.created))
+				other.after().check(some[i].Line, "", some[i].Whole(how.Created))
 			}
 		}
 		all = append(all, some...)
@@ -106,40 +132,9 @@ func (d *decoder) objects(path string, data []byte, how reading) []Object {
 	return all
 }
 
-// Objects reads whole objects from YAML or JSON documents; file is for messages.
-func Objects(file string, data []byte) ([]Object, error) {
-	var problems Problems
-	d := &decoder{file: file, problems: &problems}
-	objects := d.objects(file, data, reading{})
-	return objects, problems.err()
-}
-
-// plainly decodes without replacing anything.
+// plainly decodes without replacing variables.
 func plainly(d *decoder, node *yaml.Node, into reflect.Value) {
 	literal := *d
 	literal.literal = true
 	literal.decode(node, "", into)
-}
-
-func (d *decoder) readKustomization(a *Apply, dir string, line int, field string) {
-	path := d.path(dir)
-	if d.options.Files != nil {
-		d.problem(line, field, "a kustomization can only be read from the machine's files")
-		return
-	}
-	if _, err := os.Stat(path); err != nil {
-		d.check(line, field, notThere(path, err))
-		return
-	}
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), path)
-	if err != nil {
-		d.problem(line, field, "building the kustomization: %v", err)
-		return
-	}
-	data, err := built.AsYaml()
-	if err != nil {
-		d.problem(line, field, "writing down what the kustomization gives: %v", err)
-		return
-	}
-	a.fromFiles = append(a.fromFiles, d.objects(path, data, reading{created: a.created})...)
 }

@@ -19,15 +19,21 @@ import (
 
 // LoadOptions are for reading scenarios.
 type LoadOptions struct {
-	// Set are variables' values, which go before those of the file.
+	// Set are variables' values, which override those of the file.
 	Set map[string]string
 	// Files is where relative paths lead; nil is the machine's file system.
 	Files fs.FS
-	// Cluster and CEL check what this package knows nothing of: controllers' names,
-	// and expressions with the names that are given to them; holds says that it must
-	// say true or false. Nil checks nothing.
-	Cluster func(c *Cluster) error
+	// Steps are the kinds of steps that a scenario may have.
+	Steps []StepKind
+	// Cluster checks the description of a cluster beyond its form, and fills in its
+	// defaults. CEL compiles an expression that is given these names; holds says that it
+	// must be true or false. A nil function checks nothing.
+	Cluster func(c *Checker, cluster *Cluster)
 	CEL     func(expression string, given []string, holds bool) error
+	// Manifest reports whether objects of an API version may stand beside the scenarios
+	// of a file, and Beside adds these objects to a scenario. Nil: none may.
+	Manifest func(apiVersion string) bool
+	Beside   func(c *Checker, s *Scenario, manifests []Object)
 }
 
 // Load reads the scenarios of a file and checks them. What is wrong with it is a
@@ -45,44 +51,71 @@ func Load(path string, opts LoadOptions) ([]*Scenario, error) {
 func Parse(file string, data []byte, opts LoadOptions) ([]*Scenario, error) {
 	var problems Problems
 	d := &decoder{file: file, problems: &problems, options: opts, including: []string{filepath.Clean(file)}}
-	documents := d.documents(data)
-	var found []*Scenario
-	var manifests []Step
-	others := false
-	declared := map[string]bool{}
-	for _, document := range documents {
-		if kindOf(document) == KindSteps {
-			others = true
-			d.stepsDocument(document, nil)
-			continue
+	p := &parsing{decoder: d, declared: map[string]bool{}}
+	for _, document := range d.documents(data) {
+		p.document(document)
+	}
+	p.finish()
+	return p.scenarios, problems.err()
+}
+
+// parsing is what has been read of a file.
+type parsing struct {
+	*decoder
+	scenarios []*Scenario
+	// steps says that there are documents of steps to include.
+	steps bool
+	// manifests are the objects that stand beside the scenarios.
+	manifests []Object
+	// declared are the variables of all scenarios.
+	declared map[string]bool
+}
+
+func (p *parsing) document(document *yaml.Node) {
+	switch version := child(document, "apiVersion"); {
+	case kindOf(document) == KindSteps:
+		p.steps = true
+		p.stepsDocument(document, nil)
+		return
+	case p.options.Manifest != nil && version != nil && p.options.Manifest(version.Value):
+		var o Object
+		plainly(p.decoder, document, reflect.ValueOf(&o).Elem())
+		if o.Object != nil {
+			p.check(document.Line, "", o.Whole(false))
 		}
-		if isChaos(document) {
-			manifests = append(manifests, d.beside(document))
-			continue
+		p.manifests = append(p.manifests, o)
+		return
+	}
+	s := p.scenario(document, p.declared)
+	if slices.ContainsFunc(p.scenarios, func(other *Scenario) bool {
+		return other.Metadata.Name == s.Metadata.Name && s.Metadata.Name != ""
+	}) {
+		p.problem(document.Line, "metadata.name", "there are two scenarios called %s", s.Metadata.Name)
+	}
+	p.scenarios = append(p.scenarios, s)
+}
+
+// finish checks the file as a whole.
+func (p *parsing) finish() {
+	if len(p.scenarios) == 0 {
+		switch {
+		case len(p.manifests) > 0:
+			p.problem(p.manifests[0].Line, "", "a manifest needs a scenario that sets up what it is for: write one beside it in the file, or name the file in an apply step")
+		case !p.steps && len(*p.problems) == 0:
+			p.problem(0, "", "there is no scenario in it: begin with apiVersion: %s and kind: %s", APIVersion, Kind)
 		}
-		s := d.scenario(document, declared)
-		if slices.ContainsFunc(found, func(other *Scenario) bool {
-			return other.Metadata.Name == s.Metadata.Name && s.Metadata.Name != ""
-		}) {
-			d.problem(document.Line, "metadata.name", "there are two scenarios called %s", s.Metadata.Name)
-		}
-		found = append(found, s)
+		return
 	}
-	for _, s := range found {
-		d.applyBeside(s, manifests)
-	}
-	for _, name := range slices.Sorted(maps.Keys(opts.Set)) {
-		if len(found) > 0 && !declared[name] {
-			d.problem(0, "", "--set %s: there is no such variable in spec.vars; %s", name, didYouMean(name, slices.Sorted(maps.Keys(declared))))
+	if len(p.manifests) > 0 {
+		for _, s := range p.scenarios {
+			p.options.Beside(&Checker{d: p.decoder, line: p.manifests[0].Line}, s, p.manifests)
 		}
 	}
-	if len(found) == 0 && len(manifests) > 0 {
-		d.problem(manifests[0].Line, "", "a manifest of Chaos Mesh needs a scenario that makes the pods: write one beside it in the file, or name the file in an apply step")
+	for _, name := range slices.Sorted(maps.Keys(p.options.Set)) {
+		if !p.declared[name] {
+			p.problem(0, "", "--set %s: there is no such variable in spec.vars; %s", name, DidYouMean(name, slices.Sorted(maps.Keys(p.declared))))
+		}
 	}
-	if len(found) == 0 && !others && len(problems) == 0 {
-		d.problem(0, "", "there is no scenario in it: begin with apiVersion: %s and kind: %s", APIVersion, Kind)
-	}
-	return found, problems.err()
 }
 
 // IsScenario says whether data is meant to be scenarios or steps: what cannot be read is,
@@ -130,7 +163,7 @@ func (d *decoder) documents(data []byte) []*yaml.Node {
 // bareVariable is one without quotes, whose braces may be taken for others.
 var bareVariable = regexp.MustCompile(`[:,[{-] *\$\{`)
 
-// syntaxError tells why data is no YAML.
+// syntaxError reports why data is no YAML.
 func (d *decoder) syntaxError(data []byte, err error) {
 	d.decodingError(&yaml.Node{}, "", err)
 	p := &(*d.problems)[len(*d.problems)-1]
@@ -241,63 +274,12 @@ func (d *decoder) stepsDocument(document *yaml.Node, vars map[string]string) []S
 	return read.Spec.Steps
 }
 
-// include reads the steps of another file.
-func (d *decoder) include(step *Step, field string) {
-	include := step.Include
-	if include.File == "" {
-		d.problem(step.Line, field, "is missing: name the file with the steps")
-		return
-	}
-	path := d.path(include.File)
-	if slices.Contains(d.including, path) {
-		d.problem(step.Line, field, "%s includes itself: %s", path, chain(append(d.including, path)))
-		return
-	}
-	data, err := d.read(path)
-	if err != nil {
-		d.check(step.Line, field, notThere(path, err))
-		return
-	}
-	other := *d
-	other.file, other.checking, other.lines = path, false, nil
-	other.including = append(slices.Clone(d.including), path)
-	for _, document := range other.documents(data) {
-		if kindOf(document) != KindSteps {
-			other.problem(document.Line, "kind", "is %q, but what is included must be %s", kindOf(document), KindSteps)
-			continue
-		}
-		declared := map[string]bool{}
-		if node := child(document, "spec", "vars"); node != nil {
-			for i := 0; i+1 < len(node.Content); i += 2 {
-				declared[node.Content[i].Value] = true
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(include.Vars)) {
-			if !declared[name] {
-				d.problem(step.Line, field, "%s has no variable %s; %s", path, name, didYouMean(name, slices.Sorted(maps.Keys(declared))))
-			}
-		}
-		include.steps = append(include.steps, other.stepsDocument(document, include.Vars)...)
-	}
-}
-
 // notThere says what is wrong with a path, if anything is.
 func notThere(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no %s: a path begins at the folder of the file that it is in", path)
 	}
 	return err
-}
-
-func chain(files []string) string {
-	var out bytes.Buffer
-	for i, file := range files {
-		if i > 0 {
-			out.WriteString(" -> ")
-		}
-		out.WriteString(file)
-	}
-	return out.String()
 }
 
 // path is where a path of the file leads.

@@ -78,8 +78,8 @@ func (o *Object) Title() string {
 	return strings.ToLower(o.GetKind()) + "/" + o.GetName()
 }
 
-// whole tells what is missing for an object that can be applied, or created.
-func (o *Object) whole(created bool) error {
+// Whole returns what an object lacks to be applied or, if created is true, to be created.
+func (o *Object) Whole(created bool) error {
 	switch {
 	case o.GetAPIVersion() == APIVersion:
 		return fmt.Errorf("a %s is no object of the cluster: keep it apart from the manifests, or name their files one by one", o.GetKind())

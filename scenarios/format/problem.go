@@ -85,9 +85,9 @@ func isPart(field, of string) bool {
 	return part && (rest == "" || of == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// didYouMean is a hint at the known name that is nearest to what was written, and all
-// known ones otherwise.
-func didYouMean(written string, known []string) string {
+// DidYouMean is a hint at the known name that is nearest to what was written; it lists the
+// known names if none is near.
+func DidYouMean(written string, known []string) string {
 	if best := spell.Nearest(written, known); best != "" {
 		return fmt.Sprintf("did you mean %s?", best)
 	}

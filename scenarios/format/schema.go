@@ -2,16 +2,22 @@ package format
 
 import (
 	"reflect"
-	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
+// Describer says how the schema names and describes the caller's types.
+type Describer struct {
+	// Name is the name of a type's definition.
+	Name func(t reflect.Type) string
+	// Text describes a field of a type; the empty field is the type itself.
+	Text func(t reflect.Type, field string) string
+}
+
 // Schema is the JSON schema (draft 2020-12) of a scenario file's documents, as the Go
-// types say it. describe tells what a type's field is; an empty field means the type.
-func Schema(describe func(t reflect.Type, field string) string) map[string]any {
-	s := &schema{describe: describe, defs: map[string]any{}}
+// types and the table of step kinds say it.
+func Schema(kinds []StepKind, describe Describer) map[string]any {
+	s := &schema{kinds: kinds, describe: describe, defs: map[string]any{}}
 	scenario, steps := s.of(reflect.TypeFor[Scenario]()), s.of(reflect.TypeFor[stepsDocument]())
 	for name, kind := range map[string]string{"Scenario": Kind, "StepsDocument": KindSteps} {
 		def, _ := s.defs[name].(map[string]any)
@@ -20,7 +26,7 @@ func Schema(describe func(t reflect.Type, field string) string) map[string]any {
 		properties["kind"] = map[string]any{"const": kind}
 		def["required"] = []string{"apiVersion", "kind", "metadata", "spec"}
 	}
-	s.oneOf("Step", stepFields())
+	s.oneOf("Step", stepKindNames(kinds))
 	s.oneOf("Invariant", []string{"always", "eventually", "never"})
 	s.require("Spec", "steps")
 	s.require("StepsSpec", "steps")
@@ -35,7 +41,8 @@ func Schema(describe func(t reflect.Type, field string) string) map[string]any {
 
 // schema collects the definitions of types.
 type schema struct {
-	describe func(t reflect.Type, field string) string
+	kinds    []StepKind
+	describe Describer
 	defs     map[string]any
 }
 
@@ -116,10 +123,7 @@ func (s *schema) structure(t reflect.Type) map[string]any {
 	case t == reflect.TypeFor[Body]():
 		return s.of(reflect.TypeFor[[]Step]())
 	}
-	name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
-	if strings.HasSuffix(t.PkgPath(), "/fault") && name != "Fault" {
-		name = "Fault" + name
-	}
+	name := s.describe.Name(t)
 	reference := map[string]any{"$ref": "#/$defs/" + name}
 	if _, known := s.defs[name]; known {
 		return reference
@@ -127,17 +131,22 @@ func (s *schema) structure(t reflect.Type) map[string]any {
 	properties := map[string]any{}
 	def := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	s.defs[name] = def
-	if text := s.describe(t, ""); text != "" {
+	if text := s.describe.Text(t, ""); text != "" {
 		def["description"] = text
 	}
 	fields := fieldsOf(t)
 	for field, index := range fields {
 		f := t.FieldByIndex(index)
 		property := s.of(f.Type)
-		if text := s.describe(declaring(t, index), f.Name); text != "" {
+		if text := s.describe.Text(declaring(t, index), f.Name); text != "" {
 			property["description"] = text
 		}
 		properties[field] = property
+	}
+	if t == reflect.TypeFor[Step]() {
+		for _, kind := range s.kinds {
+			properties[kind.Name()] = s.of(reflect.TypeOf(kind.New()))
+		}
 	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.Unmarshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[scalarReader]()) {
 		delete(s.defs, name) // it may be written in other ways too
@@ -152,24 +161,4 @@ func declaring(t reflect.Type, index []int) reflect.Type {
 		t = t.Field(i).Type
 	}
 	return t
-}
-
-// Fields are the names of all fields that there are but those of single faults, for whoever compares them with
-// their documentation.
-func Fields() []string {
-	s := &schema{describe: func(reflect.Type, string) string { return "" }, defs: map[string]any{}}
-	s.of(reflect.TypeFor[Scenario]())
-	var all []string
-	for name, def := range s.defs {
-		if strings.HasPrefix(name, "Fault") && name != "Fault" {
-			continue
-		}
-		def, _ := def.(map[string]any)
-		properties, _ := def["properties"].(map[string]any)
-		for name := range properties {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }

@@ -22,8 +22,8 @@ func SplitTarget(target string) (kind, name string, err error) {
 	return kind, name, nil
 }
 
-// named reads KIND/NAME.
-func named(target string) error {
+// Named returns an error unless target is KIND/NAME.
+func Named(target string) error {
 	_, name, err := SplitTarget(target)
 	if err == nil && name == "" {
 		err = fmt.Errorf("%q needs a name: %s/NAME", target, target)
@@ -31,8 +31,8 @@ func named(target string) error {
 	return err
 }
 
-// ofKind reads KIND.
-func ofKind(target string) error {
+// OfKind returns an error unless target is KIND.
+func OfKind(target string) error {
 	_, name, err := SplitTarget(target)
 	if err == nil && name != "" {
 		err = fmt.Errorf("is a kind here, not one object: %q", target)
@@ -40,8 +40,8 @@ func ofKind(target string) error {
 	return err
 }
 
-// namedOrSelected reads KIND/NAME, or KIND with a selector.
-func namedOrSelected(target, selector string) error {
+// NamedOrSelected returns an error unless target is KIND/NAME, or KIND with a selector.
+func NamedOrSelected(target, selector string) error {
 	kind, name, err := SplitTarget(target)
 	switch {
 	case err != nil:
@@ -54,14 +54,16 @@ func namedOrSelected(target, selector string) error {
 	return nil
 }
 
-func labelSelector(selector string) error {
+// LabelSelector returns an error unless selector is a label selector; the empty one is.
+func LabelSelector(selector string) error {
 	if _, err := labels.Parse(selector); err != nil {
 		return fmt.Errorf("%q is not a label selector (such as app=web): %w", selector, err)
 	}
 	return nil
 }
 
-func fieldSelector(selector string) error {
+// FieldSelector returns an error unless selector is a field selector; the empty one is.
+func FieldSelector(selector string) error {
 	if _, err := fields.ParseSelector(selector); err != nil {
 		return fmt.Errorf("%q is not a field selector (such as spec.nodeName=node-0): %w", selector, err)
 	}

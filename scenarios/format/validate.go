@@ -1,7 +1,6 @@
 package format
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
-
-	"minikcm.dev/minikcm/clock"
 )
 
 // Defaults of a scenario's fields.
@@ -20,8 +17,6 @@ const (
 	// DefaultNodes is how many nodes a cluster has that begins with no Nodes and no pools.
 	DefaultNodes   = 3
 	defaultTimeout = 10 * time.Minute
-	defaultWithin  = time.Minute
-	defaultSpeed   = 10
 )
 
 // names are what the parts of a scenario refer to.
@@ -33,7 +28,7 @@ type names struct {
 	timeout time.Duration
 }
 
-// check tells a problem unless err is nil.
+// check reports err as a problem, unless it is nil.
 func (d *decoder) check(line int, field string, err error) {
 	if err != nil {
 		d.problem(line, field, "%v", err)
@@ -70,42 +65,14 @@ func (d *decoder) checkScenario(s *Scenario, line int) {
 	for i := range spec.Invariants {
 		d.checkInvariant(&spec.Invariants[i], fmt.Sprintf("spec.invariants[%d]", i))
 	}
-	if least := leastTime(spec.Steps); least > time.Duration(spec.Timeout) {
+	if least := LeastTime(spec.Steps); least > time.Duration(spec.Timeout) {
 		d.problem(line, "spec.timeout", "is %v, but the steps sleep for %v alone: it cannot pass", time.Duration(spec.Timeout), least)
 	}
 }
 
-// leastTime is how much of the cluster's time steps take at least.
-func leastTime(steps []Step) time.Duration {
-	var total time.Duration
-	for i := range steps {
-		s := &steps[i]
-		var took time.Duration
-		switch {
-		case s.Background:
-		case s.Sleep != nil:
-			took = time.Duration(*s.Sleep)
-		case s.Advance != nil:
-			took = time.Duration(*s.Advance)
-		case s.Reconcile != nil:
-			took = time.Duration(s.Reconcile.For)
-		case s.Parallel != nil:
-			for j := range s.Parallel {
-				took = max(took, leastTime(s.Parallel[j:j+1]))
-			}
-		case s.Repeat != nil && s.Repeat.Until == nil:
-			turn := leastTime(s.Repeat.Steps.Steps)
-			took = time.Duration(s.Repeat.Times-1)*max(turn, time.Duration(s.Repeat.Every)) + turn
-		case s.Include != nil:
-			took = leastTime(s.Include.steps)
-		}
-		total += took
-	}
-	return total
-}
-
 func (d *decoder) checkCluster(c *Cluster, line int) {
 	const field = "spec.cluster"
+	checker := &Checker{d: d, line: line, field: field, before: len(*d.problems)}
 	if c.Nodes == nil && len(c.Objects) == 0 {
 		c.Nodes = ptr.To(DefaultNodes)
 		if len(c.Pools) > 0 {
@@ -114,11 +81,6 @@ func (d *decoder) checkCluster(c *Cluster, line int) {
 	}
 	if c.Nodes != nil && *c.Nodes < 0 {
 		d.problem(line, field+".nodes", "must not be negative: %d", *c.Nodes)
-	}
-	before := len(*d.problems)
-	c.Clock = cmp.Or(c.Clock, string(clock.ModeVirtual))
-	if _, _, err := clock.ParseMode(c.Clock); err != nil {
-		d.problem(line, field+".clock", "%v", err)
 	}
 	if c.Start != "" {
 		if _, err := time.Parse(time.RFC3339, c.Start); err != nil {
@@ -141,8 +103,8 @@ func (d *decoder) checkCluster(c *Cluster, line int) {
 		seen = append(seen, p.Name)
 		d.checkPool(p, line, at)
 	}
-	if d.options.Cluster != nil && len(*d.problems) == before {
-		d.check(line, field, d.options.Cluster(c))
+	if d.options.Cluster != nil {
+		d.options.Cluster(checker, c)
 	}
 }
 
@@ -179,7 +141,7 @@ func (d *decoder) checkPool(p *Pool, line int, at string) {
 			d.problem(line, fmt.Sprintf("%s.taints[%d].key", at, j), "is missing")
 		}
 		if !slices.Contains(effects, taint.Effect) {
-			d.problem(line, fmt.Sprintf("%s.taints[%d].effect", at, j), "%q is not an effect; %s", taint.Effect, didYouMean(taint.Effect, effects))
+			d.problem(line, fmt.Sprintf("%s.taints[%d].effect", at, j), "%q is not an effect; %s", taint.Effect, DidYouMean(taint.Effect, effects))
 		}
 	}
 }

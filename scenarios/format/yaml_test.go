@@ -22,19 +22,19 @@ spec:
           - {apiVersion: v1, kind: ConfigMap, metadata: {<<: *meta, name: b}, data: {<<: [{two: "4", "<<": "5"}, *data], six: "${SIX}"}}
     - wait: &wait {target: cm/a, for: create}
     - wait: {<<: *wait, target: cm/b}
-`), LoadOptions{})
+`), testOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
 	steps := found[0].Spec.Steps
-	if w := steps[2].Wait; w.Target != "cm/b" || w.For != "create" || steps[1].Wait.Target != "cm/a" {
+	if w := valueOf[testWait](steps[2]); w.Target != "cm/b" || w.For != "create" || valueOf[testWait](steps[1]).Target != "cm/a" {
 		t.Errorf("the second wait is %+v", w)
 	}
-	data, err := json.Marshal(steps[0].Apply.All()[1].Object["data"])
+	data, err := json.Marshal(valueOf[testApply](steps[0]).Objects[1].Object["data"])
 	if want := `{"\u003c\u003c":"5","one":"1","six":"6","two":"4"}`; err != nil || string(data) != want {
 		t.Errorf("got %s (%v), want %s", data, err, want)
 	}
-	if name := steps[0].Apply.All()[1].GetName(); name != "b" {
+	if name := valueOf[testApply](steps[0]).Objects[1].GetName(); name != "b" {
 		t.Errorf("the second object is called %s", name)
 	}
 }
@@ -43,7 +43,7 @@ spec:
 func TestLargeDocument(t *testing.T) {
 	text := "apiVersion: minikcm.dev/v1alpha1\nkind: Scenario\nmetadata: {name: large}\nspec:\n  steps:\n" +
 		strings.Repeat("    - sleep: 1ms\n", 10_000)
-	found, err := Parse("large.yaml", []byte(text), LoadOptions{})
+	found, err := Parse("large.yaml", []byte(text), testOptions)
 	if err != nil || len(found[0].Spec.Steps) != 10_000 {
 		t.Fatal(err)
 	}
@@ -61,15 +61,15 @@ spec:
   steps:
     - {scale: {target: deployment/web, replicas: "${N}"}}
     - apply: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {n: "${N}"}}]}
-`), LoadOptions{})
+`), testOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := found[0].Spec
-	if *s.Cluster.Nodes != 3 || s.Cluster.Seed != 3 || *s.Steps[0].Scale.Replicas != 3 {
-		t.Errorf("got %+v, %+v", s.Cluster, s.Steps[0].Scale)
+	if *s.Cluster.Nodes != 3 || s.Cluster.Seed != 3 || *valueOf[testScale](s.Steps[0]).Replicas != 3 {
+		t.Errorf("got %+v, %+v", s.Cluster, valueOf[testScale](s.Steps[0]))
 	}
-	if n := s.Steps[1].Apply.All()[0].Object["data"].(map[string]any)["n"]; n != "3" {
+	if n := valueOf[testApply](s.Steps[1]).Objects[0].Object["data"].(map[string]any)["n"]; n != "3" {
 		t.Errorf("the text in the object is %#v", n)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// inFolder says which packages of its own top folder a package may import, by their paths
-// beneath that folder; "." is the folder's own package. A package that is not listed
-// imports what inFolderDefault says, or none. "*" are all.
+// inFolder lists the packages of its own top folder that a package may import, by their paths
+// within that folder. "." is the folder's own package, and "*" means all. inFolderDefault
+// applies to a package that is not listed.
 var inFolder = map[string][]string{
 	"clock":           {"inflight", "internal/hash"},
 	"clock/events":    {".", "inflight"},
@@ -17,16 +17,27 @@ var inFolder = map[string][]string{
 	"store/faulty":    {"."},
 	"store/storetest": {"."},
 
-	"apiserver":                 {"*"},
-	"apiserver/admission":       {"auth", "resources"},
-	"apiserver/admission/hooks": {"admission", "auth", "resources"},
-	"apiserver/apiservices":     {"resources", "resources/columns"},
-	"apiserver/crd":             {"codec", "openapi", "resources"},
-	"apiserver/openapi":         {"resources"},
-	"apiserver/ownership":       {"openapi"},
-	"apiserver/resources":       {"resources/columns"},
-	"apiserver/serviceip":       {"codec"},
-	"apiserver/storage":         {"codec", "resources", "watchcache"},
+	"apiserver":                    {"*"},
+	"apiserver/admission":          {"auth", "resources"},
+	"apiserver/admission/hooks":    {"admission", "auth", "resources"},
+	"apiserver/apiservices":        {"resources", "resources/columns"},
+	"apiserver/crd":                {"codec", "openapi", "resources"},
+	"apiserver/fieldmanager":       {"ownership", "resources", "strategy"},
+	"apiserver/metrics":            {"request"},
+	"apiserver/metricsapi":         {"resources", "response"},
+	"apiserver/openapi":            {"resources"},
+	"apiserver/ownership":          {"openapi"},
+	"apiserver/request":            {"auth", "codec", "resources", "response", "slowclient", "storage", "strategy"},
+	"apiserver/resources":          {"resources/columns", "resources/validation", "resources/warnings"},
+	"apiserver/resources/warnings": {"resources/validation"},
+	"apiserver/response":           {"codec", "slowclient"},
+	"apiserver/served":             {"crd", "gate", "openapi", "resources", "storage", "strategy", "watchcache"},
+	"apiserver/serviceip":          {"codec"},
+	"apiserver/services":           {"codec", "fieldmanager", "record", "request", "resources", "serviceip", "storage", "strategy"},
+	"apiserver/storage":            {"codec", "resources", "watchcache"},
+	"apiserver/strategy":           {"resources"},
+	"apiserver/streaming":          {"remote", "response", "slowclient"},
+	"apiserver/transport":          {"auth"},
 
 	"controllers/certificates/approving":  {"certificates", "env", "loop"},
 	"controllers/certificates/cleaner":    {"certificates", "env", "loop"},
@@ -56,28 +67,64 @@ var inFolder = map[string][]string{
 	"controllers/scheduler/schedulertest": {},
 	"controllers/tainteviction":           {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
 
-	"kubeletsim":     {"*"},
-	"kubeletsim/box": {"memfs"},
+	"kubeletsim":           {"*"},
+	"kubeletsim/box":       {"memfs"},
+	"kubeletsim/images":    {"podspec", "responses"},
+	"kubeletsim/lifecycle": {"podspec", "responses", "script", "span", "usage"},
+	"kubeletsim/logs":      {"script"},
+	"kubeletsim/nodes":     {"lifecycle", "podspec"},
+	"kubeletsim/podspec":   {"span"},
+	"kubeletsim/responses": {"podspec"},
+	"kubeletsim/script":    {"box", "podspec", "span"},
+	"kubeletsim/usage":     {"podspec", "span"},
 
 	"scenarios":           {"*"},
-	"scenarios/chaosmesh": {"fault"},
+	"scenarios/chaosmesh": {"definitions", "fault"},
 	"scenarios/check":     {"format"},
+	"scenarios/evolution": {"definitions"},
+	"scenarios/fault":     {"format"},
 	"scenarios/faultapi":  {"fault", "format"},
-	"scenarios/format":    {"fault"},
+	"scenarios/format":    {},
 	"scenarios/report":    {"record"},
 
 	"minikcmtest/ctrltest": {"."},
 }
 
-// inFolderDefault is for the packages that inFolder does not list. Of controllers there are
-// many, on what all of them share.
+// inFolderDefault applies to the packages that inFolder does not list: by default, a package
+// may import none. Most controllers only import the packages that all of them share.
 var inFolderDefault = map[string][]string{
 	"controllers": {"controllerref", "env", "history", "loop", "owner", "plan", "scales"},
 	// The command line and the tests of several folders are not layered.
 	"cmd": {"*"}, "test": {"*"}, "examples": {"*"}, ".": {"*"},
 }
 
-// checkSubfolders keeps the layers within each top folder. Tests may import what they need.
+// withoutCluster lists the packages that convert between text and structures and know no
+// cluster, with the folders of ours that they may import. They import no client either.
+var withoutCluster = map[string][]string{
+	"scenarios/format": {"internal"},
+}
+
+// clients are the modules that a package of withoutCluster must not import.
+var clients = []string{"k8s.io/client-go", "k8s.io/kubectl", "k8s.io/apiserver"}
+
+func checkWithoutCluster(t *tree) {
+	for _, f := range t.files {
+		may, listed := withoutCluster[f.dir]
+		if !listed || f.test {
+			continue
+		}
+		for _, spec := range f.ast.Imports {
+			imported := importPath(spec)
+			target, ours := ourFolder(imported)
+			client := slices.ContainsFunc(clients, func(c string) bool { return within(imported, c) })
+			if client || ours && !slices.Contains(may, target) && imported != module+"/"+f.dir {
+				t.reportf(f, spec.Pos(), "%s must not import %s: it knows no cluster", f.dir, imported)
+			}
+		}
+	}
+}
+
+// checkSubfolders checks the layers within each top folder. Tests are not restricted.
 func checkSubfolders(t *tree) {
 	for _, f := range t.files {
 		folder, known := topFolder(f.dir)

@@ -1,0 +1,107 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/crd"
+	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/served"
+	"minikcm.dev/minikcm/apiserver/services"
+	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
+)
+
+// serverName is the user name of the server's own writes.
+const serverName = "system:apiserver"
+
+// ownRequest returns a request that the server makes to itself.
+func (s *Server) ownRequest(ctx context.Context, row *resources.Resource, objects *storage.Objects, verb string, name types.NamespacedName) *call {
+	r := (&http.Request{Method: http.MethodPut, Header: http.Header{"User-Agent": {"kube-apiserver"}}}).WithContext(ctx)
+	return &call{server: s, Request: request.Request{
+		Info: request.Info{Verb: verb, GVR: row.GVR(), Namespace: name.Namespace, Name: name.Name},
+		Env:  s.env, HTTP: r, Row: row, Objects: objects, Local: true,
+		User: &auth.User{Name: serverName, Groups: []string{auth.GroupMasters}},
+	}}
+}
+
+// ownWriter implements served.Writer.
+type ownWriter struct{ server *Server }
+
+// UpdateDefinition implements served.Writer.
+func (w ownWriter) UpdateDefinition(ctx context.Context, name string, alter func(*apiextensionsv1.CustomResourceDefinition)) error {
+	objects := w.server.stored[crd.Resource]
+	rq := w.server.ownRequest(ctx, w.server.table.Lookup(crd.Resource), objects, request.VerbUpdate, types.NamespacedName{Name: name})
+	result, err := objects.Update(ctx, rq.Key(), name, func(current runtime.Object) (runtime.Object, error) {
+		definition, ok := current.DeepCopyObject().(*apiextensionsv1.CustomResourceDefinition)
+		if !ok {
+			return nil, fmt.Errorf("a %T is stored as CustomResourceDefinition %s", current, name)
+		}
+		alter(definition)
+		if strategy.ReadyToDelete(rq.Row, definition) {
+			return definition, storage.ErrDelete
+		}
+		return definition, nil
+	}, storage.UpdateOptions{})
+	if err == nil && !result.Unchanged {
+		rq.recordWrite(result)
+	}
+	return err
+}
+
+// Delete implements served.Writer.
+func (w ownWriter) Delete(ctx context.Context, row *resources.Resource, objects *storage.Objects, name types.NamespacedName) (gone bool, err error) {
+	_, gone, err = w.server.ownRequest(ctx, row, objects, request.VerbDelete, name).delete(ctx, &metav1.DeleteOptions{})
+	return gone, err
+}
+
+// newDefinitions returns what builds the served API.
+func (s *Server) newDefinitions() *served.Definitions {
+	return served.New(served.Options{
+		BuiltIn: s.table, Objects: s.objects, Definitions: s.stored[crd.Resource], Writer: ownWriter{s},
+		NewObjects: func(row *resources.Resource) *storage.Objects {
+			return storage.New(storage.Config{Resource: row, Store: s.opts.Store, Decoder: s.decoder, Clock: s.opts.Clock, Ledger: s.opts.Ledger})
+		},
+		Services: services.Resolver{Objects: s.storedObjects}, Changed: func() { s.registrar.Load().wake() },
+		KubeVersion: s.opts.KubeVersion, Clock: s.opts.Clock, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
+	})
+}
+
+// current returns the API that is served now.
+func (s *Server) current() *served.API { return s.definitions.Current() }
+
+func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
+	s.current().Docs.ServeHTTP(w, r)
+}
+
+var errTerminating = errors.New("create not allowed while custom resource definition is terminating")
+
+// forbidCreate rejects new objects of a custom kind whose definition is being deleted.
+type forbidCreate struct{ server *Server }
+
+// Mutate rejects such a create.
+func (f forbidCreate) Mutate(_ context.Context, a *admission.Attributes) error {
+	if a.Operation != admission.Create || !a.Resource.Custom {
+		return nil
+	}
+	if !f.server.current().IsTerminating(a.Resource) {
+		return nil
+	}
+	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errTerminating)
+}
+
+// ReserveDefinition reserves the names of a custom kind.
+func (s reservations) ReserveDefinition(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
+	return s.definitions.Reserve(ctx, obj, old)
+}

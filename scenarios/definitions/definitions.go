@@ -1,0 +1,75 @@
+package definitions
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+var resource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Of returns the CustomResourceDefinition of a namespaced kind with one version, written as
+// in the definition's spec.versions. short may be empty.
+func Of(kind string, served schema.GroupVersionResource, short string, version map[string]any) *unstructured.Unstructured {
+	names := map[string]any{"kind": kind, "listKind": kind + "List", "plural": served.Resource, "singular": strings.ToLower(kind)}
+	if short != "" {
+		names["shortNames"] = []any{short}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": served.GroupResource().String()},
+		"spec":     map[string]any{"group": served.Group, "scope": "Namespaced", "names": names, "versions": []any{version}},
+	}}
+}
+
+// Install creates definitions, unless they are there, and returns when they are served.
+func Install(ctx context.Context, config *rest.Config, all []*unstructured.Unstructured) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making the client that installs custom kinds: %w", err)
+	}
+	for _, definition := range all {
+		name := definition.GetName()
+		_, err := client.Resource(resource).Create(ctx, definition, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("installing the kind %s: %w", name, err)
+		}
+		if err := established(ctx, client, name); err != nil {
+			return fmt.Errorf("waiting for the kind %s to be served: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// established returns when a definition is served.
+func established(ctx context.Context, client dynamic.Interface, name string) error {
+	w, err := client.Resource(resource).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		if event.Type == watch.Error {
+			return apierrors.FromObject(event.Object)
+		}
+		object, ok := event.Object.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+		for _, c := range conditions {
+			if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("the watch ended: %w", context.Cause(ctx))
+}

@@ -1,0 +1,92 @@
+package scenarios
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios/format"
+)
+
+// pace is how often virtual time moves on while another program runs, by the machine's
+// clock.
+const pace = 20 * time.Millisecond
+
+// defaultSpeed is how many times faster than the machine's clock a virtual one runs beside
+// another program.
+const defaultSpeed = 10
+
+func checkSpeed(c *format.Checker, speed **int) {
+	if *speed == nil {
+		*speed = ptr.To(defaultSpeed)
+	}
+	if **speed < 1 {
+		c.Problem("speed", "must be at least 1: %d", **speed)
+	}
+}
+
+// command runs another program to its end, and keeps what it says.
+func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output []string, fails bool) error {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Env = append(cmd.Env, "KUBECONFIG="+b.run.kubeconfig)
+	// What it leaves running must not be waited for.
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	err := b.alongside(ctx, ended, speed)
+	for line := range strings.Lines(out.String()) {
+		b.note("%s", strings.TrimRight(line, "\n"))
+	}
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case fails && errors.As(err, &exit):
+	case fails && err == nil:
+		return errors.New("it should have failed, and did not")
+	case err != nil:
+		return fmt.Errorf("it failed (%w): %s", err, strings.TrimSpace(out.String()))
+	}
+	for _, text := range output {
+		if !strings.Contains(out.String(), text) {
+			return fmt.Errorf("its output has no %q:\n%s", text, strings.TrimSpace(out.String()))
+		}
+	}
+	return nil
+}
+
+// alongside lets the cluster's time run while another program does: a virtual clock
+// does not know what that waits for. It returns how the program ended.
+func (b *branch) alongside(ctx context.Context, ended <-chan error, speed int) error {
+	if b.run.cluster == nil || !isVirtual(b.run.clock) {
+		return <-ended
+	}
+	ticker := clock.Real().NewTicker(pace)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-ticker.C():
+			if b.sleep(ctx, pace*time.Duration(speed)) != nil {
+				return <-ended // it is ended too
+			}
+		}
+	}
+}
+
+func isVirtual(c clock.Clock) bool {
+	_, virtual := c.(*clock.Virtual)
+	return virtual
+}

@@ -1,0 +1,93 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/scenarios/format"
+)
+
+// Delete deletes objects, and does not wait for their end: wait with for: delete does.
+type Delete struct {
+	// Target is KIND/NAME or, with Selector, KIND.
+	Target    string `yaml:"target"`
+	Selector  string `yaml:"selector"`
+	Namespace string `yaml:"namespace"`
+	// Grace is how long a pod may take, in whole seconds; default: what it says.
+	Grace *format.Duration `yaml:"grace"`
+	// Propagation is background, foreground or orphan.
+	Propagation string `yaml:"propagation"`
+	// MustExist makes it a failure if there is nothing to delete.
+	MustExist bool `yaml:"mustExist"`
+}
+
+func (d *Delete) check(c *format.Checker) {
+	c.Check("target", format.NamedOrSelected(d.Target, d.Selector))
+	c.Check("selector", format.LabelSelector(d.Selector))
+	if d.Grace != nil && time.Duration(*d.Grace)%time.Second != 0 {
+		c.Problem("grace", "must be whole seconds: %v", time.Duration(*d.Grace))
+	}
+	policies := []string{"background", "foreground", "orphan"}
+	if d.Propagation != "" && !slices.Contains(policies, d.Propagation) {
+		c.Problem("propagation", "%q is not a way to delete; %s", d.Propagation, format.DidYouMean(d.Propagation, policies))
+	}
+}
+
+func (d *Delete) title() string {
+	return strings.TrimSuffix("delete "+d.Target+" "+d.Selector, " ")
+}
+
+func (b *branch) delete(ctx context.Context, d *Delete) error {
+	client, name, _, err := b.run.named(d.Target, d.Namespace)
+	if err != nil {
+		return err
+	}
+	names := []string{name}
+	if name == "" {
+		list, err := client.List(ctx, metav1.ListOptions{LabelSelector: d.Selector})
+		if err != nil {
+			return fmt.Errorf("listing what is to be deleted: %w", err)
+		}
+		names = nil
+		for i := range list.Items {
+			names = append(names, list.Items[i].GetName())
+		}
+		slices.Sort(names)
+	}
+	if len(names) == 0 && d.MustExist {
+		return errors.New("there is nothing to delete")
+	}
+	options := deleteOptions(d)
+	for _, name := range names {
+		err := client.Delete(ctx, name, options)
+		switch {
+		case apierrors.IsNotFound(err) && !d.MustExist:
+			b.note("%s did not exist", name)
+		case err != nil:
+			return fmt.Errorf("deleting %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func deleteOptions(d *Delete) metav1.DeleteOptions {
+	var options metav1.DeleteOptions
+	if d.Grace != nil {
+		options.GracePeriodSeconds = ptr.To(int64(time.Duration(*d.Grace) / time.Second))
+	}
+	policies := map[string]metav1.DeletionPropagation{
+		"background": metav1.DeletePropagationBackground, "foreground": metav1.DeletePropagationForeground, "orphan": metav1.DeletePropagationOrphan,
+	}
+	if policy, given := policies[d.Propagation]; given {
+		options.PropagationPolicy = &policy
+	}
+	return options
+}

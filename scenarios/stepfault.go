@@ -1,0 +1,59 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+
+	"minikcm.dev/minikcm/scenarios/fault"
+	"minikcm.dev/minikcm/scenarios/format"
+)
+
+func checkFault(f *fault.Fault, c *format.Checker) {
+	for _, problem := range f.Validate() {
+		c.ProblemAt(problem.Line, problem.Field, "%s", problem.Message)
+	}
+	if f.Endless() && !c.Step.Background {
+		c.Problem("", "happens again and again to the end of the scenario: give it times or during, or the step background: true")
+	}
+}
+
+func faultItself(f *fault.Fault) []*fault.Fault { return []*fault.Fault{f} }
+
+// faultPossible refuses what a foreign cluster cannot suffer. A running cluster answers
+// for itself.
+func faultPossible(f *fault.Fault, place Place) (field string, err error) {
+	if place != ForeignCluster {
+		return "", nil
+	}
+	return "", f.Possible(&fault.Env{})
+}
+
+func (b *branch) fault(ctx context.Context, f *fault.Fault) error {
+	if b.run.faults != nil {
+		return b.faultElsewhere(ctx, f)
+	}
+	return f.Run(ctx, fault.Env{
+		Cluster: b.run.cluster, Client: b.run.client, Dynamic: b.run.dynamic, Clock: b.run.clock,
+		Random: b.random, Note: b.note, Defer: b.run.later, Exempt: []string{User}, Namespace: b.run.kinds.Default,
+	})
+}
+
+// later keeps what takes back a fault that lasts to the end of the steps.
+func (r *run) later(takeBack func(ctx context.Context) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deferred = append(r.deferred, takeBack)
+}
+
+// takeBack ends the faults that still last, the newest first.
+func (r *run) takeBack(ctx context.Context) error {
+	r.mu.Lock()
+	deferred := r.deferred
+	r.deferred = nil
+	r.mu.Unlock()
+	var errs []error
+	for i := len(deferred) - 1; i >= 0; i-- {
+		errs = append(errs, deferred[i](context.WithoutCancel(ctx)))
+	}
+	return errors.Join(errs...)
+}
