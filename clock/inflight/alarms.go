@@ -8,16 +8,15 @@ import (
 	utilclock "k8s.io/utils/clock"
 )
 
-// AlarmClock is what Alarms need of a clock.
+// AlarmClock is the part of a clock that Alarms use.
 type AlarmClock interface {
 	utilclock.PassiveClock
 	utilclock.WithDelayedExecution
 }
 
-// Alarms remember for each key the one time at which it is due, and call ring for it
-// then. However many keys wait, one timer of the clock is set: for the earliest of them.
-// Keys that wait are not in flight; from when they are due, they are until ring has
-// returned.
+// Alarms store one due time for each key, and call ring for the key at that time. They use a
+// single timer of the clock, for the earliest due time. Waiting keys are not in flight; a key
+// is in flight from its due time until ring has returned.
 type Alarms[K comparable] struct {
 	clock AlarmClock
 	ring  func(K)
@@ -34,21 +33,19 @@ type Alarms[K comparable] struct {
 	callbacks  sync.WaitGroup
 }
 
-// NewAlarms returns alarms on c. ring may set alarms.
+// NewAlarms returns alarms on c. ring may call Set and Hasten.
 func NewAlarms[K comparable](c AlarmClock, ring func(K)) *Alarms[K] {
 	return &Alarms[K]{clock: c, ring: ring, byKey: map[K]*alarm[K]{}}
 }
 
-// Set makes k due at the given time, in place of any other; the zero time makes it due
-// never. After Close it does nothing.
+// Set replaces the due time of k. The zero time removes it. After Close, Set does nothing.
 func (t *Alarms[K]) Set(k K, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.setLocked(k, at)
 }
 
-// Hasten makes k due at the given time, unless it is due before. It reports whether it
-// did.
+// Hasten sets the due time of k, unless k is due earlier. It reports whether it set it.
 func (t *Alarms[K]) Hasten(k K, at time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,8 +77,8 @@ func (t *Alarms[K]) setLocked(k K, at time.Time) {
 	t.armLocked()
 }
 
-// armLocked sets the timer for the earliest. One that is set too early stays: it
-// finds nothing due and arms the next.
+// armLocked sets the timer for the earliest due time. A timer that is set too early stays set:
+// it finds nothing due, and arms the next one.
 func (t *Alarms[K]) armLocked() {
 	if len(t.heap) == 0 || t.closed {
 		return
@@ -108,8 +105,8 @@ func (t *Alarms[K]) disarmLocked() {
 	t.armed = nil
 }
 
-// expire fires what is due. The keys are handed over before it returns, so that a
-// virtual clock does not move on in between.
+// expire rings the keys that are due. It counts them before it returns, so that a virtual clock
+// does not move on in between.
 func (t *Alarms[K]) expire(generation int) {
 	t.mu.Lock()
 	if t.closed {
@@ -133,14 +130,14 @@ func (t *Alarms[K]) expire(generation int) {
 	}
 }
 
-// Len returns how many keys wait.
+// Len returns the number of waiting keys.
 func (t *Alarms[K]) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.heap)
 }
 
-// Close gives up all alarms, and waits for a callback that is running.
+// Close removes all alarms, and waits for a running callback.
 func (t *Alarms[K]) Close() {
 	t.mu.Lock()
 	t.closed = true
@@ -149,7 +146,7 @@ func (t *Alarms[K]) Close() {
 	t.callbacks.Wait()
 }
 
-// alarm is when a key is due.
+// alarm is the due time of a key.
 type alarm[K comparable] struct {
 	key   K
 	at    time.Time

@@ -8,7 +8,7 @@ import (
 	utilclock "k8s.io/utils/clock"
 )
 
-// canceller knows the work that waits with a context whose end is counted.
+// canceller keeps the work that waits with a context whose end is counted.
 type canceller struct {
 	parent *canceller
 
@@ -23,7 +23,7 @@ func cancellersOf(ctx context.Context) *canceller {
 	return c
 }
 
-// join has w counted when one of the contexts is ended, until leave is called.
+// join makes the end of one of the contexts count w, until leave is called.
 func (c *canceller) join(w *waiter) (leave func()) {
 	for at := c; at != nil; at = at.parent {
 		at.mu.Lock()
@@ -39,8 +39,8 @@ func (c *canceller) join(w *waiter) (leave func()) {
 	}
 }
 
-// wake counts those whose waiting is over. A context that context.WithoutCancel has
-// made of an ended one has not ended.
+// wake counts the work whose wait is over. A context that context.WithoutCancel derives from an
+// ended one has not ended.
 func (c *canceller) wake() {
 	c.mu.Lock()
 	waiters := make([]*waiter, 0, len(c.waiters))
@@ -55,9 +55,9 @@ func (c *canceller) wake() {
 	}
 }
 
-// WithCancelCause is context.WithCancelCause with an end that is counted: what waits
-// with the context, by Sleep or a Latch, is in flight again when cancel returns. The
-// caller of cancel must be in flight itself.
+// WithCancelCause is context.WithCancelCause with an end that is counted: work that waits with
+// the context, in Sleep or for a Latch, is in flight again when cancel returns. The caller of
+// cancel must be in flight itself.
 func WithCancelCause(parent context.Context) (context.Context, context.CancelCauseFunc) {
 	c := &canceller{parent: cancellersOf(parent), waiters: map[*waiter]struct{}{}}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, cancellerKey{}, c))
@@ -67,8 +67,8 @@ func WithCancelCause(parent context.Context) (context.Context, context.CancelCau
 	}
 }
 
-// WithTimeoutCause is WithCancelCause with a context that ends by itself when d has
-// passed on clk. stop ends it too, and frees the timer.
+// WithTimeoutCause is WithCancelCause with a timeout of d on clk. stop ends the context too,
+// and releases the timer.
 func WithTimeoutCause(parent context.Context, clk utilclock.WithDelayedExecution, d time.Duration, cause error) (ctx context.Context, stop context.CancelFunc) {
 	ctx, cancel := WithCancelCause(parent)
 	timer := clk.AfterFunc(d, func() { cancel(cause) })

@@ -2,14 +2,14 @@ package inflight
 
 import "context"
 
-// Pauser is something that counts as in flight in a way of its own, and does not
-// between Pause and Resume.
+// Pauser is work that is counted by its own implementation, and not counted between Pause and
+// Resume.
 type Pauser interface {
 	Pause()
 	Resume()
 }
 
-// chain is a Pauser and the callers that wait for it, and so pause with it.
+// chain is a Pauser and its callers, which wait for it and therefore pause with it.
 type chain struct {
 	Pauser
 	caller *chain
@@ -34,9 +34,8 @@ func chainOf(ctx context.Context) *chain {
 	return c
 }
 
-// With returns a context for what w does. What is called with it may wait by Sleep or
-// a Latch: meanwhile neither w is in flight, nor the work whose context ctx is, as that
-// waits for w.
+// With returns a context for the calls that w makes. During a Sleep or a Latch.Wait with it,
+// neither w is in flight, nor the work that ctx belongs to, because that work waits for w.
 func With(ctx context.Context, w *Work) context.Context {
 	if w == nil {
 		return ctx
@@ -44,24 +43,24 @@ func With(ctx context.Context, w *Work) context.Context {
 	return WithPauser(ctx, w)
 }
 
-// WithPauser is With for what is counted in a way of its own.
+// WithPauser is With for a Pauser.
 func WithPauser(ctx context.Context, p Pauser) context.Context {
 	return context.WithValue(ctx, chainKey{}, &chain{p, chainOf(ctx)})
 }
 
-// Alone returns a context for work that nothing waits for, though ctx is that of other
-// work: it pauses without that.
+// Alone returns a context for work that is independent of the work that ctx belongs to: if it
+// pauses, the other work does not.
 func Alone(ctx context.Context) context.Context {
 	return context.WithValue(ctx, chainKey{}, (*chain)(nil))
 }
 
-// MayPause reports whether ctx is that of work which can pause.
+// MayPause reports whether ctx belongs to work that can pause.
 func MayPause(ctx context.Context) bool { return chainOf(ctx) != nil }
 
 type hurriedKey struct{}
 
-// Hurried returns a context for work that lets no time pass, as something that is in
-// flight waits for it. What it calls does without its delays.
+// Hurried returns a context for work that must not let time pass, because other work in flight
+// waits for it. Functions called with it skip their delays.
 func Hurried(ctx context.Context) context.Context {
 	return context.WithValue(ctx, hurriedKey{}, true)
 }

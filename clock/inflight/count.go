@@ -1,7 +1,7 @@
 package inflight
 
-// Flag counts one piece of work while it is set. It is guarded by its user's lock, under
-// which the user sees what the flag follows from. The zero value counts nothing.
+// Flag counts one piece of work while it is set. The lock of its user guards it, together with
+// the state that it reflects. The zero value counts nothing.
 type Flag struct {
 	ledger *Ledger
 	kind   Kind
@@ -11,7 +11,7 @@ type Flag struct {
 // NewFlag returns a flag that is not set.
 func NewFlag(l *Ledger, k Kind) Flag { return Flag{ledger: l, kind: k} }
 
-// Set sets the flag, or takes it back. To do again what was done does nothing.
+// Set sets or clears the flag. It does nothing if the flag has that value.
 func (f *Flag) Set(on bool) {
 	switch {
 	case on && !f.set:
@@ -25,18 +25,18 @@ func (f *Flag) Set(on bool) {
 // IsSet reports whether the flag is set.
 func (f *Flag) IsSet() bool { return f.set }
 
-// Tally counts pieces of work that are alike and pass in order, as the events in a
-// buffer do. It is guarded by its user's lock.
+// Tally counts pieces of work of one kind that are processed in order, such as the events in a
+// buffer. The lock of its user guards it.
 type Tally struct {
 	ledger *Ledger
 	kind   Kind
 	n      int
 }
 
-// NewTally returns a tally of nothing.
+// NewTally returns an empty tally.
 func NewTally(l *Ledger, k Kind) Tally { return Tally{ledger: l, kind: k} }
 
-// Add counts n more. It panics if that would leave less than nothing.
+// Add adds n to the count. It panics if the count would become negative.
 func (t *Tally) Add(n int) {
 	switch {
 	case t.n+n < 0:
@@ -49,8 +49,8 @@ func (t *Tally) Add(n int) {
 	t.n += n
 }
 
-// Len returns how many it counts.
+// Len returns the count.
 func (t *Tally) Len() int { return t.n }
 
-// Clear takes all back.
+// Clear sets the count to zero.
 func (t *Tally) Clear() { t.Add(-t.n) }

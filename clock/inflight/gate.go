@@ -5,17 +5,16 @@ import (
 	"sync"
 )
 
-// Gate is one piece of work that now and then waits to be raised. While it does not
-// wait, it is in flight. Where work takes turns, it goes on after its waiting when its
-// turn has come.
+// Gate is one piece of work that repeatedly waits until it is raised. It is in flight except
+// while it waits. If work takes turns, it continues after the wait when it gets its turn.
 //
-//	the work              what raises it          the ledger
-//	Wait                  at work                 1 key
+//	the gate's work       the caller of Raise     the ledger
+//	Wait                  runs                    1 key
 //	                      Raise                   1 key, 1 action waits for its turn
 //	                      ends                    1 action
 //	Wait returns                                  1 action
 //
-// Raise comes while what raises the gate is in flight, so that no time passes between.
+// The caller of Raise is in flight, so no time passes in between.
 type Gate struct {
 	line *Line[struct{}]
 	key  string
@@ -28,15 +27,15 @@ type Gate struct {
 }
 
 // NewGate returns a gate that is in flight as work of kind k, until Leave. Name and key
-// are those of its turns.
+// identify it in the order of turns.
 func NewGate(l *Ledger, k Kind, name, key string) *Gate {
 	return &Gate{line: NewLine[struct{}](l, k, name), key: key, work: Begin(l, k)}
 }
 
-// TakesTurns reports whether the work waits for its turn when it has been raised.
+// TakesTurns reports whether the work waits for its turn after it has been raised.
 func (g *Gate) TakesTurns() bool { return g.line.turns }
 
-// Raise lets Wait return, or the next Wait if there is none. Its caller is in flight.
+// Raise makes Wait return; if no Wait is running, the next one. The caller must be in flight.
 func (g *Gate) Raise() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,8 +47,8 @@ func (g *Gate) Raise() {
 	g.next = g.line.Join(g.key, struct{}{})
 }
 
-// Wait returns when the gate is raised, or with the cause of ctx's end. The work is in
-// flight either way.
+// Wait returns when the gate is raised, or with the cause of ctx's end. The work is in flight
+// again in both cases.
 func (g *Gate) Wait(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -67,9 +66,8 @@ func (g *Gate) Wait(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Yield lets the work go first whose turn comes earlier. It returns the cause of ctx's
-// end if that comes before the turn: what waits for this work may keep the turn from
-// ever coming, as it is in flight itself.
+// Yield lets work with an earlier turn run first. It returns the cause of ctx's end if ctx ends
+// before the turn comes: the turn may never come if other work in flight waits for this work.
 func (g *Gate) Yield(ctx context.Context) error {
 	if !g.TakesTurns() {
 		return context.Cause(ctx)
@@ -82,7 +80,7 @@ func (g *Gate) Yield(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// woken returns when the turn has come, or ctx has ended, and counts the work.
+// woken waits for the turn or the end of ctx, and counts the work.
 func (g *Gate) woken(ctx context.Context) {
 	_, granted := g.line.Next(ctx)
 	g.mu.Lock()
@@ -98,7 +96,7 @@ func (g *Gate) woken(ctx context.Context) {
 	g.work = g.next.Work()
 }
 
-// Pause implements Pauser, for what the work calls.
+// Pause implements Pauser, for functions that the work calls.
 func (g *Gate) Pause() { g.current().Pause() }
 
 // Resume implements Pauser.
@@ -110,12 +108,12 @@ func (g *Gate) current() *Work {
 	return g.work
 }
 
-// Leave takes the work back for good.
+// Leave ends the work.
 func (g *Gate) Leave() { g.current().End() }
 
-// AtLast calls do at the end of what is done at this instant, so that what happens at a
-// limit is in time. It may return before; do is in flight as work of kind k. Key is that
-// of its turn. Without turns, do is called at once.
+// AtLast calls do after all other work of this instant, so that work which is due exactly at a
+// time limit is within it. AtLast may return earlier. do is in flight as work of kind k; key
+// identifies it in the order of turns. Without turns, AtLast calls do at once.
 func AtLast(l *Ledger, k Kind, key string, do func()) {
 	if !l.TakesTurns() {
 		do()

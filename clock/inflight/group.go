@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Group is goroutines that are counted, each from before it starts.
+// Group is a set of goroutines. Each is counted from before its start.
 type Group struct {
 	ledger *Ledger
 	kind   Kind
@@ -17,11 +17,11 @@ type Group struct {
 	members sync.WaitGroup
 }
 
-// NewGroup returns a group of goroutines that do work of kind k.
+// NewGroup returns a group of goroutines whose work is of kind k.
 func NewGroup(l *Ledger, k Kind) *Group { return &Group{ledger: l, kind: k} }
 
-// Go runs do in a goroutine, unless the group is closed. What it does is counted until
-// do returns, or ends the work itself.
+// Go runs do in a goroutine, unless the group is closed. Its work is counted until do returns,
+// or ends the work itself.
 func (g *Group) Go(do func(w *Work)) (started bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -47,9 +47,9 @@ func (g *Group) leave() {
 	}
 }
 
-// Wait returns when all goroutines have ended. The work whose context ctx is (With) is
-// not in flight meanwhile. The end of ctx does not end the waiting: it is for the
-// goroutines to see. Of several calls at a time, one is made by work that counts.
+// Wait returns when all goroutines have ended. The work that ctx belongs to (With) is not in
+// flight meanwhile. The end of ctx does not end the wait: the goroutines have to end by
+// themselves. At most one of several concurrent callers may be counted work.
 func (g *Group) Wait(ctx context.Context) {
 	g.mu.Lock()
 	var ended *Latch
@@ -66,7 +66,7 @@ func (g *Group) Wait(ctx context.Context) {
 	g.members.Wait()
 }
 
-// Close lets no goroutine start any more, and returns when all have ended.
+// Close prevents further goroutines from starting, and waits until all have ended.
 func (g *Group) Close() {
 	g.mu.Lock()
 	g.closed = true

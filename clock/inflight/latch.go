@@ -8,26 +8,25 @@ import (
 	utilclock "k8s.io/utils/clock"
 )
 
-// Latch is what work waits for without being in flight, until Open. The zero value is
-// closed. What opens it counts the waiting work again before it wakes it:
+// Latch is opened once. Work that waits for it is not in flight. The zero value is closed. Open
+// counts the waiting work again before it wakes it:
 //
-//	the waiting work          the ledger   what opens the latch
-//	Wait: pause               0 keys       a timer's callback runs, which counts
-//	                          1 key        Open: resume
-//	                          1 key          wake
-//	                          1 key        the callback has returned
-//	Wait returns              1 key
+//	the waiting work          keys counted   the caller of Open
+//	Wait: pause               0              a timer's callback runs, and is counted
+//	                          1              Open: resume
+//	                          1              Open: wake
+//	                          1              the callback returns
+//	Wait returns              1
 //
-// Were it the waiting work that resumed itself, time could move on after the callback's
-// return and before the goroutine has run: what is due now would be done at a later
-// time, or never.
+// If the waiting work counted itself again, the time could move on between the callback's
+// return and the goroutine's next step, and the work would be done at a later time.
 type Latch struct {
 	mu      sync.Mutex
 	open    bool
 	waiters map[*waiter]struct{}
 }
 
-// Open lets Wait return, now and ever after. Its caller is in flight.
+// Open makes all present and later calls of Wait return. The caller must be in flight.
 func (l *Latch) Open() {
 	l.mu.Lock()
 	l.open = true
@@ -49,12 +48,12 @@ func (l *Latch) IsOpen() bool {
 	return l.open
 }
 
-// Wait returns when the latch is open, or with the cause of ctx's end. The work whose
-// context it is (With) is not in flight meanwhile, and is again before whatever opens
-// the latch goes on, or ends a context that WithCancelCause has made.
+// Wait returns when the latch is open, or with the cause of ctx's end. The work that ctx belongs
+// to (With) is not in flight meanwhile. It is in flight again before Open, or the cancel
+// function of WithCancelCause, returns.
 func (l *Latch) Wait(ctx context.Context) error { return l.WaitOr(ctx, nil) }
 
-// WaitOr is Wait that also returns when other is closed. That wakes the work without
+// WaitOr is Wait that also returns when other is closed. Closing other wakes the work without
 // counting it first: time may pass in between.
 func (l *Latch) WaitOr(ctx context.Context, other <-chan struct{}) error {
 	if err := context.Cause(ctx); err != nil {
@@ -98,7 +97,7 @@ func (l *Latch) leave(w *waiter) {
 	delete(l.waiters, w)
 }
 
-// waiter is one Wait.
+// waiter is one call of Wait.
 type waiter struct {
 	ended func() error // of its context
 	chain *chain
@@ -108,7 +107,7 @@ type waiter struct {
 	paused, passed bool
 }
 
-// pause lets the waiter's work count no longer, unless resume came first.
+// pause stops counting the waiter's work, unless resume was called first.
 func (w *waiter) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +117,7 @@ func (w *waiter) pause() {
 	}
 }
 
-// resume counts it again. Only the first one does something.
+// resume counts the work again. Only the first call has an effect.
 func (w *waiter) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,16 +127,16 @@ func (w *waiter) resume() {
 	w.passed = true
 }
 
-// Sleep lets d pass on c, or returns the cause of ctx's end. The work whose context it
-// is (With) is not in flight meanwhile, and is again before time moves on. Sleepers of
-// one instant wake in the order in which they went to sleep.
+// Sleep waits for d on c, or returns the cause of ctx's end. The work that ctx belongs to (With)
+// is not in flight meanwhile, and is in flight again before time moves on. Sleepers that wake
+// at the same instant wake in the order of their calls.
 func Sleep(ctx context.Context, c utilclock.WithDelayedExecution, d time.Duration) error {
 	if err := context.Cause(ctx); err != nil || d <= 0 {
 		return err
 	}
 	var due Latch
-	// Before the work pauses, as others may go to sleep then: timers of one instant fire
-	// in the order of their making.
+	// The timer is created before the work pauses, because other work may go to sleep then:
+	// timers of one instant fire in the order of their creation.
 	timer := c.AfterFunc(d, due.Open)
 	defer timer.Stop()
 	return due.Wait(ctx)

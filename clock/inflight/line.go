@@ -5,20 +5,19 @@ import (
 	"sync"
 )
 
-// Line hands work over to workers. What joins it is counted from Join until End; a
-// worker gets it from Next: at once, in the order of joining, or where the ledger makes
-// work take turns, when its turn has come.
+// Line distributes work to workers. Work is counted from Join until End. Next returns it to a
+// worker: at once, in the order of Join, or, if work takes turns, when its turn has come.
 //
-//	the one that adds       the ledger              a worker
+//	the caller of Join      the ledger              a worker
 //	Join(a)                 1 key waits
 //	Join(b)                 2 keys wait
 //	ends its own work       2 keys wait, b's turn
 //	                        1 key runs, 1 waits     Next returns b
-//	                        1 key runs, 1 waits     what b has set going comes to rest
+//	                        1 key runs, 1 waits     all work that b started ends
 //	                        1 key waits, a's turn   b.End
 //
-// The lock order is: the user's locks, the ledger's, the line's. The ledger grants a turn
-// under its own lock, and so only puts the ticket where Next finds it.
+// The lock order is: the user's locks, the ledger's, the line's. The ledger grants a turn under
+// its own lock, so granting only moves the ticket to where Next finds it.
 type Line[T any] struct {
 	ledger *Ledger
 	kind   Kind
@@ -33,9 +32,9 @@ type Line[T any] struct {
 	closed bool
 }
 
-// Ticket is a place in a Line, and the piece of work that has it.
+// Ticket is one piece of work in a Line.
 type Ticket[T any] struct {
-	// Value is what Join was given.
+	// Value is the value passed to Join.
 	Value T
 
 	work Work
@@ -63,10 +62,10 @@ func NewLine[T any](l *Ledger, k Kind, name string) *Line[T] {
 	}
 }
 
-// TakesTurns reports whether work of the line waits for its turn.
+// TakesTurns reports whether the work of the line waits for turns.
 func (l *Line[T]) TakesTurns() bool { return l.turns }
 
-// Join counts a piece of work, which waits for a worker.
+// Join counts a piece of work and queues it for a worker.
 func (l *Line[T]) Join(key string, value T) *Ticket[T] {
 	t := &Ticket[T]{Value: value, line: l, work: Work{ledger: l.ledger, kind: l.kind}}
 	if !l.turns {
@@ -81,7 +80,7 @@ func (l *Line[T]) Join(key string, value T) *Ticket[T] {
 	return t
 }
 
-// put lets Next return the ticket. The ledger's lock may be held.
+// put makes the ticket available to Next. The ledger's lock may be held.
 func (l *Line[T]) put(t *Ticket[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +96,7 @@ func (l *Line[T]) signal() {
 	}
 }
 
-// take returns the first ticket that is ready; nil if none is.
+// take returns the first ready ticket; nil: none.
 func (l *Line[T]) take() *Ticket[T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,8 +114,8 @@ func (l *Line[T]) take() *Ticket[T] {
 	return nil
 }
 
-// Next waits for a ticket. It is false when there is none and ctx has ended, or Close
-// was called.
+// Next waits for a ticket. It returns false if none is ready and ctx has ended or Close was
+// called.
 func (l *Line[T]) Next(ctx context.Context) (*Ticket[T], bool) {
 	for {
 		if t := l.take(); t != nil {
@@ -133,8 +132,7 @@ func (l *Line[T]) Next(ctx context.Context) (*Ticket[T], bool) {
 	}
 }
 
-// Close lets Next return false where it would wait. What is in line stays counted until
-// it is ended.
+// Close makes Next return false instead of waiting. Work in the line stays counted until End.
 func (l *Line[T]) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,8 +142,8 @@ func (l *Line[T]) Close() {
 	}
 }
 
-// Withdraw takes the ticket out of the line, and reports whether Next had not returned
-// it. Its work is in flight, as after Next.
+// Withdraw removes the ticket from the line, and reports whether it was there: false if Next has
+// returned it. The work is in flight afterwards, as after Next.
 func (t *Ticket[T]) Withdraw() bool {
 	if t.line.turns && t.turn.take() {
 		t.line.mu.Lock()
@@ -160,15 +158,15 @@ func (t *Ticket[T]) Withdraw() bool {
 	return was == ready
 }
 
-// Hurry lets Next return the ticket, though its turn has not come.
+// Hurry makes the ticket available to Next before its turn.
 func (t *Ticket[T]) Hurry() {
 	if t.line.turns && t.turn.take() {
 		t.line.put(t)
 	}
 }
 
-// Return gives back a ticket that Next has returned: its work waits once more, in the
-// place that it had where turns are taken.
+// Return puts back a ticket that Next has returned: its work waits again, with the same position
+// in the order of turns.
 func (t *Ticket[T]) Return() {
 	if !t.line.turns {
 		t.line.put(t)
@@ -180,7 +178,7 @@ func (t *Ticket[T]) Return() {
 	t.turn.giveBack()
 }
 
-// Work is the ticket's, once Next or Withdraw has returned it.
+// Work returns the work of a ticket that Next has returned or Withdraw removed.
 func (t *Ticket[T]) Work() *Work {
 	if t.work.ledger == nil {
 		return nil
@@ -188,7 +186,7 @@ func (t *Ticket[T]) Work() *Work {
 	return &t.work
 }
 
-// End takes the ticket and its work back for good.
+// End ends the work of the ticket.
 func (t *Ticket[T]) End() {
 	if !t.isOut() {
 		t.Withdraw()

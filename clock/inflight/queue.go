@@ -10,7 +10,7 @@ import (
 	utilclock "k8s.io/utils/clock"
 )
 
-// QueueOptions describe a Queue. The zero value of a field means what its comment says.
+// QueueOptions configure a Queue. The comment of each field gives its default.
 type QueueOptions[K comparable] struct {
 	Ledger *Ledger
 	// Kind is what a key counts as; 0: Key.
@@ -19,28 +19,27 @@ type QueueOptions[K comparable] struct {
 	// follows from them and the seed. KeyName nil: fmt.Sprint.
 	Name    string
 	KeyName func(K) string
-	// Ahead has keys worked on at once where other work takes turns: for a queue whose
-	// work something in flight waits for. Its order must not show in what it writes.
+	// Ahead makes keys ready at once where other work takes turns. It is for a queue that
+	// other work in flight waits for. The order of its keys must not affect what it writes.
 	Ahead bool
-	// Settled reports of a key that no worker has whether there is nothing that the last
-	// one has not seen; see Offer. Nil: there always is.
+	// Settled reports whether the last worker of a key, which no worker has now, has seen the
+	// current state; see Offer. Nil: never.
 	Settled func(K) bool
-	// MetricsName is the queue's name in client-go's work queue metrics; empty: it has
-	// none. Metrics receives them; nil: the provider that client-go was given, if any.
+	// MetricsName is the queue's name in client-go's work queue metrics; empty: no metrics.
+	// Metrics receives them; nil: client-go's global provider, if one is set.
 	MetricsName string
 	Metrics     workqueue.MetricsProvider
 }
 
-// Queue hands keys to workers. It is client-go's work queue, which has a key with at
-// most one worker at a time, and merges what is added meanwhile into one more time. The
-// ledger counts a key from its Add until its Done; where the ledger makes work take
-// turns, a worker gets a key when its turn has come.
+// Queue distributes keys to workers. It is client-go's work queue: at most one worker has a key,
+// and all Adds in the meantime are merged into one more round. The ledger counts a key from Add
+// until Done. If work takes turns, a worker gets a key when its turn has come.
 type Queue[K comparable] struct {
 	opts  QueueOptions[K]
 	line  *Line[*entry[K]]
 	inner *workqueue.Typed[K]
 	keys  *keys[K]
-	// closed: what comes in is dropped.
+	// closed means that Add drops keys.
 	closed atomic.Bool
 }
 
@@ -60,16 +59,15 @@ func NewQueue[K comparable](opts QueueOptions[K]) *Queue[K] {
 		q.line.turns = false
 	}
 	q.keys = &keys[K]{line: q.line, name: opts.KeyName, entries: map[K]*entry[K]{}}
-	// The queue uses its clock for metrics only, whose histograms measure how long the
-	// machine took: a ticker on a virtual clock would also wake it twice a second for
-	// nothing.
+	// The queue uses its clock only for metrics, which measure the machine's time. A ticker on
+	// a virtual clock would also wake it twice a second without need.
 	q.inner = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{
 		Name: opts.MetricsName, MetricsProvider: opts.Metrics, Clock: utilclock.RealClock{}, Queue: q.keys,
 	})
 	return q
 }
 
-// nameOf is fmt.Sprint for keys that know their text.
+// nameOf returns the text of a key: its String method, or fmt.Sprint.
 func nameOf[K comparable](key K) string {
 	if named, ok := any(key).(fmt.Stringer); ok {
 		return named.String()
@@ -77,36 +75,35 @@ func nameOf[K comparable](key K) string {
 	return fmt.Sprint(key)
 }
 
-// TakesTurns reports whether keys wait for their turn. Then one worker has one at a
-// time.
+// TakesTurns reports whether keys wait for turns. Only one worker is active then.
 func (q *Queue[K]) TakesTurns() bool { return q.line.turns }
 
-// Add has a worker look after key. After Close or Drain it does nothing.
+// Add queues key for a worker. After Close or Drain it does nothing.
 func (q *Queue[K]) Add(key K) { q.inner.Add(key) }
 
-// Offer is Add unless Settled says that key needs no worker; it is asked when none has
-// the key. It is for what the API delivers, which most often is the echo of what a
-// key's worker has written. Whether that comes before the worker has the answer to its
-// write is chance, which must not decide about turns:
+// Offer is Add, unless Settled returns true for the key. Settled is called when no worker has
+// the key. Offer is for informer events, most of which are echoes of the key's own writes.
+// Whether an echo arrives before or after the response to the write depends on the machine,
+// which must not influence the turns:
 //
-//	the worker             Offer(key)           Done(key)
+//	the worker             Offer(key)                   Done(key)
 //	writes the status
-//	                       key is with a worker: noted
-//	gets the answer
-//	                                            Settled: yes, no turn
+//	                       a worker has key: recorded
+//	gets the response
+//	                                                    Settled: true, no turn
 //
-// And if the echo comes late, Offer asks Settled itself, with the same answer.
+// If the echo arrives after Done, Offer calls Settled itself, with the same result.
 func (q *Queue[K]) Offer(key K) {
 	if q.keys.offered(key) && !q.opts.Settled(key) {
 		q.inner.Add(key)
 	}
 }
 
-// Len returns how many keys wait for a worker.
+// Len returns the number of keys that wait for a worker.
 func (q *Queue[K]) Len() int { return q.inner.Len() }
 
-// Get waits for a key, which has to be given back by Done. work is what counts the key
-// until then. ok is false when there is none and ctx has ended, or the queue is closed.
+// Get waits for a key, which the caller has to return with Done. work counts the key until then.
+// ok is false if no key is ready and ctx has ended or the queue is closed.
 func (q *Queue[K]) Get(ctx context.Context) (key K, work *Work, ok bool) {
 	ticket, ok := q.line.Next(ctx)
 	if !ok {
@@ -123,8 +120,8 @@ func (q *Queue[K]) Get(ctx context.Context) (key K, work *Work, ok bool) {
 	return key, q.keys.work(key), true
 }
 
-// Done gives a key back. The ledger still counts it while the queue may take it in
-// again, so that the count never passes through zero.
+// Done returns a key. The ledger counts the key until the queue has decided whether to queue it
+// again, so that the count does not drop to zero in between.
 func (q *Queue[K]) Done(key K) {
 	e := q.keys.forget(key)
 	q.inner.Done(key)
@@ -137,7 +134,7 @@ func (q *Queue[K]) Done(key K) {
 	}
 }
 
-// Close drops what waits for a worker, and lets every Get return.
+// Close drops the waiting keys, and makes every Get return.
 func (q *Queue[K]) Close() {
 	q.closed.Store(true)
 	q.line.Close()
@@ -145,7 +142,7 @@ func (q *Queue[K]) Close() {
 	q.drop()
 }
 
-// drop gives back what waits, after a ShutDown.
+// drop ends the waiting keys after a ShutDown.
 func (q *Queue[K]) drop() {
 	for {
 		key, shutdown := q.inner.Get()
@@ -158,8 +155,8 @@ func (q *Queue[K]) drop() {
 	}
 }
 
-// Drain takes nothing more in, lets what waits be worked on without turns, in the order
-// of Add, and lets Get return when all is.
+// Drain accepts no further keys. The waiting keys are processed without turns, in the order of
+// Add; then Get returns.
 func (q *Queue[K]) Drain() {
 	q.inner.ShutDown()
 	for _, e := range q.keys.drain() {
@@ -168,10 +165,10 @@ func (q *Queue[K]) Drain() {
 	q.line.Close()
 }
 
-// Run lets workers work until the queue is closed, or drained, or ctx ends, and returns
-// when all have ended. do is called with a context whose work can pause (With) where
-// keys take turns. There one worker works at a time. One that pauses cannot work on
-// others' keys, whose turns come meanwhile, so it gets a substitute:
+// Run processes keys with workers until the queue is closed or drained, or ctx ends. It returns
+// when all workers have ended. If keys take turns, one worker is active at a time, and do gets a
+// context whose work can pause (With). A paused worker cannot process the keys whose turns come
+// meanwhile, so it gets a substitute:
 //
 //	worker 1            worker 2            the ledger
 //	Get: a                                  1 key runs, b waits
@@ -181,7 +178,7 @@ func (q *Queue[K]) Drain() {
 //	resumed             Get waits           1 key runs
 //	Done(a), ends       Get: c
 //
-// Worker 1 ends with a, or else there would be two from then on.
+// Worker 1 ends after a; otherwise two workers would remain.
 func (q *Queue[K]) Run(ctx context.Context, workers int, do func(ctx context.Context, key K)) {
 	if q.TakesTurns() {
 		workers = 1
@@ -200,7 +197,7 @@ func (q *Queue[K]) Run(ctx context.Context, workers int, do func(ctx context.Con
 	running.Wait()
 }
 
-// next works on one key; false if there is none for this worker any more.
+// next processes one key; it returns false if the worker has to end.
 func (q *Queue[K]) next(ctx context.Context, do func(ctx context.Context, key K), substitute func()) bool {
 	key, work, ok := q.Get(ctx)
 	if !ok {

@@ -8,13 +8,13 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// keys is where client-go's work queue keeps what it has accepted. It has each key
-// join the line, under the work queue's own lock, so that the two never disagree.
+// keys stores the accepted keys of client-go's work queue. It adds each key to the line under
+// the work queue's lock, so that the two are always consistent.
 //
 //	Add: Push           ticket in line
 //	Get: line.Next      the ticket's turn has come; grant notes its entry
 //	     Pop            returns the key of the noted entry
-//	Done                the entry is forgotten; Push makes another if the key was added
+//	Done                the entry is removed; Push makes another if the key was added
 //	                    meanwhile; then the ticket ends
 type keys[K comparable] struct {
 	line *Line[*entry[K]]
@@ -33,13 +33,13 @@ type entry[K comparable] struct {
 	key    K
 	ticket *Ticket[*entry[K]]
 	number uint64 // of all, in the order of Push
-	// taken: a worker has it. offered: so did Offer meanwhile.
+	// taken means that a worker has the key, offered that Offer was called meanwhile.
 	taken, offered bool
 }
 
 var _ workqueue.Queue[string] = &keys[string]{}
 
-// Touch does nothing: an added key keeps its place.
+// Touch does nothing: a key that is added again keeps its position.
 func (s *keys[K]) Touch(K) {}
 
 func (s *keys[K]) Push(key K) {
@@ -48,7 +48,7 @@ func (s *keys[K]) Push(key K) {
 	if s.line.turns {
 		name = s.name(key)
 	}
-	// Granted at once perhaps: then the worker waits for the work queue's lock.
+	// The ticket may be granted at once; the worker then waits for the work queue's lock.
 	e.ticket = s.line.Join(name, e)
 	s.mu.Lock()
 	s.pushed++
@@ -68,8 +68,7 @@ func (s *keys[K]) Len() int {
 	return s.queued
 }
 
-// Pop returns the key that was granted. Without one the queue is being closed, and any
-// will do.
+// Pop returns the granted key. If there is none, the queue is being closed, and any key is right.
 func (s *keys[K]) Pop() K {
 	e, granted := s.pop()
 	if !granted {
@@ -105,14 +104,14 @@ func (s *keys[K]) grant(e *entry[K]) {
 	s.granted = append(s.granted, e)
 }
 
-// work is what counts a key that a worker has.
+// work returns the Work of a key that a worker has.
 func (s *keys[K]) work(key K) *Work {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.entries[key].ticket.Work()
 }
 
-// forget returns the entry of a key that a worker gives back.
+// forget removes and returns the entry of a key at its Done.
 func (s *keys[K]) forget(key K) *entry[K] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +120,8 @@ func (s *keys[K]) forget(key K) *entry[K] {
 	return e
 }
 
-// offered reports whether no worker has the key, and it does not wait for one. What a
-// worker has, it is noted for.
+// offered reports whether the key is neither waiting nor with a worker. If a worker has it, the
+// offer is recorded for Done.
 func (s *keys[K]) offered(key K) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +133,7 @@ func (s *keys[K]) offered(key K) bool {
 	return false
 }
 
-// drain returns what no worker has, in the order of Push.
+// drain returns the keys that no worker has, in the order of Push.
 func (s *keys[K]) drain() []*entry[K] {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,9 +1,9 @@
 package inflight
 
-// Timeline is what a virtual clock knows of a Ledger: it moves time when nothing is
-// in flight, and has what is due then wait until everything else of the instant has
-// come to rest. The clock has locks of its own, which it may hold when it calls; the
-// ledger never calls it but within Jump and Rest.
+// Timeline is the part of a Ledger that a virtual clock uses. The clock moves the time when
+// nothing is in flight, and then makes due timers wait until all other work of the instant has
+// ended. The clock may hold locks of its own when it calls a Timeline; the ledger calls the
+// clock only during Jump and Rest.
 //
 //	clock                             ledger                   a worker
 //	Jump: nothing is in flight?       locked, yes
@@ -14,17 +14,16 @@ package inflight
 //	  waits for the channel           0 run, channel closed    ends
 //	callback.TryFire: true            1 callback runs
 //
-// Were the check and the move two steps, the worker could begin in between, read the
-// old time, and be at work when the time changes.
+// If the check and the move were two steps, the worker could begin in between, read the old
+// time, and be active when the time changes.
 type Timeline struct{ ledger *Ledger }
 
-// Timeline returns the ledger as a virtual clock needs it.
+// Timeline returns the ledger's interface for virtual clocks.
 func (l *Ledger) Timeline() Timeline { return Timeline{l} }
 
-// Jump calls move if nothing is in flight, before anything can begin, and reports
-// whether it did. instant is the time that is moved to; turns of one instant are in
-// another order than those of the next. move must not call the ledger; what becomes
-// due by the move, it counts with due.
+// Jump calls move if nothing is in flight, and reports whether it did. No work can begin during
+// the call. instant is the new time; it influences the order of turns. move must not call the
+// ledger, except that it counts the timers that become due with due.
 //
 // idle is closed when nothing is in flight any more.
 func (t Timeline) Jump(instant int64, move func(due func(Kind) Due)) (jumped bool, idle <-chan struct{}) {
@@ -39,9 +38,9 @@ func (t Timeline) Jump(instant int64, move func(due func(Kind) Due)) (jumped boo
 	return true, l.whenIdleLocked()
 }
 
-// Rest calls move if nothing is in flight, before anything can begin, and reports
-// whether it did. The instant stays what it was: nothing is due by this move. idle is
-// closed when nothing is in flight any more; it is nil after a move.
+// Rest calls move if nothing is in flight, and reports whether it did. No work can begin during
+// the call. It does not change the instant, because no timer becomes due. idle is closed when
+// nothing is in flight any more; it is nil after a move.
 func (t Timeline) Rest(move func()) (moved bool, idle <-chan struct{}) {
 	l := t.ledger
 	l.mu.Lock()
@@ -53,15 +52,15 @@ func (t Timeline) Rest(move func()) (moved bool, idle <-chan struct{}) {
 	return true, nil
 }
 
-// Due is something that a clock has come to. It counts from then on, until End. Copies
-// of it are the same thing only before the first call.
+// Due is a due timer. It is counted until End. It must not be copied after the first call of a
+// method.
 type Due struct {
 	ledger  *Ledger
 	kind    Kind
 	waiting bool // guarded by the ledger's mutex
 }
 
-// Due counts what is due at once, though something else may be in flight.
+// Due counts a timer that is due at once, even if other work is in flight.
 func (t Timeline) Due(k Kind) Due {
 	l := t.ledger
 	l.mu.Lock()
@@ -75,8 +74,8 @@ func (l *Ledger) dueLocked(k Kind) Due {
 	return Due{ledger: l, kind: k, waiting: true}
 }
 
-// TryFire makes it in flight if nothing else is but what waits for its turn, and
-// reports whether it did. Otherwise quiet is closed when that may be so.
+// TryFire puts the timer in flight if no other work is in flight, except work that waits for
+// its turn, and reports whether it did. Otherwise quiet is closed when it may be tried again.
 func (d *Due) TryFire() (fired bool, quiet <-chan struct{}) {
 	l := d.ledger
 	l.mu.Lock()
@@ -88,7 +87,7 @@ func (d *Due) TryFire() (fired bool, quiet <-chan struct{}) {
 	return true, nil
 }
 
-// Fire makes it in flight, whatever else is.
+// Fire puts the timer in flight, even if other work is.
 func (d *Due) Fire() {
 	d.ledger.mu.Lock()
 	defer d.ledger.mu.Unlock()
@@ -102,7 +101,7 @@ func (d *Due) fireLocked() {
 	}
 }
 
-// End takes it back: it has been fired and is over, or never will be.
+// End ends the count: the timer has fired, or never will.
 func (d *Due) End() {
 	d.ledger.mu.Lock()
 	defer d.ledger.mu.Unlock()

@@ -23,7 +23,7 @@ type turn struct {
 	index int    // in the line, -1 if not there
 }
 
-// line orders by place, then by the order of joining.
+// line orders turns by place, then by the order of join.
 type line []*turn
 
 func (h line) Len() int { return len(h) }
@@ -53,14 +53,14 @@ func (h *line) Pop() any {
 	return t
 }
 
-// turns is a ledger's line of work that waits.
+// turns is the line of waiting work of a ledger.
 type turns struct {
 	taken   bool
 	seed    uint64
 	line    line
 	granted uint64
 	joined  uint64
-	// instant is the cluster's time, so that the order is another one each time.
+	// instant is the cluster's time. It makes the order differ between instants.
 	instant uint64
 	// driven means that turns are granted only while there are watchers.
 	driven   bool
@@ -80,8 +80,8 @@ func (w *watcher) waits() bool {
 	}
 }
 
-// TakeTurns makes work that is queued wait for its turn, in an order that
-// follows from the seed. It is called before anything else. If driven is set, turns
+// TakeTurns makes queued work wait for turns, in an order that follows from the seed. It must
+// be called before all other methods. If driven is set, turns
 // are granted only during Advance and Wait of the virtual clock and during WaitIdle: between
 // those calls the cluster stands still, whatever its driver does.
 func (l *Ledger) TakeTurns(seed uint64, driven bool) {
@@ -101,21 +101,21 @@ func (l *Ledger) TakesTurns() bool {
 	return l.takes.taken
 }
 
-// First and Last are the names of those whose turn comes before and after all others'.
+// First and Last are names of work whose turns come before and after those of all other work.
 const (
 	First = ""
 	Last  = "\xff"
 )
 
-// Place is where in the line work belongs that joins at one moment. Places of work of
-// one turn are in an order that follows from the names, the keys and the seed.
+// Place is the position of work in the line. The order of the places of work that joined in the
+// same turn follows from names, keys and the seed.
 type Place struct {
 	generation uint64 // how many turns had been granted by then
 	rank       uint64 // among those of one generation
 }
 
-// PlaceOf returns the place of work of that name and key that would join now. It is the
-// same for all work where no turns are taken.
+// PlaceOf returns the place that work of that name and key would get now. Without turns, it is
+// the same for all work.
 func (l *Ledger) PlaceOf(name, key string) Place {
 	if !l.TakesTurns() {
 		return Place{}
@@ -144,12 +144,11 @@ func (p Place) Compare(q Place) int {
 	return cmp.Or(cmp.Compare(p.generation, q.generation), cmp.Compare(p.rank, q.rank))
 }
 
-// join counts a piece of work that waits for its turn. When that has come, granted is
-// called: under the ledger's lock, so it must hand the work on without blocking and
-// without asking the ledger. From then on the work counts as any other does, and is
-// ended with end. Work that joined while nothing else was done is ordered by name, key
-// and seed; of one name and key, by the order of joining. It is called only where
-// TakesTurns.
+// join counts a piece of work that waits for its turn. granted is called when the turn has
+// come, under the ledger's lock: it must pass the work on without blocking and without calling
+// the ledger. From then on the work counts like any other, until end. Work that joined in the
+// same turn is ordered by name, key and seed, and work of the same name and key by the order of
+// join. join must be called only if TakesTurns returns true.
 func (t *turn) join(name, key string) {
 	rank := hash.Of(name, key)
 	l := t.ledger
@@ -182,7 +181,7 @@ func (t *turn) take() bool {
 	return true
 }
 
-// giveBack lets work whose turn it is wait once more, as long as it has not ended.
+// giveBack makes work that has its turn wait again, unless it has ended.
 func (t *turn) giveBack() {
 	t.ledger.mu.Lock()
 	defer t.ledger.mu.Unlock()
@@ -191,7 +190,7 @@ func (t *turn) giveBack() {
 	}
 }
 
-// grantLocked lets the next one begin if nothing goes on and no timer is due.
+// grantLocked grants the next turn if no work is active and no timer is due.
 func (l *Ledger) grantLocked() {
 	waiting := int64(len(l.takes.line))
 	if waiting == 0 || l.turns != waiting || l.total != waiting || !l.watchedLocked() {

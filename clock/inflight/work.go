@@ -2,13 +2,13 @@ package inflight
 
 import "sync"
 
-// Work is one piece of work that the ledger counts, from Begin until End. While it is
-// paused it does not count: it only waits for time to pass, or for other work. A nil
-// *Work counts nothing. All methods are safe for concurrent use.
+// Work is one piece of work, which the ledger counts from Begin until End, except while it is
+// paused because it waits for time to pass or for other work. A nil *Work counts nothing. All
+// methods are safe for concurrent use.
 //
-// Work that goes on in several goroutines is paused as soon as one of them pauses, as
-// the ledger cannot know whether another one still does something. What must not be
-// parted by time, such work does one after the other.
+// Work of several goroutines is paused as soon as one of them pauses, because the ledger cannot
+// know whether the others are still active. Steps that must happen at the same instant have to
+// run one after another in such work.
 type Work struct {
 	ledger *Ledger
 	kind   Kind
@@ -21,8 +21,8 @@ type Work struct {
 	replaced   bool
 }
 
-// Begin counts a piece of work of kind k. Its caller is in flight itself, or nothing
-// is that the work could be too late for. A nil ledger counts nothing.
+// Begin counts a piece of work of kind k. The caller must be in flight itself, unless it does
+// not matter at which time the work begins. A nil ledger counts nothing.
 func Begin(l *Ledger, k Kind) *Work {
 	if l == nil {
 		return nil
@@ -32,7 +32,7 @@ func Begin(l *Ledger, k Kind) *Work {
 	return w
 }
 
-// End takes the work back for good. Only the first End does something.
+// End ends the work. Only the first call has an effect.
 func (w *Work) End() {
 	if w == nil {
 		return
@@ -48,8 +48,8 @@ func (w *Work) End() {
 	}
 }
 
-// Pause lets the work count no longer until Resume. Pauses may overlap: the work counts
-// again after the last Resume. After End they do nothing.
+// Pause stops counting the work until Resume. Pauses may overlap: the work is counted again
+// after the last Resume. After End, Pause and Resume have no effect.
 func (w *Work) Pause() {
 	if w == nil {
 		return
@@ -67,8 +67,7 @@ func (w *Work) Pause() {
 	w.ledger.end(w.kind, 1)
 }
 
-// Resume is the end of a Pause. It is called by what ends the waiting, not by what has
-// waited: see Latch.
+// Resume ends a Pause. The code that ends the wait calls it, not the code that waited: see Latch.
 func (w *Work) Resume() {
 	if w == nil {
 		return

@@ -6,10 +6,10 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Counted returns an informer that did not come from a Factory, with its events seen
-// by the ledger as a Factory's are. Its client's configuration must have been
-// prepared with Wrap. It counts as in flight from now on until it has synced or
-// stopped, so the caller must run it. With a nil ledger it is inner.
+// Counted wraps an informer that is not from a Factory, so that the ledger counts its events
+// like those of a Factory. The configuration of its client must have been prepared with Wrap.
+// The informer is in flight from the call until it has synced or stopped, so the caller must
+// run it. With a nil ledger Counted returns inner.
 func Counted(inner cache.SharedIndexInformer, ledger *clock.Ledger) cache.SharedIndexInformer {
 	if ledger == nil {
 		return inner
@@ -19,8 +19,8 @@ func Counted(inner cache.SharedIndexInformer, ledger *clock.Ledger) cache.Shared
 	return i
 }
 
-// CountedFromRun is Counted for an informer that may never be run: it does not count
-// as in flight before Run.
+// CountedFromRun is Counted for an informer that may never be run: it is not in flight before
+// Run.
 func CountedFromRun(inner cache.SharedIndexInformer, ledger *clock.Ledger) cache.SharedIndexInformer {
 	if ledger == nil {
 		return inner

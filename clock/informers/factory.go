@@ -20,8 +20,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Factory is client-go's SharedInformerFactory with informers that the ledger sees.
-// It never resyncs: handlers hear of changes only.
+// Factory is client-go's SharedInformerFactory with informers that the ledger counts. It never
+// resyncs: handlers get changes only.
 type Factory struct {
 	kubeinformers.SharedInformerFactory
 	client    kubernetes.Interface
@@ -37,7 +37,7 @@ type Factory struct {
 
 var _ kubeinformers.SharedInformerFactory = (*Factory)(nil)
 
-// Option changes what a Factory's informers see.
+// Option configures the informers of a Factory.
 type Option func(*Factory)
 
 // WithNamespace limits the informers to one namespace.
@@ -71,9 +71,9 @@ func NewForConfig(config *rest.Config, ledger *clock.Ledger, opts ...Option) (*F
 }
 
 // New returns a factory that lists and watches with client. The client's
-// configuration must have been prepared with Wrap, or else the ledger learns of an
-// event only when the reflector stores it. With a nil ledger the informers are
-// client-go's as they are.
+// configuration must have been prepared with Wrap; otherwise the ledger counts an event
+// only from the moment at which the reflector stores it. With a nil ledger the informers are
+// plain client-go informers.
 func New(client kubernetes.Interface, ledger *clock.Ledger, opts ...Option) *Factory {
 	f := &Factory{client: client, ledger: ledger}
 	for _, opt := range opts {
@@ -83,7 +83,7 @@ func New(client kubernetes.Interface, ledger *clock.Ledger, opts ...Option) *Fac
 	return f
 }
 
-// plain returns client-go's own factory, with the same view.
+// plain returns client-go's own factory with the same options.
 func (f *Factory) plain() kubeinformers.SharedInformerFactory {
 	return kubeinformers.NewSharedInformerFactoryWithOptions(f.client, 0,
 		kubeinformers.WithNamespace(f.namespace),
@@ -115,8 +115,8 @@ func (f *Factory) ForResource(resource schema.GroupVersionResource) (kubeinforme
 	if f.ledger == nil {
 		return f.SharedInformerFactory.ForResource(resource)
 	}
-	// client-go keeps its table from resources to types in a method of its own
-	// factory. What that makes serves as the informer to wrap, unless there is one.
+	// Only a method of client-go's factory maps resources to types. The informer that it makes
+	// is wrapped, unless there is one already.
 	generic, err := f.plain().ForResource(resource)
 	if err != nil {
 		return nil, err
@@ -156,8 +156,8 @@ func (f *Factory) Start(stopCh <-chan struct{}) {
 	f.StartWithContext(wait.ContextForChannel(stopCh))
 }
 
-// StartWithContext starts the informers that were asked for and do not run yet.
-// They run until ctx ends. They are in flight when it returns.
+// StartWithContext starts the requested informers that are not running yet. They run until ctx
+// ends. They are in flight when it returns.
 func (f *Factory) StartWithContext(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,8 +170,8 @@ func (f *Factory) StartWithContext(ctx context.Context) {
 	f.SharedInformerFactory.StartWithContext(ctx)
 }
 
-// Shutdown waits for all that the factory has started to end, which it does when the
-// context of StartWithContext has ended. Nothing can be started afterwards.
+// Shutdown waits until all started informers have ended, which they do when the context of
+// StartWithContext ends. No informer can be started afterwards.
 func (f *Factory) Shutdown() {
 	f.mu.Lock()
 	f.shutDown = true
@@ -179,7 +179,7 @@ func (f *Factory) Shutdown() {
 	f.SharedInformerFactory.Shutdown()
 }
 
-// WaitForCacheSync waits for all started informers, or until stopCh is closed.
+// WaitForCacheSync waits until all started informers have synced, or stopCh is closed.
 func (f *Factory) WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool {
 	return f.SharedInformerFactory.WaitForCacheSync(stopCh)
 }

@@ -7,36 +7,35 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// flow counts what one informer has been handed and not finished. A change passes
-// three stages, and is counted once through all of them:
+// flow counts the changes that one informer has received and not finished. A change passes
+// through three stages, and is counted once for all of them:
 //
-//   - a frame: its bytes have been given to the client, and the reflector has not
-//     stored the object yet;
-//   - listed: the reflector collects a streamed list, which replaces the informer's
-//     content only when it is complete, or never, if the stream breaks;
-//   - queued: it is in the informer's queue or in the buffers of its handlers.
+//   - frame: the client has received its bytes, and the reflector has not stored the object
+//     yet;
+//   - listed: the reflector collects a streamed list, which replaces the informer's content
+//     when it is complete, or is discarded if the stream breaks;
+//   - queued: the object is in the informer's queue or in the buffers of its handlers.
 //
-// From the second on, an object is known by its identity: client-go passes on the
-// pointer that it has decoded. Its queue and its handlers' buffers are in order and
-// pass on each object exactly once: the informers never resync, and client-go holds
-// back unchanged objects from handlers only if they do.
+// From the second stage on, flow identifies an object by its pointer, which client-go passes on
+// unchanged. The queue and the buffers are ordered and deliver each object exactly once: the
+// informers never resync, and client-go skips handlers for unchanged objects only if they do.
 type flow struct {
 	ledger *clock.Ledger
-	// retries is nil where they are left to client-go.
+	// retries is nil if client-go makes the retries.
 	retries *retries
 
 	mu sync.Mutex
-	// A stopped flow counts nothing any more.
+	// A stopped flow counts nothing.
 	started, stopped bool
-	// held: the informer itself is in flight, as it is not synced or has no watch.
+	// held means that the informer itself is counted, because it has not synced or has no watch.
 	held              inflight.Flag
 	synced, connected bool
-	// paused: its request waits for time to pass.
+	// paused means that its request waits for time to pass.
 	paused bool
 
-	// turn numbers the requests; what belongs to an earlier one is void.
+	// turn is the number of the request. Frames of earlier requests are ignored.
 	turn uint64
-	// Frames of the current watch: of its initial list, and after it.
+	// The frames of the current watch: of its initial list, and those after it.
 	initialFrames, frames int
 
 	counted  inflight.Tally // frames, listed and queued
@@ -62,7 +61,7 @@ func newFlow(ledger *clock.Ledger) *flow {
 	}
 }
 
-// start counts the informer, before the goroutine that runs it exists.
+// start counts the informer. It is called before the start of the informer's goroutine.
 func (f *flow) start() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +72,7 @@ func (f *flow) start() {
 	f.holdLocked()
 }
 
-// stop gives up all that the informer has not finished: it has ended.
+// stop ends the count of all unfinished changes: the informer has ended.
 func (f *flow) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +83,7 @@ func (f *flow) stop() {
 	f.holdLocked()
 }
 
-// hasSynced: the initial list has passed the informer's queue.
+// hasSynced is called when the initial list has passed the informer's queue.
 func (f *flow) hasSynced() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,14 +91,14 @@ func (f *flow) hasSynced() {
 	f.holdLocked()
 }
 
-// holdLocked counts the informer itself, or no longer.
+// holdLocked starts or stops counting the informer itself.
 func (f *flow) holdLocked() {
 	hold := f.started && !f.stopped && !(f.synced && f.connected) && !f.paused
 	f.held.Set(hold)
 }
 
-// request is called when the reflector sends its next list or watch request, or waits
-// before it does. What it had been handed and did not store by now, it has thrown away.
+// request is called when the reflector sends its next list or watch request, or waits before it
+// does. It has discarded all objects that it has received and not stored by now.
 func (f *flow) request() (turn uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,7 +130,7 @@ func (f *flow) setPaused(paused bool) {
 	f.holdLocked()
 }
 
-// connect: the watch that was requested is established.
+// connect is called when the requested watch is established.
 func (f *flow) connect(turn uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,7 +140,7 @@ func (f *flow) connect(turn uint64) {
 	}
 }
 
-// disconnect: the watch has ended. The reflector will start another.
+// disconnect is called when the watch has ended. The reflector will start another.
 func (f *flow) disconnect(turn uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,7 +150,7 @@ func (f *flow) disconnect(turn uint64) {
 	}
 }
 
-// begin counts a frame whose first byte is about to be handed out.
+// begin counts a frame before the client gets its first byte.
 func (f *flow) begin(turn uint64, initial bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -166,7 +165,7 @@ func (f *flow) begin(turn uint64, initial bool) {
 	f.counted.Add(1)
 }
 
-// void takes back a frame that will not be stored as an object.
+// void ends the count of a frame that will not be stored as an object.
 func (f *flow) void(turn uint64, initial bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,7 +185,7 @@ func (f *flow) dropFramesLocked() {
 	f.initialFrames, f.frames = 0, 0
 }
 
-// dropListedLocked gives up the objects of a list that was not completed, or that
+// dropListedLocked ends the count of the objects of a list that was not completed, or that
 // changed while it was streamed.
 func (f *flow) dropListedLocked() {
 	if f.listed == 0 {
@@ -201,10 +200,10 @@ func (f *flow) dropListedLocked() {
 	f.listed = 0
 }
 
-// stored is called when the reflector stores in, which the informer's transform has
-// made out, or refused: in the informer's queue, under whose lock it is called, or
-// in the store where it collects a streamed list. What was collected is stored a
-// second time when the list replaces the informer's content.
+// stored is called when the reflector stores in. out is the result of the informer's transform,
+// which may have failed. The reflector stores objects in the informer's queue, under whose lock
+// stored is called, or in the store of a streamed list. The objects of a streamed list are
+// stored a second time when the list replaces the informer's content.
 func (f *flow) stored(in, out any, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -244,7 +243,7 @@ func (f *flow) stored(in, out any, err error) {
 	c.waiting = len(f.handlers)
 }
 
-// join counts h from the next change on.
+// join makes the next changes wait for h.
 func (f *flow) join(h *handler) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -252,7 +251,7 @@ func (f *flow) join(h *handler) {
 	f.handlers[h] = struct{}{}
 }
 
-// leave no longer waits for h.
+// leave stops waiting for h.
 func (f *flow) leave(h *handler) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -264,7 +263,7 @@ func (f *flow) leave(h *handler) {
 	}
 }
 
-// handled: h has returned from obj.
+// handled is called when h has returned from obj.
 func (f *flow) handled(h *handler, obj any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -273,7 +272,7 @@ func (f *flow) handled(h *handler, obj any) {
 		return
 	}
 	if c.list == f.turn {
-		// The list it came with is complete; what is still listed was not in it.
+		// Its list is complete; objects that are still listed were not part of it.
 		f.dropListedLocked()
 	}
 	if _, there := f.handlers[h]; there {
