@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// publishClientCA says by whom the certificates of clients are signed, where servers
-// that delegate to this one look for it
+// publishClientCA publishes the authority of client certificates in the ConfigMap that
+// servers which delegate authentication to this one read
 // (https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/).
 func (c *Cluster) publishClientCA(ctx context.Context, pem []byte) error {
-	const asUpstream = "kube-apiserver" // whose object it is
+	const asUpstream = "kube-apiserver" // the ConfigMap's manager on other clusters
 	maps := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	published := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "extension-apiserver-authentication"},
@@ -24,7 +24,7 @@ func (c *Cluster) publishClientCA(ctx context.Context, pem []byte) error {
 		_, err = maps.Update(ctx, published, metav1.UpdateOptions{FieldManager: asUpstream})
 	}
 	if err != nil {
-		return fmt.Errorf("publishing who signs client certificates: %w", err)
+		return fmt.Errorf("publishing the authority of client certificates: %w", err)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/usage"
 	"minikcm.dev/minikcm/store"
 	"minikcm.dev/minikcm/store/faulty"
 )
@@ -38,27 +39,29 @@ type Cluster struct {
 	kubeconfig []byte
 	authority  *auth.Authority
 	tokenKey   *auth.TokenKey
-	// lastRevision is the store's when the cluster was closed.
+	// lastRevision is the store's revision when the cluster was closed.
 	lastRevision atomic.Int64
-	// kubeconfigWritten says that it is in the file that the options name.
+	// kubeconfigWritten reports that kubeconfig is in the file that the options name.
 	kubeconfigWritten bool
 
 	client   kubernetes.Interface
-	kubelets *kubeletsim.Kubelet
+	kubelets *kubeletsim.Kubelets
 	manager  atomic.Pointer[manager.Manager]
 	logs     logs
 	services services
 	loaded   *dump.Summary
-	// makesAccounts says that a controller gives namespaces their service account.
+	// makesAccounts reports that a controller creates the service accounts of namespaces.
 	makesAccounts bool
 
-	// cancel ends the parts, whose end done tells of; failure is the first error.
-	cancel   context.CancelFunc
-	parts    sync.WaitGroup
-	closing  chan struct{}
-	done     chan struct{}
-	failOnce sync.Once
-	failure  error
+	// cancel ends the parts. endShared then ends the informers and the recorder that the
+	// parts share. done is closed when the cluster stops, because of failure if that is set.
+	cancel    context.CancelFunc
+	endShared func() error
+	parts     sync.WaitGroup
+	closing   chan struct{}
+	done      chan struct{}
+	failOnce  sync.Once
+	failure   error
 	// broken is closed when the store has failed, after done.
 	broken    chan struct{}
 	closeOnce sync.Once
@@ -108,7 +111,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
 		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
 		Gatherer: c.opts.Gatherer, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
-		Metrics: &usage{clock: c.clock, usage: kubeletsim.Usage{Seed: c.opts.Seed}},
+		Metrics: &simulatedMetrics{clock: c.clock, model: usage.Model{Seed: c.opts.Seed}},
 	})
 	if err != nil {
 		return err
@@ -139,8 +142,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.waitReady(ctx)
 }
 
-// startClock makes the clock that the options ask for. Virtual time moves only when
-// the ledger is empty, so only then it is worth keeping.
+// startClock makes the clock of the options. Real time does not need the ledger.
 func (c *Cluster) startClock() {
 	switch c.opts.ClockMode {
 	case clock.ModeVirtual:
@@ -156,7 +158,8 @@ func (c *Cluster) startClock() {
 	}
 }
 
-// openStore leaves store nil if it fails: a nil pointer in an interface is not nil.
+// openStore sets store and snapshots. If it fails, both stay nil: a nil pointer in an
+// interface would not be nil.
 func (c *Cluster) openStore(ctx context.Context) error {
 	if len(c.opts.Etcd.Endpoints) > 0 {
 		external, err := store.DialEtcd(ctx, c.opts.Etcd)
@@ -197,20 +200,19 @@ func (c *Cluster) listen(ctx context.Context) error {
 	return nil
 }
 
-// Config returns the configuration of an in-process client that may do everything.
-// Each call returns a new one. Its content type is unset, so that a client that knows
-// custom types can choose it for each of them: client-go's clients of built-in kinds
-// send JSON unless the caller sets protobuf.
+// Config returns a new configuration of an in-process client with all permissions. Its
+// content type is unset, so that a client of custom types can choose one for each type;
+// client-go's clients of built-in kinds then send JSON unless the caller sets protobuf.
 func (c *Cluster) Config() *rest.Config { return c.server.Config(AdminUser, auth.GroupMasters) }
 
-// ConfigFor returns the configuration of an in-process client that acts as user, in
-// groups. It is like Config otherwise.
+// ConfigFor returns the same as Config for an in-process client that acts as user in
+// groups.
 func (c *Cluster) ConfigFor(user string, groups ...string) *rest.Config {
 	return c.server.Config(user, groups...)
 }
 
-// HTTPSConfig returns the configuration of a client that uses the socket. It is an
-// error if the cluster has none.
+// HTTPSConfig returns the configuration of a client that uses the socket. It fails if the
+// cluster was started with NoHTTPS.
 func (c *Cluster) HTTPSConfig() (*rest.Config, error) {
 	if c.https == nil {
 		return nil, errors.New("the cluster was started without HTTPS")
@@ -218,10 +220,10 @@ func (c *Cluster) HTTPSConfig() (*rest.Config, error) {
 	return httpsConfig(c.kubeconfig)
 }
 
-// Client is an in-process client that may do everything.
+// Client returns an in-process client with all permissions.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
-// Address is the IP address and port that the apiserver listens on; empty without
+// Address returns the IP address and port that the apiserver listens on; empty without
 // HTTPS.
 func (c *Cluster) Address() string {
 	if c.https == nil {
@@ -230,33 +232,33 @@ func (c *Cluster) Address() string {
 	return c.https.Address()
 }
 
-// Kubeconfig is the administrator's kubeconfig; nil without HTTPS.
+// Kubeconfig returns the administrator's kubeconfig; nil without HTTPS.
 func (c *Cluster) Kubeconfig() []byte { return c.kubeconfig }
 
-// Seed is what all the cluster's choices of chance follow from.
+// Seed returns the seed of all random choices of the cluster.
 func (c *Cluster) Seed() uint64 { return c.opts.Seed }
 
-// Random returns a new source of chance, for a program that runs beside the cluster.
-// What it gives follows from the seed and from how many sources were taken before.
+// Random returns a new source of random numbers, for a program that runs beside the
+// cluster. Its numbers depend on the seed and on the number of sources taken before.
 func (c *Cluster) Random() *clock.Random { return c.random.Fork() }
 
-// Clock is the cluster's time.
+// Clock returns the cluster's clock.
 func (c *Cluster) Clock() clock.Clock { return c.clock }
 
-// Ledger counts what is in flight.
+// Ledger returns the ledger of what is in flight.
 func (c *Cluster) Ledger() *clock.Ledger { return c.ledger }
 
-// Kubelets are the simulated nodes and pods, for faults.
-func (c *Cluster) Kubelets() *kubeletsim.Kubelet { return c.kubelets }
+// Kubelets returns the simulated kubelets, for faults of nodes and pods.
+func (c *Cluster) Kubelets() *kubeletsim.Kubelets { return c.kubelets }
 
-// StoreFaults injects faults into the store; nil without Options.StoreFaults.
+// StoreFaults returns the store that injects faults; nil without Options.StoreFaults.
 func (c *Cluster) StoreFaults() *faulty.Store { return c.faults }
 
 // Done is closed when the cluster has stopped, by Close or because a part of it
 // failed.
 func (c *Cluster) Done() <-chan struct{} { return c.done }
 
-// Err is why the cluster stopped by itself, once Done is closed.
+// Err returns why the cluster stopped without Close, once Done is closed.
 func (c *Cluster) Err() error {
 	select {
 	case <-c.done:
@@ -284,11 +286,11 @@ func (c *Cluster) keepRevision() {
 	}
 }
 
-// close takes down in the reverse order of start: who uses, before what is used.
+// close stops in the reverse order of start: the users of a part before the part.
 func (c *Cluster) close() error {
 	close(c.closing)
 	err := c.services.close()
-	c.stopParts()
+	err = errors.Join(err, c.stopParts())
 	if c.server != nil {
 		c.server.Close()
 	}

@@ -16,7 +16,7 @@ func TestFailureOfAPart(t *testing.T) {
 		want    string
 	}{
 		"error":          {boom, "the gardener failed: boom"},
-		"ends by itself": {nil, "the gardener failed: it ended by itself"},
+		"ends by itself": {nil, "the gardener failed: it stopped unexpectedly"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

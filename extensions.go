@@ -16,37 +16,37 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// Extension adds a service to a cluster that is reached at /minikcm/v1/NAME and beneath.
-// Only users in the group system:masters may use it.
+// Extension adds a service at /minikcm/v1/NAME and beneath. Only users in the group
+// system:masters may use it.
 type Extension struct {
-	// Name is of lower case letters. GET /minikcm/v1 lists it among the features.
+	// Name consists of lower case letters. GET /minikcm/v1 lists it as a feature.
 	Name string
-	// Start makes the service of a cluster whose parts run. Its nodes may not be Ready
-	// yet. ctx bounds the start alone.
+	// Start returns the service of a cluster whose parts run; its nodes may not be Ready
+	// yet. ctx bounds only the start.
 	Start func(ctx context.Context, cluster *Cluster) (Service, error)
 }
 
 // Service is what an Extension serves.
 type Service interface {
-	// ServeHTTP gets paths as they came. Its requests are not counted in the Ledger.
+	// ServeHTTP gets unchanged paths. The Ledger does not count its requests.
 	http.Handler
-	// Close ends what the service does in the cluster, and the answers that it streams, and
-	// returns when that has ended. The API server and all that uses it work until then.
+	// Close stops the service's work in the cluster and its streamed responses, and returns
+	// when they have ended. The API server and its other clients run until then.
 	Close() error
 }
 
 var extensionName = regexp.MustCompile(`^[a-z]+$`)
 
-// ownFeatures are what every cluster serves beneath /minikcm/v1/.
+// ownFeatures are the names that every cluster serves beneath /minikcm/v1/.
 var ownFeatures = []string{"controllers", "snapshot", "why", "writes"}
 
-// validateExtensions refuses names that cannot be served, or not together.
+// validateExtensions returns an error for names that cannot be served, alone or together.
 func validateExtensions(extensions []Extension) error {
 	taken := slices.Clone(ownFeatures)
 	for _, e := range extensions {
 		switch {
 		case !extensionName.MatchString(e.Name):
-			return fmt.Errorf("the extension %q cannot be served: its name must be of lower case letters", e.Name)
+			return fmt.Errorf("the extension %q cannot be served: its name must consist of lower case letters", e.Name)
 		case slices.Contains(taken, e.Name):
 			return fmt.Errorf("the extension %q cannot be served: another one has this name", e.Name)
 		case e.Start == nil:
@@ -104,8 +104,8 @@ func (c *Cluster) startExtensions(ctx context.Context) error {
 	return nil
 }
 
-// serveExtension serves a request for what is beneath an extension's name; false: there
-// is no such extension.
+// serveExtension serves a request beneath an extension's name; it returns false if no
+// extension has that name.
 func (c *Cluster) serveExtension(w http.ResponseWriter, r *http.Request) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, ownPath+"/"), "/")
 	if !slices.ContainsFunc(c.opts.Extensions, func(e Extension) bool { return e.Name == name }) {
@@ -137,7 +137,7 @@ func UserOf(r *http.Request) string {
 	return ""
 }
 
-// answerError answers with the Status of an error, which is one of apierrors.
+// answerError responds with the Status of an API error, or with an internal error.
 func answerError(w http.ResponseWriter, err error) {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
 	var known apierrors.APIStatus

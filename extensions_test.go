@@ -114,7 +114,7 @@ func TestExtensionsThatCannotBeServed(t *testing.T) {
 	t.Parallel()
 	good := extension("good", nil)
 	for want, extensions := range map[string][]minikcm.Extension{
-		"must be of lower case letters": {{Name: "Bad/1", Start: good.Start}},
+		"must consist of lower case letters": {{Name: "Bad/1", Start: good.Start}},
 		"another one has this name":     {good, good},
 		`"why" cannot be served`:        {{Name: "why", Start: good.Start}},
 		"has no Start":                  {{Name: "good"}},

@@ -8,8 +8,8 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 )
 
-// schedulerHealth tells how the scheduler is; nil if there is none. One that fails ends
-// the cluster.
+// schedulerHealth returns the health of the scheduler; nil if there is none. The cluster
+// stops when the scheduler fails, so that a running cluster has a healthy one.
 func (c *Cluster) schedulerHealth() apiserver.ComponentHealth {
 	if c.opts.NoScheduler {
 		return nil
@@ -24,7 +24,7 @@ func (c *Cluster) schedulerHealth() apiserver.ComponentHealth {
 	}
 }
 
-// controllersHealth tells whether any controller runs.
+// controllersHealth returns an error unless a controller runs.
 func (c *Cluster) controllersHealth() error {
 	running := func(s manager.Status) bool { return s.State == manager.Running }
 	if !slices.ContainsFunc(c.Controllers(), running) {

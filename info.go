@@ -11,28 +11,28 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// ownPath is beneath what only minikcm serves. GET of it answers with an Info.
+// ownPath is the root of the paths that only minikcm serves. GET returns an Info.
 const ownPath = "/minikcm/v1"
 
 // module is the path of the module that this package belongs to.
 const module = "minikcm.dev/minikcm"
 
-// Info says that a cluster is one of minikcm's, and what can be asked of it.
+// Info identifies a cluster of minikcm, and lists what it serves beyond Kubernetes' API.
 type Info struct {
-	// Version is minikcm's, and Kubernetes the version of the API that is served.
+	// Version is the version of minikcm, Kubernetes that of the API that it serves.
 	Version    string `json:"version"`
 	Kubernetes string `json:"kubernetes"`
-	// Features are what is served beneath /minikcm/v1/, by name.
+	// Features are the names that are served beneath /minikcm/v1/.
 	Features []string `json:"features"`
-	// Seed is what the cluster's chance follows from.
+	// Seed is the seed of the cluster's random choices.
 	Seed  uint64    `json:"seed"`
 	Clock ClockInfo `json:"clock"`
 }
 
-// ClockInfo says how a cluster's time passes.
+// ClockInfo describes a cluster's clock.
 type ClockInfo struct {
 	Mode clock.Mode `json:"mode"`
-	// Factor is how many times faster than the machine's a scaled clock runs.
+	// Factor is the speed of a scaled clock, as a multiple of real time.
 	Factor float64 `json:"factor,omitempty"`
 	// Now is the cluster's time.
 	Now time.Time `json:"now"`
@@ -66,8 +66,8 @@ func (c *Cluster) serveInfo(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(c.Info()) // fails only if the client is gone
 }
 
-// Version is the version of minikcm that the program was built with; "unknown" if the
-// program does not know.
+// Version returns the version of minikcm that the program was built with; "unknown" if the
+// build did not record it.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

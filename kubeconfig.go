@@ -21,14 +21,14 @@ import (
 // clusters write.
 const ContextName = "minikcm"
 
-// ConfigExtension is the name of the extension by which the cluster in a kubeconfig says
-// that it is one of minikcm's: {"version": VERSION}.
+// ConfigExtension is the name of the extension that marks a cluster in a kubeconfig as one
+// of minikcm: {"version": VERSION}.
 const ConfigExtension = "minikcm.dev"
 
-// AdminUser is whom the kubeconfig and Config act as, in the group system:masters.
+// AdminUser is the user of the kubeconfig and of Config, in the group system:masters.
 const AdminUser = "kubernetes-admin"
 
-// newKubeconfig returns a kubeconfig with an administrator's client certificate in it.
+// newKubeconfig returns a kubeconfig with a client certificate for AdminUser.
 func newKubeconfig(authority *auth.Authority, address string) ([]byte, error) {
 	admin, err := authority.Client(AdminUser, auth.GroupMasters)
 	if err != nil {
@@ -58,8 +58,8 @@ func newKubeconfig(authority *auth.Authority, address string) ([]byte, error) {
 	return data, nil
 }
 
-// writeKubeconfig writes the file whole or not at all. What is not a kubeconfig of
-// minikcm's own is never overwritten.
+// writeKubeconfig writes the file atomically. It overwrites only a kubeconfig that minikcm
+// has written.
 func writeKubeconfig(path string, data []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file: choose another path for the kubeconfig", path)
@@ -89,7 +89,7 @@ func writeKubeconfig(path string, data []byte) error {
 	return nil
 }
 
-// removeKubeconfig removes the file if it is still the one that was written.
+// removeKubeconfig removes the file unless it has changed since it was written.
 func removeKubeconfig(path string, written []byte) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && !bytes.Equal(data, written)) {
@@ -104,7 +104,7 @@ func removeKubeconfig(path string, written []byte) error {
 	return nil
 }
 
-// httpsConfig is what a kubeconfig means to a client in this process.
+// httpsConfig returns the client configuration of a kubeconfig, without a rate limit.
 func httpsConfig(kubeconfig []byte) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {

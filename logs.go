@@ -12,10 +12,10 @@ import (
 
 // logs brings the apiserver, which is there first, and the kubelets together.
 type logs struct {
-	kubelets atomic.Pointer[kubeletsim.Kubelet]
+	kubelets atomic.Pointer[kubeletsim.Kubelets]
 }
 
-// OpenLog implements apiserver.LogSource.
+// OpenLog implements streaming.LogSource.
 func (l *logs) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (func(ctx context.Context, w io.Writer) error, error) {
 	kubelets := l.kubelets.Load()
 	if kubelets == nil {

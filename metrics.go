@@ -13,47 +13,47 @@ import (
 	externalmetricsv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
-	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
-// usage implements apiserver.MetricsSource by what the simulated kubelets' package works
-// out from the objects of the API. It needs no kubelets, and keeps nothing.
-type usage struct {
+// simulatedMetrics implements metricsapi.Source. It computes every answer from the
+// objects of the API, needs no running kubelets and keeps no state.
+type simulatedMetrics struct {
 	clock clock.Clock
-	usage kubeletsim.Usage
+	model usage.Model
 }
 
-func (u *usage) sampleTime() time.Time { return kubeletsim.SampleTime(u.clock.Now()) }
+func (m *simulatedMetrics) sampleTime() time.Time { return usage.SampleTime(m.clock.Now()) }
 
-// PodMetrics implements apiserver.MetricsSource.
-func (u *usage) PodMetrics(ctx context.Context, world apiserver.MetricsWorld, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
-	at, all := u.sampleTime(), make([]*metricsv1beta1.PodMetrics, 0, len(pods))
-	err := u.measure(ctx, world, pods, at, func(pod *corev1.Pod, containers []kubeletsim.ContainerUsage) {
-		m := &metricsv1beta1.PodMetrics{
-			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, CreationTimestamp: metav1.NewTime(u.clock.Now()), Labels: pod.Labels},
-			Timestamp:  metav1.NewTime(at), Window: metav1.Duration{Duration: kubeletsim.UsageWindow},
+// PodMetrics implements metricsapi.Source.
+func (m *simulatedMetrics) PodMetrics(ctx context.Context, world metricsapi.World, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
+	at, all := m.sampleTime(), make([]*metricsv1beta1.PodMetrics, 0, len(pods))
+	err := m.measure(ctx, world, pods, at, func(pod *corev1.Pod, containers []usage.Container) {
+		metrics := &metricsv1beta1.PodMetrics{
+			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, CreationTimestamp: metav1.NewTime(m.clock.Now()), Labels: pod.Labels},
+			Timestamp:  metav1.NewTime(at), Window: metav1.Duration{Duration: usage.Window},
 			Containers: make([]metricsv1beta1.ContainerMetrics, len(containers)),
 		}
 		for i, c := range containers {
-			m.Containers[i] = metricsv1beta1.ContainerMetrics{
+			metrics.Containers[i] = metricsv1beta1.ContainerMetrics{
 				Name: c.Name, Usage: corev1.ResourceList{corev1.ResourceCPU: c.CPU, corev1.ResourceMemory: c.Memory},
 			}
 		}
-		all = append(all, m)
+		all = append(all, metrics)
 	})
 	return all, err
 }
 
-// NodeMetrics implements apiserver.MetricsSource.
-func (u *usage) NodeMetrics(ctx context.Context, world apiserver.MetricsWorld, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
+// NodeMetrics implements metricsapi.Source.
+func (m *simulatedMetrics) NodeMetrics(ctx context.Context, world metricsapi.World, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
 	pods, err := list[*corev1.Pod](ctx, world, corev1.SchemeGroupVersion.WithResource("pods"), "")
 	if err != nil {
 		return nil, err
 	}
-	at, used := u.sampleTime(), map[string][][]kubeletsim.ContainerUsage{}
-	err = u.measure(ctx, world, pods, at, func(pod *corev1.Pod, containers []kubeletsim.ContainerUsage) {
+	at, used := m.sampleTime(), map[string][][]usage.Container{}
+	err = m.measure(ctx, world, pods, at, func(pod *corev1.Pod, containers []usage.Container) {
 		used[pod.Spec.NodeName] = append(used[pod.Spec.NodeName], containers)
 	})
 	if err != nil {
@@ -61,13 +61,13 @@ func (u *usage) NodeMetrics(ctx context.Context, world apiserver.MetricsWorld, n
 	}
 	var all []*metricsv1beta1.NodeMetrics
 	for _, node := range nodes {
-		if kubeletsim.Silent(node) {
+		if usage.NodeSilent(node) {
 			continue
 		}
-		cpu, memory := kubeletsim.NodeUsage(used[node.Name])
+		cpu, memory := usage.OfNode(used[node.Name])
 		all = append(all, &metricsv1beta1.NodeMetrics{
-			ObjectMeta: metav1.ObjectMeta{Name: node.Name, CreationTimestamp: metav1.NewTime(u.clock.Now()), Labels: node.Labels},
-			Timestamp:  metav1.NewTime(at), Window: metav1.Duration{Duration: kubeletsim.UsageWindow},
+			ObjectMeta: metav1.ObjectMeta{Name: node.Name, CreationTimestamp: metav1.NewTime(m.clock.Now()), Labels: node.Labels},
+			Timestamp:  metav1.NewTime(at), Window: metav1.Duration{Duration: usage.Window},
 			Usage: corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory},
 		})
 	}
@@ -75,7 +75,7 @@ func (u *usage) NodeMetrics(ctx context.Context, world apiserver.MetricsWorld, n
 }
 
 // measure calls each with what a pod uses, for those of which it is known.
-func (u *usage) measure(ctx context.Context, world apiserver.MetricsWorld, pods []*corev1.Pod, at time.Time, each func(*corev1.Pod, []kubeletsim.ContainerUsage)) error {
+func (m *simulatedMetrics) measure(ctx context.Context, world metricsapi.World, pods []*corev1.Pod, at time.Time, each func(*corev1.Pod, []usage.Container)) error {
 	if len(pods) == 0 {
 		return nil
 	}
@@ -85,9 +85,9 @@ func (u *usage) measure(ctx context.Context, world apiserver.MetricsWorld, pods 
 	}
 	silent := map[string]bool{}
 	for _, node := range nodes {
-		silent[node.Name] = kubeletsim.Silent(node)
+		silent[node.Name] = usage.NodeSilent(node)
 	}
-	shares, err := u.shares(ctx, world, commonNamespace(pods), at)
+	shares, err := m.shares(ctx, world, commonNamespace(pods), at)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (u *usage) measure(ctx context.Context, world apiserver.MetricsWorld, pods 
 		if silent[pod.Spec.NodeName] {
 			continue
 		}
-		if containers, known := u.usage.Containers(pod, shares[pod.Namespace], at); known {
+		if containers, known := m.model.Containers(pod, shares[pod.Namespace], at); known {
 			each(pod, containers)
 		}
 	}
@@ -113,8 +113,8 @@ func commonNamespace(pods []*corev1.Pod) string {
 }
 
 // shares divides the loads of one namespace, or of all, among the pods, by namespace.
-func (u *usage) shares(ctx context.Context, world apiserver.MetricsWorld, namespace string, at time.Time) (map[string]*kubeletsim.Shares, error) {
-	carriers := map[string][]kubeletsim.Object{}
+func (m *simulatedMetrics) shares(ctx context.Context, world metricsapi.World, namespace string, at time.Time) (map[string]*usage.Shares, error) {
+	carriers := map[string][]usage.Object{}
 	for _, gvr := range []schema.GroupVersionResource{
 		corev1.SchemeGroupVersion.WithResource("services"),
 		appsv1.SchemeGroupVersion.WithResource("deployments"),
@@ -125,69 +125,69 @@ func (u *usage) shares(ctx context.Context, world apiserver.MetricsWorld, namesp
 			return nil, err
 		}
 		for _, o := range objects {
-			if kubeletsim.CarriesLoad(o) {
+			if usage.CarriesLoad(o) {
 				carriers[o.GetNamespace()] = append(carriers[o.GetNamespace()], o)
 			}
 		}
 	}
-	shares := make(map[string]*kubeletsim.Shares, len(carriers))
+	shares := make(map[string]*usage.Shares, len(carriers))
 	for in, objects := range carriers {
 		pods, err := list[*corev1.Pod](ctx, world, corev1.SchemeGroupVersion.WithResource("pods"), in)
 		if err != nil {
 			return nil, err
 		}
-		shares[in] = u.usage.Shares(objects, pods, at)
+		shares[in] = m.model.Shares(objects, pods, at)
 	}
 	return shares, nil
 }
 
-// ObjectMetrics implements apiserver.MetricsSource.
-func (u *usage) ObjectMetrics(ctx context.Context, world apiserver.MetricsWorld, objects []metav1.Object, metric string) ([]*apiserver.MetricSample, error) {
-	at, samples := u.sampleTime(), make([]*apiserver.MetricSample, len(objects))
-	var shares map[string]*kubeletsim.Shares
+// ObjectMetrics implements metricsapi.Source.
+func (m *simulatedMetrics) ObjectMetrics(ctx context.Context, world metricsapi.World, objects []metav1.Object, metric string) ([]*metricsapi.Sample, error) {
+	at, samples := m.sampleTime(), make([]*metricsapi.Sample, len(objects))
+	var shares map[string]*usage.Shares
 	if len(objects) > 0 {
 		if pod, ok := objects[0].(*corev1.Pod); ok {
 			var err error
-			if shares, err = u.shares(ctx, world, pod.Namespace, at); err != nil {
+			if shares, err = m.shares(ctx, world, pod.Namespace, at); err != nil {
 				return nil, err
 			}
 		}
 	}
 	for i, o := range objects {
-		if value, known := u.usage.Metric(o, metric, shares[o.GetNamespace()], at); known {
-			samples[i] = &apiserver.MetricSample{Value: value, Timestamp: at}
+		if value, known := m.model.Metric(o, metric, shares[o.GetNamespace()], at); known {
+			samples[i] = &metricsapi.Sample{Value: value, Timestamp: at}
 		}
 	}
 	return samples, nil
 }
 
-// ExternalMetrics implements apiserver.MetricsSource.
-func (u *usage) ExternalMetrics(ctx context.Context, world apiserver.MetricsWorld, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
+// ExternalMetrics implements metricsapi.Source.
+func (m *simulatedMetrics) ExternalMetrics(ctx context.Context, world metricsapi.World, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
 	configs, err := list[*corev1.ConfigMap](ctx, world, corev1.SchemeGroupVersion.WithResource("configmaps"), namespace)
 	if err != nil {
 		return nil, err
 	}
-	at := u.sampleTime()
+	at := m.sampleTime()
 	var series []externalmetricsv1beta1.ExternalMetricValue
 	for _, config := range configs {
-		if config.Labels[kubeletsim.LabelExternalMetric] != metric {
+		if config.Labels[usage.LabelExternalMetric] != metric {
 			continue
 		}
-		value, err := u.usage.External(config, at)
+		value, err := m.model.External(config, at)
 		if err != nil {
 			return nil, fmt.Errorf("external metric %s/%s: %w", namespace, metric, err)
 		}
 		series = append(series, externalmetricsv1beta1.ExternalMetricValue{
-			MetricName: metric, MetricLabels: without(config.Labels, kubeletsim.LabelExternalMetric), Timestamp: metav1.NewTime(at), Value: value,
+			MetricName: metric, MetricLabels: without(config.Labels, usage.LabelExternalMetric), Timestamp: metav1.NewTime(at), Value: value,
 		})
 	}
 	return series, nil
 }
 
-// MetricNames implements apiserver.MetricsSource.
-func (u *usage) MetricNames(o metav1.Object) apiserver.MetricNames {
-	own, shared, external := kubeletsim.MetricNames(o)
-	names := apiserver.MetricNames{Own: own, OfPods: shared}
+// MetricNames implements metricsapi.Source.
+func (m *simulatedMetrics) MetricNames(o metav1.Object) metricsapi.Names {
+	own, shared, external := usage.MetricNames(o)
+	names := metricsapi.Names{Own: own, OfPods: shared}
 	if external != "" {
 		names.External = []string{external}
 	}
@@ -205,7 +205,7 @@ func without(set labels.Set, key string) map[string]string {
 }
 
 // list lists objects that all are T.
-func list[T any](ctx context.Context, world apiserver.MetricsWorld, gvr schema.GroupVersionResource, namespace string) ([]T, error) {
+func list[T any](ctx context.Context, world metricsapi.World, gvr schema.GroupVersionResource, namespace string) ([]T, error) {
 	objects, err := world.List(ctx, gvr, namespace)
 	if err != nil {
 		return nil, err

@@ -7,14 +7,14 @@ import (
 	"minikcm.dev/minikcm/apiserver/serviceip"
 )
 
-// network is what the options say about addresses, read and checked.
+// network holds the addresses in the options, parsed and checked.
 type network struct {
 	advertise netip.Addr
 	ranges    []netip.Prefix
 	nodePorts serviceip.PortRange
 }
 
-// The smallest and largest ranges that upstream's apiserver takes, by the bits of a host.
+// The limits of upstream's apiserver for the size of a range, in bits of the host part.
 const (
 	fewestHostBits = 3
 	mostHostBits   = 64

@@ -14,120 +14,121 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/store"
 )
 
-// Options describe a cluster. The zero value is an ephemeral one of one node on
-// the machine's time, reachable over HTTPS on a free port of the loopback
-// interface.
+// Options configure a cluster. The zero value is an ephemeral cluster of one node on real
+// time, reachable over HTTPS on a free port of the loopback interface.
 type Options struct {
-	// Nodes is how many simulated nodes there are. 0 is one; negative is none.
+	// Nodes is the number of simulated nodes. 0 means one; negative means none.
 	Nodes int
-	// Node is what each of them is like, and Pools are nodes of other kinds.
-	Node  kubeletsim.NodeSpec
-	Pools []kubeletsim.Pool
-	// ManageNodes says which Nodes are simulated that clients make through the API: those
-	// that are marked (the default), all, or none.
-	ManageNodes kubeletsim.ManageNodes
-	// Latencies are those of the nodes. ContainerStop is 50 ms unless it says
-	// otherwise, so that pods can be seen to terminate; negative is no time at all.
-	Latencies kubeletsim.Latencies
+	// Node describes each of them. Pools are further groups of nodes.
+	Node  nodes.Spec
+	Pools []nodes.Pool
+	// ManageNodes selects which Nodes that clients create through the API are simulated:
+	// those that are marked (the default), all, or none.
+	ManageNodes nodes.ManagePolicy
+	// Latencies are the delays of the nodes. ContainerStop defaults to 50 ms, so that
+	// clients can observe pods that terminate; negative means no delay.
+	Latencies lifecycle.Latencies
 
-	// DataDir keeps the cluster over restarts, with fsync. Empty: everything is in
-	// a temporary directory that Close removes.
+	// DataDir keeps the cluster across restarts, with fsync. Empty: the files are in a
+	// temporary directory that Close removes.
 	DataDir string
-	// Identity is that of an earlier cluster (Cluster.Identity), which an ephemeral cluster
-	// takes the place of: it goes on to accept its kubeconfigs, certificates and tokens, and
-	// its resource versions are later. Nil: a new one.
+	// Identity is the identity of an earlier cluster (Cluster.Identity), which this
+	// ephemeral cluster replaces: it accepts the same kubeconfigs, certificates and tokens,
+	// and its resource versions are later. Nil: a new identity.
 	Identity *Identity
-	// Snapshot is the file of an etcd snapshot, of a minikcm's or of another cluster's
-	// etcd, that an ephemeral cluster begins with. A virtual clock had better not
-	// start before the snapshot was taken.
+	// Snapshot is the file of an etcd snapshot, taken from minikcm or from any other
+	// cluster, whose state an ephemeral cluster starts with. A virtual clock should not
+	// start before the time of the snapshot.
 	Snapshot string
-	// Objects are loaded before the controllers and the nodes begin, so that they find them
-	// as if they had made them: see package dump. Cluster.Loaded says what became of them.
-	// Their Nodes are simulated as ManageNodes says.
+	// Objects are loaded before the controllers and the nodes start, which take them over
+	// as their own: see package dump. Cluster.Loaded reports the result. Their Nodes are
+	// simulated as ManageNodes says.
 	Objects *dump.Dump
-	// Etcd uses an etcd cluster that is there already, if it names endpoints. Its
-	// DialTimeout is 5 s unless it says otherwise.
+	// Etcd connects to an existing etcd cluster if it names endpoints. Its DialTimeout
+	// defaults to 5 s.
 	Etcd store.EtcdOptions
 
-	// StoreFaults puts a store between that fails on demand: Cluster.StoreFaults.
+	// StoreFaults allows faults of the store: Cluster.StoreFaults.
 	StoreFaults bool
-	// APIFaults lets the API server fail on demand: Cluster.APIFaults.
+	// APIFaults allows faults of the API server: Cluster.APIFaults.
 	APIFaults bool
 
-	// Extensions serve more beneath /minikcm/v1/ than the cluster does by itself. Start
-	// starts them in their order, and Close closes them before all else.
+	// Extensions serve further paths beneath /minikcm/v1/. Start starts them in this order;
+	// Close closes them before anything else.
 	Extensions []Extension
 
-	// NoHTTPS leaves out the socket: only clients in the process reach the cluster.
+	// NoHTTPS omits the socket: only clients in the process reach the cluster.
 	NoHTTPS bool
-	// BindAddress is the IP address to listen on; empty is 127.0.0.1.
+	// BindAddress is the IP address to listen on; empty means 127.0.0.1.
 	BindAddress string
-	// Port is the port to listen on; 0 is a free one.
+	// Port is the port to listen on; 0 means a free one.
 	Port int
-	// AdvertiseAddress is the IP address at which the endpoints of the Service kubernetes
-	// say that the API server is. Empty: the one listened on or, as Endpoints may not name
-	// the loopback interface, the machine's first other one, or a simulated one.
+	// AdvertiseAddress is the IP address in the endpoints of the Service kubernetes. Empty:
+	// the address listened on or, because Endpoints may not name the loopback interface,
+	// the first other address of the machine, or a simulated one.
 	AdvertiseAddress string
-	// ServiceRanges are the networks of cluster IPs: one, or one of each family, the
-	// default family first. Empty is 10.96.0.0/16. NodePorts is the range of node ports,
-	// such as 30000-32767, the default.
+	// ServiceRanges are the networks of cluster IPs: one, or one of each IP family with the
+	// default family first. Empty means 10.96.0.0/16. NodePorts is the range of node ports;
+	// empty means 30000-32767.
 	ServiceRanges []string
 	NodePorts     string
-	// MaxRequests and MaxMutatingRequests are how many requests over HTTPS are served at
-	// once, watches and the like not counted: reads, and all others. 0 is 400 and 200,
-	// negative no limit.
+	// MaxRequests limits the reads, and MaxMutatingRequests all other requests, that are
+	// served over HTTPS at once. Watches and other long-running requests do not count. 0
+	// means 400 and 200, negative no limit.
 	MaxRequests, MaxMutatingRequests int
-	// KubeconfigPath is where the administrator's kubeconfig is written; empty: it
-	// is not. An existing file is replaced only if it is a kubeconfig of minikcm's.
-	// Close removes what was written.
+	// KubeconfigPath is the file to which the administrator's kubeconfig is written; empty:
+	// it is not written. An existing file is replaced only if minikcm wrote it. Close
+	// removes what was written.
 	KubeconfigPath string
 
 	// ClockMode is real (the default), scaled or virtual.
 	ClockMode clock.Mode
-	// ClockFactor is how many times faster a scaled clock runs.
+	// ClockFactor is the speed of a scaled clock, as a multiple of real time.
 	ClockFactor float64
-	// ClockStart is the time at which a virtual clock begins; the zero time is
+	// ClockStart is the time at which a virtual clock starts; the zero time means
 	// DefaultClockStart.
 	ClockStart time.Time
-	// Seed determines names, UIDs and all other choices of chance; 0 is a new seed.
+	// Seed determines names, UIDs and all other random choices; 0 means a new seed.
 	Seed uint64
 
-	// Gatherer has figures of the process, which /metrics serves besides the API
-	// server's; nil: there are none.
+	// Gatherer provides metrics of the process, which /metrics serves in addition to those
+	// of the API server; nil: none.
 	Gatherer prometheus.Gatherer
 
-	// Driven lets a virtual cluster's controllers and nodes work only while somebody
-	// waits for it: in Advance, Wait or Until, or for its Ledger to be idle. What the one
-	// who drives it does in between is done before they take notice, so that one seed
-	// gives one course of events.
+	// Driven makes the controllers and nodes of a virtual cluster work only during a call
+	// of Advance, Wait or Until, or while a caller waits for the Ledger to be idle. What a
+	// caller does between two such calls is complete before they react to it, so that the
+	// seed alone determines the order of events.
 	Driven bool
 
-	// Controllers selects them as kube-controller-manager's --controllers does: "*"
-	// is all that are on by default, "name" adds one, "-name" leaves one out. Empty
-	// is "*".
+	// Controllers selects controllers as the flag --controllers of kube-controller-manager
+	// does: "*" means all that are on by default, "name" adds one, "-name" removes one.
+	// Empty means "*".
 	Controllers []string
-	// NoScheduler leaves pods unassigned, for those who bring a scheduler.
+	// NoScheduler runs no scheduler: pods stay unassigned unless a client binds them.
 	NoScheduler bool
-	// NoWait lets Start return before the nodes are Ready.
+	// NoWait makes Start return before the nodes are Ready.
 	NoWait bool
-	// CompactionInterval is how often the store forgets old history, on the
-	// cluster's clock. 0 is five minutes, negative is never.
+	// CompactionInterval is the time of the cluster's clock between compactions of the
+	// store. 0 means five minutes, negative never.
 	CompactionInterval time.Duration
 	Logger             klog.Logger
 }
 
-// DefaultClockStart is when virtual time begins unless told otherwise: a Monday,
-// midnight UTC, so that schedules are easy to reckon with.
+// DefaultClockStart is the default start of virtual time: midnight UTC on a Monday, which
+// makes schedules easy to calculate.
 var DefaultClockStart = time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
 
-// etcdDialTimeout is how long an external etcd may take to answer.
+// etcdDialTimeout is the default limit for connecting to an external etcd.
 const etcdDialTimeout = 5 * time.Second
 
-// Validate refuses what cannot work, before anything is started. Start calls it.
+// Validate returns an error for options that cannot work together. Start calls it before
+// it starts anything.
 func (o *Options) Validate() error {
 	if o.DataDir != "" && len(o.Etcd.Endpoints) > 0 {
 		return fmt.Errorf("a data directory (%s) and an external etcd were both given: choose one", o.DataDir)
@@ -165,14 +166,14 @@ func (o *Options) Validate() error {
 	if err := validateExtensions(o.Extensions); err != nil {
 		return err
 	}
-	if err := kubeletsim.CheckNodes(max(o.Nodes, 0), o.Node, o.Pools); err != nil {
+	if err := nodes.Check(max(o.Nodes, 0), o.Node, o.Pools); err != nil {
 		return err
 	}
 	return o.ManageNodes.Validate()
 }
 
-// containerStop is how long a container takes to end unless it is told: a client that
-// deletes a pod and looks at it at once finds it terminating, as in any cluster.
+// containerStop is the default of Latencies.ContainerStop: a client that deletes a pod and
+// reads it at once finds it terminating, as in any cluster.
 const containerStop = 50 * time.Millisecond
 
 func (o *Options) complete() {

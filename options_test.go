@@ -11,7 +11,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/dump"
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -52,7 +52,7 @@ func TestOptionsValidate(t *testing.T) {
 		"broken pods":           {Options{Node: NodeSpec{Capacity: pods("1500m")}}, "capacity pods=1500m must be a whole number"},
 		"too many pods":         {Options{Node: NodeSpec{Capacity: pods("100k")}}, "one node has addresses for at most 65533"},
 		"unknown management":    {Options{ManageNodes: "some"}, `nodes to manage "some" are none of marked, all, none`},
-		"pool of negative size": {Options{Pools: []kubeletsim.Pool{{Name: "gpu", Count: -1}}}, `pool "gpu": it has -1 nodes`},
+		"pool of negative size": {Options{Pools: []nodes.Pool{{Name: "gpu", Count: -1}}}, `pool "gpu": it has -1 nodes`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

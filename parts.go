@@ -28,8 +28,9 @@ type part struct {
 	run  func(ctx context.Context) error
 }
 
-// startParts starts what lives off the apiserver: controllers, scheduler, kubelets.
-// They share one set of informers, so that every event is decoded once.
+// startParts starts the clients of the apiserver: controllers, scheduler and kubelets.
+// They share one set of informers, so that every event is decoded once. All of them are
+// built, and have requested their informers, before the informers start.
 func (c *Cluster) startParts() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
@@ -37,48 +38,74 @@ func (c *Cluster) startParts() error {
 	if err != nil {
 		return err
 	}
-	signer := c.authority.TLS()
-	e.RootCA, e.Authority = c.authority.CertPEM(), &signer
-	selected, err := manager.ParseSelection(strings.Join(c.opts.Controllers, ","))
+	c.endShared = e.Begin(ctx)
+	scheduling, err := c.buildScheduler(ctx, e)
 	if err != nil {
 		return err
-	}
-	c.makesAccounts = slices.Contains(selected, serviceaccount.Name)
-	m, err := manager.New(e, manager.Options{Selected: selected})
-	if err != nil {
-		return err
-	}
-	c.manager.Store(m)
-	var parts []part
-	if !c.opts.NoScheduler {
-		world := c.envOf(e, "system:kube-scheduler")
-		world.Recorder = e.Recorder.OwnedBy("kube-scheduler")
-		s, err := scheduler.New(ctx, world)
-		if err != nil {
-			return fmt.Errorf("making the scheduler: %w", err)
-		}
-		parts = append(parts, part{"scheduler", s.Run})
 	}
 	if c.kubelets, err = kubeletsim.New(c.kubeletOptions(e)); err != nil {
 		return fmt.Errorf("making the kubelets: %w", err)
 	}
 	c.logs.kubelets.Store(c.kubelets)
-	// The manager comes last: it starts the informers that all use, and the recorder.
-	parts = append(parts, part{"kubelets", c.kubelets.Run}, part{"controller manager", m.Run})
-	// Until the kubelets know their nodes, nothing that must be done is in flight:
-	// time must not pass meanwhile.
-	beginning := inflight.Begin(c.ledger, inflight.Action)
+	up := make(chan struct{})
+	m, err := c.buildControllers(ctx, e, func() { close(up) })
+	if err != nil {
+		return err
+	}
+	e.StartInformers()
+	// The ledger counts the start, so that virtual time does not pass before the kubelets
+	// know their nodes and the controllers run.
+	starting := inflight.Begin(c.ledger, inflight.Action)
 	c.parts.Go(func() {
-		defer beginning.End()
-		<-c.kubelets.Begun()
+		defer starting.End()
+		for _, begun := range []<-chan struct{}{c.kubelets.Begun(), up} {
+			select {
+			case <-begun:
+			case <-ctx.Done():
+			}
+		}
 	})
-	for _, p := range parts {
+	for _, p := range append(scheduling, part{"kubelets", c.kubelets.Run}, part{"controller manager", m.Run}) {
 		c.runPart(ctx, p)
 	}
 	return nil
 }
 
-// newEnv is the world of the controllers.
+// buildScheduler returns the scheduler's part, or none if the cluster runs none.
+func (c *Cluster) buildScheduler(ctx context.Context, e *env.Env) ([]part, error) {
+	if c.opts.NoScheduler {
+		return nil, nil
+	}
+	own := c.envOf(e, "system:kube-scheduler")
+	own.Recorder = e.Recorder.OwnedBy("kube-scheduler")
+	s, err := scheduler.New(ctx, own)
+	if err != nil {
+		return nil, fmt.Errorf("making the scheduler: %w", err)
+	}
+	return []part{{"scheduler", s.Run}}, nil
+}
+
+// buildControllers builds the manager and its controllers. up is called when they run.
+func (c *Cluster) buildControllers(ctx context.Context, e *env.Env, up func()) (*manager.Manager, error) {
+	signer := c.authority.TLS()
+	e.RootCA, e.Authority = c.authority.CertPEM(), &signer
+	selected, err := manager.ParseSelection(strings.Join(c.opts.Controllers, ","))
+	if err != nil {
+		return nil, err
+	}
+	c.makesAccounts = slices.Contains(selected, serviceaccount.Name)
+	m, err := manager.New(e, manager.Options{Selected: selected, Up: up})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Build(ctx); err != nil {
+		return nil, err
+	}
+	c.manager.Store(m)
+	return m, nil
+}
+
+// newEnv returns the environment of the controllers.
 func (c *Cluster) newEnv() (*env.Env, error) {
 	config := c.ownConfig("system:kube-controller-manager")
 	factory, err := informers.NewForConfig(config, c.ledger, informers.WithoutManagedFields())
@@ -98,13 +125,13 @@ func (c *Cluster) newEnv() (*env.Env, error) {
 	}, nil
 }
 
-// ownConfig is the configuration of one of the cluster's own parts, which know built-in
-// kinds only and speak protobuf.
+// ownConfig returns the configuration of one of the cluster's own parts, which use built-in
+// kinds only and send protobuf.
 func (c *Cluster) ownConfig(user string, groups ...string) *rest.Config {
 	return apiserver.Protobuf(c.server.Config(user, append(groups, auth.GroupMasters)...))
 }
 
-// envOf is the same world for somebody else.
+// envOf returns a copy of the environment for a part that acts as user.
 func (c *Cluster) envOf(e *env.Env, user string) *env.Env {
 	other := *e
 	other.Config = c.ownConfig(user)
@@ -127,14 +154,14 @@ func (c *Cluster) runPart(ctx context.Context, p part) {
 		err := p.run(ctx)
 		if ctx.Err() == nil {
 			if err == nil {
-				err = errors.New("it ended by itself")
+				err = errors.New("it stopped unexpectedly")
 			}
 			c.stopped(fmt.Errorf("the %s failed: %w", p.name, err))
 		}
 	}()
 }
 
-// stopped notes why the cluster is no more.
+// stopped closes done, and keeps the first error as the cluster's failure.
 func (c *Cluster) stopped(err error) {
 	c.failOnce.Do(func() {
 		c.failure = err
@@ -142,10 +169,15 @@ func (c *Cluster) stopped(err error) {
 	})
 }
 
-func (c *Cluster) stopParts() {
+// stopParts ends the parts, and what they share.
+func (c *Cluster) stopParts() (err error) {
 	if c.cancel != nil {
 		c.cancel()
 	}
 	c.parts.Wait()
+	if c.endShared != nil {
+		err = c.endShared()
+	}
 	c.stopped(nil)
+	return err
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Advance lets d of the cluster's time pass. On a virtual clock it returns when all
-// that was due by then has been done; on the others it waits.
+// Advance lets d of the cluster's time pass. On a virtual clock it returns when all work
+// that was due by then is done; on other clocks it waits for d.
 func (c *Cluster) Advance(ctx context.Context, d time.Duration) error {
 	if c.virtual != nil {
 		return c.virtual.Advance(ctx, d)
@@ -28,8 +28,8 @@ func (c *Cluster) Advance(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Wait returns when done is closed. Virtual time jumps from timer to timer
-// meanwhile, whenever nothing is in flight.
+// Wait returns when done is closed. Until then, virtual time jumps to the next timer
+// whenever nothing is in flight.
 func (c *Cluster) Wait(ctx context.Context, done <-chan struct{}) error {
 	if c.virtual != nil {
 		return c.virtual.Wait(ctx, done)
@@ -42,8 +42,8 @@ func (c *Cluster) Wait(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// waitReady returns when every node is Ready and the namespace default has its
-// service account: from then on pods can be created and will run.
+// waitReady returns when every node is Ready and the namespace default has its service
+// account, without which pods cannot be created.
 func (c *Cluster) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
@@ -57,7 +57,7 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 	defer watching.Wait()
 	defer cancel(nil)
 	select {
-	case <-c.kubelets.Begun(): // until then, its nodes are not known
+	case <-c.kubelets.Begun(): // until then, awaitedNodes is incomplete
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -72,7 +72,7 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 	return fmt.Errorf("waiting for %s: %w", r.missing(), err)
 }
 
-// readiness is what has not been seen ready yet.
+// readiness is what waitReady still waits for.
 type readiness struct {
 	client  kubernetes.Interface
 	account bool
@@ -89,8 +89,8 @@ func (r *readiness) missing() string {
 	return "the cluster"
 }
 
-// look asks only for the first thing that is missing, so that many nodes are not
-// asked for at every write.
+// look reads only the first object that is not ready, so that a write does not cause as
+// many reads as there are nodes.
 func (r *readiness) look(ctx context.Context) (bool, error) {
 	if !r.account {
 		_, err := r.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})

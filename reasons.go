@@ -9,9 +9,9 @@ import (
 	"minikcm.dev/minikcm/reasons"
 )
 
-// Known is what the cluster's API server has in memory of a namespace, or of all if it is
-// empty, and of what is in none, for reasons: without Events. It waits for nothing, so that
-// it may be called while virtual time stands still and while etcd fails.
+// Known returns the objects of a namespace (empty: of all) and the cluster-scoped ones that
+// the API server has in memory, without Events, to find reasons in. It does not block, so
+// that it may be called while virtual time stands still or etcd fails.
 func (c *Cluster) Known(namespace string) *reasons.Index {
 	index := reasons.NewIndex()
 	for held := range c.server.Held(namespace) {
@@ -20,8 +20,8 @@ func (c *Cluster) Known(namespace string) *reasons.Index {
 	return index
 }
 
-// Reasons says why an object is not as expected; the report is empty if it is. The error
-// is a NotFound one of the API if there is no such object.
+// Reasons reports why an object is not as expected; the report is empty if it is. The
+// error is the API's NotFound if the object does not exist.
 func (c *Cluster) Reasons(ctx context.Context, q Query) (*reasons.Report, error) {
 	_, report, err := c.reasons(ctx, q)
 	return report, err

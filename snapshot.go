@@ -12,17 +12,17 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// etcdDir is where a data directory has the embedded etcd's.
+// etcdDir returns the directory of the embedded etcd within a data directory.
 func etcdDir(dataDir string) string { return filepath.Join(dataDir, "etcd") }
 
-// Snapshot writes down the state of the cluster's store, in etcd's own format, while
-// the cluster goes on. Options.Snapshot, RestoreSnapshot and etcd's tools take it.
+// Snapshot writes a snapshot of the running cluster's store in etcd's format, which
+// Options.Snapshot, RestoreSnapshot and etcd's tools read.
 func (c *Cluster) Snapshot(ctx context.Context, w io.Writer) error {
 	return c.snapshots.Snapshot(ctx, w)
 }
 
-// SnapshotDataDir writes down what the data directory of a cluster that does not run
-// holds. It is a *store.InUseError if the cluster runs.
+// SnapshotDataDir writes a snapshot of the data directory of a stopped cluster. The error
+// is a *store.InUseError if the cluster runs.
 func SnapshotDataDir(ctx context.Context, dataDir string, w io.Writer) (err error) {
 	dir := etcdDir(dataDir)
 	if _, err := os.Stat(filepath.Join(dir, "member")); errors.Is(err, fs.ErrNotExist) {
@@ -36,9 +36,9 @@ func SnapshotDataDir(ctx context.Context, dataDir string, w io.Writer) (err erro
 	return embedded.Snapshot(ctx, w)
 }
 
-// RestoreSnapshot makes a data directory of a snapshot: a cluster that is started on
-// it has the same objects. Certificates are not in a snapshot: those of dataDir, if
-// it has any, are kept. revisionBump is that of store.RestoreOptions.
+// RestoreSnapshot creates a data directory from a snapshot: a cluster that is started on
+// it has the same objects. A snapshot contains no certificates; dataDir keeps those that
+// it has. revisionBump is that of store.RestoreOptions.
 func RestoreSnapshot(ctx context.Context, snapshot, dataDir string, revisionBump uint64) error {
 	return store.RestoreSnapshot(ctx, store.RestoreOptions{Snapshot: snapshot, DataDir: etcdDir(dataDir), RevisionBump: revisionBump})
 }

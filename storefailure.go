@@ -8,9 +8,9 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// StoreFailedError is why a cluster stopped whose store broke for good: the disk is
-// full or failed, or files were changed beneath it. What the cluster acknowledged is
-// in the data directory, if it has one.
+// StoreFailedError is the error of a cluster that stopped because its store failed: the
+// disk is full or failed, or another program changed its files. All acknowledged writes
+// are in the data directory, if there is one.
 type StoreFailedError struct {
 	// DataDir is empty for an ephemeral cluster.
 	DataDir string
@@ -26,8 +26,8 @@ func (e *StoreFailedError) Error() string {
 
 func (e *StoreFailedError) Unwrap() error { return e.Err }
 
-// brokenPatience is how long the start and the end of a cluster may take after its store
-// has failed, on the machine's clock.
+// brokenPatience limits the start and the end of a cluster whose store has failed, in real
+// time.
 const brokenPatience = 10 * time.Second
 
 // unlessBroken calls call and returns what it returns. If the store fails and call does not

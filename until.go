@@ -8,14 +8,13 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// Until calls look at once and then after every write to the cluster, until it says
-// that it is done or fails. Virtual time runs meanwhile, but never between a write
-// and the look at what it did: what look waits for is seen at the very time at which
-// it happened. raise, given to arm, asks for one more look, from a timer for example;
-// arm may be nil.
+// Until calls look immediately and then after every write to the cluster, until look
+// returns true or an error. Virtual time runs meanwhile, but not between a write and the
+// following call: look sees a state at the time at which it occurs. arm, if not nil, gets
+// a function that causes one more call, for example from a timer.
 func (c *Cluster) Until(ctx context.Context, look func(ctx context.Context) (done bool, err error), arm func(raise func())) error {
-	// There is one key: look. Its turn comes before all others', so that it is seen what
-	// each of them has done.
+	// The queue has a single key, whose turn comes before all others, so that look sees the
+	// result of each.
 	looks := inflight.NewQueue(inflight.QueueOptions[struct{}]{
 		Ledger: c.ledger, Kind: inflight.Event, Name: inflight.First, KeyName: func(struct{}) string { return "" },
 	})
@@ -43,8 +42,9 @@ func (c *Cluster) Until(ctx context.Context, look func(ctx context.Context) (don
 	return outcome
 }
 
-// follow closes done when look has said its last word, or ctx has ended: before the last
-// look counts no longer, so that no time passes before Wait knows that it is over.
+// follow calls look for each key until look returns true or an error, or ctx ends. It
+// closes done while the last call is still in flight, so that no virtual time passes
+// before Wait returns.
 func follow(ctx context.Context, looks *inflight.Queue[struct{}], look func(ctx context.Context) (bool, error), done chan<- struct{}) error {
 	for {
 		key, _, ok := looks.Get(ctx)

@@ -14,13 +14,12 @@ import (
 	"minikcm.dev/minikcm/apiserver/writerecord"
 )
 
-// whyPath is where objects are explained.
+// whyPath serves explanations of objects.
 const whyPath = ownPath + "/why"
 
-// Why says why an object is as it is: what keeps it from being as expected now, and the
-// causes of its writes, back to where they began. The error is a
-// *writerecord.NeverWrittenError if there is no such object and the record has none of its
-// writes.
+// Why explains an object: why it is not as expected now, and the chain of causes of its
+// writes back to the first one. The error is a *writerecord.NeverWrittenError if the object does
+// not exist and the record has none of its writes.
 func (c *Cluster) Why(ctx context.Context, query Query) (*Explanation, error) {
 	log := c.Writes()
 	forgotten := log.Forgotten()
@@ -39,14 +38,14 @@ func (c *Cluster) Why(ctx context.Context, query Query) (*Explanation, error) {
 		return nil, never
 	case never != nil:
 		return nil, err
-	case err != nil: // the record knows without the store
+	case err != nil: // the write record is enough
 		return explanation, nil
 	}
 	explanation.Now = report
 	return explanation, nil
 }
 
-// unwritten explains an object that is there, and of which the record has no write.
+// unwritten explains an existing object of which the record has no write.
 func unwritten(o *unstructured.Unstructured, never *writerecord.NeverWrittenError) *Explanation {
 	return &Explanation{
 		Object: Write{
@@ -57,7 +56,7 @@ func unwritten(o *unstructured.Unstructured, never *writerecord.NeverWrittenErro
 	}
 }
 
-// suggest adds the objects of the kind that there are.
+// suggest adds the existing objects of the kind to the error.
 func (c *Cluster) suggest(query Query, never *writerecord.NeverWrittenError) {
 	for held := range c.server.Held("") {
 		if query.Group != "" && query.Group != held.Kind.Group || query.Resource != "" && query.Resource != held.Resource || query.Resource == "" && query.Kind != held.Kind.Kind {
@@ -69,9 +68,9 @@ func (c *Cluster) suggest(query Query, never *writerecord.NeverWrittenError) {
 	}
 }
 
-// serveWhy answers GET /minikcm/v1/why?resource=pods&namespace=default&name=web with
-// an Explanation in JSON; group and kind narrow it, too. An object of which the
-// record has no write is not found.
+// serveWhy serves GET /minikcm/v1/why?resource=pods&namespace=default&name=web: an
+// Explanation in JSON. The parameters group and kind select further. The response is 404
+// for an object that Why does not find.
 func (c *Cluster) serveWhy(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	q := Query{
@@ -95,7 +94,7 @@ func (c *Cluster) serveWhy(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answerStatus answers as the API does, so that every client can tell its user.
+// answerStatus responds with a Status, which every client can print.
 func answerStatus(w http.ResponseWriter, code int, reason metav1.StatusReason, q Query, message string) {
 	writeStatus(w, &metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,

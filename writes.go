@@ -9,8 +9,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/writerecord"
 )
 
-// Write is one revision: who wrote what, when, and why. Effect is what it did to its
-// object, and Change a field that became different.
+// Write is the record of one revision, Effect what it did to its object, and Change a
+// field that it changed.
 type (
 	Write  = writerecord.Write
 	Effect = writerecord.Effect
@@ -24,23 +24,23 @@ const (
 	Removed = writerecord.Removed
 )
 
-// Explanation is why an object is as it is, and Query names the object.
+// Explanation explains the state of the object that a Query names.
 type (
 	Explanation = writerecord.Explanation
 	Query       = writerecord.Query
 )
 
-// Explain follows the causes of an object's writes back to where they began. writes
-// is a record, forgotten how many of its writes are missing. It is an error if none of
-// them is about the object.
+// Explain follows the causes of an object's writes back to the first one. forgotten is the
+// number of writes that the record has dropped. The error is a *writerecord.NeverWrittenError
+// if none of the writes is about the object.
 func Explain(writes []Write, forgotten int64, query Query) (*Explanation, error) {
 	return writerecord.Explain(writes, forgotten, query)
 }
 
-// Writes is the record of who wrote what, and why.
+// Writes returns the write record.
 func (c *Cluster) Writes() *writerecord.Log { return c.server.Writes() }
 
-// OfShortName is the built-in resource that kubectl takes name for, as pods for po.
+// OfShortName returns the built-in resource with a short name, such as pods for po.
 func OfShortName(name string) (gr schema.GroupResource, ok bool) {
 	for _, row := range resources.Builtin().All() {
 		if slices.Contains(row.ShortNames, name) {

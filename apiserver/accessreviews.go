@@ -19,9 +19,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// reviewAccess answers whether a user may make a request (Kubernetes API reference,
+// ReviewAccess answers whether a user may make a request (Kubernetes API reference,
 // "SubjectAccessReview").
-func reviewAccess(ctx context.Context, rq *request, asked *authorizationv1.SubjectAccessReview, admit func() error) (*authorizationv1.SubjectAccessReview, error) {
+func (rq *call) ReviewAccess(ctx context.Context, asked *authorizationv1.SubjectAccessReview, admit func() error) (*authorizationv1.SubjectAccessReview, error) {
 	errs := append(validateSubject(&asked.Spec), validateNoMetadata(asked.ObjectMeta, "must be empty")...)
 	if len(errs) > 0 {
 		return nil, rq.invalidReview(errs)
@@ -33,8 +33,8 @@ func reviewAccess(ctx context.Context, rq *request, asked *authorizationv1.Subje
 	return asked, nil
 }
 
-// reviewLocalAccess is reviewAccess within one namespace.
-func reviewLocalAccess(ctx context.Context, rq *request, asked *authorizationv1.LocalSubjectAccessReview, admit func() error) (*authorizationv1.LocalSubjectAccessReview, error) {
+// ReviewLocalAccess is ReviewAccess within one namespace.
+func (rq *call) ReviewLocalAccess(ctx context.Context, asked *authorizationv1.LocalSubjectAccessReview, admit func() error) (*authorizationv1.LocalSubjectAccessReview, error) {
 	m := asked.ObjectMeta
 	m.Namespace = ""
 	errs := append(validateSubject(&asked.Spec), validateNoMetadata(m, "must be empty except for namespace")...)
@@ -54,8 +54,8 @@ func reviewLocalAccess(ctx context.Context, rq *request, asked *authorizationv1.
 	return asked, nil
 }
 
-// reviewSelfAccess is reviewAccess for the requesting user.
-func reviewSelfAccess(ctx context.Context, rq *request, asked *authorizationv1.SelfSubjectAccessReview, admit func() error) (*authorizationv1.SelfSubjectAccessReview, error) {
+// ReviewSelfAccess is ReviewAccess for the requesting user.
+func (rq *call) ReviewSelfAccess(ctx context.Context, asked *authorizationv1.SelfSubjectAccessReview, admit func() error) (*authorizationv1.SelfSubjectAccessReview, error) {
 	errs := append(validateAccess(asked.Spec.ResourceAttributes, asked.Spec.NonResourceAttributes), validateNoMetadata(asked.ObjectMeta, "must be empty")...)
 	if len(errs) > 0 {
 		return nil, rq.invalidReview(errs)
@@ -63,19 +63,19 @@ func reviewSelfAccess(ctx context.Context, rq *request, asked *authorizationv1.S
 	if err := admit(); err != nil {
 		return nil, err
 	}
-	asked.Status = rq.answerAccess(ctx, rq.user, asked.Spec.ResourceAttributes, asked.Spec.NonResourceAttributes)
+	asked.Status = rq.answerAccess(ctx, rq.User, asked.Spec.ResourceAttributes, asked.Spec.NonResourceAttributes)
 	return asked, nil
 }
 
-// reviewSelfRules lists what the requesting user may do in a namespace.
-func reviewSelfRules(ctx context.Context, rq *request, asked *authorizationv1.SelfSubjectRulesReview, admit func() error) (*authorizationv1.SelfSubjectRulesReview, error) {
+// ReviewSelfRules lists what the requesting user may do in a namespace.
+func (rq *call) ReviewSelfRules(ctx context.Context, asked *authorizationv1.SelfSubjectRulesReview, admit func() error) (*authorizationv1.SelfSubjectRulesReview, error) {
 	if asked.Spec.Namespace == "" {
 		return nil, apierrors.NewBadRequest("no namespace on request")
 	}
 	if err := admit(); err != nil {
 		return nil, err
 	}
-	rules, err := rq.server.opts.Authorizer.RulesFor(ctx, rq.user, asked.Spec.Namespace)
+	rules, err := rq.server.opts.Authorizer.RulesFor(ctx, rq.User, asked.Spec.Namespace)
 	status := authorizationv1.SubjectRulesReviewStatus{
 		ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{}, Incomplete: rules.Incomplete,
 	}
@@ -93,8 +93,8 @@ func reviewSelfRules(ctx context.Context, rq *request, asked *authorizationv1.Se
 
 // invalidReview returns the error for an invalid review. As upstream's, it names no
 // kind.
-func (rq *request) invalidReview(errs field.ErrorList) error {
-	return apierrors.NewInvalid(schema.GroupKind{Group: rq.row.Group}, "", errs)
+func (rq *call) invalidReview(errs field.ErrorList) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: rq.Row.Group}, "", errs)
 }
 
 func subjectOf(spec *authorizationv1.SubjectAccessReviewSpec) *auth.User {
@@ -109,7 +109,7 @@ func subjectOf(spec *authorizationv1.SubjectAccessReviewSpec) *auth.User {
 }
 
 // answerAccess asks the authorizer. Exactly one of resource and path is not nil.
-func (rq *request) answerAccess(ctx context.Context, user *auth.User, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
+func (rq *call) answerAccess(ctx context.Context, user *auth.User, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
 	a := auth.Attributes{User: user}
 	var problems []string
 	if resource != nil {

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // apply returns the merge function of a server-side apply (KEP-555): the applied object
@@ -22,13 +24,13 @@ func (p patcher) apply(owner string, force bool) (func(runtime.Object) (runtime.
 		return nil, err
 	}
 	return func(current runtime.Object) (runtime.Object, error) {
-		live := p.rq.newBody()
+		live := p.rq.NewBody()
 		if current != nil {
 			live = current.DeepCopyObject()
 		} else if version := applied.GetResourceVersion(); version != "" {
-			return nil, apierrors.NewConflict(p.rq.groupResource(), p.rq.Name, errors.New("resourceVersion must be empty for an apply that creates the object"))
+			return nil, apierrors.NewConflict(p.rq.GroupResource(), p.rq.Name, errors.New("resourceVersion must be empty for an apply that creates the object"))
 		}
-		merged, err := p.rq.server.fields.apply(p.rq, live, applied.DeepCopy(), owner, force)
+		merged, err := p.rq.server.fields.Apply(p.rq.fieldWrite(owner), live, applied.DeepCopy(), force)
 		if err != nil {
 			return nil, applyError(err)
 		}
@@ -71,7 +73,7 @@ func (p patcher) strictYAML() error {
 		return apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
 	}
 	for _, text := range yamlWarnings(err) {
-		addWarning(p.rq.w, text)
+		response.Warn(p.rq.Writer, text)
 	}
 	return nil
 }
@@ -94,5 +96,5 @@ func applyError(err error) error {
 	if errors.As(err, &status) {
 		return err
 	}
-	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+	return response.NewStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

@@ -77,7 +77,21 @@ func TestAuthorizerSeam(t *testing.T) {
 			`things.none.example.com is forbidden: User "jane" cannot create resource "things" in API group "none.example.com" at the cluster scope`,
 		},
 		{"GET", "/metrics", auth.Attributes{Verb: "get", Path: "/metrics"}, `forbidden: User "jane" cannot get path "/metrics": the test says so`},
-		{"POST", "/api/v1/a/b/c/d/e", auth.Attributes{Verb: "post", Path: "/api/v1/a/b/c/d/e"}, `forbidden: User "jane" cannot post path "/api/v1/a/b/c/d/e"`},
+		{
+			"POST", "/api/v1/a/b/c/d/e",
+			auth.Attributes{Verb: "create", Resource: true, Version: "v1", Plural: "a", Subresource: "c", Name: "b"},
+			`a "b" is forbidden: User "jane" cannot create resource "a/c" in API group "" at the cluster scope`,
+		},
+		{
+			"GET", "/api/v1/namespaces/ns/pods?fieldSelector=metadata.name%3Dp",
+			auth.Attributes{Verb: "list", Resource: true, Version: "v1", Plural: "pods", Namespace: "ns", Name: "p"},
+			`pods "p" is forbidden: User "jane" cannot list resource "pods" in API group "" in the namespace "ns"`,
+		},
+		{
+			"DELETE", "/api/v1/watch/namespaces/ns/pods/p",
+			auth.Attributes{Verb: "watch", Resource: true, Version: "v1", Plural: "pods", Namespace: "ns", Name: "p"},
+			`pods "p" is forbidden: User "jane" cannot watch resource "pods" in API group "" in the namespace "ns"`,
+		},
 	} {
 		asked = nil
 		wantReply(t, h.raw(cfg, test.method, test.path, ""), 403, metav1.StatusReasonForbidden, test.text)

@@ -14,7 +14,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 			return fmt.Errorf("creating the cluster's own objects: %w", err)
 		}
 	}
-	if err := s.bootstrapServices(ctx); err != nil {
+	if err := s.services.Bootstrap(ctx); err != nil {
 		return fmt.Errorf("creating the cluster's own objects: %w", err)
 	}
 	return nil

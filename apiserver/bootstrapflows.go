@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	flowbootstrap "k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
 
-	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/store"
 )
@@ -74,10 +73,10 @@ func updatable[T metav1.Object](obj T) T {
 	return obj
 }
 
-// reserveFlow sets the condition Dangling of a FlowSchema that is about to be written.
+// ReserveFlow sets the condition Dangling of a FlowSchema that is about to be written.
 // When a priority level is created or deleted, it updates the conditions of the
 // FlowSchemas.
-func (s *Server) reserveFlow(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
+func (s reservations) ReserveFlow(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
 	if schema, ok := obj.(*flowcontrolv1.FlowSchema); ok {
 		was, _ := old.(*flowcontrolv1.FlowSchema)
 		if was == nil || was.Spec.PriorityLevelConfiguration != schema.Spec.PriorityLevelConfiguration || len(schema.Status.Conditions) == 0 {
@@ -104,7 +103,7 @@ func (s *Server) setDangling(ctx context.Context, schema *flowcontrolv1.FlowSche
 	name := schema.Spec.PriorityLevelConfiguration.Name
 	_, err := levels.Get(ctx, levels.Key("", name), name)
 	condition := flowcontrolv1.FlowSchemaCondition{
-		Type: flowcontrolv1.FlowSchemaConditionDangling, Status: flowcontrolv1.ConditionFalse, Reason: "Found", LastTransitionTime: s.now(),
+		Type: flowcontrolv1.FlowSchemaConditionDangling, Status: flowcontrolv1.ConditionFalse, Reason: "Found", LastTransitionTime: s.preparer.Now(),
 		Message: fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q and it exists", name),
 	}
 	if apierrors.IsNotFound(err) {
@@ -136,7 +135,7 @@ func (s *Server) settleDangling(ctx context.Context) error {
 	if schemas == nil {
 		return nil
 	}
-	all, err := listStored[*flowcontrolv1.FlowSchema](ctx, schemas)
+	all, err := storage.ListAll[*flowcontrolv1.FlowSchema](ctx, schemas)
 	if err != nil {
 		return fmt.Errorf("listing the flow schemas: %w", err)
 	}
@@ -161,9 +160,4 @@ func (s *Server) settleDangling(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// flows reports whether a row belongs to flow control.
-func flows(row *resources.Resource) bool {
-	return row.GroupVersion() == flowcontrolv1.SchemeGroupVersion
 }

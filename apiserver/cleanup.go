@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/crd"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/watchcache"
@@ -27,13 +28,13 @@ import (
 const serverName = "system:apiserver"
 
 // ownRequest returns a request that the server makes to itself.
-func (s *Server) ownRequest(ctx context.Context, row *resources.Resource, objects *storage.Objects, verb string, name types.NamespacedName) *request {
+func (s *Server) ownRequest(ctx context.Context, row *resources.Resource, objects *storage.Objects, verb string, name types.NamespacedName) *call {
 	r := (&http.Request{Method: http.MethodPut, Header: http.Header{"User-Agent": {"kube-apiserver"}}}).WithContext(ctx)
-	return &request{
-		RequestInfo: RequestInfo{Verb: verb, GVR: row.GVR(), Namespace: name.Namespace, Name: name.Name},
-		server:      s, r: r, row: row, objects: objects, local: true,
-		user: &auth.User{Name: serverName, Groups: []string{auth.GroupMasters}},
-	}
+	return &call{server: s, Request: request.Request{
+		Info: request.Info{Verb: verb, GVR: row.GVR(), Namespace: name.Namespace, Name: name.Name},
+		Env:  s.env, HTTP: r, Row: row, Objects: objects, Local: true,
+		User: &auth.User{Name: serverName, Groups: []string{auth.GroupMasters}},
+	}}
 }
 
 var errTerminating = errors.New("create not allowed while custom resource definition is terminating")
@@ -85,7 +86,7 @@ func (d *definitions) clean(ctx context.Context, name string, work *inflight.Wor
 
 func (d *definitions) tryClean(ctx context.Context, name string, work *inflight.Work) error {
 	if err := d.change(ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
-		crd.Emptying(definition, d.server.now())
+		crd.Emptying(definition, d.server.preparer.Now())
 	}); err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (d *definitions) tryClean(ctx context.Context, name string, work *inflight.
 		}
 	}
 	return d.change(ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
-		crd.Emptied(definition, d.server.now())
+		crd.Emptied(definition, d.server.preparer.Now())
 	})
 }
 
@@ -162,7 +163,7 @@ func (d *definitions) deleteAll(ctx context.Context, kind *customKind) (waiting 
 			waiting++
 			continue
 		}
-		rq := d.server.ownRequest(ctx, kind.rows.Stored, kind.objects, verbDelete, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
+		rq := d.server.ownRequest(ctx, kind.rows.Stored, kind.objects, request.VerbDelete, types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()})
 		_, gone, err := rq.delete(ctx, &metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return 0, err

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/request"
 )
 
 // ComponentHealth returns what is wrong with a component of the cluster, or nil if it
@@ -56,27 +58,27 @@ func (c *component) status(ctx context.Context) *corev1.ComponentStatus {
 	return status
 }
 
-// serveComponentGet serves GET on one ComponentStatus.
-func serveComponentGet(ctx context.Context, rq *request) error {
+// ServeComponent serves GET on one ComponentStatus.
+func (rq *call) ServeComponent(ctx context.Context) error {
 	for _, c := range rq.server.components() {
 		if c.name == rq.Name {
-			return rq.writeResult(http.StatusOK, c.status(ctx))
+			return rq.WriteResult(http.StatusOK, c.status(ctx))
 		}
 	}
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "componentstatus"}, rq.Name)
 }
 
-// serveComponentList serves GET on all ComponentStatuses, without paging.
-func serveComponentList(ctx context.Context, rq *request) error {
-	opts, err := rq.listOptions()
+// ServeComponentList serves GET on all ComponentStatuses, without paging.
+func (rq *call) ServeComponentList(ctx context.Context) error {
+	opts, err := rq.ListOptions()
 	if err != nil {
 		return err
 	}
-	p := &page{}
+	p := &request.Page{}
 	for _, c := range rq.server.components() {
-		if opts.label.Matches(labels.Set{}) && opts.field.Matches(fields.Set{"metadata.name": c.name}) {
-			p.add(c.status(ctx))
+		if opts.Label.Matches(labels.Set{}) && opts.Field.Matches(fields.Set{"metadata.name": c.name}) {
+			p.Add(c.status(ctx))
 		}
 	}
-	return rq.writeList(p)
+	return rq.WriteList(p)
 }

@@ -8,50 +8,52 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
 // serveCreate serves POST on a collection.
-func serveCreate(ctx context.Context, rq *request) error {
-	opts, err := rq.createOptions()
+func serveCreate(ctx context.Context, rq *call) error {
+	opts, err := rq.CreateOptions()
 	if err != nil {
 		return err
 	}
-	data, err := rq.body()
+	data, err := rq.Body()
 	if err != nil {
 		return err
 	}
-	obj, err := rq.decode(data, rq.row.GroupVersionKind, rq.row.New(), opts.FieldValidation)
+	obj, err := rq.Decode(data, rq.Row.GroupVersionKind, rq.Row.New(), opts.FieldValidation)
 	if err != nil {
 		return err
 	}
-	if err := rq.checkNamespace(obj); err != nil {
+	if err := rq.CheckNamespace(obj); err != nil {
 		return err
 	}
-	stored, err := rq.createNew(ctx, obj, fieldOwner(rq, opts.FieldManager), isDryRun(opts.DryRun))
+	stored, err := rq.createNew(ctx, obj, rq.FieldOwner(opts.FieldManager), request.IsDryRun(opts.DryRun))
 	if err != nil {
 		return err
 	}
-	return rq.writeResult(created(true), stored)
+	return rq.WriteResult(created(true), stored)
 }
 
 // createNew stores a decoded object as a new one. If a generated name is taken, it
 // tries another.
-func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager string, dryRun bool) (runtime.Object, error) {
+func (rq *call) createNew(ctx context.Context, obj runtime.Object, manager string, dryRun bool) (runtime.Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	rq.dedupOwners(m)
-	applyDefaults(rq.row, obj)
+	rq.DedupOwners(m)
+	strategy.Default(rq.Row, obj)
 	generated := m.GetName() == "" && m.GetGenerateName() != ""
 	if generated {
-		rq.server.generateName(rq.row, m)
+		rq.server.preparer.GenerateName(rq.Row, m)
 	}
 	rq.Name = m.GetName()
 	// As upstream: fields that admission and preparation set have no owner.
-	if obj, err = rq.server.fields.trackCreate(rq, obj, manager); err != nil {
+	if obj, err = rq.server.fields.TrackCreate(rq.fieldWrite(manager), obj); err != nil {
 		return nil, err
 	}
 	if err := rq.admitCreate(ctx, obj, dryRun); err != nil {
@@ -66,21 +68,21 @@ func (rq *request) createNew(ctx context.Context, obj runtime.Object, manager st
 	for try := 1; ; try++ {
 		stored, err := rq.store(ctx, obj, dryRun)
 		if err == nil {
-			return rq.fromStored(stored), nil
+			return rq.FromStored(stored), nil
 		}
-		if !generated || !apierrors.IsAlreadyExists(err) || try == nameTries {
+		if !generated || !apierrors.IsAlreadyExists(err) || try == strategy.NameTries {
 			return nil, err
 		}
 		if m, err = meta.Accessor(obj); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		rq.server.generateName(rq.row, m)
+		rq.server.preparer.GenerateName(rq.Row, m)
 		rq.Name = m.GetName()
 	}
 }
 
-func (rq *request) store(ctx context.Context, obj runtime.Object, dryRun bool) (runtime.Object, error) {
-	stored, err := rq.objects.Create(ctx, rq.key(), rq.toStored(obj), dryRun)
+func (rq *call) store(ctx context.Context, obj runtime.Object, dryRun bool) (runtime.Object, error) {
+	stored, err := rq.Objects.Create(ctx, rq.Key(), rq.ToStored(obj), dryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +102,11 @@ func (s *Server) ensure(ctx context.Context, obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	applyDefaults(row, obj)
-	if err := s.prepareCreate(row, obj); err != nil {
+	strategy.Default(row, obj)
+	if err := s.preparer.Create(row, obj); err != nil {
 		return err
 	}
-	s.fields.trackOwn(row, m, s.now())
+	s.fields.TrackOwn(row, m, s.preparer.Now())
 	objects := s.objects(row)
 	key := objects.Key(m.GetNamespace(), m.GetName())
 	_, err = objects.Create(ctx, key, obj, false)
@@ -128,7 +130,7 @@ func (s *Server) rowFor(obj runtime.Object) (*resources.Resource, error) {
 	}
 	for _, kind := range kinds {
 		if row := s.table.ByKind(kind); row != nil {
-			clearTypeMeta(obj)
+			strategy.ClearTypeMeta(obj)
 			return row, nil
 		}
 	}

@@ -15,8 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/apiserver/crd"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/services"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 	"minikcm.dev/minikcm/store"
 )
@@ -58,7 +61,7 @@ type customKind struct {
 }
 
 func (s *Server) newDefinitions() *definitions {
-	d := &definitions{server: s, objects: s.stored[crd.Resource], known: map[string]*customKind{}, webhooks: crd.NewWebhooks(serviceResolver{s})}
+	d := &definitions{server: s, objects: s.stored[crd.Resource], known: map[string]*customKind{}, webhooks: crd.NewWebhooks(services.Resolver{Objects: s.storedObjects})}
 	ctx, cancel := context.WithCancel(context.Background())
 	d.begin, d.cancel = func(f func(context.Context)) { d.running.Go(func() { f(ctx) }) }, cancel
 	return d
@@ -111,6 +114,11 @@ func (d *definitions) goLocked(f func(context.Context)) {
 	}
 }
 
+// ReserveDefinition reserves the names of a custom kind.
+func (s reservations) ReserveDefinition(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
+	return s.definitions.reserve(ctx, obj, old)
+}
+
 // reserve settles the names of a definition that is about to be written. The function
 // that it returns serves the outcome, before the response is sent.
 func (d *definitions) reserve(ctx context.Context, obj, old runtime.Object) (func(error), error) {
@@ -118,7 +126,7 @@ func (d *definitions) reserve(ctx context.Context, obj, old runtime.Object) (fun
 	definition, _ := obj.(*apiextensionsv1.CustomResourceDefinition)
 	was, _ := old.(*apiextensionsv1.CustomResourceDefinition)
 	if definition != nil {
-		crd.Settle(definition, d.othersLocked(), d.server.now())
+		crd.Settle(definition, d.othersLocked(), d.server.preparer.Now())
 	}
 	return func(outcome error) {
 		var freed []string
@@ -243,8 +251,8 @@ func (d *definitions) retireLocked(kind *customKind) {
 		return
 	}
 	d.goLocked(func(context.Context) {
-		// The surface without the kind has been published by now, or will be soon: a
-		// request that finds the gate shut looks up the surface again until it is.
+		// The served API without the kind has been published by now, or will be soon: a
+		// request that finds the gate shut looks the kind up again until it is.
 		d.mu.Lock()
 		kind.requests.shut()
 		d.mu.Unlock()
@@ -274,14 +282,14 @@ func (d *definitions) settleAgain(ctx context.Context, name string) {
 
 // change updates a definition on behalf of the server.
 func (d *definitions) change(ctx context.Context, name string, alter func(*apiextensionsv1.CustomResourceDefinition)) error {
-	rq := d.server.ownRequest(ctx, d.server.table.Lookup(crd.Resource), d.objects, verbUpdate, types.NamespacedName{Name: name})
-	result, err := d.objects.Update(ctx, rq.key(), name, func(current runtime.Object) (runtime.Object, error) {
+	rq := d.server.ownRequest(ctx, d.server.table.Lookup(crd.Resource), d.objects, request.VerbUpdate, types.NamespacedName{Name: name})
+	result, err := d.objects.Update(ctx, rq.Key(), name, func(current runtime.Object) (runtime.Object, error) {
 		definition, ok := current.DeepCopyObject().(*apiextensionsv1.CustomResourceDefinition)
 		if !ok {
 			return nil, fmt.Errorf("a %T is stored as CustomResourceDefinition %s", current, name)
 		}
 		alter(definition)
-		if readyToGo(rq, definition) {
+		if strategy.ReadyToDelete(rq.Row, definition) {
 			return definition, storage.ErrDelete
 		}
 		return definition, nil

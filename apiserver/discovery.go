@@ -15,6 +15,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // discovery serves the groups, versions and resources, as separate documents and
@@ -42,7 +43,7 @@ func (d *discovery) route(router *mux.Router) {
 func getOnly(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
-			writeError(w, r, errMethodNotAllowed())
+			response.Error(w, r, response.MethodNotAllowed())
 			return
 		}
 		serve(w, r)
@@ -76,7 +77,7 @@ func (d *discovery) serveGroups(w http.ResponseWriter, r *http.Request) {
 func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain func() runtime.Object, core bool) {
 	target, ok := codec.Negotiate(r.Header.Get("Accept"), func(as schema.GroupVersionKind) bool { return as == aggregatedKind })
 	if !ok {
-		writeError(w, r, notAcceptable())
+		response.Error(w, r, response.NotAcceptable())
 		return
 	}
 	if target.As != aggregatedKind {
@@ -86,7 +87,7 @@ func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain fu
 	w.Header().Add("Vary", "Accept")
 	document, err := d.aggregated(core, target.Media)
 	if err != nil {
-		writeError(w, r, encodeError(err))
+		response.Error(w, r, response.EncodeError(err))
 		return
 	}
 	w.Header().Set("ETag", document.etag)
@@ -96,7 +97,7 @@ func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain fu
 		return
 	}
 	contentType := target.Media.ContentType() + ";g=" + aggregatedKind.Group + ";v=" + aggregatedKind.Version + ";as=" + aggregatedKind.Kind
-	writeBytes(w, r, http.StatusOK, contentType, document.data)
+	response.Bytes(w, r, http.StatusOK, contentType, document.data)
 }
 
 // serveGroup answers GET /apis/GROUP.
@@ -119,7 +120,7 @@ func (d *discovery) serveVersion(w http.ResponseWriter, r *http.Request) {
 	rows := d.table().InVersion(gv)
 	if len(rows) == 0 {
 		if slices.ContainsFunc(d.table().Groups(), func(g resources.Group) bool { return g.Name == gv.Group }) {
-			writeError(w, r, errNotFoundPath())
+			response.Error(w, r, response.NotFound())
 			return
 		}
 		notFound(w, r)
@@ -136,7 +137,7 @@ func (d *discovery) serveVersion(w http.ResponseWriter, r *http.Request) {
 func (d *discovery) servePlain(w http.ResponseWriter, r *http.Request, obj runtime.Object) {
 	target, ok := codec.Negotiate(r.Header.Get("Accept"), nil)
 	if !ok {
-		writeError(w, r, notAcceptable())
+		response.Error(w, r, response.NotAcceptable())
 		return
 	}
 	serveDocument(w, r, target.Media, obj)
@@ -161,10 +162,10 @@ func serveDocument(w http.ResponseWriter, r *http.Request, media codec.Media, ob
 	}
 	data, err := codec.Encode(media, schema.GroupVersionKind{Version: version, Kind: kind}, obj)
 	if err != nil {
-		writeError(w, r, encodeError(err))
+		response.Error(w, r, response.EncodeError(err))
 		return
 	}
-	writeBytes(w, r, http.StatusOK, media.ContentType(), prettyFor(r, media, data))
+	response.Bytes(w, r, http.StatusOK, media.ContentType(), response.Pretty(r, media, data))
 }
 
 func apiGroup(g resources.Group) metav1.APIGroup {
@@ -205,7 +206,7 @@ func subresourceKind(row *resources.Resource, sub *resources.Subresource) schema
 // storageVersionHash returns a hash that identifies the stored version; clients only
 // compare it (API docs of APIResource).
 func storageVersionHash(row *resources.Resource) string {
-	if row.Via != nil || row.Computed || row.Asked {
+	if !row.IsStored() {
 		return ""
 	}
 	kind := row.GroupVersionKind

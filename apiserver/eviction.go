@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
@@ -26,11 +27,11 @@ const (
 
 var budgetsResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 
-// evict takes one disruption from the PodDisruptionBudget of the request's pod and sets
+// TakeDisruption takes one disruption from the PodDisruptionBudget of the request's pod and sets
 // the pod's DisruptionTarget condition; the caller deletes the pod afterwards. The error
 // says why the pod may not be evicted now (Kubernetes documentation, "API-initiated
 // Eviction").
-func (rq *request) evict(ctx context.Context, dryRun bool) error {
+func (rq *call) TakeDisruption(ctx context.Context, dryRun bool) error {
 	pod, err := rq.evicted(ctx)
 	if err != nil {
 		return err
@@ -55,12 +56,19 @@ func (rq *request) evict(ctx context.Context, dryRun bool) error {
 // evicted returns the pod of the request, which must not be modified. It may come from
 // the cache, which is current enough here: most evictions end with a refusal by the
 // budget.
-func (rq *request) evicted(ctx context.Context) (*corev1.Pod, error) {
-	obj, err := rq.objects.Known(ctx, rq.key())
+func (rq *call) evicted(ctx context.Context) (*corev1.Pod, error) {
+	obj, err := rq.Objects.Known(ctx, rq.Key())
 	if err != nil || obj == nil {
-		obj, err = rq.objects.Get(ctx, rq.key(), rq.Name)
+		obj, err = rq.Objects.Get(ctx, rq.Key(), rq.Name)
 	}
-	return podIn(obj, err)
+	if err != nil {
+		return nil, err
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return nil, response.NotFound()
+	}
+	return pod, nil
 }
 
 // goesAnyway reports whether evicting the pod disrupts nothing.
@@ -73,7 +81,7 @@ func goesAnyway(pod *corev1.Pod) bool {
 }
 
 // budgetOf returns the budget that selects the pod, or nil.
-func (rq *request) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.PodDisruptionBudget, error) {
+func (rq *call) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.PodDisruptionBudget, error) {
 	budgets := rq.server.stored[budgetsResource]
 	known, err := budgets.KnownIn(ctx, pod.Namespace)
 	if err != nil {
@@ -90,7 +98,7 @@ func (rq *request) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.Pod
 			continue
 		}
 		if found != nil {
-			return nil, newStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError,
+			return nil, response.NewStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError,
 				"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 		}
 		found = budget
@@ -100,7 +108,7 @@ func (rq *request) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.Pod
 
 // takeDisruption records the pod's disruption in the budget's status, if one is left.
 // The disruption controller removes the record once the pod is deleted.
-func (rq *request) takeDisruption(ctx context.Context, budget *policyv1.PodDisruptionBudget, pod *corev1.Pod, dryRun bool) error {
+func (rq *call) takeDisruption(ctx context.Context, budget *policyv1.PodDisruptionBudget, pod *corev1.Pod, dryRun bool) error {
 	if goesUnhealthy(budget, pod) {
 		return nil
 	}
@@ -188,12 +196,12 @@ func tooManyDisruptions(retryAfter int, cause string) error {
 }
 
 // announceEviction sets the pod's DisruptionTarget condition (KEP-3329).
-func (rq *request) announceEviction(ctx context.Context) error {
+func (rq *call) announceEviction(ctx context.Context) error {
 	change := func(current runtime.Object) (runtime.Object, error) {
 		pod := current.DeepCopyObject().(*corev1.Pod)
 		condition := corev1.PodCondition{
 			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation,
-			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting", LastTransitionTime: rq.server.now(),
+			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting", LastTransitionTime: rq.server.preparer.Now(),
 		}
 		for i := range pod.Status.Conditions {
 			if c := &pod.Status.Conditions[i]; c.Type == condition.Type {
@@ -207,9 +215,9 @@ func (rq *request) announceEviction(ctx context.Context) error {
 		pod.Status.Conditions = append(pod.Status.Conditions, condition)
 		return pod, nil
 	}
-	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, storage.UpdateOptions{})
+	result, err := rq.Objects.Update(ctx, rq.Key(), rq.Name, change, storage.UpdateOptions{})
 	if err == nil && !result.Unchanged {
-		rq.recordOther(rq.GVR, rq.row.Kind, "status", result)
+		rq.recordOther(rq.GVR, rq.Row.Kind, "status", result)
 	}
 	return err
 }

@@ -13,6 +13,9 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/transport"
 	"minikcm.dev/minikcm/clock"
 )
 
@@ -24,12 +27,12 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if f.AtRest() && !mayStream(r) || isOwnPath(r.URL.Path) {
+		if f.AtRest() && !transport.MayStream(r) || isOwnPath(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		user := auth.FromContext(r.Context())
-		if user != nil && !isLocal(r.Context()) && f.IsDown(user.Name) {
+		if user != nil && !transport.IsLocal(r.Context()) && f.IsDown(user.Name) {
 			panic(http.ErrAbortHandler) // closes the connection, as when the process ends
 		}
 		rq, ok := faultyRequest(r, user)
@@ -44,20 +47,20 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 		}
 		if fate.Latency > 0 && s.mayWait(ctx) {
 			if err := f.Sleep(ctx, fate.Latency); err != nil {
-				writeError(w, r, apierrors.NewTimeoutError("the request was given up", 0))
+				response.Error(w, r, apierrors.NewTimeoutError("the request was given up", 0))
 				return
 			}
 		}
 		if fate.Refusal != nil {
-			writeError(w, r, refusal(fate.Refusal, rq))
+			response.Error(w, r, refusal(fate.Refusal, rq))
 			return
 		}
 		if fate.Behind > 0 {
 			ctx = context.WithValue(ctx, behindKey{}, fate.Behind)
 		}
-		if rq.Verb == verbWatch {
+		if rq.Verb == request.VerbWatch {
 			watching, done := f.Watching(ctx, rq)
-			defer atStreamEnd(ctx, done)()
+			defer transport.AtStreamEnd(ctx, done)()
 			ctx = watching
 		}
 		next.ServeHTTP(w, r.WithContext(ctx))
@@ -76,11 +79,7 @@ func isOwnPath(path string) bool {
 // faultyRequest returns what fault rules match of a request; ok is false if the request is
 // not for a resource.
 func faultyRequest(r *http.Request, user *auth.User) (*faults.Request, bool) {
-	gv, rest, ok := splitResourcePath(routedPath(r))
-	if !ok {
-		return nil, false
-	}
-	info, ok := parseResourcePath(gv, r.Method, rest, r.URL.Query())
+	info, ok := request.InfoFrom(r.Context())
 	if !ok {
 		return nil, false
 	}
@@ -144,18 +143,29 @@ func behind(ctx context.Context) int64 {
 // maxRetries is the number of client-go's retries after Retry-After.
 const maxRetries = 10
 
-// reach sends a request of an in-process client to a server with faults. It handles
-// Retry-After itself, in cluster time, because client-go would wait in real time.
-func (t *memoryTransport) reach(req *http.Request) (*http.Response, error) {
+// faultyTransport carries the requests of an in-process client to a server with faults.
+// It handles Retry-After itself, in cluster time, because client-go would wait in real
+// time.
+type faultyTransport struct {
+	server *Server
+	user   *auth.User
+	next   http.RoundTripper
+}
+
+// CloseIdleConnections does nothing: there are no connections. client-go calls it.
+func (t *faultyTransport) CloseIdleConnections() {}
+
+// RoundTrip serves req, unless a fault keeps the client from reaching the server.
+func (t *faultyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	f := t.server.opts.Faults
 	if t.server.isHurried(req.Context()) || isOwnPath(req.URL.Path) {
-		return t.send(req)
+		return t.next.RoundTrip(req)
 	}
 	for attempt := 0; ; attempt++ {
-		if err := f.Reach(req.Context(), t.user.Name, mayStream(req)); err != nil {
+		if err := f.Reach(req.Context(), t.user.Name, transport.MayStream(req)); err != nil {
 			return nil, err
 		}
-		resp, err := t.send(req)
+		resp, err := t.next.RoundTrip(req)
 		if err != nil {
 			return nil, err
 		}

@@ -13,28 +13,28 @@ import (
 
 // classify sets upstream's response headers with the FlowSchema and priority level of a
 // request from the network. They have no other effect.
-func (s *Server) classify(rq *request) {
-	if rq.local {
+func (s *Server) classify(rq *call) {
+	if rq.Local {
 		return
 	}
 	schema := s.flowSchemaOf(rq)
 	if schema == nil {
 		return
 	}
-	rq.w.Header().Set(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID, string(schema.UID))
+	rq.Writer.Header().Set(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID, string(schema.UID))
 	if level := s.priorityLevel(rq, schema.Spec.PriorityLevelConfiguration.Name); level != "" {
-		rq.w.Header().Set(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID, string(level))
+		rq.Writer.Header().Set(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID, string(level))
 	}
 }
 
 // flowSchemaOf returns the matching FlowSchema with the lowest precedence, then name;
 // nil if there is none.
-func (s *Server) flowSchemaOf(rq *request) *flowcontrolv1.FlowSchema {
+func (s *Server) flowSchemaOf(rq *call) *flowcontrolv1.FlowSchema {
 	objects := s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")]
 	if objects == nil {
 		return nil
 	}
-	known, err := objects.KnownIn(rq.r.Context(), "")
+	known, err := objects.KnownIn(rq.HTTP.Context(), "")
 	if err != nil {
 		return nil
 	}
@@ -51,12 +51,12 @@ func (s *Server) flowSchemaOf(rq *request) *flowcontrolv1.FlowSchema {
 	return best
 }
 
-func (s *Server) priorityLevel(rq *request, name string) types.UID {
+func (s *Server) priorityLevel(rq *call, name string) types.UID {
 	objects := s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations")]
 	if objects == nil {
 		return ""
 	}
-	obj, err := objects.Known(rq.r.Context(), objects.Key("", name))
+	obj, err := objects.Known(rq.HTTP.Context(), objects.Key("", name))
 	level, ok := obj.(*flowcontrolv1.PriorityLevelConfiguration)
 	if err != nil || !ok {
 		return ""
@@ -64,8 +64,8 @@ func (s *Server) priorityLevel(rq *request, name string) types.UID {
 	return level.UID
 }
 
-func ruleMatches(rule *flowcontrolv1.PolicyRulesWithSubjects, rq *request) bool {
-	return slices.ContainsFunc(rule.Subjects, func(subject flowcontrolv1.Subject) bool { return subjectMatches(&subject, rq.user) }) &&
+func ruleMatches(rule *flowcontrolv1.PolicyRulesWithSubjects, rq *call) bool {
+	return slices.ContainsFunc(rule.Subjects, func(subject flowcontrolv1.Subject) bool { return subjectMatches(&subject, rq.User) }) &&
 		slices.ContainsFunc(rule.ResourceRules, func(resource flowcontrolv1.ResourcePolicyRule) bool { return resourceMatches(&resource, rq) })
 }
 
@@ -88,7 +88,7 @@ func subjectMatches(subject *flowcontrolv1.Subject, user *auth.User) bool {
 	return false
 }
 
-func resourceMatches(rule *flowcontrolv1.ResourcePolicyRule, rq *request) bool {
+func resourceMatches(rule *flowcontrolv1.ResourcePolicyRule, rq *call) bool {
 	resource := rq.GVR.Resource
 	if rq.Subresource != "" {
 		resource += "/" + rq.Subresource

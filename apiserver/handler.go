@@ -6,22 +6,20 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"github.com/gorilla/mux"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/metrics"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/transport"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/inflight"
 )
-
-// requestTimeout limits a request that is not a watch, as upstream's default of
-// --request-timeout.
-const requestTimeout = time.Minute
 
 // newHandler builds the handler chain: every request passes the filters, is routed, and
 // is parsed once.
@@ -34,8 +32,8 @@ func (s *Server) newHandler() http.Handler {
 	s.discovery.route(router)
 	s.routeHealth(router)
 	router.PathPrefix("/openapi/").HandlerFunc(s.serveOpenAPI)
-	router.Handle("/metrics", s.metrics.handler())
-	router.Handle("/metrics/slis", s.metrics.slis.handler())
+	router.Handle("/metrics", s.metrics.Handler())
+	router.Handle("/metrics/slis", s.metrics.HealthHandler())
 	routeProfiling(router)
 	s.routeTokenDiscovery(router)
 	router.HandleFunc(ownPath+"/writes", s.serveWrites)
@@ -59,18 +57,22 @@ func (s *Server) filter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.inFlight.enter() {
 			w.Header().Set("Retry-After", "1")
-			writeError(w, r, apierrors.NewServiceUnavailable("apiserver is shutting down"))
+			response.Error(w, r, apierrors.NewServiceUnavailable("apiserver is shutting down"))
 			return
 		}
 		defer s.inFlight.leave()
 		setHeaders(w, r, ids)
 		defer s.recoverPanic(w, r)
-		user, err := s.admit(w, r)
+		ctx, info := request.Parse(r.Context(), r)
+		user, err := s.identify(w, r, info)
+		if err == nil {
+			err = s.authorize(ctx, user, info)
+		}
 		if err != nil {
-			writeError(w, r, err)
+			response.Error(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(auth.WithUser(r.Context(), user)))
+		next.ServeHTTP(w, r.WithContext(auth.WithUser(ctx, user)))
 	})
 }
 
@@ -92,39 +94,44 @@ func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 		panic(reason)
 	}
 	s.opts.Logger.Error(fmt.Errorf("panic: %v", reason), "Request handler panicked", "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
-	writeError(w, r, apierrors.NewInternalError(fmt.Errorf("panic serving %s %s", r.Method, r.URL.Path)))
+	response.Error(w, r, apierrors.NewInternalError(fmt.Errorf("panic serving %s %s", r.Method, r.URL.Path)))
 }
 
 // serveResource serves everything beneath a group and version.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
-	vars := mux.Vars(r)
-	gv := schema.GroupVersion{Group: vars["group"], Version: vars["version"]}
-	rq := &request{server: s, w: w, r: r, query: r.URL.Query(), user: auth.FromContext(r.Context())}
-	info, ok := parseResourcePath(gv, r.Method, vars["rest"], rq.query)
-	rq.RequestInfo = info
-	if err := s.authorize(r, rq.user, gv, info, ok); err != nil {
-		writeError(w, r, err)
+	info, ok := request.InfoFrom(r.Context())
+	if !ok {
+		s.noSuchResource(w, r, mux.Vars(r)["group"])
 		return
 	}
-	if ok {
-		found := s.find(info.GVR, info.Verb == verbWatch)
-		defer found.leave()
-		rq.row, rq.objects = found.row, found.objects
+	rq := &call{server: s, Request: request.Request{
+		Info: info, Env: s.env, Writer: w, HTTP: r, Query: r.URL.Query(), User: auth.FromContext(r.Context()),
+		Local: transport.IsLocal(r.Context()), Causes: cause.Parse(r.Header.Get(cause.Header)),
+	}}
+	if info.Verb == request.VerbWatch && info.Name != "" {
+		rq.Query.Set("fieldSelector", "metadata.name="+info.Name)
+		rq.Name = ""
 	}
-	if rq.row == nil && ok {
-		rq.row = s.valuesRow(gv)
+	found := s.find(info.GVR, info.Verb == request.VerbWatch)
+	defer found.leave()
+	rq.Row, rq.Objects = found.row, found.objects
+	if rq.Row == nil {
+		rq.Row = s.anyRow(info.GVR.GroupVersion())
 	}
-	if rq.row == nil {
-		s.noSuchResource(w, r, gv.Group)
+	if rq.Row == nil {
+		s.noSuchResource(w, r, info.GVR.Group)
 		return
 	}
-	coded := &codeWriter{ResponseWriter: w}
-	rq.w = coded
-	rq.local = isLocal(r.Context())
-	rq.causes = cause.Parse(r.Header.Get(cause.Header))
-	defer s.metrics.begin(rq)()
+	rq.Sub = rq.Row.Subresource(info.Subresource)
+	coded := &response.CodeWriter{ResponseWriter: w}
+	rq.Writer = coded
+	measured := &metrics.Request{Info: rq.Info, Connects: rq.connects()}
+	defer s.metrics.Begin(measured)()
 	elapsed := clock.Stopwatch()
-	defer func() { s.metrics.observe(rq, coded.code, elapsed()) }()
+	defer func() {
+		measured.Info, measured.LongRunning = rq.Info, rq.longRunning() // a create has learnt the name
+		s.metrics.Observe(measured, coded.Code, elapsed())
+	}()
 	s.classify(rq)
 	leave, ok := s.limits.enter(rq)
 	if !ok {
@@ -133,7 +140,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 	defer leave()
 	if err := rq.serve(); err != nil {
-		writeError(coded, r, err)
+		response.Error(coded, r, err)
 	}
 }
 
@@ -143,18 +150,16 @@ func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group st
 		notFound(w, r)
 		return
 	}
-	writeError(w, r, errNotFoundPath())
+	response.Error(w, r, response.NotFound())
 }
 
 // serve negotiates the response format, finds the verb's function, and calls it.
-func (rq *request) serve() error {
-	if rq.row.Computed && namedByMetrics(rq.row.Group) {
-		return rq.serveValues()
+func (rq *call) serve() error {
+	if rq.Row.GetAny != nil {
+		return rq.serveAny()
 	}
-	if rq.Subresource != "" {
-		if rq.sub = rq.row.Subresource(rq.Subresource); rq.sub == nil {
-			return errNotFoundPath()
-		}
+	if rq.Subresource != "" && rq.Sub == nil {
+		return response.NotFound()
 	}
 	if err := rq.checkScope(); err != nil {
 		return err
@@ -163,25 +168,25 @@ func (rq *request) serve() error {
 	if err != nil {
 		return err
 	}
-	if err := rq.negotiate(); err != nil {
+	if err := rq.Negotiate(); err != nil {
 		return err
 	}
-	if rq.row.Warning != "" && !rq.isComponent() { // components have no alternative, and would log the warning
-		addWarning(rq.w, rq.row.Warning)
+	if rq.Row.Warning != "" && !rq.IsComponent() { // components have no alternative, and would log the warning
+		response.Warn(rq.Writer, rq.Row.Warning)
 	}
 	if rq.longRunning() {
-		return verb(rq.r.Context(), rq)
+		return verb(rq.HTTP.Context(), rq)
 	}
-	limit, err := rq.timeout()
+	limit, err := rq.Timeout()
 	if err != nil {
 		return err
 	}
-	rq.work = inflight.Begin(rq.server.opts.Ledger, inflight.Request)
-	defer rq.work.End()
-	ctx, cancel := context.WithTimeout(rq.r.Context(), limit)
+	rq.Work = inflight.Begin(rq.server.opts.Ledger, inflight.Request)
+	defer rq.Work.End()
+	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), limit)
 	defer cancel()
 	if waits := rq.server.opts.StoreWaits; waits != nil && waits() {
-		ctx = rq.server.withPause(ctx, rq.work)
+		ctx = rq.server.withPause(ctx, rq.Work)
 	}
 	return verb(ctx, rq)
 }

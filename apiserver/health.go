@@ -11,6 +11,8 @@ import (
 
 	"github.com/gorilla/mux"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
+
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // healthCheck is one named check of a health endpoint.
@@ -75,7 +77,7 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request, name string
 			fmt.Fprintf(&out, "[+]%s excluded: ok\n", c.name)
 		default:
 			err := c.check(r)
-			s.metrics.slis.observe(c.name, name, err)
+			s.metrics.ObserveCheck(c.name, name, err)
 			if err != nil {
 				failed = true
 				fmt.Fprintf(&out, "[-]%s failed: %v\n", c.name, err)
@@ -111,8 +113,8 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
 	}
 	data, err := json.MarshalIndent(info, "", "  ")
 	if err != nil {
-		writeError(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
-	writeBytes(w, r, http.StatusOK, "application/json", data)
+	response.Bytes(w, r, http.StatusOK, "application/json", data)
 }

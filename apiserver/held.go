@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/clock/inflight"
@@ -51,7 +52,7 @@ func (s *Server) Held(namespace string) iter.Seq[Held] {
 }
 
 // stored yields one row per stored kind, with its storage.
-func (now *surface) stored(builtIn map[schema.GroupVersionResource]*storage.Objects) iter.Seq2[*resources.Resource, *storage.Objects] {
+func (now *servedAPI) stored(builtIn map[schema.GroupVersionResource]*storage.Objects) iter.Seq2[*resources.Resource, *storage.Objects] {
 	return func(yield func(*resources.Resource, *storage.Objects) bool) {
 		for _, row := range now.table.All() {
 			objects := builtIn[row.GVR()]
@@ -115,7 +116,7 @@ func (s *Server) EventsIn(ctx context.Context, namespace string) ([]reasons.Even
 // where a request would.
 func (s *Server) reading(ctx context.Context) (_ context.Context, done func()) {
 	work := inflight.Begin(s.opts.Ledger, inflight.Request)
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, request.MaxDuration)
 	if waits := s.opts.StoreWaits; waits != nil && waits() {
 		ctx = s.withPause(ctx, work)
 	}

@@ -9,6 +9,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission/hooks"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/services"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
@@ -34,6 +35,6 @@ func (s *Server) newHooks() *hooks.Plugin {
 		Ledger:     s.opts.Ledger,
 		Kinds:      hooks.Kinds{Table: func() *resources.Table { return s.current().table }, Scheme: s.scheme},
 		Authorizer: hooks.Authorizer{Authorizer: s.opts.Authorizer},
-		Services:   serviceResolver{s},
+		Services:   services.Resolver{Objects: s.storedObjects},
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/serviceip"
+	"minikcm.dev/minikcm/apiserver/slowclient"
 )
 
 // ListenOptions configure Listen.
@@ -59,8 +60,8 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 	if opts.Address == "" {
 		opts.Address = "127.0.0.1"
 	}
-	advertised := s.advertised(opts.Address)
-	names := []string{opts.Address, "127.0.0.1", "::1", serviceip.ServiceIP(s.serviceRanges()[0]).String(), advertised.String()}
+	advertised := s.services.Advertised(opts.Address)
+	names := []string{opts.Address, "127.0.0.1", "::1", serviceip.ServiceIP(s.services.Ranges()[0]).String(), advertised.String()}
 	pair, err := opts.Authority.Server(append(names, servingNames...)...)
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 			// Pings detect connections whose peer has disappeared.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 			BaseContext: func(net.Listener) context.Context {
-				return withStall(auth.WithClientCertificates(context.Background(), clients), cmp.Or(opts.Stall, defaultStall))
+				return slowclient.WithStall(auth.WithClientCertificates(context.Background(), clients), cmp.Or(opts.Stall, defaultStall))
 			},
 			ErrorLog: log.New(httpErrors{s.opts.Logger}, "", 0),
 			TLSConfig: &tls.Config{
@@ -98,31 +99,15 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 			},
 		},
 	}
-	s.advertiseAt(ctx, advertised, listener.Addr())
+	s.services.AdvertiseAt(ctx, advertised, listener.Addr())
 	s.inFlight.cutWith(func() { _ = h.server.Close() })
 	go func() {
 		defer close(h.done)
 		// Serve returns when the server is shut down; callers could not act on any other
 		// error.
-		_ = h.server.ServeTLS(boundedListener{listener}, "", "")
+		_ = h.server.ServeTLS(slowclient.Listener{Listener: listener}, "", "")
 	}()
 	return h, nil
-}
-
-// sendBuffer is the socket send buffer, enough for a fast client. The system's default can
-// grow to megabytes for each client that does not read.
-const sendBuffer = 128 << 10
-
-// boundedListener sets the send buffer size of the connections that it accepts.
-type boundedListener struct{ net.Listener }
-
-// Accept implements net.Listener.
-func (l boundedListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if tcp, isTCP := conn.(*net.TCPConn); isTCP && err == nil {
-		_ = tcp.SetWriteBuffer(sendBuffer) // best effort
-	}
-	return conn, err
 }
 
 // Address returns the IP address and port that it listens on.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/gorilla/mux"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
 // routeIndex serves the list of paths at /, as upstream: the routes without variables,
@@ -37,9 +39,9 @@ func (s *Server) routeIndex(router *mux.Router) {
 		slices.Sort(paths)
 		data, err := json.MarshalIndent(metav1.RootPaths{Paths: slices.Compact(paths)}, "", "  ")
 		if err != nil {
-			writeError(w, r, encodeError(err))
+			response.Error(w, r, response.EncodeError(err))
 			return
 		}
-		writeBytes(w, r, http.StatusOK, "application/json", data)
+		response.Bytes(w, r, http.StatusOK, "application/json", data)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/request"
 )
 
 // Upstream's defaults of --max-requests-inflight and --max-mutating-requests-inflight.
@@ -33,12 +34,12 @@ func newInFlightLimits(reads, writes int) *inFlightLimits {
 
 // enter reports whether a request may be served now; if so, the caller calls leave after
 // serving it.
-func (l *inFlightLimits) enter(rq *request) (leave func(), ok bool) {
-	if rq.local || mayLast(rq) {
+func (l *inFlightLimits) enter(rq *call) (leave func(), ok bool) {
+	if rq.Local || mayLast(rq) {
 		return func() {}, true
 	}
 	limit := l.writes
-	if rq.Verb == verbGet || rq.Verb == verbList {
+	if rq.Verb == request.VerbGet || rq.Verb == request.VerbList {
 		limit = l.reads
 	}
 	if limit == nil {
@@ -50,18 +51,18 @@ func (l *inFlightLimits) enter(rq *request) (leave func(), ok bool) {
 	default:
 		// Members of system:masters are always served, as upstream, because they may be
 		// able to resolve the overload.
-		return func() {}, slices.Contains(rq.user.Groups, auth.GroupMasters)
+		return func() {}, slices.Contains(rq.User.Groups, auth.GroupMasters)
 	}
 }
 
 // mayLast reports whether a request is long-running, as upstream decides it: by verb and
 // subresource only.
-func mayLast(rq *request) bool {
+func mayLast(rq *call) bool {
 	switch rq.Subresource {
 	case "attach", "exec", "log", "portforward", "proxy":
 		return true
 	}
-	return rq.Verb == verbWatch
+	return rq.Verb == request.VerbWatch
 }
 
 // tooManyRequests responds to a request above the limit.

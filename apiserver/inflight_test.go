@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
 )
@@ -66,7 +67,7 @@ func TestNoLimits(t *testing.T) {
 	if limits.reads != nil || cap(limits.writes) != defaultWritesInFlight {
 		t.Errorf("reads %v, %d writes", limits.reads, cap(limits.writes))
 	}
-	if _, ok := limits.enter(&request{RequestInfo: RequestInfo{Verb: verbGet}}); !ok {
+	if _, ok := limits.enter(&call{Request: request.Request{Info: request.Info{Verb: request.VerbGet}}}); !ok {
 		t.Error("refused")
 	}
 }
@@ -98,8 +99,8 @@ func TestRequestsAreClassified(t *testing.T) {
 		{&auth.User{Name: "alice", Groups: []string{auth.GroupAuthenticated}}, "/api/v1/pods", "global-default"},
 		{&auth.User{Name: "alice"}, "/api/v1/pods", ""},
 	} {
-		rq := &request{server: s, user: test.user, r: httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, nil)}
-		rq.RequestInfo = RequestInfo{Verb: verbList, GVR: s.table.All()[0].GVR()}
+		rq := &call{server: s, Request: request.Request{User: test.user, HTTP: httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, nil)}}
+		rq.Info = request.Info{Verb: request.VerbList, GVR: s.table.All()[0].GVR()}
 		rq.GVR.Group, rq.GVR.Resource = "", strings.Split(test.path, "/")[3]
 		name := ""
 		if schema := s.flowSchemaOf(rq); schema != nil {

@@ -9,25 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 	"minikcm.dev/minikcm/store"
 )
 
-// page is the result of a list.
-type page struct {
-	meta    metav1.ListMeta
-	objects []runtime.Object
-}
-
-// Len and At implement the interface that codec.EncodeList encodes.
-func (p *page) Len() int                   { return len(p.objects) }
-func (p *page) At(i int) runtime.Object    { return p.objects[i] }
-func (p *page) add(objs ...runtime.Object) { p.objects = append(p.objects, objs...) }
-
 // serveList serves GET on a collection.
-func serveList(ctx context.Context, rq *request) error {
-	opts, err := rq.listOptions()
+func serveList(ctx context.Context, rq *call) error {
+	opts, err := rq.ListOptions()
 	if err != nil {
 		return err
 	}
@@ -37,14 +27,14 @@ func serveList(ctx context.Context, rq *request) error {
 	if err != nil {
 		return err
 	}
-	return rq.writeList(p)
+	return rq.WriteList(p)
 }
 
 // list reads a page according to resourceVersion, resourceVersionMatch, limit and
 // continue (Kubernetes documentation, "API Concepts: Resource versions").
-func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
+func (rq *call) list(ctx context.Context, opts *request.ListOptions) (*request.Page, error) {
 	if opts.Continue != "" {
-		from, revision, err := decodeContinue(opts.Continue, rq.prefix())
+		from, revision, err := decodeContinue(opts.Continue, rq.Prefix())
 		if err != nil {
 			return nil, apierrors.NewBadRequest("invalid continue token: " + err.Error())
 		}
@@ -72,14 +62,14 @@ func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
 			return rq.listStore(ctx, opts, "", at)
 		}
 	}
-	list, err := rq.objects.Cache().List(ctx, watchcache.ListOptions{
-		Prefix: rq.prefix(), Revision: revision, Match: match, Label: opts.label, Field: opts.field, Limit: opts.Limit,
+	list, err := rq.Objects.Cache().List(ctx, watchcache.ListOptions{
+		Prefix: rq.Prefix(), Revision: revision, Match: match, Label: opts.Label, Field: opts.Field, Limit: opts.Limit,
 	})
 	if errors.Is(err, watchcache.ErrNotCached) {
 		return rq.listStore(ctx, opts, "", revision)
 	}
 	if err != nil {
-		return nil, storage.Translate(err, rq.groupResource(), "")
+		return nil, storage.Translate(err, rq.GroupResource(), "")
 	}
 	return rq.cachedPage(list, opts)
 }
@@ -87,7 +77,7 @@ func (rq *request) list(ctx context.Context, opts *listOptions) (*page, error) {
 // revisionMatch returns the state that a list reads. A limit with a resourceVersion and
 // no match means exactly that version, for compatibility with clients older than
 // resourceVersionMatch.
-func revisionMatch(opts *listOptions, revision int64) watchcache.RevisionMatch {
+func revisionMatch(opts *request.ListOptions, revision int64) watchcache.RevisionMatch {
 	switch {
 	case opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
 		return watchcache.Exact
@@ -101,22 +91,22 @@ func revisionMatch(opts *listOptions, revision int64) watchcache.RevisionMatch {
 	return watchcache.NotOlderThan
 }
 
-func (rq *request) cachedPage(list *watchcache.List, opts *listOptions) (*page, error) {
-	p := &page{objects: make([]runtime.Object, len(list.Entries))}
-	p.meta.ResourceVersion = strconv.FormatInt(list.Revision, 10)
+func (rq *call) cachedPage(list *watchcache.List, opts *request.ListOptions) (*request.Page, error) {
+	p := &request.Page{Objects: make([]runtime.Object, len(list.Entries))}
+	p.Meta.ResourceVersion = strconv.FormatInt(list.Revision, 10)
 	for i, entry := range list.Entries {
-		p.objects[i] = rq.fromStored(entry.Object)
+		p.Objects[i] = rq.FromStored(entry.Object)
 	}
 	if !list.More {
 		return p, nil
 	}
-	token, err := encodeContinue(rq.prefix(), list.NextKey, list.Revision)
+	token, err := encodeContinue(rq.Prefix(), list.NextKey, list.Revision)
 	if err != nil {
 		return nil, err
 	}
-	p.meta.Continue = token
-	if opts.everything() {
-		p.meta.RemainingItemCount = &list.Remaining
+	p.Meta.Continue = token
+	if opts.Everything() {
+		p.Meta.RemainingItemCount = &list.Remaining
 	}
 	return p, nil
 }
@@ -124,22 +114,22 @@ func (rq *request) cachedPage(list *watchcache.List, opts *listOptions) (*page, 
 // listStore reads a page from the store itself: later pages of a list, and exact
 // revisions that the cache no longer has. With selectors it reads until the page is
 // full.
-func (rq *request) listStore(ctx context.Context, opts *listOptions, from string, revision int64) (*page, error) {
-	p := &page{}
+func (rq *call) listStore(ctx context.Context, opts *request.ListOptions, from string, revision int64) (*request.Page, error) {
+	p := &request.Page{}
 	for {
-		result, objects, err := rq.objects.ListAt(ctx, rq.prefix(), store.ListOptions{Revision: revision, Limit: opts.Limit, From: from})
+		result, objects, err := rq.Objects.ListAt(ctx, rq.Prefix(), store.ListOptions{Revision: revision, Limit: opts.Limit, From: from})
 		if err != nil {
 			return nil, rq.listError(err, from, revision)
 		}
 		if revision == 0 {
 			revision = result.Revision
 		}
-		p.meta.ResourceVersion = strconv.FormatInt(revision, 10)
+		p.Meta.ResourceVersion = strconv.FormatInt(revision, 10)
 		for i, obj := range objects {
-			if !rq.objects.Matches(obj, opts.label, opts.field) {
+			if !rq.Objects.Matches(obj, opts.Label, opts.Field) {
 				continue
 			}
-			p.add(rq.fromStored(obj))
+			p.Add(rq.FromStored(obj))
 			if opts.Limit > 0 && int64(p.Len()) == opts.Limit {
 				return p, rq.finishPage(p, opts, result, i, revision)
 			}
@@ -153,37 +143,37 @@ func (rq *request) listStore(ctx context.Context, opts *listOptions, from string
 
 // finishPage sets the continue token of a full page, whose last object is the i-th of
 // result.
-func (rq *request) finishPage(p *page, opts *listOptions, result *store.ListResult, i int, revision int64) error {
+func (rq *call) finishPage(p *request.Page, opts *request.ListOptions, result *store.ListResult, i int, revision int64) error {
 	remaining := result.Count - int64(i) - 1
 	if remaining == 0 {
 		return nil
 	}
-	token, err := encodeContinue(rq.prefix(), result.KeyValues[i].Key+"\x00", revision)
+	token, err := encodeContinue(rq.Prefix(), result.KeyValues[i].Key+"\x00", revision)
 	if err != nil {
 		return err
 	}
-	p.meta.Continue = token
-	if opts.everything() {
-		p.meta.RemainingItemCount = &remaining
+	p.Meta.Continue = token
+	if opts.Everything() {
+		p.Meta.RemainingItemCount = &remaining
 	}
 	return nil
 }
 
 // listError converts the error of a list whose revision is compacted: in the middle of
 // a list, it includes a token to continue with, which gives up consistency.
-func (rq *request) listError(err error, from string, revision int64) error {
+func (rq *call) listError(err error, from string, revision int64) error {
 	var compacted *store.CompactedError
 	if !errors.As(err, &compacted) {
 		var future *store.FutureRevisionError
 		if errors.As(err, &future) {
 			return tooLargeResourceVersion(revision, future.Current)
 		}
-		return storage.Translate(err, rq.groupResource(), "")
+		return storage.Translate(err, rq.GroupResource(), "")
 	}
 	if from == "" {
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 	}
-	token, encodeErr := encodeContinue(rq.prefix(), from, inconsistent)
+	token, encodeErr := encodeContinue(rq.Prefix(), from, inconsistent)
 	if encodeErr != nil {
 		return encodeErr
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,44 +18,36 @@ import (
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	kjson "sigs.k8s.io/json"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
 // maxPatchOperations limits a JSON patch, as upstream.
 const maxPatchOperations = 10_000
 
-// patchTypes are the accepted types, in the order in which a 415 lists them.
-var patchTypes = []string{
-	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType),
-}
-
-// customPatchTypes are the types for custom objects: strategic merge patches need a Go
-// type that says how lists are merged.
-var customPatchTypes = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
-
 // servePatch serves PATCH on an object or a subresource.
-func servePatch(ctx context.Context, rq *request) error {
-	mediaType, _, err := mime.ParseMediaType(rq.r.Header.Get("Content-Type"))
+func servePatch(ctx context.Context, rq *call) error {
+	mediaType, _, err := mime.ParseMediaType(rq.HTTP.Header.Get("Content-Type"))
 	if err != nil {
-		return rq.unknownPatch()
+		return rq.UnknownPatch()
 	}
 	patchType := types.PatchType(mediaType)
-	if !slices.Contains(rq.patchTypes(), mediaType) {
-		return rq.unknownPatch()
+	if !slices.Contains(rq.PatchTypes(), mediaType) {
+		return rq.UnknownPatch()
 	}
-	opts, err := rq.patchOptions(patchType)
+	opts, err := rq.PatchOptions(patchType)
 	if err != nil {
 		return err
 	}
-	data, err := rq.body()
+	data, err := rq.Body()
 	if err != nil {
 		return err
 	}
-	w := write{manager: fieldOwner(rq, opts.FieldManager), dryRun: isDryRun(opts.DryRun), patch: true}
+	w := write{manager: rq.FieldOwner(opts.FieldManager), dryRun: request.IsDryRun(opts.DryRun), patch: true}
 	p := patcher{rq: rq, data: data, validation: opts.FieldValidation}
 	switch patchType {
 	case types.JSONPatchType:
@@ -64,10 +57,10 @@ func servePatch(ctx context.Context, rq *request) error {
 	case types.StrategicMergePatchType:
 		w.make, err = p.strategicPatch()
 	case types.ApplyYAMLPatchType:
-		w.apply, w.createIfMissing = true, rq.sub == nil
+		w.apply, w.createIfMissing = true, rq.Sub == nil
 		w.make, err = p.apply(opts.FieldManager, opts.Force != nil && *opts.Force)
 	default:
-		return rq.unknownPatch()
+		return rq.UnknownPatch()
 	}
 	if err != nil {
 		return err
@@ -78,14 +71,14 @@ func servePatch(ctx context.Context, rq *request) error {
 		if err != nil {
 			return nil, err
 		}
-		return obj, rq.checkIdentity(obj)
+		return obj, rq.CheckIdentity(obj)
 	}
 	return rq.update(ctx, w)
 }
 
 // patcher computes the patched object from the current one.
 type patcher struct {
-	rq         *request
+	rq         *call
 	data       []byte
 	validation string
 }
@@ -162,7 +155,7 @@ func (p patcher) mergePatch() (func(runtime.Object) (runtime.Object, error), err
 // throughJSON applies a patch to the object's JSON and decodes the result. strict has
 // the strict decoding errors of the patch itself.
 func (p patcher) throughJSON(current runtime.Object, strict []error, patch func([]byte) ([]byte, error)) (runtime.Object, error) {
-	kind := p.rq.kind()
+	kind := p.rq.Kind()
 	document, err := codec.Encode(codec.JSON, kind, current)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -171,12 +164,12 @@ func (p patcher) throughJSON(current runtime.Object, strict []error, patch func(
 	if err != nil {
 		return nil, err
 	}
-	obj, got, more, err := p.rq.read(codec.JSON, patched, kind, p.rq.newBody())
+	obj, got, more, err := p.rq.Read(codec.JSON, patched, kind, p.rq.NewBody())
 	if err != nil {
 		return nil, unreadable(patched, err)
 	}
 	if got != kind {
-		return nil, unreadable(patched, fmt.Errorf("unable to decode %s into %T", got, p.rq.newBody()))
+		return nil, unreadable(patched, fmt.Errorf("unable to decode %s into %T", got, p.rq.NewBody()))
 	}
 	return obj, p.object(patched, strict, more)
 }
@@ -194,7 +187,7 @@ func (p patcher) object(patched []byte, objections []error, more error) error {
 	if p.validation == metav1.FieldValidationStrict {
 		return unreadable(patched, strict)
 	}
-	p.rq.warnOf(strict)
+	p.rq.WarnStrict(strict)
 	return nil
 }
 
@@ -218,7 +211,7 @@ func (p patcher) strategicPatch() (func(runtime.Object) (runtime.Object, error),
 			return nil, apierrors.NewInternalError(err)
 		}
 		// The merge modifies the patch, so each attempt needs a copy.
-		patched, err := strategicpatch.StrategicMergeMapPatch(original, runtime.DeepCopyJSON(patch), p.rq.newBody())
+		patched, err := strategicpatch.StrategicMergeMapPatch(original, runtime.DeepCopyJSON(patch), p.rq.NewBody())
 		if err != nil {
 			return nil, strategicError(err)
 		}
@@ -228,7 +221,7 @@ func (p patcher) strategicPatch() (func(runtime.Object) (runtime.Object, error),
 
 // fromMap converts a patched map to an object.
 func (p patcher) fromMap(content, patch map[string]any, strict []error) (runtime.Object, error) {
-	obj := p.rq.newBody()
+	obj := p.rq.NewBody()
 	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, obj, !p.lenient())
 	if err != nil && !runtime.IsStrictDecodingError(err) {
 		return nil, unreadable(fmt.Sprintf("%+v", patch), err)
@@ -236,7 +229,7 @@ func (p patcher) fromMap(content, patch map[string]any, strict []error) (runtime
 	if err := p.object(fmt.Appendf(nil, "%+v", patch), strict, err); err != nil {
 		return nil, err
 	}
-	clearTypeMeta(obj)
+	strategy.ClearTypeMeta(obj)
 	return obj, nil
 }
 
@@ -250,5 +243,5 @@ func strategicError(err error) error {
 		return unprocessable(err)
 	}
 	// Other errors are a 500, as upstream, although they are the client's fault too.
-	return newStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+	return response.NewStatus(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }

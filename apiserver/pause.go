@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/transport"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/store"
@@ -24,7 +25,7 @@ func (s *Server) withPause(ctx context.Context, work *inflight.Work) context.Con
 // mayWait reports whether virtual time can pass while a request waits. Components count
 // their own work in the ledger; unless they can pause it, virtual time stands still.
 func (s *Server) mayWait(ctx context.Context) bool {
-	return !isLocal(ctx) || s.mayWaitFor(ctx, auth.FromContext(ctx))
+	return !transport.IsLocal(ctx) || s.mayWaitFor(ctx, auth.FromContext(ctx))
 }
 
 // mayWaitFor is mayWait for an in-process client.

@@ -15,6 +15,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 )
 
@@ -46,7 +47,7 @@ func (s *Server) newAdmission() admission.Chain {
 				if name == "" {
 					name = pod.Name
 				}
-				return s.chance.For("kube-api-access", pod.Namespace, name).Suffix(generatedSuffix)
+				return s.chance.For("kube-api-access", pod.Namespace, name).Suffix(strategy.GeneratedSuffix)
 			},
 		},
 		admission.Priority{

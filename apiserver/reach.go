@@ -9,17 +9,17 @@ import (
 
 // reach waits for a revision that does not exist yet, for as long as upstream does. The
 // request is not in flight meanwhile.
-func (rq *request) reach(ctx context.Context, revision int64) error {
+func (rq *call) reach(ctx context.Context, revision int64) error {
 	if revision == 0 {
 		return nil
 	}
 	own := inflight.Alone(ctx)
 	if !rq.longRunning() {
-		own = inflight.With(ctx, rq.work)
+		own = inflight.With(ctx, rq.Work)
 	}
-	err := rq.objects.Cache().Reach(own, revision)
+	err := rq.Objects.Cache().Reach(own, revision)
 	if err != nil && ctx.Err() != nil && !rq.longRunning() {
 		err = ctx.Err() // the limit of the request's duration; watches have their own
 	}
-	return storage.Translate(err, rq.groupResource(), "")
+	return storage.Translate(err, rq.GroupResource(), "")
 }

@@ -23,9 +23,16 @@ import (
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/apiserver/fieldmanager"
+	"minikcm.dev/minikcm/apiserver/metrics"
+	"minikcm.dev/minikcm/apiserver/metricsapi"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/serviceip"
+	"minikcm.dev/minikcm/apiserver/services"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
+	"minikcm.dev/minikcm/apiserver/streaming"
 	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
@@ -63,11 +70,11 @@ type Options struct {
 	// limit.
 	MaxReads, MaxWrites int
 	// Logs provides the logs of containers; nil: there are none.
-	Logs LogSource
+	Logs streaming.LogSource
 	// Containers connects clients to containers; nil: there are none.
-	Containers Containers
+	Containers streaming.Containers
 	// Metrics provides resource usage and metrics; nil: the metrics APIs are not served.
-	Metrics MetricsSource
+	Metrics metricsapi.Source
 	// Scheduler and Controllers provide the health for ComponentStatuses; nil: the
 	// component does not run in this process.
 	Scheduler, Controllers ComponentHealth
@@ -107,25 +114,26 @@ type Server struct {
 	hooks     *hooks.Plugin
 	admission admission.Chain
 	log       *writerecord.Log
-	metrics   *metrics
+	metrics   *metrics.Metrics
 	discovery *discovery
-	// surface is the API served now: table and the custom kinds.
-	surface     atomic.Pointer[surface]
+	streaming *streaming.Server
+	// usage is only used if Options.Metrics is set.
+	usage *metricsapi.API
+	// served is the API served now: table and the custom kinds.
+	served      atomic.Pointer[servedAPI]
 	definitions *definitions
-	fields      *fieldManagers
+	fields      *fieldmanager.Managers
 	// chance generates names and UIDs.
 	chance    *clock.Keyed
+	preparer  *strategy.Preparer
+	env       *request.Env
 	handler   http.Handler
 	compactor *periodic
-	services  *serviceip.Allocator
+	services  *services.Services
 	repair    *periodic
 	registrar atomic.Pointer[registrar]
-	// listening is the advertised endpoint; nil: none.
-	listening atomic.Pointer[endpoint]
 	expirer   *expirer
 	tokens    *auth.Tokens
-	// answers has the functions that serve the kinds that are not stored.
-	answers map[schema.GroupVersionKind]answerFunc
 
 	ready atomic.Bool
 	// done is closed when the server stops; every watch then ends.
@@ -148,12 +156,12 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s := &Server{
 		opts:    opts,
-		table:   withMetrics(opts.Resources, opts.Metrics).With(crd.Row(known), apiservices.Row(known, func() metav1.Time { return secondsOf(opts.Clock) })),
+		table:   withMetrics(opts.Resources, opts.Metrics).With(crd.Row(known), apiservices.Row(known, func() metav1.Time { return strategy.Seconds(opts.Clock) })),
 		scheme:  known,
 		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
 		log:     writerecord.NewLog(0),
-		metrics: newMetrics(opts.Gatherer),
+		metrics: metrics.New(opts.Gatherer),
 		done:    make(chan struct{}),
 		limits:  newInFlightLimits(opts.MaxReads, opts.MaxWrites),
 	}
@@ -164,8 +172,12 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, fmt.Errorf("reading the store's revision: %w", err)
 	}
 	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) // only the bits matter
+	s.preparer = &strategy.Preparer{Clock: opts.Clock, Chance: s.chance}
+	s.env = &request.Env{Decoder: s.decoder, Scheme: s.scheme, Clock: opts.Clock}
+	s.fields = fieldmanager.New(s.scheme)
+	s.services = s.newServices()
 	for _, row := range s.table.All() {
-		if row.Storage == nil && row.Via == nil && !row.Computed && !row.Asked {
+		if row.Storage == nil && row.IsStored() {
 			s.stored[row.GVR()] = storage.New(storage.Config{
 				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
 				Reserve: s.reserveFor(row),
@@ -175,9 +187,9 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if s.tokens, err = s.newTokens(); err != nil {
 		return nil, err
 	}
-	s.answers = s.newAnswers()
-	s.fields = newFieldManagers(s.scheme)
 	s.discovery = newDiscovery(func() *resources.Table { return s.current().table })
+	s.streaming = s.newStreaming()
+	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()
 	s.hooks = s.newHooks()
 	s.admission = s.newAdmission()
@@ -195,7 +207,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		s.Close()
 		return nil, fmt.Errorf("listing the objects that expire: %w", err)
 	}
-	s.repair = startPeriodic(opts.Clock, serviceip.RepairInterval, s.repairServices)
+	s.repair = startPeriodic(opts.Clock, serviceip.RepairInterval, s.services.Repair)
 	s.compactor = startCompactor(opts.Store, opts.Clock, opts.CompactionInterval, opts.Logger)
 	s.ready.Store(true)
 	s.startRegistrar()

@@ -6,6 +6,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/slowclient"
 )
 
 // serveSnapshot serves GET /minikcm/v1/snapshot: a snapshot of the store in etcd's
@@ -18,11 +21,11 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
-		writeError(w, r, newStatus(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "a snapshot can only be read, with GET"))
+		response.Error(w, r, response.NewStatus(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "a snapshot can only be read, with GET"))
 		return
 	}
-	out := newStreamWriter(r.Context(), w)
-	defer out.end()
+	out := slowclient.NewStream(r.Context(), w)
+	defer out.End()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	started := &startedWriter{Writer: out}
@@ -35,7 +38,7 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header().Del("Cache-Control")
-	writeError(w, r, apierrors.NewServiceUnavailable(err.Error()))
+	response.Error(w, r, apierrors.NewServiceUnavailable(err.Error()))
 }
 
 // startedWriter records whether anything has been written.

@@ -9,8 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
@@ -20,40 +23,40 @@ var errNoSuchCreate = errors.New("the row does not say what creating this subres
 
 // serveSubresourceCreate serves POST on a subresource: the body changes the parent (a
 // Binding sets a Pod's node), and the response is a Status.
-func serveSubresourceCreate(ctx context.Context, rq *request) error {
-	opts, err := rq.createOptions()
+func serveSubresourceCreate(ctx context.Context, rq *call) error {
+	opts, err := rq.CreateOptions()
 	if err != nil {
 		return err
 	}
-	data, err := rq.body()
+	data, err := rq.Body()
 	if err != nil {
 		return err
 	}
-	sent, err := rq.decode(data, rq.sub.GroupVersionKind, rq.sub.New(), opts.FieldValidation)
+	sent, err := rq.Decode(data, rq.Sub.GroupVersionKind, rq.Sub.New(), opts.FieldValidation)
 	if err != nil {
 		return err
 	}
-	if err := rq.checkParent(sent); err != nil {
+	if err := rq.CheckParent(sent); err != nil {
 		return err
 	}
 	switch {
-	case rq.sub.Delete != nil:
+	case rq.Sub.Delete != nil:
 		err = rq.deleteParent(ctx, sent, opts.DryRun)
-	case rq.sub.Writes():
-		err = rq.changeParent(ctx, sent, isDryRun(opts.DryRun))
+	case rq.Sub.Writes():
+		err = rq.changeParent(ctx, sent, request.IsDryRun(opts.DryRun))
 	default:
 		err = apierrors.NewInternalError(errNoSuchCreate)
 	}
 	if err != nil {
 		return err
 	}
-	return rq.writeObject(http.StatusCreated, statusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	return rq.WriteObject(http.StatusCreated, response.StatusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 }
 
 // changeParent applies the body of a subresource create to the parent.
-func (rq *request) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
+func (rq *call) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
 	attributes := rq.attributes(admission.Create, sent, nil, dryRun)
-	attributes.Kind = rq.kind()
+	attributes.Kind = rq.Kind()
 	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
 		return err
 	}
@@ -61,13 +64,13 @@ func (rq *request) changeParent(ctx context.Context, sent runtime.Object, dryRun
 		return err
 	}
 	change := func(stored runtime.Object) (runtime.Object, error) {
-		parent := rq.fromStored(stored).DeepCopyObject()
-		if err := rq.sub.WriteInto(parent, sent, rq.server.opts.Clock.Now()); err != nil {
+		parent := rq.FromStored(stored).DeepCopyObject()
+		if err := rq.Sub.WriteInto(parent, sent, rq.server.opts.Clock.Now()); err != nil {
 			return nil, err
 		}
-		return rq.toStored(parent), nil
+		return rq.ToStored(parent), nil
 	}
-	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, storage.UpdateOptions{DryRun: dryRun})
+	result, err := rq.Objects.Update(ctx, rq.Key(), rq.Name, change, storage.UpdateOptions{DryRun: dryRun})
 	if err != nil {
 		return err
 	}
@@ -78,24 +81,24 @@ func (rq *request) changeParent(ctx context.Context, sent runtime.Object, dryRun
 }
 
 // deleteParent deletes the parent of a created subresource (an eviction).
-func (rq *request) deleteParent(ctx context.Context, sent runtime.Object, dryRun []string) error {
+func (rq *call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []string) error {
 	opts := &metav1.DeleteOptions{}
-	if asked := rq.sub.Delete(sent); asked != nil {
+	if asked := rq.Sub.Delete(sent); asked != nil {
 		opts = asked
 	}
 	if len(dryRun) > 0 {
 		opts.DryRun = dryRun
 	}
-	attributes := rq.attributes(admission.Create, sent, nil, isDryRun(opts.DryRun))
-	attributes.Kind = rq.kind()
+	attributes := rq.attributes(admission.Create, sent, nil, request.IsDryRun(opts.DryRun))
+	attributes.Kind = rq.Kind()
 	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
 		return err
 	}
 	if err := rq.server.admission.Check(ctx, attributes); err != nil {
 		return err
 	}
-	if rq.sub.Budgeted {
-		if err := rq.evict(ctx, isDryRun(opts.DryRun)); err != nil {
+	if rq.Sub.BeforeDelete != nil {
+		if err := rq.Sub.BeforeDelete(ctx, rq, request.IsDryRun(opts.DryRun)); err != nil {
 			return err
 		}
 	}
@@ -103,30 +106,29 @@ func (rq *request) deleteParent(ctx context.Context, sent runtime.Object, dryRun
 	return err
 }
 
-// serveVia serves POST for a resource that is not stored: it creates a subresource of
-// another row's object, which the body names.
-func serveVia(ctx context.Context, rq *request) error {
-	data, err := rq.body()
+// ServeCreateOf serves POST for a resource that is not stored: it creates a subresource
+// of the other resource's object that the body names.
+func (rq *call) ServeCreateOf(ctx context.Context, resource schema.GroupVersionResource, subresource string) error {
+	data, err := rq.Body()
 	if err != nil {
 		return err
 	}
-	sent, err := rq.decode(data, rq.row.GroupVersionKind, rq.row.New(), "")
+	sent, err := rq.Decode(data, rq.Row.GroupVersionKind, rq.Row.New(), "")
 	if err != nil {
 		return err
 	}
-	if err := rq.checkNamespace(sent); err != nil {
+	if err := rq.CheckNamespace(sent); err != nil {
 		return err
 	}
 	m, err := meta.Accessor(sent)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	via := rq.row.Via
-	rq.Name, rq.Subresource = m.GetName(), via.Subresource
-	rq.row = rq.server.table.Lookup(via.Resource)
-	rq.sub, rq.objects = rq.row.Subresource(via.Subresource), rq.server.objects(rq.row)
-	if err := rq.changeParent(ctx, sent, isDryRun(rq.query["dryRun"])); err != nil {
+	rq.Name, rq.Subresource = m.GetName(), subresource
+	rq.Row = rq.server.table.Lookup(resource)
+	rq.Sub, rq.Objects = rq.Row.Subresource(subresource), rq.server.objects(rq.Row)
+	if err := rq.changeParent(ctx, sent, request.IsDryRun(rq.Query["dryRun"])); err != nil {
 		return err
 	}
-	return rq.writeObject(http.StatusCreated, statusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	return rq.WriteObject(http.StatusCreated, response.StatusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 }

@@ -29,9 +29,9 @@ const (
 	extendedTokenSeconds = 365 * 24 * 60 * 60
 )
 
-// requestToken serves serviceaccounts/token (Kubernetes API reference, "TokenRequest").
-func requestToken(ctx context.Context, rq *request, asked *authenticationv1.TokenRequest, admit func() error) (*authenticationv1.TokenRequest, error) {
-	kind := rq.kind().GroupKind()
+// RequestToken serves serviceaccounts/token (Kubernetes API reference, "TokenRequest").
+func (rq *call) RequestToken(ctx context.Context, asked *authenticationv1.TokenRequest, admit func() error) (*authenticationv1.TokenRequest, error) {
+	kind := rq.Kind().GroupKind()
 	if asked.Name != "" && asked.Name != rq.Name {
 		return nil, apierrors.NewInvalid(kind, rq.Name, field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "name"), asked.Name, "must match the service account name if specified"),
@@ -45,7 +45,7 @@ func requestToken(ctx context.Context, rq *request, asked *authenticationv1.Toke
 		return nil, apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, rq.Name,
 			fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", asked.UID, account.UID))
 	}
-	now := rq.server.now()
+	now := rq.server.preparer.Now()
 	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp = account.Name, account.Namespace, account.UID, now
 	asked.Status = authenticationv1.TokenRequestStatus{}
 	if len(asked.Spec.Audiences) == 0 {
@@ -81,7 +81,7 @@ func requestToken(ctx context.Context, rq *request, asked *authenticationv1.Toke
 
 func inSeconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
-func (rq *request) isOwnAudience(audiences []string) bool {
+func (rq *call) isOwnAudience(audiences []string) bool {
 	own := rq.server.tokens.Audiences()
 	return !slices.ContainsFunc(audiences, func(a string) bool { return !slices.Contains(own, a) })
 }
@@ -98,7 +98,7 @@ func validateTokenRequest(asked *authenticationv1.TokenRequest) field.ErrorList 
 }
 
 // bindToken binds the token to an object: it becomes invalid when the object is deleted.
-func (rq *request) bindToken(ctx context.Context, b *auth.Binding, ref *authenticationv1.BoundObjectReference) error {
+func (rq *call) bindToken(ctx context.Context, b *auth.Binding, ref *authenticationv1.BoundObjectReference) error {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	var uid types.UID
 	var err error
@@ -130,7 +130,7 @@ func (rq *request) bindToken(ctx context.Context, b *auth.Binding, ref *authenti
 
 // podToBind returns a pod of the request's service account, and its node if it has one. If
 // the node does not exist, it has a name only.
-func (rq *request) podToBind(ctx context.Context, name string) (*corev1.Pod, *corev1.Node, error) {
+func (rq *call) podToBind(ctx context.Context, name string) (*corev1.Pod, *corev1.Node, error) {
 	pod, err := storedAs[*corev1.Pod](ctx, rq.server, "pods", rq.Namespace, name)
 	if err != nil {
 		return nil, nil, err

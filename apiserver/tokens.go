@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
 
@@ -41,7 +42,7 @@ func (s *Server) routeTokenDiscovery(router *mux.Router) {
 		return func(w http.ResponseWriter, r *http.Request) {
 			data, err := document(r)
 			if err != nil {
-				writeError(w, r, err)
+				response.Error(w, r, err)
 				return
 			}
 			w.Header().Set("Cache-Control", "public, max-age=3600")

@@ -6,49 +6,43 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/fieldmanager"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
 // serveUpdate serves PUT on an object or a subresource.
-func serveUpdate(ctx context.Context, rq *request) error {
-	opts, err := rq.updateOptions()
+func serveUpdate(ctx context.Context, rq *call) error {
+	opts, err := rq.UpdateOptions()
 	if err != nil {
 		return err
 	}
-	data, err := rq.body()
+	data, err := rq.Body()
 	if err != nil {
 		return err
 	}
-	sent, err := rq.decode(data, rq.kind(), rq.newBody(), opts.FieldValidation)
+	sent, err := rq.Decode(data, rq.Kind(), rq.NewBody(), opts.FieldValidation)
 	if err != nil {
 		return err
 	}
-	if err := rq.checkIdentity(sent); err != nil {
+	if err := rq.CheckIdentity(sent); err != nil {
 		return err
 	}
 	w := write{
-		manager: fieldOwner(rq, opts.FieldManager),
-		dryRun:  isDryRun(opts.DryRun),
+		manager: rq.FieldOwner(opts.FieldManager),
+		dryRun:  request.IsDryRun(opts.DryRun),
 		// Each attempt gets a copy, because an attempt modifies the body.
 		make: func(runtime.Object) (runtime.Object, error) { return sent.DeepCopyObject(), nil },
 	}
-	w.createIfMissing = rq.row.Strategy.AllowCreateOnUpdate && rq.sub == nil
+	w.createIfMissing = rq.Row.Strategy.AllowCreateOnUpdate && rq.Sub == nil
 	return rq.update(ctx, w)
-}
-
-// newBody returns an empty object of the request's kind.
-func (rq *request) newBody() runtime.Object {
-	if rq.sub != nil && rq.sub.New != nil {
-		return rq.sub.New()
-	}
-	return rq.row.New()
 }
 
 // write is an update or a patch: how the new state is computed from the current one.
@@ -68,14 +62,14 @@ type write struct {
 
 // update runs a write through admission, preparation, validation and the store, against
 // the newest object.
-func (rq *request) update(ctx context.Context, w write) error {
+func (rq *call) update(ctx context.Context, w write) error {
 	var answer runtime.Object
 	change := func(stored runtime.Object) (runtime.Object, error) {
 		if stored == nil {
 			obj, err := rq.changeToNew(ctx, w)
 			return obj, err
 		}
-		obj, gone, err := rq.changeExisting(ctx, w, rq.fromStored(stored))
+		obj, gone, err := rq.changeExisting(ctx, w, rq.FromStored(stored))
 		if err != nil {
 			return nil, err
 		}
@@ -83,32 +77,32 @@ func (rq *request) update(ctx context.Context, w write) error {
 			return stored, nil
 		}
 		if gone {
-			return rq.toStored(obj), storage.ErrDelete
+			return rq.ToStored(obj), storage.ErrDelete
 		}
-		return rq.toStored(obj), nil
+		return rq.ToStored(obj), nil
 	}
 	opts := storage.UpdateOptions{CreateIfMissing: w.createIfMissing, DryRun: w.dryRun}
-	if rq.row.Storage != nil {
-		opts.Same = func(current runtime.Object) runtime.Object { return rq.toStored(rq.fromStored(current)) }
+	if rq.Row.Storage != nil {
+		opts.Same = func(current runtime.Object) runtime.Object { return rq.ToStored(rq.FromStored(current)) }
 	}
-	result, err := rq.objects.Update(ctx, rq.key(), rq.Name, change, opts)
+	result, err := rq.Objects.Update(ctx, rq.Key(), rq.Name, change, opts)
 	if err != nil {
 		return err
 	}
 	if !w.dryRun && !result.Unchanged {
 		rq.recordWrite(result)
 	}
-	answer = rq.fromStored(result.Object)
-	if rq.sub != nil && rq.sub.Get != nil {
-		if answer, err = rq.sub.Get(answer); err != nil {
+	answer = rq.FromStored(result.Object)
+	if rq.Sub != nil && rq.Sub.Get != nil {
+		if answer, err = rq.Sub.Get(answer); err != nil {
 			return err
 		}
 	}
-	return rq.writeResult(created(result.Created), answer)
+	return rq.WriteResult(created(result.Created), answer)
 }
 
 // changeToNew returns the object that an update or apply creates.
-func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, error) {
+func (rq *call) changeToNew(ctx context.Context, w write) (runtime.Object, error) {
 	obj, err := w.make(nil)
 	if err != nil {
 		return nil, err
@@ -119,31 +113,31 @@ func (rq *request) changeToNew(ctx context.Context, w write) (runtime.Object, er
 	}
 	if m.GetUID() != "" {
 		if w.apply {
-			return nil, apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", m.GetUID()))
+			return nil, apierrors.NewConflict(rq.GroupResource(), rq.Name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", m.GetUID()))
 		}
 		return nil, rq.uidMismatch(m.GetUID(), "")
 	}
 	if _, err := storage.ObjectRevision(m); err != nil {
-		return nil, unreadableVersion(err)
+		return nil, request.UnreadableVersion(err)
 	}
 	m.SetResourceVersion("")
-	rq.dedupOwners(m)
-	applyDefaults(rq.row, obj)
+	rq.DedupOwners(m)
+	strategy.Default(rq.Row, obj)
 	if !w.apply {
-		if obj, err = rq.server.fields.trackCreate(rq, obj, w.manager); err != nil {
+		if obj, err = rq.server.fields.TrackCreate(rq.fieldWrite(w.manager), obj); err != nil {
 			return nil, err
 		}
 	}
 	if err := rq.admitCreate(ctx, obj, w.dryRun); err != nil {
 		return nil, err
 	}
-	return rq.toStored(obj), nil
+	return rq.ToStored(obj), nil
 }
 
 // changeExisting computes the new state of an existing object. gone reports that the
 // object's last finalizer was removed, so that it is to be deleted. A nil object means
 // that nothing changes.
-func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Object) (obj runtime.Object, gone bool, err error) {
+func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object) (obj runtime.Object, gone bool, err error) {
 	if obj, err = rq.wanted(ctx, w, old); err != nil {
 		return nil, false, err
 	}
@@ -151,12 +145,12 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 		return nil, false, err
 	}
 	if m, err := meta.Accessor(obj); err == nil {
-		rq.dedupOwners(m)
+		rq.DedupOwners(m)
 	}
-	applyDefaults(rq.row, obj)
+	strategy.Default(rq.Row, obj)
 	// As upstream: fields that admission and preparation set have no owner.
 	if !w.apply {
-		if obj, err = rq.server.fields.trackUpdate(rq, obj, old, w.manager); err != nil {
+		if obj, err = rq.server.fields.TrackUpdate(rq.fieldWrite(w.manager), obj, old); err != nil {
 			return nil, false, err
 		}
 	}
@@ -166,10 +160,10 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 			return nil, false, err
 		}
 	}
-	if err := rq.server.prepareUpdate(rq.row, rq.Subresource, obj, old); err != nil {
+	if err := strategy.Update(rq.Row, rq.Subresource, obj, old); err != nil {
 		return nil, false, err
 	}
-	if err := rq.server.validateUpdate(rq.row, rq.Subresource, obj, old); err != nil {
+	if err := strategy.ValidateUpdate(rq.Row, rq.Subresource, obj, old, rq.server.opts.Clock.Now()); err != nil {
 		return nil, false, err
 	}
 	rq.warn(obj, old)
@@ -181,25 +175,25 @@ func (rq *request) changeExisting(ctx context.Context, w write, old runtime.Obje
 	if err := rq.server.admission.Check(ctx, attributes); err != nil {
 		return nil, false, err
 	}
-	return obj, readyToGo(rq, obj), nil
+	return obj, strategy.ReadyToDelete(rq.Row, obj), nil
 }
 
 // wanted returns the whole object that the client wants, also for a write through a
 // subresource.
-func (rq *request) wanted(ctx context.Context, w write, old runtime.Object) (runtime.Object, error) {
-	if rq.sub == nil || !rq.sub.Writes() {
+func (rq *call) wanted(ctx context.Context, w write, old runtime.Object) (runtime.Object, error) {
+	if rq.Sub == nil || !rq.Sub.Writes() {
 		return w.make(old)
 	}
 	current := old
-	if rq.sub.Get != nil {
+	if rq.Sub.Get != nil {
 		var err error
-		if current, err = rq.sub.Get(old); err != nil {
+		if current, err = rq.Sub.Get(old); err != nil {
 			return nil, err
 		}
 	}
-	owned := rq.newScaleFields(old)
+	owned := fieldmanager.NewScale(rq.Row, rq.Sub, old)
 	if w.apply {
-		if err := owned.show(current); err != nil {
+		if err := owned.Show(current); err != nil {
 			return nil, err
 		}
 	}
@@ -209,17 +203,17 @@ func (rq *request) wanted(ctx context.Context, w write, old runtime.Object) (run
 	}
 	if rq.speaksAnother() {
 		attributes := rq.attributes(admission.Update, spoken, current, w.dryRun)
-		attributes.Kind = rq.kind()
+		attributes.Kind = rq.Kind()
 		if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
 			return nil, err
 		}
 	}
 	parent := old.DeepCopyObject()
-	if err := rq.sub.WriteInto(parent, spoken, rq.server.opts.Clock.Now()); err != nil {
+	if err := rq.Sub.WriteInto(parent, spoken, rq.server.opts.Clock.Now()); err != nil {
 		return nil, err
 	}
 	if w.apply {
-		if err := owned.keep(parent, spoken); err != nil {
+		if err := owned.Keep(parent, spoken); err != nil {
 			return nil, err
 		}
 	}
@@ -236,7 +230,7 @@ func (rq *request) wanted(ctx context.Context, w write, old runtime.Object) (run
 
 // checkVersion implements optimistic concurrency: an update with a resourceVersion or UID
 // fails unless the current object has it.
-func (rq *request) checkVersion(obj, old runtime.Object, patch bool) error {
+func (rq *call) checkVersion(obj, old runtime.Object, patch bool) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -252,42 +246,23 @@ func (rq *request) checkVersion(obj, old runtime.Object, patch bool) error {
 	case o.GetResourceVersion():
 		return nil
 	case "", "0":
-		if !rq.row.Strategy.ForbidUnconditionalUpdate {
+		if !rq.Row.Strategy.ForbidUnconditionalUpdate {
 			// Without a resourceVersion, the update replaces any state.
 			m.SetResourceVersion(o.GetResourceVersion())
 			return nil
 		}
 		// Upstream puts the resource here where other errors have the kind.
-		resource := schema.GroupKind{Group: rq.row.Group, Kind: rq.row.Plural}
+		resource := schema.GroupKind{Group: rq.Row.Group, Kind: rq.Row.Plural}
 		return apierrors.NewInvalid(resource, rq.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	}
 	if _, err := storage.ObjectRevision(m); err != nil {
-		return unreadableVersion(err)
+		return request.UnreadableVersion(err)
 	}
-	return storage.Conflict(rq.groupResource(), rq.Name)
+	return storage.Conflict(rq.GroupResource(), rq.Name)
 }
 
 // uidMismatch returns the error for an update of an object that has been replaced by
 // another of the same name, with the text of upstream's store.
-func (rq *request) uidMismatch(wanted, actual types.UID) error {
-	return apierrors.NewConflict(rq.groupResource(), rq.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", rq.key(), wanted, actual))
-}
-
-// readyToGo reports whether an object that is being deleted has no finalizers and no
-// grace period left after this update.
-func readyToGo(rq *request, obj runtime.Object) bool {
-	m, err := meta.Accessor(obj)
-	if err != nil || m.GetDeletionTimestamp() == nil {
-		return false
-	}
-	return !hasFinalizers(rq.row.Strategy.Finalizing, obj, m) && graceIsOver(m)
-}
-
-func hasFinalizers(finalizing func(runtime.Object) bool, obj runtime.Object, m metav1.Object) bool {
-	return len(m.GetFinalizers()) > 0 || (finalizing != nil && finalizing(obj))
-}
-
-func graceIsOver(m metav1.Object) bool {
-	seconds := m.GetDeletionGracePeriodSeconds()
-	return seconds == nil || *seconds == 0
+func (rq *call) uidMismatch(wanted, actual types.UID) error {
+	return apierrors.NewConflict(rq.GroupResource(), rq.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", rq.Key(), wanted, actual))
 }

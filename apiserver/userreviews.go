@@ -10,8 +10,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 )
 
-// reviewToken returns the user of a token (Kubernetes API reference, "TokenReview").
-func reviewToken(ctx context.Context, rq *request, asked *authenticationv1.TokenReview, admit func() error) (*authenticationv1.TokenReview, error) {
+// ReviewToken returns the user of a token (Kubernetes API reference, "TokenReview").
+func (rq *call) ReviewToken(ctx context.Context, asked *authenticationv1.TokenReview, admit func() error) (*authenticationv1.TokenReview, error) {
 	if asked.Spec.Token == "" {
 		return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
@@ -33,14 +33,14 @@ func reviewToken(ctx context.Context, rq *request, asked *authenticationv1.Token
 	return asked, nil
 }
 
-// reviewSelf returns the requesting user (KEP-3325).
-func reviewSelf(_ context.Context, rq *request, _ *authenticationv1.SelfSubjectReview, admit func() error) (*authenticationv1.SelfSubjectReview, error) {
+// ReviewSelf returns the requesting user (KEP-3325).
+func (rq *call) ReviewSelf(_ context.Context, _ *authenticationv1.SelfSubjectReview, admit func() error) (*authenticationv1.SelfSubjectReview, error) {
 	if err := admit(); err != nil {
 		return nil, err
 	}
 	return &authenticationv1.SelfSubjectReview{
-		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: rq.server.now()},
-		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(rq.user)},
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: rq.server.preparer.Now()},
+		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(rq.User)},
 	}, nil
 }
 

@@ -9,84 +9,76 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/response"
 )
 
-// verbFunc serves one verb. The error that it returns is sent as a Status.
-type verbFunc func(ctx context.Context, rq *request) error
-
 // allVerbs are the verbs of a row without Verbs.
-var allVerbs = []string{verbCreate, verbDelete, verbDeleteCollection, verbGet, verbList, verbPatch, verbUpdate, verbWatch}
+var allVerbs = []string{request.VerbCreate, request.VerbDelete, request.VerbDeleteCollection, request.VerbGet, request.VerbList, request.VerbPatch, request.VerbUpdate, request.VerbWatch}
 
 // findVerb returns the function that serves the request, or the error to respond with.
-func (rq *request) findVerb() (verbFunc, error) {
-	if rq.r.Method == http.MethodHead && !rq.row.Custom && (rq.sub == nil || !rq.proxies()) {
-		return nil, errMethodNotAllowed() // as upstream, which routes built-in kinds by method
+func (rq *call) findVerb() (verbFunc, error) {
+	if rq.HTTP.Method == http.MethodHead && !rq.Row.Custom && (rq.Sub == nil || !rq.Sub.AnyMethod) {
+		return nil, response.MethodNotAllowed() // as upstream, which routes built-in kinds by method
 	}
-	if rq.sub != nil {
+	if rq.Verb == request.VerbWatch && rq.HTTP.Method != http.MethodGet && rq.HTTP.Method != http.MethodHead {
+		return nil, response.MethodNotAllowed() // watch/ in the path makes every method a watch
+	}
+	if rq.Sub != nil {
 		return rq.findSubresourceVerb()
 	}
-	supported := rq.row.Verbs
+	supported := rq.Row.Verbs
 	if supported == nil {
 		supported = allVerbs
 	}
 	if !slices.Contains(supported, rq.Verb) {
-		return nil, errMethodNotAllowed()
-	}
-	if rq.row.Computed {
-		return findComputed(rq.row, rq.Verb)
+		return nil, response.MethodNotAllowed()
 	}
 	switch rq.Verb {
-	case verbGet:
-		return serveGet, nil
-	case verbList:
-		return serveList, nil
-	case verbWatch:
+	case request.VerbGet:
+		return handlerOr(rq.Row.Get, serveGet), nil
+	case request.VerbList:
+		return handlerOr(rq.Row.List, serveList), nil
+	case request.VerbWatch:
 		return serveWatch, nil
-	case verbCreate:
+	case request.VerbCreate:
 		if rq.Name != "" {
-			return nil, errMethodNotAllowed()
+			return nil, response.MethodNotAllowed()
 		}
-		if rq.row.Via != nil {
-			return serveVia, nil
-		}
-		if rq.row.Asked {
-			return serveAnswer, nil
-		}
-		return serveCreate, nil
-	case verbUpdate:
+		return handlerOr(rq.Row.Create, serveCreate), nil
+	case request.VerbUpdate:
 		return named(rq, serveUpdate)
-	case verbPatch:
+	case request.VerbPatch:
 		return named(rq, servePatch)
-	case verbDelete:
+	case request.VerbDelete:
 		return serveDelete, nil
-	case verbDeleteCollection:
+	case request.VerbDeleteCollection:
 		return serveDeleteCollection, nil
 	}
-	return nil, errMethodNotAllowed()
+	return nil, response.MethodNotAllowed()
 }
 
-func named(rq *request, verb verbFunc) (verbFunc, error) {
+// handlerOr returns the handler of a row, or generic if the row has none.
+func handlerOr(handler resources.Handler, generic verbFunc) verbFunc {
+	if handler == nil {
+		return generic
+	}
+	return func(ctx context.Context, rq *call) error { return handler(ctx, rq) }
+}
+
+func named(rq *call, verb verbFunc) (verbFunc, error) {
 	if rq.Name == "" {
-		return nil, errMethodNotAllowed()
+		return nil, response.MethodNotAllowed()
 	}
 	return verb, nil
-}
-
-// errMethodNotAllowed and errNotFoundPath are the errors for methods and paths without
-// a route within the served groups.
-func errMethodNotAllowed() error {
-	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, "", schema.GroupResource{}, "", "", 0, false)
-}
-
-func errNotFoundPath() error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
 }
 
 // checkScope rejects a request that does not fit the resource's scope: an object of a
 // namespaced resource without a namespace, or of a cluster-scoped one with a namespace.
 // A list or watch may span all namespaces.
-func (rq *request) checkScope() error {
+func (rq *call) checkScope() error {
 	for _, segment := range []string{rq.Namespace, rq.Name} {
 		// The segments become part of the key unchanged.
 		if problems := path.IsValidPathSegmentName(segment); len(problems) > 0 {
@@ -94,39 +86,36 @@ func (rq *request) checkScope() error {
 		}
 	}
 	switch {
-	case !rq.row.Namespaced && rq.Namespace != "":
-		return errNotFoundPath()
-	case !rq.row.Namespaced || rq.Namespace != "":
+	case !rq.Row.Namespaced && rq.Namespace != "":
+		return response.NotFound()
+	case !rq.Row.Namespaced || rq.Namespace != "":
 		return nil
 	case rq.Name != "":
-		return errNotFoundPath()
-	case rq.Verb != verbList && rq.Verb != verbWatch:
-		return errMethodNotAllowed()
+		return response.NotFound()
+	case rq.Verb != request.VerbList && rq.Verb != request.VerbWatch:
+		return response.MethodNotAllowed()
 	}
 	return nil
 }
 
-func (rq *request) findSubresourceVerb() (verbFunc, error) {
-	if !slices.Contains(rq.sub.Verbs, rq.Verb) && (rq.sub == nil || !rq.proxies()) { // proxy accepts any method
-		return nil, errMethodNotAllowed()
+func (rq *call) findSubresourceVerb() (verbFunc, error) {
+	if !slices.Contains(rq.Sub.Verbs, rq.Verb) && !rq.Sub.AnyMethod {
+		return nil, response.MethodNotAllowed()
 	}
-	if rq.sub.Proxied {
-		return rq.findProxied(), nil
-	}
-	if rq.sub.Asked {
-		return serveAnswer, nil
+	if rq.Sub.Connect != nil {
+		return handlerOr(rq.Sub.Connect, nil), nil
 	}
 	switch rq.Verb {
-	case verbGet:
+	case request.VerbGet:
 		return serveSubresourceGet, nil
-	case verbUpdate:
+	case request.VerbUpdate:
 		return serveUpdate, nil
-	case verbPatch:
+	case request.VerbPatch:
 		return servePatch, nil
-	case verbCreate:
-		return serveSubresourceCreate, nil
+	case request.VerbCreate:
+		return handlerOr(rq.Sub.Create, serveSubresourceCreate), nil
 	}
-	return nil, errMethodNotAllowed()
+	return nil, response.MethodNotAllowed()
 }
 
 // created returns the status code of a write.

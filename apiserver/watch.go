@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/slowclient"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 )
@@ -20,18 +23,18 @@ import (
 // serveWatch serves GET on a collection with watch=true: a chunked stream of events,
 // which ends when the client disconnects, its timeout is over, the server stops, or the
 // client is too slow.
-func serveWatch(ctx context.Context, rq *request) error {
-	opts, err := rq.listOptions()
+func serveWatch(ctx context.Context, rq *call) error {
+	opts, err := rq.ListOptions()
 	if err != nil {
 		return err
 	}
 	revision, err := storage.ParseRevision(opts.ResourceVersion)
 	if err != nil {
-		return unreadableVersion(err)
+		return request.UnreadableVersion(err)
 	}
-	flusher, ok := rq.w.(http.Flusher)
+	flusher, ok := rq.Writer.(http.Flusher)
 	if !ok {
-		return notAcceptable()
+		return response.NotAcceptable()
 	}
 	encoder, err := newEventEncoder(rq)
 	if err != nil {
@@ -43,7 +46,7 @@ func serveWatch(ctx context.Context, rq *request) error {
 	// If the watch cannot start, the error is sent as an event of the stream.
 	refused := apierrors.IsResourceExpired(err) || apierrors.IsTimeout(err)
 	if err != nil && !refused {
-		return storage.Translate(err, rq.groupResource(), "")
+		return storage.Translate(err, rq.GroupResource(), "")
 	}
 	if watcher != nil {
 		defer watcher.Stop()
@@ -59,17 +62,17 @@ func serveWatch(ctx context.Context, rq *request) error {
 	if rq.watchesBySocket() {
 		return rq.serveSocket(ctx, cancel, send)
 	}
-	header := rq.w.Header()
-	header.Set("Content-Type", rq.target.Media.StreamContentType())
-	compressed := acceptsGzip(rq.r) && opts.AllowWatchBookmarks && opts.SendInitialEvents != nil && *opts.SendInitialEvents
+	header := rq.Writer.Header()
+	header.Set("Content-Type", rq.Target.Media.StreamContentType())
+	compressed := response.AcceptsGzip(rq.HTTP) && opts.AllowWatchBookmarks && opts.SendInitialEvents != nil && *opts.SendInitialEvents
 	if compressed {
 		header.Set("Content-Encoding", "gzip")
 		header.Add("Vary", "Accept-Encoding")
 	}
-	rq.w.WriteHeader(http.StatusOK)
+	rq.Writer.WriteHeader(http.StatusOK)
 	flusher.Flush()
-	out := newStreamWriter(ctx, rq.w)
-	defer out.end()
+	out := slowclient.NewStream(ctx, rq.Writer)
+	defer out.End()
 	frames := frameWriter{Writer: out}
 	if compressed {
 		frames = newGzipFrames(out)
@@ -80,14 +83,14 @@ func serveWatch(ctx context.Context, rq *request) error {
 
 // watch starts a watch according to resourceVersion and sendInitialEvents (Kubernetes
 // documentation, "API Concepts: Semantics for watch").
-func (rq *request) watch(ctx context.Context, opts *listOptions, revision int64) (*watchcache.Watcher, error) {
+func (rq *call) watch(ctx context.Context, opts *request.ListOptions, revision int64) (*watchcache.Watcher, error) {
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
 		if err := rq.reach(ctx, revision); err != nil {
 			return nil, err
 		}
 	}
-	return rq.objects.Cache().Watch(ctx, watchcache.WatchOptions{
-		Prefix: rq.prefix(), Label: opts.label, Field: opts.field, Revision: revision, Any: opts.ResourceVersion == "0",
+	return rq.Objects.Cache().Watch(ctx, watchcache.WatchOptions{
+		Prefix: rq.Prefix(), Label: opts.Label, Field: opts.Field, Revision: revision, Any: opts.ResourceVersion == "0",
 		SendInitialEvents: opts.SendInitialEvents, Bookmarks: opts.AllowWatchBookmarks,
 	})
 }
@@ -97,7 +100,7 @@ func (rq *request) watch(ctx context.Context, opts *listOptions, revision int64)
 // limit is for connections whose client may be gone. An in-process watch has only the
 // client's timeout, because in virtual time all informers would reconnect again and
 // again.
-func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context.Context, context.CancelFunc) {
+func (rq *call) watchContext(ctx context.Context, opts *request.ListOptions) (context.Context, context.CancelFunc) {
 	limit := rq.server.opts.MaxWatchTime
 	limit += time.Duration(rq.server.opts.Random.Float64() * float64(limit))
 	named := opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0
@@ -106,7 +109,7 @@ func (rq *request) watchContext(ctx context.Context, opts *listOptions) (context
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := func() {}
-	if named || !rq.local {
+	if named || !rq.Local {
 		timer := rq.server.opts.Clock.AfterFunc(limit, cancel)
 		stop = func() { timer.Stop() }
 		context.AfterFunc(ctx, stop)
@@ -128,7 +131,7 @@ const streamChunk = 64 << 10
 // stream writes batches of events until the watch ends. If the server ends it, the last
 // event is an ERROR. stream returns the revision of the start of the watch, or of the
 // end of its initial events, if no events followed, otherwise 0.
-func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, from int64, encoder *eventEncoder, out frameWriter) (quietSince int64) {
+func (rq *call) stream(ctx context.Context, watcher *watchcache.Watcher, from int64, encoder *eventEncoder, out frameWriter) (quietSince int64) {
 	var buf []byte
 	for {
 		events, err := watcher.Next(ctx)
@@ -162,11 +165,11 @@ func (rq *request) stream(ctx context.Context, watcher *watchcache.Watcher, from
 	}
 }
 
-func (rq *request) endStream(err error, encoder *eventEncoder, out frameWriter) {
+func (rq *call) endStream(err error, encoder *eventEncoder, out frameWriter) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, watchcache.ErrClosed) {
 		return
 	}
-	status := statusOf(storage.Translate(err, rq.groupResource(), ""))
+	status := response.StatusOf(storage.Translate(err, rq.GroupResource(), ""))
 	frame, encodeErr := encoder.appendError(nil, &status)
 	if encodeErr != nil {
 		rq.server.opts.Logger.Error(encodeErr, "Encoding the end of a watch", "resource", rq.GVR)
@@ -178,7 +181,7 @@ func (rq *request) endStream(err error, encoder *eventEncoder, out frameWriter) 
 // eventEncoder encodes events as frames of one media type. Each object is encoded once
 // for all watchers with the same form.
 type eventEncoder struct {
-	rq     *request
+	rq     *call
 	form   string
 	encode func(obj runtime.Object) ([]byte, error)
 	// headers encodes a Table's first event, which includes the column definitions.
@@ -186,28 +189,28 @@ type eventEncoder struct {
 	headersNeeded bool
 }
 
-func newEventEncoder(rq *request) (*eventEncoder, error) {
-	kind, media := rq.row.GroupVersionKind, rq.target.Media
+func newEventEncoder(rq *call) (*eventEncoder, error) {
+	kind, media := rq.Row.GroupVersionKind, rq.Target.Media
 	if media == codec.YAML {
-		return nil, acceptedAre(codec.Streamed())
+		return nil, response.NotAcceptableExcept(codec.Streamed())
 	}
-	e := &eventEncoder{rq: rq, form: kind.Group + "/" + kind.Version + ";" + rq.target.Form()}
-	switch rq.target.As.Kind {
+	e := &eventEncoder{rq: rq, form: kind.Group + "/" + kind.Version + ";" + rq.Target.Form()}
+	switch rq.Target.As.Kind {
 	case "":
-		e.encode = func(obj runtime.Object) ([]byte, error) { return codec.Encode(media, kind, rq.fromStored(obj)) }
-	case kindTable:
-		opts, err := rq.tableOptions()
+		e.encode = func(obj runtime.Object) ([]byte, error) { return codec.Encode(media, kind, rq.FromStored(obj)) }
+	case request.KindTable:
+		opts, err := rq.TableOptions()
 		if err != nil {
 			return nil, err
 		}
 		e.tableForms(*opts)
 	default:
 		e.encode = func(obj runtime.Object) ([]byte, error) {
-			partial, err := partialMetadata(obj)
+			partial, err := request.PartialMetadata(obj)
 			if err != nil {
 				return nil, err
 			}
-			return codec.Encode(media, rq.target.As.GroupVersion().WithKind("PartialObjectMetadata"), partial)
+			return codec.Encode(media, rq.Target.As.GroupVersion().WithKind("PartialObjectMetadata"), partial)
 		}
 	}
 	return e, nil
@@ -219,12 +222,12 @@ func (e *eventEncoder) tableForms(opts metav1.TableOptions) {
 	rq := e.rq
 	table := func(opts metav1.TableOptions) func(runtime.Object) ([]byte, error) {
 		return func(obj runtime.Object) ([]byte, error) {
-			obj = rq.fromStored(obj)
-			t, err := rq.newTable(&opts, metav1.ListMeta{ResourceVersion: resourceVersionOf(obj)}, &page{objects: []runtime.Object{obj}})
+			obj = rq.FromStored(obj)
+			t, err := rq.NewTable(&opts, metav1.ListMeta{ResourceVersion: request.ResourceVersionOf(obj)}, &request.Page{Objects: []runtime.Object{obj}})
 			if err != nil {
 				return nil, err
 			}
-			return codec.Encode(rq.target.Media, rq.target.As, t)
+			return codec.Encode(rq.Target.Media, rq.Target.As, t)
 		}
 	}
 	e.form = ""
@@ -251,13 +254,13 @@ func (e *eventEncoder) append(buf []byte, event *watchcache.Event) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	return codec.AppendWatchFrame(buf, e.rq.target.Media, event.Type, object)
+	return codec.AppendWatchFrame(buf, e.rq.Target.Media, event.Type, object)
 }
 
 // appendBookmark appends a bookmark: an object of the kind that has only the revision
 // up to which the client has received everything.
 func (e *eventEncoder) appendBookmark(buf []byte, event *watchcache.Event) ([]byte, error) {
-	obj := e.rq.row.New()
+	obj := e.rq.Row.New()
 	m, ok := obj.(metav1.Object)
 	if !ok {
 		return buf, nil
@@ -268,34 +271,34 @@ func (e *eventEncoder) appendBookmark(buf []byte, event *watchcache.Event) ([]by
 	}
 	var object []byte
 	var err error
-	if e.rq.target.As.Kind == "" {
-		object, err = codec.Encode(e.rq.target.Media, e.rq.row.GroupVersionKind, obj)
+	if e.rq.Target.As.Kind == "" {
+		object, err = codec.Encode(e.rq.Target.Media, e.rq.Row.GroupVersionKind, obj)
 	} else {
 		object, err = e.bookmarkAs(obj)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return codec.AppendWatchFrame(buf, e.rq.target.Media, watch.Bookmark, object)
+	return codec.AppendWatchFrame(buf, e.rq.Target.Media, watch.Bookmark, object)
 }
 
 // bookmarkAs encodes a bookmark in a transformed stream: a Table without rows, or
 // partial metadata.
 func (e *eventEncoder) bookmarkAs(obj runtime.Object) ([]byte, error) {
-	if e.rq.target.As.Kind != kindTable {
+	if e.rq.Target.As.Kind != request.KindTable {
 		return e.encode(obj)
 	}
-	t, err := e.rq.newTable(&metav1.TableOptions{NoHeaders: true}, metav1.ListMeta{ResourceVersion: resourceVersionOf(obj)}, &page{objects: []runtime.Object{obj}})
+	t, err := e.rq.NewTable(&metav1.TableOptions{NoHeaders: true}, metav1.ListMeta{ResourceVersion: request.ResourceVersionOf(obj)}, &request.Page{Objects: []runtime.Object{obj}})
 	if err != nil {
 		return nil, err
 	}
-	return codec.Encode(e.rq.target.Media, e.rq.target.As, t)
+	return codec.Encode(e.rq.Target.Media, e.rq.Target.As, t)
 }
 
 func (e *eventEncoder) appendError(buf []byte, status *metav1.Status) ([]byte, error) {
-	object, err := codec.Encode(e.rq.target.Media, statusKind, status)
+	object, err := codec.Encode(e.rq.Target.Media, response.StatusKind, status)
 	if err != nil {
 		return nil, err
 	}
-	return codec.AppendWatchFrame(buf, e.rq.target.Media, watch.Error, object)
+	return codec.AppendWatchFrame(buf, e.rq.Target.Media, watch.Error, object)
 }

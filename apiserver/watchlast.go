@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 )
 
@@ -16,8 +17,8 @@ import (
 // unhealthy server, and backs off for up to half a minute of real time, while virtual
 // time stands still. In virtual time the watch may have lasted for hours within that
 // second.
-func (rq *request) lastWord(ctx context.Context, opts *listOptions, quietSince int64, encoder *eventEncoder, out frameWriter) {
-	if !rq.local || !rq.server.isVirtual() || !opts.AllowWatchBookmarks || quietSince == 0 || !errors.Is(context.Cause(ctx), faults.ErrDropped) {
+func (rq *call) lastWord(ctx context.Context, opts *request.ListOptions, quietSince int64, encoder *eventEncoder, out frameWriter) {
+	if !rq.Local || !rq.server.isVirtual() || !opts.AllowWatchBookmarks || quietSince == 0 || !errors.Is(context.Cause(ctx), faults.ErrDropped) {
 		return
 	}
 	frame, err := encoder.append(nil, &watchcache.Event{Type: watch.Bookmark, Entry: &watchcache.Entry{Revision: quietSince}})

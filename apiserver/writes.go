@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/writerecord"
 )
 
@@ -19,7 +20,7 @@ func (s *Server) serveWrites(w http.ResponseWriter, r *http.Request) {
 	if text := query.Get("since"); text != "" {
 		var err error
 		if since, err = strconv.ParseInt(text, 10, 64); err != nil || since < 0 {
-			writeError(w, r, apierrors.NewBadRequest("since must be a revision, a number that is not negative: "+strconv.Quote(text)))
+			response.Error(w, r, apierrors.NewBadRequest("since must be a revision, a number that is not negative: "+strconv.Quote(text)))
 			return
 		}
 	}
@@ -36,8 +37,8 @@ func (s *Server) serveWrites(w http.ResponseWriter, r *http.Request) {
 	}
 	data, err := json.Marshal(writes)
 	if err != nil {
-		writeError(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
-	writeBytes(w, r, http.StatusOK, "application/json", append(data, '\n'))
+	response.Bytes(w, r, http.StatusOK, "application/json", append(data, '\n'))
 }

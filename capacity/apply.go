@@ -13,17 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
-// check refuses changes of what is not there, before any is made.
+// check returns an InputError for changes of objects that do not exist, before any change is
+// made.
 func (f *Fork) check(ctx context.Context, changes []Change, nodes []corev1.Node) error {
 	has := func(name string) error {
 		if slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == name }) {
 			return nil
 		}
-		return input("the cluster has no node %s", name)
+		return input("node %s does not exist", name)
 	}
 	for i := range changes {
 		c := &changes[i]
@@ -46,7 +47,7 @@ func (f *Fork) check(ctx context.Context, changes []Change, nodes []corev1.Node)
 	return nil
 }
 
-// apply makes a change. Evictions are left to the drainer.
+// apply makes a change, except for evictions, which the drainer does.
 func (f *Fork) apply(ctx context.Context, c *Change, nodes []corev1.Node, d *drainer) error {
 	switch c.Verb {
 	case Drain:
@@ -71,12 +72,12 @@ func (f *Fork) apply(ctx context.Context, c *Change, nodes []corev1.Node, d *dra
 	return nil
 }
 
-func (f *Fork) add(ctx context.Context, c *Change, nodes []corev1.Node) error {
-	at := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == c.Like })
-	spec := kubeletsim.SpecLike(&nodes[at])
+func (f *Fork) add(ctx context.Context, c *Change, existing []corev1.Node) error {
+	at := slices.IndexFunc(existing, func(n corev1.Node) bool { return n.Name == c.Like })
+	spec := nodes.SpecLike(&existing[at])
 	for made, number := 0, 1; made < c.Count; number++ {
 		name := fmt.Sprintf("%s-like-%d", c.Like, number)
-		_, err := f.client.CoreV1().Nodes().Create(ctx, kubeletsim.NodeFrom(name, &spec), metav1.CreateOptions{})
+		_, err := f.client.CoreV1().Nodes().Create(ctx, nodes.ObjectFor(name, &spec), metav1.CreateOptions{})
 		switch {
 		case apierrors.IsAlreadyExists(err):
 		case err != nil:
@@ -88,7 +89,7 @@ func (f *Fork) add(ctx context.Context, c *Change, nodes []corev1.Node) error {
 	return nil
 }
 
-// resource is the client of a target's kind.
+// resource returns the client for a target's kind.
 func (f *Fork) resource(t *Target) (dynamic.ResourceInterface, error) {
 	q, _, err := f.kinds.Target(t.Kind, t.Namespace)
 	if err != nil {
@@ -97,7 +98,7 @@ func (f *Fork) resource(t *Target) (dynamic.ResourceInterface, error) {
 	return f.dynamic.Resource(q.Resource).Namespace(q.Namespace), nil
 }
 
-// replicas returns how many replicas a workload is to have, by its scale subresource.
+// replicas returns the replicas in the spec of a workload's scale subresource.
 func (f *Fork) replicas(ctx context.Context, t *Target) (int, error) {
 	client, err := f.resource(t)
 	if err != nil {
@@ -108,10 +109,10 @@ func (f *Fork) replicas(ctx context.Context, t *Target) (int, error) {
 		if _, there := client.Get(ctx, t.Name, metav1.GetOptions{}); there == nil {
 			return 0, input("%s cannot be scaled: its kind has no replicas", t)
 		}
-		return 0, input("the cluster has no %s; another namespace is named by -n", t)
+		return 0, input("%s does not exist; select another namespace with -n", t)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("looking for %s: %w", t, err)
+		return 0, fmt.Errorf("getting the scale of %s: %w", t, err)
 	}
 	n, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas")
 	return int(n), err
@@ -129,10 +130,11 @@ func (f *Fork) scale(ctx context.Context, t *Target, replicas int) error {
 	return nil
 }
 
-// drainer evicts the pods of nodes, and asks again for what a budget refuses.
+// drainer evicts the pods of nodes. Each attempt also retries the evictions that a budget
+// refused before.
 type drainer struct {
 	nodes []string
-	// refused has the pods that stay, by UID.
+	// refused are the refusals of the last attempt by pod UID.
 	refused map[types.UID]Refusal
 }
 

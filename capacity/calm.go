@@ -7,7 +7,7 @@ import (
 	"minikcm.dev/minikcm"
 )
 
-// calm knows since when nothing that matters was written.
+// calm records the time of the last write that matters for settling.
 type calm struct {
 	stop func()
 

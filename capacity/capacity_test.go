@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/test/golden"
 )
 
-// manifests are three nodes of 4 CPUs, a Deployment of 4 pods, a StatefulSet that a budget
-// guards, and a DaemonSet.
+// manifests are three nodes with 4 CPUs, a Deployment of 4 pods, a StatefulSet with a
+// PodDisruptionBudget, and a DaemonSet.
 const manifests = `
 apiVersion: apps/v1
 kind: Deployment
@@ -66,7 +66,7 @@ spec:
     spec: {containers: [{name: c, image: nginx, resources: {requests: {cpu: 1m}}}]}
 `
 
-// fork has the manifests on three nodes.
+// fork opens a fork with the manifests.
 func fork(t *testing.T) *Fork {
 	t.Helper()
 	text := manifests
@@ -93,7 +93,7 @@ func fork(t *testing.T) *Fork {
 	return f
 }
 
-// What is asked has the same answer each time, word by word.
+// A question has the same answer each time, verbatim.
 func TestWhatIf(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -163,14 +163,14 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A question about what is not there is refused before anything is changed.
+// A question about objects that do not exist is refused before anything is changed.
 func TestQuestionsWithoutSense(t *testing.T) {
 	t.Parallel()
 	f := fork(t)
 	for text, want := range map[string]string{
-		"drain n7":                  "the cluster has no node n7",
-		"add 1 like n7":             "the cluster has no node n7",
-		"scale deployment/none=3":   "the cluster has no deployment/none in default; another namespace is named by -n",
+		"drain n7":                  "node n7 does not exist",
+		"add 1 like n7":             "node n7 does not exist",
+		"scale deployment/none=3":   "deployment/none in default does not exist; select another namespace with -n",
 		"scale daemonset/agent=3":   "daemonset/agent in default cannot be scaled: its kind has no replicas",
 		"scale gadget/x=3":          `the cluster has no resource "gadget": write it as kubectl takes it, such as deployment, deployments.apps or deploy`,
 		"drain n0, scale none/x=30": `the cluster has no resource "none": write it as kubectl takes it, such as deployment, deployments.apps or deploy`,

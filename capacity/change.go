@@ -13,30 +13,30 @@ type Verb string
 const (
 	// Drain cordons nodes and evicts their pods, as kubectl drain does.
 	Drain Verb = "drain"
-	// Remove deletes nodes: their pods are lost with them.
+	// Remove deletes nodes. Their pods are lost.
 	Remove Verb = "remove"
-	// Add adds nodes that are like another one.
+	// Add adds copies of a node.
 	Add Verb = "add"
 	// Scale sets the replicas of a workload.
 	Scale Verb = "scale"
 )
 
-// Change is one thing that is done to a fork.
+// Change is one change of a fork.
 type Change struct {
 	Verb Verb `json:"verb"`
-	// Nodes are those that are drained or removed.
+	// Nodes are the nodes to drain or to remove.
 	Nodes []string `json:"nodes,omitempty"`
-	// Count is how many nodes are added, and Like the one that they are like.
+	// Count is the number of nodes to add, and Like the node to copy.
 	Count int    `json:"count,omitempty"`
 	Like  string `json:"like,omitempty"`
-	// Target is scaled to Replicas.
+	// Target is the workload to scale to Replicas.
 	Target   *Target `json:"target,omitempty"`
 	Replicas int     `json:"replicas,omitempty"`
 }
 
 // Target is a workload.
 type Target struct {
-	// Kind is written as kubectl takes it.
+	// Kind is a kind, resource or short name, as in kubectl.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -55,15 +55,14 @@ func (c *Change) String() string {
 	}
 }
 
-// InputError is what is wrong with a question, before anything was changed.
+// InputError is an error in a question. It is returned before anything is changed.
 type InputError struct{ error }
 
 func (e InputError) Unwrap() error { return e.error }
 
 func input(format string, args ...any) error { return InputError{fmt.Errorf(format, args...)} }
 
-// maxAdded is how many nodes can be added at once, and MaxReplicas how far a workload can be
-// scaled.
+// maxAdded caps the nodes of one Add. MaxReplicas caps the replicas of a workload.
 const (
 	maxAdded    = 3072
 	MaxReplicas = 100_000
@@ -71,10 +70,9 @@ const (
 
 const knownChanges = "the changes are drain NODE..., remove NODE..., add N like NODE and scale KIND/NAME=N..."
 
-// ParseChanges reads changes as they are written on the command line: drain NODE...,
-// remove NODE..., add N like NODE, scale KIND/NAME=N..., separated by commas. Workloads are
-// in the namespace unless they are written as NAMESPACE/KIND/NAME. The error is an
-// InputError.
+// ParseChanges parses the changes of a command line, separated by commas: drain NODE...,
+// remove NODE..., add N like NODE, scale KIND/NAME=N.... Workloads are in the given namespace
+// unless they are written as NAMESPACE/KIND/NAME. The error is an InputError.
 func ParseChanges(words []string, namespace string) ([]Change, error) {
 	var all []Change
 	for part := range strings.SplitSeq(strings.Join(words, " "), ",") {
@@ -89,7 +87,7 @@ func ParseChanges(words []string, namespace string) ([]Change, error) {
 		all = append(all, changes...)
 	}
 	if len(all) == 0 {
-		return nil, input("there is no change; %s", knownChanges)
+		return nil, input("no change is given; %s", knownChanges)
 	}
 	return all, nil
 }
@@ -124,7 +122,7 @@ func parseChange(verb Verb, words []string, namespace string) ([]Change, error) 
 		}
 		return all, nil
 	}
-	return nil, fmt.Errorf("%q is no change; %s", verb, knownChanges)
+	return nil, fmt.Errorf("unknown change %q; %s", verb, knownChanges)
 }
 
 func parseScale(word, namespace string) (Change, error) {
@@ -140,7 +138,8 @@ func parseScale(word, namespace string) (Change, error) {
 	return Change{Verb: Scale, Target: target, Replicas: n}, nil
 }
 
-// ParseTarget reads KIND/NAME in the namespace, or NAMESPACE/KIND/NAME.
+// ParseTarget parses KIND/NAME, which is in the given namespace, or NAMESPACE/KIND/NAME. The
+// error is an InputError.
 func ParseTarget(text, namespace string) (*Target, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) == 3 {

@@ -10,9 +10,9 @@ func TestParseChanges(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"drain a b", "drain a b"},
 		{"drain a, remove b,add 3 like c , scale deployment/web=5 kube-system/sts/db=0", "drain a; remove b; add 3 like c; scale deployment/web in shop to 5; scale sts/db in kube-system to 0"},
-		{"", "there is no change; the changes are drain NODE..., remove NODE..., add N like NODE and scale KIND/NAME=N..."},
+		{"", "no change is given; the changes are drain NODE..., remove NODE..., add N like NODE and scale KIND/NAME=N..."},
 		{"drain", "drain needs the name of a node, such as drain node-1"},
-		{"drian a", `"drian" is no change; the changes are drain NODE..., remove NODE..., add N like NODE and scale KIND/NAME=N...`},
+		{"drian a", `unknown change "drian"; the changes are drain NODE..., remove NODE..., add N like NODE and scale KIND/NAME=N...`},
 		{"add 3 a", "add is written as: add 3 like node-1"},
 		{"add x like a", "add x: the number of nodes must be between 1 and 3072"},
 		{"scale", "scale needs a workload, such as scale deployment/web=10"},

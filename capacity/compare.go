@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/reasons"
 )
 
-// compare fills in what is other than before. It changes neither state.
+// compare fills in the differences between two states. It does not change them.
 func (r *Report) compare(before, after *state) {
 	gone, came := differences(before.pods, after.pods)
 	r.pair(gone, came, after.preempted)
@@ -24,8 +24,8 @@ func (r *Report) compare(before, after *state) {
 	r.Fits = len(r.Refused) == 0 && !slices.ContainsFunc(r.Pending, func(w Waiting) bool { return !w.Before })
 }
 
-// differences are the pods that are in one of the lists only. Pods that had ended are not
-// missed.
+// differences returns the pods that are in only one of the lists. A pod that had ended before
+// does not count as gone.
 func differences(before, after []corev1.Pod) (gone, came []*corev1.Pod) {
 	known := map[types.UID]bool{}
 	for i := range before {
@@ -46,7 +46,8 @@ func differences(before, after []corev1.Pod) (gone, came []*corev1.Pod) {
 	return gone, came
 }
 
-// ownerOf is what makes another pod in the place of one; its own UID if nothing does.
+// ownerOf returns the UID of a pod's controller, which replaces the pod, or the pod's own UID
+// if it has none.
 func ownerOf(pod *corev1.Pod) types.UID {
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		return owner.UID
@@ -54,8 +55,8 @@ func ownerOf(pod *corev1.Pod) types.UID {
 	return pod.UID
 }
 
-// pair finds, for each pod that has gone, the one that took its place: of the same owner,
-// and of the same name if there is one.
+// pair finds the replacement of each pod that is gone: a new pod of the same owner, with the
+// same name if possible.
 func (r *Report) pair(gone, came []*corev1.Pod, preempted map[types.UID]bool) {
 	byName := func(a, b *corev1.Pod) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
@@ -94,7 +95,7 @@ func placedOf(pod *corev1.Pod, preempted bool) Placed {
 	return Placed{nameOf(pod), pod.Spec.NodeName, preempted, ownerOf(pod)}
 }
 
-// wait collects the pods that do not run after the changes, and why.
+// wait collects the pods that are pending after the changes, with the reasons.
 func (r *Report) wait(before, after *state) {
 	was := map[types.UID]bool{}
 	for i := range before.pods {
@@ -112,7 +113,7 @@ func pending(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && (pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "")
 }
 
-// whyPending is the scheduler's message, or the first reason in the pod's status.
+// whyPending returns the scheduler's message, or else the first reason in the pod's status.
 func whyPending(pod *corev1.Pod) string {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

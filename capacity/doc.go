@@ -1,6 +1,6 @@
-// Package capacity answers questions about the capacity of a cluster on a fork of it: a new
-// cluster in the process, in virtual time, that begins with the state of the other one. What
-// is asked is done to the fork, its controllers, scheduler and simulated nodes act on it, and
-// what came of it is compared with what was before. The cluster that is asked about is only
-// read.
+// Package capacity answers questions about the capacity of a cluster. It forks the cluster:
+// it starts a new cluster in the process, in virtual time, with the same state. It applies
+// the changes in question to the fork, lets the fork's controllers, scheduler and simulated
+// nodes act until nothing changes any more, and compares the states before and after. The
+// original cluster is only read.
 package capacity

@@ -11,16 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/controllers/scheduler"
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 	"minikcm.dev/minikcm/reasons"
 )
 
-// DefaultLimit is how many more replicas are tried at most.
+// DefaultLimit is the default number of additional replicas to try at most.
 const DefaultLimit = 1000
 
-// Fit scales a workload up, and counts how many of the new replicas the scheduler finds a
-// node for. wanted is how many replicas there are to be altogether; 0: as many as fit, at
-// most limit more. A workload that is not there is an InputError.
+// Fit scales a workload up and counts the new replicas that the scheduler places. wanted is
+// the total number of replicas to try; if it is 0, Fit tries limit additional replicas. Fit
+// returns an InputError if the workload does not exist.
 func (f *Fork) Fit(ctx context.Context, target *Target, wanted, limit int) (*Fit, error) {
 	replicas, err := f.replicas(ctx, target)
 	if err != nil {
@@ -31,7 +32,7 @@ func (f *Fork) Fit(ctx context.Context, target *Target, wanted, limit int) (*Fit
 		tried = wanted
 	}
 	if tried <= replicas {
-		return nil, input("%s has %d replicas already: ask for more than that", target, replicas)
+		return nil, input("%s already has %d replicas: ask for more than that", target, replicas)
 	}
 	before, err := f.state(ctx)
 	if err != nil {
@@ -51,7 +52,7 @@ func (f *Fork) Fit(ctx context.Context, target *Target, wanted, limit int) (*Fit
 	return fit, f.count(ctx, fit, tried-replicas, before, after)
 }
 
-// count fills in what became of the replicas that were tried.
+// count fills in the results for the replicas that were tried.
 func (f *Fork) count(ctx context.Context, fit *Fit, tried int, before, after *state) error {
 	mine, err := f.members(ctx, &fit.Target)
 	if err != nil {
@@ -91,7 +92,8 @@ func (f *Fork) count(ctx context.Context, fit *Fit, tried int, before, after *st
 	return err
 }
 
-// members are the UIDs of a workload and of what it controls, which own its pods.
+// members returns the UIDs of a workload and of the ReplicaSets that it controls, which own
+// its pods.
 func (f *Fork) members(ctx context.Context, t *Target) (map[types.UID]bool, error) {
 	client, err := f.resource(t)
 	if err != nil {
@@ -99,7 +101,7 @@ func (f *Fork) members(ctx context.Context, t *Target) (map[types.UID]bool, erro
 	}
 	object, err := client.Get(ctx, t.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("looking for %s: %w", t, err)
+		return nil, fmt.Errorf("getting %s: %w", t, err)
 	}
 	sets, err := f.client.AppsV1().ReplicaSets(t.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -114,7 +116,8 @@ func (f *Fork) members(ctx context.Context, t *Target) (map[types.UID]bool, erro
 	return mine, nil
 }
 
-// whyNotMade is why a workload has fewer pods than it is to have, as a quota may be.
+// whyNotMade returns the reason why a workload has fewer pods than its spec asks for, such as
+// a quota.
 func (f *Fork) whyNotMade(ctx context.Context, t *Target) (string, error) {
 	client, err := f.resource(t)
 	if err != nil {
@@ -122,16 +125,16 @@ func (f *Fork) whyNotMade(ctx context.Context, t *Target) (string, error) {
 	}
 	object, err := client.Get(ctx, t.Name, metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("looking for %s: %w", t, err)
+		return "", fmt.Errorf("getting %s: %w", t, err)
 	}
 	report := reasons.Of(&reasons.Subject{Object: object})
 	if len(report.Reasons) == 0 {
-		return "its controller makes no more pods", nil
+		return "its controller creates no more pods", nil
 	}
 	return report.Reasons[0].String(), nil
 }
 
-// against asks the scheduler's rules what is against each node.
+// against evaluates the scheduler's rules for a pod and returns why each node is rejected.
 func (f *Fork) against(ctx context.Context, pod *corev1.Pod, s *state) ([]NodeReasons, error) {
 	namespaces, err := f.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -141,23 +144,19 @@ func (f *Fork) against(ctx context.Context, pod *corev1.Pod, s *state) ([]NodeRe
 	for i := range namespaces.Items {
 		labelsOf[namespaces.Items[i].Name] = namespaces.Items[i].Labels
 	}
-	infos := map[string]*scheduler.NodeInfo{}
-	var order []*scheduler.NodeInfo
+	nodes := make([]*corev1.Node, len(s.nodes))
 	for i := range s.nodes {
-		infos[s.nodes[i].Name] = scheduler.NewNodeInfo(&s.nodes[i])
+		nodes[i] = &s.nodes[i]
 	}
+	var pods []*corev1.Pod
 	for i := range s.pods {
-		p := &s.pods[i]
-		if info := infos[p.Spec.NodeName]; info != nil && !ended(p) {
-			infos[p.Spec.NodeName] = info.With(scheduler.NewPodInfo(p))
+		if !ended(&s.pods[i]) {
+			pods = append(pods, &s.pods[i])
 		}
 	}
-	for i := range s.nodes {
-		order = append(order, infos[s.nodes[i].Name])
-	}
-	snapshot := scheduler.NewSnapshot(order)
-	decision := scheduler.Decide(scheduler.Input{
-		Pod: scheduler.NewPodInfo(pod), Snapshot: snapshot,
+	snapshot := framework.SnapshotOf(nodes, pods)
+	decision := plugins.Decide(plugins.Input{
+		Pod: framework.NewPodInfo(pod), Snapshot: snapshot,
 		Namespaces: func() map[string]labels.Set { return labelsOf }, Pick: func(int) int { return 0 },
 	})
 	if decision.Diagnosis == nil {

@@ -21,40 +21,41 @@ import (
 	"minikcm.dev/minikcm/scenarios/check"
 )
 
-// Options say what a fork begins with, and what goes on in it.
+// Options are the initial state and the settings of a fork.
 type Options struct {
-	// Objects or Snapshot is the state to begin with.
+	// Objects or Snapshot is the initial state.
 	Objects  *dump.Dump
 	Snapshot string
-	// Start is when the fork's time begins: not before its state was written. The zero time
-	// is when the objects were dumped or, of a snapshot, the machine's time.
+	// Start is the fork's initial time. It must not be before the state was written. The
+	// zero time means the time of the dump or, for a snapshot, the machine's time.
 	Start time.Time
-	// Seed is what chance follows from; 0 is 1, so that a question has one answer.
+	// Seed is the seed of the fork's random choices. 0 means 1, so that a question always
+	// has the same answer.
 	Seed uint64
-	// Autoscale lets HorizontalPodAutoscalers act, and Cron CronJobs. Without them, whatever
-	// happens follows from the question.
+	// Autoscale lets HorizontalPodAutoscalers act, and Cron lets CronJobs act. Without them,
+	// all changes in the fork follow from the question.
 	Autoscale, Cron bool
-	// For bounds, in the fork's time, how long the fork settles before the question, and
-	// afterwards. 0 is DefaultFor.
+	// For bounds, in the fork's time, how long the fork may take to settle, before the
+	// question and again after it. 0 means DefaultFor.
 	For    time.Duration
 	Logger klog.Logger
 }
 
-// DefaultFor is how long, at most, a fork takes to settle.
+// DefaultFor is the default time in which a fork must settle.
 const DefaultFor = 10 * time.Minute
 
-// Fork is a cluster that questions are asked of. It has to be closed.
+// Fork is a forked cluster. The caller must close it.
 type Fork struct {
 	opts    Options
 	cluster *minikcm.Cluster
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	kinds   check.Kinds
-	// calm is when something happened last, as seen from the writes.
+	// calm has the time of the last relevant write.
 	calm *calm
 }
 
-// Open starts a fork, and returns when it has settled.
+// Open starts a fork and returns when it has settled.
 func Open(ctx context.Context, opts Options) (*Fork, error) {
 	opts.complete()
 	controllers := []string{"*"}
@@ -100,7 +101,7 @@ func (o *Options) complete() {
 func (f *Fork) connect() error {
 	client, err := dynamic.NewForConfig(f.cluster.Config())
 	if err != nil {
-		return fmt.Errorf("making the fork's client: %w", err)
+		return fmt.Errorf("creating the fork's client: %w", err)
 	}
 	f.dynamic = client
 	discovery := memory.NewMemCacheClient(f.client.Discovery())
@@ -109,21 +110,21 @@ func (f *Fork) connect() error {
 	return nil
 }
 
-// Loaded says what became of Options.Objects; nil: there were none.
+// Loaded returns the summary of loading Options.Objects, or nil without objects.
 func (f *Fork) Loaded() *dump.Summary { return f.cluster.Loaded() }
 
-// Close ends the fork.
+// Close stops the fork.
 func (f *Fork) Close() error {
 	f.calm.stop()
 	return f.cluster.Close()
 }
 
-// quiet is how long nothing must have happened for a fork to have settled: longer than the
-// 40 s after which pods of a deleted node are collected.
+// quiet is the time without relevant writes after which a fork has settled. It is longer than
+// the 40 s after which the pods of a deleted node are collected.
 const quiet = time.Minute
 
-// settle lets time pass until nothing has happened for a while, or Options.For is over.
-// again, if not nil, is called every 5 s, as kubectl drain asks again for evictions.
+// settle advances time until the fork has settled, or for Options.For. It calls again, unless
+// that is nil, every evictionRetry, to retry evictions as kubectl drain does.
 func (f *Fork) settle(ctx context.Context, again func(ctx context.Context) error) error {
 	clock := f.cluster.Clock()
 	begun := clock.Now()
@@ -142,10 +143,11 @@ func (f *Fork) settle(ctx context.Context, again func(ctx context.Context) error
 	return nil
 }
 
-// evictionRetry is the delay before an eviction is asked for again that a budget refused.
+// evictionRetry is the delay before a refused eviction is retried, in the fork's time.
 const evictionRetry = 5 * time.Second
 
-// matters reports whether a write keeps the fork from being settled. Heartbeats and events do not.
+// matters reports whether a write shows that the fork has not settled. Heartbeats and events
+// do not.
 func matters(w *minikcm.Write) bool {
 	return slices.Contains([]string{"pods", "replicationcontrollers", "deployments", "replicasets", "statefulsets", "daemonsets", "jobs"}, w.Resource.Resource)
 }

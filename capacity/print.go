@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Print writes the report as tables: what moved, what waits and why, what was refused, and
-// the nodes whose use has changed.
+// Print writes the report as tables: the pods that moved, the pending pods with reasons, the
+// refused evictions, and the nodes whose use has changed.
 func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder
 	texts := make([]string, len(r.Changes))
@@ -65,7 +65,7 @@ func (r *Report) verdict() string {
 	if r.Settled {
 		text += fmt.Sprintf(" (settled after %v of cluster time)", took)
 	} else {
-		text += fmt.Sprintf(" (still changing after %v of cluster time: --for lets it go on)", took)
+		text += fmt.Sprintf(" (still changing after %v of cluster time: allow more with --for)", took)
 	}
 	if before > 0 {
 		text += fmt.Sprintf("; %s pending before", count(before, "pod"))
@@ -80,7 +80,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// waiting has the pods that wait for the same reason in one line if they are many.
+// waiting returns the rows of pending pods. Pods with the same reason share a row.
 func (r *Report) waiting() [][]string {
 	type same struct {
 		reason string
@@ -111,7 +111,7 @@ func (r *Report) waiting() [][]string {
 	return rows
 }
 
-// placed has the pods of one owner that are on one node in one line.
+// placed returns the rows of pods. Pods of the same owner on the same node share a row.
 func placed(pods []Placed) [][]string {
 	type same struct {
 		owner     types.UID
@@ -149,7 +149,7 @@ func orNone(text string) string {
 	return text
 }
 
-// printNodes writes the nodes whose use has changed, and all together.
+// printNodes writes the nodes whose use has changed, and the total of all nodes.
 func (r *Report) printNodes(b *strings.Builder) {
 	resources := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
 	var rows [][]string
@@ -187,7 +187,7 @@ func (u *Use) plus(other *Use) {
 	u.allocatable.add(corev1.ResourceList(other.allocatable))
 }
 
-// share is how much of a resource is requested: 1500m/4 (37%).
+// share formats the requested share of a resource, such as 1.5/4 (37%).
 func (u *Use) share(name corev1.ResourceName) string {
 	if u == nil {
 		return "-"
@@ -200,7 +200,7 @@ func (u *Use) share(name corev1.ResourceName) string {
 	return fmt.Sprintf("%s/%s (%d%%)", short(name, requested), short(name, allocatable), percent)
 }
 
-// short writes an amount as people compare it: memory in Gi or Mi, CPUs in cores.
+// short formats an amount for comparison by eye: memory in Gi or Mi, CPUs in cores.
 func short(name corev1.ResourceName, q resource.Quantity) string {
 	const mi = 1 << 20
 	switch {
@@ -222,7 +222,7 @@ func table(b *strings.Builder, title string, header []string, rows [][]string) {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
 	for _, row := range slices.Concat([][]string{header}, rows) {
-		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // a builder takes everything
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // writes to a builder do not fail
 	}
 	_ = w.Flush()
 	fmt.Fprintf(b, "\n%s\n", title)
@@ -231,7 +231,7 @@ func table(b *strings.Builder, title string, header []string, rows [][]string) {
 	}
 }
 
-// Print writes how many more replicas fit, where they are, and what stops the next.
+// Print writes how many more replicas fit, on which nodes, and why the next one does not.
 func (f *Fit) Print(w io.Writer) error {
 	var b strings.Builder
 	more := strconv.Itoa(f.More)
@@ -247,15 +247,15 @@ func (f *Fit) Print(w io.Writer) error {
 		fmt.Fprintf(&b, "%s does not fit with %d replicas: it has %d, and %d of %d more fit.\n", &f.Target, f.Wanted, f.Replicas, f.More, f.Wanted-f.Replicas)
 	}
 	if f.Stops != "" {
-		fmt.Fprintf(&b, "The next one is stopped: %s\n", f.Stops)
+		fmt.Fprintf(&b, "The next replica does not fit: %s\n", f.Stops)
 	}
 	table(&b, "DISPLACED by it", []string{"POD", "NODE"}, placed(f.Displaced))
-	table(&b, "NODES", []string{"NAME", "MORE", "WHAT STOPS THE NEXT"}, f.rows())
+	table(&b, "NODES", []string{"NAME", "MORE", "WHY NOT THE NEXT"}, f.rows())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// rows are the nodes that got replicas, or take no more.
+// rows returns the nodes that got replicas or reject the next one.
 func (f *Fit) rows() [][]string {
 	counts, why := map[string]int{}, map[string]string{}
 	var names []string
@@ -275,7 +275,7 @@ func (f *Fit) rows() [][]string {
 	return rows
 }
 
-// Fits reports whether all replicas fit that were asked for, or at least one more.
+// Fits reports whether all wanted replicas fit or, without a wanted number, at least one more.
 func (f *Fit) Fits() bool {
 	if f.Wanted == 0 {
 		return f.More > 0

@@ -15,7 +15,7 @@ import (
 type state struct {
 	nodes []corev1.Node
 	pods  []corev1.Pod
-	// preempted are the pods that had to go for others so far.
+	// preempted are the UIDs of the pods that were preempted so far.
 	preempted map[types.UID]bool
 }
 
@@ -41,7 +41,7 @@ func (f *Fork) state(ctx context.Context) (*state, error) {
 
 func nameOf(pod *corev1.Pod) Pod { return Pod{pod.Namespace, pod.Name} }
 
-// ended reports whether a pod takes nothing of its node any more.
+// ended reports whether a pod has ended and no longer uses resources of its node.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
@@ -65,7 +65,7 @@ func (a amounts) texts() map[string]string {
 	return texts
 }
 
-// use is what pods request of each node, by its name.
+// use returns the use of each node by name.
 func (s *state) use() map[string]*Use {
 	all := make(map[string]*Use, len(s.nodes))
 	for i := range s.nodes {

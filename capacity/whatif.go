@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// WhatIf makes the changes, all at one instant and in their order, lets the fork settle, and
-// reports what is other than before. Changes of what is not there are an InputError.
+// WhatIf makes the changes in their order, all at the same instant, lets the fork settle, and
+// reports the differences. It returns an InputError for changes of objects that do not exist.
 func (f *Fork) WhatIf(ctx context.Context, changes []Change) (*Report, error) {
 	before, err := f.state(ctx)
 	if err != nil {

@@ -9,19 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What is changed in objects, and why.
+// The reasons for which objects are changed.
 const (
-	changedConversion = "nothing answers their conversion webhooks here: versions are not converted"
-	changedToken      = "the token is this cluster's own"
-	changedNotReady   = "every node is simulated, and Ready: taints of its conditions are dropped"
-	changedDebug      = "ephemeral containers are not started again"
-	changedOwners     = "their owners are not in the dump, or were left out: the owner references are dropped"
-	changedElsewhere  = "their nodes are not in the dump: they are scheduled anew"
-	changedAddress    = "the cluster does not have what they had"
+	changedConversion = "conversion webhooks are not available here: versions are not converted"
+	changedToken      = "the token is replaced with one of this cluster"
+	changedNotReady   = "simulated nodes are Ready: the taints of node conditions are removed"
+	changedDebug      = "ephemeral containers are not restarted"
+	changedOwners     = "the owners are not in the dump or were left out: the owner references are removed"
+	changedElsewhere  = "the node is not in the dump: the pods are scheduled to other nodes"
+	changedAddress    = "the dumped values are not available in this cluster"
 )
 
-// clean makes of a dumped object what a client would create. The status stays: restorable
-// picks it up. changed says what is other than in the dump; empty: nothing but what the API
+// clean turns a dumped object into one that a client would create. The status stays, for
+// restorable. changed is the reason if anything else was changed than fields that the API
 // server sets itself.
 func clean(o *unstructured.Unstructured) (changed string) {
 	for _, field := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"} {
@@ -53,11 +53,11 @@ func cleanDefinition(crd *unstructured.Unstructured) (changed string) {
 	return changedConversion
 }
 
-// The labels by which a Job knows its pods have its UID.
+// uidLabels are the labels with a Job's UID that its selector matches.
 var uidLabels = []string{batchv1.ControllerUidLabel, "controller-uid"}
 
-// cleanJob takes a Job's own UID out of its selector and labels, so that the API server puts
-// in the new one.
+// cleanJob removes a Job's UID from its selector and labels, so that the API server sets the
+// new one.
 func cleanJob(job *unstructured.Unstructured) {
 	if manual, _, _ := unstructured.NestedBool(job.Object, "spec", "manualSelector"); manual {
 		return
@@ -66,7 +66,7 @@ func cleanJob(job *unstructured.Unstructured) {
 	own := job.GetLabels()
 	template, _, _ := unstructured.NestedStringMap(job.Object, "spec", "template", "metadata", "labels")
 	if maps.Equal(own, template) {
-		job.SetLabels(nil) // they are the template's by default
+		job.SetLabels(nil) // the API server copies them from the template by default
 	}
 	for _, label := range uidLabels {
 		unstructured.RemoveNestedField(job.Object, "metadata", "labels", label)
@@ -74,8 +74,8 @@ func cleanJob(job *unstructured.Unstructured) {
 	}
 }
 
-// cleanNode leaves of a Node what describes its machine. Its kubelet is a simulated one,
-// which says itself how the node is.
+// cleanNode keeps the fields of a Node that describe its machine. The simulated kubelet
+// reports the state itself.
 func cleanNode(node *unstructured.Unstructured) (changed string) {
 	for _, field := range []string{"daemonEndpoints", "volumesInUse", "volumesAttached", "config"} {
 		unstructured.RemoveNestedField(node.Object, "status", field)
@@ -94,12 +94,12 @@ func cleanNode(node *unstructured.Unstructured) (changed string) {
 	if len(kept) == 0 {
 		unstructured.RemoveNestedField(node.Object, "spec", "taints")
 	} else {
-		_ = unstructured.SetNestedSlice(node.Object, kept, "spec", "taints") // spec is a map: it had taints
+		_ = unstructured.SetNestedSlice(node.Object, kept, "spec", "taints") // cannot fail: spec is a map, since it had taints
 	}
 	return changedNotReady
 }
 
-// ofCondition reports whether a taint follows from a condition that kubelets report.
+// ofCondition reports whether the key is that of a taint for a node condition.
 func ofCondition(key any) bool {
 	switch key {
 	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeNetworkUnavailable,
@@ -120,8 +120,8 @@ func cleanPod(pod *unstructured.Unstructured) (changed string) {
 	return ""
 }
 
-// cleanSecret takes the token out of a service account's Secret, for the controller that
-// puts in one that this cluster accepts.
+// cleanSecret removes the token from a service account's Secret. The token controller then
+// adds one that this cluster accepts.
 func cleanSecret(secret *unstructured.Unstructured) (changed string) {
 	if secretType(secret) != corev1.SecretTypeServiceAccountToken {
 		return ""
@@ -137,14 +137,14 @@ func secretType(secret *unstructured.Unstructured) corev1.SecretType {
 	return corev1.SecretType(text)
 }
 
-// unbind takes a pod from a node that is not there, so that the scheduler finds it another.
+// unbind removes a pod's node, so that the scheduler selects another one.
 func unbind(pod *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(pod.Object, "spec", "nodeName")
 	delete(pod.Object, "status")
 }
 
-// uncluster takes out of a Service what only the cluster that it was in can give. With
-// causes, fields of a refusal, only what these are about.
+// uncluster removes the fields of a Service that its original cluster allocated. If causes,
+// the fields that a refusal names, are given, it only removes the corresponding ones.
 func uncluster(service *unstructured.Unstructured, causes []string) (changed []string) {
 	about := func(prefix string) bool {
 		if len(causes) == 0 {

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Decode reads the objects of YAML documents, or of JSON values one after the other. Lists
-// stand for what is in them. More than limit objects are an error.
+// Decode decodes the objects in YAML documents or in concatenated JSON values. Lists are
+// replaced by their items. It returns an error for more than limit objects.
 func Decode(data []byte, limit int) ([]*unstructured.Unstructured, error) {
 	if text := bytes.TrimLeft(data, " \t\r\n\ufeff"); len(text) > 0 && text[0] == '{' {
 		c := &collector{limit: limit}
@@ -25,14 +25,14 @@ func Decode(data []byte, limit int) ([]*unstructured.Unstructured, error) {
 		if syntax := (*json.SyntaxError)(nil); !errors.As(err, &syntax) {
 			return c.objects, err
 		}
-		// YAML may begin with a brace, too.
+		// A YAML document may begin with a brace, too.
 	}
 	c := &collector{limit: limit}
 	err := c.yaml(data)
 	return c.objects, err
 }
 
-// collector takes the objects out of lists.
+// collector collects objects and the items of lists.
 type collector struct {
 	objects []*unstructured.Unstructured
 	limit   int
@@ -77,18 +77,18 @@ func (c *collector) yaml(data []byte) error {
 
 func (c *collector) document(raw []byte) error {
 	var value map[string]any
-	// It is upstream's for objects: whole numbers are int64.
+	// utiljson decodes whole numbers as int64, as upstream does for objects.
 	if err := utiljson.Unmarshal(raw, &value); err != nil {
-		return fmt.Errorf("it is no Kubernetes object: %w", err)
+		return fmt.Errorf("not a Kubernetes object: %w", err)
 	}
 	if depthOver(value, MaxDepth) {
-		return fmt.Errorf("it is nested more than %d levels deep", MaxDepth)
+		return fmt.Errorf("nested more than %d levels deep", MaxDepth)
 	}
 	return c.add(value, "", "")
 }
 
-// add adds an object, or those of a list. Items of typed lists, as "kubectl get --raw"
-// prints them, have their type from the list.
+// add adds an object or the items of a list. Items of typed lists, as "kubectl get --raw"
+// prints them, get their type from the list.
 func (c *collector) add(value map[string]any, apiVersion, kind string) error {
 	o := &unstructured.Unstructured{Object: value}
 	if o.GetAPIVersion() == "" && apiVersion != "" {
@@ -104,13 +104,13 @@ func (c *collector) add(value map[string]any, apiVersion, kind string) error {
 		return err
 	}
 	if len(c.objects) == c.limit {
-		return fmt.Errorf("there are more than %d objects", MaxObjects)
+		return fmt.Errorf("more than %d objects", MaxObjects)
 	}
 	c.objects = append(c.objects, o)
 	return nil
 }
 
-// isList reports whether a value is a list, and not an object whose kind ends like one.
+// isList reports whether a value is a list, not an object whose kind ends with List.
 func isList(o *unstructured.Unstructured) bool {
 	_, items := o.Object["items"].([]any)
 	return strings.HasSuffix(o.GetKind(), "List") && (items || o.GetName() == "")
@@ -120,7 +120,7 @@ func (c *collector) addItems(list *unstructured.Unstructured) error {
 	items, _ := list.Object["items"].([]any)
 	for i, item := range items {
 		inner, ok := item.(map[string]any)
-		err := errors.New("it is no object")
+		err := errors.New("not an object")
 		if ok {
 			err = c.add(inner, typeOfItems(list), strings.TrimSuffix(list.GetKind(), "List"))
 		}
@@ -131,8 +131,8 @@ func (c *collector) addItems(list *unstructured.Unstructured) error {
 	return nil
 }
 
-// typeOfItems is the apiVersion of a typed list's items; empty for the kind List, whose
-// items say it themselves.
+// typeOfItems returns the apiVersion of a typed list's items. It is empty for the kind List,
+// whose items have their own.
 func typeOfItems(list *unstructured.Unstructured) string {
 	if list.GetKind() == "List" {
 		return ""
@@ -140,17 +140,17 @@ func typeOfItems(list *unstructured.Unstructured) string {
 	return list.GetAPIVersion()
 }
 
-// whole returns what keeps a value from being an object.
+// whole returns an error if a value is not a complete object.
 func whole(o *unstructured.Unstructured) error {
 	switch {
 	case o.GetAPIVersion() == "":
-		return errors.New("it is no Kubernetes object: it has no apiVersion")
+		return errors.New("not a Kubernetes object: apiVersion is missing")
 	case o.GetKind() == "":
-		return errors.New("it is no Kubernetes object: it has no kind")
+		return errors.New("not a Kubernetes object: kind is missing")
 	case o.GetName() == "":
 		return fmt.Errorf("a %s has no metadata.name", o.GetKind())
 	}
-	// What is written in the metadata must be of its types: all else relies on it.
+	// The rest of the package relies on metadata fields of the right types.
 	raw, err := json.Marshal(o.Object["metadata"])
 	if err == nil {
 		err = json.Unmarshal(raw, &metav1.ObjectMeta{})

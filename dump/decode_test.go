@@ -20,13 +20,13 @@ func TestDecode(t *testing.T) {
 		{"nothing", "\n", ""},
 		{"no YAML", "a: b: c", "document 1: yaml: mapping values are not allowed in this context"},
 		{"no JSON", `{"apiVersion":`, "value 1: unexpected EOF"},
-		{"no object", "- 1\n", "document 1: it is no Kubernetes object: json: cannot unmarshal array into Go value of type map[string]interface {}"},
-		{"no kind", "apiVersion: v1", "document 1: it is no Kubernetes object: it has no kind"},
+		{"no object", "- 1\n", "document 1: not a Kubernetes object: json: cannot unmarshal array into Go value of type map[string]interface {}"},
+		{"no kind", "apiVersion: v1", "document 1: not a Kubernetes object: kind is missing"},
 		{"no name", "apiVersion: v1\nkind: Pod", "document 1: a Pod has no metadata.name"},
-		{"no item", "apiVersion: v1\nkind: List\nitems: [1]", "document 1: item 1 of the List: it is no object"},
+		{"no item", "apiVersion: v1\nkind: List\nitems: [1]", "document 1: item 1 of the List: not an object"},
 		{"metadata of another type", "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: 3}", "document 1: the metadata of pod/a: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type map[string]string"},
-		{"too deep", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nx: " + strings.Repeat("[", 120) + strings.Repeat("]", 120), "document 1: it is nested more than 100 levels deep"},
-		{"too many", strings.Repeat("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n", 4), fmt.Sprintf("document 4: there are more than %d objects", MaxObjects)},
+		{"too deep", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nx: " + strings.Repeat("[", 120) + strings.Repeat("]", 120), "document 1: nested more than 100 levels deep"},
+		{"too many", strings.Repeat("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n", 4), fmt.Sprintf("document 4: more than %d objects", MaxObjects)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			objects, err := Decode([]byte(c.data), 3)
@@ -65,7 +65,7 @@ func TestReadFolder(t *testing.T) {
 		t.Errorf("got %d objects, the first is %s", d.Len(), nameOf(d.objects[0]))
 	}
 	for path, want := range map[string]string{
-		filepath.Join(dir, "none"): "there is no file or folder ", filepath.Join(dir, "logs.txt"): "document 1: ", t.TempDir(): "there is no object in ",
+		filepath.Join(dir, "none"): " does not exist", filepath.Join(dir, "logs.txt"): "document 1: ", t.TempDir(): " contains no objects",
 	} {
 		if _, err := Read([]string{path}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", path, err, want)
@@ -73,7 +73,7 @@ func TestReadFolder(t *testing.T) {
 	}
 }
 
-// Whatever is read can be planned.
+// FuzzDecode checks that all decoded objects can be planned.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a, uid: u, ownerReferences: [{apiVersion: v1, kind: Pod, name: a, uid: u}]}, spec: {nodeName: n}, status: {phase: Running}}\n"))
 	f.Add([]byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","labels":{"controller-uid":"u"}},"spec":{"template":{"metadata":{"labels":{"controller-uid":"u"}},"spec":{}}},"status":{"conditions":[{"type":"Complete","status":"True"}]}}`))

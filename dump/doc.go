@@ -1,12 +1,12 @@
-// Package dump loads what a real cluster holds into one of minikcm's. A Dump is objects as
-// "kubectl get -A -o yaml" prints them, read from files (Read) or by list calls from a
-// cluster (FromCluster). Load creates them through the API, in an order in which every
-// object finds what it needs, with owner references to the new UIDs and the statuses that
-// the simulation goes on from. A Summary says what was loaded and, object by object, what
-// was left out, changed or refused, and why.
+// Package dump loads the objects of a real cluster into a minikcm cluster. A Dump contains
+// objects as "kubectl get -A -o yaml" prints them, read from files (Read) or by list requests
+// from a cluster (FromCluster). Load creates them through the API, in an order in which every
+// object finds the objects that it needs, with owner references to the new UIDs and with
+// their statuses, from which the simulation continues. A Summary lists what was loaded, and
+// the objects that were left out, changed or refused, with the reasons.
 //
-// Load is meant for a cluster whose controllers do not act meanwhile: they have not been
-// started, or they wait for their turn in virtual time. Then pods stay on their nodes with
-// their names, controllers adopt what is theirs, and no rollout starts. For any other
-// cluster there is Options.RootsOnly.
+// Load is meant for a cluster whose controllers do not act meanwhile, because they have not
+// started or wait for their turn in virtual time. Then pods keep their nodes and names,
+// controllers adopt their objects, and no rollout starts. For any other cluster, use
+// Options.RootsOnly.
 package dump

@@ -6,22 +6,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Dump is objects of a cluster, in the order in which they were read.
+// Dump holds the objects of a cluster in the order in which they were read.
 type Dump struct {
-	// Sources are where the objects come from: files, or a cluster's address.
+	// Sources are the origins of the objects: files, or a cluster's address.
 	Sources []string
-	// Skipped says what could not be read from a cluster.
+	// Skipped lists the resources that could not be read from a cluster.
 	Skipped []Note
 
 	objects []*unstructured.Unstructured
 }
 
-// New returns a dump of objects, which it keeps.
+// New returns a dump of objects. The caller must not change the objects afterwards.
 func New(source string, objects []*unstructured.Unstructured) *Dump {
 	return &Dump{Sources: []string{source}, objects: objects}
 }
 
-// Len is how many objects the dump has.
+// Len returns the number of objects.
 func (d *Dump) Len() int { return len(d.objects) }
 
 // HasNodes reports whether Nodes are among the objects.
@@ -34,8 +34,8 @@ func (d *Dump) HasNodes() bool {
 	return false
 }
 
-// Taken returns when the dump was taken, as far as its objects say: the newest time in their
-// metadata, their statuses and their leases. The zero time: they say nothing.
+// Taken returns an estimate of when the dump was taken: the latest time in the metadata,
+// statuses and leases of its objects. It returns the zero time if they contain none.
 func (d *Dump) Taken() time.Time {
 	var newest time.Time
 	for _, o := range d.objects {
@@ -50,8 +50,8 @@ func (d *Dump) Taken() time.Time {
 	return newest
 }
 
-// timedParts are the parts of an object whose times lie in the past of the dump. Those of
-// custom objects may mean anything, and so may those of certificates.
+// timedParts returns the parts of an object whose times are not after the dump. Times in the
+// statuses of custom objects and of certificates may be in the future.
 func timedParts(o *unstructured.Unstructured) []any {
 	parts := []any{o.Object["metadata"]}
 	switch group := o.GroupVersionKind().Group; {

@@ -18,28 +18,29 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// pageSize is how many objects are asked for at once.
+// pageSize is the limit of a list request.
 const pageSize = 500
 
-// FromCluster reads the objects of a cluster, by GET requests alone: discovery, and a list of
-// every kind that Load would load, in pages. Lists that are forbidden, or that fail, are
-// in Skipped, unless they are of pods or nodes, without which a dump says little.
+// FromCluster reads the objects of a cluster by GET requests only: discovery, and paged lists
+// of every kind that Load would load. A list that the API server refuses is noted in Skipped.
+// A failed list of pods or nodes, without which a dump is of little use, is an error, and so
+// is a lost connection.
 func FromCluster(ctx context.Context, config *rest.Config) (*Dump, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.WarningHandler = rest.NoWarnings{}
 	finder, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the client that reads a cluster: %w", err)
+		return nil, fmt.Errorf("creating the client that reads a cluster: %w", err)
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the client that reads a cluster: %w", err)
+		return nil, fmt.Errorf("creating the client that reads a cluster: %w", err)
 	}
 	d := &Dump{Sources: []string{"the cluster at " + config.Host}}
 	served, err := discovery.ServerPreferredResources(finder)
 	if err != nil && len(served) == 0 {
-		return nil, fmt.Errorf("asking the cluster at %s what it has: %w", config.Host, err)
+		return nil, fmt.Errorf("discovering the API resources of the cluster at %s: %w", config.Host, err)
 	}
 	for _, resource := range listable(served) {
 		if err := d.list(ctx, client, resource); err != nil {
@@ -49,13 +50,13 @@ func FromCluster(ctx context.Context, config *rest.Config) (*Dump, error) {
 	return d, nil
 }
 
-// listed is a resource whose objects are read.
+// listed is a resource to list.
 type listed struct {
 	resource schema.GroupVersionResource
 	kind     string
 }
 
-// listable returns the resources whose objects may be loaded, in the order of their names.
+// listable returns the resources whose objects may be loaded, sorted by name.
 func listable(served []*metav1.APIResourceList) []listed {
 	var all []listed
 	for _, list := range served {
@@ -70,7 +71,7 @@ func listable(served []*metav1.APIResourceList) []listed {
 			}
 			sample := &unstructured.Unstructured{}
 			sample.SetGroupVersionKind(gv.WithKind(r.Kind))
-			// What is left out whatever it says need not be asked for.
+			// Kinds whose objects are always left out are not listed.
 			if why := leftOut(sample); why == "" || why == leftOwn {
 				all = append(all, listed{gv.WithResource(r.Name), r.Kind})
 			}
@@ -106,13 +107,13 @@ func (d *Dump) list(ctx context.Context, client dynamic.Interface, of listed) er
 		return fmt.Errorf("listing %s: %w", name, err)
 	}
 	d.objects = d.objects[:begun]
-	d.Skipped = note(d.Skipped, "the cluster does not let them be read: "+err.Error(), "all "+name)
+	d.Skipped = note(d.Skipped, "the cluster refuses to list them: "+err.Error(), "all "+name)
 	return nil
 }
 
-var errTooMany = fmt.Errorf("there are more than %d objects", MaxObjects)
+var errTooMany = fmt.Errorf("more than %d objects", MaxObjects)
 
-// isAnswer reports whether an error is an answer of the API server, and not that none came.
+// isAnswer reports whether an error is a response of the API server, not a failed connection.
 func isAnswer(err error) bool {
 	return apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 }

@@ -8,8 +8,9 @@ import (
 	"minikcm.dev/minikcm/reasons"
 )
 
-// isBuiltin reports whether a group is Kubernetes' own: it has no name, none with a dot, or
-// one in k8s.io that no CustomResourceDefinition of a project beneath it uses.
+// isBuiltin reports whether a group is one of Kubernetes itself: the core group, a group
+// without a dot, or one in k8s.io, except for those in which Kubernetes' projects define
+// custom resources.
 func isBuiltin(group string) bool {
 	switch group {
 	case "", "apps", "batch", "autoscaling", "policy", "extensions":
@@ -30,12 +31,12 @@ func isKind(o *unstructured.Unstructured, group, kind string) bool {
 	return gvk.Group == group && gvk.Kind == kind
 }
 
-// nameOf is how messages name an object: pod/web in shop.
+// nameOf names an object in messages: pod/web in shop.
 func nameOf(o *unstructured.Unstructured) string {
 	return reasons.FullName(o.GetKind(), o.GetNamespace(), o.GetName())
 }
 
-// podSpec returns the path of the pod spec in objects of a kind; nil if they have none.
+// podSpec returns the path of the pod spec in an object, or nil if its kind has none.
 func podSpec(o *unstructured.Unstructured) []string {
 	gvk := o.GroupVersionKind()
 	switch gvk.Group + "/" + gvk.Kind {
@@ -51,7 +52,7 @@ func podSpec(o *unstructured.Unstructured) []string {
 	return nil
 }
 
-// plural counts objects of a kind as a sentence does: 2 NetworkPolicies.
+// plural formats a number of objects of a kind: 2 NetworkPolicies.
 func plural(n int, kind string) string {
 	switch {
 	case n == 1, strings.EqualFold(kind, "endpoints"):

@@ -8,26 +8,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Why objects are left out.
+// The reasons for which objects are left out.
 const (
-	leftEvent      = "events are the record of another cluster"
-	leftLease      = "leases are renewed by their holders"
-	leftWebhook    = "nothing answers the calls of admission webhooks here"
-	leftAggregated = "nothing answers for aggregated API servers here"
+	leftEvent      = "events belong to the history of the dumped cluster"
+	leftLease      = "leases are created and renewed by their holders"
+	leftWebhook    = "admission webhooks are not available here"
+	leftAggregated = "aggregated API servers are not available here"
 	leftOwn        = "the cluster has its own"
-	leftSigning    = "requests for certificates are another authority's"
-	leftMetrics    = "the cluster measures by itself"
-	leftAddress    = "the API server makes them for Services"
-	leftTwice      = "they are in the dump more than once"
-	leftKind       = "the cluster does not serve their kind: the dump has no CustomResourceDefinition of it"
+	leftSigning    = "certificate requests belong to the signer of the dumped cluster"
+	leftMetrics    = "the cluster produces its own metrics"
+	leftAddress    = "the API server creates them for Services"
+	leftTwice      = "the dump contains them more than once"
+	leftKind       = "the cluster does not serve their kind: the dump has no CustomResourceDefinition for it"
 	leftVersion    = "the cluster does not serve this version of their kind"
-	leftStatic     = "their node is not in the dump, and no other one can have them"
-	leftEnded      = "they have ended, and their node is not in the dump"
+	leftStatic     = "the node is not in the dump, and the pods cannot run on another one"
+	leftEnded      = "the pods have ended, and the node is not in the dump"
 	leftAgain      = "they have ended, and would run again"
-	leftOwned      = "controllers that run meanwhile make them anew for their owners"
+	leftOwned      = "the cluster's controllers create them for their owners"
 )
 
-// leftOut returns why an object is left out whatever else the dump has; empty: it is not.
+// leftOut returns the reason for which an object is left out regardless of the rest of the
+// dump, or "" if it is not.
 func leftOut(o *unstructured.Unstructured) string {
 	gvk := o.GroupVersionKind()
 	switch gvk.Group {
@@ -82,8 +83,8 @@ func leftOutOfCore(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// ofTheAPIServer reports whether an object belongs to the Service kubernetes, by which pods
-// find the API server.
+// ofTheAPIServer reports whether an object belongs to the kubernetes Service, through which
+// pods reach the API server.
 func ofTheAPIServer(o *unstructured.Unstructured) bool {
 	service := o.GetName()
 	if label, is := o.GetLabels()["kubernetes.io/service-name"]; is {
@@ -92,9 +93,9 @@ func ofTheAPIServer(o *unstructured.Unstructured) bool {
 	return o.GetNamespace() == metav1.NamespaceDefault && service == "kubernetes"
 }
 
-// leftElsewhere returns why an object is left out of a cluster whose controllers run
-// meanwhile; empty: it is not. Whatever a controller makes of what else is loaded would be
-// there twice.
+// leftElsewhere returns the reason for which an object is left out with Options.RootsOnly, or
+// "" if it is not. It leaves out objects that controllers create for other loaded objects and
+// that would exist twice otherwise.
 func leftElsewhere(o *unstructured.Unstructured) string {
 	switch {
 	case metav1.GetControllerOf(o) != nil:
@@ -108,7 +109,7 @@ func leftElsewhere(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// beingDeleted reports whether an object was about to go when the dump was taken.
+// beingDeleted reports whether an object was being deleted when the dump was taken.
 func beingDeleted(o *unstructured.Unstructured) bool {
 	if o.GetDeletionTimestamp() != nil {
 		return true
@@ -117,7 +118,7 @@ func beingDeleted(o *unstructured.Unstructured) bool {
 	return isCore(o, "Namespace") && phase == "Terminating"
 }
 
-// ended reports whether a pod has come to its end.
+// ended reports whether a pod has succeeded or failed.
 func ended(pod *unstructured.Unstructured) bool {
 	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
 	return phase == "Succeeded" || phase == "Failed"
@@ -136,14 +137,14 @@ func conditionIsTrue(o *unstructured.Unstructured, kind string) bool {
 	})
 }
 
-// bound returns the node that a pod is on; empty: none.
+// bound returns the node that a pod is bound to, or "".
 func bound(pod *unstructured.Unstructured) string {
 	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
 	return node
 }
 
-// unplaceable returns why a pod whose node is missing cannot be sent to another one; empty:
-// it can.
+// unplaceable returns the reason why a pod whose node is missing cannot move to another node,
+// or "" if it can.
 func unplaceable(pod *unstructured.Unstructured) string {
 	owner := metav1.GetControllerOf(pod)
 	_, mirror := pod.GetAnnotations()["kubernetes.io/config.mirror"]

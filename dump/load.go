@@ -16,25 +16,25 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Options say what a dump is loaded into.
+// Options describe the cluster that a dump is loaded into.
 type Options struct {
-	// Now is the cluster's time. Times in statuses are moved so that as much time has
-	// passed since them as when the dump was taken. The zero time leaves them as they are.
+	// Now is the cluster's time. Times in statuses are shifted so that their ages are those
+	// at the time of the dump. The zero time leaves them unchanged.
 	Now time.Time
-	// Nodes are the names of nodes that the cluster has, or is about to have, beside those
-	// of the dump.
+	// Nodes are the names of further nodes that the cluster has or will have, beside the
+	// dump's.
 	Nodes []string
-	// RootsOnly leaves out statuses, and what controllers make of other objects: for a
-	// cluster whose controllers run meanwhile.
+	// RootsOnly leaves out statuses and the objects that controllers create for other
+	// objects. Use it for a cluster whose controllers run during the load.
 	RootsOnly bool
 }
 
-// fieldManager owns what is loaded.
+// fieldManager is the field manager of the loaded objects.
 const fieldManager = "minikcm-load"
 
-// Load creates the objects of the dump in the cluster that config reaches. That the API
-// server refuses objects is no error: the summary has them, as far as it came. An error
-// says that the cluster cannot be reached, or that ctx has ended.
+// Load creates the objects of the dump in the cluster of config. Objects that the API server
+// refuses are listed in the summary and are not an error. Load returns an error if the cluster
+// cannot be reached or ctx ends, together with the summary up to that point.
 func (d *Dump) Load(ctx context.Context, config *rest.Config, opts Options) (*Summary, error) {
 	s := &Summary{Sources: d.Sources, Left: append([]Note(nil), d.Skipped...)}
 	l, err := newLoader(config, s)
@@ -56,14 +56,14 @@ func (d *Dump) Load(ctx context.Context, config *rest.Config, opts Options) (*Su
 	return s, nil
 }
 
-// loader creates objects one after the other.
+// loader creates objects in order.
 type loader struct {
 	client  dynamic.Interface
 	kinds   kinds
 	summary *Summary
-	// uids has the new UIDs of the dump's.
+	// uids maps the dump's UIDs to the new ones.
 	uids map[types.UID]types.UID
-	// created has what the API server made of objects that are not done with yet.
+	// created are the created objects that restore or remove still needs.
 	created map[*planned]*unstructured.Unstructured
 	passed  time.Duration
 }
@@ -74,11 +74,11 @@ func newLoader(config *rest.Config, s *Summary) (*loader, error) {
 	config.UserAgent, config.QPS, config.WarningHandler = fieldManager, -1, rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the client that loads a dump: %w", err)
+		return nil, fmt.Errorf("creating the client that loads a dump: %w", err)
 	}
 	finder, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the client that loads a dump: %w", err)
+		return nil, fmt.Errorf("creating the client that loads a dump: %w", err)
 	}
 	return &loader{
 		client: client, kinds: kinds{discovery: finder}, summary: s,
@@ -86,7 +86,7 @@ func newLoader(config *rest.Config, s *Summary) (*loader, error) {
 	}, nil
 }
 
-// at is where objects of a kind are created.
+// at returns the client for an object of a kind.
 func (l *loader) at(k *kind, o *unstructured.Unstructured) dynamic.ResourceInterface {
 	if k.namespaced {
 		return l.client.Resource(k.resource).Namespace(o.GetNamespace())
@@ -94,7 +94,7 @@ func (l *loader) at(k *kind, o *unstructured.Unstructured) dynamic.ResourceInter
 	return l.client.Resource(k.resource)
 }
 
-// create creates an object, or finds that the cluster has one of its name.
+// create creates an object, unless the cluster has one with that name.
 func (l *loader) create(ctx context.Context, p *planned) error {
 	o := p.object
 	k, missing, err := l.kinds.of(o.GroupVersionKind())
@@ -129,7 +129,7 @@ func (l *loader) create(ctx context.Context, p *planned) error {
 	return nil
 }
 
-// account keeps what the API server has created.
+// account records a created object in the summary and in the loader.
 func (l *loader) account(p *planned, created *unstructured.Unstructured) {
 	switch {
 	case !p.standIn:
@@ -138,7 +138,7 @@ func (l *loader) account(p *planned, created *unstructured.Unstructured) {
 			l.summary.Nodes = append(l.summary.Nodes, p.object.GetName())
 		}
 	case !inEveryCluster(p.object):
-		l.summary.Made = note(l.summary.Made, "others of the dump need it, and the dump does not have it", nameOf(p.object))
+		l.summary.Made = note(l.summary.Made, "other objects need it, and the dump does not contain it", nameOf(p.object))
 	}
 	if p.uid != "" {
 		l.uids[p.uid] = created.GetUID()
@@ -148,8 +148,9 @@ func (l *loader) account(p *planned, created *unstructured.Unstructured) {
 	}
 }
 
-// tryCreate creates an object. What a Service had of its cluster, and cannot have here, it
-// gets anew. The API server may name one thing at a time.
+// tryCreate creates an object. It removes the addresses and ports of a Service that this
+// cluster cannot allocate, so that the API server allocates others. It retries, because the
+// API server may report one field at a time.
 func (l *loader) tryCreate(ctx context.Context, k *kind, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var dropped []string
 	for {
@@ -171,7 +172,7 @@ func (l *loader) tryCreate(ctx context.Context, k *kind, o *unstructured.Unstruc
 	}
 }
 
-// fieldsOf are the fields that a refusal is about; none if it does not say.
+// fieldsOf returns the fields that a refusal names, if any.
 func fieldsOf(err error) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -184,15 +185,14 @@ func fieldsOf(err error) []string {
 	return fields
 }
 
-// isRefusal reports whether an error is an answer about the object, and not a failure of the
-// cluster.
+// isRefusal reports whether an error is about the object, not a failure of the cluster.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) ||
 		apierrors.IsConflict(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsNotAcceptable(err)
 }
 
-// exists deals with an object that the cluster has already. A namespace gets the labels and
-// annotations that it has in the dump; all else stays as it is.
+// exists handles an object that the cluster already has. A namespace gets the labels and
+// annotations of the dump; other objects stay unchanged.
 func (l *loader) exists(ctx context.Context, k *kind, p *planned) error {
 	o := p.object
 	there, err := l.at(k, o).Get(ctx, o.GetName(), metav1.GetOptions{})
@@ -225,7 +225,8 @@ func (l *loader) exists(ctx context.Context, k *kind, p *planned) error {
 	return nil
 }
 
-// restore writes the status of an object. By now all objects have their UIDs.
+// restore writes the status of an object. It runs after all objects are created, because
+// statuses may contain their UIDs.
 func (l *loader) restore(ctx context.Context, p *planned) error {
 	created := l.created[p]
 	if created == nil || p.status == nil {
@@ -240,13 +241,14 @@ func (l *loader) restore(ctx context.Context, p *planned) error {
 	created.Object["status"] = p.status
 	_, err = l.at(k, created).UpdateStatus(ctx, created, metav1.UpdateOptions{FieldManager: fieldManager})
 	if isRefusal(err) {
-		l.summary.Changed = note(l.summary.Changed, "the API server does not accept their status: "+err.Error(), nameOf(created))
+		l.summary.Changed = note(l.summary.Changed, "the API server rejects their status: "+err.Error(), nameOf(created))
 		return nil
 	}
 	return err
 }
 
-// remove deletes what was being deleted when the dump was taken: it goes on from there.
+// remove deletes an object that was being deleted when the dump was taken, so that the
+// deletion continues.
 func (l *loader) remove(ctx context.Context, p *planned) error {
 	created := l.created[p]
 	if created == nil || !p.doomed {

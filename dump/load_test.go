@@ -49,7 +49,7 @@ func apply(t *testing.T, c *minikcmtest.Cluster, file string) {
 
 func manageAll(o *minikcm.Options) { o.ManageNodes = minikcm.ManageAll }
 
-// source is a cluster with a dozen workloads, rolled out and then updated.
+// source returns a cluster with a dozen workloads, rolled out and then updated.
 func source(t *testing.T) *minikcmtest.Cluster {
 	t.Helper()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) {
@@ -79,7 +79,7 @@ func advance(t *testing.T, c *minikcmtest.Cluster, d time.Duration) {
 	}
 }
 
-// kinds are compared before and after.
+// kinds are the kinds that are compared before and after.
 var kinds = []struct{ apiVersion, resource string }{
 	{"v1", "nodes"},
 	{"v1", "pods"},
@@ -102,8 +102,8 @@ var kinds = []struct{ apiVersion, resource string }{
 	{"shop.example.com/v1", "orders"},
 }
 
-// Loading the dump of a cluster gives the same cluster: all pods on their nodes with their
-// names, adopted by what owned them; nothing is rolled out, made anew or deleted.
+// Loading the dump of a cluster results in the same cluster: pods keep their nodes and names
+// and are adopted by their owners, and nothing is rolled out, recreated or deleted.
 func TestRoundTrip(t *testing.T) {
 	from := source(t)
 	d, err := dump.FromCluster(t.Context(), from.Config())
@@ -137,7 +137,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// state describes the objects that are compared, by kind, namespace and name.
+// state describes the compared objects by kind, namespace and name.
 func state(t *testing.T, c *minikcmtest.Cluster) map[string]string {
 	t.Helper()
 	client := dynamicOf(t, c.Config())
@@ -150,7 +150,7 @@ func state(t *testing.T, c *minikcmtest.Cluster) map[string]string {
 		for i := range list.Items {
 			o := &list.Items[i]
 			if strings.HasPrefix(o.GetName(), "kubernetes") || o.GetName() == "extension-apiserver-authentication" {
-				continue // it names the API server
+				continue // it contains the API server's address
 			}
 			all[k.resource+" "+o.GetNamespace()+"/"+o.GetName()] = describe(o)
 		}
@@ -158,8 +158,8 @@ func state(t *testing.T, c *minikcmtest.Cluster) map[string]string {
 	return all
 }
 
-// describe says what must not change: the spec, the owner, and of the status what
-// does not have to do with time or UIDs.
+// describe describes what must not change: the spec, the owner, and the parts of the status
+// that do not depend on times or UIDs.
 func describe(o *unstructured.Unstructured) string {
 	owner := "nothing"
 	if ref := metav1.GetControllerOf(o); ref != nil {
@@ -220,7 +220,8 @@ func withoutUIDs(labels map[string]string) map[string]string {
 	return labels
 }
 
-// A dump goes into a cluster whose controllers run without their making anything twice.
+// With RootsOnly, a dump is loaded into a cluster with running controllers, and nothing exists
+// twice.
 func TestRootsOnly(t *testing.T) {
 	from := source(t)
 	d, err := dump.FromCluster(t.Context(), from.Config())
@@ -248,7 +249,7 @@ func TestRootsOnly(t *testing.T) {
 	}
 }
 
-// A dump of pods and workloads alone, as of "kubectl get all", is completed.
+// A dump of pods and workloads only, as of "kubectl get all", is completed with stand-ins.
 func TestStandIns(t *testing.T) {
 	objects, err := dump.Decode([]byte(`
 apiVersion: v1
@@ -277,15 +278,14 @@ status: {phase: Running}
 	if err := c.Loaded().Print(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1 namespace, 1 priorityclass, 1 secret, 1 serviceaccount", "owner references are dropped", "scheduled anew"} {
+	for _, want := range []string{"1 namespace, 1 priorityclass, 1 secret, 1 serviceaccount", "owner references are removed", "scheduled to other nodes"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the summary has no %q:\n%s", want, out.String())
 		}
 	}
 }
 
-// A Service keeps its addresses and node ports if they are free here, and gets others
-// otherwise.
+// A Service keeps its addresses and node ports if they are free, and gets others otherwise.
 func TestServices(t *testing.T) {
 	objects, err := dump.Decode([]byte(`
 {apiVersion: v1, kind: List, items: [
@@ -322,7 +322,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// Reading a cluster changes nothing there: it sends GETs alone.
+// FromCluster only sends GET requests, so it cannot change the cluster.
 func TestFromClusterOnlyReads(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
 	apply(t, c, "testdata/workloads.yaml")
@@ -365,12 +365,12 @@ func set(t *testing.T, c *minikcmtest.Cluster, apiVersion, plural, namespace, na
 func resource(apiVersion, plural string) schema.GroupVersionResource {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
-		panic(err) // it is written here
+		panic(err) // the patch is a literal of this test
 	}
 	return gv.WithResource(plural)
 }
 
-// capacity is a list of resources and quantities, one after the other.
+// capacity returns a resource list from alternating names and quantities.
 func capacity(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {

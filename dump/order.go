@@ -9,23 +9,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// level is when objects of a kind are created. Within a level, what refers to the UID of
-// another object comes after it.
+// level orders kinds: objects of a lower level are created first. Within a level, an object
+// comes after the objects whose UIDs it refers to.
 type level int
 
 const (
-	definitions   level = iota // CustomResourceDefinitions, for the kinds that follow
-	namespaces                 // for all that is in them
-	identities                 // accounts, rights, classes: admission looks for them
+	definitions   level = iota // CustomResourceDefinitions, which the kinds that follow need
+	namespaces                 // Namespaces, which the objects in them need
+	identities                 // accounts, roles and classes, which admission looks up
 	configuration              // ConfigMaps and Secrets
-	storage                    // claims, then the volumes that name them by UID
+	storage                    // claims, then the volumes that refer to them by UID
 	machines                   // Nodes
-	others                     // custom objects, Services and whatever else there is
-	workloads                  // from owners to owned
+	others                     // custom objects, Services and all other kinds
+	workloads                  // workloads, owners first
 	pods
-	endpoints // they name pods by UID
-	limits    // quotas and limits would refuse what was there before them
-	policies  // so would admission policies
+	endpoints // endpoints refer to pods by UID
+	limits    // quotas and limits, which could refuse objects older than themselves
+	policies  // admission policies, for the same reason
 )
 
 func levelOf(o *unstructured.Unstructured) level {
@@ -77,15 +77,15 @@ func levelOfCore(kind string) level {
 	return others
 }
 
-// position is where an object is in the order: by level, and by how many objects it waits
-// for one after the other within the level.
+// position is the place of an object in the order: its level, and its depth in the chain of
+// dependencies within the level.
 type position struct {
 	level level
 	depth int
 }
 
-// ordered sorts objects so that each comes after those whose UIDs it needs, whatever the
-// order in which they are given.
+// ordered sorts objects so that each one comes after the objects whose UIDs it needs. The
+// result does not depend on their initial order.
 func ordered(objects []*unstructured.Unstructured) {
 	p := &positions{
 		byUID: make(map[types.UID]*unstructured.Unstructured, len(objects)),
@@ -107,20 +107,20 @@ func ordered(objects []*unstructured.Unstructured) {
 	})
 }
 
-// positions finds where objects are in the order.
+// positions computes the positions of objects.
 type positions struct {
 	byUID map[types.UID]*unstructured.Unstructured
 	found map[*unstructured.Unstructured]position
 }
 
-// of returns the position of an object. Owners that own each other in a circle end it: one
-// of them comes first.
+// of returns the position of an object. In a cycle of owner references, one of the objects
+// comes first.
 func (p *positions) of(o *unstructured.Unstructured) position {
 	if at, known := p.found[o]; known {
 		return at
 	}
 	at := position{level: levelOf(o)}
-	p.found[o] = at // for circles
+	p.found[o] = at // ends the recursion in cycles
 	for _, uid := range needs(o) {
 		other := p.byUID[uid]
 		if other == nil || other == o {
@@ -137,8 +137,8 @@ func (p *positions) of(o *unstructured.Unstructured) position {
 	return at
 }
 
-// needs are the UIDs of the objects that must be there before an object: its owners, and
-// the claim of a volume.
+// needs returns the UIDs of the objects that must be created before an object: its owners,
+// and the claim of a volume.
 func needs(o *unstructured.Unstructured) []types.UID {
 	var uids []types.UID
 	for _, owner := range o.GetOwnerReferences() {

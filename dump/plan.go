@@ -5,24 +5,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// planned is an object to be created.
+// planned is an object to create.
 type planned struct {
-	// object is as a client would create it, apart from the UIDs of the dump.
+	// object is what a client would create, except that references have the dump's UIDs.
 	object *unstructured.Unstructured
-	// uid and generation are those that it has in the dump.
+	// uid and generation are the values in the dump.
 	uid        types.UID
 	generation int64
-	// status is what is written once all objects are there; nil: nothing.
+	// status is written once all objects are created, unless it is nil.
 	status map[string]any
-	// doomed says that it was being deleted, and grace how long that may take, in seconds.
+	// doomed is true if the object was being deleted. grace is the deletion grace period in
+	// seconds.
 	doomed bool
 	grace  *int64
-	// standIn says that it is not in the dump.
+	// standIn is true if the object is not in the dump.
 	standIn bool
 }
 
-// plan decides what becomes of the objects of a dump: which are created, as what and in
-// which order. What it decides against is noted in the summary.
+// plan decides which objects of a dump are created, with which content and in which order. It
+// notes objects that are left out or changed in the summary.
 func (d *Dump) plan(opts *Options, s *Summary) []*planned {
 	kept := d.sortOut(opts, s)
 	nodes := map[string]bool{}
@@ -49,7 +50,7 @@ func (d *Dump) plan(opts *Options, s *Summary) []*planned {
 	return all
 }
 
-// sortOut returns copies of the objects that are loaded, whatever nodes there are.
+// sortOut returns copies of the objects to load, regardless of which nodes exist.
 func (d *Dump) sortOut(opts *Options, s *Summary) []*unstructured.Unstructured {
 	seen := map[string]bool{}
 	var kept []*unstructured.Unstructured
@@ -72,8 +73,8 @@ func (d *Dump) sortOut(opts *Options, s *Summary) []*unstructured.Unstructured {
 	return kept
 }
 
-// place takes pods from nodes that are not there, and leaves out those that no other node
-// can have.
+// place unbinds pods from nodes that do not exist, and leaves out pods that cannot run on
+// another node.
 func (d *Dump) place(objects []*unstructured.Unstructured, nodes map[string]bool, s *Summary) []*unstructured.Unstructured {
 	var kept []*unstructured.Unstructured
 	for _, o := range objects {
@@ -90,7 +91,7 @@ func (d *Dump) place(objects []*unstructured.Unstructured, nodes map[string]bool
 	return kept
 }
 
-// prepare cleans an object.
+// prepare cleans an object and separates its status and UID.
 func (d *Dump) prepare(o *unstructured.Unstructured, opts *Options, s *Summary) *planned {
 	p := &planned{uid: o.GetUID(), generation: o.GetGeneration(), doomed: beingDeleted(o), grace: o.GetDeletionGracePeriodSeconds()}
 	if changed := clean(o); changed != "" {

@@ -57,7 +57,7 @@ const owners = `
 {apiVersion: example.com/v1, kind: Loop, metadata: {name: "y", namespace: a, uid: "y", ownerReferences: [{apiVersion: example.com/v1, kind: Loop, name: x, uid: x}]}}
 `
 
-// Owners come first, whatever the order in which the dump has them.
+// Owners come first, regardless of their order in the dump.
 func TestOrder(t *testing.T) {
 	want := []string{
 		"customresourcedefinition/shops.shop.example.com", "namespace/a", "serviceaccount/robot in a", "configmap/a in a", "configmap/b in a",
@@ -82,7 +82,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// What is planned of a dump with one of each peculiarity, and what is said about it.
+// The plan and the summary of a dump that contains each special case once.
 func TestPlan(t *testing.T) {
 	data, err := Read([]string{"testdata/peculiar.yaml"}, nil)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// What a dump may have at most. A cluster of 10,000 pods is about 150 MB of YAML.
+// The limits of a dump. A cluster of 10,000 pods is about 150 MB of YAML.
 const (
 	MaxBytes   = 1 << 30
 	MaxObjects = 200_000
@@ -21,9 +21,9 @@ const (
 // Stdin is the path that stands for standard input.
 const Stdin = "-"
 
-// Read reads dumps from files and from folders with all that is beneath them, in the order
-// of their names: lists and single objects, as YAML of several documents or as JSON. The
-// path Stdin reads in. In a folder, only .yaml, .yml and .json are read.
+// Read reads dumps from files and, recursively, from folders in the order of their names: YAML
+// documents or JSON values that are objects or lists. The path Stdin reads from in. In a
+// folder, only .yaml, .yml and .json files are read.
 func Read(paths []string, in io.Reader) (*Dump, error) {
 	r := &reader{dump: &Dump{}, in: in}
 	for _, path := range paths {
@@ -33,12 +33,12 @@ func Read(paths []string, in io.Reader) (*Dump, error) {
 		}
 	}
 	if len(r.dump.objects) == 0 {
-		return nil, fmt.Errorf("there is no object in %s: write a dump with \"kubectl get all,configmaps,secrets -A -o yaml\"", joined(paths))
+		return nil, fmt.Errorf("%s contains no objects: write a dump with \"kubectl get all,configmaps,secrets -A -o yaml\"", joined(paths))
 	}
 	return r.dump, nil
 }
 
-// sourceOf is how messages name a path.
+// sourceOf names a path in messages.
 func sourceOf(path string) string {
 	if path == Stdin {
 		return "standard input"
@@ -46,7 +46,7 @@ func sourceOf(path string) string {
 	return path
 }
 
-// reader reads files until one of the limits is passed.
+// reader reads files up to the limits.
 type reader struct {
 	dump         *Dump
 	in           io.Reader
@@ -60,7 +60,7 @@ func (r *reader) path(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no file or folder %s", path)
+		return fmt.Errorf("reading a dump: the file or folder %s does not exist", path)
 	case err != nil:
 		return fmt.Errorf("reading a dump: %w", err)
 	case !info.IsDir():
@@ -79,7 +79,7 @@ func (r *reader) path(path string) error {
 
 func (r *reader) file(path string) (err error) {
 	if r.files++; r.files > MaxFiles {
-		return fmt.Errorf("reading a dump: there are more than %d files", MaxFiles)
+		return fmt.Errorf("reading a dump: more than %d files", MaxFiles)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *reader) decode(name string, from io.Reader) error {
 		return fmt.Errorf("reading the dump %s: %w", name, err)
 	}
 	if r.bytes += len(data); r.bytes > MaxBytes {
-		return fmt.Errorf("reading the dump %s: it has more than %d MiB; leave out kinds that are not needed, such as events", name, MaxBytes>>20)
+		return fmt.Errorf("reading the dump %s: larger than %d MiB; leave out kinds that are not needed, such as events", name, MaxBytes>>20)
 	}
 	objects, err := Decode(data, MaxObjects-len(r.dump.objects))
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// redacted takes the place of a Secret's value.
+// redacted replaces the values of Secrets.
 const redacted = "REDACTED"
 
-// RedactSecrets replaces the values of all Secrets by placeholders, and drops annotations
+// RedactSecrets replaces the values of all Secrets with placeholders and removes annotations
 // that repeat them. Keys stay, so that pods that use them start.
 func (d *Dump) RedactSecrets() {
 	for _, o := range d.objects {
@@ -34,7 +34,7 @@ func redact(secret *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(secret.Object, "metadata", "managedFields")
 }
 
-// placeholder is a value that the API server accepts for a key of a Secret of a type.
+// placeholder returns a value that the API server accepts for a key in a Secret of a type.
 func placeholder(of corev1.SecretType, key string) string {
 	switch {
 	case of == corev1.SecretTypeDockerConfigJson && key == corev1.DockerConfigJsonKey:

@@ -15,29 +15,29 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// kinds finds the resources of kinds that a cluster serves, and remembers them.
+// kinds finds the resources of kinds by discovery and caches them.
 type kinds struct {
 	discovery discovery.DiscoveryInterface
 	served    map[schema.GroupVersion][]metav1.APIResource
 }
 
-// kind is how objects of a kind are reached.
+// kind is the resource of a kind.
 type kind struct {
 	resource           schema.GroupVersionResource
 	namespaced, status bool
 }
 
-// forget lets kinds be found that have been defined meanwhile.
+// forget empties the cache, so that newly defined kinds are found.
 func (k *kinds) forget() { k.served = nil }
 
-// of finds a kind; missing says why there is none.
+// of finds a kind. If the cluster does not serve it, missing is the reason.
 func (k *kinds) of(gvk schema.GroupVersionKind) (found *kind, missing string, err error) {
 	gv := gvk.GroupVersion()
 	served, known := k.served[gv]
 	if !known {
 		list, err := k.discovery.ServerResourcesForGroupVersion(gv.String())
 		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, "", fmt.Errorf("asking what %s has: %w", gv, err)
+			return nil, "", fmt.Errorf("discovering the resources of %s: %w", gv, err)
 		}
 		if list != nil {
 			served = list.APIResources
@@ -63,12 +63,12 @@ func isSubresource(name string) bool {
 	return slices.Contains([]byte(name), '/')
 }
 
-// establishTimeout is how long a cluster may take, in the machine's time, until it serves a
-// kind that was defined.
+// establishTimeout bounds the wait until a cluster serves a new CustomResourceDefinition, in
+// machine time.
 const establishTimeout = 30 * time.Second
 
-// established returns when a CustomResourceDefinition is served, which minikcm's are at
-// once.
+// established returns when a CustomResourceDefinition is served. A minikcm cluster serves it
+// at once.
 func (l *loader) established(ctx context.Context, k *kind, crd *unstructured.Unstructured) error {
 	if isEstablished(crd) {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// rewire replaces every UID of the dump within a value by the one that the object of it has
-// now: in owner references, labels of a Job's pods, references of endpoints and volumes.
-// UIDs that are not known stay.
+// rewire replaces every UID of the dump within a value with the new UID of its object: in
+// owner references, the labels of a Job's pods, and references in endpoints and volumes.
+// Unknown UIDs stay unchanged.
 func rewire(value any, uids map[types.UID]types.UID) {
 	eachText(value, func(text string) string {
 		if uid, known := uids[types.UID(text)]; known {
@@ -18,8 +18,8 @@ func rewire(value any, uids map[types.UID]types.UID) {
 	})
 }
 
-// dropOwners drops the references to owners that are not there: the garbage collector would
-// delete the object after them. It reports whether there were any.
+// dropOwners removes references to owners that do not exist, because of which the garbage
+// collector would delete the object. It reports whether it removed any.
 func dropOwners(o *unstructured.Unstructured, uids map[types.UID]types.UID) bool {
 	owners := o.GetOwnerReferences()
 	var kept []metav1.OwnerReference

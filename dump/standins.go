@@ -12,10 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// standIns returns what objects need that are to be loaded and that is not among them: namespaces,
-// service accounts, priority and runtime classes, without which the API server refuses
-// pods; and ConfigMaps and Secrets, without which pods do not start, if the dump has no
-// object of their kind at all (dumped is all of it), so that they were left out when it was taken.
+// standIns returns objects that the objects to load need and that are missing: namespaces,
+// service accounts, and priority and runtime classes, without which the API server refuses
+// pods; and ConfigMaps and Secrets, without which pods do not start. ConfigMaps or Secrets are
+// only added if dumped, the whole dump, has none at all: then the dump was taken without that
+// kind.
 func standIns(objects, dumped []*unstructured.Unstructured) []*unstructured.Unstructured {
 	s := &missing{there: map[string]bool{}, kinds: map[string]bool{}, made: map[string]*unstructured.Unstructured{}}
 	for _, o := range dumped {
@@ -37,7 +38,7 @@ func standIns(objects, dumped []*unstructured.Unstructured) []*unstructured.Unst
 	})
 }
 
-// missing finds what is not there.
+// missing collects stand-ins.
 type missing struct {
 	there, kinds map[string]bool
 	made         map[string]*unstructured.Unstructured
@@ -47,7 +48,7 @@ func keyOf(kind, namespace, name string) string {
 	return strings.Join([]string{kind, namespace, name}, "/")
 }
 
-// need returns the stand-in for an object; nil if the object is there.
+// need returns the stand-in for an object, or nil if the object is not missing.
 func (s *missing) need(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	key := keyOf(kind, namespace, name)
 	if s.there[key] {
@@ -69,10 +70,10 @@ func (s *missing) podSpec(o *unstructured.Unstructured, path []string) {
 	fields, _, _ := unstructured.NestedMap(o.Object, path...)
 	var spec corev1.PodSpec
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &spec) != nil {
-		return // the API server says what is wrong
+		return // the API server will refuse it with the reason
 	}
 	namespace := o.GetNamespace()
-	if o.GetKind() == "Pod" { // others need it when they make a pod
+	if o.GetKind() == "Pod" { // a workload needs the default account later, when its pods are created
 		s.need("v1", "ServiceAccount", namespace, cmp.Or(spec.ServiceAccountName, "default"))
 	} else if spec.ServiceAccountName != "" && spec.ServiceAccountName != "default" {
 		s.need("v1", "ServiceAccount", namespace, spec.ServiceAccountName)
@@ -174,8 +175,8 @@ func (s *missing) environment(namespace string, c *corev1.Container) {
 	}
 }
 
-// values needs a ConfigMap or a Secret with keys. Every namespace gets the ConfigMap of the
-// cluster's certificate by itself.
+// values needs a ConfigMap or a Secret with keys, except for kube-root-ca.crt, which a
+// controller creates in every namespace.
 func (s *missing) values(kind, namespace, name string, optional *bool, keys ...string) {
 	if s.kinds[kind] || valueOr(optional, false) || name == "" || kind == "ConfigMap" && name == "kube-root-ca.crt" {
 		return
@@ -198,7 +199,7 @@ func (s *missing) values(kind, namespace, name string, optional *bool, keys ...s
 	}
 }
 
-// inEveryCluster reports whether every cluster has an object, or a controller makes it.
+// inEveryCluster reports whether an object exists in every cluster.
 func inEveryCluster(o *unstructured.Unstructured) bool {
 	switch {
 	case isCore(o, "ServiceAccount"):

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// restorable returns the status of a dumped object that is written again once the object is
-// there; nil: none is. Nodes are created with theirs, of namespaces and definitions the API
-// server keeps it, and a pod without a node has not begun.
+// restorable returns the status of a dumped object to write after the object is created, or
+// nil to write none: nodes are created with their status, the API server maintains that of
+// namespaces and CustomResourceDefinitions, and a pod without a node has not started.
 func restorable(o *unstructured.Unstructured) map[string]any {
 	status, _ := o.Object["status"].(map[string]any)
 	switch gvk := o.GroupVersionKind(); {
@@ -24,8 +24,8 @@ func restorable(o *unstructured.Unstructured) map[string]any {
 	return status
 }
 
-// readjust fits a status to the object as it was created: the generation that it is about,
-// and the time that has passed since.
+// readjust adapts a status to the created object: its observed generations, and its times by
+// the time that has passed since the dump.
 func readjust(o *unstructured.Unstructured, status map[string]any, was, is int64, passed time.Duration) {
 	observed(status, was, is)
 	if isBuiltin(o.GroupVersionKind().Group) && o.GroupVersionKind().Group != "certificates.k8s.io" {
@@ -36,9 +36,9 @@ func readjust(o *unstructured.Unstructured, status map[string]any, was, is int64
 	}
 }
 
-// observed replaces the generations that were observed: the one that was the newest, by the
-// one that is; older ones by the one before: their observers
-// have not seen the present spec.
+// observed replaces the observed generations within a value. The dumped generation, was,
+// becomes the current one, is. An older one becomes the generation before the current one,
+// because its controller had not observed the latest spec.
 func observed(value any, was, is int64) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -60,10 +60,11 @@ func observed(value any, was, is int64) {
 	}
 }
 
-// before has the condition that a Job has had before it is finished, by how it ends.
+// before maps a Job's final condition to the condition that precedes it.
 var before = map[string]string{"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}
 
-// completeJob adds what Jobs had not before Kubernetes 1.31, and must have now to finish.
+// completeJob adds the condition that precedes the final one. Validation requires it since
+// Kubernetes 1.31; Jobs of older clusters do not have it.
 func completeJob(status map[string]any) {
 	conditions, _ := status["conditions"].([]any)
 	var types []string

@@ -8,45 +8,45 @@ import (
 	"strings"
 )
 
-// Summary is what became of a dump. Every object of it is counted in Loaded, or named in
+// Summary is the result of loading a dump. Every object is counted in Loaded, or named in
 // Left or Refused.
 type Summary struct {
-	// Sources are where the objects came from.
+	// Sources are the origins of the objects.
 	Sources []string `json:"sources"`
-	// Loaded are the objects that the cluster has now, by kind, in the order of the names.
+	// Loaded are the numbers of loaded objects by kind, sorted by kind.
 	Loaded []Count `json:"loaded"`
-	// Made are objects that were not in the dump, and that others of it need.
+	// Made are created objects that are not in the dump and that other objects need.
 	Made []Note `json:"made,omitempty"`
 	// Left are objects that were left out.
 	Left []Note `json:"left,omitempty"`
-	// Changed are objects that were loaded, but differ from the dump's.
+	// Changed are loaded objects that differ from the dump.
 	Changed []Note `json:"changed,omitempty"`
-	// Refused are objects that the API server did not accept.
+	// Refused are objects that the API server refused.
 	Refused []Refusal `json:"refused,omitempty"`
 	// Nodes are the names of the Nodes that were loaded.
 	Nodes []string `json:"nodes,omitempty"`
 }
 
-// Count is how many objects of a kind there are.
+// Count is the number of objects of a kind.
 type Count struct {
 	Kind  string `json:"kind"`
 	Count int    `json:"count"`
 }
 
-// Note is what is true of several objects, and why.
+// Note is a reason that applies to several objects.
 type Note struct {
 	Reason string `json:"reason"`
-	// Objects are such as "pod/web-1 in shop".
+	// Objects are named as in "pod/web-1 in shop".
 	Objects []string `json:"objects"`
 }
 
-// Refusal is an object with the API server's answer.
+// Refusal is an object with the API server's error.
 type Refusal struct {
 	Object string `json:"object"`
 	Error  string `json:"error"`
 }
 
-// Total is how many objects were loaded.
+// Total returns the number of loaded objects.
 func (s *Summary) Total() int {
 	total := 0
 	for _, c := range s.Loaded {
@@ -55,7 +55,7 @@ func (s *Summary) Total() int {
 	return total
 }
 
-// note adds an object to those of which the same is true.
+// note adds an object to the note with the reason.
 func note(notes []Note, reason, object string) []Note {
 	for i := range notes {
 		if notes[i].Reason == reason {
@@ -83,11 +83,11 @@ func (s *Summary) sort() {
 	}
 }
 
-// maxNamed is how many objects of a note are printed by name.
+// maxNamed caps the objects of a note that are printed by name.
 const maxNamed = 3
 
-// Print writes the summary as a person reads it: kinds with their counts, then a line for
-// each reason that something is other than in the dump.
+// Print writes the summary as text: kinds with their counts, then a line for each reason for
+// which objects were added, left out or changed.
 func (s *Summary) Print(w io.Writer) error {
 	var b strings.Builder
 	kinds := make([]string, len(s.Loaded))
@@ -110,7 +110,7 @@ func (s *Summary) Print(w io.Writer) error {
 	return err
 }
 
-// named names objects, or counts them by kind if they are many.
+// named joins the names of up to maxNamed objects. More objects are counted by kind.
 func named(objects []string) string {
 	if len(objects) <= maxNamed {
 		return joined(objects)

@@ -7,10 +7,10 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// maxTime is the length of the longest text that is a time: RFC 3339 with microseconds.
+// maxTime is the length of the longest format of a time: RFC 3339 with microseconds.
 const maxTime = len("2006-01-02T15:04:05.000000Z")
 
-// timeOf reads a text as the API writes times; false if it is none.
+// timeOf parses a time as the API formats it. ok is false if the text is not a time.
 func timeOf(text string) (t time.Time, layout string, ok bool) {
 	if len(text) < len("2006-01-02T15:04:05Z") || len(text) > maxTime || text[4] != '-' || text[10] != 'T' {
 		return time.Time{}, "", false
@@ -33,8 +33,8 @@ func eachTime(value any, use func(time.Time)) {
 	})
 }
 
-// shiftTimes moves every time within a value by d, so that what had happened a minute
-// before the dump was taken has happened a minute before it is loaded.
+// shiftTimes shifts every time within a value by d, so that an event one minute before the
+// dump is one minute before the load.
 func shiftTimes(value any, d time.Duration) {
 	eachText(value, func(text string) string {
 		if t, layout, ok := timeOf(text); ok {
@@ -44,7 +44,7 @@ func shiftTimes(value any, d time.Duration) {
 	})
 }
 
-// eachText replaces every text within maps and lists, keys excepted.
+// eachText replaces every string within maps and lists, except for keys.
 func eachText(value any, replace func(string) string) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 )
 
-// OpenAttach finds a container that runs, by opts.Container. What it returns connects the
-// streams with the container's process until its end or ctx's: with a process that reads
-// its input (see console), or with what the container writes to its log from now on.
-func (k *Kubelet) OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (func(ctx context.Context, streams remotecommand.StreamOptions) error, error) {
+// OpenAttach finds the running container opts.Container. The returned function connects the
+// streams until the container's end or ctx's: with the container's process if that reads its
+// input (see console), else with the log from now on.
+func (k *Kubelets) OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (func(ctx context.Context, streams remotecommand.StreamOptions) error, error) {
 	in, err := k.findRunning(pod, opts.Container, "attach")
 	if err != nil {
 		return nil, err
@@ -30,8 +30,8 @@ func (k *Kubelet) OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (fu
 	return in.attachLog, nil
 }
 
-// attachLog follows the container's log from now on. Nobody reads what the client sends.
-func (in *place) attachLog(ctx context.Context, streams remotecommand.StreamOptions) error {
+// attachLog follows the container's log from now on. It discards the client's input.
+func (in *containerRef) attachLog(ctx context.Context, streams remotecommand.StreamOptions) error {
 	if streams.Stdin != nil {
 		go func() { _, _ = io.Copy(io.Discard, streams.Stdin) }() // until the connection ends
 	}
@@ -54,13 +54,13 @@ func (in *place) attachLog(ctx context.Context, streams remotecommand.StreamOpti
 }
 
 // follow copies what the container writes to one of its streams from now on.
-func (in *place) follow(ctx context.Context, from string, w io.Writer) error {
+func (in *containerRef) follow(ctx context.Context, from string, w io.Writer) error {
 	if w == nil {
 		w = io.Discard
 	}
-	now := metav1.NewTime(in.kubelet.opts.Clock.Now())
+	now := metav1.NewTime(in.kubelets.opts.Clock.Now())
 	opts := &corev1.PodLogOptions{Container: in.spec.Name, Follow: true, SinceTime: &now, Stream: &from}
-	reader := &logReader{kubelet: in.kubelet, entry: in.entry, container: in.spec.Name, id: in.id, opts: opts}
+	reader := &logReader{kubelets: in.kubelets, entry: in.entry, container: in.spec.Name, id: in.id, opts: opts}
 	err := reader.write(ctx, w)
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -68,7 +68,7 @@ func (in *place) follow(ctx context.Context, from string, w io.Writer) error {
 	return err
 }
 
-// terminalWriter ends lines as a terminal wants it.
+// terminalWriter writes line ends as a terminal needs them.
 type terminalWriter struct{ w io.Writer }
 
 func (t *terminalWriter) Write(p []byte) (int, error) {

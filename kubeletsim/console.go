@@ -11,13 +11,15 @@ import (
 
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/script"
 )
 
-// console is the process of a container that reads its input: one with stdin whose
-// command is a program of package box that is not understood ahead of time (sh, cat), or
-// with a terminal too and no command at all, which then is a shell. The process begins when
-// somebody attaches first; when it ends, the container does, with its exit code. What it
-// writes while nobody is attached is lost.
+// console is the process of a container that reads its input: one with stdin whose command is a
+// simulated program that is not predictable (sh, cat), or one with a terminal and no command,
+// which runs a shell. The process starts when the first client attaches; its exit code ends the
+// container. Output while no client is attached is lost.
 type console struct {
 	id    string
 	begin sync.Once
@@ -27,55 +29,54 @@ type console struct {
 
 	mu      sync.Mutex
 	clients []*consoleClient
-	// used is whether somebody was attached before.
+	// used means that a client has attached before.
 	used bool
 }
 
 type consoleClient struct{ out, err io.Writer }
 
-// consoleCommand is what the process of a container runs that reads its input; nil for
-// all others.
-func (in *place) consoleCommand() []string {
+// consoleCommand returns the command of the container's console; nil if it has none.
+func (in *containerRef) consoleCommand() []string {
 	if !in.spec.Stdin {
 		return nil
 	}
-	words := wordsOf(in.spec.Command, in.spec.Args)
+	words := podspec.CommandLine(in.spec.Command, in.spec.Args)
 	switch {
 	case len(words) == 0 && in.spec.TTY:
 		return []string{"sh"}
 	case len(words) == 0:
 		return nil
 	}
-	if _, told := in.toldLog(); told {
+	if _, annotated := in.annotatedLog(); annotated {
 		return nil
 	}
-	program := programOf(in.pod, in.spec)
-	program.id = in.id
-	if _, _, understood := program.timing(); understood {
+	program := script.ProgramOf(in.pod, in.spec)
+	program.ID = in.id
+	if _, _, understood := program.Predict(); understood {
 		return nil
 	}
 	for _, name := range box.ProgramNames() {
-		if name == base(words[0]) {
+		if name == script.ProgramName(words[0]) {
 			return words
 		}
 	}
 	return nil
 }
 
-func (in *place) toldLog() (toldLog, bool) {
-	for _, ref := range containersOf(in.pod) {
+func (in *containerRef) annotatedLog() (script.AnnotatedLog, bool) {
+	for _, ref := range podspec.Containers(in.pod) {
 		if ref.Name == in.spec.Name {
-			return toldOutput(in.pod, ref)
+			return script.AnnotatedLogOf(in.pod, ref)
 		}
 	}
-	return toldLog{}, false
+	return script.AnnotatedLog{}, false
 }
 
-// reads is whether the container's process reads its input.
-func (in *place) reads() bool { return in.consoleCommand() != nil }
+// reads reports whether the container's process reads its input.
+func (in *containerRef) reads() bool { return in.consoleCommand() != nil }
 
 // attachConsole connects the streams with the container's process.
-func (in *place) attachConsole(ctx context.Context, streams remotecommand.StreamOptions) error {
+func (in *containerRef) attachConsole(ctx context.Context, streams remotecommand.StreamOptions) error {
 	c := in.console()
 	client := &consoleClient{out: streams.Stdout, err: streams.Stderr}
 	first := c.enter(client)
@@ -96,8 +97,8 @@ func (in *place) attachConsole(ctx context.Context, streams remotecommand.Stream
 	return nil
 }
 
-// console is that of the container's present run.
-func (in *place) console() *console {
+// console returns the console of the container's present run.
+func (in *containerRef) console() *console {
 	f := &in.entry.files
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,12 +115,12 @@ func (in *place) console() *console {
 }
 
 // start begins the process.
-func (in *place) start(c *console) {
+func (in *containerRef) start(c *console) {
 	run := func(starting *inflight.Work) {
-		starting.End() // the command that runs in it counts itself
+		starting.End() // Machine.Run counts the command itself
 		defer close(c.ended)
 		defer c.read.CloseWithError(io.ErrClosedPipe)
-		ctx, stop := in.kubelet.whileServing()
+		ctx, stop := in.kubelets.whileServing()
 		defer stop()
 		ctx, stopWatching := in.whileRunning(ctx)
 		defer stopWatching()
@@ -133,13 +134,13 @@ func (in *place) start(c *console) {
 			in.crash(in.spec.Name, exitCodeOf(err))
 		}
 	}
-	if !in.kubelet.crew.Go(run) {
+	if !in.kubelets.processes.Go(run) {
 		close(c.ended)
 	}
 }
 
 // whileServing returns a context that ends with Run.
-func (k *Kubelet) whileServing() (context.Context, func()) {
+func (k *Kubelets) whileServing() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -155,13 +156,13 @@ func (k *Kubelet) whileServing() (context.Context, func()) {
 	}
 }
 
-// crash ends the run of a container of the pod.
-func (in *place) crash(container string, exitCode int32) {
+// crash ends a container of the pod.
+func (in *containerRef) crash(container string, exitCode int32) {
 	if container == "" {
-		return // the sandbox's own process takes no notice
+		return // the sandbox's process ignores signals
 	}
-	in.entry.hit(fault{container: container, exitCode: exitCode})
-	in.kubelet.loop.Add(podKey(string(in.pod.UID)))
+	in.entry.occur(lifecycle.Occurrence{Container: container, ExitCode: exitCode})
+	in.kubelets.loop.Add(podKey(string(in.pod.UID)))
 }
 
 func exitCodeOf(err error) int32 {
@@ -194,7 +195,7 @@ func (c *console) leave(client *consoleClient) {
 	}
 }
 
-// consoleWriter writes to all who are attached.
+// consoleWriter writes to all attached clients.
 type consoleWriter struct {
 	console *console
 	stream  func(*consoleClient) io.Writer
@@ -206,7 +207,7 @@ func (w consoleWriter) Write(p []byte) (int, error) {
 	w.console.mu.Unlock()
 	for _, client := range clients {
 		if out := w.stream(client); out != nil {
-			_, _ = out.Write(p) // one who has gone must not stop the process
+			_, _ = out.Write(p) // a client that has disconnected must not stop the process
 		}
 	}
 	return len(p), nil

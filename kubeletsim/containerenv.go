@@ -12,11 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubectl/pkg/util/resource"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// environment is the container's variables in full: those of services, those of envFrom
-// and of env. It asks the API for what the pod refers to, as it is now.
-func (in *place) environment(ctx context.Context) ([]string, error) {
+// environment returns the container's complete environment: service variables, envFrom and env.
+// It reads the referenced objects from the API.
+func (in *containerRef) environment(ctx context.Context) ([]string, error) {
 	vars := map[string]string{}
 	var order []string
 	set := func(name, value string) {
@@ -28,7 +30,7 @@ func (in *place) environment(ctx context.Context) ([]string, error) {
 	if err := in.serviceVariables(ctx, set); err != nil {
 		return nil, err
 	}
-	set("HOSTNAME", hostname(in.pod))
+	set("HOSTNAME", podspec.Hostname(in.pod))
 	for _, from := range in.spec.EnvFrom {
 		if err := in.variablesFrom(ctx, from, set); err != nil {
 			return nil, err
@@ -52,7 +54,7 @@ func (in *place) environment(ctx context.Context) ([]string, error) {
 }
 
 // variablesFrom sets a variable for each key of a ConfigMap or Secret.
-func (in *place) variablesFrom(ctx context.Context, from corev1.EnvFromSource, set func(name, value string)) error {
+func (in *containerRef) variablesFrom(ctx context.Context, from corev1.EnvFromSource, set func(name, value string)) error {
 	var data map[string][]byte
 	var err error
 	switch {
@@ -67,14 +69,14 @@ func (in *place) variablesFrom(ctx context.Context, from corev1.EnvFromSource, s
 	return err
 }
 
-// variable is the value of one variable. One that refers to an optional key that is
-// missing is not set.
-func (in *place) variable(ctx context.Context, v *corev1.EnvVar, vars map[string]string) (value string, present bool, err error) {
+// variable returns the value of one variable; not present if it refers to a missing optional
+// key.
+func (in *containerRef) variable(ctx context.Context, v *corev1.EnvVar, vars map[string]string) (value string, present bool, err error) {
 	from := v.ValueFrom
 	switch {
 	case from == nil:
-		g := &program{env: vars}
-		value, _ = g.expand(v.Value)
+		known := &podspec.Variables{Values: vars}
+		value, _ = known.Expand(v.Value)
 		return value, true, nil
 	case from.FieldRef != nil:
 		value, err = in.field(from.FieldRef)
@@ -92,7 +94,7 @@ func (in *place) variable(ctx context.Context, v *corev1.EnvVar, vars map[string
 	return "", false, nil
 }
 
-func (in *place) key(ctx context.Context, secret bool, name, key string, optional *bool) (value string, present bool, err error) {
+func (in *containerRef) key(ctx context.Context, secret bool, name, key string, optional *bool) (value string, present bool, err error) {
 	data, err := in.data(ctx, secret, name, optional)
 	if err != nil {
 		return "", false, err
@@ -101,9 +103,9 @@ func (in *place) key(ctx context.Context, secret bool, name, key string, optiona
 	return string(bytes), ok, nil
 }
 
-// data is what a ConfigMap or Secret holds; nil if it is optional and not there.
-func (in *place) data(ctx context.Context, secret bool, name string, optional *bool) (map[string][]byte, error) {
-	client := in.kubelet.opts.Client.CoreV1()
+// data returns the content of a ConfigMap or Secret; nil if it is optional and does not exist.
+func (in *containerRef) data(ctx context.Context, secret bool, name string, optional *bool) (map[string][]byte, error) {
+	client := in.kubelets.opts.Client.CoreV1()
 	data := map[string][]byte{}
 	var err error
 	if secret {
@@ -126,8 +128,8 @@ func (in *place) data(ctx context.Context, secret bool, name string, optional *b
 	return data, err
 }
 
-// field is what the downward API gives for a field of the pod.
-func (in *place) field(ref *corev1.ObjectFieldSelector) (string, error) {
+// field returns the value of a field of the pod in the downward API.
+func (in *containerRef) field(ref *corev1.ObjectFieldSelector) (string, error) {
 	pod := in.entry.see().pod
 	switch ref.FieldPath {
 	case "metadata.labels":
@@ -137,16 +139,16 @@ func (in *place) field(ref *corev1.ObjectFieldSelector) (string, error) {
 	case "status.podIPs", "status.podIP":
 		return in.podIP(), nil
 	case "status.hostIPs", "status.hostIP":
-		return in.node.address, nil
+		return in.node.Address, nil
 	}
-	value, ok := fieldValue(pod, ref)
+	value, ok := podspec.FieldValue(pod, ref)
 	if !ok {
 		return "", fmt.Errorf("field %s is not known", ref.FieldPath)
 	}
 	return value, nil
 }
 
-// quotedPairs is how the downward API writes labels and annotations.
+// quotedPairs formats labels and annotations as the downward API does.
 func quotedPairs(pairs map[string]string) string {
 	var lines []string
 	for _, key := range slices.Sorted(maps.Keys(pairs)) {
@@ -155,10 +157,10 @@ func quotedPairs(pairs map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// resource is what the downward API gives for a request or limit; without a limit, the
-// node's own.
-func (in *place) resource(ref *corev1.ResourceFieldSelector) (string, error) {
-	for _, other := range containersOf(in.pod) {
+// resource returns a request or limit in the downward API. Without a limit it is the node's
+// allocatable.
+func (in *containerRef) resource(ref *corev1.ResourceFieldSelector) (string, error) {
+	for _, other := range podspec.Containers(in.pod) {
 		if other.Name != ref.ContainerName && (ref.ContainerName != "" || other.Name != in.spec.Name) {
 			continue
 		}
@@ -168,7 +170,7 @@ func (in *place) resource(ref *corev1.ResourceFieldSelector) (string, error) {
 		}
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 			if _, limited := c.Resources.Limits[name]; !limited {
-				c.Resources.Limits[name] = in.node.allocatable[name]
+				c.Resources.Limits[name] = in.node.Allocatable[name]
 			}
 		}
 		return resource.ExtractContainerResourceValue(ref, c)
@@ -176,11 +178,11 @@ func (in *place) resource(ref *corev1.ResourceFieldSelector) (string, error) {
 	return "", fmt.Errorf("container %s is not there", ref.ContainerName)
 }
 
-// serviceVariables sets the variables that tell of services (Kubernetes documentation,
-// "Accessing the Service"): those of the pod's namespace, if it wants links, and of the
-// API's own.
-func (in *place) serviceVariables(ctx context.Context, set func(name, value string)) error {
-	services := in.kubelet.opts.Client.CoreV1().Services
+// serviceVariables sets the environment variables for services (Kubernetes documentation,
+// "Accessing the Service"): for the API's own service and, with enableServiceLinks, for those
+// of the pod's namespace.
+func (in *containerRef) serviceVariables(ctx context.Context, set func(name, value string)) error {
+	services := in.kubelets.opts.Client.CoreV1().Services
 	own, err := services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
 	if err == nil {
 		serviceLinks(own, set)

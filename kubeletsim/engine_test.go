@@ -3,6 +3,7 @@ package kubeletsim
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	k8stesting "k8s.io/client-go/testing"
 
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/podtest"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -23,7 +27,7 @@ func TestManyPodsGetDifferentAddresses(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 2})
 	const n = 100
 	for i := range n {
-		c.create(testPod(fmt.Sprintf("web-%d", i), fmt.Sprintf("node-%d", i%2)))
+		c.create(podtest.Pod(fmt.Sprintf("web-%d", i), fmt.Sprintf("node-%d", i%2)))
 	}
 	seen := map[string]bool{}
 	for i := range n {
@@ -39,23 +43,29 @@ func TestManyPodsGetDifferentAddresses(t *testing.T) {
 
 // A second run over the same API goes on with the pods that the first left.
 func TestTakeOver(t *testing.T) {
-	running := testPod("old", "node-7")
-	w := newWorld(running)
-	w.step()
-	old := w.pod
+	running := podtest.Pod("old", "node-7")
+	var lat lifecycle.Latencies
+	var backoff lifecycle.Backoff
+	backoff.SetDefaults()
+	out := lifecycle.Step(lifecycle.Input{
+		Pod: running, State: lifecycle.Adopt(running, &lat, &backoff), Now: podtest.Epoch, Address: netip.MustParseAddr("10.244.3.2"),
+		HasImage: func(string) bool { return true }, PullError: func(string) string { return "" }, Latencies: &lat, Backoff: &backoff,
+	})
+	old := running.DeepCopy()
+	old.Status = lifecycle.PodStatus(running, &out.State, "172.18.0.2", podtest.Epoch)
 	old.Status.PodIP, old.Status.PodIPs = "10.244.3.2", []corev1.PodIP{{IP: "10.244.3.2"}}
-	ended := testPod("ended", "node-7", func(pod *corev1.Pod) {
-		pod.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, PodIP: "10.244.3.3", StartTime: &metav1.Time{Time: epoch}}
+	ended := podtest.Pod("ended", "node-7", func(pod *corev1.Pod) {
+		pod.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, PodIP: "10.244.3.3", StartTime: &metav1.Time{Time: podtest.Epoch}}
 	})
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "node-7", Annotations: map[string]string{AnnotationNode: Simulated}},
+		ObjectMeta: metav1.ObjectMeta{Name: "node-7", Annotations: map[string]string{nodes.AnnotationNode: nodes.Simulated}},
 		Spec:       corev1.NodeSpec{PodCIDR: "10.244.3.0/24"},
 		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "172.18.0.2"}}},
 	}
 	c := newCluster(t, Options{Nodes: 1}, old, ended, node)
 	c.until("the old node is ready", func() bool { return nodeReady(c, "node-7") })
 	c.until("the new node is ready", func() bool { return nodeReady(c, "node-0") })
-	c.create(testPod("new", "node-7"))
+	c.create(podtest.Pod("new", "node-7"))
 	c.until("the new pod is ready", func() bool { return isReady(c.pod("new")) })
 	if got := c.pod("new").Status.PodIP; got != "10.244.3.3" {
 		t.Errorf("new pod has %s, want what the ended one gave back", got)
@@ -63,14 +73,14 @@ func TestTakeOver(t *testing.T) {
 	if got := c.pod("old").Status; got.PodIP != "10.244.3.2" || got.ContainerStatuses[0].RestartCount != 0 || got.HostIP != "172.18.0.2" {
 		t.Errorf("old pod: %+v", got)
 	}
-	if got := c.node("node-0"); got.Spec.PodCIDR != "10.244.4.0/24" || statementOf(got).address.String() != "172.18.0.3" {
-		t.Errorf("new node has %s and %s", got.Spec.PodCIDR, statementOf(got).address)
+	if got := c.node("node-0"); got.Spec.PodCIDR != "10.244.4.0/24" || got.Status.Addresses[0].Address != "172.18.0.3" {
+		t.Errorf("new node has %s and %s", got.Spec.PodCIDR, got.Status.Addresses)
 	}
 }
 
 func TestEvents(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.create(testPod("web", "node-0"))
+	c.create(podtest.Pod("web", "node-0"))
 	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
 	if err := c.ledger.WaitIdle(c.ctx); err != nil {
 		t.Fatal(err)
@@ -90,7 +100,7 @@ func TestEvents(t *testing.T) {
 
 func TestStoppedNode(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.create(testPod("web", "node-0", annotated("exit-after", "1m")))
+	c.create(podtest.Pod("web", "node-0", podtest.Annotated("exit-after", "1m")))
 	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
 	if err := c.kubelet.StopNode("node-0"); err != nil {
 		t.Fatal(err)
@@ -99,7 +109,7 @@ func TestStoppedNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(c.client.Actions())
-	c.create(testPod("late", "node-0"))
+	c.create(podtest.Pod("late", "node-0"))
 	c.advance(10 * time.Minute)
 	for _, action := range c.client.Actions()[before+1:] {
 		t.Errorf("while the node was stopped: %s %s", action.GetVerb(), action.GetResource().Resource)
@@ -110,9 +120,9 @@ func TestStoppedNode(t *testing.T) {
 	c.until("the late pod is ready", func() bool { return isReady(c.pod("late")) })
 	c.until("the pod has restarted", func() bool { return c.pod("web").Status.ContainerStatuses[0].RestartCount == 1 })
 	for _, err := range []error{
-		c.kubelet.StopNode("nobody"), c.kubelet.StartNode("nobody"), c.kubelet.AddNode(NodeSpec{}), c.kubelet.AddNode(NodeSpec{Name: "node-0"}),
-		c.kubelet.Crash(types.NamespacedName{Namespace: "default", Name: "nobody"}, "", 1),
-		c.kubelet.Crash(types.NamespacedName{Namespace: "default", Name: "web"}, "nobody", 1),
+		c.kubelet.StopNode("nobody"), c.kubelet.StartNode("nobody"), c.kubelet.AddNode(nodes.Spec{}), c.kubelet.AddNode(nodes.Spec{Name: "node-0"}),
+		c.kubelet.CrashContainer(types.NamespacedName{Namespace: "default", Name: "nobody"}, "", 1),
+		c.kubelet.CrashContainer(types.NamespacedName{Namespace: "default", Name: "web"}, "nobody", 1),
 	} {
 		if err == nil {
 			t.Error("no error")
@@ -122,7 +132,7 @@ func TestStoppedNode(t *testing.T) {
 
 func TestCrashedNode(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.create(testPod("web", "node-0"))
+	c.create(podtest.Pod("web", "node-0"))
 	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
 	c.until("the node is ready", func() bool { return nodeReady(c, "node-0") })
 	boot := c.node("node-0").Status.NodeInfo.BootID
@@ -148,13 +158,13 @@ func TestNodeInTrouble(t *testing.T) {
 	c.until("the node is ready", func() bool { return nodeReady(c, "node-0") })
 	for _, trouble := range []bool{true, false} {
 		for _, condition := range []corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure} {
-			if err := c.kubelet.SetTrouble("node-0", condition, trouble); err != nil {
+			if err := c.kubelet.SetNodeCondition("node-0", condition, trouble); err != nil {
 				t.Fatal(err)
 			}
 		}
 		c.until("the node says so", func() bool { return nodeReady(c, "node-0") != trouble })
 	}
-	if c.kubelet.SetTrouble("node-0", corev1.NodeNetworkUnavailable, true) == nil || c.kubelet.SetTrouble("nobody", corev1.NodeReady, true) == nil {
+	if c.kubelet.SetNodeCondition("node-0", corev1.NodeNetworkUnavailable, true) == nil || c.kubelet.SetNodeCondition("nobody", corev1.NodeReady, true) == nil {
 		t.Error("no error")
 	}
 }
@@ -179,7 +189,7 @@ func TestNodeDeletedAndStartedAgain(t *testing.T) {
 // Pods may be bound to a node before it is there.
 func TestNodeAddedAfterItsPods(t *testing.T) {
 	c := newCluster(t, Options{})
-	c.create(testPod("web", "node-1"))
+	c.create(podtest.Pod("web", "node-1"))
 	names, err := c.kubelet.AddNodes(2)
 	if err != nil || len(names) != 2 || names[1] != "node-1" {
 		t.Fatal(names, err)
@@ -202,7 +212,7 @@ func TestWritesThatFail(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	c.create(testPod("web", "node-0", annotated("ready-delay", "1s")))
+	c.create(podtest.Pod("web", "node-0", podtest.Annotated("ready-delay", "1s")))
 	c.until("the pod runs", func() bool { return c.pod("web").Status.Phase == corev1.PodRunning })
 	c.advance(time.Minute)
 	if !isReady(c.pod("web")) {
@@ -212,7 +222,7 @@ func TestWritesThatFail(t *testing.T) {
 
 func TestPodThatIsForceDeleted(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.create(testPod("web", "node-0"))
+	c.create(podtest.Pod("web", "node-0"))
 	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
 	if err := c.client.CoreV1().Pods("default").Delete(c.ctx, "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -223,7 +233,7 @@ func TestPodThatIsForceDeleted(t *testing.T) {
 // A pod waits for its ConfigMap and for the key in its Secret.
 func TestPodWaitsForWhatItNeeds(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.create(testPod("web", "node-0", func(pod *corev1.Pod) {
+	c.create(podtest.Pod("web", "node-0", func(pod *corev1.Pod) {
 		named := corev1.LocalObjectReference{Name: "settings"}
 		pod.Spec.Volumes = []corev1.Volume{{Name: "etc", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named}}}}
 		pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: named, Key: "a"}}}}

@@ -9,10 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/images"
+	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
 
 func aboutImage(name string, data ...string) *corev1.ConfigMap {
-	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{LabelImage: ""}}, Data: map[string]string{}}
+	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{images.LabelImage: ""}}, Data: map[string]string{}}
 	for i := 0; i < len(data); i += 2 {
 		c.Data[data[i]] = data[i+1]
 	}
@@ -42,15 +45,15 @@ func TestImages(t *testing.T) {
 	}{
 		{"batch", []func(*corev1.Pod){image("shop/batch:v1")}, "exited 3"},
 		{"tagged", []func(*corev1.Pod){image("shop/old")}, "exited 3"},
-		{"own-command", []func(*corev1.Pod){image("shop/batch:v1"), command("sleep", "infinity")}, "running"},
-		{"own-words", []func(*corev1.Pod){image("shop/batch:v1"), annotated("exit-code", "4")}, "exited 4"},
-		{"gone", []func(*corev1.Pod){image("shop/gone"), command("sleep", "infinity")}, "waiting ImagePullBackOff"},
+		{"own-command", []func(*corev1.Pod){image("shop/batch:v1"), podtest.Command("sleep", "infinity")}, "running"},
+		{"own-words", []func(*corev1.Pod){image("shop/batch:v1"), podtest.Annotated("exit-code", "4")}, "exited 4"},
+		{"gone", []func(*corev1.Pod){image("shop/gone"), podtest.Command("sleep", "infinity")}, "waiting ImagePullBackOff"},
 		{"other", []func(*corev1.Pod){image("shop/other")}, "exited 0"},
 		{"unknown", []func(*corev1.Pod){image("nginx")}, "running"},
-		{"tool", []func(*corev1.Pod){image("shop/tool:v1"), args("serve", "--all"), annotated("exit-after", "never")}, "running"},
-		{"www", []func(*corev1.Pod){image("shop/www:v1"), annotated("exit-after", "never")}, "running"},
+		{"tool", []func(*corev1.Pod){image("shop/tool:v1"), args("serve", "--all"), podtest.Annotated("exit-after", "never")}, "running"},
+		{"www", []func(*corev1.Pod){image("shop/www:v1"), podtest.Annotated("exit-after", "never")}, "running"},
 	} {
-		c.create(testPod(tt.name, "node-0", append(tt.change, restartPolicy(corev1.RestartPolicyNever))...))
+		c.create(podtest.Pod(tt.name, "node-0", append(tt.change, restartPolicy(corev1.RestartPolicyNever))...))
 		c.until(tt.name+" was started", func() bool { return c.pod(tt.name).Status.StartTime != nil })
 		c.advance(6 * time.Second)
 		if got := stateOf(c.pod(tt.name)); got != tt.state {
@@ -100,7 +103,7 @@ func TestHostPorts(t *testing.T) {
 	}
 	c := newCluster(t, Options{Nodes: 2})
 	for _, tt := range []struct {
-		name, node string
+		name, Node string
 		port       corev1.ContainerPort
 		reason     string
 	}{
@@ -111,13 +114,13 @@ func TestHostPorts(t *testing.T) {
 		{"elsewhere", "node-1", corev1.ContainerPort{HostPort: 80, ContainerPort: 80, HostIP: "127.0.0.1"}, ""},
 		{"beside", "node-1", corev1.ContainerPort{HostPort: 80, ContainerPort: 80, HostIP: "127.0.0.2"}, ""},
 	} {
-		c.create(testPod(tt.name, tt.node, port(tt.port)))
+		c.create(podtest.Pod(tt.name, tt.Node, port(tt.port)))
 		c.until(tt.name+" is looked at", func() bool { return c.pod(tt.name).Status.StartTime != nil })
 		if got := c.pod(tt.name).Status; got.Reason != tt.reason || (got.Phase == corev1.PodFailed) != (tt.reason != "") {
 			t.Errorf("%s is %s: %s %s", tt.name, got.Phase, got.Reason, got.Message)
 		}
 	}
-	c.kubelet.nodes.get("node-0").release("uid-first")
-	c.create(testPod("third", "node-0", port(corev1.ContainerPort{HostPort: 80, ContainerPort: 80})))
+	c.kubelet.nodes.Get("node-0").Release("uid-first")
+	c.create(podtest.Pod("third", "node-0", port(corev1.ContainerPort{HostPort: 80, ContainerPort: 80})))
 	c.until("the third runs", func() bool { return c.pod("third").Status.Phase == corev1.PodRunning })
 }

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/images"
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
@@ -16,7 +16,7 @@ func TestImagesAreToldLater(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(1))
 	about := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "gone", Labels: map[string]string{kubeletsim.LabelImage: ""}},
+		ObjectMeta: metav1.ObjectMeta{Name: "gone", Labels: map[string]string{images.LabelImage: ""}},
 		Data:       map[string]string{"image": "shop/gone:*", "pull-error": "not found"},
 	}
 	configMaps := c.Client().CoreV1().ConfigMaps("default")

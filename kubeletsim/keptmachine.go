@@ -8,11 +8,11 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/box"
 )
 
-// machineLife is for how long what the API says of a container's environment and volumes is
-// taken to hold for probes, as real kubelets refresh volumes about once a minute.
+// machineLife is how long a machine's environment and volumes are used for probes before they
+// are read again. Real kubelets refresh volumes about once a minute.
 const machineLife = time.Minute
 
-// keptMachine is a machine that is used again and again in one run of a container.
+// keptMachine is a machine that the probes of one run of a container share.
 type keptMachine struct {
 	id      string
 	machine *box.Machine
@@ -20,11 +20,11 @@ type keptMachine struct {
 	release func()
 
 	mu sync.Mutex
-	// users is how many use it, or keep it.
+	// users counts the probes that use it, plus one while it is kept.
 	users int
 }
 
-// leave is when one of the users does not need it any more.
+// leave ends one use, and releases the machine after the last.
 func (m *keptMachine) leave() {
 	m.mu.Lock()
 	m.users--
@@ -41,8 +41,8 @@ func (m *keptMachine) enter() {
 	m.users++
 }
 
-// machineFor is machine for what is done often.
-func (k *Kubelet) machineFor(ctx context.Context, in *place) (*box.Machine, func(), error) {
+// machineFor returns a machine for a probe, from the cache if possible.
+func (k *Kubelets) machineFor(ctx context.Context, in *containerRef) (*box.Machine, func(), error) {
 	f, now := &in.entry.files, k.opts.Clock.Now()
 	f.mu.Lock()
 	kept := f.machines[in.spec.Name]

@@ -1,6 +1,6 @@
 package kubeletsim
 
-// key names what a worker has to look after: a pod by UID, or a node by name.
+// key identifies a pod by UID, or a node by name.
 type key struct {
 	node bool
 	id   string

@@ -17,19 +17,21 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/kubeletsim/images"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// Kubelet is the kubelets of all simulated nodes of one cluster. Make it with New,
-// then Run it, once. Its other methods may be called at any time and by anybody.
-type Kubelet struct {
+// Kubelets are the kubelets of all simulated nodes of one cluster. Create it with New, then
+// call Run once. Its other methods may be called concurrently at any time.
+type Kubelets struct {
 	opts  Options
 	loop  *loop.Typed[key]
 	due   *inflight.Alarms[key]
 	pods  *podTable
-	nodes *nodeTable
-	// imageErrors says which images cannot be had.
-	imageErrors imageErrors
+	nodes *nodes.Table
+	// imageErrors are the images whose pulls fail.
+	imageErrors images.PullErrors
 
 	podInformer  cache.SharedIndexInformer
 	nodeInformer cache.SharedIndexInformer
@@ -37,19 +39,19 @@ type Kubelet struct {
 	nodeLister   corev1listers.NodeLister
 	factory      kubeinformers.SharedInformerFactory
 	supplies     supplies
-	// images is what is told of images.
-	images imageBook
-	// space and shared are the files of containers and of what outlives pods.
+	// images are the profiles that ConfigMaps declare.
+	images images.Profiles
+	// space holds the files of all containers; shared are the volumes that outlive pods.
 	space  *memfs.Space
 	shared sharedVolumes
-	// crew are the processes that live as long as Run.
-	crew *inflight.Group
+	// processes are the goroutines of containers and probes. Run waits for them.
+	processes *inflight.Group
 	// ended is closed when Run ends.
 	ended <-chan struct{}
 
 	mu       sync.Mutex
 	handlers []handler
-	// begun is closed once Run looks after the nodes, or has ended.
+	// begun is closed once Run manages the nodes, or has ended.
 	begun     chan struct{}
 	beginOnce sync.Once
 	// own is the factory that Run starts and ends; nil if the informers are shared.
@@ -61,20 +63,20 @@ type handler struct {
 	registration cache.ResourceEventHandlerRegistration
 }
 
-// New returns the kubelets that the options ask for. It registers no node before
-// Run.
-func New(opts Options) (*Kubelet, error) {
+// New returns kubelets with the given options. It registers no node before Run. It fails
+// without a Config or Client.
+func New(opts Options) (*Kubelets, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	k := &Kubelet{opts: opts, begun: make(chan struct{}), nodes: newNodeTable()}
+	k := &Kubelets{opts: opts, begun: make(chan struct{}), nodes: nodes.NewTable()}
 	k.pods = newPodTable(&k.images)
 	k.loop = loop.New(loop.TypedOptions[key]{
 		Name: Component, KeyName: func(k key) string { return k.id }, Kind: inflight.Action, Workers: opts.Workers,
 		Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger, Settled: k.settled,
 	}, loop.TypedFunc[key](k.sync))
 	k.due = inflight.NewAlarms(opts.Clock, func(due key) { k.loop.Add(due) })
-	k.crew = inflight.NewGroup(opts.Ledger, inflight.Action)
+	k.processes = inflight.NewGroup(opts.Ledger, inflight.Action)
 	k.space = memfs.NewSpace(opts.Clock.Now, 0)
 	factory := opts.Informers
 	if factory == nil {
@@ -95,13 +97,13 @@ func New(opts Options) (*Kubelet, error) {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
 	if err := k.handle(factory.Core().V1().ConfigMaps().Informer(), k.observeImages, k.loseImages); err != nil {
-		return nil, fmt.Errorf("watching what is told of images: %w", err)
+		return nil, fmt.Errorf("watching ConfigMaps for image profiles: %w", err)
 	}
 	return k, nil
 }
 
-// handle calls seen for every state of an object, and lost when it is gone.
-func (k *Kubelet) handle(informer cache.SharedIndexInformer, seen, lost func(obj any)) error {
+// handle registers seen for adds and updates of an object, and lost for its deletion.
+func (k *Kubelets) handle(informer cache.SharedIndexInformer, seen, lost func(obj any)) error {
 	funcs := cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj
@@ -120,10 +122,9 @@ func (k *Kubelet) handle(informer cache.SharedIndexInformer, seen, lost func(obj
 	return nil
 }
 
-// Run registers the nodes and runs what is bound to them until ctx ends. It
-// returns nil when ctx has ended and all that Run started with it; nodes and pods
-// stay in the API as they are.
-func (k *Kubelet) Run(ctx context.Context) error {
+// Run registers the nodes and runs the pods bound to them until ctx ends. It returns nil after
+// ctx and everything that Run started have ended. Nodes and pods stay in the API as they are.
+func (k *Kubelets) Run(ctx context.Context) error {
 	defer k.begin()
 	defer k.stop()
 	k.ended = ctx.Done()
@@ -140,18 +141,18 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	if err := k.loop.Run(ctx); err != nil {
 		return err
 	}
-	k.crew.Close()
+	k.processes.Close()
 	return nil
 }
 
-// Begun is closed once Run looks after the nodes, or has ended. From then on the
-// ledger counts all that the kubelets have to do; before, it does not know yet that
-// there are nodes to register.
-func (k *Kubelet) Begun() <-chan struct{} { return k.begun }
+// Begun returns a channel that is closed once Run manages the nodes, or has ended. From then on
+// the ledger counts all work of the kubelets; before, it does not count nodes that are to be
+// registered.
+func (k *Kubelets) Begun() <-chan struct{} { return k.begun }
 
-func (k *Kubelet) begin() { k.beginOnce.Do(func() { close(k.begun) }) }
+func (k *Kubelets) begin() { k.beginOnce.Do(func() { close(k.begun) }) }
 
-func (k *Kubelet) waitForSync(ctx context.Context) bool {
+func (k *Kubelets) waitForSync(ctx context.Context) bool {
 	var synced []cache.DoneChecker
 	for _, h := range k.handlers {
 		synced = append(synced, h.registration.HasSyncedChecker())
@@ -159,25 +160,25 @@ func (k *Kubelet) waitForSync(ctx context.Context) bool {
 	return cache.WaitFor(klog.NewContext(ctx, k.opts.Logger.V(4)), Component, synced...)
 }
 
-// takeOver makes the nodes: those that an earlier run or a client left in the API, and
-// those that the options ask for. Addresses in use are taken before any is given out.
-func (k *Kubelet) takeOver() error {
-	nodes, err := k.nodeLister.List(labels.Everything())
+// takeOver creates the nodes: those that an earlier process or a client left in the API, then
+// those of the options. Addresses in use are held before new ones are assigned.
+func (k *Kubelets) takeOver() error {
+	existing, err := k.nodeLister.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	if err := k.nodes.takeOver(nodes, k.opts.nodeSpecs(), k.manages); err != nil {
+	if err := k.nodes.TakeOver(existing, nodes.Specs(k.opts.Nodes, k.opts.Node, k.opts.Pools), k.manages); err != nil {
 		return fmt.Errorf("making nodes: %w", err)
 	}
-	for _, name := range k.nodes.names() {
-		k.settle(k.nodes.get(name))
+	for _, name := range k.nodes.Names() {
+		k.settle(k.nodes.Get(name))
 		k.loop.Add(nodeKey(name))
 	}
 	return nil
 }
 
-// sync looks after a pod or a node. A panic is that key's only, which is given up.
-func (k *Kubelet) sync(ctx context.Context, key key) (loop.Result, error) {
+// sync reconciles a pod or a node. A panic gives up that key only.
+func (k *Kubelets) sync(ctx context.Context, key key) (loop.Result, error) {
 	defer func() {
 		if r := recover(); r != nil {
 			k.opts.Logger.Error(fmt.Errorf("panic: %v", r), "Gave up a pod or node", "key", key.id, "stack", string(debug.Stack()))
@@ -191,18 +192,18 @@ func (k *Kubelet) sync(ctx context.Context, key key) (loop.Result, error) {
 	return loop.Result{}, nil
 }
 
-// settled reports whether a pod's last worker, while there is no other, has seen all
-// that came of it.
-func (k *Kubelet) settled(key key) bool {
+// settled reports whether the last sync of a pod has seen everything since, so that the loop
+// may skip another one.
+func (k *Kubelets) settled(key key) bool {
 	e := k.pods.get(types.UID(key.id))
 	return e != nil && !e.stale.Load() && e.rests(k.opts.Clock.Now())
 }
 
-func (k *Kubelet) stop() {
+func (k *Kubelets) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, h := range k.handlers {
-		// The informer may have stopped before us: then there is nothing to remove.
+		// If the informer has stopped already, there is nothing to remove.
 		_ = h.informer.RemoveEventHandler(h.registration)
 	}
 	k.loop.Close()
@@ -212,7 +213,7 @@ func (k *Kubelet) stop() {
 	}
 }
 
-func (k *Kubelet) observePod(obj any) {
+func (k *Kubelets) observePod(obj any) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok || pod.Spec.NodeName == "" {
 		return
@@ -222,7 +223,7 @@ func (k *Kubelet) observePod(obj any) {
 	}
 }
 
-func (k *Kubelet) losePod(obj any) {
+func (k *Kubelets) losePod(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok && k.pods.lose(pod) {
 		k.loop.Add(podKey(string(pod.UID)))
 	}

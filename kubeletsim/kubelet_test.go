@@ -16,9 +16,8 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
-
-var epoch = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // cluster is a fake API with kubelets on a virtual clock.
 type cluster struct {
@@ -27,7 +26,7 @@ type cluster struct {
 	client  *fake.Clientset
 	clock   *clock.Virtual
 	ledger  *clock.Ledger
-	kubelet *Kubelet
+	kubelet *Kubelets
 }
 
 func newCluster(t *testing.T, opts Options, objects ...runtime.Object) *cluster {
@@ -39,7 +38,7 @@ func newCluster(t *testing.T, opts Options, objects ...runtime.Object) *cluster 
 			t.Fatal(err)
 		}
 	}
-	c.clock = clock.NewVirtual(epoch, c.ledger)
+	c.clock = clock.NewVirtual(podtest.Epoch, c.ledger)
 	opts.Client, opts.Clock, opts.Ledger = c.client, c.clock, c.ledger
 	opts.Recorder = events.NewRecorder(c.client.CoreV1(), c.clock, c.ledger, nil, Component)
 	var err error
@@ -135,22 +134,6 @@ func (c *cluster) create(pod *corev1.Pod) {
 	}
 }
 
-func testPod(name, node string, change ...func(*corev1.Pod)) *corev1.Pod {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), Generation: 1},
-		Spec: corev1.PodSpec{
-			NodeName:      node,
-			RestartPolicy: corev1.RestartPolicyAlways,
-			Containers:    []corev1.Container{{Name: "app", Image: "nginx", ImagePullPolicy: corev1.PullIfNotPresent}},
-		},
-		Status: corev1.PodStatus{Phase: corev1.PodPending},
-	}
-	for _, f := range change {
-		f(pod)
-	}
-	return pod
-}
-
 func isReady(pod *corev1.Pod) bool {
 	return pod != nil && conditionOf(pod, corev1.PodReady).Status == corev1.ConditionTrue
 }
@@ -187,7 +170,7 @@ func TestNodesRegister(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := lease.Spec.RenewTime.Sub(epoch); got != 20*time.Second {
+	if got := lease.Spec.RenewTime.Sub(podtest.Epoch); got != 20*time.Second {
 		t.Errorf("lease was renewed after %v, want 20s", got)
 	}
 	if err := c.kubelet.StopNode("node-1"); err != nil {
@@ -195,14 +178,14 @@ func TestNodesRegister(t *testing.T) {
 	}
 	c.advance(time.Minute)
 	lease, _ = c.client.CoordinationV1().Leases("kube-node-lease").Get(c.ctx, "node-1", metav1.GetOptions{})
-	if got := lease.Spec.RenewTime.Sub(epoch); got != 20*time.Second {
+	if got := lease.Spec.RenewTime.Sub(podtest.Epoch); got != 20*time.Second {
 		t.Errorf("lease of a stopped node was renewed after %v", got)
 	}
 }
 
 func TestPodLivesAndEnds(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.create(testPod("web", "node-0"))
+	c.create(podtest.Pod("web", "node-0"))
 	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
 	pod := c.pod("web")
 	if pod.Status.PodIP == "" || pod.Status.HostIP != "172.18.0.2" || pod.Status.Phase != corev1.PodRunning {
@@ -214,18 +197,18 @@ func TestPodLivesAndEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.until("the pod is gone", func() bool { return c.pod("web") == nil })
-	if got := c.kubelet.nodes.get("node-0").lend(); got.String() != "10.244.0.3" {
+	if got := c.kubelet.nodes.Get("node-0").TakeAddress(); got.String() != "10.244.0.3" {
 		t.Errorf("the next address is %v", got)
 	}
 }
 
 func TestCrashLoop(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.create(testPod("web", "node-0"))
+	c.create(podtest.Pod("web", "node-0"))
 	name := types.NamespacedName{Namespace: "default", Name: "web"}
 	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
 	for i := range 2 {
-		if err := c.kubelet.Crash(name, "app", 3); err != nil {
+		if err := c.kubelet.CrashContainer(name, "app", 3); err != nil {
 			t.Fatal(err)
 		}
 		c.until("the crash shows", func() bool {

@@ -3,78 +3,54 @@ package kubeletsim
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/logs"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// liveRun is the process of a container whose command cannot be understood ahead of
-// time, since it looks at files or at what only the cluster knows. It is run (package
-// box) on the container's files, which commands of exec see too, and on the cluster's
-// clock, from the container's start until its end. Where it starts a program that is not
-// there, the container goes on as one of which nothing is known.
+// liveRun is the process of a container whose command is not predictable. Package box runs it
+// from the container's start until its end, on the container's files, which exec sees too, and
+// on the cluster's clock. If it starts a program that does not exist, the container continues
+// as one with an unknown command.
 type liveRun struct {
-	// id names the run.
+	// id is the container ID of the run.
 	id     string
 	main   *box.Main
-	tape   *tape
+	log    *logs.Buffer
 	cancel context.CancelFunc
 }
 
-// livesFrom is whether a command is worth being run: its program is one of those that
-// every container has, or comes from a volume. One that reads its input waits for
-// somebody to attach (see console).
-func livesFrom(g *program, c *corev1.Container) bool {
-	words := wordsOf(c.Command, c.Args)
-	if c.Stdin || len(words) == 0 {
-		return false
-	}
-	if len(g.words) > 0 {
-		words = g.words
-	}
-	return runnable(c, words)
-}
-
-// runnable is whether a command's program is one that every container has, or comes from
-// a volume.
-func runnable(c *corev1.Container, words []string) bool {
-	if len(words) == 0 || box.HasProgram(base(words[0])) {
-		return len(words) > 0
-	}
-	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
-		return strings.HasPrefix(words[0], strings.TrimSuffix(m.MountPath, "/")+"/")
-	})
-}
-
-// tend begins the processes of containers that have begun, and ends those of containers
-// that have ended. They end with ctx at the latest.
-func (k *Kubelet) tend(ctx context.Context, n *node, e *podEntry, pod *corev1.Pod) {
-	for i := range e.state.containers {
-		c := &e.state.containers[i]
-		if !c.live && e.files.runs == nil {
+// syncProcesses starts the processes of containers that have started, and ends those of
+// containers that have ended. They end with ctx at the latest.
+func (k *Kubelets) syncProcesses(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) {
+	for i := range e.state.Containers {
+		c := &e.state.Containers[i]
+		if !c.Live && e.files.runs == nil {
 			continue
 		}
 		id := ""
-		if c.live && c.phase == running {
-			id = containerID(pod.UID, c.name, c.restarts)
+		if c.Live && c.Phase == lifecycle.Running {
+			id = lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)
 		}
-		if e.files.keepRun(c.name, id) {
+		if e.files.keepRun(c.Name, id) {
 			continue
 		}
-		for _, ref := range containersOf(pod) {
-			if ref.Name == c.name {
-				k.beginRun(ctx, &place{kubelet: k, node: n, entry: e, pod: pod, spec: ref.Container, id: id})
+		for _, ref := range podspec.Containers(pod) {
+			if ref.Name == c.Name {
+				k.beginRun(ctx, &containerRef{kubelets: k, node: n, entry: e, pod: pod, spec: ref.Container, id: id})
 			}
 		}
 	}
 }
 
-// keepRun ends the container's process unless it is that of the run with the ID. It
-// reports whether there is none to begin.
+// keepRun ends the container's process unless it belongs to the run with the ID. It reports
+// whether no process has to be started.
 func (f *podFiles) keepRun(name, id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,7 +65,7 @@ func (f *podFiles) keepRun(name, id string) bool {
 	return id == ""
 }
 
-// keepRuns is of how many runs of a container there is a log.
+// keepRuns is the number of runs of a container whose logs are kept.
 const keepRuns = 2
 
 func (f *podFiles) addRun(name string, run *liveRun) {
@@ -102,7 +78,7 @@ func (f *podFiles) addRun(name string, run *liveRun) {
 	f.runs[name] = runs[max(0, len(runs)-keepRuns):]
 }
 
-// run finds a run by its ID; nil if it had no process of its own.
+// run returns the run with the ID; nil if it has no process.
 func (f *podFiles) run(name, id string) *liveRun {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +90,7 @@ func (f *podFiles) run(name, id string) *liveRun {
 	return nil
 }
 
-// signal is sent to the container's process.
+// signal sends a signal to the container's process.
 func (f *podFiles) signal(name, signal string) {
 	f.mu.Lock()
 	runs := f.runs[name]
@@ -124,31 +100,31 @@ func (f *podFiles) signal(name, signal string) {
 	}
 }
 
-// beginRun begins the container's process. The ledger counts it from now on.
-func (k *Kubelet) beginRun(ctx context.Context, in *place) {
+// beginRun starts the container's process. The ledger counts it from now on.
+func (k *Kubelets) beginRun(ctx context.Context, in *containerRef) {
 	ctx, cancel := context.WithCancel(ctx)
-	run := &liveRun{id: in.id, cancel: cancel, tape: newTape(k.opts.Clock.Now)}
+	run := &liveRun{id: in.id, cancel: cancel, log: logs.NewBuffer(k.opts.Clock.Now)}
 	run.main = &box.Main{
 		Ended: func(code int, err error) { in.runEnded(ctx, code, err) },
 		Lost: func(spins bool) {
 			if spins {
-				in.note(spinning)
+				in.note(lifecycle.Spinning)
 			} else {
-				in.note(lost)
+				in.note(lifecycle.Lost)
 			}
 		},
 		Traps: func(any bool) {
 			if any {
-				in.note(traps)
+				in.note(lifecycle.TrapsSet)
 			} else {
-				in.note(trapsNot)
+				in.note(lifecycle.TrapsCleared)
 			}
 		},
 	}
 	in.entry.files.addRun(in.spec.Name, run)
-	started := k.crew.Go(func(work *inflight.Work) {
+	started := k.processes.Go(func(work *inflight.Work) {
 		defer cancel()
-		defer run.tape.end()
+		defer run.log.End()
 		run.main.Work = work
 		in.live(inflight.With(inflight.Alone(ctx), work), run)
 	})
@@ -158,11 +134,11 @@ func (k *Kubelet) beginRun(ctx context.Context, in *place) {
 }
 
 // live runs the process to its end.
-func (in *place) live(ctx context.Context, run *liveRun) {
+func (in *containerRef) live(ctx context.Context, run *liveRun) {
 	machine, release, err := in.machine(ctx)
 	for err != nil {
-		in.kubelet.opts.Logger.Error(err, "Cannot make what a container needs, will retry", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
-		if inflight.Sleep(ctx, in.kubelet.opts.Clock, lastRetry) != nil {
+		in.kubelets.opts.Logger.Error(err, "Cannot make what a container needs, will retry", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
+		if inflight.Sleep(ctx, in.kubelets.opts.Clock, lastRetry) != nil {
 			return
 		}
 		machine, release, err = in.machine(ctx)
@@ -170,40 +146,40 @@ func (in *place) live(ctx context.Context, run *liveRun) {
 	defer release()
 	machine.Main = run.main
 	_, _ = machine.Run(ctx, in.command(machine.Env), box.Streams{
-		Out: run.tape.writer(corev1.LogStreamStdout), Err: run.tape.writer(corev1.LogStreamStderr), TTY: in.spec.TTY,
-	}) // what comes of it, main is told
+		Out: run.log.Writer(corev1.LogStreamStdout), Err: run.log.Writer(corev1.LogStreamStderr), TTY: in.spec.TTY,
+	}) // Main gets the result
 }
 
-// runEnded tells the pod's worker how its process ended.
-func (in *place) runEnded(ctx context.Context, code int, err error) {
+// runEnded reports the end of the process to the pod's worker.
+func (in *containerRef) runEnded(ctx context.Context, code int, err error) {
 	var notStarted *box.NotStartedError
 	switch {
 	case ctx.Err() != nil:
 	case errors.As(err, &notStarted):
-		in.note(lost)
+		in.note(lifecycle.Lost)
 	case err != nil:
-		in.kubelet.opts.Logger.Error(err, "A container's command is not followed any more", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
-		in.note(lost)
+		in.kubelets.opts.Logger.Error(err, "A container's command is not followed any more", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
+		in.note(lifecycle.Lost)
 	default:
-		in.tell(fault{container: in.spec.Name, run: in.id, exitCode: int32(code & 0xff)}) // a byte
+		in.occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, ExitCode: int32(code & 0xff)}) // a byte
 	}
 }
 
-func (in *place) note(kind faultKind) {
-	in.tell(fault{container: in.spec.Name, run: in.id, kind: kind})
+func (in *containerRef) note(kind lifecycle.OccurrenceKind) {
+	in.occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Kind: kind})
 }
 
-func (in *place) tell(f fault) {
-	in.entry.hit(f)
-	in.kubelet.loop.Add(podKey(string(in.pod.UID)))
+func (in *containerRef) occur(f lifecycle.Occurrence) {
+	in.entry.occur(f)
+	in.kubelets.loop.Add(podKey(string(in.pod.UID)))
 }
 
-// command is what the container's process is started with.
-func (in *place) command(env []string) []string {
-	g := programWith(env)
+// command returns the command line of the container's process, with variables expanded.
+func (in *containerRef) command(env []string) []string {
+	g := podspec.VariablesOf(env)
 	var words []string
-	for _, word := range wordsOf(in.spec.Command, in.spec.Args) {
-		expanded, _ := g.expand(word)
+	for _, word := range podspec.CommandLine(in.spec.Command, in.spec.Args) {
+		expanded, _ := g.Expand(word)
 		words = append(words, expanded)
 	}
 	return words

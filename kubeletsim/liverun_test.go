@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/remotecommand"
+
+	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
 
 // withVolume mounts a volume at /data in every container.
@@ -84,11 +86,11 @@ func TestScriptsUseFiles(t *testing.T) {
 		if words == nil {
 			words = []string{"sh", "-c", tt.script}
 		}
-		change := []func(*corev1.Pod){command(words...), restartPolicy(corev1.RestartPolicyNever)}
+		change := []func(*corev1.Pod){podtest.Command(words...), restartPolicy(corev1.RestartPolicyNever)}
 		if tt.volume != nil {
 			change = append(change, tt.volume)
 		}
-		c.create(testPod(name, "node-0", change...))
+		c.create(podtest.Pod(name, "node-0", change...))
 		c.until(name+" was started", func() bool { return c.pod(name).Status.StartTime != nil })
 		c.advance(10 * time.Second)
 		if got := c.exitOf(name); got.ExitCode != tt.code {
@@ -105,7 +107,7 @@ func TestScriptsUseFiles(t *testing.T) {
 func TestFilesOutliveRuns(t *testing.T) {
 	const once = `echo run; [ -e /data/foo ] && exit 0; touch /data/foo; exit 1`
 	c := newCluster(t, Options{Nodes: 2})
-	c.create(testPod("twice", "node-0", command("sh", "-c", once), restartPolicy(corev1.RestartPolicyOnFailure), emptyDir))
+	c.create(podtest.Pod("twice", "node-0", podtest.Command("sh", "-c", once), restartPolicy(corev1.RestartPolicyOnFailure), emptyDir))
 	c.exitOf("twice")
 	if got := c.pod("twice").Status.ContainerStatuses[0]; got.RestartCount != 1 || got.LastTerminationState.Terminated.ExitCode != 1 {
 		t.Errorf("%+v", got)
@@ -114,10 +116,10 @@ func TestFilesOutliveRuns(t *testing.T) {
 		t.Errorf("logs: %q", got)
 	}
 	for _, tt := range []struct {
-		name, node string
+		name, Node string
 		code       int32
 	}{{"first", "node-0", 1}, {"second", "node-0", 0}, {"elsewhere", "node-1", 1}} {
-		c.create(testPod(tt.name, tt.node, command("sh", "-c", once), restartPolicy(corev1.RestartPolicyNever), hostPath))
+		c.create(podtest.Pod(tt.name, tt.Node, podtest.Command("sh", "-c", once), restartPolicy(corev1.RestartPolicyNever), hostPath))
 		if got := c.exitOf(tt.name); got.ExitCode != tt.code {
 			t.Errorf("%s ended with %d, want %d", tt.name, got.ExitCode, tt.code)
 		}
@@ -127,7 +129,7 @@ func TestFilesOutliveRuns(t *testing.T) {
 // An init container's files are there for the containers after it, and for exec.
 func TestInitContainersWriteFiles(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.create(testPod("web", "node-0", command("sh", "-c", "cat /data/page; while [ ! -e /data/stop ]; do sleep 1; done; exit 7"), restartPolicy(corev1.RestartPolicyNever), func(pod *corev1.Pod) {
+	c.create(podtest.Pod("web", "node-0", podtest.Command("sh", "-c", "cat /data/page; while [ ! -e /data/stop ]; do sleep 1; done; exit 7"), restartPolicy(corev1.RestartPolicyNever), func(pod *corev1.Pod) {
 		pod.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "busybox", Command: []string{"sh", "-c", "sleep 2; echo hello > /data/page"}}}
 	}, emptyDir))
 	c.until("it was started", func() bool { return c.pod("web").Status.StartTime != nil })
@@ -164,7 +166,7 @@ func TestScriptsThatCannotBeFollowed(t *testing.T) {
 		"no input": "echo before > /tmp/f; cat /tmp/f; sleep infinity",
 	} {
 		name = strings.ReplaceAll(name, " ", "-")
-		c.create(testPod(name, "node-0", command("sh", "-c", script)))
+		c.create(podtest.Pod(name, "node-0", podtest.Command("sh", "-c", script)))
 		c.until(name+" is ready", func() bool { return isReady(c.pod(name)) })
 		c.advance(time.Hour)
 		if got := c.pod(name).Status.ContainerStatuses[0]; got.State.Running == nil || got.RestartCount != 0 {

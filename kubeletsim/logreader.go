@@ -11,125 +11,122 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/logs"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/script"
+	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// keepLines is how many lines of a run are kept.
-const keepLines = 10000
-
-// logReader makes the log of one run: it runs the program again, beside the clock,
-// and takes down what it writes.
+// logReader produces the log of one run. It runs a predictable program again along with the
+// clock, or reads the log buffer of a live run.
 type logReader struct {
-	kubelet   *Kubelet
+	kubelets  *Kubelets
 	entry     *podEntry
 	container string
 	id        string
 	opts      *corev1.PodLogOptions
 
-	// ring holds the lines until all have been made that are there already.
-	ring []logLine
+	// ring holds lines until the present has been reached, so that only the last are written.
+	ring []logs.Line
 	live bool
-	// partial are lines without an end, by stream.
-	partial map[stream]string
-	out     *logWriter
-	// work counts an action of this reader; nil: none is counted.
+	// partial are unterminated lines, by stream.
+	partial map[script.Stream]string
+	out     *logs.Writer
+	// work counts the reader in the ledger while it produces output that is due; nil while it
+	// waits.
 	work *inflight.Work
 }
 
-type logLine struct {
-	at   time.Time
-	from stream
-	text string
-}
-
-// write writes the log to w; if it is to be followed, until the run has ended.
+// write writes the log to w; with Follow, until the run has ended.
 func (l *logReader) write(ctx context.Context, w io.Writer) error {
 	defer l.settle()
-	now := l.kubelet.opts.Clock.Now()
-	l.out = newLogWriter(w, l.opts, now)
-	l.partial = map[stream]string{}
+	now := l.kubelets.opts.Clock.Now()
+	l.out = logs.NewWriter(w, l.opts, now)
+	l.partial = map[script.Stream]string{}
 	shown := l.entry.see()
 	times := l.run(shown)
-	if times.began.IsZero() { // it is not the last run but one any more
+	if times.Began.IsZero() { // it is not the last run but one any more
 		return nil
 	}
-	p := &process{began: times.began, budget: outputBudget, settled: settledAt(times, now)}
-	p.write = func(to stream, text string) { l.take(p, to, text) }
-	p.advance = func(took time.Duration) error { return l.until(ctx, after(times.began, took)) }
+	p := &script.Process{Began: times.Began, Budget: script.OutputBudget, Settled: settledAt(times, now)}
+	p.Write = func(to script.Stream, text string) { l.take(p, to, text) }
+	p.Advance = func(took time.Duration) error { return l.until(ctx, span.After(times.Began, took)) }
 	err := l.produce(ctx, shown.pod, p)
-	if errors.Is(err, errUnknown) || errors.Is(err, errStop) || errors.Is(err, errForever) {
+	if errors.Is(err, script.ErrNotPredictable) || errors.Is(err, script.ErrStopped) || errors.Is(err, script.ErrRunsForever) {
 		err = nil
 	}
 	if err == nil && l.opts.Follow {
-		if err = l.until(ctx, time.Time{}); errors.Is(err, errStop) {
+		if err = l.until(ctx, time.Time{}); errors.Is(err, script.ErrStopped) {
 			err = nil
 		}
 	}
 	if err == nil && l.ended() {
-		for _, to := range []stream{corev1.LogStreamStdout, corev1.LogStreamStderr} {
+		for _, to := range []script.Stream{corev1.LogStreamStdout, corev1.LogStreamStderr} {
 			if text := l.partial[to]; text != "" {
-				l.line(logLine{times.began.Add(p.took), to, text})
+				l.line(logs.Line{At: times.Began.Add(p.Took), From: to, Text: text})
 			}
 		}
 	}
-	return errors.Join(err, l.flush(), l.out.err)
+	return errors.Join(err, l.flush(), l.out.Err)
 }
 
-// settledAt is how much of the run is past already.
-func settledAt(times loggedTimes, now time.Time) time.Duration {
-	if !times.ended.IsZero() && times.ended.Before(now) {
-		now = times.ended
+// settledAt returns how much of the run has passed.
+func settledAt(times lifecycle.RunTimes, now time.Time) time.Duration {
+	if !times.Ended.IsZero() && times.Ended.Before(now) {
+		now = times.Ended
 	}
-	return now.Sub(times.began)
+	return now.Sub(times.Began)
 }
 
-// produce runs what the container runs.
-func (l *logReader) produce(ctx context.Context, pod *corev1.Pod, p *process) error {
-	for _, ref := range containersOf(pod) {
+// produce runs the container's program, or replays its log buffer.
+func (l *logReader) produce(ctx context.Context, pod *corev1.Pod, p *script.Process) error {
+	for _, ref := range podspec.Containers(pod) {
 		if ref.Name != l.container {
 			continue
 		}
-		if told, ok := toldOutput(pod, ref); ok {
-			return told.run(p)
+		if log, ok := script.AnnotatedLogOf(pod, ref); ok {
+			return log.Run(p)
 		}
 		if run := l.entry.files.run(l.container, l.id); run != nil {
-			return l.replay(ctx, run.tape)
+			return l.replay(ctx, run.log)
 		}
-		program := programOf(pod, ref.Container)
-		program.id = l.id
-		if _, _, ok := program.timing(); !ok {
-			return errUnknown
+		program := script.ProgramOf(pod, ref.Container)
+		program.ID = l.id
+		if _, _, ok := program.Predict(); !ok {
+			return script.ErrNotPredictable
 		}
-		_, err := program.run(p)
+		_, err := program.Run(p)
 		return err
 	}
-	return errUnknown
+	return script.ErrNotPredictable
 }
 
-// run is when the run that is read began and ended.
-func (l *logReader) run(shown shownPod) loggedTimes {
-	times := shown.state.timesOf(shown.pod, l.container, l.id)
-	if times.ended.IsZero() && shown.gone {
-		times.ended = shown.goneAt
+// run returns the times of the run that is read.
+func (l *logReader) run(shown shownPod) lifecycle.RunTimes {
+	times := shown.state.TimesOf(shown.pod, l.container, l.id)
+	if times.Ended.IsZero() && shown.gone {
+		times.Ended = shown.goneAt
 	}
 	return times
 }
 
-func (l *logReader) ended() bool { return !l.run(l.entry.see()).ended.IsZero() }
+func (l *logReader) ended() bool { return !l.run(l.entry.see()).Ended.IsZero() }
 
-// until returns nil when the run has got as far as at, and errStop if it never will or
-// nobody waits for it. The zero time is the end of the run.
+// until returns nil when the run has reached the time at, or its end for the zero time. It
+// returns ErrStopped if the run ends before, or the reader does not follow the log.
 func (l *logReader) until(ctx context.Context, at time.Time) error {
 	for {
 		shown := l.entry.see()
 		times := l.run(shown)
-		now := l.kubelet.opts.Clock.Now()
+		now := l.kubelets.opts.Clock.Now()
 		switch {
-		case times.began.IsZero(), !times.ended.IsZero() && (at.IsZero() || at.After(times.ended)):
-			return errStop
+		case times.Began.IsZero(), !times.Ended.IsZero() && (at.IsZero() || at.After(times.Ended)):
+			return script.ErrStopped
 		case !at.IsZero() && !at.After(now):
 			return nil
-		case !l.opts.Follow || l.out.full():
-			return errStop
+		case !l.opts.Follow || l.out.Full():
+			return script.ErrStopped
 		}
 		if err := l.flush(); err != nil {
 			return err
@@ -141,8 +138,8 @@ func (l *logReader) until(ctx context.Context, at time.Time) error {
 	}
 }
 
-// wait returns when the pod has changed or the time has come. What then is written
-// belongs to that time: the ledger counts it.
+// wait returns when the pod has changed or the time has come. The output that is due then
+// counts in the ledger.
 func (l *logReader) wait(ctx context.Context, changed <-chan struct{}, at time.Time) error {
 	if at.IsZero() {
 		l.settle()
@@ -153,7 +150,7 @@ func (l *logReader) wait(ctx context.Context, changed <-chan struct{}, at time.T
 			return ctx.Err()
 		}
 	}
-	opts := &l.kubelet.opts
+	opts := &l.kubelets.opts
 	if l.work == nil { // no time may pass between the two looks at the clock
 		l.work = inflight.Begin(opts.Ledger, inflight.Action)
 	}
@@ -168,8 +165,8 @@ func (l *logReader) settle() {
 	l.work = nil
 }
 
-// take divides what the process writes into lines.
-func (l *logReader) take(p *process, to stream, text string) {
+// take splits output into lines.
+func (l *logReader) take(p *script.Process, to script.Stream, text string) {
 	text = l.partial[to] + text
 	for {
 		line, rest, ended := strings.Cut(text, "\n")
@@ -177,16 +174,16 @@ func (l *logReader) take(p *process, to stream, text string) {
 			l.partial[to] = text
 			return
 		}
-		l.line(logLine{p.began.Add(p.took), to, line + "\n"})
+		l.line(logs.Line{At: p.Began.Add(p.Took), From: to, Text: line + "\n"})
 		text = rest
 	}
 }
 
-// line holds a line, or passes it on once all that was there has been. Twice as many
-// are held as are wanted, so that dropping the others costs little.
-func (l *logReader) line(line logLine) {
+// line holds a line until the present has been reached, and then passes lines on. It holds up
+// to twice as many as wanted, so that dropping the rest is rare.
+func (l *logReader) line(line logs.Line) {
 	if l.live {
-		l.out.line(line)
+		l.out.Line(line)
 		return
 	}
 	l.ring = append(l.ring, line)
@@ -195,22 +192,51 @@ func (l *logReader) line(line logLine) {
 	}
 }
 
-// wanted is how many of the lines that are there are written.
+// wanted returns the number of past lines to write.
 func (l *logReader) wanted() int {
-	if n := l.opts.TailLines; n != nil && *n < keepLines {
+	if n := l.opts.TailLines; n != nil && *n < script.KeepLines {
 		return int(*n)
 	}
-	return keepLines
+	return script.KeepLines
 }
 
-// flush writes the lines that are held.
+// flush writes the held lines.
 func (l *logReader) flush() error {
 	if n := l.wanted(); len(l.ring) > n {
 		l.ring = l.ring[len(l.ring)-n:]
 	}
 	for _, line := range l.ring {
-		l.out.line(line)
+		l.out.Line(line)
 	}
 	l.ring = nil
-	return l.out.flush()
+	return l.out.Flush()
+}
+
+// replay passes on the lines of a log buffer; with Follow, until the run's end.
+func (l *logReader) replay(ctx context.Context, t *logs.Buffer) error {
+	next := 0
+	for {
+		shown := l.entry.see()
+		over := !l.run(shown).Ended.IsZero()
+		var lines []logs.Line
+		var more <-chan struct{}
+		lines, next, more = t.From(next)
+		for _, line := range lines {
+			l.line(line)
+		}
+		if more == nil || over || !l.opts.Follow || l.out.Full() {
+			return nil
+		}
+		if err := l.flush(); err != nil {
+			return err
+		}
+		l.live = true
+		l.settle()
+		select {
+		case <-more:
+		case <-shown.changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
 
 // log reads what a container has written so far, or the error.
@@ -39,11 +41,11 @@ func tail(n int64) func(*corev1.PodLogOptions) {
 
 func TestLogs(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.create(testPod("counter", "node-0", command("sh", "-c", `i=0; while true; do echo "$i"; i=$((i+1)); sleep 1; done`)))
-	c.create(testPod("ticker", "node-0", command("sh", "-c", `while true; do printf 'tick '; sleep 1; echo; done`)))
-	c.create(testPod("told", "node-0", annotated("log", "a\nb", "log-every.app", "10s")))
-	c.create(testPod("crash", "node-0", command("sh", "-c", "echo up; sleep 2; echo down >&2; printf part; exit 1")))
-	c.create(testPod("image", "node-0", annotated("pull-error", "gone"), func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "gone" }))
+	c.create(podtest.Pod("counter", "node-0", podtest.Command("sh", "-c", `i=0; while true; do echo "$i"; i=$((i+1)); sleep 1; done`)))
+	c.create(podtest.Pod("ticker", "node-0", podtest.Command("sh", "-c", `while true; do printf 'tick '; sleep 1; echo; done`)))
+	c.create(podtest.Pod("told", "node-0", podtest.Annotated("log", "a\nb", "log-every.app", "10s")))
+	c.create(podtest.Pod("crash", "node-0", podtest.Command("sh", "-c", "echo up; sleep 2; echo down >&2; printf part; exit 1")))
+	c.create(podtest.Pod("image", "node-0", podtest.Annotated("pull-error", "gone"), func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "gone" }))
 	for _, name := range []string{"counter", "ticker", "told", "crash"} {
 		c.until(name+" runs", func() bool { return c.pod(name).Status.Phase == corev1.PodRunning })
 	}
@@ -76,28 +78,6 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// Of what a container wrote for a year, the last lines are there at once.
-func TestLogOfALongRun(t *testing.T) {
-	var lines int
-	g := &program{words: []string{"sh", "-c", "while true; do date +%s; sleep 1; done"}}
-	year := 365 * 24 * time.Hour
-	p := &process{began: epoch, budget: outputBudget, settled: year}
-	last := ""
-	p.write = func(_ stream, text string) { lines, last = lines+1, text }
-	p.advance = func(took time.Duration) error {
-		if took > year {
-			return errStop
-		}
-		return nil
-	}
-	if _, err := g.run(p); !errors.Is(err, errStop) {
-		t.Fatal(err)
-	}
-	if want := itoa(int32(epoch.Add(year).Unix())) + "\n"; last != want || lines < keepLines || lines > 2*keepLines {
-		t.Errorf("%d lines, the last %q, want %q", lines, last, want)
-	}
-}
-
 // lines hands on what is written, as it is written.
 type lines chan string
 
@@ -108,7 +88,7 @@ func (l lines) Write(p []byte) (int, error) {
 
 func TestFollow(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.create(testPod("web", "node-0", command("sh", "-c", "echo a; sleep 5; echo b; sleep infinity")))
+	c.create(podtest.Pod("web", "node-0", podtest.Command("sh", "-c", "echo a; sleep 5; echo b; sleep infinity")))
 	c.until("the pod runs", func() bool { return c.pod("web").Status.Phase == corev1.PodRunning })
 	follow := func(ctx context.Context) (lines, chan error) {
 		write, err := c.kubelet.OpenLog(c.pod("web"), &corev1.PodLogOptions{Container: "app", Follow: true})
@@ -138,7 +118,7 @@ func TestFollow(t *testing.T) {
 		t.Fatalf("ended while the container runs: %v", err)
 	default:
 	}
-	if err := c.kubelet.Crash(types.NamespacedName{Namespace: "default", Name: "web"}, "app", 1); err != nil {
+	if err := c.kubelet.CrashContainer(types.NamespacedName{Namespace: "default", Name: "web"}, "app", 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {

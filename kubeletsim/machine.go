@@ -12,22 +12,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/images"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// podFiles is what the containers of one pod have written.
+// podFiles are the files and processes of one pod's containers.
 type podFiles struct {
 	mu sync.Mutex
-	// volumes are those that live as long as the pod, by name; roots the containers' own
-	// files, by container.
+	// volumes live as long as the pod, by name. roots are the containers' root file systems, by
+	// container.
 	volumes map[string]*memfs.Tree
 	roots   map[string]containerRoot
-	// consoles are the processes that somebody has attached to, by container.
+	// consoles are the processes that clients have attached to, by container.
 	consoles map[string]*console
-	// runs are the processes that run by themselves, the present and the last of each
-	// container.
+	// runs are the live processes, the present and the last of each container.
 	runs map[string][]*liveRun
-	// machines are what probes run on, by container.
+	// machines are the machines that probes share, by container.
 	machines map[string]*keptMachine
 }
 
@@ -36,7 +38,7 @@ type containerRoot struct {
 	tree *memfs.Tree
 }
 
-// free gives back what the pod's files take.
+// free releases the pod's files and ends its processes.
 func (f *podFiles) free() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,7 +59,7 @@ func (f *podFiles) free() {
 	}
 }
 
-// volume is a tree that lives as long as the pod.
+// volume returns a volume that lives as long as the pod.
 func (f *podFiles) volume(space *memfs.Space, name string) *memfs.Tree {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,7 +72,7 @@ func (f *podFiles) volume(space *memfs.Space, name string) *memfs.Tree {
 	return f.volumes[name]
 }
 
-// root is a container's own files, which begin anew with each run.
+// root returns a container's root file system, which is new for each run.
 func (f *podFiles) root(space *memfs.Space, name, id string, files map[string]string) *memfs.Tree {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,16 +93,15 @@ func (f *podFiles) root(space *memfs.Space, name, id string, files map[string]st
 	return root.tree
 }
 
-// machine is what commands in the container find themselves on. release gives back what
-// was made for them alone.
-func (in *place) machine(ctx context.Context) (m *box.Machine, release func(), err error) {
+// machine returns the machine for commands in the container. The caller must call release.
+func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release func(), err error) {
 	env, err := in.environment(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	space := in.kubelet.space
-	root := in.entry.files.root(space, in.spec.Name, in.id, imageFiles(in.pod, containerRef{in.spec, in.kind()}))
-	name := hostname(in.pod)
+	space := in.kubelets.space
+	root := in.entry.files.root(space, in.spec.Name, in.id, images.FilesOf(in.pod, podspec.Container{Container: in.spec, Kind: in.kind()}))
+	name := podspec.Hostname(in.pod)
 	root.Put("etc/hostname", 0o644, []byte(name+"\n"))
 	root.Put("etc/hosts", 0o644, []byte(in.hosts(name)))
 	root.Put("etc/resolv.conf", 0o644, []byte(in.resolvConf()))
@@ -136,12 +137,12 @@ func (in *place) machine(ctx context.Context) (m *box.Machine, release func(), e
 		view.MakeReadOnly()
 	}
 	return &box.Machine{
-		Files: view, Clock: in.kubelet.opts.Clock, Ledger: in.kubelet.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
+		Files: view, Clock: in.kubelets.opts.Clock, Ledger: in.kubelets.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
 		Processes: in.processes(), Signal: in.signal,
 	}, release, nil
 }
 
-// mountable is a volume; one whose contents come from the API cannot be written to.
+// mountable is a volume. Volumes with content from the API are read-only.
 type mountable struct {
 	tree     *memfs.Tree
 	readOnly bool
@@ -160,23 +161,13 @@ func subPath(mount corev1.VolumeMount, env []string) string {
 	if mount.SubPathExpr == "" {
 		return mount.SubPath
 	}
-	expanded, _ := programWith(env).expand(mount.SubPathExpr)
+	expanded, _ := podspec.VariablesOf(env).Expand(mount.SubPathExpr)
 	return expanded
 }
 
-// programWith is no program, with all of the container's variables.
-func programWith(env []string) *program {
-	g := &program{env: map[string]string{}}
-	for _, pair := range env {
-		name, value, _ := strings.Cut(pair, "=")
-		g.env[name] = value
-	}
-	return g
-}
-
-// processes are those that the container sees: its own; with a target, the target's
-// before it; with a shared namespace, those of all containers that run.
-func (in *place) processes() []box.Process {
+// processes returns the processes that the container sees: its own; with a target container,
+// the target's before it; with a shared namespace, those of all running containers.
+func (in *containerRef) processes() []box.Process {
 	shown := in.entry.see()
 	target := ""
 	for i := range in.pod.Spec.EphemeralContainers {
@@ -189,7 +180,7 @@ func (in *place) processes() []box.Process {
 	if shared {
 		processes = append(processes, box.Process{PID: 1, Command: "/pause"})
 	}
-	for _, ref := range containersOf(shown.pod) {
+	for _, ref := range podspec.Containers(shown.pod) {
 		if ref.Name == in.spec.Name || (shared || ref.Name == target) && shown.runOf(ref.Name) != "" {
 			processes = append(processes, box.Process{PID: len(processes) + 1, Command: title(ref.Container), Owner: ref.Name})
 		}
@@ -197,25 +188,25 @@ func (in *place) processes() []box.Process {
 	return processes
 }
 
-// title is what ps shows of a container's process.
+// title returns the command of a container's process for ps.
 func title(c *corev1.Container) string {
-	if words := wordsOf(c.Command, c.Args); len(words) > 0 {
+	if words := podspec.CommandLine(c.Command, c.Args); len(words) > 0 {
 		return strings.Join(words, " ")
 	}
 	image, _, _ := strings.Cut(path.Base(c.Image), ":")
 	return image
 }
 
-// signal is sent to the process of a container from within. As in any PID namespace, its
-// first process cannot be killed from there.
-func (in *place) signal(to box.Process, name string) error {
+// signal handles a signal that a command in the container sends to a container's process. As in
+// any PID namespace, KILL does not reach the first process.
+func (in *containerRef) signal(to box.Process, name string) error {
 	switch name {
 	case "USR1", "USR2", "HUP":
 	case "KILL":
 		if to.PID > 1 {
-			in.crash(to.Owner, exitKilled)
+			in.crash(to.Owner, lifecycle.ExitKilled)
 		}
-	case "TERM": // it ends as when it is told to stop
+	case "TERM": // as when the kubelet stops it
 		in.crash(to.Owner, 0)
 	default:
 		in.crash(to.Owner, int32(128+box.Signals()[name]))
@@ -223,8 +214,8 @@ func (in *place) signal(to box.Process, name string) error {
 	return nil
 }
 
-// hosts is the file that a kubelet gives to containers.
-func (in *place) hosts(name string) string {
+// hosts returns the content of /etc/hosts.
+func (in *containerRef) hosts(name string) string {
 	var b strings.Builder
 	b.WriteString("# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n" +
 		"fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n")
@@ -244,18 +235,19 @@ func (in *place) hosts(name string) string {
 	return b.String()
 }
 
-func (in *place) podIP() string {
+func (in *containerRef) podIP() string {
 	if in.pod.Spec.HostNetwork {
-		return in.node.address
+		return in.node.Address
 	}
-	if address := in.entry.see().state.address; address.IsValid() {
+	if address := in.entry.see().state.Address; address.IsValid() {
 		return address.String()
 	}
 	return ""
 }
 
-// resolvConf names no server: there is none.
-func (in *place) resolvConf() string {
+// resolvConf returns the content of /etc/resolv.conf. It has no nameserver but those of
+// dnsConfig, since the simulation has no DNS server.
+func (in *containerRef) resolvConf() string {
 	var b strings.Builder
 	search := []string{in.pod.Namespace + ".svc.cluster.local", "svc.cluster.local", "cluster.local"}
 	options := []string{"ndots:5"}
@@ -284,11 +276,11 @@ func (in *place) resolvConf() string {
 	return b.String()
 }
 
-func (in *place) kind() containerKind {
-	for _, ref := range containersOf(in.pod) {
+func (in *containerRef) kind() podspec.Kind {
+	for _, ref := range podspec.Containers(in.pod) {
 		if ref.Name == in.spec.Name {
-			return ref.kind
+			return ref.Kind
 		}
 	}
-	return appContainer
+	return podspec.AppContainer
 }

@@ -12,30 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// ManageNodes says which Nodes are simulated that clients make through the API.
-type ManageNodes string
-
-const (
-	// ManageMarked are the Nodes with AnnotationNode or AnnotationKwok. It is the default.
-	ManageMarked ManageNodes = "marked"
-	// ManageAll are all Nodes.
-	ManageAll ManageNodes = "all"
-	// ManageNone is no Node that these kubelets have not made themselves, not even one that
-	// an earlier run of the process has made.
-	ManageNone ManageNodes = "none"
-)
-
-// manages reports whether these kubelets simulate a Node that a client has made.
-func (k *Kubelet) manages(object *corev1.Node) bool {
-	switch k.opts.ManageNodes {
-	case ManageAll:
-		return true
-	case ManageNone:
-		return false
-	}
-	return object.Annotations[AnnotationNode] == Simulated || object.Annotations[AnnotationKwok] == kwokFake
+// manages reports whether a Node that a client created is simulated.
+func (k *Kubelets) manages(object *corev1.Node) bool {
+	return k.opts.ManageNodes.Manages(object)
 }
 
 // observeNode queues a Node that is not simulated yet and is to be. All else that the API
@@ -43,106 +27,60 @@ func (k *Kubelet) manages(object *corev1.Node) bool {
 //
 // A Node that was deleted and made anew between two lists of the informer arrives as an
 // update with another UID.
-func (k *Kubelet) observeNode(obj any) {
+func (k *Kubelets) observeNode(obj any) {
 	object, ok := obj.(*corev1.Node)
-	if !ok || !k.manages(object) || k.nodes.refuses(object) {
+	if !ok || !k.manages(object) || k.nodes.Refuses(object) {
 		return
 	}
-	if n := k.nodes.get(object.Name); n == nil || n.loseTo(object.UID) {
+	if n := k.nodes.Get(object.Name); n == nil || n.LoseTo(object.UID) {
 		k.loop.Add(nodeKey(object.Name))
 	}
 }
 
-// loseNode queues a node whose Node was deleted, so that its machine ends.
-func (k *Kubelet) loseNode(obj any) {
+// loseNode queues a node whose Node was deleted, so that its simulation ends.
+func (k *Kubelets) loseNode(obj any) {
 	object, ok := obj.(*corev1.Node)
 	if !ok {
 		return
 	}
-	k.nodes.forget(object)
-	if n := k.nodes.get(object.Name); n != nil && n.lose(object.UID) {
+	k.nodes.Forget(object)
+	if n := k.nodes.Get(object.Name); n != nil && n.Lose(object.UID) {
 		k.loop.Add(nodeKey(object.Name))
 	}
 }
 
-// lose ends the machine of the Node with the UID; false if that is another one.
-func (n *node) lose(uid types.UID) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.uid != uid {
-		return false
-	}
-	n.lost = true
-	return true
-}
-
-// loseTo ends the machine if its Node gave way to the one with the UID. Until a node is
-// registered, it does not know its own.
-func (n *node) loseTo(uid types.UID) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.uid == "" || n.uid == uid {
-		return false
-	}
-	n.lost = true
-	return true
-}
-
-// regain takes back lose if the Node with the UID is the node's own after all, as when the
-// informer is late.
-func (n *node) regain(uid types.UID) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.uid == uid {
-		n.lost = false
-	}
-	return n.uid == uid
-}
-
-func (n *node) isDown() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.crashed
-}
-
-func (n *node) isLost() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.lost
-}
-
-// adoptNode begins to simulate the Node of a name that is not simulated, or whose machine
-// was lost; nil if the Node is gone or not to be simulated, or there is no room for it. It
-// asks the API, as the informer may be late.
-func (k *Kubelet) adoptNode(ctx context.Context, name string, lost *node) (*node, error) {
+// adoptNode starts to simulate the Node of a name that is not simulated yet or whose Node was
+// deleted. It returns nil if the Node does not exist, is not to be simulated, or no addresses
+// are left. It reads the API, because the informer may be behind.
+func (k *Kubelets) adoptNode(ctx context.Context, name string, lost *nodes.Node) (*nodes.Node, error) {
 	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("looking for node %s: %w", name, err)
 	}
-	if err == nil && lost != nil && lost.regain(object.UID) {
+	if err == nil && lost != nil && lost.Regain(object.UID) {
 		return lost, nil
 	}
 	if err != nil || !k.manages(object) {
 		k.endNode(lost)
 		return nil, nil // it is said above
 	}
-	n, err := k.nodes.adopt(object)
+	n, err := k.nodes.Adopt(object)
 	if err != nil {
 		k.endNode(lost)
 		return nil, k.refuse(ctx, object, err)
 	}
 	k.settle(n)
-	if lost != nil && lost.isDown() {
+	if lost != nil && lost.IsCrashed() {
 		k.rebootPods(name)
 	}
 	k.wakePods(name)
 	return n, nil
 }
 
-// settle lets a new node take over the pods that were bound to its name before, and opens
-// it to others.
-func (k *Kubelet) settle(n *node) {
-	for _, uid := range k.pods.on(n.name) {
+// settle makes a new node take over the pods already bound to its name, and then opens it to
+// others.
+func (k *Kubelets) settle(n *nodes.Node) {
+	for _, uid := range k.pods.on(n.Name) {
 		e := k.pods.get(uid)
 		if e == nil {
 			continue
@@ -151,50 +89,48 @@ func (k *Kubelet) settle(n *node) {
 		if !holds {
 			continue
 		}
-		n.takeBack(pod, address)
+		n.Readmit(pod, address)
 		if _, gone, _ := e.look(); gone {
-			// forgetPod may have come before takeBack.
-			n.release(uid)
-			n.giveBack(address)
+			// forgetPod may have run before Readmit.
+			n.Release(uid)
+			n.ReleaseAddress(address)
 		}
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.settling = false
+	n.Settled()
 }
 
-// endNode ends the simulation of a node whose Node was deleted. What is bound to it waits
-// for the pod garbage collector. The node is dropped with the last of its pods, so that no
-// other node gets an address that one of them has.
-func (k *Kubelet) endNode(n *node) {
+// endNode ends the simulation of a node whose Node was deleted. Its pods are left to the pod
+// garbage collector. The node is dropped with its last pod, so that no other node gets an
+// address that a pod still has.
+func (k *Kubelets) endNode(n *nodes.Node) {
 	if n == nil {
 		return
 	}
-	for _, uid := range k.pods.on(n.name) {
+	for _, uid := range k.pods.on(n.Name) {
 		k.due.Set(podKey(string(uid)), time.Time{})
 	}
 	k.dropNode(n)
 }
 
-// dropNode forgets a lost node that no pod is bound to any more.
-func (k *Kubelet) dropNode(n *node) {
-	if !n.isLost() || len(k.pods.on(n.name)) > 0 {
+// dropNode removes a lost node without pods.
+func (k *Kubelets) dropNode(n *nodes.Node) {
+	if !n.IsLost() || len(k.pods.on(n.Name)) > 0 {
 		return
 	}
-	for _, name := range k.nodes.remove(n) {
+	for _, name := range k.nodes.Remove(n) {
 		k.loop.Add(nodeKey(name)) // now there is room
 	}
 }
 
-// refuse reports that there is no room for a Node: as an event, and as its Ready condition,
-// so that no pod is sent there.
-func (k *Kubelet) refuse(ctx context.Context, object *corev1.Node, why error) error {
+// refuse reports that no addresses are left for a Node, by an event and by its Ready condition,
+// so that no pod is scheduled there.
+func (k *Kubelets) refuse(ctx context.Context, object *corev1.Node, why error) error {
 	why = fmt.Errorf("%w; this one begins when another is deleted", why)
-	if k.nodes.refuse(object) {
+	if k.nodes.Refuse(object) {
 		k.opts.Logger.Error(why, "Cannot simulate a node", "node", klog.KObj(object))
 		if k.opts.Recorder != nil {
 			recorder := k.opts.Recorder.WithSource(corev1.EventSource{Component: Component, Host: object.Name})
-			reportNode(recorder, object.Name, event{kind: corev1.EventTypeWarning, reason: "CIDRNotAvailable", message: why.Error()})
+			reportNode(recorder, object.Name, lifecycle.Event{Kind: corev1.EventTypeWarning, Reason: "CIDRNotAvailable", Message: why.Error()})
 		}
 	}
 	now := metav1.NewTime(k.opts.Clock.Now())
@@ -213,5 +149,5 @@ func (k *Kubelet) refuse(ctx context.Context, object *corev1.Node, why error) er
 	return nil
 }
 
-// errGone is that a Node was deleted while its kubelet registered.
+// errGone means that a Node was deleted while its kubelet registered.
 var errGone = errors.New("its Node was deleted")

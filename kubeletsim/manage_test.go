@@ -2,7 +2,6 @@ package kubeletsim
 
 import (
 	"errors"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,11 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	k8stesting "k8s.io/client-go/testing"
+
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
 
-func (c *cluster) createNode(name, uid string) {
+func (c *cluster) createNode(name, uid string, change ...func(*corev1.Node)) {
 	c.t.Helper()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), Annotations: map[string]string{AnnotationKwok: kwokFake}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), Annotations: map[string]string{nodes.AnnotationKwok: "fake"}}}
+	for _, f := range change {
+		f(node)
+	}
 	if _, err := c.client.CoreV1().Nodes().Create(c.ctx, node, metav1.CreateOptions{}); err != nil {
 		c.t.Fatal(err)
 	}
@@ -34,10 +39,10 @@ func (c *cluster) deleteNode(name string) {
 // another node goes.
 func TestNodeWithoutRoom(t *testing.T) {
 	c := newCluster(t, Options{})
-	all := netip.MustParsePrefix("0.0.0.0/0")
-	c.createNode("first", "1")
+	c.createNode("first", "1", func(n *corev1.Node) {
+		n.Spec.PodCIDR, n.Spec.PodCIDRs = "10.240.0.0/12", []string{"10.240.0.0/12"} // all addresses for pods
+	})
 	c.until("the first is ready", func() bool { return nodeReady(c, "first") })
-	c.kubelet.nodes.blocks.hold(all)
 	c.createNode("second", "2")
 	message := func() string {
 		for _, condition := range c.node("second").Status.Conditions {
@@ -72,7 +77,6 @@ func TestNodeWithoutRoom(t *testing.T) {
 	for _, action := range c.client.Actions()[before:] {
 		t.Errorf("afterwards: %s %s", action.GetVerb(), action.GetResource().Resource)
 	}
-	c.kubelet.nodes.blocks.release(all)
 	c.deleteNode("first")
 	c.until("the second is ready", func() bool { return nodeReady(c, "second") })
 	if got := c.kubelet.Nodes(); len(got) != 1 {
@@ -84,7 +88,7 @@ func TestNodeWithoutRoom(t *testing.T) {
 func TestNothingIsLeftOfADeletedNode(t *testing.T) {
 	c := newCluster(t, Options{})
 	c.createNode("n", "1")
-	c.create(testPod("web", "n", annotated("exit-after", "1h")))
+	c.create(podtest.Pod("web", "n", podtest.Annotated("exit-after", "1h")))
 	c.until("the pod is ready", func() bool { return isReady(c.pod("web")) })
 	if err := c.kubelet.HangNode("n"); err != nil {
 		t.Fatal(err)
@@ -94,7 +98,7 @@ func TestNothingIsLeftOfADeletedNode(t *testing.T) {
 	}
 	k := c.kubelet
 	c.deleteNode("n")
-	c.eventually("the timers are gone", func() bool { return k.nodes.get("n").isLost() && k.timersLeft() == 0 })
+	c.eventually("the timers are gone", func() bool { return k.nodes.Get("n").IsLost() && k.timersLeft() == 0 })
 	if err := k.StartNode("n"); !errors.Is(err, ErrNoNode) {
 		t.Errorf("StartNode says %v", err)
 	}
@@ -108,16 +112,9 @@ func TestNothingIsLeftOfADeletedNode(t *testing.T) {
 	if err := c.ledger.WaitIdle(c.ctx); err != nil {
 		t.Fatal(err)
 	}
-	k.nodes.mu.Lock()
-	for unit, held := range k.nodes.blocks.held {
-		if held != 0 {
-			t.Errorf("unit %d is held", unit)
-		}
+	if len(k.pods.byNode) != 0 || len(k.pods.byUID) != 0 {
+		t.Errorf("left are %v, %v", k.pods.byNode, k.pods.byUID)
 	}
-	if len(k.nodes.addresses.held) != 0 || len(k.pods.byNode) != 0 || len(k.pods.byUID) != 0 {
-		t.Errorf("left are %v, %v, %v", k.nodes.addresses.held, k.pods.byNode, k.pods.byUID)
-	}
-	k.nodes.mu.Unlock()
 	// The hung runtime of the node that is gone is nothing to the next one.
 	c.createNode("n", "2")
 	c.until("the next is ready", func() bool { return nodeReady(c, "n") })
@@ -127,7 +124,7 @@ func TestNothingIsLeftOfADeletedNode(t *testing.T) {
 	}
 }
 
-func (k *Kubelet) timersLeft() int {
+func (k *Kubelets) timersLeft() int {
 	return k.due.Len()
 }
 
@@ -138,18 +135,18 @@ func TestLateNews(t *testing.T) {
 	c.createNode("n", "1")
 	c.until("the node is ready", func() bool { return nodeReady(c, "n") })
 	now, old := c.node("n"), c.node("n")
-	n := c.kubelet.nodes.get("n")
+	n := c.kubelet.nodes.Get("n")
 	old.UID = "0"
 	c.kubelet.observeNode(old)
-	c.eventually("the API has been asked", func() bool { return !n.isLost() })
-	if c.kubelet.nodes.get("n") != n {
+	c.eventually("the API has been asked", func() bool { return !n.IsLost() })
+	if c.kubelet.nodes.Get("n") != n {
 		t.Error("the node was replaced")
 	}
 	now.UID = "2"
 	if _, err := c.client.CoreV1().Nodes().Update(c.ctx, now, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("the node is replaced", func() bool { return c.kubelet.nodes.get("n") != n })
+	c.eventually("the node is replaced", func() bool { return c.kubelet.nodes.Get("n") != n })
 	c.advance(time.Minute)
 	if !nodeReady(c, "n") || len(c.kubelet.Nodes()) != 1 {
 		t.Errorf("it is %v, simulated are %v", c.node("n").Status.Conditions, c.kubelet.Nodes())

@@ -6,52 +6,51 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// ErrNoNode is the error of what is done to a node that these kubelets do not simulate.
+// ErrNoNode means that no simulated node has the given name.
 var ErrNoNode = errors.New("there is no simulated node of that name")
 
-// StopNode lets nothing be heard of a node any more, as when it is cut off from the
-// network: it renews no lease, writes no status, and does nothing about its pods. Its
-// containers run on.
-func (k *Kubelet) StopNode(name string) error { return k.stopNode(name, false) }
+// StopNode cuts a node off from the network: it renews no lease, writes no status and does not
+// act on its pods. Its containers go on running.
+func (k *Kubelets) StopNode(name string) error { return k.stopNode(name, false) }
 
-// CrashNode is StopNode for a machine that goes down, and its containers with it.
-// When it is started again, they have ended with exit code 255, reason Unknown.
-func (k *Kubelet) CrashNode(name string) error { return k.stopNode(name, true) }
+// CrashNode stops a node and its containers. After StartNode the containers have terminated
+// with exit code 255, reason Unknown.
+func (k *Kubelets) CrashNode(name string) error { return k.stopNode(name, true) }
 
-func (k *Kubelet) stopNode(name string, crash bool) error {
-	n := k.nodes.get(name)
+func (k *Kubelets) stopNode(name string, crash bool) error {
+	n := k.nodes.Get(name)
 	if n == nil {
 		return fmt.Errorf("stopping node %s: %w", name, ErrNoNode)
 	}
-	n.mu.Lock()
-	n.stopped = true
-	n.crashed = n.crashed || crash
-	n.mu.Unlock()
+	n.Stop(crash)
 	k.due.Set(nodeKey(name), time.Time{})
 	return nil
 }
 
-// StartNode brings back a node that was stopped or crashed, or whose Node was
-// deleted: it registers if it has to, and does about its pods what is due by then. One
-// whose Node was deleted may get other addresses. The error is ErrNoNode if there is no such
-// node, or a client had made its Node and that was deleted.
-func (k *Kubelet) StartNode(name string) error {
-	switch restored, err := k.nodes.restore(name); {
+// StartNode brings back a node that was stopped or crashed, or whose Node was deleted. The node
+// registers if necessary, possibly with other addresses, and acts on what has become due. The
+// error is ErrNoNode if no node has the name, or if a client had created its Node, which was
+// deleted.
+func (k *Kubelets) StartNode(name string) error {
+	switch restored, err := k.nodes.Restore(name); {
 	case err != nil:
 		return fmt.Errorf("starting node %s: %w", name, err)
 	case restored:
 		k.wakeNode(name)
 		return nil
 	}
-	n := k.nodes.get(name)
-	if n == nil || n.managed && n.isLost() {
+	n := k.nodes.Get(name)
+	if n == nil || n.Managed && n.IsLost() {
 		return fmt.Errorf("starting node %s: %w", name, ErrNoNode)
 	}
-	crashed := n.start()
-	if k.nodes.get(name) != n {
-		// It was dropped before start took back that it is lost: now it can be restored.
+	crashed := n.Start()
+	if k.nodes.Get(name) != n {
+		// The node was dropped before Start cleared that it was lost. Now it can be restored.
 		return k.StartNode(name)
 	}
 	if crashed {
@@ -61,104 +60,61 @@ func (k *Kubelet) StartNode(name string) error {
 	return nil
 }
 
-// rebootPods lets the pods of a machine that was down find that their containers have ended.
-func (k *Kubelet) rebootPods(name string) {
+// rebootPods injects a Reboot into the pods of a machine that was down.
+func (k *Kubelets) rebootPods(name string) {
 	for _, uid := range k.pods.on(name) {
 		if e := k.pods.get(uid); e != nil {
-			e.hit(fault{kind: reboot})
+			e.occur(lifecycle.Occurrence{Kind: lifecycle.Reboot})
 		}
 	}
 }
 
-// start makes the kubelet register and report everything when it is next looked at.
-// It returns whether the machine had been down.
-func (n *node) start() (crashed bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	crashed = n.crashed
-	n.restarted = n.restarted || n.lost || crashed
-	n.resumed = n.resumed || n.stopped
-	if n.lost {
-		n.uid = "" // so that nothing about the Node that was deleted is taken for news of the next
-	}
-	if crashed {
-		n.boots++
-		n.rebooted = true
-	}
-	n.stopped, n.lost, n.crashed = false, false, false
-	return crashed
-}
-
-// SetTrouble lets a node's kubelet complain of memory, disk or PID pressure, or of its
-// runtime (with the condition Ready), or not any more. It evicts no pods for it.
-func (k *Kubelet) SetTrouble(name string, condition corev1.NodeConditionType, trouble bool) error {
-	n := k.nodes.get(name)
+// SetNodeCondition makes a node's kubelet report memory, disk or PID pressure, or with Ready a
+// failed container runtime, or stop reporting it. Pods are not evicted for it.
+func (k *Kubelets) SetNodeCondition(name string, condition corev1.NodeConditionType, trouble bool) error {
+	n := k.nodes.Get(name)
 	if n == nil {
 		return fmt.Errorf("setting %s of node %s: %w", condition, name, ErrNoNode)
 	}
-	if !isKubeletCondition(condition) {
+	if !nodes.IsKubeletCondition(condition) {
 		return fmt.Errorf("setting %s of node %s: that is not a condition that kubelets keep", condition, name)
 	}
-	n.mu.Lock()
-	if n.trouble == nil {
-		n.trouble = map[corev1.NodeConditionType]bool{}
-	}
-	n.trouble[condition] = trouble
-	n.changed = true
-	n.mu.Unlock()
+	n.SetCondition(condition, trouble)
 	k.loop.Add(nodeKey(name))
 	return nil
 }
 
-func isKubeletCondition(condition corev1.NodeConditionType) bool {
-	for _, c := range kubeletConditions() {
-		if c.kind == condition {
-			return true
-		}
-	}
-	return false
-}
-
-// takeStart is whether start was called since it was last asked: restarted when the
-// kubelet was started anew, resumed when it was only out of reach.
-func (n *node) takeStart() (restarted, resumed bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	restarted, resumed = n.restarted, n.resumed
-	n.restarted, n.resumed = false, false
-	return restarted, resumed
-}
-
-func (k *Kubelet) wakeNode(name string) {
+func (k *Kubelets) wakeNode(name string) {
 	k.loop.Add(nodeKey(name))
 	k.wakePods(name)
 }
 
-func (k *Kubelet) wakePods(name string) {
+func (k *Kubelets) wakePods(name string) {
 	for _, uid := range k.pods.on(name) {
 		k.loop.Add(podKey(string(uid)))
 	}
 }
 
-// AddNode adds a node. It is registered soon after, once Run has begun.
-func (k *Kubelet) AddNode(spec NodeSpec) error {
-	if err := k.nodes.add(spec); err != nil {
+// AddNode adds a node, which registers once Run has begun. It fails if the name is taken or no
+// addresses are left.
+func (k *Kubelets) AddNode(spec nodes.Spec) error {
+	if err := k.nodes.Add(spec); err != nil {
 		return err
 	}
 	k.wakeNode(spec.Name)
 	return nil
 }
 
-// AddNodes adds n nodes like Options.Node with the next free names of the form
-// node-N, which it returns; with an error, those that were added before it.
-func (k *Kubelet) AddNodes(n int) ([]string, error) {
-	names, err := k.nodes.addNumbered(n, k.opts.Node)
+// AddNodes adds n nodes like Options.Node with the next free names of the form node-N and
+// returns the names. On an error, it returns those that were added.
+func (k *Kubelets) AddNodes(n int) ([]string, error) {
+	names, err := k.nodes.AddNumbered(n, k.opts.Node)
 	for _, name := range names {
 		k.wakeNode(name)
 	}
 	return names, err
 }
 
-// Nodes lists the simulated nodes, stopped ones too, in the order in which they
-// were added.
-func (k *Kubelet) Nodes() []string { return k.nodes.names() }
+// Nodes lists the simulated nodes, including stopped ones, in the order in which they were
+// added.
+func (k *Kubelets) Nodes() []string { return k.nodes.Names() }

@@ -10,14 +10,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// NodeHandler is what the kubelet of a node answers on its own port: /healthz, /pods,
-// /metrics, /configz and /containerLogs, as far as the simulation knows. Nil: there is no
-// such simulated node, or it is out of reach.
-func (k *Kubelet) NodeHandler(name string) http.Handler {
-	n := k.nodes.get(name)
-	if n == nil || !n.reachable() {
+// NodeHandler returns the kubelet's own HTTP endpoints: /healthz, /pods, /metrics, /configz and
+// /containerLogs. It is nil if no simulated node has the name, or the node is out of reach.
+func (k *Kubelets) NodeHandler(name string) http.Handler {
+	n := k.nodes.Get(name)
+	if n == nil || !n.Reachable() {
 		return nil
 	}
 	mux := http.NewServeMux()
@@ -43,9 +45,9 @@ func writeJSON(w http.ResponseWriter, v any) {
 }
 
 // podsOf lists the pods that are bound to the node.
-func (k *Kubelet) podsOf(n *node) *corev1.PodList {
+func (k *Kubelets) podsOf(n *nodes.Node) *corev1.PodList {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{}}
-	for _, uid := range k.pods.on(n.name) {
+	for _, uid := range k.pods.on(n.Name) {
 		if e := k.pods.get(uid); e != nil {
 			list.Items = append(list.Items, *e.see().pod)
 		}
@@ -56,33 +58,33 @@ func (k *Kubelet) podsOf(n *node) *corev1.PodList {
 	return list
 }
 
-// configOf is the part of a kubelet's configuration that the simulation follows.
-func (k *Kubelet) configOf(n *node) any {
-	pods := n.allocatable[corev1.ResourcePods]
+// configOf returns the part of a kubelet's configuration that the simulation follows.
+func (k *Kubelets) configOf(n *nodes.Node) any {
+	pods := n.Allocatable[corev1.ResourcePods]
 	return map[string]any{"kubeletconfig": map[string]any{
 		"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
-		"maxPods": pods.Value(), "clusterDomain": "cluster.local", "podCIDR": n.cidr.String(),
+		"maxPods": pods.Value(), "clusterDomain": "cluster.local", "podCIDR": n.PodRange.String(),
 	}}
 }
 
 // writeNodeMetrics writes upstream's metrics of pods and containers, by their state.
-func (k *Kubelet) writeNodeMetrics(w http.ResponseWriter, n *node) {
+func (k *Kubelets) writeNodeMetrics(w http.ResponseWriter, n *nodes.Node) {
 	var pods int
 	containers := map[string]int{"created": 0, "running": 0, "exited": 0}
-	for _, uid := range k.pods.on(n.name) {
+	for _, uid := range k.pods.on(n.Name) {
 		e := k.pods.get(uid)
 		if e == nil {
 			continue
 		}
 		shown := e.see()
-		if shown.state.sandbox && !shown.state.ended {
+		if shown.state.Sandbox && !shown.state.Ended {
 			pods++
 		}
-		for i := range shown.state.containers {
-			switch shown.state.containers[i].phase {
-			case created:
+		for i := range shown.state.Containers {
+			switch shown.state.Containers[i].Phase {
+			case lifecycle.Created:
 				containers["created"]++
-			case running:
+			case lifecycle.Running:
 				containers["running"]++
 			default:
 				containers["exited"]++
@@ -90,7 +92,7 @@ func (k *Kubelet) writeNodeMetrics(w http.ResponseWriter, n *node) {
 		}
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = fmt.Fprintf(w, "# HELP kubelet_node_name The node's name. The count is always 1.\n# TYPE kubelet_node_name gauge\nkubelet_node_name{node=%q} 1\n", n.name)
+	_, _ = fmt.Fprintf(w, "# HELP kubelet_node_name The node's name. The count is always 1.\n# TYPE kubelet_node_name gauge\nkubelet_node_name{node=%q} 1\n", n.Name)
 	_, _ = fmt.Fprintf(w, "# HELP kubelet_running_containers Number of containers by their state.\n# TYPE kubelet_running_containers gauge\n")
 	for _, state := range []string{"created", "exited", "running"} {
 		_, _ = fmt.Fprintf(w, "kubelet_running_containers{container_state=%q} %d\n", state, containers[state])
@@ -99,7 +101,7 @@ func (k *Kubelet) writeNodeMetrics(w http.ResponseWriter, n *node) {
 }
 
 // serveContainerLog writes the present log of a container.
-func (k *Kubelet) serveContainerLog(w http.ResponseWriter, r *http.Request) {
+func (k *Kubelets) serveContainerLog(w http.ResponseWriter, r *http.Request) {
 	pod, err := k.podLister.Pods(r.PathValue("namespace")).Get(r.PathValue("pod"))
 	if err != nil {
 		http.Error(w, fmt.Sprintf("pod %q does not exist", r.PathValue("pod")), http.StatusNotFound)

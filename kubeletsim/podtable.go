@@ -11,56 +11,59 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/kubeletsim/images"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
-// podTable holds the pods that are bound to any node, ours or not: a node may be
-// added after its pods.
+// podTable holds the pods that are bound to any node, simulated or not: a node may be added
+// after its pods.
 type podTable struct {
 	mu    sync.Mutex
 	byUID map[types.UID]*podEntry
-	// byNode has the pods of each node that has any. A pod stays with its node.
+	// byNode has the pods of each node. A pod never changes its node.
 	byNode map[string]map[types.UID]bool
-	images *imageBook
+	images *images.Profiles
 }
 
-func newPodTable(images *imageBook) *podTable {
+func newPodTable(images *images.Profiles) *podTable {
 	return &podTable{byUID: map[types.UID]*podEntry{}, byNode: map[string]map[types.UID]bool{}, images: images}
 }
 
-// podEntry is one pod: what the API says of it, and its runtime's state.
+// podEntry is one pod: its object in the API and the state of its runtime.
 type podEntry struct {
-	// node is the one that it is bound to.
+	// node is the name of the pod's node.
 	node string
 
-	mu     sync.Mutex
-	pod    *corev1.Pod
-	gone   bool
-	faults []fault
-	// shown is state for those who are not its worker. goneAt is when the pod was lost.
-	// changed, if somebody waits, is closed when any of this changes.
-	shown   podState
+	mu          sync.Mutex
+	pod         *corev1.Pod
+	gone        bool
+	occurrences []lifecycle.Occurrence
+	// shown is the copy of state for readers other than the pod's worker. goneAt is when the
+	// pod was deleted. changed is closed when any of these changes; nil if no reader waits.
+	shown   lifecycle.State
 	goneAt  time.Time
 	changed chan struct{}
-	// files are what its containers wrote.
+	// files are the files and processes of its containers.
 	files podFiles
-	// images is what is told of images; stale is whether that has changed since the pod's
-	// worker looked.
-	images *imageBook
+	// images are the image profiles. stale means that they have changed since the worker
+	// looked.
+	images *images.Profiles
 	stale  atomic.Bool
 
-	// What follows belongs to the worker that has the pod's key.
+	// The following fields belong to the worker that holds the pod's key.
 
-	// known is whether state has begun.
+	// known means that state is initialized.
 	known bool
-	state podState
-	// settled is the resourceVersion that the API had when all had been done about the
-	// pod until wake; empty when something is left to do.
+	state lifecycle.State
+	// settled is the resourceVersion at which nothing was left to do until wake; empty if
+	// something is.
 	settled string
 	wake    time.Time
-	// lacking is whether it misses something that it needs; deferred whether it waits for
-	// resources that it asks for by now.
+	// lacking means that a needed ConfigMap or Secret is missing, deferred that a resize does
+	// not fit.
 	lacking, deferred bool
-	// returned is whether the pod's address and resources have been given back.
+	// returned means that the pod's address and resources have been released.
 	returned bool
 	failures int
 	restoring
@@ -87,8 +90,8 @@ func (t *podTable) remove(uid types.UID) {
 	}
 }
 
-// observe takes note of a pod's state in the API; false if it was known already,
-// as the echo of an own write is.
+// observe records the pod's object and reports whether it is newer than the known one. The echo
+// of an own write is not.
 func (t *podTable) observe(pod *corev1.Pod) bool {
 	t.mu.Lock()
 	e := t.byUID[pod.UID]
@@ -124,14 +127,14 @@ func (t *podTable) all() []types.UID {
 	return slices.Sorted(maps.Keys(t.byUID))
 }
 
-// on lists the pods that are bound to a node, in an order that does not change.
+// on returns the pods that are bound to a node, sorted.
 func (t *podTable) on(node string) []types.UID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Sorted(maps.Keys(t.byNode[node]))
 }
 
-// observe keeps the pod if it is newer than the one that is known.
+// observe keeps the object if it is newer than the known one.
 func (e *podEntry) observe(pod *corev1.Pod) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -142,8 +145,8 @@ func (e *podEntry) observe(pod *corev1.Pod) bool {
 	return true
 }
 
-// deliver is observe for what an informer delivers: of two equal ones its own is
-// kept, which others keep too.
+// deliver is observe for objects from an informer. Of two equal objects it keeps the
+// informer's, which other readers share.
 func (e *podEntry) deliver(pod *corev1.Pod) bool {
 	if e.observe(pod) {
 		return true
@@ -156,28 +159,28 @@ func (e *podEntry) deliver(pod *corev1.Pod) bool {
 	return false
 }
 
-// look returns the pod as it was last seen, whether it is gone, and the faults that
-// have not been dealt with yet.
-func (e *podEntry) look() (pod *corev1.Pod, gone bool, faults []fault) {
+// look returns the latest object, whether the pod was deleted, and the occurrences that have
+// not been handled yet.
+func (e *podEntry) look() (pod *corev1.Pod, gone bool, faults []lifecycle.Occurrence) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.pod, e.gone, e.faults
+	return e.pod, e.gone, e.occurrences
 }
 
-// rests reports, for the pod's worker, whether nothing but the echo of its own write has
-// come since it did all that there was to do.
+// rests reports, for the pod's worker, whether only the echo of its own write has arrived since
+// it finished.
 func (e *podEntry) rests(now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !e.gone && len(e.faults) == 0 && e.settled != "" && e.settled == e.pod.ResourceVersion &&
+	return !e.gone && len(e.occurrences) == 0 && e.settled != "" && e.settled == e.pod.ResourceVersion &&
 		!e.lacking && !e.deferred && (e.wake.IsZero() || e.wake.After(now))
 }
 
-// shownPod is what can be seen of a pod from outside its worker. changed is closed when
-// it is out of date; state must not be changed.
+// shownPod is a snapshot of a pod for readers other than its worker. state must not be
+// modified. changed is closed when the snapshot is out of date.
 type shownPod struct {
 	pod     *corev1.Pod
-	state   podState
+	state   lifecycle.State
 	gone    bool
 	goneAt  time.Time
 	changed <-chan struct{}
@@ -189,10 +192,10 @@ func (e *podEntry) see() shownPod {
 	if e.changed == nil {
 		e.changed = make(chan struct{})
 	}
-	return shownPod{e.images.annotate(e.pod), e.shown, !e.goneAt.IsZero(), e.goneAt, e.changed}
+	return shownPod{e.images.Annotate(e.pod), e.shown, !e.goneAt.IsZero(), e.goneAt, e.changed}
 }
 
-// show lets others see what the worker has come to.
+// show publishes the worker's state.
 func (e *podEntry) show() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -200,7 +203,7 @@ func (e *podEntry) show() {
 	e.announce()
 }
 
-// showEnd lets others see that nothing runs of the pod any more.
+// showEnd publishes that the pod was deleted and nothing of it runs.
 func (e *podEntry) showEnd(now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -215,40 +218,40 @@ func (e *podEntry) announce() {
 	}
 }
 
-// holding reports, for a node that takes over the pod, whether the pod has been admitted and
-// has not ended, and the address that it has; not valid if it has none of its own.
+// holding reports, for a node that takes over the pod, whether the pod is admitted and has not
+// ended, and its address; not valid if it has none of its own.
 func (e *podEntry) holding() (pod *corev1.Pod, address netip.Addr, holds bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case e.gone:
 		return nil, netip.Addr{}, false
-	case !e.shown.admitted.IsZero():
-		return e.pod, e.shown.address, !e.shown.ended
-	case finished(e.pod) || e.pod.Status.StartTime == nil:
+	case !e.shown.Admitted.IsZero():
+		return e.pod, e.shown.Address, !e.shown.Ended
+	case lifecycle.Finished(e.pod) || e.pod.Status.StartTime == nil:
 		return nil, netip.Addr{}, false
 	case !e.pod.Spec.HostNetwork:
-		// An address that cannot be read is one that we did not give.
+		// An unparsable address was not assigned by the simulation.
 		address, _ = netip.ParseAddr(e.pod.Status.PodIP)
 	}
 	return e.pod, address, true
 }
 
-// dealt forgets the first n faults.
-func (e *podEntry) dealt(n int) {
+// dropOccurrences drops the first n occurrences, which have been handled.
+func (e *podEntry) dropOccurrences(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.faults = e.faults[n:]
+	e.occurrences = e.occurrences[n:]
 }
 
-func (e *podEntry) hit(f fault) {
+func (e *podEntry) occur(f lifecycle.Occurrence) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.faults = append(e.faults, f)
+	e.occurrences = append(e.occurrences, f)
 }
 
-// newer compares resourceVersions, which Kubernetes defines to be comparable as
-// decimal numbers (KEP-5504). What is not a number is taken for newer.
+// newer compares resourceVersions, which are comparable decimal numbers (KEP-5504). Any other
+// string counts as newer.
 func newer(version, than string) bool {
 	a, errA := strconv.ParseUint(version, 10, 64)
 	b, errB := strconv.ParseUint(than, 10, 64)

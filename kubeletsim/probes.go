@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -14,119 +13,56 @@ import (
 
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/responses"
 )
 
-// asksOutside is whether the answer to a probe depends on more than the pod: on what a
-// command finds, or on a file.
-func asksOutside(pod *corev1.Pod, ref containerRef, probe *corev1.Probe) bool {
-	switch {
-	case probe.Exec != nil:
-		return runnable(ref.Container, probe.Exec.Command)
-	case probe.HTTPGet != nil:
-		a, _, ok := probedAnswer(pod, ref, probe.HTTPGet)
-		return ok && a.root != ""
-	}
-	return false
-}
-
-// failure is why a probe fails whose answer follows from the pod, as upstream's prober
-// says it; empty if it succeeds. Probes of what nothing is told of succeed.
-func (s *stepper) failure(ref containerRef, probe *corev1.Probe) string {
-	address := "127.0.0.1"
-	if s.state.address.IsValid() {
-		address = s.state.address.String()
-	}
-	switch {
-	case probe.GRPC != nil:
-		return grpcFailure(s.pod, ref, probe, address)
-	case probe.TCPSocket != nil:
-		answers, told := httpOf(s.pod, ref.Name, ref.kind)
-		if port := portNumber(ref.Container, probe.TCPSocket.Port); told && !listens(answers, port) {
-			return fmt.Sprintf("dial tcp %s:%d: connect: connection refused", address, port)
-		}
-	case probe.HTTPGet != nil:
-		a, port, told := probedAnswer(s.pod, ref, probe.HTTPGet)
-		if told && a.port == 0 {
-			return fmt.Sprintf("Get \"http://%s:%d%s\": dial tcp %s:%d: connect: connection refused", address, port, probedPath(probe.HTTPGet), address, port)
-		}
-		if told {
-			return httpFailure(a.status)
-		}
-	}
-	return ""
-}
-
-func httpFailure(status int) string {
-	if status < http.StatusBadRequest {
-		return ""
-	}
-	return fmt.Sprintf("HTTP probe failed with statuscode: %d", status)
-}
-
-func probedPath(get *corev1.HTTPGetAction) string {
-	if get.Path == "" {
-		return "/"
-	}
-	path, _, _ := strings.Cut(get.Path, "?")
-	return path
-}
-
-// probedAnswer is what AnnotationHTTP tells of a probe; its port is 0 if nothing listens
-// there. told is false if there is no annotation.
-func probedAnswer(pod *corev1.Pod, ref containerRef, get *corev1.HTTPGetAction) (a httpAnswer, port int32, told bool) {
-	answers, told := httpOf(pod, ref.Name, ref.kind)
-	port = portNumber(ref.Container, get.Port)
-	if !told || !listens(answers, port) {
-		return httpAnswer{}, port, told
-	}
-	a = answerTo(answers, port, probedPath(get))
-	a.port = port
-	return a, port, true
-}
-
-// ask asks what is due, and tells the pod's worker the answers. The ledger counts it.
-func (k *Kubelet) ask(ctx context.Context, n *node, e *podEntry, pod *corev1.Pod, questions []question) {
+// runProbes runs the probes that are due and reports their results to the pod's worker. The
+// ledger counts them.
+func (k *Kubelets) runProbes(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod, questions []lifecycle.ProbeRequest) {
 	for _, q := range questions {
-		ref := containersOf(pod)[q.container]
-		c := &e.state.containers[q.container]
-		in := &place{kubelet: k, node: n, entry: e, pod: pod, spec: ref.Container, id: containerID(pod.UID, c.name, c.restarts)}
-		k.crew.Go(func(work *inflight.Work) {
+		ref := podspec.Containers(pod)[q.Container]
+		c := &e.state.Containers[q.Container]
+		in := &containerRef{kubelets: k, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)}
+		k.processes.Go(func(work *inflight.Work) {
 			ctx := inflight.With(inflight.Alone(ctx), work)
-			probe := q.kind.of(ref.Container)
+			probe := q.Kind.Of(ref.Container)
 			if probe.Exec != nil {
-				in.askCommand(ctx, work, q.kind, probe)
+				in.probeCommand(ctx, work, q.Kind, probe)
 			} else {
-				in.askFile(ctx, ref, q.kind, probe)
+				in.probeFile(ctx, ref, q.Kind, probe)
 			}
 		})
 	}
 }
 
-func (in *place) answered(kind probeKind, answer faultKind, why string) {
-	in.tell(fault{container: in.spec.Name, run: in.id, probe: kind, kind: answer, message: why})
+func (in *containerRef) probeAnswered(kind lifecycle.ProbeKind, answer lifecycle.OccurrenceKind, why string) {
+	in.occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Probe: kind, Kind: answer, Message: why})
 }
 
-// maxProbeOutput is how much of a command's output is in its event.
+// maxProbeOutput bounds the command output in the event, in bytes.
 const maxProbeOutput = 10 << 10
 
-// askCommand runs a probe's command in the container. One that cannot be followed
+// probeCommand runs a probe's command in the container. A command that cannot be simulated
 // succeeds.
-func (in *place) askCommand(ctx context.Context, work *inflight.Work, kind probeKind, probe *corev1.Probe) {
+func (in *containerRef) probeCommand(ctx context.Context, work *inflight.Work, kind lifecycle.ProbeKind, probe *corev1.Probe) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	machine, release, err := in.kubelet.machineFor(ctx, in)
+	machine, release, err := in.kubelets.machineFor(ctx, in)
 	if err != nil {
-		in.answered(kind, notProbed, "")
+		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
 		return
 	}
 	defer release()
 	var once sync.Once
-	answer := func(answer faultKind, why string) {
-		once.Do(func() { in.answered(kind, answer, why) })
+	answer := func(answer lifecycle.OccurrenceKind, why string) {
+		once.Do(func() { in.probeAnswered(kind, answer, why) })
 	}
 	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
-	timer := in.kubelet.opts.Clock.AfterFunc(timeout, func() {
-		answer(probeFailed, fmt.Sprintf("command timed out: %q timed out after %s", strings.Join(probe.Exec.Command, " "), timeout))
+	timer := in.kubelets.opts.Clock.AfterFunc(timeout, func() {
+		answer(lifecycle.ProbeFailed, fmt.Sprintf("command timed out: %q timed out after %s", strings.Join(probe.Exec.Command, " "), timeout))
 		cancel()
 	})
 	defer timer.Stop()
@@ -135,25 +71,25 @@ func (in *place) askCommand(ctx context.Context, work *inflight.Work, kind probe
 	own.Main = &box.Main{
 		Work: work,
 		Lost: func(bool) {
-			answer(probed, "")
+			answer(lifecycle.ProbeSucceeded, "")
 			cancel()
 		},
 		Ended: func(code int, err error) {
 			var notStarted *box.NotStartedError
 			switch {
 			case errors.As(err, &notStarted) || err == nil && code == 0:
-				answer(probed, "")
+				answer(lifecycle.ProbeSucceeded, "")
 			case err != nil:
-				answer(notProbed, "")
+				answer(lifecycle.ProbeSkipped, "")
 			default:
-				answer(probeFailed, out.String())
+				answer(lifecycle.ProbeFailed, out.String())
 			}
 		},
 	}
-	_, _ = own.Run(ctx, probe.Exec.Command, box.Streams{Out: &out, Err: &out}) // Ended is told
+	_, _ = own.Run(ctx, probe.Exec.Command, box.Streams{Out: &out, Err: &out}) // Ended gets the result
 }
 
-// output keeps the beginning of what is written.
+// output keeps the first maxProbeOutput bytes.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -172,17 +108,17 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// askFile looks for the file that an HTTP probe is for.
-func (in *place) askFile(ctx context.Context, ref containerRef, kind probeKind, probe *corev1.Probe) {
-	a, _, _ := probedAnswer(in.pod, ref, probe.HTTPGet)
-	status, _, err := in.serveFile(ctx, a, probedPath(probe.HTTPGet))
-	why := httpFailure(status)
+// probeFile serves an HTTP probe from the container's files.
+func (in *containerRef) probeFile(ctx context.Context, ref podspec.Container, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+	a, _, _ := responses.ProbedHTTP(in.pod, ref, probe.HTTPGet)
+	status, _, err := in.serveFile(ctx, a, responses.ProbePath(probe.HTTPGet))
+	why := responses.HTTPFailure(status)
 	switch {
 	case err != nil:
-		in.answered(kind, notProbed, "")
+		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
 	case why == "":
-		in.answered(kind, probed, "")
+		in.probeAnswered(kind, lifecycle.ProbeSucceeded, "")
 	default:
-		in.answered(kind, probeFailed, why)
+		in.probeAnswered(kind, lifecycle.ProbeFailed, why)
 	}
 }

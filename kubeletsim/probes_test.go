@@ -8,6 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/kubeletsim/responses"
 )
 
 func execProbe(script string, change ...func(*corev1.Probe)) *corev1.Probe {
@@ -48,7 +52,7 @@ func (c *cluster) begin(pod *corev1.Pod) {
 // A command that a probe runs finds what the container's process has made.
 func TestExecReadiness(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.begin(testPod("web", "node-0", command("sh", "-c", "sleep 7; touch /tmp/ready; sleep 20; rm /tmp/ready; sleep 1000"), func(pod *corev1.Pod) {
+	c.begin(podtest.Pod("web", "node-0", podtest.Command("sh", "-c", "sleep 7; touch /tmp/ready; sleep 20; rm /tmp/ready; sleep 1000"), func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].ReadinessProbe = execProbe("cat /tmp/ready", func(p *corev1.Probe) { p.SuccessThreshold = 2 })
 	}))
 	// Asked at 0, 5, 10, ...: it is there from 7 to 27. Two must succeed, three may fail.
@@ -56,7 +60,7 @@ func TestExecReadiness(t *testing.T) {
 		until time.Duration
 		ready bool
 	}{{14, false}, {16, true}, {39, true}, {41, false}, {100, false}} {
-		passed := c.clock.Now().Sub(epoch)
+		passed := c.clock.Now().Sub(podtest.Epoch)
 		c.advance(at.until*time.Second - passed)
 		if got := isReady(c.pod("web")); got != at.ready {
 			t.Errorf("after %ds, ready is %v", at.until, got)
@@ -107,7 +111,7 @@ func TestExecLiveness(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := c.clock.Now()
-			c.begin(testPod(name, "node-0", func(pod *corev1.Pod) { tt.change(&pod.Spec.Containers[0]) }))
+			c.begin(podtest.Pod(name, "node-0", func(pod *corev1.Pod) { tt.change(&pod.Spec.Containers[0]) }))
 			restarts := func() int32 { return c.pod(name).Status.ContainerStatuses[0].RestartCount }
 			if tt.restarted == 0 {
 				c.advance(5 * time.Minute)
@@ -147,12 +151,12 @@ func TestGRPCProbes(t *testing.T) {
 		"9090 shop.Cart MAYBE":                    "",
 		"\n 9090  shop.Cart   NOT_SERVING \n  \n": `service unhealthy (responded with "NOT_SERVING")`,
 	} {
-		pod := testPod("web", "node-0")
+		pod := podtest.Pod("web", "node-0")
 		if text != "" {
-			pod.Annotations = map[string]string{AnnotationGRPC: text}
+			pod.Annotations = map[string]string{responses.AnnotationGRPC: text}
 		}
 		probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 9090, Service: &service}}, TimeoutSeconds: 2}
-		if got := grpcFailure(pod, containersOf(pod)[0], probe, "10.0.0.1"); got != want {
+		if got := responses.GRPCFailure(pod, podspec.Containers(pod)[0], probe, "10.0.0.1"); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
@@ -161,8 +165,8 @@ func TestGRPCProbes(t *testing.T) {
 // A server of files answers probes with what is there at the moment.
 func TestProbesOfFiles(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
-	c.begin(testPod("web", "node-0", command("sh", "-c", "mkdir -p /srv/www; echo hi > /srv/www/index.html; sleep 10; mv /srv/www/index.html /tmp; sleep 10; mv /tmp/index.html /srv/www; sleep 1000"),
-		annotated("http", "80 /* files /srv/www"), func(pod *corev1.Pod) {
+	c.begin(podtest.Pod("web", "node-0", podtest.Command("sh", "-c", "mkdir -p /srv/www; echo hi > /srv/www/index.html; sleep 10; mv /srv/www/index.html /tmp; sleep 10; mv /tmp/index.html /srv/www; sleep 1000"),
+		podtest.Annotated("http", "80 /* files /srv/www"), func(pod *corev1.Pod) {
 			pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{
 				ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/index.html", Port: intstr.FromInt32(80)}},
 				PeriodSeconds: 1, FailureThreshold: 1, SuccessThreshold: 1, TimeoutSeconds: 1,

@@ -9,26 +9,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// restorePeriod is how often a status is written again that somebody else has changed,
-// as the kubelet does when it compares them every so often: were it done at once each
-// time, it would argue without end with a controller that holds the pod's node for dead.
+// restorePeriod is the shortest time between two writes that restore a status which another
+// client changed. Upstream's kubelet compares statuses periodically too. Restoring at once
+// would loop with a controller that marks the pods of a node it considers dead.
 const restorePeriod = 10 * time.Second
 
-// restoring is what a worker knows of the statuses that others change.
+// restoring tracks statuses that other clients change.
 type restoring struct {
-	// said is a digest of what the API was told last, 0 before; wanted of what it is to be
-	// told.
-	said, wanted uint64
-	// last is when it was told again what it had been told before, and due when it will
-	// be told once more; zero: there is nothing to tell.
+	// writtenDigest is the digest of the status that was written last, 0 before; wantedDigest
+	// of the one to write.
+	writtenDigest, wantedDigest uint64
+	// last is when a status was last restored, and due when it is restored next; zero: nothing
+	// is to be restored.
 	last, due time.Time
 }
 
-// mustWait says whether a status that differs from the API's is to be told later, as
-// nothing but the API's side of it has changed.
+// mustWait reports whether the status has to be written later, because only the API's side has
+// changed.
 func (r *restoring) mustWait(status *corev1.PodStatus, now time.Time) bool {
-	r.due, r.wanted = time.Time{}, digest(status)
-	if r.said == 0 || r.wanted != r.said {
+	r.due, r.wantedDigest = time.Time{}, digest(status)
+	if r.writtenDigest == 0 || r.wantedDigest != r.writtenDigest {
 		return false
 	}
 	if due := r.last.Add(restorePeriod); !r.last.IsZero() && due.After(now) {
@@ -39,10 +39,10 @@ func (r *restoring) mustWait(status *corev1.PodStatus, now time.Time) bool {
 	return false
 }
 
-// told takes note that the API was told what mustWait was asked about last.
-func (r *restoring) told() { r.said = r.wanted }
+// recordWrite records that the status of the last mustWait was written.
+func (r *restoring) recordWrite() { r.writtenDigest = r.wantedDigest }
 
-// digest is of all that a status says but for when it came to that.
+// digest hashes a status without its times.
 func digest(status *corev1.PodStatus) uint64 {
 	timeless := *status
 	timeless.Conditions = slices.Clone(status.Conditions)
@@ -57,7 +57,7 @@ func digest(status *corev1.PodStatus) uint64 {
 	})
 	data, err := timeless.Marshal()
 	if err != nil {
-		return 0 // what cannot be told apart is told at once
+		return 0 // a status that cannot be compared is written at once
 	}
 	h := fnv.New64a()
 	_, _ = h.Write(data) // never fails

@@ -34,7 +34,7 @@ func TestRestoring(t *testing.T) {
 			t.Errorf("%d: it waits: %v, until %v", i, got, r.due)
 		}
 		if !step.waits {
-			r.told()
+			r.recordWrite()
 		}
 	}
 }

@@ -10,10 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
-// supplies finds out what of their needs pods miss, and wakes them when it comes.
-// Nothing is watched until something is missed.
+// supplies wakes pods when a ConfigMap or Secret that they miss appears. Nothing is watched
+// before a pod misses something.
 type supplies struct {
 	mu       sync.Mutex
 	waiting  map[supply]map[types.UID]bool
@@ -26,17 +28,17 @@ type supply struct {
 	name   types.NamespacedName
 }
 
-// missing returns those of the pod's needs that are not there. The pod will be woken
-// when one of these objects changes.
-func (k *Kubelet) missing(ctx context.Context, pod *corev1.Pod) ([]need, error) {
-	needs := needsOf(pod)
+// missing returns the pod's needs that do not exist. The pod is synced when one of these
+// objects changes.
+func (k *Kubelets) missing(ctx context.Context, pod *corev1.Pod) ([]lifecycle.Need, error) {
+	needs := lifecycle.Needs(pod)
 	if len(needs) == 0 {
 		return nil, nil
 	}
 	keys := map[supply]map[string]bool{}
-	var missing []need
+	var missing []lifecycle.Need
 	for _, n := range needs {
-		s := supply{n.secret, types.NamespacedName{Namespace: pod.Namespace, Name: n.name}}
+		s := supply{n.Secret, types.NamespacedName{Namespace: pod.Namespace, Name: n.Name}}
 		got, looked := keys[s]
 		if !looked {
 			var err error
@@ -45,8 +47,8 @@ func (k *Kubelet) missing(ctx context.Context, pod *corev1.Pod) ([]need, error) 
 			}
 			keys[s] = got
 		}
-		n.found = got != nil
-		if n.found && (n.key == "" || got[n.key]) {
+		n.Found = got != nil
+		if n.Found && (n.Key == "" || got[n.Key]) {
 			continue
 		}
 		missing = append(missing, n)
@@ -57,8 +59,8 @@ func (k *Kubelet) missing(ctx context.Context, pod *corev1.Pod) ([]need, error) 
 	return missing, nil
 }
 
-// keysOf returns the keys of an object, or nil if it is not there.
-func (k *Kubelet) keysOf(ctx context.Context, s supply) (map[string]bool, error) {
+// keysOf returns the keys of an object; nil if it does not exist.
+func (k *Kubelets) keysOf(ctx context.Context, s supply) (map[string]bool, error) {
 	keys := map[string]bool{}
 	var err error
 	if s.secret {
@@ -79,7 +81,7 @@ func (k *Kubelet) keysOf(ctx context.Context, s supply) (map[string]bool, error)
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", need{secret: s.secret}.kind(), s.name, err)
+		return nil, fmt.Errorf("reading %s %s: %w", lifecycle.Need{Secret: s.secret}.Kind(), s.name, err)
 	}
 	return keys, nil
 }
@@ -90,9 +92,11 @@ func addKeys[V any](keys map[string]bool, data map[string]V) {
 	}
 }
 
-// await wakes the pod when the object changes. What changed since it was looked for
-// is delivered too: the informer begins after that, with everything that is there.
-func (k *Kubelet) await(s supply, pod types.UID) error {
+// await queues the pod when the object changes. Timeline: missing reads the API and finds no
+// object; the object is created; await starts the informer, whose initial list has the object,
+// and the pod is queued. If the informer runs already, await queues the pod once, because the
+// event may have come between the read and await.
+func (k *Kubelets) await(s supply, pod types.UID) error {
 	k.supplies.mu.Lock()
 	defer k.supplies.mu.Unlock()
 	if k.supplies.waiting == nil {
@@ -108,7 +112,7 @@ func (k *Kubelet) await(s supply, pod types.UID) error {
 	pods[pod] = true
 	if k.supplies.watching[s.secret] {
 		if !known {
-			// It may have come between the look and now.
+			// The object may have been created between the read and now.
 			k.loop.Add(podKey(string(pod)))
 		}
 		return nil
@@ -117,7 +121,7 @@ func (k *Kubelet) await(s supply, pod types.UID) error {
 	return k.watchSupplies(s.secret)
 }
 
-func (k *Kubelet) watchSupplies(secrets bool) error {
+func (k *Kubelets) watchSupplies(secrets bool) error {
 	var informer cache.SharedIndexInformer
 	if secrets {
 		informer = k.factory.Core().V1().Secrets().Informer()
@@ -136,8 +140,8 @@ func (k *Kubelet) watchSupplies(secrets bool) error {
 	return nil
 }
 
-// supplied wakes the pods that wait for an object.
-func (k *Kubelet) supplied(s supply) {
+// supplied queues the pods that wait for an object.
+func (k *Kubelets) supplied(s supply) {
 	k.supplies.mu.Lock()
 	pods := k.supplies.waiting[s]
 	delete(k.supplies.waiting, s)
@@ -147,7 +151,7 @@ func (k *Kubelet) supplied(s supply) {
 	}
 }
 
-// forget lets a pod wait for nothing any more.
+// forget removes a pod from all waiting lists.
 func (s *supplies) forget(pod types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

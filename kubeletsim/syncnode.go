@@ -15,11 +15,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// The periods of upstream's kubelet with its default configuration: the lease is
-// renewed every quarter of its duration, the status is looked at as often, and
-// written when it has changed or is five minutes old.
+// The periods of upstream's kubelet with its default configuration. The lease is renewed every
+// quarter of its duration. The status is compared as often, and written when it has changed or
+// is five minutes old.
 const (
 	leaseDuration = 40 * time.Second
 	leasePeriod   = 10 * time.Second
@@ -27,15 +29,15 @@ const (
 	reportPeriod  = 5 * time.Minute
 )
 
-// adoptRetry is the delay before a Node that could not be read is looked for again.
+// adoptRetry is the delay before another attempt to read a Node.
 const adoptRetry = time.Second
 
-// syncNode registers a node or does what of its heartbeats is due. One that is not there,
-// or was lost, it adopts if there is a Node for it.
-func (k *Kubelet) syncNode(ctx context.Context, key key) {
+// syncNode registers a node or sends the heartbeats that are due. If the node is not simulated
+// yet or was lost, it adopts the Node of that name.
+func (k *Kubelets) syncNode(ctx context.Context, key key) {
 	now := k.opts.Clock.Now()
-	n := k.nodes.get(key.id)
-	if n == nil || n.isLost() {
+	n := k.nodes.Get(key.id)
+	if n == nil || n.IsLost() {
 		var err error
 		if n, err = k.adoptNode(ctx, key.id, n); err != nil {
 			if ctx.Err() == nil {
@@ -45,19 +47,19 @@ func (k *Kubelet) syncNode(ctx context.Context, key key) {
 			return
 		}
 	}
-	if n == nil || !n.reachable() {
+	if n == nil || !n.Reachable() {
 		k.due.Set(key, time.Time{})
 		return
 	}
-	restarted, resumed := n.takeStart()
+	restarted, resumed := n.TakeStart()
 	if restarted {
-		n.registered = false
+		n.Registered = false
 	}
 	if restarted || resumed {
-		n.statusDue, n.fullDue, n.leaseDue = now, now, now
+		n.StatusDue, n.FullDue, n.LeaseDue = now, now, now
 	}
-	if n.takeChanged() {
-		n.statusDue = now
+	if n.TakeChanged() {
+		n.StatusDue = now
 	}
 	err := k.heartbeat(ctx, n, now)
 	switch {
@@ -68,64 +70,63 @@ func (k *Kubelet) syncNode(ctx context.Context, key key) {
 		k.loop.Add(key)
 		return
 	}
-	wake := n.statusDue
-	if n.leaseDue.Before(wake) {
-		wake = n.leaseDue
+	wake := n.StatusDue
+	if n.LeaseDue.Before(wake) {
+		wake = n.LeaseDue
 	}
 	if err != nil {
-		delay := min(firstRetry<<min(n.failures, 10), lastRetry)
-		n.failures++
-		k.opts.Logger.Error(err, "Cannot tell the API about a node, will retry", "node", klog.KRef("", n.name), "after", delay)
-		if retry := now.Add(delay); !n.registered || retry.Before(wake) || !wake.After(now) {
+		delay := min(firstRetry<<min(n.Failures, 10), lastRetry)
+		n.Failures++
+		k.opts.Logger.Error(err, "Cannot register a node or send its heartbeat, will retry", "node", klog.KRef("", n.Name), "after", delay)
+		if retry := now.Add(delay); !n.Registered || retry.Before(wake) || !wake.After(now) {
 			wake = retry
 		}
 	} else {
-		n.failures = 0
+		n.Failures = 0
 	}
 	k.due.Set(key, wake)
 }
 
-func (k *Kubelet) heartbeat(ctx context.Context, n *node, now time.Time) error {
-	if !n.registered {
+func (k *Kubelets) heartbeat(ctx context.Context, n *nodes.Node, now time.Time) error {
+	if !n.Registered {
 		if err := k.register(ctx, n, now); err != nil {
-			return fmt.Errorf("registering node %s: %w", n.name, err)
+			return fmt.Errorf("registering node %s: %w", n.Name, err)
 		}
-		n.registered = true
-		n.statusDue, n.fullDue = now.Add(statusPeriod), now.Add(reportPeriod)
-	} else if !n.statusDue.After(now) {
+		n.Registered = true
+		n.StatusDue, n.FullDue = now.Add(statusPeriod), now.Add(reportPeriod)
+	} else if !n.StatusDue.After(now) {
 		if err := k.writeNodeStatus(ctx, n, now); err != nil {
-			return fmt.Errorf("writing the status of node %s: %w", n.name, err)
+			return fmt.Errorf("writing the status of node %s: %w", n.Name, err)
 		}
-		n.statusDue = now.Add(statusPeriod)
+		n.StatusDue = now.Add(statusPeriod)
 	}
-	if !n.leaseDue.After(now) {
+	if !n.LeaseDue.After(now) {
 		if err := k.renew(ctx, n, now); err != nil {
-			return fmt.Errorf("renewing the lease of node %s: %w", n.name, err)
+			return fmt.Errorf("renewing the lease of node %s: %w", n.Name, err)
 		}
-		n.leaseDue = now.Add(k.jittered(n, leasePeriod))
+		n.LeaseDue = now.Add(k.jittered(n, leasePeriod))
 	}
 	return nil
 }
 
-// jittered shortens a period by up to a 25th, as upstream's kubelet spreads its
-// renewals. Each node has chances of its own, so that they do not depend on which is
-// looked after first.
-func (k *Kubelet) jittered(n *node, period time.Duration) time.Duration {
+// jittered shortens a period by up to 4 %, as upstream's kubelet does. Each node has its own
+// random source, so that the result does not depend on the order of syncs.
+func (k *Kubelets) jittered(n *nodes.Node, period time.Duration) time.Duration {
 	if k.opts.Random == nil {
 		return period
 	}
-	if n.random == nil {
-		n.random = k.opts.Random.Keyed(n.name)
+	if n.Random == nil {
+		n.Random = k.opts.Random.Keyed(n.Name)
 	}
-	return period - time.Duration(n.random.Float64()*float64(period)/25)
+	return period - time.Duration(n.Random.Float64()*float64(period)/25)
 }
 
-// register makes the Node, or takes up the one that is there.
-func (k *Kubelet) register(ctx context.Context, n *node, now time.Time) error {
-	if n.managed {
+// register creates the Node, or takes over the existing one.
+func (k *Kubelets) register(ctx context.Context, n *nodes.Node, now time.Time) error {
+	if n.Managed {
 		return k.registerAgain(ctx, n, now)
 	}
-	object := nodeObject(n, &k.opts, now)
+	object := nodes.Object(n, k.opts.versions(), now)
 	created, err := k.opts.Client.CoreV1().Nodes().Create(ctx, object, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return k.registerAgain(ctx, n, now)
@@ -133,47 +134,29 @@ func (k *Kubelet) register(ctx context.Context, n *node, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	n.setUID(created.UID)
-	_, events := nodeConditions(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}, n.troubles(), now)
-	k.reportNode(n, n.starting(events))
+	n.SetUID(created.UID)
+	_, events := nodes.Conditions(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}, n.Troubled(), now)
+	k.reportNode(n, n.Starting(events))
 	return nil
 }
 
-// starting puts around the events of a first status those of a kubelet's start.
-func (n *node) starting(events []event) []event {
-	all := []event{{kind: corev1.EventTypeNormal, reason: "Starting", message: "Starting kubelet."}}
-	last := max(len(events)-1, 0)
-	all = append(all, events[:last]...)
-	all = append(all, event{kind: corev1.EventTypeNormal, reason: "NodeAllocatableEnforced", message: "Updated Node Allocatable limit across pods"})
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.rebooted {
-		n.rebooted = false
-		all = append(all, event{
-			kind: corev1.EventTypeWarning, reason: "Rebooted",
-			message: fmt.Sprintf("Node %s has been rebooted, boot id: %s", n.name, bootID(n.name, n.boots)),
-		})
-	}
-	return append(all, events[last:]...)
-}
-
-// registerAgain takes up the Node that is there.
-func (k *Kubelet) registerAgain(ctx context.Context, n *node, now time.Time) error {
-	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
-	if n.managed && (apierrors.IsNotFound(err) || err == nil && n.loseTo(object.UID)) {
-		n.lose(n.objectUID())
+// registerAgain takes over the existing Node.
+func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Time) error {
+	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if n.Managed && (apierrors.IsNotFound(err) || err == nil && n.LoseTo(object.UID)) {
+		n.Lose(n.UID())
 		return errGone
 	}
 	if err != nil {
 		return err
 	}
-	n.setUID(object.UID)
-	if missing := missingOf(object, n, &k.opts); missing != nil {
+	n.SetUID(object.UID)
+	if missing := nodes.MissingPatch(object, n, k.opts.versions()); missing != nil {
 		patch, err := json.Marshal(missing)
 		if err != nil {
-			return fmt.Errorf("encoding the patch of node %s: %w", n.name, err)
+			return fmt.Errorf("encoding the patch of node %s: %w", n.Name, err)
 		}
-		if object, err = k.opts.Client.CoreV1().Nodes().Patch(ctx, n.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if object, err = k.opts.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}
@@ -181,128 +164,109 @@ func (k *Kubelet) registerAgain(ctx context.Context, n *node, now time.Time) err
 	if err != nil {
 		return err
 	}
-	k.reportNode(n, n.starting(events))
+	k.reportNode(n, n.Starting(events))
 	return nil
 }
 
-// writeNodeStatus writes the node's status if something of it has changed, or if it
-// was not written for long.
-func (k *Kubelet) writeNodeStatus(ctx context.Context, n *node, now time.Time) error {
-	object, err := k.nodeLister.Get(n.name)
+// writeNodeStatus writes the node's status if it has changed or has not been written for
+// reportPeriod.
+func (k *Kubelets) writeNodeStatus(ctx context.Context, n *nodes.Node, now time.Time) error {
+	object, err := k.nodeLister.Get(n.Name)
 	if apierrors.IsNotFound(err) {
-		// Just made and not yet delivered, or just deleted: loseNode will hear of that.
-		object, err = k.opts.Client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
+		// The Node was just created and the informer is behind, or it was just deleted and
+		// loseNode follows.
+		object, err = k.opts.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	}
 	if err != nil {
 		return ignoreGone(err)
 	}
-	if n.written != nil && newer(n.written.ResourceVersion, object.ResourceVersion) {
-		object = n.written
+	if n.Written != nil && newer(n.Written.ResourceVersion, object.ResourceVersion) {
+		object = n.Written
 	}
-	if n.fullDue.After(now) && !nodeChanged(object, n, &k.opts, now) {
+	if n.FullDue.After(now) && !nodes.StatusChanged(object, n, k.opts.versions(), now) {
 		return nil
 	}
 	events, err := k.putNodeStatus(ctx, n, object, now)
 	if err != nil {
 		return ignoreGone(err)
 	}
-	n.fullDue = now.Add(reportPeriod)
+	n.FullDue = now.Add(reportPeriod)
 	k.reportNode(n, events)
 	return nil
 }
 
-// nodeChanged is whether anything but the heartbeats' times would be new.
-func nodeChanged(object *corev1.Node, n *node, opts *Options, now time.Time) bool {
-	status, _ := nodeStatus(object, n, opts, now)
-	for i := range status.Conditions {
-		for j := range object.Status.Conditions {
-			if old := &object.Status.Conditions[j]; old.Type == status.Conditions[i].Type {
-				status.Conditions[i].LastHeartbeatTime = old.LastHeartbeatTime
-			}
-		}
-	}
-	return !sameNodeStatus(&object.Status, &status)
-}
-
-func (k *Kubelet) putNodeStatus(ctx context.Context, n *node, object *corev1.Node, now time.Time) ([]event, error) {
+func (k *Kubelets) putNodeStatus(ctx context.Context, n *nodes.Node, object *corev1.Node, now time.Time) ([]lifecycle.Event, error) {
 	client := k.opts.Client.CoreV1().Nodes()
 	var err error
 	for range statusTries {
 		update := *object
-		var events []event
-		update.Status, events = nodeStatus(object, n, &k.opts, n.clocked(now))
+		var events []lifecycle.Event
+		update.Status, events = nodes.Status(object, n, k.opts.versions(), n.LocalTime(now))
 		var written *corev1.Node
 		if written, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{}); err == nil {
-			n.written = written
+			n.Written = written
 			return events, nil
 		}
 		if !apierrors.IsConflict(err) {
 			return nil, err
 		}
-		if object, err = client.Get(ctx, n.name, metav1.GetOptions{}); err != nil {
+		if object, err = client.Get(ctx, n.Name, metav1.GetOptions{}); err != nil {
 			return nil, err
 		}
 	}
 	return nil, err
 }
 
-// renew keeps the node's lease (KEP-589).
-func (k *Kubelet) renew(ctx context.Context, n *node, now time.Time) error {
+// renew creates or renews the node's lease (KEP-589).
+func (k *Kubelets) renew(ctx context.Context, n *nodes.Node, now time.Time) error {
 	client := k.opts.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	renewed := metav1.NewMicroTime(n.clocked(now).Truncate(time.Microsecond))
-	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.name, UID: n.objectUID()}}
-	if n.lease == nil {
+	renewed := metav1.NewMicroTime(n.LocalTime(now).Truncate(time.Microsecond))
+	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID()}}
+	if n.Lease == nil {
 		seconds := int32(leaseDuration / time.Second)
 		lease, err := client.Create(ctx, &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Name: n.name, Namespace: corev1.NamespaceNodeLease, OwnerReferences: owners},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &n.name, LeaseDurationSeconds: &seconds, RenewTime: &renewed},
+			ObjectMeta: metav1.ObjectMeta{Name: n.Name, Namespace: corev1.NamespaceNodeLease, OwnerReferences: owners},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &n.Name, LeaseDurationSeconds: &seconds, RenewTime: &renewed},
 		}, metav1.CreateOptions{})
 		if err == nil {
-			n.lease = lease
+			n.Lease = lease
 			return nil
 		}
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		if n.lease, err = client.Get(ctx, n.name, metav1.GetOptions{}); err != nil {
+		if n.Lease, err = client.Get(ctx, n.Name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 	}
-	lease := n.lease.DeepCopy()
-	// It may be left from a Node of the same name, with which it would be collected.
+	lease := n.Lease.DeepCopy()
+	// A lease of an earlier Node of the same name would be garbage-collected with that Node.
 	lease.OwnerReferences = owners
-	lease.Spec.HolderIdentity = &n.name
+	lease.Spec.HolderIdentity = &n.Name
 	lease.Spec.RenewTime = &renewed
 	updated, err := client.Update(ctx, lease, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		// The next attempt makes it or reads it anew.
-		n.lease = nil
+		// The next attempt creates or reads it again.
+		n.Lease = nil
 	}
 	if err != nil {
 		return err
 	}
-	n.lease = updated
+	n.Lease = updated
 	return nil
 }
 
-func (n *node) objectUID() types.UID {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.uid
-}
-
 // reportNode reports events of the node.
-func (k *Kubelet) reportNode(n *node, events []event) {
+func (k *Kubelets) reportNode(n *nodes.Node, events []lifecycle.Event) {
 	if k.opts.Recorder == nil {
 		return
 	}
-	reportNode(n.recorder(k.opts.Recorder), n.name, events...)
+	reportNode(n.Recorder(k.opts.Recorder, Component), n.Name, events...)
 }
 
-// reportNode reports events of the Node of a name. Their UID is the node's name, as
-// upstream's kubelets have it.
-func reportNode(recorder *events.Recorder, name string, all ...event) {
+// reportNode records events of a Node. Their UID is the node's name, as in upstream's kubelet.
+func reportNode(recorder *events.Recorder, name string, all ...lifecycle.Event) {
 	for _, e := range all {
-		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}, e.kind, e.reason, e.message)
+		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}, e.Kind, e.Reason, e.Message)
 	}
 }

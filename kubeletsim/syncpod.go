@@ -16,21 +16,24 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// syncPod takes one step with a pod and tells the API what came of it.
-func (k *Kubelet) syncPod(ctx context.Context, key key) {
+// syncPod takes one step with a pod and writes the result to the API.
+func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	e := k.pods.get(types.UID(key.id))
 	if e == nil {
 		return
 	}
 	pod, gone, faults := e.look()
-	n := k.nodes.get(pod.Spec.NodeName)
+	n := k.nodes.Get(pod.Spec.NodeName)
 	if gone {
 		k.forgetPod(e, pod, n)
 		return
 	}
-	if n == nil || !n.active() {
+	if n == nil || !n.Active() {
 		k.due.Set(key, time.Time{})
 		return
 	}
@@ -39,10 +42,10 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	}
 	serving := ctx
 	ctx = cause.With(ctx, cause.Of(pod))
-	told := k.images.annotate(pod)
+	annotated := k.images.Annotate(pod)
 	if !e.known {
 		e.known = true
-		e.state = adopt(told, &k.opts.Latencies, &k.opts.Backoff)
+		e.state = lifecycle.Adopt(annotated, &k.opts.Latencies, &k.opts.Backoff)
 	}
 	missing, err := k.missingFor(ctx, e, pod)
 	if err != nil {
@@ -52,29 +55,29 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 		return
 	}
 	e.lacking = len(missing) > 0
-	in := input{pod: told, state: e.state, faults: faults, missing: missing}
-	if e.state.admitted.IsZero() && !finished(pod) {
-		object, _ := k.nodeLister.Get(n.name)
-		in.rejected = n.take(pod, object, pod.DeletionTimestamp != nil)
+	in := lifecycle.Input{Pod: annotated, State: e.state, Occurrences: faults, Missing: missing}
+	if e.state.Admitted.IsZero() && !lifecycle.Finished(pod) {
+		object, _ := k.nodeLister.Get(n.Name)
+		in.Rejected = n.Admit(pod, object, pod.DeletionTimestamp != nil)
 	}
-	in.unfit = k.resize(n, e, pod)
+	in.ResizeRejected = k.resize(n, e, pod)
 	out := k.step(n, in)
-	e.state = out.state
-	for _, name := range out.signals {
+	e.state = out.State
+	for _, name := range out.Signals {
 		e.files.signal(name, "TERM")
 	}
-	e.deferred = e.state.resize.pending != ""
+	e.deferred = e.state.Resize.Pending != ""
 	e.show()
-	k.tend(serving, n, e, told)
-	k.ask(serving, n, e, told, out.asks)
-	e.dealt(len(faults))
-	n.addImages(out.images)
-	settled, err := k.tell(ctx, e, pod, n)
-	k.report(n, pod, out.events)
+	k.syncProcesses(serving, n, e, annotated)
+	k.runProbes(serving, n, e, annotated, out.ProbesDue)
+	e.dropOccurrences(len(faults))
+	n.AddImages(out.Images)
+	settled, err := k.syncStatus(ctx, e, pod, n)
+	k.report(n, pod, out.Events)
 	if ctx.Err() != nil {
 		return
 	}
-	e.settled, e.wake = settled, out.wake
+	e.settled, e.wake = settled, out.Wake
 	if err != nil {
 		retry := k.retryAt(e, pod, err)
 		if e.wake.IsZero() || retry.Before(e.wake) {
@@ -89,62 +92,65 @@ func (k *Kubelet) syncPod(ctx context.Context, key key) {
 	k.due.Set(key, e.wake)
 }
 
-// missingFor looks for what the pod needs while any of its containers is still to be
-// made.
-func (k *Kubelet) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]need, error) {
-	if e.state.ended || finished(pod) || pod.DeletionTimestamp != nil {
+// missingFor returns the pod's missing needs while any of its containers is still to be
+// created.
+func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
+	if e.state.Ended || lifecycle.Finished(pod) || pod.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	toMake := func(c container) bool { return c.phase != running && (c.kind != initContainer || !succeeded(&c)) }
-	if e.state.sandbox && !slices.ContainsFunc(e.state.containers, toMake) {
+	toMake := func(c lifecycle.Container) bool {
+		return c.Phase != lifecycle.Running && (c.Kind != podspec.InitContainer || !lifecycle.Succeeded(&c))
+	}
+	if e.state.Sandbox && !slices.ContainsFunc(e.state.Containers, toMake) {
 		return nil, nil
 	}
 	return k.missing(ctx, pod)
 }
 
-// step lends the pod an address for as long as the step takes.
-func (k *Kubelet) step(n *node, in input) outcome {
+// step runs lifecycle.Step with a free address, and releases the address if the pod did not
+// take it.
+func (k *Kubelets) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 	var lent netip.Addr
-	rebooted := slices.ContainsFunc(in.faults, func(f fault) bool { return f.kind == reboot })
-	if (!in.state.sandbox || rebooted) && !in.state.ended && !in.pod.Spec.HostNetwork {
-		lent = n.lend()
+	rebooted := slices.ContainsFunc(in.Occurrences, func(f lifecycle.Occurrence) bool { return f.Kind == lifecycle.Reboot })
+	if (!in.State.Sandbox || rebooted) && !in.State.Ended && !in.Pod.Spec.HostNetwork {
+		lent = n.TakeAddress()
 	}
-	in.now, in.address = k.opts.Clock.Now(), lent
-	in.present, in.pullError = n.hasImage, k.imageErrors.get
-	in.lat, in.backoff = n.latencies(&k.opts.Latencies), &k.opts.Backoff
-	out := step(in)
-	switch old := in.state.address; {
-	case lent.IsValid() && out.state.address != lent:
-		n.giveBack(lent)
-	case old.IsValid() && out.state.address != old:
-		n.giveBack(old)
+	in.Now, in.Address = k.opts.Clock.Now(), lent
+	in.HasImage, in.PullError = n.HasImage, k.imageErrors.Get
+	in.Latencies, in.Backoff = n.Latencies(&k.opts.Latencies), &k.opts.Backoff
+	out := lifecycle.Step(in)
+	switch old := in.State.Address; {
+	case lent.IsValid() && out.State.Address != lent:
+		n.ReleaseAddress(lent)
+	case old.IsValid() && out.State.Address != old:
+		n.ReleaseAddress(old)
 	}
 	return out
 }
 
-// tell writes the pod's status if it differs from what the API has, and removes a
-// pod that was to be deleted and has ended. It returns the resourceVersion that is
-// in accord with the pod's state; empty when there is none.
-func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *node) (string, error) {
+// syncStatus writes the pod's status if it differs from the API's, and deletes a pod that is
+// terminating and has ended. It returns the resourceVersion that matches the pod's state; empty
+// if there is none yet.
+func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (string, error) {
 	seen := pod
 	pod, err := k.writeStatus(ctx, e, pod, n)
 	if err != nil {
 		return "", ignoreGone(err)
 	}
 	if pod.Generation != seen.Generation || !pod.DeletionTimestamp.Equal(seen.DeletionTimestamp) || !maps.Equal(pod.Annotations, seen.Annotations) {
-		// The status had to be written onto a pod that asks for something else by now,
-		// whose coming will not be told apart from the echo of this write.
+		// The status was written onto a newer object, which the informer will deliver as an
+		// echo of this write: sync the pod again.
 		k.loop.Add(podKey(string(pod.UID)))
 		return "", nil
 	}
-	if !e.state.ended {
+	if !e.state.Ended {
 		return pod.ResourceVersion, nil
 	}
 	if !e.returned {
 		e.returned = true
 		k.release(n, pod.UID)
-		if e.state.address.IsValid() {
-			n.giveBack(e.state.address)
+		if e.state.Address.IsValid() {
+			n.ReleaseAddress(e.state.Address)
 		}
 	}
 	if !removable(pod) {
@@ -159,27 +165,26 @@ func (k *Kubelet) tell(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nod
 	case err == nil:
 		return pod.ResourceVersion, nil
 	case apierrors.IsConflict(err):
-		// The name belongs to another pod by now.
+		// Another pod has the name by now.
 		return "", nil
 	}
 	return "", ignoreGone(err)
 }
 
-// removable is whether a pod waits for its kubelet only. With a grace period of 0
-// the kubelet has done its part, and finalizers hold the pod.
+// removable reports whether a terminating pod waits only for its kubelet. With a grace period
+// of 0 the kubelet has already deleted it, and finalizers hold the pod.
 func removable(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && (pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds > 0)
 }
 
-// statusTries bounds how often a status is written anew because somebody else wrote
-// in between.
+// statusTries bounds the attempts to write a status in the face of conflicts.
 const statusTries = 5
 
-func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *node) (*corev1.Pod, error) {
+func (k *Kubelets) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (*corev1.Pod, error) {
 	client := k.opts.Client.CoreV1().Pods(pod.Namespace)
 	var err error
 	for range statusTries {
-		status := podStatus(pod, &e.state, n.address, k.opts.Clock.Now())
+		status := lifecycle.PodStatus(pod, &e.state, n.Address, k.opts.Clock.Now())
 		if equality.Semantic.DeepEqual(&pod.Status, &status) {
 			e.due = time.Time{}
 			return pod, nil
@@ -192,7 +197,7 @@ func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 		var written *corev1.Pod
 		written, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{})
 		if err == nil {
-			e.told()
+			e.recordWrite()
 			e.observe(written)
 			return written, nil
 		}
@@ -213,8 +218,8 @@ func (k *Kubelet) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 	return nil, fmt.Errorf("writing the status of pod %s: %w", klog.KObj(pod), err)
 }
 
-// ignoreGone drops the error of a pod that is not there any more: its deletion
-// will be delivered.
+// ignoreGone drops the error for a pod that does not exist any more; its deletion event
+// follows.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -222,21 +227,21 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// The delays between attempts to reach the apiserver.
+// The first and the longest delay between attempts to reach the API server.
 const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 10 * time.Second
 )
 
-func (k *Kubelet) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
+func (k *Kubelets) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
 	delay := min(firstRetry<<min(e.failures, 10), lastRetry)
 	e.failures++
-	k.opts.Logger.Error(err, "Cannot tell the API about a pod, will retry", "pod", klog.KObj(pod), "after", delay)
+	k.opts.Logger.Error(err, "Cannot write a pod's status, will retry", "pod", klog.KObj(pod), "after", delay)
 	return k.opts.Clock.Now().Add(delay)
 }
 
-// forgetPod ends what runs of a pod that the API does not have any more.
-func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
+// forgetPod ends the runtime of a pod that was deleted from the API.
+func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	k.due.Set(podKey(string(pod.UID)), time.Time{})
 	k.pods.remove(pod.UID)
 	e.showEnd(k.opts.Clock.Now())
@@ -248,27 +253,27 @@ func (k *Kubelet) forgetPod(e *podEntry, pod *corev1.Pod, n *node) {
 		return
 	}
 	k.release(n, pod.UID)
-	if e.state.address.IsValid() && !e.returned {
-		n.giveBack(e.state.address)
+	if e.state.Address.IsValid() && !e.returned {
+		n.ReleaseAddress(e.state.Address)
 	}
 	k.dropNode(n)
-	if !n.reachable() {
+	if !n.Reachable() {
 		return
 	}
-	var events []event
-	for i, ref := range containersOf(pod) {
-		if i < len(e.state.containers) && e.state.containers[i].phase == running && e.state.containers[i].stopAt.IsZero() {
-			events = append(events, event{fieldPath: ref.fieldPath(), kind: corev1.EventTypeNormal, reason: "Killing", message: "Stopping container " + ref.Name})
+	var events []lifecycle.Event
+	for i, ref := range podspec.Containers(pod) {
+		if i < len(e.state.Containers) && e.state.Containers[i].Phase == lifecycle.Running && e.state.Containers[i].StopAt.IsZero() {
+			events = append(events, lifecycle.Event{FieldPath: ref.FieldPath(), Kind: corev1.EventTypeNormal, Reason: "Killing", Message: "Stopping container " + ref.Name})
 		}
 	}
 	k.report(n, pod, events)
 }
 
-func (k *Kubelet) report(n *node, pod *corev1.Pod, events []event) {
+func (k *Kubelets) report(n *nodes.Node, pod *corev1.Pod, events []lifecycle.Event) {
 	if k.opts.Recorder == nil {
 		return
 	}
-	recorder := n.recorder(k.opts.Recorder)
+	recorder := n.Recorder(k.opts.Recorder, Component)
 	for _, e := range events {
 		recorder.Event(&corev1.ObjectReference{
 			APIVersion:      "v1",
@@ -277,7 +282,7 @@ func (k *Kubelet) report(n *node, pod *corev1.Pod, events []event) {
 			Name:            pod.Name,
 			UID:             pod.UID,
 			ResourceVersion: pod.ResourceVersion,
-			FieldPath:       e.fieldPath,
-		}, e.kind, e.reason, e.message)
+			FieldPath:       e.FieldPath,
+		}, e.Kind, e.Reason, e.Message)
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/memfs"
 )
 
-// sharedVolumes are what outlives pods: the directories of nodes and what claims are
-// bound to, by a name of their own.
+// sharedVolumes are the volumes that outlive pods: host paths of nodes and persistent volumes,
+// by a unique key.
 type sharedVolumes struct{ podFiles }
 
-// volume is what a volume holds. Volumes whose contents come from the API are made anew,
-// for the caller alone (own).
-func (in *place) volume(ctx context.Context, v *corev1.Volume) (tree *memfs.Tree, own bool, err error) {
-	k := in.kubelet
+// volume returns the content of a volume. Content from the API is created for the caller alone
+// (own).
+func (in *containerRef) volume(ctx context.Context, v *corev1.Volume) (tree *memfs.Tree, own bool, err error) {
+	k := in.kubelets
 	switch {
 	case v.ConfigMap != nil, v.Secret != nil, v.DownwardAPI != nil, v.Projected != nil:
 		tree := k.space.NewTree(0o755)
@@ -30,7 +30,7 @@ func (in *place) volume(ctx context.Context, v *corev1.Volume) (tree *memfs.Tree
 		}
 		return tree, true, nil
 	case v.HostPath != nil:
-		return k.shared.volume(k.space, "host "+in.node.name+" "+v.HostPath.Path), false, nil
+		return k.shared.volume(k.space, "host "+in.node.Name+" "+v.HostPath.Path), false, nil
 	case v.PersistentVolumeClaim != nil:
 		return in.claim(ctx, v.PersistentVolumeClaim.ClaimName)
 	case v.Ephemeral != nil:
@@ -39,9 +39,9 @@ func (in *place) volume(ctx context.Context, v *corev1.Volume) (tree *memfs.Tree
 	return in.entry.files.volume(k.space, v.Name), false, nil
 }
 
-// claim is what a claim is bound to: pods that use it share it, one after the other too.
-func (in *place) claim(ctx context.Context, name string) (*memfs.Tree, bool, error) {
-	k := in.kubelet
+// claim returns the persistent volume of a claim, which all pods of the claim share.
+func (in *containerRef) claim(ctx context.Context, name string) (*memfs.Tree, bool, error) {
+	k := in.kubelets
 	claim, err := k.opts.Client.CoreV1().PersistentVolumeClaims(in.pod.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return in.entry.files.volume(k.space, "claim "+name), false, nil
@@ -56,8 +56,8 @@ func (in *place) claim(ctx context.Context, name string) (*memfs.Tree, bool, err
 	return k.shared.volume(k.space, key), false, nil
 }
 
-// fill puts into a tree what the API has for a volume.
-func (in *place) fill(ctx context.Context, tree *memfs.Tree, v *corev1.Volume) error {
+// fill writes a volume's content from the API into a tree.
+func (in *containerRef) fill(ctx context.Context, tree *memfs.Tree, v *corev1.Volume) error {
 	switch {
 	case v.ConfigMap != nil:
 		return in.fillKeys(ctx, tree, false, v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.Optional, v.ConfigMap.DefaultMode)
@@ -96,7 +96,7 @@ func permOf(mode, fallback *int32) fs.FileMode {
 	return 0o644
 }
 
-func (in *place) fillKeys(ctx context.Context, tree *memfs.Tree, secret bool, name string, items []corev1.KeyToPath, optional *bool, mode *int32) error {
+func (in *containerRef) fillKeys(ctx context.Context, tree *memfs.Tree, secret bool, name string, items []corev1.KeyToPath, optional *bool, mode *int32) error {
 	data, err := in.data(ctx, secret, name, optional)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (in *place) fillKeys(ctx context.Context, tree *memfs.Tree, secret bool, na
 	return nil
 }
 
-func (in *place) fillFields(tree *memfs.Tree, items []corev1.DownwardAPIVolumeFile, mode *int32) error {
+func (in *containerRef) fillFields(tree *memfs.Tree, items []corev1.DownwardAPIVolumeFile, mode *int32) error {
 	for _, item := range items {
 		var value string
 		var err error
@@ -133,8 +133,8 @@ func (in *place) fillFields(tree *memfs.Tree, items []corev1.DownwardAPIVolumeFi
 	return nil
 }
 
-// fillToken asks for a token that is bound to the pod, as its kubelet does.
-func (in *place) fillToken(ctx context.Context, tree *memfs.Tree, source *corev1.ServiceAccountTokenProjection, mode *int32) error {
+// fillToken requests a token that is bound to the pod, as its kubelet does.
+func (in *containerRef) fillToken(ctx context.Context, tree *memfs.Tree, source *corev1.ServiceAccountTokenProjection, mode *int32) error {
 	account := in.pod.Spec.ServiceAccountName
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: source.ExpirationSeconds,
@@ -143,7 +143,7 @@ func (in *place) fillToken(ctx context.Context, tree *memfs.Tree, source *corev1
 	if source.Audience != "" {
 		request.Spec.Audiences = []string{source.Audience}
 	}
-	answer, err := in.kubelet.opts.Client.CoreV1().ServiceAccounts(in.pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	answer, err := in.kubelets.opts.Client.CoreV1().ServiceAccounts(in.pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("requesting a token of service account %s: %w", account, err)
 	}

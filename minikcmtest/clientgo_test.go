@@ -23,11 +23,11 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// exampleTimeout bounds building and running one of client-go's examples.
+// exampleTimeout bounds the build and the run of one of client-go's examples.
 const exampleTimeout = 5 * time.Minute
 
-// example is one of client-go's example programs, as the module has it, built and
-// pointed at a cluster.
+// example is one of client-go's example programs, built from the module unchanged, with the
+// kubeconfig of a cluster.
 type example struct {
 	t      *testing.T
 	ctx    context.Context
@@ -51,7 +51,7 @@ func newExample(t *testing.T, c *minikcmtest.Cluster, name string) *example {
 	return e
 }
 
-// transcript is what a program has printed so far.
+// transcript is the output of a program so far.
 type transcript struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -59,8 +59,8 @@ type transcript struct {
 	ended   bool
 }
 
-// waitFor returns when the program has printed line. It fails the test if the program
-// ends without.
+// waitFor returns when the program has printed line. It fails the test if the program ends
+// first.
 func (tr *transcript) waitFor(t *testing.T, line string) {
 	t.Helper()
 	tr.mu.Lock()
@@ -117,8 +117,8 @@ func (e *example) start(args ...string) *transcript {
 	return tr
 }
 
-// client-go's example of a pod informer with a work queue runs against a cluster as
-// it is, and hears of a pod's life and death.
+// client-go's example of a pod informer with a work queue runs unchanged against a cluster
+// and receives a pod's creation and deletion.
 func TestClientGoWorkqueueExample(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithHTTPS())
@@ -139,8 +139,8 @@ func TestClientGoWorkqueueExample(t *testing.T) {
 	out.waitFor(t, "Pod default/web does not exist anymore")
 }
 
-// client-go's example that creates, updates, lists and deletes a Deployment runs
-// through, with typed and with dynamic clients.
+// client-go's examples that create, update, list and delete a Deployment succeed, with typed
+// and with dynamic clients.
 func TestClientGoDeploymentExamples(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithHTTPS())

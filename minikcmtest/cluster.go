@@ -12,11 +12,11 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// startTimeout bounds how long a cluster may take to start on a machine that is
-// busy with other tests.
+// startTimeout bounds the start of a cluster, in machine time, on a machine that is busy
+// with other tests.
 const startTimeout = 2 * time.Minute
 
-// Cluster is a cluster that ends with its test.
+// Cluster is a cluster that stops when its test ends.
 type Cluster struct {
 	*minikcm.Cluster
 	t testing.TB
@@ -25,7 +25,7 @@ type Cluster struct {
 // Option changes the options of a test's cluster.
 type Option func(*minikcm.Options)
 
-// WithNodes sets the number of nodes; the default is one, and 0 is none.
+// WithNodes sets the number of nodes. The default is 1.
 func WithNodes(n int) Option {
 	return func(o *minikcm.Options) {
 		o.Nodes = n
@@ -35,7 +35,8 @@ func WithNodes(n int) Option {
 	}
 }
 
-// WithVirtualTime lets the cluster's time stand still but for Advance and Eventually.
+// WithVirtualTime runs the cluster on virtual time, which only moves in Advance and
+// Eventually.
 func WithVirtualTime() Option {
 	return func(o *minikcm.Options) { o.ClockMode = clock.ModeVirtual }
 }
@@ -45,23 +46,22 @@ func WithControllers(selection ...string) Option {
 	return func(o *minikcm.Options) { o.Controllers = selection }
 }
 
-// WithHTTPS opens a socket: Kubeconfig and HTTPSConfig can be used.
+// WithHTTPS serves HTTPS on a socket, which Kubeconfig and HTTPSConfig need.
 func WithHTTPS() Option {
 	return func(o *minikcm.Options) { o.NoHTTPS = false }
 }
 
-// WithFaults lets the API server and the store fail on demand: APIFaults and StoreFaults
-// can be used.
+// WithFaults enables APIFaults and StoreFaults, which make the API server and the store
+// fail on demand.
 func WithFaults() Option {
 	return func(o *minikcm.Options) { o.APIFaults, o.StoreFaults = true, true }
 }
 
-// WithOptions changes whatever there is to change.
+// WithOptions changes any of the cluster's options.
 func WithOptions(change func(*minikcm.Options)) Option { return change }
 
-// New starts a cluster for a test: of one node, without a socket and with a fixed
-// seed unless the options say otherwise. It fails the test if the cluster does not
-// start.
+// New starts a cluster for a test. By default it has one node, no socket and the seed 1. New
+// fails the test if the cluster does not start, and stops the cluster when the test ends.
 func New(t testing.TB, opts ...Option) *Cluster {
 	t.Helper()
 	options := minikcm.Options{Seed: 1, NoHTTPS: true}
@@ -82,17 +82,17 @@ func New(t testing.TB, opts ...Option) *Cluster {
 	return &Cluster{Cluster: cluster, t: t}
 }
 
-// waitTimeout bounds Eventually in the machine's time, and virtualLimit in virtual
-// time, where waiting in vain would otherwise mean weeks.
+// waitTimeout bounds Eventually in machine time. virtualLimit bounds it in virtual time:
+// a cluster simulates weeks within waitTimeout.
 const (
 	waitTimeout  = time.Minute
 	virtualLimit = time.Hour
 )
 
-// Eventually returns when check, called after every change of any object, says
-// that it is satisfied (nil). Virtual time runs meanwhile, for an hour at the most:
-// Advance first to what takes longer. It fails the test with the last answer if
-// that time, or a minute of the machine's, does not suffice.
+// Eventually calls check now and after every change of any object, and returns when check
+// returns nil. Meanwhile virtual time runs, for at most one hour: for a later event, call
+// Advance first. Eventually fails the test with check's last error after that hour, or
+// after one minute of machine time.
 func (c *Cluster) Eventually(what string, check func(ctx context.Context, client kubernetes.Interface) error) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), waitTimeout)

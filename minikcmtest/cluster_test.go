@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// Clusters of parallel tests know nothing of each other.
+// Clusters of parallel tests share nothing.
 func TestManyClustersInParallel(t *testing.T) {
 	t.Parallel()
 	const clusters = 12
@@ -93,7 +93,7 @@ func TestOptionsReachTheCluster(t *testing.T) {
 	}
 }
 
-// Advance moves time by exactly as much as it is told, and never back.
+// Advance moves time by exactly its argument, and never back.
 func TestAdvance(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
@@ -115,7 +115,7 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// BenchmarkDay is a day of an idle cluster with one node, in virtual time.
+// BenchmarkDay measures a day of an idle cluster with one node, in virtual time.
 func BenchmarkDay(b *testing.B) {
 	c := minikcmtest.New(b, minikcmtest.WithVirtualTime())
 	for b.Loop() {
@@ -125,7 +125,7 @@ func BenchmarkDay(b *testing.B) {
 	}
 }
 
-// Advance ends with its context, wherever it has got to.
+// Advance returns when its context ends.
 func TestAdvanceIsInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]minikcmtest.Option{nil, {minikcmtest.WithVirtualTime()}} {
@@ -141,7 +141,7 @@ func TestAdvanceIsInterrupted(t *testing.T) {
 	}
 }
 
-// A client that may do little is refused what it may not do.
+// A client with few permissions is forbidden everything else.
 func TestConfigFor(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t)
@@ -165,7 +165,7 @@ func TestConfigFor(t *testing.T) {
 	}
 }
 
-// fatal stands in for a test that fails.
+// fatal is a testing.TB that records its failure.
 type fatal struct {
 	testing.TB
 	message string
@@ -176,7 +176,7 @@ func (f *fatal) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// try runs what may end its goroutine, and returns how it failed.
+// try runs a test function that may call Fatal, and returns its failure.
 func try(t *testing.T, test func(t testing.TB)) string {
 	t.Helper()
 	f := &fatal{TB: t}
@@ -189,7 +189,7 @@ func try(t *testing.T, test func(t testing.TB)) string {
 	return f.message
 }
 
-// When a wait cannot end, the test hears what is missing, and in virtual time soon.
+// A wait that cannot end fails with what is missing, and soon in virtual time.
 func TestFailuresAreExplained(t *testing.T) {
 	t.Parallel()
 	got := try(t, func(tb testing.TB) {
@@ -207,7 +207,7 @@ func TestFailuresAreExplained(t *testing.T) {
 	}
 }
 
-// What the package's example shows works.
+// The functions of the package's examples work.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	t.Run("operator", testOperator)

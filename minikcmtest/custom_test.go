@@ -22,7 +22,7 @@ import (
 
 var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 
-// gadgetDefinition defines a kind without much of a schema.
+// gadgetDefinition defines a kind with a minimal schema.
 func gadgetDefinition() *apiextensionsv1.CustomResourceDefinition {
 	yes := true
 	return &apiextensionsv1.CustomResourceDefinition{
@@ -48,8 +48,9 @@ func gadget(name string, owners ...metav1.OwnerReference) *unstructured.Unstruct
 	return u
 }
 
-// The controllers find a kind as soon as it is defined: owners take their dependents
-// with them, whichever of the two is custom, and a namespace takes its custom objects.
+// The controllers handle a kind as soon as it is defined: deleting an owner deletes its
+// dependents, whichever of the two is custom, and deleting a namespace deletes its custom
+// objects.
 func TestCustomKindsAreCollected(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
@@ -111,8 +112,8 @@ func TestCustomKindsAreCollected(t *testing.T) {
 	}
 }
 
-// gadgetOf is a gadget as its operator's Go type. It knows JSON only, as every type that
-// controller-gen makes.
+// gadgetOf is the Go type of a gadget. It has only a JSON encoding, as all types that
+// controller-gen generates.
 type gadgetOf struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -127,7 +128,7 @@ func (g *gadgetOf) DeepCopyObject() runtime.Object {
 }
 
 // controller-runtime's client sends custom resources as JSON and built-in kinds as
-// protobuf, as long as its configuration leaves that to it.
+// protobuf, unless its configuration sets a content type.
 func TestTypedCustomResource(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithNodes(0))

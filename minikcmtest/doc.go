@@ -1,5 +1,5 @@
-// Package minikcmtest gives a test a cluster of its own: New starts one in the
-// test's process and takes it down when the test ends. Clusters of parallel tests
-// share nothing, use no fixed port, and leave no goroutine and no file behind. The
-// package ctrltest runs managers of controller-runtime on a test's cluster.
+// Package minikcmtest starts clusters for tests. New starts a cluster in the test's process
+// and stops it when the test ends. Clusters of parallel tests share nothing, use no fixed
+// port, and leave no goroutines and no files behind. The package ctrltest runs
+// controller-runtime managers on such a cluster.
 package minikcmtest

@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// EventuallyEvent returns when there is an event in the namespace about an object of
-// that kind which says want: its type, its reason and its message, with a space between
-// them. It waits as Eventually does: events are written behind the objects' backs.
+// EventuallyEvent returns when the namespace has an event about an object of that kind whose
+// type, reason and message, joined by spaces, equal want. It waits as Eventually does,
+// because recorders write events asynchronously.
 func (c *Cluster) EventuallyEvent(namespace, kind, want string) {
 	c.t.Helper()
 	c.Eventually("the event", func(ctx context.Context, client kubernetes.Interface) error {

@@ -15,8 +15,8 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// runOperator stands for an operator: here, it labels every node. A real one makes
-// its manager or its informers from the same *rest.Config.
+// runOperator stands for an operator: it labels every node. A real operator creates its
+// manager or its informers from the same *rest.Config.
 func runOperator(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -40,8 +40,8 @@ func runOperator(ctx context.Context, config *rest.Config) error {
 	return ctx.Err()
 }
 
-// testOperator tests the operator: it starts a cluster, runs the operator against it,
-// and waits for what the operator should bring about.
+// testOperator tests the operator: it starts a cluster, runs the operator against it, and
+// waits for the state that the operator should reach.
 func testOperator(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithNodes(2))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -67,8 +67,8 @@ func testOperator(t *testing.T) {
 	}
 }
 
-// testNodeLoss is about minutes and takes milliseconds: virtual time stands still
-// until the test lets it pass.
+// testNodeLoss simulates minutes in milliseconds: virtual time stands still until the test
+// advances it.
 func testNodeLoss(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(3))
 	if err := c.Kubelets().StopNode("node-0"); err != nil {
@@ -88,8 +88,8 @@ func testNodeLoss(t *testing.T) {
 	}
 }
 
-// How the author of an operator tests it. In their file the two functions are called
-// TestOperator and TestNodeLoss, and go test calls them.
+// The test of an operator. In a test file, the two functions are named TestOperator and
+// TestNodeLoss, and go test runs them.
 func Example() {
 	var t *testing.T
 	testOperator(t)

@@ -17,34 +17,34 @@ func note(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
 
-// testAPIFaults lets the API server fail, delay and forget, for one user only.
+// testAPIFaults injects errors, dropped watches and an outage of the API server.
 func testAPIFaults(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithFaults())
 	const user = "system:serviceaccount:garden:operator"
 	maps := kubernetes.NewForConfigOrDie(c.ConfigFor(user, "system:masters")).CoreV1().ConfigMaps("default")
 	operator := minikcm.APIFaultMatch{Users: []string{user}, Verbs: []string{"create", "update"}, Resources: []string{"configmaps"}}
 
-	// Every write is refused. Share: 0.3 would refuse three in ten, by the seed.
+	// Every write fails. With Share: 0.3, three of ten would fail; the seed selects them.
 	remove := c.APIFaults().Inject(minikcm.APIFault{Match: operator, Code: 503})
 	if _, err := maps.Create(t.Context(), note("refused"), metav1.CreateOptions{}); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("a refused write: %v", err)
 	}
 	remove()
 
-	// Every update conflicts with one that others are said to have made.
+	// Every update fails with a conflict.
 	remove = c.APIFaults().Inject(minikcm.APIFault{Match: operator, Code: 409})
 	if _, err := maps.Update(t.Context(), note("contended"), metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("a contended write: %v", err)
 	}
 	remove()
 
-	// Watches end, and what was missed is forgotten: informers have to list again.
+	// Watches end and their resource versions expire: informers have to list again.
 	c.APIFaults().DropWatches(minikcm.APIFaultMatch{Resources: []string{"pods"}}, 0)
 	if err := c.ForgetHistory(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	// For ten seconds nobody reaches the server.
+	// The server is unreachable for ten seconds.
 	up := c.APIFaults().Down()
 	if err := c.Advance(t.Context(), 10*time.Second); err != nil {
 		t.Fatal(err)
@@ -58,28 +58,28 @@ func testAPIFaults(t *testing.T) {
 	}
 }
 
-// testStoreFaults lets etcd be away for as long as a request takes.
+// testStoreFaults makes etcd unavailable to some writes, and then full.
 func testStoreFaults(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithFaults())
 	maps := c.Client().CoreV1().ConfigMaps("default")
 	fault := minikcm.StoreUnavailable()
-	fault.Requests = true                      // only what requests ask of it
-	fault.Operations = minikcm.StoreWrites     // not reads
-	fault.Prefix = "/registry/configmaps/shop" // keys begin so
+	fault.Requests = true                      // only operations of API requests
+	fault.Operations = minikcm.StoreWrites     // only writes
+	fault.Prefix = "/registry/configmaps/shop" // only keys with this prefix
 	remove := c.StoreFaults().Inject(fault)
 	if _, err := maps.Create(t.Context(), note("elsewhere"), metav1.CreateOptions{}); err != nil {
 		t.Errorf("a write to other keys: %v", err)
 	}
 	remove()
-	remove = c.StoreFaults().InjectFor(minikcm.StoreNoSpace(), time.Hour) // or until remove
+	remove = c.StoreFaults().InjectFor(minikcm.StoreNoSpace(), time.Hour) // or until remove is called
 	if _, err := maps.Create(t.Context(), note("too-much"), metav1.CreateOptions{}); err == nil {
 		t.Error("a full store takes more")
 	}
 	remove()
 }
 
-// testControllerFaults breaks one of the cluster's own controllers: an operator that
-// relies on it should cope.
+// testControllerFaults pauses and crashes one of the cluster's own controllers, to test an
+// operator that relies on it.
 func testControllerFaults(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
 	resume, err := c.Manager().Pause("namespace-controller")
@@ -100,7 +100,7 @@ func testControllerFaults(t *testing.T) {
 		t.Errorf("without its controller, the namespace is %v, %v", shop.Status.Phase, err)
 	}
 	resume()
-	if err := c.Manager().Crash("deployment-controller"); err != nil { // it comes back after a second
+	if err := c.Manager().Crash("deployment-controller"); err != nil { // it restarts after a second
 		t.Fatal(err)
 	}
 	if err := c.Advance(t.Context(), time.Minute); err != nil {
@@ -111,7 +111,8 @@ func testControllerFaults(t *testing.T) {
 	}
 }
 
-// How a test breaks what an operator relies on. TestExample calls the three functions.
+// Tests with faults of the API server, the store and a controller. TestExample calls the three
+// functions.
 func Example_faults() {
 	var t *testing.T
 	testAPIFaults(t)

@@ -12,8 +12,8 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// Informers that are limited to a namespace see nothing of the others, and a cluster on
-// virtual time waits for them.
+// Informers of one namespace receive no objects of other namespaces, and virtual time waits
+// for them.
 func TestInformersOfANamespace(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithVirtualTime())

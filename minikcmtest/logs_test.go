@@ -21,7 +21,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// speaking is a pod whose container runs a script.
+// speaking returns a pod whose container runs a script.
 func speaking(name, script string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -29,7 +29,7 @@ func speaking(name, script string) *corev1.Pod {
 	}
 }
 
-// The logs of containers follow virtual time; to follow one holds up nothing.
+// Containers write their logs in virtual time, and following a log does not delay it.
 func TestLogsInVirtualTime(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
@@ -45,7 +45,7 @@ func TestLogsInVirtualTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stream.Close() // a stream that is only read
+	defer stream.Close() // read only
 	read := bufio.NewScanner(stream)
 	if !read.Scan() {
 		t.Fatalf("no line: %v", read.Err())
@@ -63,7 +63,7 @@ func TestLogsInVirtualTime(t *testing.T) {
 	if err != nil || string(last) != read.Text()+"\n" || began >= read.Text() {
 		t.Errorf("began at %s, followed to %s, the last line is %q: %v", began, read.Text(), last, err)
 	}
-	if err := c.Kubelets().Crash(types.NamespacedName{Namespace: "default", Name: "clock"}, "", 1); err != nil {
+	if err := c.Kubelets().CrashContainer(types.NamespacedName{Namespace: "default", Name: "clock"}, "", 1); err != nil {
 		t.Fatal(err)
 	}
 	for read.Scan() {
@@ -73,7 +73,7 @@ func TestLogsInVirtualTime(t *testing.T) {
 	}
 }
 
-// A log that is followed when the cluster ends does not hold up its end.
+// A followed log does not delay the end of the cluster.
 func TestLogFollowedToTheEndOfTheCluster(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t)
@@ -105,13 +105,13 @@ func running(t *testing.T, c *minikcmtest.Cluster, name string) {
 	})
 }
 
-// readLog reads as kubectl does: a stream, whose errors are Statuses.
+// readLog reads a log as kubectl does: as a stream, whose errors are Statuses.
 func readLog(ctx context.Context, pods corev1client.PodInterface, name string, opts *corev1.PodLogOptions) ([]byte, error) {
 	stream, err := pods.GetLogs(name, opts).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer stream.Close() // a stream that is only read
+	defer stream.Close() // read only
 	return io.ReadAll(stream)
 }
 

@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// Objects say that their fields are those of the programs that a real cluster consists
-// of, and so do events.
+// Managed fields and events name the programs of a real cluster, such as
+// kube-controller-manager, as managers and sources.
 func TestOwnersAreUpstreamsPrograms(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())

@@ -30,8 +30,7 @@ func deploymentOf(name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// podsByNode returns how many of the named app's pods each of the nodes has, in
-// rising order.
+// podsByNode returns the numbers of the app's pods on each of the nodes, in ascending order.
 func podsByNode(ctx context.Context, client kubernetes.Interface, app string, nodes int) ([]int, error) {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
 	if err != nil {
@@ -53,7 +52,7 @@ func podsByNode(ctx context.Context, client kubernetes.Interface, app string, no
 	return all, nil
 }
 
-// A Deployment's pods are spread evenly over equal nodes, when it grows too.
+// A Deployment's pods are spread evenly over equal nodes, also after it is scaled up.
 func TestDeploymentsAreSpread(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithNodes(3), minikcmtest.WithVirtualTime())

@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// phasedDefinition is gadgetDefinition with a status that begins as Pending by default.
+// phasedDefinition is gadgetDefinition with a status whose phase defaults to Pending.
 func phasedDefinition() *apiextensionsv1.CustomResourceDefinition {
 	d := gadgetDefinition()
 	version := &d.Spec.Versions[0]
@@ -28,8 +28,8 @@ func phasedDefinition() *apiextensionsv1.CustomResourceDefinition {
 	return d
 }
 
-// TestOperatorSeesStatusDefaults runs the loop of an operator that acts on objects whose
-// status has its default, over HTTPS: its informer is the only thing that it reads.
+// TestOperatorSeesStatusDefaults runs the loop of an operator that acts on objects with the
+// default status, over HTTPS. The operator only reads from its informer.
 func TestOperatorSeesStatusDefaults(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithHTTPS())

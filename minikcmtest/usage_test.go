@@ -24,8 +24,8 @@ func usingPod(name string, annotations map[string]string, memory string) *corev1
 	}
 }
 
-// The metrics API says what pods and nodes use, in samples of 15 s, as soon as there is
-// a whole one.
+// The metrics API serves the usage of pods and nodes in samples of 15 s, once the first
+// sample is complete.
 func TestMetricsAPI(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
@@ -67,7 +67,7 @@ func TestMetricsAPI(t *testing.T) {
 	if err != nil || node.Usage.Cpu().String() != "750m" || node.Usage.Memory().String() != "132Mi" {
 		t.Errorf("the node: %v, %v", node, err)
 	}
-	// Of a node that nothing is heard of nothing is known.
+	// A stopped node has no metrics.
 	if err := c.Kubelets().StopNode("node-0"); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestMetricsAPI(t *testing.T) {
 	}
 }
 
-// A container whose memory passes its limit is killed, and started again.
+// A container that exceeds its memory limit is killed and restarted.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())

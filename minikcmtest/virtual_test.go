@@ -18,8 +18,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// In virtual time a rollout takes no time of the machine's, and what is decided is
-// done at the same instant.
+// In virtual time, all steps of a rollout happen at the same instant.
 func TestDeploymentInVirtualTime(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
@@ -54,7 +53,7 @@ func TestDeploymentInVirtualTime(t *testing.T) {
 	}
 }
 
-// Hours of heartbeats go by in virtual time, and the nodes are as alive as before.
+// Nodes stay Ready during hours of heartbeats in virtual time.
 func TestHoursInVirtualTime(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(3))
@@ -80,9 +79,8 @@ func TestHoursInVirtualTime(t *testing.T) {
 	}
 }
 
-// When nothing is in flight, whatever was written has been seen by every handler:
-// from the store through the watch cache and the stream to the informer, no step
-// drops out of the count.
+// When nothing is in flight, every handler has handled every write: each step counts as in
+// flight, from the store through the watch cache and the stream to the informer.
 func TestNothingInFlightMeansSeen(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
@@ -115,7 +113,8 @@ func TestNothingInFlightMeansSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The informer knows the object before the first update, or it would be an addition.
+	// The informer must know the object before the first update, which otherwise would be
+	// delivered as an addition.
 	if err := c.Ledger().WaitIdle(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +123,7 @@ func TestNothingInFlightMeansSeen(t *testing.T) {
 		if cm, err = maps.Update(ctx, cm, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if n%3 == 0 { // several at once
+		if n%3 == 0 { // several updates at once
 			continue
 		}
 		if err := c.Ledger().WaitIdle(ctx); err != nil {

@@ -24,7 +24,7 @@ func (p NamespaceLifecycle) Check(ctx context.Context, a *Attributes) error {
 	if a.Operation == Delete && a.Resource.GVR() == corev1.SchemeGroupVersion.WithResource("namespaces") && undeletable.Has(a.Name) {
 		return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("this namespace may not be deleted"))
 	}
-	if a.Operation != Create || !a.Resource.Namespaced || a.Namespace == "" || a.Resource.Asked {
+	if a.Operation != Create || !a.Resource.Namespaced || a.Namespace == "" || !a.Resource.IsStored() {
 		return nil
 	}
 	namespace, err := p.Get(ctx, a.Namespace)

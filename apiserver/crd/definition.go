@@ -36,6 +36,7 @@ func Row(scheme *runtime.Scheme) *resources.Resource {
 		NewList:          func() runtime.Object { return &apiextensionsv1.CustomResourceDefinitionList{} },
 		Strategy: resources.Strategy{
 			AnyFinalizer: true,
+			Reserve:      resources.Reservations.ReserveDefinition,
 			Default: func(obj runtime.Object) {
 				apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(obj.(*apiextensionsv1.CustomResourceDefinition))
 			},

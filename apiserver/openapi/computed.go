@@ -6,7 +6,7 @@ import "reflect"
 // have.
 func (s *source) computedKinds(byName map[string][]any) {
 	for _, row := range s.table.All() {
-		if !row.Computed {
+		if row.IsStored() || row.NewList == nil {
 			continue
 		}
 		for kind, model := range map[string]any{row.Kind: row.New(), row.ListKind: row.NewList()} {

@@ -205,7 +205,7 @@ func (o *operations) access(path, name, what string, kind schema.GroupVersionKin
 }
 
 func (o *operations) addSubresource(path string, sub *resources.Subresource, parameters []common.Parameter) {
-	if sub.Proxied {
+	if sub.Connect != nil {
 		o.addProxied(path, sub, parameters)
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func validatingAdmissionPolicyRow() *Resource {
@@ -22,8 +24,8 @@ func validatingAdmissionPolicyRow() *Resource {
 				defaultMatch(p.Spec.MatchConstraints)
 			}),
 			Generation:                true,
-			Validate:                  check(validateValidatingPolicy),
-			ValidateStatusUpdate:      checkUpdate(validateValidatingPolicyStatus),
+			Validate:                  check(validation.ValidatingAdmissionPolicy),
+			ValidateStatusUpdate:      checkUpdate(validation.ValidatingAdmissionPolicyStatus),
 			ForbidUnconditionalUpdate: true,
 		},
 		Subresources: []Subresource{statusOf(kind, newPolicy)},
@@ -41,7 +43,7 @@ func validatingAdmissionPolicyBindingRow() *Resource {
 			AnyFinalizer:              true,
 			Default:                   on(func(b *admissionv1.ValidatingAdmissionPolicyBinding) { defaultMatch(b.Spec.MatchResources) }),
 			Generation:                true,
-			Validate:                  check(validateValidatingPolicyBinding),
+			Validate:                  check(validation.ValidatingAdmissionPolicyBinding),
 			ForbidUnconditionalUpdate: true,
 		},
 	}
@@ -61,7 +63,7 @@ func mutatingAdmissionPolicyRow() *Resource {
 				defaultMatch(p.Spec.MatchConstraints)
 			}),
 			Generation:                true,
-			Validate:                  check(validateMutatingPolicy),
+			Validate:                  check(validation.MutatingAdmissionPolicy),
 			ForbidUnconditionalUpdate: true,
 		},
 	}
@@ -78,7 +80,7 @@ func mutatingAdmissionPolicyBindingRow() *Resource {
 			AnyFinalizer:              true,
 			Default:                   on(func(b *admissionv1.MutatingAdmissionPolicyBinding) { defaultMatch(b.Spec.MatchResources) }),
 			Generation:                true,
-			Validate:                  check(validateMutatingPolicyBinding),
+			Validate:                  check(validation.MutatingAdmissionPolicyBinding),
 			ForbidUnconditionalUpdate: true,
 		},
 	}

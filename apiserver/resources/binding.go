@@ -8,7 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 // bindingRow is the older resource for creating a pods/binding.
@@ -18,7 +19,7 @@ func bindingRow() *Resource {
 		Plural:           "bindings",
 		Namespaced:       true,
 		Verbs:            []string{"create"},
-		Via:              &Via{Resource: corev1.SchemeGroupVersion.WithResource("pods"), Subresource: "binding"},
+		Create:           createOf(corev1.SchemeGroupVersion.WithResource("pods"), "binding"),
 		New:              func() runtime.Object { return &corev1.Binding{} },
 		NewList:          func() runtime.Object { return &corev1.Binding{} },
 	}
@@ -37,7 +38,7 @@ func podBinding() Subresource {
 
 // bindPod assigns a pod to the binding's node.
 func bindPod(pod *corev1.Pod, binding *corev1.Binding, now time.Time) error {
-	if errs := validateBinding(binding); len(errs) > 0 {
+	if errs := validation.Binding(binding); len(errs) > 0 {
 		return unclassified(errs)
 	}
 	if err := bindable(pod, binding); err != nil {
@@ -69,18 +70,6 @@ func bindable(pod *corev1.Pod, binding *corev1.Binding) error {
 		return fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
 	}
 	return nil
-}
-
-func validateBinding(binding *corev1.Binding) field.ErrorList {
-	var errs field.ErrorList
-	target := field.NewPath("target")
-	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
-		errs = append(errs, field.NotSupported(target.Child("kind"), kind, []string{"Node", "<empty>"}))
-	}
-	if binding.Target.Name == "" {
-		errs = append(errs, field.Required(target.Child("name"), ""))
-	}
-	return errs
 }
 
 // merged adds the entries of from to into; overwrite applies to keys in both.

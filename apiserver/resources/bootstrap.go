@@ -5,16 +5,8 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-)
 
-// The priorities of the system's own pods. Users' classes must not exceed
-// HighestUserPriority.
-const (
-	HighestUserPriority        int32 = 1_000_000_000
-	SystemClusterCritical            = "system-cluster-critical"
-	SystemClusterCriticalValue       = 2 * HighestUserPriority
-	SystemNodeCritical               = "system-node-critical"
-	SystemNodeCriticalValue          = SystemClusterCriticalValue + 1000
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 // Bootstrap returns the objects that every apiserver creates at start, as a client
@@ -26,13 +18,13 @@ func Bootstrap() []runtime.Object {
 		bootstrapNamespace(corev1.NamespaceNodeLease),
 		bootstrapNamespace(metav1.NamespaceDefault),
 		&schedulingv1.PriorityClass{
-			ObjectMeta:  metav1.ObjectMeta{Name: SystemNodeCritical},
-			Value:       SystemNodeCriticalValue,
+			ObjectMeta:  metav1.ObjectMeta{Name: validation.SystemNodeCritical},
+			Value:       validation.SystemNodeCriticalValue,
 			Description: "Used for system critical pods that must not be moved from their current node.",
 		},
 		&schedulingv1.PriorityClass{
-			ObjectMeta:  metav1.ObjectMeta{Name: SystemClusterCritical},
-			Value:       SystemClusterCriticalValue,
+			ObjectMeta:  metav1.ObjectMeta{Name: validation.SystemClusterCritical},
+			Value:       validation.SystemClusterCriticalValue,
 			Description: "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
 		},
 	}

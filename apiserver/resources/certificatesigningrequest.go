@@ -4,9 +4,13 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func certificateSigningRequestRow() *Resource {
@@ -25,8 +29,8 @@ func certificateSigningRequestRow() *Resource {
 			Default:              on(defaultSigningRequest),
 			PrepareUpdate:        onUpdate(func(r, old *certificatesv1.CertificateSigningRequest) { r.Spec = old.Spec }),
 			PrepareStatusUpdate:  onUpdate(keepDecision),
-			Validate:             check(validateSigningRequest),
-			ValidateStatusUpdate: checkUpdate(validateSigningRequestStatus),
+			Validate:             check(validation.CertificateSigningRequest),
+			ValidateStatusUpdate: checkUpdate(validation.CertificateSigningRequestStatus),
 			NotOwned: map[string][]string{
 				"": {"spec", "status"}, "status": {"spec", "status.conditions"}, "approval": {"spec", "status.certificate"},
 			},
@@ -66,7 +70,7 @@ func approve(r, sent *certificatesv1.CertificateSigningRequest, now time.Time) e
 	r.Finalizers, r.OwnerReferences = sent.Finalizers, sent.OwnerReferences
 	r.Status.Conditions = sent.Status.DeepCopy().Conditions
 	stampConditions(r.Status.Conditions, was, metav1.NewTime(now.Truncate(time.Second)))
-	if errs := validateDecision(r); len(errs) > 0 {
+	if errs := validation.SigningRequestDecision(r); len(errs) > 0 {
 		return invalidSigningRequest(r.Name, errs)
 	}
 	return nil
@@ -96,8 +100,8 @@ func stampConditions(conditions, was []certificatesv1.CertificateSigningRequestC
 // the update.
 func keepDecision(r, old *certificatesv1.CertificateSigningRequest) {
 	for _, of := range []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved, certificatesv1.CertificateDenied} {
-		was := conditionsOf(old, of)
-		if len(was) != len(conditionsOf(r, of)) {
+		was := validation.SigningRequestConditions(old, of)
+		if len(was) != len(validation.SigningRequestConditions(r, of)) {
 			continue
 		}
 		for i := range r.Status.Conditions {
@@ -106,4 +110,8 @@ func keepDecision(r, old *certificatesv1.CertificateSigningRequest) {
 			}
 		}
 	}
+}
+
+func invalidSigningRequest(name string, errs field.ErrorList) error {
+	return apierrors.NewInvalid(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest").GroupKind(), name, errs)
 }

@@ -3,6 +3,8 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func configMapRow() *Resource {
@@ -14,8 +16,8 @@ func configMapRow() *Resource {
 		New:              func() runtime.Object { return &corev1.ConfigMap{} },
 		NewList:          func() runtime.Object { return &corev1.ConfigMapList{} },
 		Strategy: Strategy{
-			Validate:       check(validateConfigMap),
-			ValidateUpdate: checkUpdate(validateConfigMapUpdate),
+			Validate:       check(validation.ConfigMap),
+			ValidateUpdate: checkUpdate(validation.ConfigMapUpdate),
 		},
 	}
 }

@@ -3,7 +3,8 @@ package resources
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func controllerRevisionRow() *Resource {
@@ -14,11 +15,9 @@ func controllerRevisionRow() *Resource {
 		New:              func() runtime.Object { return &appsv1.ControllerRevision{} },
 		NewList:          func() runtime.Object { return &appsv1.ControllerRevisionList{} },
 		Strategy: Strategy{
-			Validate: check(func(r *appsv1.ControllerRevision) field.ErrorList {
-				return nonNegative(field.NewPath("revision"), r.Revision)
-			}),
-			ValidateCreate: check(validateNewControllerRevision),
-			ValidateUpdate: checkUpdate(validateControllerRevisionUpdate),
+			Validate:       check(validation.ControllerRevision),
+			ValidateCreate: check(validation.ControllerRevisionCreate),
+			ValidateUpdate: checkUpdate(validation.ControllerRevisionUpdate),
 		},
 	}
 }

@@ -2,9 +2,10 @@ package resources
 
 import (
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func csiStorageCapacityRow() *Resource {
@@ -15,29 +16,10 @@ func csiStorageCapacityRow() *Resource {
 		New:              func() runtime.Object { return &storagev1.CSIStorageCapacity{} },
 		NewList:          func() runtime.Object { return &storagev1.CSIStorageCapacityList{} },
 		Strategy: Strategy{
-			Warnings:                  always(storageCapacityWarnings),
-			Validate:                  check(validateStorageCapacity),
-			ValidateUpdate:            checkUpdate(validateStorageCapacityUpdate),
+			Warnings:                  always(warnings.CSIStorageCapacity),
+			Validate:                  check(validation.CSIStorageCapacity),
+			ValidateUpdate:            checkUpdate(validation.CSIStorageCapacityUpdate),
 			ForbidUnconditionalUpdate: true,
 		},
 	}
-}
-
-func validateStorageCapacity(c *storagev1.CSIStorageCapacity) field.ErrorList {
-	errs := invalidFor(field.NewPath("storageClassName"), c.StorageClassName, isDNSSubdomain(c.StorageClassName))
-	errs = append(errs, validateSelector(field.NewPath("nodeTopology"), c.NodeTopology)...)
-	for _, size := range []struct {
-		name  string
-		value *resource.Quantity
-	}{{"capacity", c.Capacity}, {"maximumVolumeSize", c.MaximumVolumeSize}} {
-		if size.value != nil {
-			errs = append(errs, validateQuantity(field.NewPath(size.name), "", *size.value)...)
-		}
-	}
-	return errs
-}
-
-func validateStorageCapacityUpdate(c, old *storagev1.CSIStorageCapacity) field.ErrorList {
-	errs := immutable(field.NewPath("nodeTopology"), c.NodeTopology, old.NodeTopology)
-	return append(errs, immutable(field.NewPath("storageClassName"), c.StorageClassName, old.StorageClassName)...)
 }

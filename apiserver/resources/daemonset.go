@@ -7,6 +7,9 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func daemonSetRow() *Resource {
@@ -25,10 +28,10 @@ func daemonSetRow() *Resource {
 			PrepareCreate:        on(prepareDaemonSet),
 			PrepareUpdate:        onUpdate(prepareDaemonSetUpdate),
 			Generation:           true,
-			Warnings:             warn(daemonSetWarnings),
-			Validate:             check(validateDaemonSet),
-			ValidateUpdate:       checkUpdate(validateDaemonSetUpdate),
-			ValidateStatusUpdate: checkUpdate(validateDaemonSetStatus),
+			Warnings:             warn(warnings.DaemonSet),
+			Validate:             check(validation.DaemonSet),
+			ValidateUpdate:       checkUpdate(validation.DaemonSetUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.DaemonSetStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newDaemonSet)},
 	}

@@ -4,6 +4,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func deploymentRow() *Resource {
@@ -20,10 +23,10 @@ func deploymentRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultDeployment),
 			Generation:           true,
-			Warnings:             ofWorkload(deploymentWarnings),
-			Validate:             check(validateDeployment),
-			ValidateUpdate:       checkUpdate(validateDeploymentUpdate),
-			ValidateStatusUpdate: checkUpdate(validateDeploymentStatus),
+			Warnings:             ofWorkload(warnings.Deployment),
+			Validate:             check(validation.Deployment),
+			ValidateUpdate:       checkUpdate(validation.DeploymentUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.DeploymentStatus),
 		},
 		Subresources: []Subresource{
 			scaleOf(

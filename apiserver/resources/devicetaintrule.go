@@ -2,10 +2,9 @@ package resources
 
 import (
 	resourcev1 "k8s.io/api/resource/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func deviceTaintRuleRow() *Resource {
@@ -21,8 +20,8 @@ func deviceTaintRuleRow() *Resource {
 			PrepareCreate:        on(prepareDeviceTaintRule),
 			PrepareUpdate:        onUpdate(keepTaintTime),
 			Generation:           true,
-			Validate:             check(validateDeviceTaintRule),
-			ValidateStatusUpdate: checkUpdate(validateDeviceTaintRuleStatus),
+			Validate:             check(validation.DeviceTaintRule),
+			ValidateStatusUpdate: checkUpdate(validation.DeviceTaintRuleStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newRule)},
 	}
@@ -40,37 +39,4 @@ func keepTaintTime(r, old *resourcev1.DeviceTaintRule) {
 	if r.Spec.Taint.TimeAdded == nil {
 		r.Spec.Taint.TimeAdded = old.Spec.Taint.TimeAdded
 	}
-}
-
-func validateDeviceTaintRule(r *resourcev1.DeviceTaintRule) field.ErrorList {
-	p := field.NewPath("spec")
-	var errs field.ErrorList
-	if s := r.Spec.DeviceSelector; s != nil {
-		at := p.Child("deviceSelector")
-		if s.Driver != nil {
-			errs = append(errs, validateDriverName(at.Child("driver"), *s.Driver)...)
-		}
-		if s.Pool != nil {
-			errs = append(errs, validatePoolName(at.Child("pool"), *s.Pool)...)
-		}
-		if s.Device != nil {
-			errs = append(errs, invalidFor(at.Child("device"), *s.Device, isDNSLabel(*s.Device))...)
-		}
-	}
-	return append(errs, validateDeviceTaint(p.Child("taint"), &r.Spec.Taint)...)
-}
-
-func validateDeviceTaint(p *field.Path, t *resourcev1.DeviceTaint) field.ErrorList {
-	errs := invalidFor(p.Child("key"), t.Key, isQualifiedName(t.Key))
-	errs = append(errs, optional(p.Child("value"), t.Value, validation.IsValidLabelValue)...)
-	return append(errs, validateDeviceEffect(p.Child("effect"), t.Effect)...)
-}
-
-func validateDeviceTaintRuleStatus(r, _ *resourcev1.DeviceTaintRule) field.ErrorList {
-	p := field.NewPath("status", "conditions")
-	errs := metav1validation.ValidateConditions(r.Status.Conditions, p)
-	if n := len(r.Status.Conditions); n > resourcev1.DeviceTaintRuleStatusMaxConditions {
-		errs = append(errs, field.TooMany(p, n, resourcev1.DeviceTaintRuleStatusMaxConditions))
-	}
-	return errs
 }

@@ -3,6 +3,9 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func endpointsRow() *Resource {
@@ -17,8 +20,8 @@ func endpointsRow() *Resource {
 		Warning:          "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 		Strategy: Strategy{
 			Default:             on(defaultEndpoints),
-			Warnings:            always(endpointsWarnings),
-			Validate:            check(validateEndpoints),
+			Warnings:            always(warnings.Endpoints),
+			Validate:            check(validation.Endpoints),
 			AllowCreateOnUpdate: true,
 		},
 	}

@@ -5,6 +5,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func endpointSliceRow() *Resource {
@@ -17,9 +20,9 @@ func endpointSliceRow() *Resource {
 		Strategy: Strategy{
 			Default:        on(defaultEndpointSlice),
 			Generation:     true,
-			Warnings:       warn(endpointSliceWarnings),
-			Validate:       check(validateEndpointSlice),
-			ValidateUpdate: checkUpdate(validateEndpointSliceUpdate),
+			Warnings:       warn(warnings.EndpointSlice),
+			Validate:       check(validation.EndpointSlice),
+			ValidateUpdate: checkUpdate(validation.EndpointSliceUpdate),
 			NameCheck:      apivalidation.NameIsDNSSubdomain,
 		},
 	}

@@ -8,6 +8,8 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 // eventTTL is how long an event is kept: upstream's default of --event-ttl.
@@ -31,7 +33,7 @@ func eventRow() *Resource {
 		Strategy: Strategy{
 			AnyFinalizer:        true,
 			NameCheck:           path.ValidatePathSegmentName,
-			Validate:            check(validateCoreEvent),
+			Validate:            check(validation.Event),
 			AllowCreateOnUpdate: true,
 			TTL:                 eventTTL,
 		},
@@ -68,8 +70,8 @@ func eventsEventRow() *Resource {
 		Field: fieldOf(eventsEventField),
 		Strategy: Strategy{
 			NameCheck:           apivalidation.NameIsDNSSubdomain,
-			Validate:            check(validateEventsEvent),
-			ValidateUpdate:      checkUpdate(validateEventsEventUpdate),
+			Validate:            check(validation.EventsV1Event),
+			ValidateUpdate:      checkUpdate(validation.EventsV1EventUpdate),
 			AllowCreateOnUpdate: true,
 			TTL:                 eventTTL,
 		},

@@ -1,6 +1,8 @@
 package resources
 
 import (
+	"context"
+
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,8 +18,10 @@ func podEviction() Subresource {
 		Verbs:            []string{"create"},
 		AlsoVersions:     []schema.GroupVersion{{Group: policyv1.GroupName, Version: "v1beta1"}},
 		NamesParent:      true,
-		Budgeted:         true,
-		New:              func() runtime.Object { return &policyv1.Eviction{} },
+		BeforeDelete: func(ctx context.Context, rq Request, dryRun bool) error {
+			return rq.TakeDisruption(ctx, dryRun)
+		},
+		New: func() runtime.Object { return &policyv1.Eviction{} },
 		Delete: func(sub runtime.Object) *metav1.DeleteOptions {
 			return sub.(*policyv1.Eviction).DeleteOptions
 		},

@@ -3,6 +3,8 @@ package resources
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 // horizontalPodAutoscalerRow stores autoscalers; horizontalPodAutoscalerV1Row is an
@@ -21,10 +23,10 @@ func horizontalPodAutoscalerRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultAutoscaler),
 			Generation:           true,
-			Validate:             check(validateAutoscaler),
-			ValidateCreate:       check(validateTargetVersion),
-			ValidateUpdate:       checkUpdate(validateTargetVersionUpdate),
-			ValidateStatusUpdate: checkUpdate(validateAutoscalerStatus),
+			Validate:             check(validation.HorizontalPodAutoscaler),
+			ValidateCreate:       check(validation.HorizontalPodAutoscalerCreate),
+			ValidateUpdate:       checkUpdate(validation.HorizontalPodAutoscalerUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.HorizontalPodAutoscalerStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newAutoscaler)},
 	}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // annotate writes value, a list of n items, as JSON into an annotation; for n = 0 it
@@ -150,13 +151,13 @@ func metricFromV2(m *autoscalingv2.MetricSpec) autoscalingv1.MetricSpec {
 			Target:       autoscalingv1.CrossVersionObjectReference(o.DescribedObject),
 			MetricName:   o.Metric.Name,
 			Selector:     o.Metric.Selector,
-			TargetValue:  deref(o.Target.Value),
+			TargetValue:  ptr.Deref(o.Target.Value, resource.Quantity{}),
 			AverageValue: o.Target.AverageValue,
 		}
 	}
 	if p := m.Pods; p != nil {
 		from.Pods = &autoscalingv1.PodsMetricSource{
-			MetricName: p.Metric.Name, Selector: p.Metric.Selector, TargetAverageValue: deref(p.Target.AverageValue),
+			MetricName: p.Metric.Name, Selector: p.Metric.Selector, TargetAverageValue: ptr.Deref(p.Target.AverageValue, resource.Quantity{}),
 		}
 	}
 	if r := m.Resource; r != nil {
@@ -228,30 +229,30 @@ func statusFromV2(s *autoscalingv2.MetricStatus) autoscalingv1.MetricStatus {
 			Target:       autoscalingv1.CrossVersionObjectReference(o.DescribedObject),
 			MetricName:   o.Metric.Name,
 			Selector:     o.Metric.Selector,
-			CurrentValue: deref(o.Current.Value),
+			CurrentValue: ptr.Deref(o.Current.Value, resource.Quantity{}),
 			AverageValue: o.Current.AverageValue,
 		}
 	}
 	if p := s.Pods; p != nil {
 		from.Pods = &autoscalingv1.PodsMetricStatus{
-			MetricName: p.Metric.Name, Selector: p.Metric.Selector, CurrentAverageValue: deref(p.Current.AverageValue),
+			MetricName: p.Metric.Name, Selector: p.Metric.Selector, CurrentAverageValue: ptr.Deref(p.Current.AverageValue, resource.Quantity{}),
 		}
 	}
 	if r := s.Resource; r != nil {
 		from.Resource = &autoscalingv1.ResourceMetricStatus{
-			Name: r.Name, CurrentAverageUtilization: r.Current.AverageUtilization, CurrentAverageValue: deref(r.Current.AverageValue),
+			Name: r.Name, CurrentAverageUtilization: r.Current.AverageUtilization, CurrentAverageValue: ptr.Deref(r.Current.AverageValue, resource.Quantity{}),
 		}
 	}
 	if c := s.ContainerResource; c != nil {
 		from.ContainerResource = &autoscalingv1.ContainerResourceMetricStatus{
 			Name: c.Name, Container: c.Container,
-			CurrentAverageUtilization: c.Current.AverageUtilization, CurrentAverageValue: deref(c.Current.AverageValue),
+			CurrentAverageUtilization: c.Current.AverageUtilization, CurrentAverageValue: ptr.Deref(c.Current.AverageValue, resource.Quantity{}),
 		}
 	}
 	if e := s.External; e != nil {
 		from.External = &autoscalingv1.ExternalMetricStatus{
 			MetricName: e.Metric.Name, MetricSelector: e.Metric.Selector,
-			CurrentValue: deref(e.Current.Value), CurrentAverageValue: e.Current.AverageValue,
+			CurrentValue: ptr.Deref(e.Current.Value, resource.Quantity{}), CurrentAverageValue: e.Current.AverageValue,
 		}
 	}
 	return from

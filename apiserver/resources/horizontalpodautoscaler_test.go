@@ -56,7 +56,7 @@ func TestAutoscalerConversion(t *testing.T) {
 	if diff := cmp.Diff(behavior, shown.Annotations[behaviorAnnotation]); diff != "" {
 		t.Error(diff)
 	}
-	if got := deref(shown.Spec.TargetCPUUtilizationPercentage); got != 70 {
+	if got := *shown.Spec.TargetCPUUtilizationPercentage; got != 70 {
 		t.Errorf("aims at %d%%", got)
 	}
 	// The average beside a utilization cannot be represented in autoscaling/v1.

@@ -7,6 +7,8 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 // Annotations that keep the fields which autoscaling/v1 does not have, so that its
@@ -51,16 +53,16 @@ func horizontalPodAutoscalerV1Row() *Resource {
 			}),
 			Generation: true,
 			Validate: check(func(a *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
-				return validateAutoscaler(autoscalerToV2(a))
+				return validation.HorizontalPodAutoscaler(autoscalerToV2(a))
 			}),
 			ValidateCreate: check(func(a *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
-				return validateTargetVersion(autoscalerToV2(a))
+				return validation.HorizontalPodAutoscalerCreate(autoscalerToV2(a))
 			}),
 			ValidateUpdate: checkUpdate(func(a, old *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
-				return validateTargetVersionUpdate(autoscalerToV2(a), autoscalerToV2(old))
+				return validation.HorizontalPodAutoscalerUpdate(autoscalerToV2(a), autoscalerToV2(old))
 			}),
 			ValidateStatusUpdate: checkUpdate(func(a, _ *autoscalingv1.HorizontalPodAutoscaler) field.ErrorList {
-				return validateAutoscalerStatus(autoscalerToV2(a), nil)
+				return validation.HorizontalPodAutoscalerStatus(autoscalerToV2(a), nil)
 			}),
 		},
 		Subresources: []Subresource{statusOf(kind, newAutoscaler)},

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -8,13 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
-)
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
-// The labels of a job's pods, from before they had the API group's prefix.
-const (
-	legacyControllerUIDLabel = "controller-uid"
-	legacyJobNameLabel       = "job-name"
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func jobRow() *Resource {
@@ -28,16 +27,17 @@ func jobRow() *Resource {
 		New:              newJob,
 		NewList:          func() runtime.Object { return &batchv1.JobList{} },
 		SelectableFields: []string{"status.successful"},
+		UnknownField:     func(label string) string { return fmt.Sprintf("field label %q not supported for Job", label) },
 		Field:            fieldOf(jobField),
 		Strategy: Strategy{
 			Default:              on(defaultJob),
 			PrepareCreate:        on(prepareJob),
 			PrepareUpdate:        onUpdate(func(job, old *batchv1.Job) { keepAlphaOfJob(&job.Spec, &old.Spec) }),
 			Generation:           true,
-			Validate:             check(validateJob),
-			ValidateUpdate:       checkUpdate(validateJobUpdate),
-			ValidateStatusUpdate: checkUpdate(validateJobStatusUpdate),
-			Warnings:             ofWorkload(jobWarnings),
+			Validate:             check(validation.Job),
+			ValidateUpdate:       checkUpdate(validation.JobUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.JobStatus),
+			Warnings:             ofWorkload(warnings.Job),
 			DeleteWarning:        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
 			OrphanByDefault:      true,
 		},
@@ -105,10 +105,10 @@ func copyOf(labels map[string]string) map[string]string {
 // prepareJob sets the selector and the labels by which a job identifies its pods.
 func prepareJob(job *batchv1.Job) {
 	keepAlphaOfJob(&job.Spec, nil)
-	if !deref(job.Spec.ManualSelector) {
+	if !ptr.Deref(job.Spec.ManualSelector, false) {
 		generateSelector(job)
 	}
-	if len(job.Labels) == 0 && len(validation.IsValidLabelValue(job.Name)) == 0 {
+	if len(job.Labels) == 0 && len(utilvalidation.IsValidLabelValue(job.Name)) == 0 {
 		// Upstream adds these after the job is stored.
 		job.Labels = copyOf(job.Spec.Template.Labels)
 	}
@@ -127,10 +127,10 @@ func generateSelector(job *batchv1.Job) {
 		labels = map[string]string{}
 	}
 	for key, value := range map[string]string{
-		batchv1.JobNameLabel:       job.Name,
-		legacyJobNameLabel:         job.Name,
-		batchv1.ControllerUidLabel: string(job.UID),
-		legacyControllerUIDLabel:   string(job.UID),
+		batchv1.JobNameLabel:                job.Name,
+		validation.LegacyJobNameLabel:       job.Name,
+		batchv1.ControllerUidLabel:          string(job.UID),
+		validation.LegacyControllerUIDLabel: string(job.UID),
 	} {
 		// A value that the client has set is kept, and rejected later if it differs.
 		if _, set := labels[key]; !set {

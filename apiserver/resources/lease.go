@@ -3,6 +3,8 @@ package resources
 import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func leaseRow() *Resource {
@@ -14,7 +16,7 @@ func leaseRow() *Resource {
 		NewList:          func() runtime.Object { return &coordinationv1.LeaseList{} },
 		Strategy: Strategy{
 			AnyFinalizer:              true,
-			Validate:                  check(validateLease),
+			Validate:                  check(validation.Lease),
 			AllowCreateOnUpdate:       true,
 			ForbidUnconditionalUpdate: true,
 		},

@@ -24,19 +24,31 @@ func MetricsRows() []*Resource {
 		// In these groups resources are named by metrics, so each version has one row
 		// for all of them. "metrics" is the resource of a namespace's own metrics,
 		// "externalmetrics" what adapters list instead.
-		valuesRow(custommetricsv1beta2.SchemeGroupVersion, "metrics", "MetricValueList",
+		customMetricsRow(custommetricsv1beta2.SchemeGroupVersion,
 			func() runtime.Object { return &custommetricsv1beta2.MetricValueList{} }),
-		valuesRow(custommetricsv1beta1.SchemeGroupVersion, "metrics", "MetricValueList",
+		customMetricsRow(custommetricsv1beta1.SchemeGroupVersion,
 			func() runtime.Object { return &custommetricsv1beta1.MetricValueList{} }),
-		valuesRow(externalmetricsv1beta1.SchemeGroupVersion, "externalmetrics", "ExternalMetricValueList",
-			func() runtime.Object { return &externalmetricsv1beta1.ExternalMetricValueList{} }),
+		externalMetricsRow(),
 	}
 }
 
-func valuesRow(gv schema.GroupVersion, plural, kind string, list func() runtime.Object) *Resource {
+func customMetricsRow(gv schema.GroupVersion, list func() runtime.Object) *Resource {
+	row := metricValuesRow(gv.WithKind("MetricValueList"), "metrics", list)
+	row.GetAny = serve(Request.ServeMetricValues)
+	return row
+}
+
+func externalMetricsRow() *Resource {
+	row := metricValuesRow(externalmetricsv1beta1.SchemeGroupVersion.WithKind("ExternalMetricValueList"), "externalmetrics",
+		func() runtime.Object { return &externalmetricsv1beta1.ExternalMetricValueList{} })
+	row.GetAny = serve(Request.ServeMetricValues)
+	return row
+}
+
+func metricValuesRow(kind schema.GroupVersionKind, plural string, list func() runtime.Object) *Resource {
 	return &Resource{
-		GroupVersionKind: gv.WithKind(kind), ListKind: kind, Plural: plural, Namespaced: true, Verbs: []string{"get"},
-		Computed: true, New: list, NewList: list,
+		GroupVersionKind: kind, ListKind: kind.Kind, Plural: plural, Namespaced: true, Verbs: []string{"get"},
+		New: list, NewList: list,
 	}
 }
 
@@ -45,7 +57,8 @@ func nodeMetricsRow() *Resource {
 		GroupVersionKind: metricsv1beta1.SchemeGroupVersion.WithKind("NodeMetrics"),
 		Plural:           "nodes",
 		Verbs:            []string{"get", "list"},
-		Computed:         true,
+		Get:              serve(Request.ServeUsage),
+		List:             serve(Request.ServeUsageList),
 		New:              func() runtime.Object { return &metricsv1beta1.NodeMetrics{} },
 		NewList:          func() runtime.Object { return &metricsv1beta1.NodeMetricsList{} },
 		Columns:          usageColumns(),
@@ -65,7 +78,8 @@ func podMetricsRow() *Resource {
 		Plural:           "pods",
 		Namespaced:       true,
 		Verbs:            []string{"get", "list"},
-		Computed:         true,
+		Get:              serve(Request.ServeUsage),
+		List:             serve(Request.ServeUsageList),
 		New:              func() runtime.Object { return &metricsv1beta1.PodMetrics{} },
 		NewList:          func() runtime.Object { return &metricsv1beta1.PodMetricsList{} },
 		Columns:          usageColumns(),

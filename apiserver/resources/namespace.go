@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func namespaceRow() *Resource {
@@ -21,8 +23,8 @@ func namespaceRow() *Resource {
 			Default:              on(defaultNamespace),
 			PrepareCreate:        on(prepareNamespace),
 			PrepareUpdate:        onUpdate(prepareNamespaceUpdate),
-			Validate:             check(validateNamespace),
-			ValidateStatusUpdate: checkUpdate(validateNamespaceStatus),
+			Validate:             check(validation.Namespace),
+			ValidateStatusUpdate: checkUpdate(validation.NamespaceStatus),
 			NameCheck:            apivalidation.ValidateNamespaceName,
 			MarkDeleted:          on(markNamespaceDeleted),
 			Finalizing:           func(obj runtime.Object) bool { return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0 },

@@ -4,6 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func nodeRow() *Resource {
@@ -23,12 +26,12 @@ func nodeRow() *Resource {
 			NameCheck: apivalidation.NameIsDNSSubdomain,
 			// A kubelet registers its node with a status.
 			KeepStatusOnCreate:   true,
-			Warnings:             always(nodeWarnings),
-			Validate:             check(validateNode),
-			ValidateUpdate:       checkUpdate(validateNodeUpdate),
-			ValidateStatusUpdate: checkUpdate(validateNodeStatus),
+			Warnings:             always(warnings.Node),
+			Validate:             check(validation.Node),
+			ValidateUpdate:       checkUpdate(validation.NodeUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.NodeStatus),
 		},
-		Subresources: []Subresource{proxyTo("NodeProxyOptions"), statusOf(kind, newNode)},
+		Subresources: []Subresource{proxy("NodeProxyOptions"), statusOf(kind, newNode)},
 	}
 }
 
@@ -37,4 +40,18 @@ func nodeField(node *corev1.Node, label string) string {
 		return boolField(node.Spec.Unschedulable)
 	}
 	return ""
+}
+
+// defaultNode keeps the older single field and the newer list of a node's pod networks
+// equal.
+func defaultNode(n *corev1.Node) {
+	switch cidr, cidrs := n.Spec.PodCIDR, n.Spec.PodCIDRs; {
+	case cidr != "" && (len(cidrs) == 0 || cidrs[0] != cidr):
+		n.Spec.PodCIDRs = []string{cidr}
+	case cidr == "" && len(cidrs) > 0:
+		n.Spec.PodCIDR = cidrs[0]
+	}
+	if n.Status.Allocatable == nil && n.Status.Capacity != nil {
+		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
+	}
 }

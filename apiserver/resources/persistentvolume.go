@@ -3,6 +3,9 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func persistentVolumeRow() *Resource {
@@ -18,9 +21,9 @@ func persistentVolumeRow() *Resource {
 			Default:             on(defaultPersistentVolume),
 			PrepareCreate:       on(preparePersistentVolume),
 			PrepareStatusUpdate: onUpdate(preparePersistentVolumeStatus),
-			Warnings:            always(persistentVolumeWarnings),
-			Validate:            check(validatePersistentVolume),
-			ValidateUpdate:      checkUpdate(validatePersistentVolumeUpdate),
+			Warnings:            always(warnings.PersistentVolume),
+			Validate:            check(validation.PersistentVolume),
+			ValidateUpdate:      checkUpdate(validation.PersistentVolumeUpdate),
 		},
 		Subresources: []Subresource{statusOf(kind, newVolume)},
 	}

@@ -3,6 +3,10 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func persistentVolumeClaimRow() *Resource {
@@ -19,10 +23,10 @@ func persistentVolumeClaimRow() *Resource {
 			Default:              on(defaultClaim),
 			PrepareCreate:        on(prepareClaim),
 			PrepareUpdate:        onUpdate(func(claim, _ *corev1.PersistentVolumeClaim) { normalizeDataSources(&claim.Spec) }),
-			Warnings:             always(claimWarnings),
-			Validate:             check(validateClaim),
-			ValidateUpdate:       checkUpdate(validateClaimUpdate),
-			ValidateStatusUpdate: checkUpdate(validateClaimStatus),
+			Warnings:             always(warnings.PersistentVolumeClaim),
+			Validate:             check(validation.PersistentVolumeClaim),
+			ValidateUpdate:       checkUpdate(validation.PersistentVolumeClaimUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.PersistentVolumeClaimStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newClaim)},
 	}
@@ -53,7 +57,7 @@ func normalizeDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 		spec.DataSourceRef = &corev1.TypedObjectReference{
 			APIGroup: spec.DataSource.APIGroup, Kind: spec.DataSource.Kind, Name: spec.DataSource.Name,
 		}
-	case spec.DataSourceRef != nil && spec.DataSource == nil && deref(spec.DataSourceRef.Namespace) == "" && knownDataSource(spec.DataSourceRef):
+	case spec.DataSourceRef != nil && spec.DataSource == nil && ptr.Deref(spec.DataSourceRef.Namespace, "") == "" && knownDataSource(spec.DataSourceRef):
 		spec.DataSource = &corev1.TypedLocalObjectReference{
 			APIGroup: spec.DataSourceRef.APIGroup, Kind: spec.DataSourceRef.Kind, Name: spec.DataSourceRef.Name,
 		}
@@ -62,7 +66,7 @@ func normalizeDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 
 // knownDataSource reports whether the older of the two fields supports the reference.
 func knownDataSource(ref *corev1.TypedObjectReference) bool {
-	switch deref(ref.APIGroup) {
+	switch ptr.Deref(ref.APIGroup, "") {
 	case "":
 		return ref.Kind == "PersistentVolumeClaim"
 	case "snapshot.storage.k8s.io":

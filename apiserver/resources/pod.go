@@ -4,6 +4,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kubectl/pkg/util/qos"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func podRow() *Resource {
@@ -27,10 +31,10 @@ func podRow() *Resource {
 			PrepareCreate:        on(preparePod),
 			PrepareStatusUpdate:  onUpdate(preparePodStatus),
 			Generation:           true,
-			Warnings:             warn(podWarnings),
-			Validate:             check(validatePod),
-			ValidateUpdate:       checkUpdate(validatePodUpdate),
-			ValidateStatusUpdate: checkUpdate(validatePodStatus),
+			Warnings:             warn(warnings.Pod),
+			Validate:             check(validation.Pod),
+			ValidateUpdate:       checkUpdate(validation.PodUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.PodStatus),
 			NameCheck:            apivalidation.NameIsDNSSubdomain,
 			GracePeriod:          podGracePeriod,
 		},
@@ -46,10 +50,10 @@ func podRow() *Resource {
 			},
 			podEviction(),
 			podLog(),
-			proxyTo("PodProxyOptions"),
+			proxy("PodProxyOptions"),
 			podResize(),
 			statusOf(kind, newPod),
-		}, connections()...),
+		}, streams()...),
 	}
 }
 
@@ -80,7 +84,7 @@ func podField(pod *corev1.Pod, label string) string {
 func preparePod(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{
 		Phase:    corev1.PodPending,
-		QOSClass: qosClass(pod),
+		QOSClass: qos.ComputePodQOS(pod),
 	}
 	if len(pod.Spec.SchedulingGates) > 0 {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
@@ -120,4 +124,15 @@ func podGracePeriod(obj runtime.Object, asked *int64) int64 {
 		return 1
 	}
 	return period
+}
+
+// singleAndPlural keeps podIP and the first of podIPs equal; if they differ, podIP takes
+// precedence.
+func singleAndPlural(s *corev1.PodStatus) {
+	switch {
+	case s.PodIP == "" && len(s.PodIPs) > 0:
+		s.PodIP = s.PodIPs[0].IP
+	case s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP):
+		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
+	}
 }

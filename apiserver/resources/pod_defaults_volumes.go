@@ -1,8 +1,6 @@
 package resources
 
-import (
-	corev1 "k8s.io/api/core/v1"
-)
+import corev1 "k8s.io/api/core/v1"
 
 // defaultFileMode is the mode of the files in a volume of API data.
 const defaultFileMode int32 = 0o644

@@ -3,7 +3,9 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func podTemplateRow() *Resource {
@@ -16,10 +18,8 @@ func podTemplateRow() *Resource {
 		Strategy: Strategy{
 			Default:    on(func(t *corev1.PodTemplate) { defaultPodSpec(&t.Template.Spec) }),
 			Generation: true,
-			Warnings:   warn(podTemplateWarnings),
-			Validate: check(func(t *corev1.PodTemplate) field.ErrorList {
-				return validatePodTemplate(field.NewPath("template"), &t.Template)
-			}),
+			Warnings:   warn(warnings.PodTemplate),
+			Validate:   check(validation.PodTemplate),
 		},
 	}
 }

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func priorityClassRow() *Resource {
@@ -16,8 +18,8 @@ func priorityClassRow() *Resource {
 		Strategy: Strategy{
 			Default:        on(defaultPriorityClass),
 			Generation:     true,
-			Validate:       check(validatePriorityClass),
-			ValidateUpdate: checkUpdate(validatePriorityClassUpdate),
+			Validate:       check(validation.PriorityClass),
+			ValidateUpdate: checkUpdate(validation.PriorityClassUpdate),
 		},
 	}
 }

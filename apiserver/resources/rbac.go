@@ -4,6 +4,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func roleRow() *Resource {
@@ -15,7 +17,7 @@ func roleRow() *Resource {
 		NewList:          func() runtime.Object { return &rbacv1.RoleList{} },
 		Strategy: Strategy{
 			NameCheck:           path.ValidatePathSegmentName,
-			Validate:            check(validateRole),
+			Validate:            check(validation.Role),
 			AllowCreateOnUpdate: true,
 		},
 	}
@@ -29,7 +31,7 @@ func clusterRoleRow() *Resource {
 		NewList:          func() runtime.Object { return &rbacv1.ClusterRoleList{} },
 		Strategy: Strategy{
 			NameCheck:           path.ValidatePathSegmentName,
-			Validate:            check(validateClusterRole),
+			Validate:            check(validation.ClusterRole),
 			AllowCreateOnUpdate: true,
 		},
 	}
@@ -45,8 +47,8 @@ func roleBindingRow() *Resource {
 		Strategy: Strategy{
 			NameCheck:           path.ValidatePathSegmentName,
 			Default:             on(func(b *rbacv1.RoleBinding) { defaultBinding(&b.RoleRef, b.Subjects) }),
-			Validate:            check(validateRoleBinding),
-			ValidateUpdate:      checkUpdate(validateRoleBindingUpdate),
+			Validate:            check(validation.RoleBinding),
+			ValidateUpdate:      checkUpdate(validation.RoleBindingUpdate),
 			AllowCreateOnUpdate: true,
 		},
 	}
@@ -61,8 +63,8 @@ func clusterRoleBindingRow() *Resource {
 		Strategy: Strategy{
 			NameCheck:           path.ValidatePathSegmentName,
 			Default:             on(func(b *rbacv1.ClusterRoleBinding) { defaultBinding(&b.RoleRef, b.Subjects) }),
-			Validate:            check(validateClusterRoleBinding),
-			ValidateUpdate:      checkUpdate(validateClusterRoleBindingUpdate),
+			Validate:            check(validation.ClusterRoleBinding),
+			ValidateUpdate:      checkUpdate(validation.ClusterRoleBindingUpdate),
 			AllowCreateOnUpdate: true,
 		},
 	}

@@ -3,6 +3,9 @@ package resources
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func replicaSetRow() *Resource {
@@ -19,10 +22,10 @@ func replicaSetRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultReplicaSet),
 			Generation:           true,
-			Warnings:             ofWorkload(replicaSetWarnings),
-			Validate:             check(validateReplicaSet),
-			ValidateUpdate:       checkUpdate(validateReplicaSetUpdate),
-			ValidateStatusUpdate: checkUpdate(validateReplicaSetStatus),
+			Warnings:             ofWorkload(warnings.ReplicaSet),
+			Validate:             check(validation.ReplicaSet),
+			ValidateUpdate:       checkUpdate(validation.ReplicaSetUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.ReplicaSetStatus),
 		},
 		Subresources: []Subresource{
 			scaleOf(

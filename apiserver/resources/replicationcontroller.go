@@ -5,9 +5,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func replicationControllerRow() *Resource {
@@ -27,9 +28,9 @@ func replicationControllerRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultReplicationController),
 			Generation:           true,
-			Warnings:             ofWorkload(replicationControllerWarnings),
-			Validate:             check(validateReplicationController),
-			ValidateStatusUpdate: checkUpdate(validateReplicationControllerStatus),
+			Warnings:             ofWorkload(warnings.ReplicationController),
+			Validate:             check(validation.ReplicationController),
+			ValidateStatusUpdate: checkUpdate(validation.ReplicationControllerStatus),
 			OrphanByDefault:      true,
 		},
 		Subresources: []Subresource{
@@ -67,30 +68,4 @@ func defaultReplicationController(rc *corev1.ReplicationController) {
 		rc.Labels = copyOf(rc.Spec.Template.Labels)
 	}
 	defaultPodSpec(&rc.Spec.Template.Spec)
-}
-
-func validateReplicationController(rc *corev1.ReplicationController) field.ErrorList {
-	spec, p := &rc.Spec, field.NewPath("spec")
-	errs := nonNegative(p.Child("minReadySeconds"), spec.MinReadySeconds)
-	if len(spec.Selector) == 0 {
-		errs = append(errs, field.Required(p.Child("selector"), ""))
-	}
-	errs = append(errs, nonNegativePointer(p.Child("replicas"), spec.Replicas)...)
-	at := p.Child("template")
-	if spec.Template == nil {
-		return append(errs, field.Required(at, ""))
-	}
-	if len(spec.Selector) > 0 && !labels.SelectorFromSet(spec.Selector).Matches(labels.Set(spec.Template.Labels)) {
-		errs = append(errs, field.Invalid(at.Child("metadata", "labels"), spec.Template.Labels, "`selector` does not match template `labels`"))
-	}
-	errs = append(errs, validatePodTemplate(at, spec.Template)...)
-	return append(errs, alwaysRunning(at.Child("spec"), &spec.Template.Spec, "ReplicationController")...)
-}
-
-func validateReplicationControllerStatus(rc, _ *corev1.ReplicationController) field.ErrorList {
-	s, p := &rc.Status, field.NewPath("status")
-	errs := validateCounts(count{"replicas", s.Replicas},
-		count{"fullyLabeledReplicas", s.FullyLabeledReplicas}, count{"readyReplicas", s.ReadyReplicas}, count{"availableReplicas", s.AvailableReplicas})
-	errs = append(errs, nonNegative(p.Child("observedGeneration"), s.ObservedGeneration)...)
-	return append(errs, availableWithinReady(p, s.AvailableReplicas, s.ReadyReplicas)...)
 }

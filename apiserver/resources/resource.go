@@ -1,6 +1,8 @@
 package resources
 
 import (
+	"context"
+	"net/url"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,17 +44,17 @@ type Resource struct {
 	// Storage converts between this version and the stored one, if another row stores this
 	// kind (events.k8s.io/v1 over v1).
 	Storage *StorageConversion
-	// Computed reports that nothing is stored: objects are computed for each request.
-	Computed bool
-	// Via reports that nothing is stored under this resource: a create creates the
-	// subresource of another row's object of the same name ("bindings" is "pods/binding").
-	Via *Via
-	// Asked reports that nothing is stored under this resource: a create is a query, whose
-	// result is returned in the object (the reviews). The handlers know the kind; NewList
-	// is nil.
-	Asked bool
+	// Get, List and Create serve their verbs in place of the generic code. Nothing is stored
+	// under a resource that has one of them: its objects are computed for each request, or
+	// a create is a query whose result is returned in the object, or creates something
+	// else.
+	Get, List, Create Handler
+	// GetAny serves GET on every resource of the row's group and version, whatever its name:
+	// metrics are named so.
+	GetAny Handler
 
-	New     func() runtime.Object
+	New func() runtime.Object
+	// NewList is nil for a kind that has no lists, and thus no Table form.
 	NewList func() runtime.Object
 
 	// Custom reports that the kind is defined by a CustomResourceDefinition: it has no Go
@@ -93,6 +95,9 @@ type Resource struct {
 	// Field returns one selectable field: it allocates nothing for strings that the object
 	// holds. FieldsOf adapts it to the interface of selectors.
 	Field func(obj runtime.Object, label string) string
+	// UnknownField returns the message for a field label that is not selectable. Nil means
+	// upstream's message for most kinds.
+	UnknownField func(label string) string
 
 	// Columns and Cells define the Table form; the default is name and age.
 	Columns []metav1.TableColumnDefinition
@@ -119,12 +124,6 @@ type StoredForm struct {
 	Decode func(data []byte, into runtime.Object) error
 	// Lossy reports that the decoded object may differ from the encoded one.
 	Lossy bool
-}
-
-// Via names a subresource of another row.
-type Via struct {
-	Resource    schema.GroupVersionResource
-	Subresource string
 }
 
 // Strategy is the behavior of a kind when its objects are written. The functions may modify
@@ -192,6 +191,12 @@ type Strategy struct {
 	// TTL is how long after its last write a stored object expires; 0 means never (Event: 1
 	// hour).
 	TTL time.Duration
+	// Reserve reserves the unique resources that a write needs, as storage.Reserve
+	// describes. Nil means that it needs none.
+	Reserve func(r Reservations, ctx context.Context, obj, old runtime.Object, dryRun bool) (done func(err error), err error)
+	// ServerManager is the field manager of the objects that the apiserver itself creates;
+	// empty means "kube-apiserver".
+	ServerManager string
 }
 
 // Subresource is a path beneath an object. The generic code serves "status" by the
@@ -214,23 +219,31 @@ type Subresource struct {
 	// UpdateAt is Update for a subresource that writes times. A row sets at most one of the
 	// two; without either, the subresource is handled outside the table.
 	UpdateAt func(parent, sub runtime.Object, now time.Time) error
-	// Replicas is the path of the field that a scale sets in its parent; nil means
-	// spec.replicas.
+	// Replicas is the path of the field that a scale sets in its parent. It is nil for
+	// subresources that are not scales.
 	Replicas []string
+	// Columns and Cells define the Table form; the default is the row's.
+	Columns []metav1.TableColumnDefinition
+	Cells   func(obj runtime.Object, now time.Time) []any
 	// NamesParent reports that the body of a create must have the parent's name.
 	NamesParent bool
 	// Delete reports that creating this subresource deletes its parent; it returns the
 	// delete options in the body (eviction).
 	Delete func(sub runtime.Object) *metav1.DeleteOptions
-	// Proxied reports that upstream serves the subresource by a request to a node or a pod.
-	// The handlers know it by name; the row has no functions for it.
-	Proxied bool
-	// Asked reports that creating the subresource is a request whose result is returned in
-	// it (a token). The handlers know the kind.
-	Asked bool
-	// Budgeted reports that Delete requires the consent of the PodDisruptionBudgets that
-	// select the parent, a Pod.
-	Budgeted bool
+	// BeforeDelete is called before Delete's deletion of the parent, which its error
+	// prevents.
+	BeforeDelete func(ctx context.Context, rq Request, dryRun bool) error
+	// Create serves a create in place of the generic code.
+	Create Handler
+	// Connect serves all verbs in place of the generic code. Upstream passes these requests
+	// on to a kubelet or a pod, which chooses the format of the response.
+	Connect Handler
+	// AnyMethod reports that Connect accepts every HTTP method, not only those of Verbs.
+	AnyMethod bool
+	// Streams reports that Connect exchanges data with the client until one of them closes
+	// the connection. Follows reports the same of a request with the given query.
+	Streams bool
+	Follows func(query url.Values) bool
 }
 
 // Writes reports whether the subresource can be written into its parent.
@@ -242,6 +255,12 @@ func (s *Subresource) WriteInto(parent, sub runtime.Object, now time.Time) error
 		return s.UpdateAt(parent, sub, now)
 	}
 	return s.Update(parent, sub)
+}
+
+// IsStored reports whether objects of the row's kind are stored, by this row or by that of
+// Storage.
+func (r *Resource) IsStored() bool {
+	return r.Get == nil && r.List == nil && r.Create == nil && r.GetAny == nil
 }
 
 // GVR returns the row's group, version and plural name.

@@ -3,6 +3,8 @@ package resources
 import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func resourceClaimRow() *Resource {
@@ -16,10 +18,10 @@ func resourceClaimRow() *Resource {
 		NewList:          func() runtime.Object { return &resourcev1.ResourceClaimList{} },
 		Strategy: Strategy{
 			Default:              on(func(c *resourcev1.ResourceClaim) { defaultDeviceRequests(c.Spec.Devices.Requests) }),
-			ValidateCreate:       check(validateResourceClaim),
-			ValidateUpdate:       checkUpdate(validateResourceClaimUpdate),
+			ValidateCreate:       check(validation.ResourceClaim),
+			ValidateUpdate:       checkUpdate(validation.ResourceClaimUpdate),
 			PrepareStatusUpdate:  onUpdate(dropDeallocated),
-			ValidateStatusUpdate: checkUpdate(validateResourceClaimStatus),
+			ValidateStatusUpdate: checkUpdate(validation.ResourceClaimStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newClaim)},
 	}
@@ -34,8 +36,8 @@ func resourceClaimTemplateRow() *Resource {
 		NewList:          func() runtime.Object { return &resourcev1.ResourceClaimTemplateList{} },
 		Strategy: Strategy{
 			Default:        on(func(t *resourcev1.ResourceClaimTemplate) { defaultDeviceRequests(t.Spec.Spec.Devices.Requests) }),
-			Validate:       check(validateResourceClaimTemplate),
-			ValidateUpdate: checkUpdate(validateResourceClaimTemplateUpdate),
+			Validate:       check(validation.ResourceClaimTemplate),
+			ValidateUpdate: checkUpdate(validation.ResourceClaimTemplateUpdate),
 		},
 	}
 }

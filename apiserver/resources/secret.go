@@ -3,6 +3,9 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func secretRow() *Resource {
@@ -23,9 +26,9 @@ func secretRow() *Resource {
 			Default:        on(defaultSecret),
 			PrepareCreate:  on(mergeStringData),
 			PrepareUpdate:  onUpdate(prepareSecretUpdate),
-			Warnings:       always(secretWarnings),
-			Validate:       check(validateSecret),
-			ValidateUpdate: checkUpdate(validateSecretUpdate),
+			Warnings:       always(warnings.Secret),
+			Validate:       check(validation.Secret),
+			ValidateUpdate: checkUpdate(validation.SecretUpdate),
 		},
 	}
 }

@@ -4,7 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func serviceRow() *Resource {
@@ -22,20 +24,19 @@ func serviceRow() *Resource {
 		SelectableFields: []string{"spec.clusterIP", "spec.type"},
 		Field:            fieldOf(serviceField),
 		Strategy: Strategy{
-			Default:        on(defaultService),
-			PrepareCreate:  on(prepareService),
-			PrepareUpdate:  onUpdate(prepareServiceUpdate),
-			Warnings:       always(serviceWarnings),
-			Validate:       check(validateService),
-			ValidateCreate: check(func(s *corev1.Service) field.ErrorList { return strictService(s, &corev1.Service{}) }),
-			ValidateUpdate: checkUpdate(func(s, old *corev1.Service) field.ErrorList {
-				return append(validateServiceUpdate(s, old), strictService(s, old)...)
-			}),
-			ValidateStatusUpdate: checkUpdate(validateServiceStatusUpdate),
+			Reserve:              Reservations.ReserveService,
+			Default:              on(defaultService),
+			PrepareCreate:        on(prepareService),
+			PrepareUpdate:        onUpdate(prepareServiceUpdate),
+			Warnings:             always(warnings.Service),
+			Validate:             check(validation.Service),
+			ValidateCreate:       check(validation.ServiceCreate),
+			ValidateUpdate:       checkUpdate(validation.ServiceUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.ServiceStatus),
 			NameCheck:            apivalidation.NameIsDNSLabel,
 			AllowCreateOnUpdate:  true,
 		},
-		Subresources: []Subresource{proxyTo("ServiceProxyOptions"), statusOf(kind, newService)},
+		Subresources: []Subresource{proxy("ServiceProxyOptions"), statusOf(kind, newService)},
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 // prepareService sets both fields for a service's address; old clients know only the
@@ -41,7 +44,7 @@ func prepareServiceUpdate(s, old *corev1.Service) {
 		spec.IPFamilyPolicy = was.IPFamilyPolicy
 	}
 	keepNodePorts(spec, was)
-	if needsHealthCheck(spec) && needsHealthCheck(was) && spec.HealthCheckNodePort == 0 {
+	if validation.NeedsHealthCheck(spec) && validation.NeedsHealthCheck(was) && spec.HealthCheckNodePort == 0 {
 		spec.HealthCheckNodePort = was.HealthCheckNodePort
 	}
 }
@@ -76,10 +79,6 @@ func needsNodePorts(spec *corev1.ServiceSpec) bool {
 	return spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-func needsHealthCheck(spec *corev1.ServiceSpec) bool {
-	return spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
-}
-
 // dropOfOldType clears the fields that a service's new type does not allow, if the
 // client left them unchanged: changing the type alone is sufficient.
 func dropOfOldType(spec, was *corev1.ServiceSpec) {
@@ -92,21 +91,21 @@ func dropOfOldType(spec, was *corev1.ServiceSpec) {
 			spec.Ports[i].NodePort = 0
 		}
 	}
-	if needsHealthCheck(was) && !needsHealthCheck(spec) && spec.HealthCheckNodePort == was.HealthCheckNodePort {
+	if validation.NeedsHealthCheck(was) && !validation.NeedsHealthCheck(spec) && spec.HealthCheckNodePort == was.HealthCheckNodePort {
 		spec.HealthCheckNodePort = 0
 	}
 	if needsNodePorts(was) && !needsNodePorts(spec) && len(spec.ExternalIPs) == 0 && spec.ExternalTrafficPolicy == was.ExternalTrafficPolicy {
 		spec.ExternalTrafficPolicy = ""
 	}
 	if was.Type == corev1.ServiceTypeLoadBalancer && spec.Type != was.Type {
-		if samePointed(spec.AllocateLoadBalancerNodePorts, was.AllocateLoadBalancerNodePorts) {
+		if ptr.Equal(spec.AllocateLoadBalancerNodePorts, was.AllocateLoadBalancerNodePorts) {
 			spec.AllocateLoadBalancerNodePorts = nil
 		}
-		if samePointed(spec.LoadBalancerClass, was.LoadBalancerClass) {
+		if ptr.Equal(spec.LoadBalancerClass, was.LoadBalancerClass) {
 			spec.LoadBalancerClass = nil
 		}
 	}
-	if spec.Type == corev1.ServiceTypeExternalName && samePointed(spec.InternalTrafficPolicy, was.InternalTrafficPolicy) {
+	if spec.Type == corev1.ServiceTypeExternalName && ptr.Equal(spec.InternalTrafficPolicy, was.InternalTrafficPolicy) {
 		spec.InternalTrafficPolicy = nil
 	}
 }
@@ -118,8 +117,4 @@ func sameNodePorts(ports, was []corev1.ServicePort) bool {
 		had[p.NodePort] = true
 	}
 	return !slices.ContainsFunc(ports, func(p corev1.ServicePort) bool { return !had[p.NodePort] })
-}
-
-func samePointed[T comparable](a, b *T) bool {
-	return a == b || a != nil && b != nil && *a == *b
 }

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func validService(change func(s *corev1.ServiceSpec)) *corev1.Service {
@@ -76,7 +78,7 @@ func TestValidateServiceAddresses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := sum(validateService(validService(tt.change))); got != tt.want && (tt.want == "" || !strings.HasPrefix(got, tt.want)) {
+			if got := sum(validation.Service(validService(tt.change))); got != tt.want && (tt.want == "" || !strings.HasPrefix(got, tt.want)) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
@@ -124,7 +126,7 @@ spec.ipFamilyPolicy: Invalid value: "RequireDualStack": must be set to 'SingleSt
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := sum(validateServiceUpdate(validService(tt.after), validService(tt.before))); got != tt.want {
+			if got := sum(validation.ServiceUpdate(validService(tt.after), validService(tt.before))); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
@@ -148,7 +150,7 @@ func TestValidateServiceStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := validService(func(spec *corev1.ServiceSpec) { spec.Type = tt.kind })
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{tt.point}
-			if got := sum(validateServiceStatusUpdate(s, &corev1.Service{})); got != tt.want {
+			if got := sum(validation.ServiceStatus(s, &corev1.Service{})); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})

@@ -5,6 +5,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func serviceAccountRow() *Resource {
@@ -15,12 +17,12 @@ func serviceAccountRow() *Resource {
 		Namespaced:       true,
 		New:              func() runtime.Object { return &corev1.ServiceAccount{} },
 		NewList:          func() runtime.Object { return &corev1.ServiceAccountList{} },
-		Strategy:         Strategy{NameCheck: validation.ValidateServiceAccountName, Warnings: warn(serviceAccountWarnings)},
+		Strategy:         Strategy{NameCheck: validation.ValidateServiceAccountName, Warnings: warn(warnings.ServiceAccount)},
 		Subresources: []Subresource{{
 			Name:             "token",
 			GroupVersionKind: authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"),
 			Verbs:            []string{"create"},
-			Asked:            true,
+			Create:           answer(Request.RequestToken),
 			New:              func() runtime.Object { return &authenticationv1.TokenRequest{} },
 		}},
 	}

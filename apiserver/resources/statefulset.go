@@ -6,6 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 func statefulSetRow() *Resource {
@@ -23,11 +26,11 @@ func statefulSetRow() *Resource {
 			Default:              on(defaultStatefulSet),
 			NameCheck:            apivalidation.NameIsDNSLabel,
 			Generation:           true,
-			Warnings:             warn(statefulSetWarnings),
-			Validate:             check(validateStatefulSet),
-			ValidateCreate:       check(validateNewStatefulSet),
-			ValidateUpdate:       checkUpdate(validateStatefulSetUpdate),
-			ValidateStatusUpdate: checkUpdate(validateStatefulSetStatus),
+			Warnings:             warn(warnings.StatefulSet),
+			Validate:             check(validation.StatefulSet),
+			ValidateCreate:       check(validation.StatefulSetCreate),
+			ValidateUpdate:       checkUpdate(validation.StatefulSetUpdate),
+			ValidateStatusUpdate: checkUpdate(validation.StatefulSetStatus),
 		},
 		Subresources: []Subresource{
 			scaleOf(

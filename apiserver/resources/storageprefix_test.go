@@ -11,7 +11,7 @@ import (
 func TestStoragePrefixes(t *testing.T) {
 	got := map[string]string{}
 	for _, row := range Builtin().All() {
-		if row.Via == nil && row.Storage == nil && row.StoragePrefix != row.Plural {
+		if row.IsStored() && row.Storage == nil && row.StoragePrefix != row.Plural {
 			got[row.GroupResource().String()] = row.StoragePrefix
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/columns"
 )
 
 // statusOf returns the status subresource of a kind: the object itself, of which only
@@ -27,8 +29,12 @@ type scalable struct {
 
 // scaleOf returns the scale subresource (autoscaling/v1) of a workload.
 func scaleOf(view func(obj runtime.Object) scalable, set func(obj runtime.Object, replicas int32)) Subresource {
+	table := columns.Scale()
 	return Subresource{
 		Name:             "scale",
+		Columns:          table.Columns,
+		Cells:            table.Cells,
+		Replicas:         []string{"spec", "replicas"},
 		GroupVersionKind: autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
 		Verbs:            StatusVerbs,
 		New:              func() runtime.Object { return &autoscalingv1.Scale{} },

@@ -13,6 +13,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -175,7 +177,7 @@ func BenchmarkValidatePod(b *testing.B) {
 	defaultPod(pod)
 	b.ReportAllocs()
 	for b.Loop() {
-		if errs := validatePod(pod); len(errs) > 0 {
+		if errs := validation.Pod(pod); len(errs) > 0 {
 			b.Fatal(errs)
 		}
 	}

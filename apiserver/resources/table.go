@@ -59,7 +59,7 @@ func (t *Table) With(rows ...*Resource) *Table {
 		if _, taken := longer.byGVR[row.GVR()]; !taken {
 			longer.byGVR[row.GVR()] = row
 		}
-		if _, taken := longer.byGVK[row.GroupVersionKind]; !taken && row.Via == nil {
+		if _, taken := longer.byGVK[row.GroupVersionKind]; !taken {
 			longer.byGVK[row.GroupVersionKind] = row
 		}
 		longer.addVersion(row.Group, row.Version)

@@ -16,11 +16,11 @@ func TestBuiltin(t *testing.T) {
 	for _, row := range table.All() {
 		t.Run(row.GVR().String(), func(t *testing.T) {
 			makesKind(t, row.New, row.GroupVersionKind)
-			if row.Via == nil && !row.Asked {
+			if row.Create == nil {
 				makesKind(t, row.NewList, row.GroupVersion().WithKind(row.ListKind))
-				if table.ByKind(row.GroupVersionKind) != row {
-					t.Error("not found by its kind")
-				}
+			}
+			if table.ByKind(row.GroupVersionKind) != row {
+				t.Error("not found by its kind")
 			}
 			if table.Lookup(row.GVR()) != row {
 				t.Error("not found by its name")
@@ -60,7 +60,7 @@ func makesKind(t *testing.T, newObject func() runtime.Object, want schema.GroupV
 
 func checkSubresource(t *testing.T, sub *Subresource) {
 	t.Helper()
-	if sub.Proxied {
+	if sub.Connect != nil {
 		return
 	}
 	makesKind(t, sub.New, sub.GroupVersionKind)
@@ -74,7 +74,7 @@ func checkSubresource(t *testing.T, sub *Subresource) {
 		t.Errorf("%s: nothing to get", sub.Name)
 	}
 	writes := slices.Contains(sub.Verbs, "create") || slices.Contains(sub.Verbs, "update")
-	if writes && !sub.Writes() && sub.Delete == nil && !sub.Asked {
+	if writes && !sub.Writes() && sub.Delete == nil && sub.Create == nil {
 		t.Errorf("%s: no way to write", sub.Name)
 	}
 }

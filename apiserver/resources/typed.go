@@ -3,8 +3,11 @@ package resources
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/resources/warnings"
 )
 
 // These adapters let a strategy use its own type. A row only gets objects that its New
@@ -53,11 +56,33 @@ func pointDefault[T any](p **T, value T) {
 	}
 }
 
-// deref returns the value of an optional field, or the zero value.
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
+// warn adapts a function with typed arguments; old is nil for a new object.
+func warn[T runtime.Object](f func(obj, old T) []string) func(obj, old runtime.Object) []string {
+	return func(obj, old runtime.Object) []string {
+		var before T
+		if old != nil {
+			before = old.(T)
+		}
+		return f(obj.(T), before)
 	}
-	return *p
+}
+
+// always adapts a function whose warnings do not depend on the old object.
+func always[T runtime.Object](f func(obj T) []string) func(obj, old runtime.Object) []string {
+	return func(obj, _ runtime.Object) []string { return f(obj.(T)) }
+}
+
+// ofWorkload adapts the template warnings of a kind whose name is part of its pods'
+// names: a new object's name gets warnings too.
+func ofWorkload[T metav1.Object](f func(obj T) []string) func(obj, old runtime.Object) []string {
+	return func(obj, old runtime.Object) []string {
+		m := obj.(T)
+		if old == nil {
+			return append(warnings.PodName(m), f(m)...)
+		}
+		if m.GetGeneration() == old.(T).GetGeneration() {
+			return nil
+		}
+		return f(m)
+	}
 }

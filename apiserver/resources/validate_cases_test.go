@@ -241,3 +241,13 @@ var updateCases = []updateCase{
 	}},
 	{"discovery.k8s.io/v1/EndpointSlice", "address type", `addressType: IPv4`, `addressType: IPv6`, []string{`addressType: Invalid value: "IPv6": field is immutable`}},
 }
+
+// The errors for forbidden changes.
+const (
+	podImmutable = "pod updates may not change fields other than `spec.containers[*].image`," +
+		"`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
+		"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+	claimImmutable    = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+	statefulImmutable = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
+		"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	celgo "github.com/google/cel-go/cel"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -108,16 +107,5 @@ func TestValidateUpdate(t *testing.T) {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// BenchmarkExpressions uses an object with one expression: the cost is that of the
-// environment.
-func BenchmarkExpressions(b *testing.B) {
-	for b.Loop() {
-		e := &expressions{}
-		if errs := e.check(field.NewPath("expression"), "object.spec.replicas < 5", e.declared, celgo.BoolType); len(errs) > 0 {
-			b.Fatal(errs)
-		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
 
 func validatingWebhookConfigurationRow() *Resource {
@@ -21,7 +23,7 @@ func validatingWebhookConfigurationRow() *Resource {
 				}
 			}),
 			Generation:                true,
-			Validate:                  check(validateValidatingWebhooks),
+			Validate:                  check(validation.ValidatingWebhookConfiguration),
 			ForbidUnconditionalUpdate: true,
 		},
 	}
@@ -43,7 +45,7 @@ func mutatingWebhookConfigurationRow() *Resource {
 				}
 			}),
 			Generation:                true,
-			Validate:                  check(validateMutatingWebhooks),
+			Validate:                  check(validation.MutatingWebhookConfiguration),
 			ForbidUnconditionalUpdate: true,
 		},
 	}
@@ -52,20 +54,12 @@ func mutatingWebhookConfigurationRow() *Resource {
 // asMutating applies f to a validating webhook through the mutating type, which has all
 // its fields.
 func asMutating(w *admissionv1.ValidatingWebhook, f func(*admissionv1.MutatingWebhook)) {
-	m := mutatingOf(w)
+	m := validation.AsMutating(w)
 	f(m)
 	*w = admissionv1.ValidatingWebhook{
 		Name: m.Name, ClientConfig: m.ClientConfig, Rules: m.Rules, FailurePolicy: m.FailurePolicy, MatchPolicy: m.MatchPolicy,
 		NamespaceSelector: m.NamespaceSelector, ObjectSelector: m.ObjectSelector, SideEffects: m.SideEffects, TimeoutSeconds: m.TimeoutSeconds,
 		AdmissionReviewVersions: m.AdmissionReviewVersions, MatchConditions: m.MatchConditions,
-	}
-}
-
-func mutatingOf(w *admissionv1.ValidatingWebhook) *admissionv1.MutatingWebhook {
-	return &admissionv1.MutatingWebhook{
-		Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
-		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects, TimeoutSeconds: w.TimeoutSeconds,
-		AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
 	}
 }
 

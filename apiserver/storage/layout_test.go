@@ -77,7 +77,7 @@ func encoding(t *testing.T, value []byte) (form string, kind schema.GroupVersion
 func keptRows() []*resources.Resource {
 	rows := resources.Builtin().With(crd.Row(clientscheme.Scheme)).All()
 	return slices.DeleteFunc(slices.Clone(rows), func(row *resources.Resource) bool {
-		return row.Via != nil || row.Storage != nil || row.NewList == nil || row.Computed
+		return !row.IsStored() || row.Storage != nil
 	})
 }
 

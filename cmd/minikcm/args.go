@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// suggestionDistance is how many letters may be wrong in a command's name for it to
-// be suggested.
+// suggestionDistance is the largest edit distance at which a command's name is
+// suggested.
 const suggestionDistance = 2
 
-// aCommand is the Args of a command that has only commands: whatever is not one of
-// them is refused, with what may have been meant.
+// aCommand is the Args of a command that only has subcommands: it refuses any other
+// argument and suggests the subcommands with a similar name.
 func aCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -22,7 +22,7 @@ func aCommand(cmd *cobra.Command, args []string) error {
 	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
 		hint = fmt.Sprintf("; did you mean %s?", strings.Join(meant, " or "))
 	}
-	return fmt.Errorf("there is no command %q in %q%s\n%q lists the commands", args[0], cmd.CommandPath(), hint, cmd.CommandPath()+" --help")
+	return fmt.Errorf("unknown command %q for %q%s\n%q lists the commands", args[0], cmd.CommandPath(), hint, cmd.CommandPath()+" --help")
 }
 
 // noArgs is the Args of a command that takes flags only.
@@ -30,7 +30,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%q takes no argument, but got %q\n%q lists the flags", cmd.CommandPath(), args[0], cmd.CommandPath()+" --help")
+	return fmt.Errorf("%q takes no arguments, but got %q\n%q lists the flags", cmd.CommandPath(), args[0], cmd.CommandPath()+" --help")
 }
 
 // someArgs is the Args of a command that needs at least one argument.

@@ -21,7 +21,7 @@ import (
 	"minikcm.dev/minikcm/dump"
 )
 
-// capacityFlags are those of the commands that ask about a fork of a cluster.
+// capacityFlags are the flags of the commands that work on a fork of a cluster.
 type capacityFlags struct {
 	objects         objectFlags
 	snapshot        string
@@ -35,27 +35,27 @@ type capacityFlags struct {
 
 func (f *capacityFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.objects.register(flags, "ask about the objects of these files or folders, as \"kubectl get -A -o yaml\" writes them; - is standard input; can be repeated")
-	flags.StringVar(&f.snapshot, "from-snapshot", "", "ask about the state of this etcd snapshot, which is not changed")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "ask about the cluster of this kubeconfig, which is only read (default $KUBECONFIG, or what \"minikcm up\" wrote)")
-	flags.StringVarP(&f.namespace, "namespace", "n", "default", "the namespace of workloads that name none")
-	flags.StringVarP(&f.output, "output", "o", "", "json")
+	f.objects.register(flags, "fork the objects in these files or folders, as printed by \"kubectl get -A -o yaml\"; - is standard input; can be repeated")
+	flags.StringVar(&f.snapshot, "from-snapshot", "", "fork the state in this etcd snapshot, which is not changed")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "fork the cluster of this kubeconfig, which is only read (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
+	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of workloads given without one")
+	flags.StringVarP(&f.output, "output", "o", "", "output format: json (default a table)")
 	flags.DurationVar(&f.limit, "for", capacity.DefaultFor, "how long the fork may take to settle, in its own time")
-	flags.Uint64Var(&f.seed, "seed", 1, "what the fork's choices of chance follow from")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of the fork's random choices")
 	flags.BoolVar(&f.autoscale, "autoscale", false, "let HorizontalPodAutoscalers act, on simulated usage")
 	flags.BoolVar(&f.cron, "cron", false, "let CronJobs start Jobs")
 	cmd.MarkFlagsMutuallyExclusive("from-objects", "from-snapshot", "kubeconfig")
 }
 
-// ask forks the cluster that is meant, asks it, and closes it.
+// ask forks the cluster that the flags select, runs question on the fork, and closes it.
 func (f *capacityFlags) ask(cmd *cobra.Command, question func(ctx context.Context, fork *capacity.Fork) error) (err error) {
 	if f.output != "" && f.output != "json" {
-		return badInput{fmt.Errorf("--output=%s: must be json, or left out", f.output)}
+		return badInput{fmt.Errorf("--output=%s: must be json or omitted", f.output)}
 	}
 	if f.limit <= 0 {
-		return badInput{fmt.Errorf("--for must be above 0, but is %v", f.limit)}
+		return badInput{fmt.Errorf("--for must be greater than 0, but is %v", f.limit)}
 	}
-	takeRoom()
+	relaxGC()
 	opts := capacity.Options{Seed: f.seed, For: f.limit, Autoscale: f.autoscale, Cron: f.cron, Logger: klog.Background()}
 	remove, err := f.source(cmd, &opts)
 	if err != nil {
@@ -77,7 +77,7 @@ func (f *capacityFlags) ask(cmd *cobra.Command, question func(ctx context.Contex
 	return err
 }
 
-// printLoaded says what became of a dump, unless the answer has it.
+// printLoaded prints the summary of a loaded dump. JSON output already contains it.
 func (f *capacityFlags) printLoaded(cmd *cobra.Command, loaded *dump.Summary) error {
 	if loaded == nil || f.output == "json" {
 		return nil
@@ -87,7 +87,8 @@ func (f *capacityFlags) printLoaded(cmd *cobra.Command, loaded *dump.Summary) er
 
 func nothingToRemove() error { return nil }
 
-// source finds the state that the fork begins with. remove removes the file that it is in.
+// source sets the state from which the fork starts. remove deletes the temporary file that
+// may hold it.
 func (f *capacityFlags) source(cmd *cobra.Command, opts *capacity.Options) (remove func() error, err error) {
 	if opts.Objects, err = f.objects.read(cmd.InOrStdin()); err != nil || opts.Objects != nil {
 		return nothingToRemove, err
@@ -113,7 +114,7 @@ func (f *capacityFlags) source(cmd *cobra.Command, opts *capacity.Options) (remo
 	}
 	dir, err := os.MkdirTemp("", "minikcm-fork-")
 	if err != nil {
-		return nil, fmt.Errorf("making a directory for the snapshot: %w", err)
+		return nil, fmt.Errorf("creating a directory for the snapshot: %w", err)
 	}
 	remove = func() error { return os.RemoveAll(dir) }
 	opts.Snapshot, opts.Start = filepath.Join(dir, "snapshot.db"), info.Clock.Now
@@ -132,31 +133,32 @@ func (f *capacityFlags) save(ctx context.Context, path string) (err error) {
 	return snapshotRunning(ctx, f.kubeconfig, file)
 }
 
-// infoOf returns what a cluster of minikcm's says of itself; nil: it is none.
+// infoOf returns the Info of a minikcm cluster, or nil for any other cluster and for a
+// minikcm cluster that serves no snapshots.
 func infoOf(ctx context.Context, config *rest.Config) (*minikcm.Info, error) {
 	asking := rest.CopyConfig(config)
 	asking.ContentType, asking.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(asking)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+		return nil, fmt.Errorf("creating a client for the cluster: %w", err)
 	}
 	result := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1").Do(ctx)
 	data, err := result.Raw()
 	if err != nil {
 		var code int
 		if result.StatusCode(&code); code == 0 {
-			return nil, fmt.Errorf("asking the cluster at %s: %w", config.Host, err)
+			return nil, fmt.Errorf("asking the cluster at %s for its version: %w", config.Host, err)
 		}
-		return nil, nil //nolint:nilnil // it is said above
+		return nil, nil //nolint:nilnil // documented above
 	}
 	var info minikcm.Info
 	if json.Unmarshal(data, &info) != nil || !info.Has("snapshot") {
-		return nil, nil //nolint:nilnil // it is said above
+		return nil, nil //nolint:nilnil // documented above
 	}
 	return &info, nil
 }
 
-// printAnswer prints an answer as a table or as JSON. What does not fit is exit code 1.
+// printAnswer prints an answer as a table or as JSON. It returns exit code 1 unless fits.
 func (f *capacityFlags) printAnswer(w io.Writer, answer interface{ Print(w io.Writer) error }, fits bool) error {
 	var err error
 	if f.output == "json" {

@@ -22,11 +22,11 @@ import (
 	"minikcm.dev/minikcm/test/golden"
 )
 
-// dumpFile is what kubectl prints of a cluster of two nodes, with a Deployment of three pods
-// that a budget guards.
+// dumpFile is the "kubectl get -A -o yaml" output of a cluster with two nodes and a
+// Deployment of three pods that a PodDisruptionBudget covers.
 const dumpFile = "testdata/dump.yaml"
 
-// What is asked about a dump is answered word by word, with the exit code that scripts need.
+// The answers about a dump are compared verbatim, with their exit codes.
 func TestWhatif(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -49,7 +49,7 @@ func TestWhatif(t *testing.T) {
 	golden.Compare(t, "testdata/whatif.golden", out.String())
 }
 
-// A dump comes up as it was: every pod is there once, by its name, on its node.
+// A cluster loaded from a dump has the same pods, with the same names on the same nodes.
 func TestFromObjects(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), self(t), "exec", "--from-objects", "-", "--redact-secrets", "--", self(t), "kubectl", "get", "--no-headers", "-n", "shop",
@@ -69,7 +69,7 @@ func TestFromObjects(t *testing.T) {
 	golden.Compare(t, "testdata/fromobjects.golden", stderr.String()+string(out))
 }
 
-// The running cluster is asked about as it is, and not changed.
+// Questions about the running cluster use its current state and do not change it.
 func TestWhatifOfARunningCluster(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -103,8 +103,8 @@ func TestWhatifOfARunningCluster(t *testing.T) {
 	}
 }
 
-// readOnly returns the kubeconfig of a proxy to a cluster. It does not serve what is
-// minikcm's own, and fails the test if anything but a GET arrives.
+// readOnly returns the kubeconfig of a proxy to a cluster. The proxy does not serve
+// minikcm's own paths and fails the test for any request but a GET.
 func readOnly(t *testing.T, kubeconfig string) string {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -124,7 +124,7 @@ func readOnly(t *testing.T, kubeconfig string) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		if r.Method != http.MethodGet {
-			t.Errorf("%s %s was sent to a cluster that is only to be read", r.Method, r.URL)
+			t.Errorf("%s %s was sent to a cluster that must only be read", r.Method, r.URL)
 		}
 		mu.Unlock()
 		if strings.HasPrefix(r.URL.Path, "/minikcm/") {

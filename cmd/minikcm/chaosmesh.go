@@ -10,7 +10,8 @@ import (
 	"minikcm.dev/minikcm/scenarios/chaosmesh"
 )
 
-// runChaosMesh lets a cluster do what Chaos Mesh's objects ask for until stop is called.
+// runChaosMesh installs Chaos Mesh's kinds in a cluster and reconciles their objects until
+// stop is called. stop waits until the controller has ended.
 func runChaosMesh(ctx context.Context, cluster *minikcm.Cluster, logger klog.Logger) (stop func(), err error) {
 	if err := chaosmesh.Install(ctx, cluster.Config()); err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func runChaosMesh(ctx context.Context, cluster *minikcm.Cluster, logger klog.Log
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		if err := controller.Run(running); err != nil {
-			logger.Error(err, "Chaos Mesh's objects are not run any more")
+			logger.Error(err, "The Chaos Mesh controller stopped; its objects no longer have any effect")
 		}
 	})
 	return func() {

@@ -43,35 +43,35 @@ type clusterFlags struct {
 func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.flags = flags
-	flags.IntVar(&f.nodes, "nodes", 1, fmt.Sprintf("how many simulated nodes to start; 0 by default with --pool, or if --from-objects has Nodes; at most %d with those of --pool", minikcm.MaxNodes))
-	flags.StringArrayVar(&f.pools, "pool", nil, "start a pool of like nodes, such as name=a,nodes=4,cpu=4,memory=8Gi,pods=110,label=k=v,taint=k=v:NoSchedule; its nodes are called a-0, a-1 ...; can be repeated")
-	flags.BoolVar(&f.manageAll, "manage-all-nodes", true, "simulate the Nodes that clients make, too; if false, only those with the annotation minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake, and with --nodes 0 none")
-	flags.StringVar(&f.dataDir, "data-dir", "", "keep the cluster in this directory; without it, the cluster is gone when the command ends")
-	flags.StringVar(&f.snapshot, "from-snapshot", "", "begin with the objects of this etcd snapshot, which is not changed")
-	f.objects.register(flags, "begin with the objects of these files or folders, as \"kubectl get -A -o yaml\" writes them; - is standard input; can be repeated")
+	flags.IntVar(&f.nodes, "nodes", 1, fmt.Sprintf("number of simulated nodes to start (default 0 with --pool, or if --from-objects contains Nodes); at most %d including those of --pool", minikcm.MaxNodes))
+	flags.StringArrayVar(&f.pools, "pool", nil, "start a pool of identical nodes, such as name=a,nodes=4,cpu=4,memory=8Gi,pods=110,label=k=v,taint=k=v:NoSchedule; the nodes are named a-0, a-1 ...; can be repeated")
+	flags.BoolVar(&f.manageAll, "manage-all-nodes", true, "also simulate Nodes that clients create; if false, simulate only those annotated minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake, and with --nodes 0 none")
+	flags.StringVar(&f.dataDir, "data-dir", "", "keep the cluster's state in this directory; without it, the state is lost when the command ends")
+	flags.StringVar(&f.snapshot, "from-snapshot", "", "start with the objects in this etcd snapshot, which is not changed")
+	f.objects.register(flags, "start with the objects in these files or folders, as printed by \"kubectl get -A -o yaml\"; - is standard input; can be repeated")
 	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one")
 	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1", "IP address to serve HTTPS on")
-	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 is a free one")
-	flags.StringVar(&f.advertiseAddress, "advertise-address", "", "IP address of the endpoints of the service kubernetes (default the one listened on or, as they may not be on the loopback interface, the machine's first other one)")
-	flags.StringSliceVar(&f.serviceRanges, "service-cluster-ip-range", []string{"10.96.0.0/16"}, "network of cluster IPs, or one of each IP family, the default family first")
+	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 selects a free port")
+	flags.StringVar(&f.advertiseAddress, "advertise-address", "", "IP address in the endpoints of the kubernetes Service (default the --bind-address or, if that is a loopback address, the first other address of the machine)")
+	flags.StringSliceVar(&f.serviceRanges, "service-cluster-ip-range", []string{"10.96.0.0/16"}, "CIDR range of cluster IPs, or one range per IP family, the default family first")
 	flags.StringVar(&f.nodePorts, "service-node-port-range", "30000-32767", "range of node ports")
-	flags.IntVar(&f.reads, "max-requests-inflight", 400, "how many requests that change nothing are served at once; negative is no limit")
-	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "how many requests that change something are served at once; negative is no limit")
-	flags.StringVar(&f.clock, "clock", "real", "real, or scaled=N for a cluster whose time runs N times faster")
-	flags.Uint64Var(&f.seed, "seed", 0, "what names, UIDs and all other choices of chance follow from; 0 is a new one")
-	flags.DurationVar(&f.startDelay, "start-delay", 0, "how long a pod takes to start, such as 2s, unless its annotation minikcm.dev/start-delay says otherwise")
-	flags.DurationVar(&f.readyDelay, "ready-delay", 0, "how long a started container takes to become ready, unless the pod's annotation minikcm.dev/ready-delay says otherwise")
-	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "controllers to run: '*' is all that are on by default, 'name' adds one, '-name' leaves one out")
+	flags.IntVar(&f.reads, "max-requests-inflight", 400, "maximum number of read requests served at the same time; negative means no limit")
+	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "maximum number of write requests served at the same time; negative means no limit")
+	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or scaled=N for time that runs N times faster")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
+	flags.DurationVar(&f.startDelay, "start-delay", 0, "how long a pod takes to start, such as 2s, unless its annotation minikcm.dev/start-delay overrides it")
+	flags.DurationVar(&f.readyDelay, "ready-delay", 0, "how long a started container takes to become ready, unless the pod's annotation minikcm.dev/ready-delay overrides it")
+	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "controllers to run: '*' enables all that are on by default, 'name' adds one, '-name' disables one")
 }
 
-// options turns the flags into a cluster's options.
+// options returns the cluster options that the flags describe.
 func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
 		Controllers: f.controllers, Logger: klog.Background(),
 		MaxRequests: f.reads, MaxMutatingRequests: f.writes,
 		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
-		// They cost nothing worth speaking of as long as nothing is broken.
+		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
 		Extensions: []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}})},
 	}
@@ -95,7 +95,7 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	return opts, err
 }
 
-// nodeOptions sets what says which nodes there are.
+// nodeOptions sets the options that determine the cluster's nodes.
 func (f *clusterFlags) nodeOptions(opts *minikcm.Options) error {
 	for _, text := range f.pools {
 		pool, err := parsePool(text)
@@ -124,14 +124,14 @@ func (f *clusterFlags) nodeOptions(opts *minikcm.Options) error {
 	return nil
 }
 
-// parseClock reads real or scaled=N.
+// parseClock parses --clock: real or scaled=N.
 func parseClock(text string) (clock.Mode, float64, error) {
 	mode, factor, err := clock.ParseMode(text)
 	if err != nil {
-		return "", 0, fmt.Errorf("--clock=%s: must be real or scaled=N with a number N above 0, such as scaled=60", text)
+		return "", 0, fmt.Errorf("--clock=%s: must be real or scaled=N with a number N greater than 0, such as scaled=60", text)
 	}
 	if mode == clock.ModeVirtual {
-		return "", 0, errors.New("--clock=virtual: virtual time only moves when somebody waits on it, as scenarios and tests do; use real or scaled=N here")
+		return "", 0, errors.New("--clock=virtual: virtual time only advances while a scenario or a test waits on it; use real or scaled=N here")
 	}
 	return mode, factor, nil
 }

@@ -23,11 +23,11 @@ func newControllerManager() *cobra.Command {
 	opts.Tokens = signTokens
 	cmd := &cobra.Command{
 		Use:   "controller-manager",
-		Short: "Run the controllers against a cluster that is there already",
-		Long: `controller-manager runs the controllers alone, against the cluster of a kubeconfig:
-one of minikcm's, started with --controllers=-*, or any other. Of several processes, one
-leads and works; when it ends, another takes over. The flags are those of
-kube-controller-manager, as far as they have an effect here.`,
+		Short: "Run the controllers against an existing cluster",
+		Long: `Run only the controllers, against the cluster of a kubeconfig: a minikcm cluster that was
+started with --controllers=-*, or any other cluster. If several processes run, they elect
+a leader; when it stops, another one takes over. The flags are those flags of
+kube-controller-manager that have an effect here.`,
 		Example: `  minikcm up --controllers=-* --kubeconfig ./kc
   minikcm controller-manager --kubeconfig ./kc`,
 		Args: noArgs,
@@ -49,7 +49,8 @@ kube-controller-manager, as far as they have an effect here.`,
 	return cmd
 }
 
-// signTokens signs as the cluster's own controller does.
+// signTokens returns a signer of legacy ServiceAccount tokens with the key in pem, as the
+// token controller of a minikcm cluster has it.
 func signTokens(pem []byte) (func(account *corev1.ServiceAccount, secret string) (string, error), error) {
 	key, err := auth.LoadTokenKey(pem)
 	if err != nil {
@@ -58,7 +59,7 @@ func signTokens(pem []byte) (func(account *corev1.ServiceAccount, secret string)
 	return key.IssueLegacy, nil
 }
 
-// showSections lets a command's help show its flags in their named sets.
+// showSections groups the flags in a command's help by their named sets.
 func showSections(cmd *cobra.Command, sets *cliflag.NamedFlagSets) {
 	usage := func(cmd *cobra.Command, w io.Writer) {
 		_, _ = fmt.Fprintf(w, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
@@ -75,8 +76,8 @@ func showSections(cmd *cobra.Command, sets *cliflag.NamedFlagSets) {
 	})
 }
 
-// applyLogging lets the flags of component-base's logging say what is logged, if one
-// of them was given; else --log-level does.
+// applyLogging applies component-base's logging flags if at least one of them was given.
+// Otherwise --log-level applies.
 func applyLogging(cmd *cobra.Command, opts *managerprocess.Options) error {
 	given := false
 	opts.Flags().FlagSet("logs").VisitAll(func(f *pflag.Flag) { given = given || cmd.Flags().Changed(f.Name) })
@@ -91,8 +92,8 @@ func applyLogging(cmd *cobra.Command, opts *managerprocess.Options) error {
 	return logsapi.ValidateAndApply(opts.Logs, gate)
 }
 
-// managerKubeconfig finds the cluster's kubeconfig as kubectl would: empty is
-// whatever the environment names.
+// managerKubeconfig returns the kubeconfig to use: path, or "" to use KUBECONFIG if it is
+// set, or else the file that "minikcm up" writes.
 func managerKubeconfig(path string) (string, error) {
 	if path == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
 		return defaultKubeconfig()

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// managerProcess is a controller-manager of its own, whose words are read as they come.
+// managerProcess is a controller-manager process whose stderr is read line by line.
 type managerProcess struct {
 	*exec.Cmd
 	t     *testing.T
@@ -50,7 +50,7 @@ func launchManager(t *testing.T, kubeconfig string, args ...string) *managerProc
 	return p
 }
 
-// says waits until the process has said something, and returns the whole line.
+// says waits until the process prints a line that contains text, and returns that line.
 func (p *managerProcess) says(text string) string {
 	p.t.Helper()
 	var before []string
@@ -60,7 +60,7 @@ func (p *managerProcess) says(text string) string {
 		}
 		before = append(before, line)
 	}
-	p.t.Fatalf("%v ended without having said %q but\n%s", p.Args, text, strings.Join(before, "\n"))
+	p.t.Fatalf("%v ended without printing %q; it printed\n%s", p.Args, text, strings.Join(before, "\n"))
 	return ""
 }
 
@@ -75,7 +75,7 @@ func (p *managerProcess) stop(with os.Signal) error {
 	return p.Wait()
 }
 
-// untilDeployment waits until the Deployment web fits.
+// untilDeployment waits until the condition is true for the Deployment web.
 func untilDeployment(t *testing.T, client kubernetes.Interface, what string, fits func(d *appsv1.Deployment) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -95,7 +95,7 @@ func untilDeployment(t *testing.T, client kubernetes.Interface, what string, fit
 			return
 		}
 	}
-	t.Fatalf("no end of waiting for %s: %+v", what, last)
+	t.Fatalf("timed out waiting for %s: %+v", what, last)
 }
 
 func complete(d *appsv1.Deployment) bool {
@@ -103,7 +103,7 @@ func complete(d *appsv1.Deployment) bool {
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == *d.Spec.Replicas && s.Replicas == *d.Spec.Replicas && s.AvailableReplicas == *d.Spec.Replicas
 }
 
-// recorded counts the writes that the cluster has recorded, by verb and resource.
+// recorded counts the writes in the cluster's write record, by verb and resource.
 func recorded(t *testing.T, client kubernetes.Interface) map[string]int {
 	t.Helper()
 	data, err := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1/writes").DoRaw(t.Context())
@@ -129,8 +129,8 @@ func recorded(t *testing.T, client kubernetes.Interface) map[string]int {
 	return counts
 }
 
-// TestTheLeaderDiesInARollout: the other manager goes on where it was, and does
-// nothing that was done already.
+// TestTheLeaderDiesInARollout kills the leader during a rollout. The other manager completes
+// the rollout and repeats no write.
 func TestTheLeaderDiesInARollout(t *testing.T) {
 	t.Parallel()
 	up, kubeconfig := launchUp(t, t.TempDir(), "--nodes", "3", "--controllers=-*")

@@ -24,17 +24,17 @@ func newControllers() *cobra.Command {
 	var kubeconfig, output string
 	cmd := &cobra.Command{
 		Use:   "controllers [NAME...]",
-		Short: "Show what the controllers of a running cluster are doing",
-		Long: `controllers lists the controllers that "minikcm up" runs: their state, how many
-keys they have queued, are working on and have tried again, how often they were
-restarted, and their last error. Names and aliases narrow the list.`,
+		Short: "Show the state of a running cluster's controllers",
+		Long: `List the controllers of the cluster that "minikcm up" runs: their state, how many keys
+are queued, in progress and retried, how often each controller was restarted, and its
+last error. Arguments select controllers by name or alias.`,
 		Example: `  minikcm controllers
   minikcm controllers deployment replicaset -o wide
   minikcm controllers -o yaml`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			show, ok := controllerPrinters()[output]
 			if !ok {
-				return fmt.Errorf("--output=%s: must be wide, json or yaml", output)
+				return fmt.Errorf("--output=%s: must be wide, json or yaml, or omitted", output)
 			}
 			all, err := controllersOf(cmd.Context(), kubeconfig)
 			if err != nil {
@@ -47,12 +47,12 @@ restarted, and their last error. Names and aliases narrow the list.`,
 			return show(cmd.OutOrStdout(), chosen)
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "wide, json or yaml")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: wide, json or yaml (default a table)")
 	return cmd
 }
 
-// clusterOf is the cluster of a kubeconfig, and a client of it.
+// clusterOf returns the configuration of a kubeconfig's cluster and a client for it.
 func clusterOf(ctx context.Context, kubeconfig string) (*rest.Config, *kubernetes.Clientset, error) {
 	config, err := clientConfig(ctx, kubeconfig)
 	if err != nil {
@@ -60,12 +60,12 @@ func clusterOf(ctx context.Context, kubeconfig string) (*rest.Config, *kubernete
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a client of the cluster: %w", err)
+		return nil, nil, fmt.Errorf("creating a client for the cluster: %w", err)
 	}
 	return config, client, nil
 }
 
-// controllersOf asks the cluster of a kubeconfig.
+// controllersOf gets the state of the controllers from a kubeconfig's cluster.
 func controllersOf(ctx context.Context, kubeconfig string) ([]manager.Status, error) {
 	config, client, err := clusterOf(ctx, kubeconfig)
 	if err != nil {
@@ -73,19 +73,19 @@ func controllersOf(ctx context.Context, kubeconfig string) ([]manager.Status, er
 	}
 	data, err := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1/controllers").SetHeader("Accept", "application/json").DoRaw(ctx)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("the cluster at %s is none of minikcm's: nobody there tells of its controllers", config.Host)
+		return nil, fmt.Errorf("the cluster at %s is not a minikcm cluster: it does not serve the state of its controllers", config.Host)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("asking the cluster at %s for its controllers: %w", config.Host, err)
 	}
 	var all []manager.Status
 	if err := json.Unmarshal(data, &all); err != nil {
-		return nil, fmt.Errorf("reading what the cluster at %s tells of its controllers: %w", config.Host, err)
+		return nil, fmt.Errorf("decoding the state of the controllers from the cluster at %s: %w", config.Host, err)
 	}
 	return all, nil
 }
 
-// chooseControllers narrows the list to names and aliases; none are all.
+// chooseControllers selects controllers by name or alias. No names select all of them.
 func chooseControllers(all []manager.Status, names []string) ([]manager.Status, error) {
 	if len(names) == 0 {
 		return all, nil
@@ -131,8 +131,8 @@ func write(w io.Writer, data []byte, err error) error {
 	return err
 }
 
-// printControllers prints a table. Ages are of the machine's time: on a scaled clock
-// they are how long ago it would have been.
+// printControllers prints a table. Ages are relative to now, which is machine time; the
+// ages of a cluster with a scaled clock are therefore not those of its own clock.
 func printControllers(w io.Writer, all []manager.Status, wide bool, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	header := "NAME\tSTATE\tQUEUED\tRUNNING\tRETRIES\tRESTARTS\tERROR AGE\tLAST ERROR"
@@ -161,7 +161,7 @@ func printControllers(w io.Writer, all []manager.Status, wide bool, now time.Tim
 	return table.Flush()
 }
 
-// errorWidth is how much of an error a line has room for.
+// errorWidth caps the length of an error in the table, in characters.
 const errorWidth = 60
 
 func lastError(s *manager.Status, wide bool, now time.Time) (age, text string) {

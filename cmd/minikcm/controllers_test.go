@@ -24,7 +24,7 @@ func TestPrintControllers(t *testing.T) {
 			Failing:    []manager.Failing{{Key: "default/bad", Failures: 8}, {Key: "default/worse", Failures: 1}},
 			LastError:  &manager.LastError{Key: "default/bad", Message: "pods \"bad-x\" is forbidden: exceeded quota:\n compute, requested: pods=1, used: pods=3", Time: ago(5 * time.Minute)},
 		},
-		{Name: "job-controller", State: manager.Failed, Restarts: 2, LastError: &manager.LastError{Message: "it ended by itself", Time: ago(time.Hour)}},
+		{Name: "job-controller", State: manager.Failed, Restarts: 2, LastError: &manager.LastError{Message: "it stopped unexpectedly", Time: ago(time.Hour)}},
 		{Name: "cronjob-controller", State: manager.Disabled},
 	}
 	var out bytes.Buffer

@@ -20,11 +20,11 @@ import (
 func newEtcdSnapshot() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "etcd-snapshot",
-		Short: "Save a cluster's state to a file, and begin with it again",
-		Long: `etcd-snapshot saves and restores what a cluster has stored, in the format of etcd's
-own "etcdctl snapshot save" and "etcdutl snapshot restore": either side's files work
-on the other. A cluster of its own begins with one by "minikcm up --from-snapshot".
-A snapshot holds all objects, Secrets among them, and no certificates.`,
+		Short: "Save and restore a cluster's state",
+		Long: `Save and restore the state of a cluster, in the format of "etcdctl snapshot save" and
+"etcdutl snapshot restore": minikcm reads their files, and they read minikcm's. A new
+cluster starts from a snapshot with "minikcm up --from-snapshot". A snapshot contains
+all objects, including Secrets, but no certificates.`,
 		Args: aCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -32,7 +32,7 @@ A snapshot holds all objects, Secrets among them, and no certificates.`,
 	return cmd
 }
 
-// snapshotSource says whose state is saved.
+// snapshotSource selects the cluster whose state is saved.
 type snapshotSource struct {
 	dataDir    string
 	kubeconfig string
@@ -44,10 +44,10 @@ func newSnapshotSave() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "save FILE",
 		Short: "Save a snapshot to a new file",
-		Long: `save writes the state of a cluster at one revision to a new file. The cluster is the
-one that runs, found as kubectl would; with --data-dir it is the one of that
-directory, whether it runs or not; with --etcd-servers it is any cluster's etcd.
-Nothing is paused.`,
+		Long: `Write the state of a cluster at one revision to a new file. By default it is the running
+cluster, which is found as by kubectl. With --data-dir it is the cluster of that
+directory, running or not; with --etcd-servers it is the content of any etcd. The
+cluster is not paused.`,
 		Example: `  minikcm etcd-snapshot save before.db
   minikcm etcd-snapshot save before.db --data-dir ./cluster`,
 		Args: someArgs("the name of a new file"),
@@ -58,9 +58,9 @@ Nothing is paused.`,
 			return from.save(cmd, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&from.dataDir, "data-dir", "", "save what this data directory of \"minikcm up\" holds")
-	cmd.Flags().StringVar(&from.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
-	from.etcd.register(cmd.Flags(), "save what the etcd cluster at this URL holds")
+	cmd.Flags().StringVar(&from.dataDir, "data-dir", "", "save the content of this data directory of \"minikcm up\"")
+	cmd.Flags().StringVar(&from.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
+	from.etcd.register(cmd.Flags(), "save the content of the etcd cluster at this URL")
 	cmd.MarkFlagsMutuallyExclusive("data-dir", "kubeconfig", "etcd-servers")
 	return cmd
 }
@@ -74,11 +74,11 @@ func (s *snapshotSource) save(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has %s at revision %d (%s).\n", file, count(status.TotalKeys, "key"), status.Revision, size(status.TotalSize))
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Saved %s: %s at revision %d (%s).\n", file, count(status.TotalKeys, "key"), status.Revision, size(status.TotalSize))
 	return err
 }
 
-// filler returns what writes the snapshot of the chosen source.
+// filler returns the function that writes a snapshot of the selected source.
 func (s *snapshotSource) filler(ctx context.Context) (func(io.Writer) error, error) {
 	etcd, err := s.etcd.options()
 	if err != nil {
@@ -103,7 +103,8 @@ func snapshotEtcd(ctx context.Context, opts store.EtcdOptions, w io.Writer) (err
 	return s.Snapshot(ctx, w)
 }
 
-// snapshotDataDir asks the cluster that has the directory open, if one has.
+// snapshotDataDir reads the directory itself or, if a running cluster has it open, gets the
+// snapshot from that cluster.
 func snapshotDataDir(ctx context.Context, dir string, w io.Writer) error {
 	err := minikcm.SnapshotDataDir(ctx, dir, w)
 	if inUse := (*store.InUseError)(nil); !errors.As(err, &inUse) {
@@ -111,12 +112,12 @@ func snapshotDataDir(ctx context.Context, dir string, w io.Writer) error {
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	if _, statErr := os.Stat(kubeconfig); statErr != nil {
-		return fmt.Errorf("%w, and there is no %s to ask it with: name its kubeconfig with --kubeconfig, instead of --data-dir", err, kubeconfig)
+		return fmt.Errorf("%w, and its kubeconfig %s does not exist: give --kubeconfig instead of --data-dir", err, kubeconfig)
 	}
 	return snapshotRunning(ctx, kubeconfig, w)
 }
 
-// snapshotRunning asks the cluster of a kubeconfig.
+// snapshotRunning gets a snapshot from a kubeconfig's cluster.
 func snapshotRunning(ctx context.Context, kubeconfig string, w io.Writer) (err error) {
 	config, client, err := clusterOf(ctx, kubeconfig)
 	if err != nil {
@@ -124,7 +125,7 @@ func snapshotRunning(ctx context.Context, kubeconfig string, w io.Writer) (err e
 	}
 	body, err := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1/snapshot").Stream(ctx)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("the cluster at %s is none of minikcm's: save a snapshot of its etcd, with --etcd-servers", config.Host)
+		return fmt.Errorf("the cluster at %s is not a minikcm cluster: save a snapshot of its etcd with --etcd-servers", config.Host)
 	}
 	if err != nil {
 		return fmt.Errorf("asking the cluster at %s for a snapshot: %w", config.Host, err)
@@ -141,11 +142,11 @@ func newSnapshotRestore() *cobra.Command {
 	var bump uint64
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Make a data directory of a snapshot",
-		Long: `restore makes a data directory of a snapshot, for "minikcm up --data-dir". The
-directory must not hold a cluster yet; certificates in it are kept. The snapshot's
-hash is checked first. With --bump-revision, clients that have seen what was written
-after the snapshot was taken are told to begin anew.`,
+		Short: "Restore a snapshot to a data directory",
+		Long: `Restore a snapshot to a data directory for "minikcm up --data-dir". The directory must
+not contain a cluster yet; certificates in it are kept. The snapshot's hash is verified
+first. With --bump-revision, clients that hold resource versions from after the snapshot
+get "too old resource version" errors and list again.`,
 		Example: `  minikcm etcd-snapshot restore before.db --data-dir ./restored
   minikcm up --data-dir ./restored`,
 		Args: someArgs("the file of a snapshot"),
@@ -154,17 +155,17 @@ after the snapshot was taken are told to begin anew.`,
 				return fmt.Errorf("%q takes one file, but got %q", cmd.CommandPath(), args)
 			}
 			if dir == "" {
-				return errors.New("--data-dir is missing: the directory to make")
+				return errors.New("--data-dir is missing: give the directory to restore to")
 			}
 			if err := minikcm.RestoreSnapshot(cmd.Context(), args[0], dir, bump); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is restored to %s. Start it with: minikcm up --data-dir %s\n", args[0], dir, shellQuote(dir))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "Restored %s to %s. Start the cluster with: minikcm up --data-dir %s\n", args[0], dir, shellQuote(dir))
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&dir, "data-dir", "", "the data directory to make")
-	cmd.Flags().Uint64Var(&bump, "bump-revision", 0, "raise the revision by this much, and mark what is older as compacted")
+	cmd.Flags().StringVar(&dir, "data-dir", "", "the data directory to create")
+	cmd.Flags().Uint64Var(&bump, "bump-revision", 0, "raise the revision by this number, and mark older revisions as compacted")
 	return cmd
 }
 

@@ -30,7 +30,7 @@ func createConfigMaps(t *testing.T, client kubernetes.Interface, names ...string
 	}
 }
 
-// configMaps returns those that the cluster's own controllers do not write, and the
+// configMaps returns the ConfigMaps that the cluster's controllers do not write, and the
 // revision at which they were read.
 func configMaps(t *testing.T, client kubernetes.Interface) (map[string]corev1.ConfigMap, int64) {
 	t.Helper()
@@ -51,8 +51,8 @@ func configMaps(t *testing.T, client kubernetes.Interface) (map[string]corev1.Co
 	return found, revision
 }
 
-// transcript runs commands and notes what they print; the figures that differ from
-// run to run are left out.
+// transcript runs commands and records their output. Numbers that differ from run to run
+// are masked.
 func transcript(t *testing.T, dir string, commands ...[]string) string {
 	t.Helper()
 	var out strings.Builder
@@ -75,7 +75,7 @@ func transcript(t *testing.T, dir string, commands ...[]string) string {
 	return text
 }
 
-// A cluster is saved while it runs, restored, and goes on from there.
+// A running cluster is saved and restored, and the restored cluster accepts new writes.
 func TestEtcdSnapshot(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBECONFIG", "")
@@ -137,7 +137,7 @@ func TestEtcdSnapshot(t *testing.T) {
 	}
 }
 
-// damage changes a byte in the middle of a file.
+// damage flips a byte in the middle of a file.
 func damage(t *testing.T, path string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -150,7 +150,7 @@ func damage(t *testing.T, path string) {
 	}
 }
 
-// The state of any etcd can be saved, of one that a cluster uses for example.
+// The content of an external etcd that a cluster uses can be saved.
 func TestEtcdSnapshotOfEtcd(t *testing.T) {
 	endpoint := storetest.StartEtcd(t, storetest.EtcdOptions{})
 	p, kubeconfig := launchUp(t, t.TempDir(), "--etcd-servers", endpoint)

@@ -12,8 +12,7 @@ import (
 	"minikcm.dev/minikcm/store/storetest"
 )
 
-// An etcd that asks for certificates is used through the flags that kube-apiserver has
-// for it.
+// The etcd flags work with an etcd that requires client certificates.
 func TestEtcdWithCertificates(t *testing.T) {
 	server, err := transport.SelfCert(zap.NewNop(), t.TempDir(), []string{"127.0.0.1:0"}, 1)
 	if err != nil {
@@ -33,7 +32,7 @@ func TestEtcdWithCertificates(t *testing.T) {
 		t.Errorf("there are %v", found)
 	}
 	file := filepath.Join(t.TempDir(), "snapshot.db")
-	if code, out, errOut := call(append([]string{"etcd-snapshot", "save", file}, flags...)...); code != 0 || !strings.HasPrefix(out, file+" has ") {
+	if code, out, errOut := call(append([]string{"etcd-snapshot", "save", file}, flags...)...); code != 0 || !strings.HasPrefix(out, "Saved "+file+": ") {
 		t.Errorf("saving a snapshot ends with %d: %s%s", code, out, errOut)
 	}
 	p.stop()
@@ -42,13 +41,13 @@ func TestEtcdWithCertificates(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		"no certificate":   {flags[:4], "etcd at " + endpoint + " gave no answer"},
-		"no authority":     {append(flags[:2:2], flags[4:]...), "certificate signed by unknown authority"},
-		"another's":        {append(flags[:2:2], append([]string{"--etcd-cafile", client.CertFile}, flags[4:]...)...), "certificate signed by unknown authority"},
-		"no key":           {flags[:6], "certificate and its key must be given together"},
-		"without TLS":      {[]string{"--etcd-servers", strings.Replace(endpoint, "https", "http", 1)}, "gave no answer"},
-		"no such file":     {append(flags[:2:2], "--etcd-cafile", "/nowhere/ca.crt"), "/nowhere/ca.crt: no such file"},
-		"flags for nobody": {flags[2:], "--etcd-servers, which is missing"},
+		"no certificate": {flags[:4], "etcd at " + endpoint + " gave no answer"},
+		"no authority":   {append(flags[:2:2], flags[4:]...), "certificate signed by unknown authority"},
+		"another's":      {append(flags[:2:2], append([]string{"--etcd-cafile", client.CertFile}, flags[4:]...)...), "certificate signed by unknown authority"},
+		"no key":         {flags[:6], "certificate and its key must be given together"},
+		"without TLS":    {[]string{"--etcd-servers", strings.Replace(endpoint, "https", "http", 1)}, "gave no answer"},
+		"no such file":   {append(flags[:2:2], "--etcd-cafile", "/nowhere/ca.crt"), "/nowhere/ca.crt: no such file"},
+		"unused flags":   {flags[2:], "--etcd-servers, which is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

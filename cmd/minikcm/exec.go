@@ -18,9 +18,9 @@ func newExec() *cobra.Command {
 	var flags clusterFlags
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARG...]",
-		Short: "Run a command with a cluster of its own",
-		Long: `exec starts a cluster, runs the command with KUBECONFIG set to it, takes the
-cluster down, and ends with the command's exit code.`,
+		Short: "Run a command with a temporary cluster",
+		Long: `Start a cluster, run the command with KUBECONFIG set to that cluster, stop the cluster,
+and return the command's exit code.`,
 		Example: `  minikcm exec --nodes 3 -- kubectl get nodes
   minikcm exec -- go test ./...`,
 		Args: someArgs("a command to run"),
@@ -33,18 +33,18 @@ cluster down, and ends with the command's exit code.`,
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().SetInterspersed(false) // the command's flags are its own, even without "--"
+	cmd.Flags().SetInterspersed(false) // flags after COMMAND belong to it, even without "--"
 	return cmd
 }
 
 func execIn(cmd *cobra.Command, opts minikcm.Options, args []string) (err error) {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
-		return fmt.Errorf("the command %q cannot be run: %w", args[0], err)
+		return fmt.Errorf("cannot run the command %q: %w", args[0], err)
 	}
 	dir, err := os.MkdirTemp("", "minikcm-exec-")
 	if err != nil {
-		return fmt.Errorf("making a directory for the kubeconfig: %w", err)
+		return fmt.Errorf("creating a directory for the kubeconfig: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	opts.KubeconfigPath = filepath.Join(dir, "kubeconfig")
@@ -60,15 +60,15 @@ func execIn(cmd *cobra.Command, opts minikcm.Options, args []string) (err error)
 	if err := printLoaded(cmd, cluster); err != nil {
 		return err
 	}
-	child := exec.Command(path, args[1:]...) // running it is what was asked for
+	child := exec.Command(path, args[1:]...) // the user asked to run it
 	child.Env = append(os.Environ(), "KUBECONFIG="+opts.KubeconfigPath)
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	return runChild(child)
 }
 
-// runChild runs a command to its end, passing on the signals that would end us, and
-// returns its exit code as a shell does (128 + N for a signal). What is typed at a
-// terminal (Ctrl-C) the terminal sends to the command itself.
+// runChild runs a command until it ends and returns its exit code as a shell does (128 + N
+// for signal N). It forwards the signals that would terminate minikcm. Ctrl-C is not
+// forwarded if stdin is a terminal: the terminal sends SIGINT to the command, too.
 func runChild(child *exec.Cmd) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -85,7 +85,7 @@ func runChild(child *exec.Cmd) error {
 			if typed && s == os.Interrupt {
 				continue
 			}
-			// It may have ended meanwhile; then there is nobody to tell.
+			// This fails only if the command has ended.
 			_ = child.Process.Signal(s)
 		case err := <-ended:
 			return childError(child, err)

@@ -14,7 +14,7 @@ import (
 	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
-// faultExamples have one for each part of a fault.
+// faultExamples are the help examples by the part of the cluster that a fault affects.
 var faultExamples = map[string]string{
 	"pods": `  minikcm fault pod kill --selector app=web --percent 50
   minikcm fault pod kill --selector app=web --every 10s --jitter 20 --times 6
@@ -32,25 +32,25 @@ var faultExamples = map[string]string{
 	"clock": `  minikcm fault clock skew --nodes node-0 --by -2m --for 10m`,
 }
 
-// faultFlags are those of every command that asks a running cluster for faults.
+// faultFlags are the flags of every fault command.
 type faultFlags struct{ kubeconfig string }
 
 func newFault() *cobra.Command {
 	f := &faultFlags{}
 	cmd := &cobra.Command{
 		Use:   "fault",
-		Short: "Break things in a running cluster, and take that back",
-		Long: `fault breaks things in the cluster that "minikcm up" or "minikcm exec" runs. A fault
-happens in the cluster's process and on its clock; the command returns when it has
-happened. What lasts is taken back when its time (--for) is over, by "minikcm fault
-stop", and when the cluster stops. docs/faults.md says what each fault does.`,
+		Short: "Inject faults into a running cluster and stop them",
+		Long: `Inject faults into the cluster that "minikcm up" or "minikcm exec" runs. A fault happens
+in the cluster's process and on its clock; the command returns once it has happened. A
+lasting fault is reverted after --for, by "minikcm fault stop", and when the cluster
+stops. docs/faults.md describes each fault.`,
 		Example: `  minikcm fault node crash node-1 --for 5m
   minikcm fault list
   minikcm fault stop f-1`,
 		Args: aCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
+	cmd.PersistentFlags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
 	for _, p := range fault.Parts() {
 		addStrict(cmd, newFaultPart(f, p))
 	}
@@ -58,8 +58,8 @@ stop", and when the cluster stops. docs/faults.md says what each fault does.`,
 	return cmd
 }
 
-// newFaultPart is the command that breaks things of one kind, as the table of faults has
-// them.
+// newFaultPart returns the command for the faults of one part of the cluster, generated
+// from the table of faults.
 func newFaultPart(f *faultFlags, part fault.Part) *cobra.Command {
 	flags, inject := &partFlags{part: part}, &injectFlags{faultFlags: f}
 	use, rest := part.One+" ACTION", ""
@@ -91,11 +91,11 @@ func newFaultPart(f *faultFlags, part fault.Part) *cobra.Command {
 func partShort(part fault.Part) string {
 	switch part.Name {
 	case "apiserver":
-		return "Break the API server"
+		return "Inject faults into the API server"
 	case "etcd", "clock":
-		return "Break " + map[string]string{"etcd": "the API server's store", "clock": "clocks"}[part.Name]
+		return "Inject faults into " + map[string]string{"etcd": "the API server's store", "clock": "clocks"}[part.Name]
 	}
-	return "Break " + part.Name
+	return "Inject faults into " + part.Name
 }
 
 func actionNames(part fault.Part) []string {
@@ -110,30 +110,30 @@ func actionTable(part fault.Part) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, a := range part.Actions {
-		_, _ = fmt.Fprintf(table, "  %s\t%s\n", a.Name, a.Does) // to memory
+		_, _ = fmt.Fprintf(table, "  %s\t%s\n", a.Name, a.Does) // writes to memory do not fail
 	}
 	_ = table.Flush()
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// noAction says which actions there are.
+// noAction is the error for a missing or unknown action. It lists the known ones.
 func noAction(part fault.Part, written string) error {
 	names := actionNames(part)
 	known := strings.Join(names, ", ")
 	if written == "" {
-		return fmt.Errorf("what to do to %s is missing: the actions are %s", part.Name, known)
+		return fmt.Errorf("the action for %s is missing: the actions are %s", part.Name, known)
 	}
 	hint := ""
 	if meant := spell.Nearest(written, names); meant != "" {
 		hint = fmt.Sprintf("; did you mean %s?", meant)
 	}
-	return fmt.Errorf("there is no action %q for %s%s\nThe actions are %s", written, part.Name, hint, known)
+	return fmt.Errorf("unknown action %q for %s%s\nThe actions are %s", written, part.Name, hint, known)
 }
 
 // isAction reports whether a part has the action.
 func isAction(part fault.Part, name string) bool { return slices.Contains(actionNames(part), name) }
 
-// client reaches the faults of the cluster that the flags name.
+// client returns a client for the fault API of the cluster that the flags select.
 func (f *faultFlags) client(ctx context.Context) (*faultapi.Client, error) {
 	config, err := clientConfig(ctx, f.kubeconfig)
 	if err != nil {

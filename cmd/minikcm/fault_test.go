@@ -13,10 +13,10 @@ import (
 	"minikcm.dev/minikcm/test/golden"
 )
 
-// changing is what differs from one run to the next.
+// changing matches the output that differs from run to run.
 var changing = regexp.MustCompile(`"time": "[^"]*"|"(since|until|now)": "[^"]*"|https://127\.0\.0\.1:\d+`)
 
-// faults runs one command after the other against a cluster and returns what they print.
+// faults runs fault commands against a cluster and returns their output.
 func faults(t *testing.T, home string, commands ...string) string {
 	t.Helper()
 	var out strings.Builder
@@ -64,7 +64,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// The list shows what goes on, and with --all what is over.
+// The list shows active faults, and with --all also those that are over.
 func TestFaultList(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -83,7 +83,7 @@ func TestFaultList(t *testing.T) {
 	cluster.stop()
 }
 
-// Ctrl-C takes back what a command waits for.
+// Ctrl-C stops the fault that a command with --wait injected.
 func TestFaultWaits(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -105,7 +105,7 @@ func TestFaultWaits(t *testing.T) {
 	cluster.stop()
 }
 
-// exec has the API of faults, too.
+// The cluster of "exec" serves the fault API, too.
 func TestFaultInExec(t *testing.T) {
 	t.Parallel()
 	p := launch(t, t.TempDir(), "run", "exec", "--", self(t), "fault", "node", "hang")
@@ -114,7 +114,7 @@ func TestFaultInExec(t *testing.T) {
 	}
 }
 
-// Every field of a fault has a flag, and every flag says what it is.
+// Every field of a fault has a flag, and every flag has a usage text.
 func TestFaultFlags(t *testing.T) {
 	cmd := newFault()
 	for _, part := range fault.Parts() {

@@ -18,15 +18,15 @@ import (
 	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// namesField is the field of a part whose values are arguments, not a flag.
+// namesField is the field whose values are arguments instead of a flag.
 const namesField = "names"
 
-// shorthands are kubectl's.
+// shorthands are the one-letter flags, the same as kubectl's.
 var shorthands = map[string]string{"namespace": "n", "selector": "l"}
 
-// partFlags make a fault of one part: its flags are the fields of the part and of the
-// fault itself, by the tables in the package fault, and are described as in the schema of
-// scenarios.
+// partFlags builds a fault of one part from arguments and flags. There is a flag for each
+// field of the part and of the fault itself, by the tables in the package fault, with its
+// description in the scenario schema as usage.
 type partFlags struct{ part fault.Part }
 
 func (f *partFlags) hasNames() bool {
@@ -66,7 +66,7 @@ func addField(flags *pflag.FlagSet, field fault.Field, usage string) {
 	}
 }
 
-// value is what the flag of a field was set to.
+// value returns the value of a field's flag as YAML decodes it.
 func value(flags *pflag.FlagSet, name string) any {
 	flag := flags.Lookup(name)
 	if list, ok := flag.Value.(pflag.SliceValue); ok {
@@ -93,7 +93,8 @@ func flagName(field string) string {
 	return name.String()
 }
 
-// usage is what the schema says of a field, without its name, and for which actions it is.
+// usage returns the schema's description of a field without the leading field name,
+// followed by the actions that the field applies to.
 func usage(definition string, field fault.Field, takers []string) string {
 	text := strings.TrimSuffix(scenarios.Describe(definition, field.Name), ".")
 	for _, verb := range []string{" is ", " are ", " says that "} {
@@ -116,12 +117,12 @@ func (f *partFlags) check(args []string) error {
 	case !isAction(f.part, args[0]):
 		return noAction(f.part, args[0])
 	case len(args) > 1 && !f.hasNames():
-		return fmt.Errorf("%q is one too many: %s %s takes no names", args[1], f.part.One, args[0])
+		return fmt.Errorf("unexpected argument %q: %s %s takes no names", args[1], f.part.One, args[0])
 	}
 	return nil
 }
 
-// fault is what the arguments and flags ask for.
+// fault builds the fault that the arguments and flags describe.
 func (f *partFlags) fault(cmd *cobra.Command, args []string) (*fault.Fault, error) {
 	part := map[string]any{"action": args[0]}
 	if len(args) > 1 {
@@ -139,7 +140,7 @@ func (f *partFlags) fault(cmd *cobra.Command, args []string) (*fault.Fault, erro
 	set(document, fault.TimeFields())
 	text, err := yaml.Marshal(document)
 	if err != nil {
-		return nil, fmt.Errorf("writing the fault: %w", err)
+		return nil, fmt.Errorf("encoding the fault: %w", err)
 	}
 	faults, err := fault.Parse("", text)
 	var problems spec.Problems
@@ -152,7 +153,7 @@ func (f *partFlags) fault(cmd *cobra.Command, args []string) (*fault.Fault, erro
 	return faults[0], nil
 }
 
-// inFlags speaks of flags instead of fields.
+// inFlags rewrites problems of fields as problems of the corresponding flags.
 func (f *partFlags) inFlags(cmd *cobra.Command, problems spec.Problems) error {
 	texts := map[string]bool{}
 	for _, p := range problems {

@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
-// injectFlags are those of the commands that inject faults.
+// injectFlags are the flags of the commands that inject faults.
 type injectFlags struct {
 	*faultFlags
 	wait   bool
@@ -23,15 +23,15 @@ type injectFlags struct {
 }
 
 func (f *injectFlags) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.wait, "wait", false, "return when it is over; Ctrl-C, or the loss of the connection, takes it back")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "json")
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "return when the fault is over; Ctrl-C or a lost connection stops the fault")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output format: json (default text)")
 }
 
-// inject injects faults and returns when they have happened, or with --wait when they are
+// inject injects faults and returns once they have happened or, with --wait, once they are
 // over.
 func (f *injectFlags) inject(cmd *cobra.Command, faults ...*fault.Fault) error {
 	if f.output != "" && f.output != "json" {
-		return badInput{fmt.Errorf("--output=%s: must be json, or left out", f.output)}
+		return badInput{fmt.Errorf("--output=%s: must be json or omitted", f.output)}
 	}
 	client, err := f.client(cmd.Context())
 	if err != nil {
@@ -50,7 +50,7 @@ func (f *injectFlags) inject(cmd *cobra.Command, faults ...*fault.Fault) error {
 	return errors.Join(failed...)
 }
 
-// faultPrinter shows faults on their way.
+// faultPrinter prints the progress of faults. Its methods may be called concurrently.
 type faultPrinter struct {
 	out, hints io.Writer
 	output     string
@@ -58,14 +58,15 @@ type faultPrinter struct {
 	mu sync.Mutex
 }
 
-// begin injects a fault and shows it when it has happened.
+// begin injects a fault and follows it until it has happened. A fault with a schedule, which
+// may first happen in days, is not followed.
 func (p *faultPrinter) begin(ctx context.Context, client *faultapi.Client, f *fault.Fault) error {
 	injection, err := client.Inject(ctx, f)
 	if err != nil {
 		return err
 	}
 	id := injection.ID
-	if f.Schedule == "" { // which may be days ahead
+	if f.Schedule == "" {
 		happened, printed := errors.New("it has happened"), -1
 		injection, err = client.Follow(ctx, id, func(i *faultapi.Injection) error {
 			printed = p.news(i, printed, "  ")
@@ -75,7 +76,7 @@ func (p *faultPrinter) begin(ctx context.Context, client *faultapi.Client, f *fa
 			return nil
 		})
 		if err != nil && !errors.Is(err, happened) {
-			return fmt.Errorf("%w; the fault goes on: \"minikcm fault stop %s\" takes it back", err, id)
+			return fmt.Errorf("%w; the fault continues: \"minikcm fault stop %s\" stops it", err, id)
 		}
 	} else {
 		p.news(injection, -1, "  ")
@@ -90,18 +91,18 @@ func (p *faultPrinter) begin(ctx context.Context, client *faultapi.Client, f *fa
 	return nil
 }
 
-// hint says how a fault that was injected comes to its end.
+// hint returns a sentence about how an injected fault ends.
 func hint(f *fault.Fault, id string) string {
 	switch {
 	case f.Repeats():
-		return fmt.Sprintf("It goes on: \"minikcm fault list\" shows what it does, and \"minikcm fault stop %s\" ends it.", id)
+		return fmt.Sprintf("The fault repeats: \"minikcm fault list\" shows what it does, and \"minikcm fault stop %s\" stops it.", id)
 	case f.For > 0:
-		return fmt.Sprintf("\"minikcm fault stop %s\" takes it back before its time is over.", id)
+		return fmt.Sprintf("\"minikcm fault stop %s\" stops the fault early.", id)
 	}
-	return fmt.Sprintf("It lasts until \"minikcm fault stop %s\", or the end of the cluster.", id)
+	return fmt.Sprintf("The fault lasts until \"minikcm fault stop %s\", or until the cluster stops.", id)
 }
 
-// last prints a fault as it is in the end, if it is to be JSON.
+// last prints the final state of a fault if the output format is JSON.
 func (p *faultPrinter) last(i *faultapi.Injection) {
 	if p.output != "json" {
 		return
@@ -109,10 +110,10 @@ func (p *faultPrinter) last(i *faultapi.Injection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	data, err := json.MarshalIndent(i, "", "    ")
-	_ = write(p.out, append(data, '\n'), err) // fails only if its reader is gone
+	_ = write(p.out, append(data, '\n'), err) // fails only if the reader is gone
 }
 
-// hold injects faults and shows what they do until all are over.
+// hold injects faults and prints what they do until all are over.
 func (p *faultPrinter) hold(ctx context.Context, client *faultapi.Client, faults []*fault.Fault) error {
 	failures := make([]error, len(faults))
 	var all sync.WaitGroup
@@ -141,8 +142,9 @@ func (p *faultPrinter) holdOne(ctx context.Context, client *faultapi.Client, f *
 	return nil
 }
 
-// news prints, each behind prefix, the notes of a fault that follow the first printed ones,
-// with the title if printed is negative. It returns how many have been printed.
+// news prints the notes of a fault after the first printed ones, each with the prefix. If
+// printed is negative, the title is printed first. It returns the number of notes printed
+// so far.
 func (p *faultPrinter) news(i *faultapi.Injection, printed int, prefix string) int {
 	known := i.Forgotten + len(i.Notes)
 	if p.output == "json" {
@@ -159,7 +161,7 @@ func (p *faultPrinter) news(i *faultapi.Injection, printed int, prefix string) i
 	return known
 }
 
-// maxFaultFile caps a file of faults, in bytes.
+// maxFaultFile caps the size of a file of faults, in bytes.
 const maxFaultFile = 1 << 20
 
 func newFaultApply(f *faultFlags) *cobra.Command {
@@ -168,14 +170,15 @@ func newFaultApply(f *faultFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Inject the faults in a file",
-		Long: `apply injects faults that are written as the step "fault" of a scenario, in YAML or
-JSON, one in each document. All are checked before the first is injected.`,
+		Long: `Inject the faults in a file of YAML or JSON. Each document contains one fault, written as
+in the step "fault" of a scenario. All faults are checked before the first one is
+injected.`,
 		Example: `  minikcm fault apply -f faults.yaml
   echo '{pods: {action: kill, percent: 30}, every: 10s}' | minikcm fault apply -f - --wait`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(files) == 0 {
-				return badInput{errors.New("-f is missing: name the file with the faults, or - for the standard input")}
+				return badInput{errors.New("-f is missing: give a file of faults, or - for standard input")}
 			}
 			var faults []*fault.Fault
 			var problems error
@@ -189,19 +192,19 @@ JSON, one in each document. All are checked before the first is injected.`,
 			return flags.inject(cmd, faults...)
 		},
 	}
-	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "file with faults; - is the standard input")
+	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "file of faults; - is standard input")
 	flags.register(cmd)
 	return cmd
 }
 
-// readFaults reads a file, or in for "-".
+// readFaults parses the faults in a file, or in the reader in if file is "-".
 func readFaults(file string, in io.Reader) ([]*fault.Fault, error) {
 	if file != "-" {
-		opened, err := os.Open(file) // as any file that a user names
+		opened, err := os.Open(file)
 		if err != nil {
 			return nil, fmt.Errorf("reading the faults: %w", err)
 		}
-		defer opened.Close() // it is only read
+		defer opened.Close() // read only
 		in = opened
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxFaultFile+1))
@@ -209,7 +212,7 @@ func readFaults(file string, in io.Reader) ([]*fault.Fault, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading the faults in %s: %w", file, err)
 	case len(data) > maxFaultFile:
-		return nil, fmt.Errorf("reading the faults in %s: it has more than %d bytes", file, maxFaultFile)
+		return nil, fmt.Errorf("reading the faults in %s: the file is larger than %d bytes", file, maxFaultFile)
 	}
 	return fault.Parse(file, data)
 }

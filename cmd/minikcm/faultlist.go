@@ -23,15 +23,14 @@ func newFaultList(f *faultFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the faults of a running cluster",
-		Long: `list shows the faults that are not over, oldest first: for how long they have been
-there and will be, on the cluster's clock, how often they have happened, and what they
-did last.`,
+		Long: `List the faults that are not over, oldest first: their age and remaining time on the
+cluster's clock, how often they have happened, and what they did last.`,
 		Example: `  minikcm fault list
   minikcm fault list --all -o yaml`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains([]string{"", "json", "yaml"}, output) {
-				return badInput{fmt.Errorf("--output=%s: must be json or yaml, or left out", output)}
+				return badInput{fmt.Errorf("--output=%s: must be json or yaml, or omitted", output)}
 			}
 			client, err := f.client(cmd.Context())
 			if err != nil {
@@ -47,8 +46,8 @@ did last.`,
 			return printFaults(cmd.OutOrStdout(), list, output)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "list also those of the newest that are over")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	cmd.Flags().BoolVar(&all, "all", false, "also list the most recent faults that are over")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json or yaml (default text)")
 	return cmd
 }
 
@@ -74,7 +73,7 @@ func printFaults(w io.Writer, list *faultapi.List, output string) error {
 	return table.Flush()
 }
 
-// left is how long a fault goes on.
+// left returns the remaining time of a fault.
 func left(i *faultapi.Injection, now time.Time) string {
 	switch {
 	case i.State.Done():
@@ -85,7 +84,7 @@ func left(i *faultapi.Injection, now time.Time) string {
 	return duration.HumanDuration(max(i.Until.Sub(now), 0))
 }
 
-// lastOf is what a fault did last, or why it failed.
+// lastOf returns the last note of a fault, or its error if it failed.
 func lastOf(i *faultapi.Injection) string {
 	switch {
 	case i.Error != "":
@@ -100,14 +99,14 @@ func newFaultStop(f *faultFlags) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "stop ID...|--all",
-		Short: "Take faults back",
-		Long: `stop takes faults back and returns when that is done. "minikcm fault list" shows their
+		Short: "Stop faults and revert their effects",
+		Long: `Stop faults, and return once their effects are reverted. "minikcm fault list" shows the
 IDs.`,
 		Example: `  minikcm fault stop f-1
   minikcm fault stop --all`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return errors.New("name the faults to stop by their IDs (\"minikcm fault list\" shows them), or give --all")
+				return errors.New("give the IDs of the faults to stop (\"minikcm fault list\" shows them), or --all")
 			}
 			return nil
 		},
@@ -124,11 +123,11 @@ IDs.`,
 			return stopFaults(cmd.Context(), cmd.OutOrStdout(), client, ids)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "take back all faults")
+	cmd.Flags().BoolVar(&all, "all", false, "stop all faults")
 	return cmd
 }
 
-// running are the faults that are not over, newest first.
+// running returns the IDs of the faults that are not over, newest first.
 func running(ctx context.Context, client *faultapi.Client) ([]string, error) {
 	list, err := client.List(ctx)
 	if err != nil {
@@ -143,7 +142,7 @@ func running(ctx context.Context, client *faultapi.Client) ([]string, error) {
 	return ids, nil
 }
 
-// stopFaults stops all that it can.
+// stopFaults stops the faults. It continues after a failure and returns all errors.
 func stopFaults(ctx context.Context, w io.Writer, client *faultapi.Client, ids []string) error {
 	if len(ids) == 0 {
 		_, err := fmt.Fprintln(w, "There are no faults.")

@@ -14,12 +14,12 @@ func newFit() *cobra.Command {
 	var replicas, limit int
 	cmd := &cobra.Command{
 		Use:   "fit KIND/NAME",
-		Short: "Say how many more replicas of a workload fit, and what stops the next",
-		Long: `fit scales a workload up on a fork of a cluster, in the process and in virtual time, and
-says how many of the new replicas the scheduler finds a node for, on which nodes they are,
-and what is against each node for the next one. The cluster is found as by "minikcm whatif",
-and only read. The exit code is 0 if one more fits, or as many as --replicas says; 1 if not;
-2 if the question makes no sense.`,
+		Short: "Show how many more replicas of a workload fit, and why the next one does not",
+		Long: `Scale a workload up on a fork of a cluster, in this process and in virtual time, and show
+how many new replicas the scheduler places, on which nodes, and why each node rejects the
+next one. The cluster is selected as by "minikcm whatif" and only read. The exit code is 0
+if one more replica fits, or all that --replicas asks for; 1 if not; 2 if the question is
+invalid.`,
 		Example: `  minikcm fit deployment/web
   minikcm fit shop/statefulset/db --replicas 5 --from-objects dump.yaml`,
 		Args: oneArg("a workload as KIND/NAME"),
@@ -41,7 +41,7 @@ and only read. The exit code is 0 if one more fits, or as many as --replicas say
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().IntVar(&replicas, "replicas", 0, "only ask whether the workload fits with so many replicas altogether; 0 is as many as fit")
-	cmd.Flags().IntVar(&limit, "limit", capacity.DefaultLimit, "how many more replicas to try at most")
+	cmd.Flags().IntVar(&replicas, "replicas", 0, "check only whether this total number of replicas fits; 0 finds the largest number that fits")
+	cmd.Flags().IntVar(&limit, "limit", capacity.DefaultLimit, "maximum number of additional replicas to try")
 	return cmd
 }

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// smallDisk mounts a file system of so many MB, whose size remount changes.
+// smallDisk mounts a file system of the given size in MB. remount changes the size.
 func smallDisk(t *testing.T, megabytes int) (dir string, resize func(megabytes int)) {
 	t.Helper()
 	dir = t.TempDir()
@@ -54,8 +54,8 @@ func fill(t *testing.T, path string) {
 	}
 }
 
-// TestFullDisk fills the disk beneath a data directory. The process ends by itself and
-// says why, and with a larger disk everything that it has acknowledged is there.
+// TestFullDisk fills the disk of a data directory. The process ends and reports the reason.
+// On a larger disk, all acknowledged writes are present.
 func TestFullDisk(t *testing.T) {
 	disk, resize := smallDisk(t, 40)
 	data := filepath.Join(disk, "data")
@@ -84,8 +84,8 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 
-	// As long as the disk is full, it does not start, and says so. What the first process
-	// has left free, a file takes.
+	// While the disk is full, the cluster does not start and reports the reason. A file fills
+	// the space that the first process left free.
 	fill(t, filepath.Join(disk, "rest"))
 	full := launch(t, t.TempDir(), "run", "up", "--data-dir", data)
 	if code, _ := full.end(); code == 1 {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// kill ends the process as a machine that loses its power would.
+// kill ends the process with SIGKILL, as a crash would.
 func (p *process) kill() {
 	p.t.Helper()
 	if err := p.Process.Kill(); err != nil {
@@ -26,12 +26,12 @@ func (p *process) kill() {
 	}
 }
 
-// ledger is what a cluster has acknowledged: the revision of each object.
+// ledger records the acknowledged writes: the last revision of each object.
 type ledger struct {
 	mu        sync.Mutex
 	revisions map[string]int64
 	newest    int64
-	// enough is closed when wanted more writes have been acknowledged.
+	// enough is closed once the wanted number of further writes is acknowledged.
 	wanted int
 	enough chan struct{}
 }
@@ -51,13 +51,13 @@ func (l *ledger) note(name, revision string) error {
 	return nil
 }
 
-// write creates objects and changes some of them until the cluster is gone.
+// write creates objects and updates some of them until the cluster is gone.
 func (l *ledger) write(ctx context.Context, client kubernetes.Interface, prefix string) error {
 	maps := client.CoreV1().ConfigMaps("default")
 	for i := 0; ; i++ {
 		created, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", prefix, i)}}, metav1.CreateOptions{})
 		if err != nil {
-			return nil // that is how it ends
+			return nil // the cluster is gone
 		}
 		if err := l.note(created.Name, created.ResourceVersion); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (l *ledger) write(ctx context.Context, client kubernetes.Interface, prefix 
 		created.Data = map[string]string{"changed": "yes"}
 		updated, err := maps.Update(ctx, created, metav1.UpdateOptions{})
 		if err != nil {
-			// It may have been made.
+			// The write failed for the client but may have been stored.
 			l.mu.Lock()
 			delete(l.revisions, created.Name)
 			l.mu.Unlock()
@@ -80,8 +80,8 @@ func (l *ledger) write(ctx context.Context, client kubernetes.Interface, prefix 
 	}
 }
 
-// TestKill kills a process again and again while several clients write. What it has
-// acknowledged is there afterwards, and revisions go on from where they were.
+// TestKill kills a process repeatedly while several clients write. All acknowledged writes
+// are present after each restart, and revisions continue to increase.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	const rounds, writers, writes = 4, 8, 150
@@ -130,8 +130,8 @@ func verifyLedger(t *testing.T, l *ledger, client kubernetes.Interface) {
 	}
 }
 
-// TestSweep has a killed process leave its temporary directory, and the next one take
-// it away: that, and none of a process that lives.
+// TestSweep checks that the next process removes the temporary directory of a killed one, but
+// neither that of a live process nor a foreign one.
 func TestSweep(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)

@@ -17,17 +17,18 @@ import (
 	"minikcm.dev/minikcm"
 )
 
-// defaultKubeconfig is where up writes and kubectl looks, unless told otherwise.
+// defaultKubeconfig is the default path of the kubeconfig that "up" writes and "kubectl"
+// reads.
 func defaultKubeconfig() (string, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("finding the home directory for the kubeconfig (name a file with --kubeconfig instead): %w", err)
+		return "", fmt.Errorf("finding the home directory for the kubeconfig (give a file with --kubeconfig instead): %w", err)
 	}
 	return filepath.Join(home, ".minikcm", "kubeconfig"), nil
 }
 
-// freeKubeconfigPath chooses the file for a new cluster's kubeconfig: the default,
-// or one beside it while another cluster is running.
+// freeKubeconfigPath returns the path for a new cluster's kubeconfig: the file in the data
+// directory, or the default, or a file beside the default while another cluster uses that.
 func freeKubeconfigPath(ctx context.Context, dataDir string) (string, error) {
 	if dataDir != "" {
 		return filepath.Join(dataDir, "kubeconfig"), nil
@@ -42,10 +43,10 @@ func freeKubeconfigPath(ctx context.Context, dataDir string) (string, error) {
 	return path, nil
 }
 
-// dialTimeout is how long a server of this machine may take to accept.
+// dialTimeout bounds the connection to a server on this machine.
 const dialTimeout = time.Second
 
-// answers reports whether something listens at the server of a kubeconfig.
+// answers reports whether the server of a kubeconfig accepts connections.
 func answers(ctx context.Context, path string) bool {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
@@ -64,8 +65,8 @@ func answers(ctx context.Context, path string) bool {
 	return true
 }
 
-// isOurs reports whether a KUBECONFIG, which may list several files, is of a cluster of
-// minikcm's: its current context is the one that minikcm writes.
+// isOurs reports whether a KUBECONFIG, which may list several files, selects a minikcm
+// cluster: its current context is the one that minikcm writes.
 func isOurs(env string) bool {
 	rules := clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(env)}
 	config, err := rules.Load()
@@ -75,9 +76,9 @@ func isOurs(env string) bool {
 	return config.CurrentContext == minikcm.ContextName && config.Contexts[config.CurrentContext] != nil
 }
 
-// clientConfig is the client configuration of the cluster that is meant: of the kubeconfig
-// that was named, of KUBECONFIG if that is of a cluster of minikcm's, of the cluster that
-// "minikcm up" runs, or else of KUBECONFIG.
+// clientConfig returns the client configuration from the first of these that applies: the
+// kubeconfig at path; KUBECONFIG, if it selects a minikcm cluster; the kubeconfig of a
+// running "minikcm up"; KUBECONFIG.
 func clientConfig(ctx context.Context, path string) (*rest.Config, error) {
 	if env := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); path == "" && !isOurs(env) {
 		standard, err := defaultKubeconfig()
@@ -92,10 +93,10 @@ func clientConfig(ctx context.Context, path string) (*rest.Config, error) {
 	rules.ExplicitPath = path
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no kubeconfig %s: start a cluster with \"minikcm up\", or name a kubeconfig with --kubeconfig", path)
+		return nil, fmt.Errorf("the kubeconfig %s does not exist: start a cluster with \"minikcm up\", or give a kubeconfig with --kubeconfig", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig (name one with --kubeconfig): %w", err)
+		return nil, fmt.Errorf("reading the kubeconfig (give one with --kubeconfig): %w", err)
 	}
 	config.QPS = -1
 	config.ContentType = "application/vnd.kubernetes.protobuf"

@@ -53,8 +53,8 @@ clusters: [{name: minikcm, cluster: {server: "https://%s"}}]}`, listener.Addr())
 	}
 }
 
-// kubectl's cluster is that of "minikcm up", unless KUBECONFIG is minikcm's or the
-// arguments name another.
+// kubectl uses the cluster of "minikcm up", unless KUBECONFIG selects a minikcm cluster or the
+// arguments select another one.
 func TestChooseKubeconfig(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -90,12 +90,12 @@ users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://%[
 		{"ours", ours, true, pods, ours, "", ""},
 		{"ours among others", foreign + ":" + ours, true, pods, standard, "not that of KUBECONFIG=" + foreign + ":" + ours, ""},
 		{"ours first", ours + ":" + foreign, true, pods, ours + ":" + foreign, "", ""},
-		{"foreign", foreign, true, pods, standard, `minikcm: this is the cluster of "minikcm up" (` + standard + "), not that of KUBECONFIG=" + foreign, ""},
+		{"foreign", foreign, true, pods, standard, `minikcm: using the cluster of "minikcm up" (` + standard + "), not that of KUBECONFIG=" + foreign, ""},
 		{"foreign and absent", absent, true, pods, standard, "not that of KUBECONFIG=" + absent, ""},
-		{"foreign, and nothing runs", foreign, false, pods, foreign, "", "write minikcm kubectl --kubeconfig " + foreign + " ... to reach that one"},
+		{"foreign, and nothing runs", foreign, false, pods, foreign, "", "use minikcm kubectl --kubeconfig " + foreign + " ... for that cluster"},
 		{"a file is named", foreign, true, []string{"--kubeconfig=x", "get", "pods"}, foreign, "", ""},
 		{"a context is named", foreign, true, []string{"get", "pods", "--context", "production"}, foreign, "", ""},
-		{"a context is named to another program", foreign, false, []string{"exec", "a", "--", "kubectl", "--context", "b"}, foreign, "", "is no cluster of minikcm's"},
+		{"a context is named to another program", foreign, false, []string{"exec", "a", "--", "kubectl", "--context", "b"}, foreign, "", "is not a minikcm cluster"},
 		{"no cluster is needed", foreign, false, []string{"completion", "bash"}, foreign, "", ""},
 		{"help", foreign, false, []string{"get", "-h"}, foreign, "", ""},
 	} {

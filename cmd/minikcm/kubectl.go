@@ -21,16 +21,16 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newKubectl embeds kubectl: nothing else need be installed.
+// newKubectl embeds kubectl, so that no separate installation is needed.
 func newKubectl() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kubectl [ARG...]",
-		Short: "Run the kubectl that is built in",
-		Long: `kubectl is the whole of kubectl. It talks to the cluster that "minikcm up" runs, or
-to that of KUBECONFIG if minikcm has written it. --kubeconfig, --context and --server
-name any other cluster.`,
+		Short: "Run the built-in kubectl",
+		Long: `Run the built-in kubectl, with all of its commands. It connects to the cluster that
+"minikcm up" runs, or to that of KUBECONFIG if minikcm wrote that file. --kubeconfig,
+--context and --server select any other cluster.`,
 		DisableFlagParsing: true,
-		// What comes before the flags of kubectl's own is none of ours.
+		// kubectl sets up its own logging, so the root command's --log-level does not apply.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runKubectl(cmd, args)
@@ -44,10 +44,10 @@ func runKubectl(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	// kubectl ends its process itself. It does so on Ctrl-C too.
+	// kubectl ends its process itself, also on Ctrl-C.
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
 	cmdutil.BehaviorOnFatal(func(message string, code int) {
-		sayFatal(streams.ErrOut, message, missing)
+		printFatal(streams.ErrOut, message, missing)
 		os.Exit(code)
 	})
 	release := kubectlVersion()
@@ -76,10 +76,10 @@ func runKubectl(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// chooseKubeconfig lets kubectl use the cluster of "minikcm up". A KUBECONFIG of another
-// cluster counts only if the arguments name the cluster too, and $HOME/.kube/config never
-// does: a tutorial's deletes must not reach a cluster in earnest. missing is the file that
-// there is not, as no cluster runs.
+// chooseKubeconfig makes kubectl use the cluster of "minikcm up". KUBECONFIG selects another
+// cluster only if the arguments name that cluster too, and $HOME/.kube/config is never used:
+// the deletes in a tutorial must not reach a production cluster. missing is the path of the
+// default kubeconfig if it does not exist because no cluster runs.
 func chooseKubeconfig(ctx context.Context, errOut io.Writer, args []string) (missing string, err error) {
 	if names(args, "--kubeconfig") {
 		return "", nil
@@ -96,9 +96,9 @@ func chooseKubeconfig(ctx context.Context, errOut io.Writer, args []string) (mis
 	case isOurs(env), names(args, "--context", "--cluster", "--server", "-s"), isLocal(args):
 		return "", nil
 	case err != nil || !answers(ctx, path):
-		return "", fmt.Errorf("KUBECONFIG=%s is no cluster of minikcm's, and \"minikcm up\" runs none: start one, or write minikcm kubectl --kubeconfig %s ... to reach that one", env, shellQuote(env))
+		return "", fmt.Errorf("KUBECONFIG=%s is not a minikcm cluster, and no \"minikcm up\" is running: start one, or use minikcm kubectl --kubeconfig %s ... for that cluster", env, shellQuote(env))
 	default:
-		_, _ = fmt.Fprintf(errOut, "minikcm: this is the cluster of \"minikcm up\" (%s), not that of KUBECONFIG=%s\n", path, env)
+		_, _ = fmt.Fprintf(errOut, "minikcm: using the cluster of \"minikcm up\" (%s), not that of KUBECONFIG=%s\n", path, env)
 	}
 	if err := os.Setenv(clientcmd.RecommendedConfigPathEnvVar, path); err != nil {
 		return "", fmt.Errorf("setting KUBECONFIG: %w", err)
@@ -112,22 +112,22 @@ func isLocal(args []string) bool {
 		slices.Contains([]string{"completion", "config", "help", "kustomize", "options", "plugin", "__complete"}, args[0])
 }
 
-// withoutServer is whom kubectl asks if no kubeconfig names a server.
+// withoutServer is the server that kubectl uses if no kubeconfig names one.
 const withoutServer = "localhost:8080"
 
-// sayFatal prints kubectl's last words.
-func sayFatal(w io.Writer, message, missing string) {
+// printFatal prints kubectl's fatal error, and how to get a cluster if there is none.
+func printFatal(w io.Writer, message, missing string) {
 	if message == "" {
 		return
 	}
-	// Nothing can be told to somebody who does not listen any more.
+	// A failed write to stderr cannot be reported anywhere.
 	_, _ = fmt.Fprintln(w, strings.TrimSuffix(message, "\n"))
 	if missing != "" && strings.Contains(message, withoutServer) {
-		_, _ = fmt.Fprintf(w, "There is no %s: start a cluster with \"minikcm up\", or set KUBECONFIG.\n", missing)
+		_, _ = fmt.Fprintf(w, "The kubeconfig %s does not exist: start a cluster with \"minikcm up\", or set KUBECONFIG.\n", missing)
 	}
 }
 
-// names reports whether one of the flags is among the arguments, before a "--".
+// names reports whether the arguments before "--" contain one of the flags.
 func names(args []string, flags ...string) bool {
 	for _, arg := range args {
 		if arg == "--" {

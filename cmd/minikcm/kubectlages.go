@@ -22,22 +22,24 @@ import (
 )
 
 // computesAges reports whether a kubectl command prints ages that kubectl computes from the
-// machine's time. "get" prints those that the server computes.
+// machine's time. "get" prints ages that the server computes.
 func computesAges(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return arg == "describe" || arg == "events" }) && !names(args, "--output", "-o")
 }
 
 // ageTransport makes kubectl print the ages that objects have on the cluster's clock. kubectl
-// subtracts an object's times from the machine's; where the cluster's time is another one,
-// the transport moves these times by the difference, in what the API server answers.
+// computes an age as the machine's time minus the object's timestamp. If the cluster's time
+// differs from the machine's, the transport shifts the timestamps in the API server's
+// responses by the difference.
 //
-// kubectl describe prints other times as they are. Only those are moved of which it prints
-// nothing but the age: all times of events, deletionTimestamp, and a pod's creationTimestamp.
+// kubectl describe prints some timestamps as they are, which must stay unchanged. The
+// transport therefore only shifts timestamps that kubectl prints as ages: all times of
+// events, deletionTimestamp, and a pod's creationTimestamp.
 type ageTransport struct {
 	next http.RoundTripper
-	// clock asks the cluster for its time.
+	// clock gets the cluster's time.
 	clock func(context.Context) (*minikcm.ClockInfo, error)
-	// same is set when that is known to be the machine's.
+	// same is set once the cluster is known to use the machine's time.
 	same atomic.Bool
 }
 
@@ -47,7 +49,7 @@ func withAges(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		client, err := faultapi.NewClient(own)
 		if err != nil {
-			return next // kubectl's own client fails likewise, and says why
+			return next // kubectl's own client fails with the same error
 		}
 		return &ageTransport{next: next, clock: func(ctx context.Context) (*minikcm.ClockInfo, error) {
 			info, err := client.Info(ctx)
@@ -70,7 +72,7 @@ func (t *ageTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.same.Store(true)
 	}
 	if err != nil || t.same.Load() {
-		return t.next.RoundTrip(req) // a server that does not answer fails this request, too
+		return t.next.RoundTrip(req) // if the server is unreachable, this request fails, too
 	}
 	req = req.Clone(req.Context())
 	req.Header.Set("Accept", runtime.ContentTypeJSON)
@@ -90,11 +92,11 @@ func isJSON(res *http.Response) bool {
 	return err == nil && mediaType == runtime.ContentTypeJSON
 }
 
-// movedAnswer moves the times of an answer.
+// movedAnswer shifts the timestamps in a response.
 func movedAnswer(res *http.Response, by time.Duration) (*http.Response, error) {
 	data, err := io.ReadAll(res.Body)
 	if err = errors.Join(err, res.Body.Close()); err != nil {
-		return nil, fmt.Errorf("reading the server's answer: %w", err)
+		return nil, fmt.Errorf("reading the server's response: %w", err)
 	}
 	data = movedTimes(data, by)
 	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
@@ -102,7 +104,8 @@ func movedAnswer(res *http.Response, by time.Duration) (*http.Response, error) {
 	return res, nil
 }
 
-// stream moves the times of the events of a watch, each by the difference at its arrival.
+// stream shifts the timestamps in the events of a watch, each by the difference between the
+// clocks when the event arrives.
 func (t *ageTransport) stream(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 	reader, writer := io.Pipe()
 	go func() {
@@ -126,7 +129,7 @@ func (t *ageTransport) stream(ctx context.Context, body io.ReadCloser) io.ReadCl
 	return &streamBody{PipeReader: reader, body: body}
 }
 
-// streamBody is the end of a stream that kubectl reads. Closing it ends the stream.
+// streamBody is the body of a watch response. Closing it ends the stream.
 type streamBody struct {
 	*io.PipeReader
 	body io.Closer
@@ -136,8 +139,8 @@ func (b *streamBody) Close() error {
 	return errors.Join(b.PipeReader.Close(), b.body.Close())
 }
 
-// movedTimes moves the times of the objects in a JSON document. What is not understood is
-// left as it is.
+// movedTimes shifts the timestamps of the objects in a JSON document. A document that cannot
+// be parsed is returned unchanged.
 func movedTimes(data []byte, by time.Duration) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -167,8 +170,8 @@ func movedTimes(data []byte, by time.Duration) []byte {
 	return moved
 }
 
-// moveObject moves the times of which kubectl prints the age. listKind is the kind of the
-// list that the object is in: items of typed lists have no kind of their own.
+// moveObject shifts the timestamps that kubectl prints as ages. listKind is the kind of the
+// list that contains the object: items of typed lists have no kind of their own.
 func moveObject(object map[string]any, listKind string, by time.Duration) {
 	kind, _ := object["kind"].(string)
 	metadata, _ := object["metadata"].(map[string]any)
@@ -186,7 +189,7 @@ func moveObject(object map[string]any, listKind string, by time.Duration) {
 	}
 }
 
-// move moves a time, which keeps its precision. Of a nil map there is nothing to move.
+// move shifts a timestamp and keeps its precision. fields may be nil.
 func move(fields map[string]any, name string, by time.Duration) {
 	text, _ := fields[name].(string)
 	at, err := time.Parse(time.RFC3339Nano, text)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Only times of which kubectl prints nothing but the age are moved.
+// Only timestamps that kubectl prints as ages are shifted.
 func TestMovedTimes(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
 		"a deployment": {
@@ -51,11 +51,12 @@ func TestComputesAges(t *testing.T) {
 	}
 }
 
-// On a clock that is far ahead of the machine's, kubectl prints the ages of the cluster.
+// If the cluster's clock is far ahead of the machine's, kubectl prints ages on the cluster's
+// clock.
 func TestAgesOnAScaledClock(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	up, _ := launchUp(t, home, "--clock", "scaled=20") // events are kept for an hour: three minutes
+	up, _ := launchUp(t, home, "--clock", "scaled=20") // events expire after an hour, which takes three minutes
 	for _, args := range [][]string{
 		{"create", "deployment", "web", "--image=nginx"},
 		{"rollout", "status", "deployment/web"},
@@ -77,7 +78,7 @@ func TestAgesOnAScaledClock(t *testing.T) {
 			t.Errorf("kubectl events --watch prints %s", line)
 		}
 	}
-	_ = watch.Process.Kill() // it would not end by itself
+	_ = watch.Process.Kill() // --watch does not end otherwise
 	_, _ = watch.end()
 	up.stop()
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // kubectl reads its version from variables that upstream's release build sets by
-// -ldflags. A build by plain "go build", "go run" or "go install" has no such flags, and
-// "kubectl version" fails on the placeholders. The module's version is known to every
-// build, so setKubectlVersion copies it from there. Without the link names the only
-// other way would be a second implementation of "kubectl version".
+// -ldflags. A plain "go build", "go run" or "go install" has no such flags, and
+// "kubectl version" fails on the placeholders. Every build records the version of the
+// kubectl module, so setKubectlVersion copies it from there. The only alternative to the
+// link names is a second implementation of "kubectl version".
 //
 //go:linkname kubectlGitVersion k8s.io/component-base/version.gitVersion
 var kubectlGitVersion string
@@ -53,21 +53,21 @@ func kubectlVersion() string {
 	return apiserver.DefaultVersion
 }
 
-// setKubectlVersion makes release what kubectl takes for its own version. It must be
-// called before any command of kubectl is made.
+// setKubectlVersion sets kubectl's version to release. It must be called before any kubectl
+// command is created.
 func setKubectlVersion(release string) error {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(release, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	kubectlGitVersion, kubectlGitMajor, kubectlGitMinor = release, major, minor
-	kubectlGitCommit = "" // no build knows it
+	kubectlGitCommit = "" // the build does not record it
 	if err := version.SetDynamicVersion(release); err != nil {
 		return fmt.Errorf("setting the version of the built-in kubectl to %s: %w", release, err)
 	}
 	return nil
 }
 
-// kubectlUserAgent is what a released kubectl names itself to the API server. client-go's
-// default would name the process, minikcm, and so hide that a person's kubectl wrote.
+// kubectlUserAgent returns the user agent of a released kubectl. client-go's default would be
+// the process's name, minikcm, and so hide that a write came from a user's kubectl.
 func kubectlUserAgent(release string) string {
 	return fmt.Sprintf("kubectl/%s (%s/%s) kubernetes/unknown", release, runtime.GOOS, runtime.GOARCH)
 }

@@ -8,8 +8,8 @@ import (
 	"minikcm.dev/minikcm/apiserver"
 )
 
-// The built-in kubectl has its release's version however it was built: this test's binary
-// is built without -ldflags. The API server records its writes as kubectl's.
+// The built-in kubectl reports its release version without -ldflags, which this test's binary
+// lacks. The API server records its writes with kubectl's user agent.
 func TestKubectlVersion(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

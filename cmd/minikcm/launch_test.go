@@ -28,7 +28,7 @@ func self(t *testing.T) string {
 	return path
 }
 
-// process is a minikcm of its own.
+// process is a minikcm process.
 type process struct {
 	*exec.Cmd
 	t      *testing.T
@@ -36,7 +36,7 @@ type process struct {
 	stderr bytes.Buffer
 }
 
-// launch starts the command with a home directory of its own.
+// launch starts the command with the given home directory.
 func launch(t *testing.T, home, mode string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, Cmd: exec.CommandContext(t.Context(), self(t), args...)}
@@ -63,7 +63,7 @@ func (p *process) line() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// end waits for the process and returns how it ended, as a shell would say it.
+// end waits for the process and returns its exit code as a shell does.
 func (p *process) end() (code int, rest string) {
 	p.t.Helper()
 	left, err := io.ReadAll(p.out)
@@ -84,7 +84,7 @@ func (p *process) signal(s os.Signal) {
 	}
 }
 
-// stop asks the process to end, and wants it to end well.
+// stop interrupts the process and checks that it exits with 0.
 func (p *process) stop() {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
@@ -93,7 +93,7 @@ func (p *process) stop() {
 	}
 }
 
-// launchUp starts a cluster and returns the kubeconfig that it has printed.
+// launchUp starts a cluster and returns the kubeconfig path that it printed.
 func launchUp(t *testing.T, home string, args ...string) (*process, string) {
 	t.Helper()
 	p := launch(t, home, "run", append([]string{"up"}, args...)...)
@@ -104,7 +104,7 @@ func launchUp(t *testing.T, home string, args ...string) (*process, string) {
 	return p, path
 }
 
-// clientOf is a client that is not slowed down.
+// clientOf returns a client without rate limits.
 func clientOf(t *testing.T, kubeconfig string) kubernetes.Interface {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)

@@ -18,15 +18,15 @@ func newList() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the clusters that \"minikcm up\" runs on this machine",
-		Long: `list shows the clusters that "minikcm up" runs for this user: where each is reached, and
-the kubeconfig that reaches it.`,
+		Short: "List the running clusters on this machine",
+		Long: `List the clusters that "minikcm up" runs for the current user, with their addresses and
+kubeconfigs.`,
 		Example: `  minikcm list
   minikcm list -o json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "" && output != "json" {
-				return fmt.Errorf("--output=%s: must be json, or left out", output)
+				return fmt.Errorf("--output=%s: must be json or omitted", output)
 			}
 			all, err := runningClusters()
 			if err != nil {
@@ -40,13 +40,13 @@ the kubeconfig that reaches it.`,
 			return printClusters(cmd.OutOrStdout(), cmd.ErrOrStderr(), all)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json (default text)")
 	return cmd
 }
 
 func printClusters(out, errOut io.Writer, all []runningCluster) error {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(errOut, `No cluster runs. "minikcm up" starts one.`)
+		_, err := fmt.Fprintln(errOut, `No cluster is running. "minikcm up" starts one.`)
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)

@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
-	_ "time/tzdata" // CronJobs have time zones, also where the machine has none.
+	_ "time/tzdata" // time zones of CronJobs, also on machines without tzdata
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -22,13 +22,13 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// exitCode is an error that only says with which code to end.
+// exitCode is an error that sets the exit code and is not printed.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// run is main without the process: it returns the exit code. The first SIGINT or
-// SIGTERM asks for a clean stop, a second one ends the process at once.
+// run executes the command and returns its exit code. The first SIGINT or SIGTERM starts a
+// clean shutdown; a second one ends the process at once.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := untilSignal()
 	defer stop()
@@ -48,7 +48,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	prefix := "minikcm: "
 	var problems spec.Problems
 	if errors.As(err, &problems) {
-		prefix = "" // each begins with its file and line, as editors and CI know it
+		prefix = "" // each problem starts with file:line, which editors and CI systems parse
 	}
 	_, _ = fmt.Fprintf(errOut, "%s%v\n", prefix, err)
 	var bad badInput
@@ -58,8 +58,8 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	return 1
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM ends. By then, a
-// second one is up to the system again: it ends the process.
+// untilSignal returns a context that the first SIGINT or SIGTERM cancels. After that, signals
+// have their default effect again: a second one ends the process.
 func untilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -84,17 +84,17 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "minikcm",
 		Short: "A whole Kubernetes control loop in one process",
-		Long: `minikcm runs an embedded etcd, a REST apiserver, the controllers of the
-kube-controller-manager, a scheduler and simulated nodes in one process: for demos
-without a network, for tests of operators without a cluster, and for rehearsing
-failures. Any Kubernetes client can use it. No container is ever run.`,
+		Long: `Run a whole Kubernetes control loop in one process: an embedded etcd, an API server, the
+controllers of the kube-controller-manager, a scheduler and simulated nodes. Use it for
+demos without a network, for tests of operators without a cluster, and to rehearse
+failures. It works with any Kubernetes client. Containers are simulated and never run.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          aCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var verbosity int
-	root.PersistentFlags().IntVar(&verbosity, "log-level", 0, "how much to log to stderr: 0 is nothing, 1 and 2 are errors and what happens, 4 and more are for debugging")
+	root.PersistentFlags().IntVar(&verbosity, "log-level", 0, "verbosity of the log on stderr: 0 logs nothing, 1 and 2 log errors and events, 4 and higher are for debugging")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return setLogging(cmd.ErrOrStderr(), verbosity)
 	}
@@ -105,9 +105,8 @@ failures. Any Kubernetes client can use it. No container is ever run.`,
 	return root
 }
 
-// setLogging sends what is logged to w; nothing by default, since client-go reports
-// as an error much that is ordinary when a cluster stops. What a user must know is
-// an error of the command.
+// setLogging sends the log to w. Verbosity 0 discards it, since client-go logs errors that
+// are normal while a cluster stops. Errors that a user must know are returned by the command.
 func setLogging(w io.Writer, verbosity int) error {
 	if verbosity < 0 {
 		return fmt.Errorf("--log-level must not be negative, but is %d", verbosity)

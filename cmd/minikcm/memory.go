@@ -6,20 +6,20 @@ import (
 )
 
 const (
-	// roomyPercent is how much a scenario's run lets the heap grow between two
-	// collections, in percent of what is in use: at Go's own 100, collecting is a fifth of
-	// what a simulated day costs.
-	roomyPercent = 400
-	// roomyBytes is where it is collected more often all the same.
-	roomyBytes = 1 << 30
+	// gcPercent is the GOGC value for scenario runs: the heap growth between two garbage
+	// collections, in percent of the live heap. At Go's default of 100, garbage collection
+	// takes a fifth of the CPU time of a simulated day.
+	gcPercent = 400
+	// memoryLimit is the GOMEMLIMIT in bytes, above which collections become more frequent.
+	memoryLimit = 1 << 30
 )
 
-// takeRoom trades memory for time, unless the environment says what it wants.
-func takeRoom() {
+// relaxGC trades memory for CPU time. GOGC and GOMEMLIMIT in the environment override it.
+func relaxGC() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(roomyPercent)
+		debug.SetGCPercent(gcPercent)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(roomyBytes)
+		debug.SetMemoryLimit(memoryLimit)
 	}
 }

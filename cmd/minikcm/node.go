@@ -14,10 +14,10 @@ import (
 func newNode() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
-		Short: "Add nodes to a running cluster, and remove them",
-		Long: `node adds nodes to the cluster that "minikcm up" runs, and removes them. All else
-is kubectl's: "minikcm kubectl get nodes" lists them, and a Node that is applied with
-it is simulated, too.`,
+		Short: "Add and remove nodes of a running cluster",
+		Long: `Add nodes to the cluster that "minikcm up" runs, or remove them. Use kubectl for everything
+else: "minikcm kubectl get nodes" lists the nodes, and Nodes that are created with
+"minikcm kubectl apply" are simulated, too.`,
 		Args: aCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -25,8 +25,9 @@ it is simulated, too.`,
 	return cmd
 }
 
-// ownClusterOf is clusterOf for what is only to be done to a cluster of minikcm's: Nodes
-// without machines would be of no use to any other, and the loss of one a loss.
+// ownClusterOf is clusterOf for operations that only a minikcm cluster supports. It fails for
+// any other cluster: there, an added Node would have no machine, and a removed Node would be
+// a real one.
 func ownClusterOf(ctx context.Context, kubeconfig string) (*rest.Config, *kubernetes.Clientset, error) {
 	if _, err := controllersOf(ctx, kubeconfig); err != nil {
 		return nil, nil, err
@@ -34,7 +35,7 @@ func ownClusterOf(ctx context.Context, kubeconfig string) (*rest.Config, *kubern
 	return clusterOf(ctx, kubeconfig)
 }
 
-// nodesOf lists and watches all Nodes, podsOn the pods that are bound to one.
+// nodesOf lists and watches all Nodes; podsOn, the pods that are bound to one node.
 func nodesOf(client kubernetes.Interface) cache.ListerWatcher {
 	return cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "nodes", corev1.NamespaceAll, fields.Everything())
 }

@@ -18,7 +18,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -36,7 +36,8 @@ func TestNextNumber(t *testing.T) {
 	}
 }
 
-// A node like another one has what makes out that one's kind, and what the flags say instead.
+// A node made with --like copies the labels, taints and resources of the other node, and flags
+// override them.
 func TestNodeLikeAnother(t *testing.T) {
 	other := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "small-0", Labels: map[string]string{corev1.LabelHostname: "small-0", "size": "small", "zone": "a"}},
@@ -53,7 +54,7 @@ func TestNodeLikeAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := overridden(kubeletsim.SpecLike(other), pool.Node)
+	got := overridden(nodes.SpecLike(other), pool.Node)
 	want := minikcm.NodeSpec{
 		Labels:   map[string]string{"size": "small", "zone": "b"},
 		Taints:   []corev1.Taint{{Key: "size", Value: "tiny", Effect: "NoSchedule"}},
@@ -79,11 +80,11 @@ func amounts(t *testing.T, pairs ...string) corev1.ResourceList {
 	return spec.Capacity
 }
 
-// Nodes come and go on a running cluster, and what is said of them and their pods is so.
+// Nodes are added to and removed from a running cluster, and the output matches its state.
 func TestNodesOfARunningCluster(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	// 40 s until the pods of a node that is gone are collected would be long.
+	// The scaled clock shortens the 40 s until the pods of a removed node are collected.
 	up, _ := launchUp(t, home, "--pool", "name=small,cpu=4,label=size=small", "--clock", "scaled=40")
 	var out strings.Builder
 	do := func(args ...string) {
@@ -124,7 +125,7 @@ func TestNodesOfARunningCluster(t *testing.T) {
 	up.stop()
 }
 
-// What a budget refuses keeps no other pod, and the error names the budget's words.
+// A refused eviction does not delay other pods, and the error contains the budget's message.
 func TestEvictionsRefused(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	client := fake.NewClientset()
@@ -136,7 +137,7 @@ func TestEvictionsRefused(t *testing.T) {
 		case "a":
 			return true, nil, apierrors.NewTooManyRequests("the budget says no", 0)
 		case "c":
-			cancel() // as when the time is over
+			cancel() // as on a timeout
 		}
 		return true, nil, nil
 	})

@@ -20,10 +20,10 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// nodeAdd is what is asked of "minikcm node add".
+// nodeAdd holds the arguments and flags of "minikcm node add".
 type nodeAdd struct {
 	kubeconfig string
 	names      []string
@@ -38,9 +38,9 @@ func newNodeAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add [NAME...]",
 		Short: "Add nodes and wait until they are Ready",
-		Long: `add makes Nodes in the cluster that "minikcm up" runs, and waits until they are
-Ready. Nodes without a name are called as --pool says, or as the one that --like names,
-or "node", with the next numbers that follow.`,
+		Long: `Create Nodes in the cluster that "minikcm up" runs, and wait until they are Ready. Without
+names, the new names are a prefix and the next free numbers. The prefix is the value of
+--pool, or the name of the --like node without its number, or "node".`,
 		Example: `  minikcm node add
   minikcm node add --pool small --count 10
   minikcm node add gpu-box --cpu 64 --memory 512Gi --resource nvidia.com/gpu=8 --taint gpu=yes:NoSchedule`,
@@ -57,23 +57,23 @@ or "node", with the next numbers that follow.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&add.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
-	flags.IntVar(&add.count, "count", 1, "how many nodes to add, if no names are given")
-	flags.StringVar(&add.pool, "pool", "", "call the nodes POOL-N unless they have names, and make them like the first of those that are called so")
-	flags.StringVar(&add.like, "like", "", "make the nodes like this one: with its labels, taints and resources")
+	flags.StringVar(&add.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
+	flags.IntVar(&add.count, "count", 1, "number of nodes to add if no names are given")
+	flags.StringVar(&add.pool, "pool", "", "name the nodes POOL-N unless names are given, and copy the first node that is named so")
+	flags.StringVar(&add.like, "like", "", "copy the labels, taints and resources of this node")
 	registerNodeFlags(flags, &add.spec)
 	flags.DurationVar(&add.timeout, "timeout", time.Minute, "how long to wait until the nodes are Ready")
 	return cmd
 }
 
-// check refuses what no cluster would accept.
+// check validates the arguments as far as that is possible without a cluster.
 func (a *nodeAdd) check() error {
 	if a.count < 1 || a.count > minikcm.MaxNodes {
 		return fmt.Errorf("--count %d is not between 1 and %d", a.count, minikcm.MaxNodes)
 	}
 	for _, name := range append(slices.Clone(a.names), cmp.Or(a.pool, "node")) {
 		if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
-			return fmt.Errorf("a node cannot be called %q: %s", name, wrong[0])
+			return fmt.Errorf("%q is not a valid node name: %s", name, wrong[0])
 		}
 	}
 	return a.spec.Validate()
@@ -100,7 +100,7 @@ func (a *nodeAdd) run(cmd *cobra.Command) error {
 	}
 	if err := waitReady(ctx, client, made); err != nil {
 		if ctx.Err() != nil && cmd.Context().Err() == nil {
-			return fmt.Errorf("%w within %v; they stay, and \"minikcm kubectl describe node\" says more", err, a.timeout)
+			return fmt.Errorf("%w within %v; the nodes remain in the cluster, and \"minikcm kubectl describe node\" shows details", err, a.timeout)
 		}
 		return err
 	}
@@ -113,32 +113,32 @@ func (a *nodeAdd) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// settle finds what the nodes are like, and sees to it that none is there already.
-func (a *nodeAdd) settle(nodes []corev1.Node) error {
+// settle completes the spec from the node to copy, and checks that no given name is in use.
+func (a *nodeAdd) settle(existing []corev1.Node) error {
 	like := a.like
-	for i := range nodes {
-		switch name := nodes[i].Name; {
+	for i := range existing {
+		switch name := existing[i].Name; {
 		case slices.Contains(a.names, name):
-			return fmt.Errorf("node %s is there already; choose another name, or remove it first", name)
+			return fmt.Errorf("node %s already exists; choose another name, or remove it first", name)
 		case like == "" && a.pool != "" && numberedName.MatchString(name) && baseOf(name) == a.pool:
-			like = name // the first, as they are listed by name
+			like = name // the first one by name: the list is sorted
 		}
 	}
 	if like == "" {
 		return nil
 	}
-	at := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == like })
+	at := slices.IndexFunc(existing, func(n corev1.Node) bool { return n.Name == like })
 	if at < 0 {
-		return fmt.Errorf("there is no node %s that others could be like; \"minikcm kubectl get nodes\" lists them", like)
+		return fmt.Errorf("node %s, which --like names, does not exist; \"minikcm kubectl get nodes\" lists the nodes", like)
 	}
-	a.spec = overridden(kubeletsim.SpecLike(&nodes[at]), a.spec)
+	a.spec = overridden(nodes.SpecLike(&existing[at]), a.spec)
 	return nil
 }
 
-// create makes the Nodes, and returns the names of those that it has made.
-func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, nodes []corev1.Node) (made []string, err error) {
+// create creates the Nodes and returns the names of those created, also on error.
+func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, existing []corev1.Node) (made []string, err error) {
 	create := func(name string) error {
-		_, err := client.CoreV1().Nodes().Create(ctx, kubeletsim.NodeFrom(name, &a.spec), metav1.CreateOptions{})
+		_, err := client.CoreV1().Nodes().Create(ctx, nodes.ObjectFor(name, &a.spec), metav1.CreateOptions{})
 		if err == nil {
 			made = append(made, name)
 			return nil
@@ -154,12 +154,12 @@ func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, nodes
 		return made, nil
 	}
 	base := cmp.Or(a.pool, baseOf(a.like), "node")
-	names := make([]string, len(nodes))
-	for i := range nodes {
-		names[i] = nodes[i].Name
+	names := make([]string, len(existing))
+	for i := range existing {
+		names[i] = existing[i].Name
 	}
 	for next := nextNumber(base, names); len(made) < a.count; next++ {
-		// Others may add nodes, too: their numbers are passed over.
+		// Skip numbers that another client takes meanwhile.
 		if err := create(fmt.Sprintf("%s-%d", base, next)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return made, err
 		}
@@ -167,10 +167,10 @@ func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, nodes
 	return made, nil
 }
 
-// waitReady returns when all nodes are Ready. It does not wait for one that says that it
-// is not: its kubelet has refused it.
+// waitReady returns when all nodes are Ready. It fails at once for a node whose Ready
+// condition is False: its kubelet has rejected it.
 func waitReady(ctx context.Context, client kubernetes.Interface, names []string) error {
-	pending := map[string]string{} // why each is not Ready
+	pending := map[string]string{} // the reason why each is not Ready
 	for _, name := range names {
 		pending[name] = "no kubelet has posted its status; has \"minikcm up\" both --nodes 0 and --manage-all-nodes=false?"
 	}

@@ -18,8 +18,8 @@ import (
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
-// evictionRetry is the delay before evictions that a budget has refused are asked for
-// again, in the machine's time.
+// evictionRetry is the delay before an eviction that a PodDisruptionBudget refused is
+// retried, in machine time.
 const evictionRetry = time.Second
 
 // drainNode cordons a node, evicts its pods, and returns when they are gone.
@@ -42,8 +42,8 @@ func drainNode(ctx context.Context, client kubernetes.Interface, node string, ou
 	})
 }
 
-// evictAll asks for the evictions of pods until all are granted. What a budget refuses does
-// not keep the others.
+// evictAll evicts pods and retries refused evictions until all are granted. A refused
+// eviction does not delay those of other pods.
 func evictAll(ctx context.Context, client kubernetes.Interface, pods []corev1.Pod) error {
 	for why := map[types.UID]string{}; ; {
 		var refused []corev1.Pod

@@ -20,7 +20,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// nodeRemove is what is asked of "minikcm node remove".
+// nodeRemove holds the flags of "minikcm node remove".
 type nodeRemove struct {
 	kubeconfig  string
 	drain, wait bool
@@ -31,11 +31,11 @@ func newNodeRemove() *cobra.Command {
 	var remove nodeRemove
 	cmd := &cobra.Command{
 		Use:   "remove NAME...",
-		Short: "Remove nodes, and say what became of their pods",
-		Long: `remove deletes Nodes of the cluster that "minikcm up" runs, and their machines with
-them. The pods that are still bound to one are lost with it: the pod garbage collector
-deletes them 40 s later, and remove waits for that. With --drain, the node is cordoned
-and its pods are evicted before, which PodDisruptionBudgets may delay.`,
+		Short: "Remove nodes and show what happens to their pods",
+		Long: `Delete Nodes of the cluster that "minikcm up" runs, together with their simulated
+machines. Pods that are still bound to a removed node are lost: the pod garbage collector
+deletes them 40 s later, and the command waits for that. With --drain, the node is first
+cordoned and its pods are evicted, which PodDisruptionBudgets may delay.`,
 		Example: `  minikcm node remove node-2
   minikcm node remove node-1 node-2 --drain`,
 		Args: someArgs("the name of a node"),
@@ -44,8 +44,8 @@ and its pods are evicted before, which PodDisruptionBudgets may delay.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&remove.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
-	flags.BoolVar(&remove.drain, "drain", false, "evict the nodes' pods first, as \"kubectl drain\" does; those of DaemonSets go with their node")
+	flags.StringVar(&remove.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
+	flags.BoolVar(&remove.drain, "drain", false, "evict the nodes' pods first, as \"kubectl drain\" does; pods of DaemonSets are not evicted")
 	flags.BoolVar(&remove.wait, "wait", true, "wait until the pods of the nodes are gone")
 	flags.DurationVar(&remove.timeout, "timeout", 2*time.Minute, "how long to wait for evictions and until the pods are gone")
 	return cmd
@@ -63,9 +63,9 @@ func (r *nodeRemove) run(cmd *cobra.Command, names []string) error {
 		nodes[i], err = client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			return badInput{fmt.Errorf("there is no node %s, so that none was removed; \"minikcm kubectl get nodes\" lists them", name)}
+			return badInput{fmt.Errorf("node %s does not exist, so no node was removed; \"minikcm kubectl get nodes\" lists the nodes", name)}
 		case err != nil:
-			return fmt.Errorf("looking for node %s: %w", name, err)
+			return fmt.Errorf("getting node %s: %w", name, err)
 		}
 	}
 	var left [][]corev1.Pod
@@ -84,11 +84,11 @@ func (r *nodeRemove) run(cmd *cobra.Command, names []string) error {
 	return nil
 }
 
-// remove deletes a Node, and returns the pods that are bound to it at last.
+// remove deletes a Node and returns the pods that were bound to it just before.
 func (r *nodeRemove) remove(ctx context.Context, client kubernetes.Interface, node *corev1.Node, out io.Writer) ([]corev1.Pod, error) {
 	if r.drain {
 		if err := drainNode(ctx, client, node.Name, out); err != nil {
-			return nil, fmt.Errorf("draining node %s: %w\nthe node is cordoned and was not removed; \"minikcm kubectl uncordon %s\" takes that back", node.Name, err, node.Name)
+			return nil, fmt.Errorf("draining node %s: %w\nthe node was cordoned but not removed; \"minikcm kubectl uncordon %s\" makes it schedulable again", node.Name, err, node.Name)
 		}
 	}
 	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node.Name})
@@ -103,7 +103,7 @@ func (r *nodeRemove) remove(ctx context.Context, client kubernetes.Interface, no
 	return pods.Items, err
 }
 
-// follow says what becomes of the pods of a node that was removed.
+// follow prints what happens to the pods of a removed node.
 func (r *nodeRemove) follow(ctx context.Context, client kubernetes.Interface, node string, pods []corev1.Pod, out io.Writer) error {
 	if !r.wait || len(pods) == 0 {
 		for i := range pods {
@@ -123,7 +123,7 @@ func (r *nodeRemove) follow(ctx context.Context, client kubernetes.Interface, no
 	return err
 }
 
-// waitGone calls gone for each of the pods that is deleted, and returns when all are.
+// waitGone calls gone for each pod when it is deleted, and returns when all pods are deleted.
 func waitGone(ctx context.Context, client kubernetes.Interface, node string, pods []corev1.Pod, gone func(*corev1.Pod) error) error {
 	pending := map[types.UID]*corev1.Pod{}
 	for i := range pods {
@@ -167,7 +167,7 @@ func waitGone(ctx context.Context, client kubernetes.Interface, node string, pod
 	return err
 }
 
-// afterwards says what takes the place of a pod that goes.
+// afterwards describes what replaces a deleted pod, as the end of a sentence.
 func afterwards(pod *corev1.Pod) string {
 	owner := metav1.GetControllerOf(pod)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"minikcm.dev/minikcm"
 )
 
-// nodeFlag is a flag that says what a node is like, as setNode's key does. Without a key,
-// its value begins with the name of a resource.
+// nodeFlag is a flag that sets the property of a node that setNode has under the key.
+// Without a key, its value is NAME=QUANTITY of any resource.
 type nodeFlag struct {
 	spec           *minikcm.NodeSpec
 	key, kind, now string
@@ -35,26 +35,27 @@ func (f *nodeFlag) Set(text string) error {
 	}
 	err := setNode(f.spec, name, quantity)
 	if errors.Is(err, errNoKey) {
-		return fmt.Errorf("%q is no resource; resources are cpu, memory, ephemeral-storage, pods, and extended ones such as nvidia.com/gpu", name)
+		return fmt.Errorf("%q is not a resource; resources are cpu, memory, ephemeral-storage, pods, and extended resources such as nvidia.com/gpu", name)
 	}
 	return err
 }
 
-// registerNodeFlags adds the flags that say what a node is like.
+// registerNodeFlags adds the flags for the properties of a node.
 func registerNodeFlags(flags *pflag.FlagSet, spec *minikcm.NodeSpec) {
 	for _, f := range []struct{ name, key, kind, usage string }{
-		{"cpu", "cpu", "quantity", "how many CPUs each node has (default 32)"},
-		{"memory", "memory", "quantity", "how much memory each node has (default 256Gi)"},
-		{"pods", "pods", "quantity", "how many pods each node takes (default 250)"},
-		{"resource", "", "NAME=QUANTITY", "how much each node has of another resource, such as nvidia.com/gpu=8; can be repeated"},
-		{"label", "label", "KEY=VALUE", "a label of the nodes; can be repeated"},
-		{"taint", "taint", "KEY=VALUE:EFFECT", "a taint of the nodes; can be repeated"},
+		{"cpu", "cpu", "quantity", "CPU capacity of each node (default 32)"},
+		{"memory", "memory", "quantity", "memory capacity of each node (default 256Gi)"},
+		{"pods", "pods", "quantity", "maximum number of pods on each node (default 250)"},
+		{"resource", "", "NAME=QUANTITY", "capacity of each node for another resource, such as nvidia.com/gpu=8; can be repeated"},
+		{"label", "label", "KEY=VALUE", "label of each node; can be repeated"},
+		{"taint", "taint", "KEY=VALUE:EFFECT", "taint of each node; can be repeated"},
 	} {
 		flags.Var(&nodeFlag{spec: spec, key: f.key, kind: f.kind}, f.name, f.usage)
 	}
 }
 
-// overridden is the spec with what the other one says, which goes first.
+// overridden returns spec with the capacities, labels and taints of by, which take
+// precedence.
 func overridden(spec, by minikcm.NodeSpec) minikcm.NodeSpec {
 	for name, quantity := range by.Capacity {
 		if spec.Capacity == nil {
@@ -78,7 +79,7 @@ func overridden(spec, by minikcm.NodeSpec) minikcm.NodeSpec {
 
 var numberedName = regexp.MustCompile(`^(.+)-(\d+)$`)
 
-// baseOf is what a node's name is without its number.
+// baseOf returns a node's name without its number.
 func baseOf(name string) string {
 	if parts := numberedName.FindStringSubmatch(name); parts != nil {
 		return parts[1]
@@ -86,7 +87,7 @@ func baseOf(name string) string {
 	return name
 }
 
-// nextNumber is one more than the highest of those that follow the base in names.
+// nextNumber returns the highest number that follows base in names, plus one.
 func nextNumber(base string, names []string) int {
 	next := 0
 	for _, name := range names {

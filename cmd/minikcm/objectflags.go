@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/dump"
 )
 
-// objectFlags are those that name a dump.
+// objectFlags are the flags that select a dump.
 type objectFlags struct {
 	paths  []string
 	redact bool
@@ -19,16 +19,16 @@ type objectFlags struct {
 
 func (f *objectFlags) register(flags *pflag.FlagSet, usage string) {
 	flags.StringArrayVar(&f.paths, "from-objects", nil, usage)
-	flags.BoolVar(&f.redact, "redact-secrets", false, "replace the values of the Secrets of --from-objects by placeholders")
+	flags.BoolVar(&f.redact, "redact-secrets", false, "replace the values in the Secrets of --from-objects with placeholders")
 }
 
-// read reads the dump; nil if no flag names one.
+// read reads the dump. It returns nil if no flag selects one.
 func (f *objectFlags) read(in io.Reader) (*dump.Dump, error) {
 	if len(f.paths) == 0 {
 		if f.redact {
-			return nil, badInput{errors.New("--redact-secrets is for what --from-objects reads, which is missing")}
+			return nil, badInput{errors.New("--redact-secrets needs --from-objects, which is missing")}
 		}
-		return nil, nil //nolint:nilnil // it is said above
+		return nil, nil //nolint:nilnil // documented above
 	}
 	d, err := dump.Read(f.paths, in)
 	if err != nil {
@@ -40,7 +40,7 @@ func (f *objectFlags) read(in io.Reader) (*dump.Dump, error) {
 	return d, nil
 }
 
-// printLoaded says what became of the dump that a cluster began with.
+// printLoaded prints the summary of the dump that a cluster loaded, if it loaded one.
 func printLoaded(cmd *cobra.Command, cluster *minikcm.Cluster) error {
 	loaded := cluster.Loaded()
 	if loaded == nil {

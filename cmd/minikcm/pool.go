@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
-// parsePool reads what --pool says: pairs of a key and a value.
+// parsePool parses the value of --pool: KEY=VALUE pairs, separated by commas.
 func parsePool(text string) (minikcm.Pool, error) {
 	pool := minikcm.Pool{Count: 1}
 	for pair := range strings.SplitSeq(text, ",") {
@@ -41,18 +41,18 @@ func setPool(pool *minikcm.Pool, key, value string) error {
 	default:
 		err := setNode(&pool.Node, key, value)
 		if errors.Is(err, errNoKey) {
-			return fmt.Errorf("there is no key %q; the keys are name, nodes, cpu, memory, ephemeral-storage, pods, label, annotation, taint, and extended resources such as nvidia.com/gpu", key)
+			return fmt.Errorf("unknown key %q; the keys are name, nodes, cpu, memory, ephemeral-storage, pods, label, annotation, taint, and extended resources such as nvidia.com/gpu", key)
 		}
 		return err
 	}
 	return nil
 }
 
-// errNoKey is the error of a key that says nothing of a node.
-var errNoKey = errors.New("there is no such key")
+// errNoKey is the error for an unknown key.
+var errNoKey = errors.New("unknown key")
 
-// setNode changes what a node is like as a key and its value say. Labels, annotations and
-// taints add up.
+// setNode sets the property of a node that the key names. Labels, annotations and taints
+// are added to those already set. It returns errNoKey for an unknown key.
 func setNode(spec *minikcm.NodeSpec, key, value string) error {
 	switch key {
 	case "label":

@@ -25,7 +25,7 @@ func TestUp(t *testing.T) {
 		t.Errorf("there are %d nodes, want 2", n)
 	}
 
-	// A second one finds a port and a kubeconfig of its own, and takes neither away.
+	// A second cluster gets its own port and kubeconfig and leaves those of the first alone.
 	second, other := launchUp(t, home)
 	if want := kubeconfig + "-" + strconv.Itoa(second.Process.Pid); other != want {
 		t.Errorf("the second kubeconfig is %s, want %s", other, want)
@@ -40,7 +40,7 @@ func TestUp(t *testing.T) {
 		t.Errorf("after SIGINT the second ends with %d: %q\n%s", code, rest, second.stderr.String())
 	}
 
-	// The embedded kubectl needs neither KUBECONFIG nor a kubectl.
+	// The built-in kubectl needs neither KUBECONFIG nor an installed kubectl.
 	get := launch(t, home, "run", "kubectl", "get", "nodes", "-o", "name")
 	if code, rest := get.end(); code != 0 || rest != "node/node-0\nnode/node-1\n" {
 		t.Errorf("kubectl ends with %d: %s%s", code, rest, get.stderr.String())
@@ -83,7 +83,7 @@ func TestUpOnDataDir(t *testing.T) {
 	p.stop()
 }
 
-// What is not minikcm's own is not overwritten.
+// A kubeconfig that minikcm did not write is not overwritten.
 func TestUpSparesKubeconfigs(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config")
@@ -100,7 +100,7 @@ func TestUpSparesKubeconfigs(t *testing.T) {
 	}
 }
 
-// Whoever does not want to wait for a clean end signals twice.
+// A second signal ends the process without a clean shutdown.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
@@ -119,13 +119,13 @@ func TestSecondSignal(t *testing.T) {
 
 func TestInterruptedStart(t *testing.T) {
 	t.Parallel()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // that never answers
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // accepts connections but never responds
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
 	p := launch(t, t.TempDir(), "run", "up", "--etcd-servers", "http://"+listener.Addr().String())
-	conn, err := listener.Accept() // by now it is starting
+	conn, err := listener.Accept() // the process has begun to start the cluster
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// The command hears of the signals that minikcm gets, and has the last word.
+// minikcm forwards signals to the command and returns the command's exit code.
 func TestExecPassesSignalsOn(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
@@ -192,7 +192,7 @@ func TestExecPassesSignalsOn(t *testing.T) {
 	}
 }
 
-// Without a cluster, kubectl says how to get one; it leaves other clusters alone.
+// Without a running cluster, kubectl prints how to start one and does not use other clusters.
 func TestKubectlWithoutCluster(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

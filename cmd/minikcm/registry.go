@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// runningCluster is a cluster that "minikcm up" runs on this machine, as it registers it in
-// the user's home directory.
+// runningCluster is the registration of a cluster that "minikcm up" runs on this machine: a
+// file in the user's home directory.
 type runningCluster struct {
 	PID        int       `json:"pid"`
 	Kubeconfig string    `json:"kubeconfig"`
@@ -22,7 +22,7 @@ type runningCluster struct {
 	DataDir    string    `json:"dataDir,omitempty"`
 }
 
-// registryDir is where clusters are registered, a file each.
+// registryDir returns the directory of the registrations, one file per cluster.
 func registryDir() (string, error) {
 	standard, err := defaultKubeconfig()
 	if err != nil {
@@ -31,8 +31,8 @@ func registryDir() (string, error) {
 	return filepath.Join(filepath.Dir(standard), "clusters"), nil
 }
 
-// register lists the cluster until remove is called. Without a home directory it is not
-// listed.
+// register adds the cluster to the registry until remove is called. Without a home directory
+// it does nothing.
 func (c *runningCluster) register() (remove func(), err error) {
 	dir, err := registryDir()
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *runningCluster) register() (remove func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("registering the cluster: %w", err)
 	}
-	if _, err := runningClusters(); err != nil { // removes what killed processes have left
+	if _, err := runningClusters(); err != nil { // removes the files of killed processes
 		return nil, err
 	}
 	file := filepath.Join(dir, strconv.Itoa(c.PID)+".json")
@@ -58,8 +58,8 @@ func (c *runningCluster) register() (remove func(), err error) {
 	}, nil
 }
 
-// runningClusters returns the clusters that run, the oldest first. What a process that was
-// killed has left behind is removed.
+// runningClusters returns the registered clusters whose processes run. It removes the
+// registrations of processes that ended without doing so, such as killed ones.
 func runningClusters() ([]runningCluster, error) {
 	dir, err := registryDir()
 	if err != nil {
@@ -75,9 +75,9 @@ func runningClusters() ([]runningCluster, error) {
 	var all []runningCluster
 	for _, entry := range entries {
 		file := filepath.Join(dir, entry.Name())
-		data, err := os.ReadFile(file) // it is in the registry
+		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // its process has just ended
+			continue // the process has just ended
 		}
 		var c runningCluster
 		if json.Unmarshal(data, &c) != nil || c.PID <= 0 || !isAlive(c.PID) {
@@ -89,7 +89,7 @@ func runningClusters() ([]runningCluster, error) {
 	return all, nil
 }
 
-// isAlive reports whether there is a process of that ID, whoever runs it.
+// isAlive reports whether a process with that ID exists, of any user.
 func isAlive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)

@@ -19,12 +19,13 @@ func newReset() *cobra.Command {
 	var kubeconfig string
 	cmd := &cobra.Command{
 		Use:   "reset",
-		Short: "Bring a running cluster back to its state at the start",
-		Long: `reset brings the cluster that "minikcm up" runs back to its state at the start: all
-objects that were made since are gone, those of --from-snapshot and --from-objects are back,
-faults are over, and the clock begins anew. The address, the kubeconfig, tokens and the seed stay, and
-informers find the new state by themselves. The command returns when the cluster is ready.
-A cluster with --data-dir or --etcd-servers is not reset: its state is meant to be kept.`,
+		Short: "Reset a running cluster to its initial state",
+		Long: `Reset the cluster that "minikcm up" runs to its initial state: objects created since the
+start are removed, the objects of --from-snapshot and --from-objects are restored, faults
+are stopped, and the clock starts again. The address, the kubeconfig, tokens and the seed
+stay the same, and informers recover without a restart of their programs. The command
+returns when the cluster is ready. A cluster with --data-dir or --etcd-servers cannot be
+reset, because its state is meant to be kept.`,
 		Example: `  minikcm reset
   minikcm reset --kubeconfig ./kubeconfig`,
 		Args: noArgs,
@@ -37,26 +38,26 @@ A cluster with --data-dir or --etcd-servers is not reset: its state is meant to 
 			config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 			client, err := kubernetes.NewForConfig(config)
 			if err != nil {
-				return fmt.Errorf("making a client of the cluster: %w", err)
+				return fmt.Errorf("creating a client for the cluster: %w", err)
 			}
 			if err := reset(cmd.Context(), config.Host, client); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "The cluster at %s is as it was at its start (%v).\n", config.Host, elapsed().Round(time.Millisecond))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Reset the cluster at %s to its initial state in %v.\n", config.Host, elapsed().Round(time.Millisecond))
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
 	return cmd
 }
 
-// resetTimeout bounds the wait for a cluster that was reset, on the machine's clock.
+// resetTimeout bounds the wait for the end of a reset, in machine time.
 const resetTimeout = time.Minute
 
-// resetRetry is the delay before a request is made again that no server has accepted.
+// resetRetry is the delay before a refused connection is retried, in machine time.
 const resetRetry = 20 * time.Millisecond
 
-// reset asks for a reset and waits until it is over.
+// reset requests a reset and waits until it is complete.
 func reset(ctx context.Context, host string, client *kubernetes.Clientset) error {
 	wanted, err := askReset(ctx, host, client)
 	if err != nil {
@@ -64,7 +65,8 @@ func reset(ctx context.Context, host string, client *kubernetes.Clientset) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
 	defer cancel()
-	// Between the two clusters nothing listens. A request that is accepted waits on the server.
+	// Between the end of the old cluster and the start of the new one, connections are refused,
+	// so this retries. Once a server accepts the request, it responds when it is ready.
 	again := clock.Real().NewTicker(resetRetry)
 	defer again.Stop()
 	for {
@@ -79,27 +81,27 @@ func reset(ctx context.Context, host string, client *kubernetes.Clientset) error
 		select {
 		case <-again.C():
 		case <-ctx.Done():
-			return fmt.Errorf("waiting until the cluster at %s is ready again: %w", host, errors.Join(ctx.Err(), err))
+			return fmt.Errorf("waiting for the cluster at %s to become ready after the reset: %w", host, errors.Join(ctx.Err(), err))
 		}
 	}
 }
 
-// askReset asks for a reset, and returns how often the cluster will have been reset when it
-// is over.
+// askReset requests a reset. It returns the number of resets that the cluster reports once
+// this one is complete.
 func askReset(ctx context.Context, host string, client *kubernetes.Clientset) (wanted int, err error) {
 	result := client.Discovery().RESTClient().Post().AbsPath(resetPath).Do(ctx)
 	data, _ := result.Raw()
 	var state resetState
 	switch err = result.Error(); {
 	case apierrors.IsNotFound(err):
-		return 0, fmt.Errorf("the cluster at %s cannot be reset: only one that \"minikcm up\" runs can", host)
+		return 0, fmt.Errorf("the cluster at %s cannot be reset: only clusters of \"minikcm up\" can", host)
 	case apierrors.IsConflict(err):
 		return 0, fmt.Errorf("the cluster at %s cannot be reset: %w", host, err)
 	case err != nil:
-		return 0, fmt.Errorf("asking the cluster at %s for a reset: %w", host, err)
+		return 0, fmt.Errorf("requesting a reset of the cluster at %s: %w", host, err)
 	}
 	if err := json.Unmarshal(data, &state); err != nil {
-		return 0, fmt.Errorf("reading what the cluster at %s answers to a reset: %w", host, err)
+		return 0, fmt.Errorf("decoding the response of the cluster at %s to the reset: %w", host, err)
 	}
 	return state.Resets, nil
 }

@@ -16,8 +16,8 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// After a reset the cluster is as it was at the start, at the same address: clients of
-// before go on, and their informers find what there is now.
+// After a reset the cluster has its initial state at the same address: existing clients
+// continue to work, and their informers list the new state.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -53,7 +53,7 @@ func TestReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := launch(t, home, "run", "reset")
-	if code, out := p.end(); code != 0 || !strings.Contains(out, "as it was at its start") {
+	if code, out := p.end(); code != 0 || !strings.Contains(out, "to its initial state") {
 		t.Fatalf("it ends with %d: %s%s", code, out, p.stderr.String())
 	}
 	<-gone
@@ -77,13 +77,13 @@ func TestReset(t *testing.T) {
 	up.stop()
 }
 
-// A cluster whose state is meant to be kept is not reset.
+// A cluster with a data directory cannot be reset.
 func TestNoResetOfKeptState(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	up, kubeconfig := launchUp(t, home, "--data-dir", t.TempDir(), "--nodes", "0")
 	p := launch(t, home, "run", "reset", "--kubeconfig", kubeconfig)
-	if code, _ := p.end(); code == 0 || !strings.Contains(p.stderr.String(), "which a reset would lose") {
+	if code, _ := p.end(); code == 0 || !strings.Contains(p.stderr.String(), "which a reset would delete") {
 		t.Errorf("it ends with %d: %s", code, p.stderr.String())
 	}
 	up.stop()
@@ -119,8 +119,8 @@ func TestResetRequests(t *testing.T) {
 	}
 }
 
-// Who asks for the state while the cluster starts anew gets the answer when it is ready, and
-// none if the request ends before.
+// A request for the state during a reset gets its response when the cluster is ready, or none
+// if the request is canceled first.
 func TestResetStateWaits(t *testing.T) {
 	r := newResets(&minikcm.Options{})
 	r.setReady()

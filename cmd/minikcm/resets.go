@@ -12,26 +12,26 @@ import (
 	"minikcm.dev/minikcm"
 )
 
-// resetFeature is the name of what serves resets, and resetPath where.
+// resetFeature is the name of the extension that serves resets, and resetPath its path.
 const (
 	resetFeature = "reset"
 	resetPath    = "/minikcm/v1/" + resetFeature
 )
 
-// resetState is what the cluster answers there: to a POST what Resets will be when the
-// reset is over, to a GET what it is.
+// resetState is the response at resetPath. For a POST, Resets is the number that a GET
+// returns once the reset is complete.
 type resetState struct {
 	// Resets is how often the cluster has been reset.
 	Resets int `json:"resets"`
 }
 
-// resets serves requests for resets of the cluster of "minikcm up", also over the clusters
-// that take each other's place: POST asks for a reset, and GET answers when the cluster is
-// ready.
+// resets serves resetPath of the cluster of "minikcm up": POST requests a reset, and GET
+// responds when the cluster is ready. One resets value serves all the clusters that
+// succeed each other.
 type resets struct {
-	// refusal is why the cluster cannot be reset; empty if it can.
+	// refusal is the reason why the cluster cannot be reset, or empty if it can.
 	refusal string
-	// asked delivers the user that has asked for a reset.
+	// asked delivers the user that requested a reset.
 	asked chan string
 
 	mu    sync.Mutex
@@ -43,26 +43,27 @@ func newResets(opts *minikcm.Options) *resets {
 	r := &resets{asked: make(chan string, 1), ready: make(chan struct{})}
 	switch {
 	case opts.DataDir != "":
-		r.refusal = fmt.Sprintf("the cluster keeps its state in %s, which a reset would lose: stop it, remove the directory, and start it anew", opts.DataDir)
+		r.refusal = fmt.Sprintf("the cluster keeps its state in %s, which a reset would delete: stop it, remove the directory, and start it again", opts.DataDir)
 	case len(opts.Etcd.Endpoints) > 0:
-		r.refusal = "the cluster keeps its state in an external etcd, which a reset would lose"
+		r.refusal = "the cluster keeps its state in an external etcd, which a reset would delete"
 	}
 	return r
 }
 
-// extension serves the resets beside a cluster.
+// extension returns the extension that serves resets for a cluster.
 func (r *resets) extension() minikcm.Extension {
 	return minikcm.Extension{Name: resetFeature, Start: func(context.Context, *minikcm.Cluster) (minikcm.Service, error) { return r, nil }}
 }
 
-// setReady says that the cluster is ready: the first one, or the one after a reset.
+// setReady marks the cluster as ready, after the start or after a reset.
 func (r *resets) setReady() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	close(r.ready)
 }
 
-// begin begins a reset, unless the cluster is not ready yet: then it is new, or will be.
+// begin begins a reset if the cluster is ready. Otherwise the cluster is starting, and its
+// state will be the initial one without another reset.
 func (r *resets) begin() (state resetState, begun bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +77,7 @@ func (r *resets) begin() (state resetState, begun bool) {
 	return resetState{Resets: r.count}, begun
 }
 
-// Close is called for each cluster, which the resets outlive.
+// Close does nothing: resets outlives the clusters that call it.
 func (r *resets) Close() error { return nil }
 
 func (r *resets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -87,7 +88,7 @@ func (r *resets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.serveState(w, req)
 	case req.Method != http.MethodPost:
 		w.Header().Set("Allow", "GET, POST")
-		answerStatus(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "a reset is asked for by POST")
+		answerStatus(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "request a reset with POST")
 	case r.refusal != "":
 		answerStatus(w, http.StatusConflict, metav1.StatusReasonConflict, r.refusal)
 	default:
@@ -95,7 +96,7 @@ func (r *resets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// serveState answers when the cluster is ready.
+// serveState responds when the cluster is ready.
 func (r *resets) serveState(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	ready, state := r.ready, resetState{Resets: r.count}
@@ -107,12 +108,11 @@ func (r *resets) serveState(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// serveReset answers before the cluster goes away: with the connection the answer would
-// be lost.
+// serveReset responds before the reset begins, because the reset closes the connection.
 func (r *resets) serveReset(w http.ResponseWriter, req *http.Request) {
 	state, begun := r.begin()
 	answerJSON(w, http.StatusAccepted, state)
-	_ = http.NewResponseController(w).Flush() // the reset goes on if the client is gone
+	_ = http.NewResponseController(w).Flush() // the reset continues if the client is gone
 	if begun {
 		r.asked <- minikcm.UserOf(req)
 	}

@@ -20,12 +20,12 @@ import (
 //go:embed scenario-template.yaml
 var scenarioTemplate string
 
-// badInput is an error of what the user gave, not of what was found: exit code 2.
+// badInput is an error in the user's input. The exit code is 2.
 type badInput struct{ error }
 
 func (e badInput) Unwrap() error { return e.error }
 
-// asBadInput marks an error, if there is one.
+// asBadInput wraps an error as badInput, and returns nil for nil.
 func asBadInput(err error) error {
 	if err == nil {
 		return nil
@@ -33,7 +33,7 @@ func asBadInput(err error) error {
 	return badInput{err}
 }
 
-// addStrict adds subcommands whose wrong flags and arguments are bad input.
+// addStrict adds subcommands and makes their errors about flags and arguments badInput.
 func addStrict(cmd *cobra.Command, subs ...*cobra.Command) {
 	cmd.AddCommand(subs...)
 	for _, sub := range subs {
@@ -48,7 +48,7 @@ func addStrict(cmd *cobra.Command, subs ...*cobra.Command) {
 func newScenario() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
-		Short: "Rehearse failures from scripts",
+		Short: "Rehearse failures with scripted scenarios",
 		Args:  aCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -59,7 +59,7 @@ func newScenario() *cobra.Command {
 func newScenarioList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the scenarios that are shipped",
+		Short: "List the built-in scenarios",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := scenarios.Library()
@@ -79,9 +79,9 @@ func newScenarioList() *cobra.Command {
 func newScenarioShow() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show NAME",
-		Short:   "Print the file of a shipped scenario, to learn from or to change",
+		Short:   "Print the file of a built-in scenario",
 		Example: `  minikcm scenario show pod-kill > my-scenario.yaml`,
-		Args:    oneArg("the name of a shipped scenario (minikcm scenario list)"),
+		Args:    oneArg("the name of a built-in scenario (minikcm scenario list)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := scenarios.Source(args[0])
 			if err != nil {
@@ -97,9 +97,8 @@ func newScenarioValidate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate NAME|FILE|DIR...",
 		Short: "Check scenarios without running them",
-		Long: `validate reads scenarios as run does, tells everything that is wrong with them, each
-with file, line and field, and starts nothing. It ends with exit code 2 if something
-is wrong.`,
+		Long: `Check scenarios as "minikcm scenario run" does, without starting a cluster. All problems
+are printed with file, line and field. The exit code is 2 if there are any.`,
 		Example: `  minikcm scenario validate ./my-scenario.yaml ./scenarios`,
 		Args:    someArgs("a scenario's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -115,17 +114,17 @@ is wrong.`,
 						problems = errors.Join(problems, err)
 						continue
 					}
-					_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is good: %s\n", s.File, s.Metadata.Name, counted(len(s.Spec.Steps), "step"))
+					_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is valid: %s\n", s.File, s.Metadata.Name, counted(len(s.Spec.Steps), "step"))
 				}
 			}
 			return asBadInput(problems)
 		},
 	}
-	cmd.Flags().StringToStringVar(&set, "set", nil, "give a variable a value: --set name=value")
+	cmd.Flags().StringToStringVar(&set, "set", nil, "set a variable: --set name=value")
 	return cmd
 }
 
-// counted is a number of things, in words.
+// counted returns a number with its noun in the singular or plural.
 func counted(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -133,17 +132,17 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// validName is what a scenario may be called.
+// validName matches the valid names of scenarios.
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 func newScenarioNew() *cobra.Command {
 	return &cobra.Command{
 		Use:   "new FILE",
-		Short: "Write a commented scenario that runs, to begin with",
-		Long: `new writes a scenario that applies a Deployment with a PodDisruptionBudget, kills one
-of its pods and says what must hold. It runs as it is; its comments say what to put in
-its places. A name without .yaml, .yml or .json gets .yaml, as folders are searched for
-these. An existing file is never overwritten; - writes to the standard output.`,
+		Short: "Create a commented scenario to start from",
+		Long: `Write a scenario that applies a Deployment with a PodDisruptionBudget, kills one of its
+pods and checks the result. It runs unchanged, and its comments explain what to replace.
+A name without .yaml, .yml or .json gets .yaml, because folders are searched for these
+extensions. An existing file is never overwritten; - writes to standard output.`,
 		Example: `  minikcm scenario new my-scenario.yaml
   minikcm scenario run my-scenario.yaml`,
 		Args: oneArg("the name of the file to write"),
@@ -160,9 +159,9 @@ these. An existing file is never overwritten; - writes to the standard output.`,
 			if validName.MatchString(name) {
 				text = strings.Replace(text, "name: my-scenario\n", "name: "+name+"\n", 1)
 			}
-			file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // as any file that a user writes
+			file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 			if errors.Is(err, fs.ErrExist) {
-				return badInput{fmt.Errorf("%s is there already; name another file, or remove it first", path)}
+				return badInput{fmt.Errorf("%s already exists; choose another name, or remove the file first", path)}
 			}
 			if err != nil {
 				return fmt.Errorf("writing the new scenario: %w", err)
@@ -177,7 +176,7 @@ these. An existing file is never overwritten; - writes to the standard output.`,
 	}
 }
 
-// asPath is how a file is named so that it is not taken for a shipped scenario.
+// asPath writes a file name so that it is not taken for the name of a built-in scenario.
 func asPath(file string) string {
 	if filepath.Ext(file) == "" && !strings.ContainsAny(file, `/\`) {
 		return "./" + file

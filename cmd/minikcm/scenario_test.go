@@ -23,7 +23,7 @@ func TestScenarioList(t *testing.T) {
 	golden.Compare(t, "testdata/scenario-list.golden", out)
 }
 
-// varying are times of the machine's, and generated names.
+// varying matches machine times and generated names.
 var varying = regexp.MustCompile(`\([0-9.]+m?s\)| in [0-9.]+m?s|-[0-9a-f]+-[0-9a-z]{5}\b`)
 
 func TestScenarioRun(t *testing.T) {
@@ -34,7 +34,7 @@ func TestScenarioRun(t *testing.T) {
 	golden.Compare(t, "testdata/pod-kill.golden", varying.ReplaceAllString(out, "…"))
 }
 
-// One that fails does not keep the others from being run.
+// A failed scenario does not prevent the others from running.
 func TestScenarioFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "two.yaml")
 	text := `
@@ -62,8 +62,7 @@ spec:
 	golden.Compare(t, "testdata/two.golden", varying.ReplaceAllString(strings.ReplaceAll(out, file, "two.yaml"), "…"))
 }
 
-// --keep-going runs all seeds, and prints the failure rate with a command for each
-// failure.
+// --keep-going runs all seeds and prints the failure rate, with a command for each failure.
 func TestScenarioKeepsGoing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dice.yaml")
 	text := `
@@ -97,7 +96,7 @@ spec:
 	}
 }
 
-// show lets progress be told of two runs.
+// show returns the progress output of two runs.
 func show(color bool) string {
 	var out strings.Builder
 	p := &progress{out: &out, color: color}
@@ -120,8 +119,8 @@ func TestProgress(t *testing.T) {
 	golden.Compare(t, "testdata/progress-color.golden", strings.ReplaceAll(show(true), "\x1b", "ESC"))
 }
 
-// The command that repeats a run is what a shell takes, with all that was not the
-// scenario's own.
+// The command that repeats a run is quoted for a shell and contains the values that override
+// the scenario's.
 func TestAgain(t *testing.T) {
 	s := &scenarios.Scenario{File: "my storm.yaml"}
 	s.Spec.Cluster.Clock = "virtual"
@@ -135,7 +134,7 @@ func TestAgain(t *testing.T) {
 		"kubeconfig": {runrecord.Scenario{Clock: "real"}, "/tmp/my config", ` --kubeconfig '/tmp/my config'`},
 	} {
 		result := &scenarios.Result{Scenario: s, Seed: 7, Run: &runrecord.Run{Scenario: test.run}}
-		if got, want := again(result, test.kubeconfig), "minikcm scenario run 'my storm.yaml' --seed 7"+test.want; got != want {
+		if got, want := rerunCommand(result, test.kubeconfig), "minikcm scenario run 'my storm.yaml' --seed 7"+test.want; got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
@@ -152,7 +151,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A step that does much tells the beginning of it.
+// Progress prints only the first notes of a step with many notes.
 func TestManyNotes(t *testing.T) {
 	var out strings.Builder
 	p := &progress{out: &out}

@@ -14,8 +14,8 @@ import (
 	"minikcm.dev/minikcm/scenarios"
 )
 
-// explore runs the scenarios with one seed after the other, until one fails or, with
-// --keep-going, with all seeds.
+// explore runs the scenarios with successive seeds until one fails or, with --keep-going,
+// with all seeds.
 func (r *scenarioRunner) explore(ctx context.Context, all []*scenarios.Scenario) ([]*scenarios.Result, error) {
 	e := &exploration{runner: r, elapsed: clock.Stopwatch(), terminal: isTerminal(r.out), total: r.flags.repeat * len(all)}
 	if r.flags.untilFailure {
@@ -42,31 +42,30 @@ type exploration struct {
 	runner   *scenarioRunner
 	elapsed  stopwatch
 	terminal bool
-	// total is how many runs there are to be; 0: as many as it takes.
+	// total is the number of runs, or 0 to run until one fails.
 	total int
 
-	mu     sync.Mutex
-	begun  int
-	passed int
-	// failures are the runs that failed.
+	mu       sync.Mutex
+	begun    int
+	passed   int
 	failures []failedRun
 	last     *scenarios.Result
 	err      error
 }
 
-// failedRun is a run that failed, with what it printed and the command that repeats it.
+// failedRun is a failed run, with its output and the command that repeats it.
 type failedRun struct {
 	index  int
 	result *scenarios.Result
 	shown  []byte
-	again  string
+	rerun  string
 }
 
-// maxReported is of how many failed runs the records are kept for the reports: one takes
-// some megabytes.
+// maxReported caps the failed runs whose records are kept for reports. A record takes some
+// megabytes.
 const maxReported = 20
 
-// next returns the next run to do, if there is one.
+// next returns the next run to do, or false if there is none.
 func (e *exploration) next(all []*scenarios.Scenario) (job, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -83,7 +82,7 @@ func (e *exploration) next(all []*scenarios.Scenario) (job, bool) {
 
 func (e *exploration) try(ctx context.Context, j job) {
 	var buffer bytes.Buffer
-	// A run keeps state in its scenario: each has its own.
+	// A run keeps state in its scenario, so each run reads its own.
 	s, err := readAgain(j.scenario, e.runner.flags.opts.Set)
 	var result *scenarios.Result
 	if err == nil {
@@ -100,7 +99,7 @@ func (e *exploration) try(ctx context.Context, j job) {
 		e.passed++
 		e.last = result
 	default:
-		f := failedRun{index: j.index, result: result, again: again(result, e.runner.flags.opts.Kubeconfig)}
+		f := failedRun{index: j.index, result: result, rerun: rerunCommand(result, e.runner.flags.opts.Kubeconfig)}
 		if e.failures = append(e.failures, f); len(e.failures) > maxReported {
 			result.Run = nil
 		} else {
@@ -119,15 +118,15 @@ func (e *exploration) counts() string {
 	return fmt.Sprintf("%d passed, %d failed", e.passed, len(e.failures))
 }
 
-// conclude prints what was found: the first failure as it was shown, and all others as a
-// line each. It returns the runs to report: those that failed, or else the last.
+// conclude prints the output of the first failed run, and a line for each of the others. It
+// returns the runs to report: the failed ones or, if none failed, the last one.
 func (e *exploration) conclude() []*scenarios.Result {
 	out := e.runner.out
 	if e.terminal {
 		_, _ = fmt.Fprint(out, rewind)
 	}
 	slices.SortFunc(e.failures, func(a, b failedRun) int { return cmp.Compare(a.index, b.index) })
-	if !e.runner.flags.keepGoing && len(e.failures) > 1 { // others ran beside the first
+	if !e.runner.flags.keepGoing && len(e.failures) > 1 { // parallel runs failed, too
 		e.failures = e.failures[:1]
 	}
 	var results []*scenarios.Result
@@ -148,15 +147,15 @@ func (e *exploration) conclude() []*scenarios.Result {
 	return results
 }
 
-// printFailures prints the failure rate, with a line and a command for each failed run.
+// printFailures prints the failure rate, and an error and a command for each failed run.
 func (e *exploration) printFailures() {
 	out, failed := e.runner.out, len(e.failures)
 	_, _ = fmt.Fprintf(out, "\n%d of %d runs failed (%.1f %%) in %v:\n", failed, e.passed+failed, 100*float64(failed)/float64(e.passed+failed), round(e.elapsed()))
 	for _, f := range e.failures {
 		line, _, _ := strings.Cut(f.result.Failure.Error(), "\n")
-		_, _ = fmt.Fprintf(out, "  seed %d: %s\n    %s\n", f.result.Seed, line, f.again)
+		_, _ = fmt.Fprintf(out, "  seed %d: %s\n    %s\n", f.result.Seed, line, f.rerun)
 	}
 	if failed > maxReported {
-		_, _ = fmt.Fprintf(out, "Reports have the first %d of them.\n", maxReported)
+		_, _ = fmt.Fprintf(out, "Reports contain the first %d of them.\n", maxReported)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A step kubectl is done by the built-in one, where nothing else is installed.
+// The step "kubectl" uses the built-in kubectl if no other is installed.
 func TestScenarioKubectl(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("PATH", home)

@@ -29,31 +29,31 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// The colours of progress, for terminals (ECMA-48, 8.3.117).
+// Terminal escape sequences for colors (ECMA-48, 8.3.117).
 const (
 	green = "\x1b[32m"
 	red   = "\x1b[31m"
 	faint = "\x1b[2m"
 	bold  = "\x1b[1m"
 	plain = "\x1b[0m"
-	// rewind goes back to the start of the line and clears it.
+	// rewind moves the cursor to the start of the line and clears the line.
 	rewind = "\r\x1b[K"
 )
 
-// spinInterval is how often the line of the current step is drawn again.
+// spinInterval is the interval at which the line of the current step is redrawn.
 const spinInterval = 100 * time.Millisecond
 
-// progress shows a run as it goes on. On a terminal, the current step has a line that
-// is drawn again and again.
+// progress prints the progress of a run. On a terminal, it redraws the line of the current
+// step every spinInterval.
 type progress struct {
 	out   io.Writer
 	color bool
-	// kubeconfig is that of the cluster that was there already; empty: there was none.
+	// kubeconfig is the --kubeconfig of an existing cluster, or empty if the run has its own.
 	kubeconfig string
-	// cluster is how much of the cluster's time has passed.
+	// cluster is the time that has passed on the cluster's clock.
 	cluster time.Duration
-	// told says that a step's failure was.
-	told bool
+	// failureShown is whether the failure was printed with its step.
+	failureShown bool
 	// background counts the notes of each background step.
 	background map[string]int
 
@@ -66,11 +66,11 @@ func newProgress(out io.Writer, noColor bool, kubeconfig string) *progress {
 	return &progress{out: out, color: wantsColor(noColor, isTerminal(out)), kubeconfig: kubeconfig}
 }
 
-// follow lets the progress see what is recorded.
+// follow sets the recorder whose status is shown with the current step.
 func (p *progress) follow(r *runrecord.Recorder) { p.recorder.Store(r) }
 
 func (p *progress) print(format string, args ...any) {
-	// Nothing can be told to somebody who does not listen any more.
+	// A failed write to the output cannot be reported anywhere.
 	_, _ = fmt.Fprintf(p.out, format, args...)
 }
 
@@ -82,7 +82,7 @@ func (p *progress) paint(color, text string) string {
 }
 
 func (p *progress) Begin(s *scenarios.Scenario) {
-	p.cluster, p.told, p.background = 0, false, map[string]int{}
+	p.cluster, p.failureShown, p.background = 0, false, map[string]int{}
 	p.print("%s\n", strings.TrimRight(p.paint(bold, s.Metadata.Name)+"  "+s.Spec.Description, " "))
 }
 
@@ -108,7 +108,7 @@ func (p *progress) StepBegins(title string) {
 	})
 }
 
-// spin is the line of a step that goes on.
+// spin returns the line of the current step with frame i of the spinner.
 func (p *progress) spin(i int, title string) string {
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	s := p.recorder.Load().Status()
@@ -117,7 +117,7 @@ func (p *progress) spin(i int, title string) string {
 	if len(s.Faults) > 0 {
 		faults = "⚡ " + strings.Join(s.Faults, ", ")
 	}
-	// A line that the terminal breaks in two cannot be drawn again.
+	// A line that the terminal wraps cannot be redrawn, so it is cut to the width.
 	room := widthOf(p.out) - len("  x   ") - len(times) - 1
 	title = cut(title, max(room, minTitle))
 	line := fmt.Sprintf("  %c %s  %s", frames[i%len(frames)], title, p.paint(faint, times))
@@ -127,8 +127,8 @@ func (p *progress) spin(i int, title string) string {
 	return line
 }
 
-// minTitle is how much is shown of a step's title on a terminal however narrow, and
-// defaultWidth how wide one is of which that is not known.
+// minTitle is the shortest length to which a step's title is cut, in characters.
+// defaultWidth is the assumed width of an output whose width is unknown.
 const (
 	minTitle     = 10
 	defaultWidth = 80
@@ -143,7 +143,7 @@ func widthOf(stream any) int {
 	return defaultWidth
 }
 
-// cut leaves the first characters of a text; nothing if there is no room for some.
+// cut shortens a text to room characters. It returns "" if room is less than minTitle.
 func cut(text string, room int) string {
 	runes := []rune(text)
 	switch {
@@ -155,7 +155,7 @@ func cut(text string, room int) string {
 	return string(runes[:room-1]) + "…"
 }
 
-// stop ends the line that is drawn again and again.
+// stop ends the goroutine that redraws the current step's line.
 func (p *progress) stop() {
 	if p.ending != nil {
 		close(p.ending)
@@ -171,7 +171,7 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 	}
 	mark := p.paint(green, "✓")
 	if step.Failure != nil {
-		mark, p.told = p.paint(red, "✗"), true
+		mark, p.failureShown = p.paint(red, "✗"), true
 	}
 	p.cluster += step.Cluster
 	p.print("  %s %s  %s\n", mark, step.Title, p.paint(faint, fmt.Sprintf("at %v (%v)", round(p.cluster), round(step.Real))))
@@ -187,8 +187,8 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 	}
 }
 
-// BackgroundNote prints the first notes of a background step as they come: reports have
-// all of them.
+// BackgroundNote prints the first maxNotes notes of a background step as they arrive. Reports
+// contain all of them.
 func (p *progress) BackgroundNote(title, note string) {
 	if p.background[title]++; p.background[title] > maxNotes {
 		return
@@ -204,7 +204,7 @@ func (p *progress) BackgroundNote(title, note string) {
 }
 
 func (p *progress) Stalled(d time.Duration, inFlight string) {
-	line := fmt.Sprintf("no progress for %v of the machine's time; in flight: %s. Ctrl-C ends the run with its report.", d, inFlight)
+	line := fmt.Sprintf("no progress for %v of machine time; in flight: %s. Ctrl-C stops the run and writes its report.", d, inFlight)
 	if p.color {
 		line = rewind + line
 	}
@@ -213,7 +213,7 @@ func (p *progress) Stalled(d time.Duration, inFlight string) {
 
 func (p *progress) End(result *scenarios.Result) {
 	p.stop()
-	if result.Failure != nil && !p.told {
+	if result.Failure != nil && !p.failureShown {
 		p.print("  %s %s\n", p.paint(red, "✗"), strings.ReplaceAll(result.Failure.Error(), "\n", "\n      "))
 	}
 	p.causes(result.Run)
@@ -224,11 +224,11 @@ func (p *progress) End(result *scenarios.Result) {
 	word, rest, _ := strings.Cut(result.Text(), " ")
 	p.print("%s %s\n", p.paint(color, word), rest)
 	if result.Failure != nil && !result.Interrupted {
-		p.print("See it again: %s\n", again(result, p.kubeconfig))
+		p.print("Reproduce it with: %s\n", rerunCommand(result, p.kubeconfig))
 	}
 }
 
-// causes tells why what failed is as it is.
+// causes prints the causes that the run recorded for its failures.
 func (p *progress) causes(run *runrecord.Run) {
 	if run == nil {
 		return
@@ -240,10 +240,10 @@ func (p *progress) causes(run *runrecord.Run) {
 	}
 }
 
-// maxNotes bounds what is told of what was done in a step; reports tell all of it.
+// maxNotes caps the notes printed for a step. Reports contain all of them.
 const maxNotes = 40
 
-// maxCauseLines bounds what is told of a chain of causes; reports tell all of it.
+// maxCauseLines caps the lines printed for a chain of causes. Reports contain all of them.
 const maxCauseLines = 14
 
 func shortCause(cause string) string {
@@ -254,9 +254,9 @@ func shortCause(cause string) string {
 	return strings.Join(lines[:maxCauseLines], "\n") + fmt.Sprintf("\n  … %d more lines: --html, --json or --timeline show them", len(lines)-maxCauseLines)
 }
 
-// again returns the command that runs the same once more. kubeconfig is empty unless the
-// run was on a cluster that was there already.
-func again(result *scenarios.Result, kubeconfig string) string {
+// rerunCommand returns the command that repeats a run. kubeconfig is empty unless the run was
+// on an existing cluster.
+func rerunCommand(result *scenarios.Result, kubeconfig string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "minikcm scenario run %s --seed %d", shellQuote(argumentOf(result.Scenario)), result.Seed)
 	if kubeconfig != "" {
@@ -275,7 +275,7 @@ func again(result *scenarios.Result, kubeconfig string) string {
 	return b.String()
 }
 
-// argumentOf returns how a command line names a scenario.
+// argumentOf returns the command-line argument that selects a scenario.
 func argumentOf(s *scenarios.Scenario) string {
 	if strings.HasPrefix(s.File, "library/") {
 		return s.Metadata.Name
@@ -283,7 +283,7 @@ func argumentOf(s *scenarios.Scenario) string {
 	return asPath(s.File)
 }
 
-// round leaves what a person reads of a duration.
+// round rounds a duration to a readable precision.
 func round(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Minute:

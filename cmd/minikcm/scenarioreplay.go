@@ -18,14 +18,14 @@ func newScenarioReplay() *cobra.Command {
 	f := &scenarioFlags{parallel: 1, repeat: 1}
 	cmd := &cobra.Command{
 		Use:   "replay RUN",
-		Short: "Run a saved run again, and say whether it went the same way",
-		Long: `replay runs the scenario of a saved run again, with its seed, its clock and its
-values, and compares both courses of events. It tells where they part, if they do: the
-order of what happens at one instant is left open, as are revisions. The exit code is
-that of the scenario, as with run; that the courses part is told, and is no failure.`,
+		Short: "Repeat a saved run and compare the two",
+		Long: `Run the scenario of a saved run again, with the same seed, clock and variables, and
+compare the events of the two runs. The first difference is printed. Revisions, and the
+order of events at the same instant, are not compared. The exit code is that of the
+scenario, as with run: a difference is reported but does not fail the command.`,
 		Example: `  minikcm scenario run ./my-scenario.yaml --seed 7 --json run.json
   minikcm scenario replay run.json`,
-		Args: oneArg("a saved run: its file, or the folder that it is in"),
+		Args: oneArg("a saved run: its file, or the folder that contains it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			saved, err := runrecord.Load(args[0])
 			if err != nil {
@@ -59,14 +59,14 @@ func replay(ctx context.Context, out io.Writer, saved *runrecord.Run, f *scenari
 
 func compare(out io.Writer, saved, run *runrecord.Run) {
 	if diff := runrecord.FirstDifference(runrecord.Normalise(saved), runrecord.Normalise(run)); diff != "" {
-		_, _ = fmt.Fprintf(out, "It went another way (- saved, + now): %s", diff)
+		_, _ = fmt.Fprintf(out, "The runs differ (- saved, + now): %s", diff)
 		return
 	}
-	_, _ = fmt.Fprintln(out, "It went the same way as the saved run.")
+	_, _ = fmt.Fprintln(out, "The run matches the saved run.")
 }
 
-// scenarioOf finds what was run: among those that are shipped, or in the text that was
-// saved, or in its file.
+// scenarioOf finds the scenario of a saved run: in the source saved with the run, else in the
+// run's file, else among the built-in scenarios.
 func scenarioOf(saved *runrecord.Run) (*scenarios.Scenario, error) {
 	set := saved.Scenario.Set
 	var found []*scenarios.Scenario
@@ -89,10 +89,10 @@ func scenarioOf(saved *runrecord.Run) (*scenarios.Scenario, error) {
 			return s, nil
 		}
 	}
-	return nil, errors.New("the file of the saved run no longer has a scenario " + saved.Scenario.Name)
+	return nil, errors.New("the file of the saved run no longer contains the scenario " + saved.Scenario.Name)
 }
 
-// readAgain reads a scenario again, from where it was read.
+// readAgain reads a scenario again from its source.
 func readAgain(s *scenarios.Scenario, set map[string]string) (*scenarios.Scenario, error) {
 	found, err := scenarios.Find(argumentOf(s), set)
 	if err != nil {
@@ -103,5 +103,5 @@ func readAgain(s *scenarios.Scenario, set map[string]string) (*scenarios.Scenari
 			return other, nil
 		}
 	}
-	return nil, fmt.Errorf("%s no longer has a scenario %s", s.File, s.Metadata.Name)
+	return nil, fmt.Errorf("%s no longer contains the scenario %s", s.File, s.Metadata.Name)
 }

@@ -19,40 +19,40 @@ import (
 	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
-// outputs are the files that runs are reported to; empty: none.
+// outputs are the files to which reports are written. An empty name writes none.
 type outputs struct{ junit, json, html, save string }
 
 func (o *outputs) add(flags *pflag.FlagSet) {
-	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML file, for CI")
-	flags.StringVar(&o.html, "html", "", "write one HTML page with plots, which needs nothing beside itself")
-	flags.StringVar(&o.json, "json", "", "save the run as JSON in this file, for why, report and replay")
+	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this file")
+	flags.StringVar(&o.html, "html", "", "write a self-contained HTML report with plots to this file")
+	flags.StringVar(&o.json, "json", "", "save the run as JSON in this file, for the commands why, report and replay")
 	flags.StringVar(&o.save, "save", "", "save each run in this folder, as NAME/"+runrecord.FileName)
 }
 
-// prepare refuses what cannot be written before anything runs.
+// prepare checks, before anything runs, that the reports can be written.
 func (o *outputs) prepare(scenarios int) error {
 	for flag, file := range map[string]string{"--junit": o.junit, "--json": o.json, "--html": o.html} {
 		if file == "" {
 			continue
 		}
 		if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
-			return fmt.Errorf("%s=%s cannot be written: there is no folder %s", flag, file, filepath.Dir(file))
+			return fmt.Errorf("%s=%s cannot be written: the folder %s does not exist", flag, file, filepath.Dir(file))
 		}
 		if err := writable(file); err != nil {
 			return fmt.Errorf("%s=%s cannot be written: %w", flag, file, err)
 		}
 	}
 	if o.json != "" && scenarios > 1 {
-		return fmt.Errorf("--json has room for one run, but %d scenarios were named: use --save DIR", scenarios)
+		return fmt.Errorf("--json saves a single run, but %d scenarios were given: use --save DIR", scenarios)
 	}
 	return nil
 }
 
-// writable says why a file cannot be written, before what is to be written takes hours. It
-// leaves the file as it is, or not there.
+// writable returns an error if a file cannot be written. An existing file is not changed, and
+// a new file is removed again.
 func writable(name string) error {
 	_, err := os.Stat(name)
-	file, openErr := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600) // as any file that a user names
+	file, openErr := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
 	if openErr != nil {
 		return openErr
 	}
@@ -70,7 +70,7 @@ func (o *outputs) write(results []*scenarios.Result) error {
 			continue
 		}
 		if !strings.HasPrefix(result.Scenario.File, "library/") {
-			// Without its text, the file is all there is to run again.
+			// If the file cannot be read, the saved run has no source, and a replay reads the file.
 			data, _ := os.ReadFile(result.Scenario.File)
 			result.Run.Scenario.Source = string(data)
 		}
@@ -97,7 +97,7 @@ func (o *outputs) writeRuns(runs []*runrecord.Run) error {
 		if taken[dir]++; taken[dir] > 1 {
 			dir += "-" + strconv.Itoa(taken[dir])
 		}
-		if made := os.MkdirAll(dir, 0o755); made != nil { // as any folder that a user makes
+		if made := os.MkdirAll(dir, 0o755); made != nil {
 			return errors.Join(err, fmt.Errorf("saving the run: %w", made))
 		}
 		err = errors.Join(err, toFile(filepath.Join(dir, runrecord.FileName), run.Save))
@@ -105,12 +105,12 @@ func (o *outputs) writeRuns(runs []*runrecord.Run) error {
 	return err
 }
 
-// toFile writes a file anew; an empty name is none.
+// toFile creates or truncates a file and writes it. It does nothing for an empty name.
 func toFile(name string, write func(io.Writer) error) error {
 	if name == "" {
 		return nil
 	}
-	file, err := os.Create(name) // it is the user who names it
+	file, err := os.Create(name)
 	if err != nil {
 		return fmt.Errorf("writing a report: %w", err)
 	}
@@ -123,9 +123,9 @@ func newScenarioReport() *cobra.Command {
 	o := &outputs{}
 	cmd := &cobra.Command{
 		Use:   "report RUN...",
-		Short: "Show saved runs: as text, or as HTML, JUnit XML",
-		Long: `report shows runs that "minikcm scenario run --save" or "--json" has saved. Without
---html and --junit it prints the timeline.`,
+		Short: "Show saved runs as text, HTML or JUnit XML",
+		Long: `Show runs that "minikcm scenario run" saved with --save or --json. Without --html and
+--junit, the timeline is printed.`,
 		Example: `  minikcm scenario run pod-kill --save ./runs
   minikcm scenario report ./runs/pod-kill --html report.html`,
 		Args: someArgs("a saved run"),
@@ -149,15 +149,15 @@ func newScenarioReport() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&o.html, "html", "", "write one HTML page with plots")
-	cmd.Flags().StringVar(&o.junit, "junit", "", "write a JUnit XML file")
+	cmd.Flags().StringVar(&o.html, "html", "", "write an HTML report with plots to this file")
+	cmd.Flags().StringVar(&o.junit, "junit", "", "write a JUnit XML report to this file")
 	return cmd
 }
 
 func newScenarioSchema() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON schema of scenario files, for editors",
+		Short: "Print the JSON schema of scenario files, for use in editors",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return write(cmd.OutOrStdout(), []byte(scenarios.Schema()), nil)

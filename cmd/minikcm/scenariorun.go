@@ -19,10 +19,10 @@ import (
 	"minikcm.dev/minikcm/scenarios/report"
 )
 
-// interrupted is the exit code of a command that SIGINT ended, as shells have it.
+// interrupted is the exit code after SIGINT, as in shells: 128 + 2.
 const interrupted = 130
 
-// scenarioFlags are those of "minikcm scenario run".
+// scenarioFlags are the flags of "minikcm scenario run".
 type scenarioFlags struct {
 	opts         scenarios.Options
 	outputs      outputs
@@ -38,13 +38,13 @@ func newScenarioRun() *cobra.Command {
 	f := &scenarioFlags{}
 	cmd := &cobra.Command{
 		Use:   "run NAME|FILE|DIR...",
-		Short: "Run scenarios, each on a cluster of its own",
-		Long: `run runs shipped scenarios by their name, and others by the path of their file or
-folder. All are checked before anything starts. The exit code is 0 if all passed, 1 if
-one failed, 2 if something is wrong with what was given, and 130 after Ctrl-C, which
-still reports what was done. With --repeat, each run has the next seed; the first that
-fails ends the command, unless --keep-going counts all failures. Each failure is
-printed with the command that shows it again.`,
+		Short: "Run scenarios, each on its own cluster",
+		Long: `Run scenarios: built-in ones by name, others by the path of a file or folder. All are
+checked before the first one starts. The exit code is 0 if all passed, 1 if one failed, 2
+if the input is invalid, and 130 after Ctrl-C, which still writes the reports. With
+--repeat, each run uses the next seed, and the command ends at the first failure, unless
+--keep-going runs all seeds and counts the failures. Each failure is printed with the
+command that reproduces it.`,
 		Example: `  minikcm scenario run pod-kill
   minikcm scenario run ./my-scenario.yaml --seed 7 --html report.html
   minikcm scenario run ./scenarios --parallel 2 --junit junit.xml
@@ -55,7 +55,7 @@ printed with the command that shows it again.`,
 			if err := f.check(); err != nil {
 				return badInput{err}
 			}
-			takeRoom()
+			relaxGC()
 			r := &scenarioRunner{flags: f, out: cmd.OutOrStdout(), args: args}
 			return r.run(cmd.Context())
 		},
@@ -66,18 +66,18 @@ printed with the command that shows it again.`,
 
 func (f *scenarioFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Uint64Var(&f.opts.Seed, "seed", 0, "what all choices of chance follow from; 0 is the scenario's own")
-	flags.StringVar(&f.opts.Clock, "clock", "", "virtual, real or scaled=N; without it, the scenario's own")
-	flags.StringToStringVar(&f.opts.Set, "set", nil, "give a variable a value: --set name=value")
-	flags.StringVar(&f.opts.Kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig, which is there already, on its time")
-	flags.StringVar(&f.opts.Namespace, "namespace", "", "with --kubeconfig, the namespace that takes the place of default; it is made, and deleted at the end, unless it is there (default: minikcm-NAME for shipped scenarios, otherwise default)")
-	flags.BoolVar(&f.opts.Overwrite, "overwrite", false, "with --kubeconfig, change objects that are there already and that no scenario has made")
-	flags.IntVar(&f.parallel, "parallel", 1, "how many scenarios run at once")
-	flags.IntVar(&f.repeat, "repeat", 1, "run this often, each time with the next seed, until one fails")
-	flags.BoolVar(&f.untilFailure, "until-failure", false, "repeat, with the next seed each time, until one fails or Ctrl-C")
-	flags.BoolVar(&f.keepGoing, "keep-going", false, "with --repeat, run all seeds, and print how many failed and which")
-	flags.BoolVar(&f.timeline, "timeline", false, "print the whole timeline of each run after it")
-	flags.BoolVar(&f.noColor, "no-color", false, "plain text even on a terminal, as with NO_COLOR in the environment")
+	flags.Uint64Var(&f.opts.Seed, "seed", 0, "seed of all random choices; 0 uses the scenario's seed")
+	flags.StringVar(&f.opts.Clock, "clock", "", "virtual, real or scaled=N (default the scenario's clock)")
+	flags.StringToStringVar(&f.opts.Set, "set", nil, "set a variable: --set name=value")
+	flags.StringVar(&f.opts.Kubeconfig, "kubeconfig", "", "run on the existing cluster of this kubeconfig, on its clock")
+	flags.StringVar(&f.opts.Namespace, "namespace", "", "with --kubeconfig, use this namespace in place of default; unless it exists, it is created, and deleted at the end (default minikcm-NAME for built-in scenarios, otherwise default)")
+	flags.BoolVar(&f.opts.Overwrite, "overwrite", false, "with --kubeconfig, change existing objects that were not created by a scenario")
+	flags.IntVar(&f.parallel, "parallel", 1, "number of scenarios to run at the same time")
+	flags.IntVar(&f.repeat, "repeat", 1, "number of runs, each with the next seed; the first failure ends the command")
+	flags.BoolVar(&f.untilFailure, "until-failure", false, "repeat with the next seed until a run fails or Ctrl-C")
+	flags.BoolVar(&f.keepGoing, "keep-going", false, "with --repeat, continue after failures, and print how many seeds failed and which")
+	flags.BoolVar(&f.timeline, "timeline", false, "print the whole timeline after each run")
+	flags.BoolVar(&f.noColor, "no-color", false, "print without color even on a terminal, as with NO_COLOR in the environment")
 	f.outputs.add(flags)
 }
 
@@ -91,27 +91,27 @@ func (f *scenarioFlags) check() error {
 	case f.repeat < 1:
 		return fmt.Errorf("--repeat must be at least 1, not %d", f.repeat)
 	case f.keepGoing && f.untilFailure:
-		return errors.New("--keep-going and --until-failure contradict each other: the one runs on after a failure, the other ends with it")
+		return errors.New("--keep-going and --until-failure exclude each other: one continues after a failure, the other stops at it")
 	case f.keepGoing && f.repeat == 1:
 		return errors.New("--keep-going needs --repeat N: it counts how many of N seeds fail")
 	case f.opts.Kubeconfig != "" && f.opts.Clock != "" && f.opts.Clock != "real":
-		return fmt.Errorf("--clock=%s cannot be had with --kubeconfig: a cluster that is there already has its own time", f.opts.Clock)
+		return fmt.Errorf("--clock=%s cannot be used with --kubeconfig: an existing cluster has its own clock", f.opts.Clock)
 	case f.opts.Kubeconfig == "" && (f.opts.Namespace != "" || f.opts.Overwrite):
-		return errors.New("--namespace and --overwrite need --kubeconfig: a scenario's own cluster has nothing else in it")
+		return errors.New("--namespace and --overwrite need --kubeconfig: a scenario's own cluster contains nothing else")
 	case f.opts.Kubeconfig != "" && f.parallel > 1:
-		return errors.New("--parallel cannot be had with --kubeconfig: scenarios on one cluster would be in each other's way")
+		return errors.New("--parallel cannot be used with --kubeconfig: scenarios on the same cluster would interfere")
 	}
 	return nil
 }
 
-// scenarioRunner runs what was asked for.
+// scenarioRunner runs the scenarios that the arguments select.
 type scenarioRunner struct {
 	flags *scenarioFlags
 	out   io.Writer
 	args  []string
 }
 
-// job is one run to do. found is not used by two runs at once.
+// job is one run to do. Concurrent jobs do not share a scenario.
 type job struct {
 	index    int
 	scenario *scenarios.Scenario
@@ -128,7 +128,7 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 	}
 	place, unreachable := scenarios.FindPlace(ctx, f.opts.Config)
 	if unreachable != nil {
-		place = scenarios.RunningCluster // what it cannot do is not known
+		place = scenarios.RunningCluster // the cluster's features are unknown
 	}
 	all, err := r.find(place)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 	f.opts.Logger = klog.Background()
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding the program that is kubectl too: %w", err)
+		return fmt.Errorf("finding this executable, which contains kubectl: %w", err)
 	}
 	f.opts.Kubectl = []string{self, "kubectl"}
 	if err := f.outputs.prepare(len(all)); err != nil {
@@ -169,7 +169,7 @@ func (r *scenarioRunner) find(place scenarios.Place) ([]*scenarios.Scenario, err
 	return all, problems
 }
 
-// conclude writes the reports, and says how it went by the error.
+// conclude writes the reports and returns the error or exit code of the command.
 func (r *scenarioRunner) conclude(ctx context.Context, results []*scenarios.Result, err error) error {
 	err = errors.Join(err, r.flags.outputs.write(results))
 	stopped := ctx.Err() != nil
@@ -185,7 +185,7 @@ func (r *scenarioRunner) conclude(ctx context.Context, results []*scenarios.Resu
 	}
 	switch {
 	case stopped:
-		_, _ = fmt.Fprintf(r.out, "Interrupted: %d of the runs had begun.\n", len(results))
+		_, _ = fmt.Fprintf(r.out, "Interrupted: %d runs had started.\n", len(results))
 		return exitCode(interrupted)
 	case err != nil:
 		return err
@@ -195,7 +195,7 @@ func (r *scenarioRunner) conclude(ctx context.Context, results []*scenarios.Resu
 	return nil
 }
 
-// closing is the last line of a command that ran several scenarios.
+// closing returns the last output line of a command that ran several scenarios.
 func closing(runs int, failed []string) string {
 	if len(failed) == 0 {
 		return fmt.Sprintf("All %d passed.", runs)
@@ -203,10 +203,10 @@ func closing(runs int, failed []string) string {
 	return fmt.Sprintf("%d of %d failed: %s", len(failed), runs, strings.Join(failed, ", "))
 }
 
-// repeats reports whether runs differ by their seeds.
+// repeats reports whether the scenarios run with several seeds.
 func (f *scenarioFlags) repeats() bool { return f.repeat > 1 || f.untilFailure }
 
-// each runs every scenario once, whether the others fail or not.
+// each runs every scenario once. It continues after failures.
 func (r *scenarioRunner) each(ctx context.Context, all []*scenarios.Scenario) ([]*scenarios.Result, error) {
 	jobs := make(chan job)
 	go func() {
@@ -233,7 +233,7 @@ func (r *scenarioRunner) each(ctx context.Context, all []*scenarios.Scenario) ([
 				}
 				results[j.index], failures[j.index] = r.one(ctx, j, out)
 				printing.Lock()
-				_, _ = r.out.Write(buffer.Bytes()) // nobody listens any more
+				_, _ = r.out.Write(buffer.Bytes()) // fails only if the reader is gone
 				printing.Unlock()
 			}
 		})
@@ -252,7 +252,7 @@ func compact(results []*scenarios.Result) []*scenarios.Result {
 	return all
 }
 
-// one does one run and shows it on out.
+// one does one run and prints its progress to out.
 func (r *scenarioRunner) one(ctx context.Context, j job, out io.Writer) (*scenarios.Result, error) {
 	opts := r.flags.opts
 	opts.Seed = j.seed

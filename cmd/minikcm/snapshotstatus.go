@@ -15,9 +15,9 @@ func newSnapshotStatus() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "status FILE",
-		Short: "Check a snapshot and print what it holds",
-		Long: `status checks the hash and the pages of a snapshot and prints its newest revision, the
-number of its keys, and its size. Each key is an object, but for a few of etcd's users.`,
+		Short: "Verify a snapshot and print its size and revision",
+		Long: `Verify the hash and the pages of a snapshot, and print its latest revision, number of keys
+and size. Each key is an object, except for a few bookkeeping keys.`,
 		Example: `  minikcm etcd-snapshot status before.db`,
 		Args:    someArgs("the file of a snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,7 +37,7 @@ number of its keys, and its size. Each key is an object, but for a few of etcd's
 			return printStatus(cmd, status)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "output format: table or json")
 	return cmd
 }
 

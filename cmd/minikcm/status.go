@@ -23,15 +23,15 @@ func newStatus() *cobra.Command {
 	var kubeconfig, output string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the state of a running cluster in a few lines",
-		Long: `status shows where the cluster of "minikcm up" is reached, its clock and seed, how many
-nodes and pods are in which state, which controllers fail, and the faults that last.`,
+		Short: "Show a summary of a running cluster",
+		Long: `Show the address, the clock and the seed of the cluster that "minikcm up" runs, its nodes
+and pods by state, the controllers that fail, and the active faults.`,
 		Example: `  minikcm status
   minikcm status -o json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains([]string{"", "json", "yaml"}, output) {
-				return badInput{fmt.Errorf("--output=%s: must be json or yaml, or left out", output)}
+				return badInput{fmt.Errorf("--output=%s: must be json or yaml, or omitted", output)}
 			}
 			status, err := statusOf(cmd.Context(), kubeconfig)
 			if err != nil {
@@ -49,8 +49,8 @@ nodes and pods are in which state, which controllers fail, and the faults that l
 			return status.print(out)
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json or yaml (default text)")
 	return cmd
 }
 
@@ -59,15 +59,15 @@ type clusterStatus struct {
 	Server string `json:"server"`
 	minikcm.Info
 	Nodes nodeCounts `json:"nodes"`
-	// Pods are counted by what kubectl calls their phase: Terminating of those that are
-	// being deleted, their phase of the others.
+	// Pods counts pods by the status that kubectl prints: Terminating for pods that are being
+	// deleted, and the phase for the others.
 	Pods        map[string]int   `json:"pods"`
 	Controllers controllerCounts `json:"controllers"`
 	// Faults are those that are not over.
 	Faults []faultapi.Injection `json:"faults"`
 }
 
-// nodeCounts counts Nodes. A node that is not ready or cordoned is named, up to maxNamed.
+// nodeCounts counts Nodes. NotReady and Cordoned are names.
 type nodeCounts struct {
 	Total    int      `json:"total"`
 	Ready    int      `json:"ready"`
@@ -75,14 +75,14 @@ type nodeCounts struct {
 	Cordoned []string `json:"cordoned,omitempty"`
 }
 
-// controllerCounts counts controllers by their state. Failing are those whose reconciles
-// of some keys fail now.
+// controllerCounts counts controllers by their state. Failing are the controllers with keys
+// whose last reconcile failed.
 type controllerCounts struct {
 	States  map[manager.State]int `json:"states"`
 	Failing []string              `json:"failing,omitempty"`
 }
 
-// statusOf asks a cluster for all of its status.
+// statusOf gets the status of a kubeconfig's cluster.
 func statusOf(ctx context.Context, kubeconfig string) (*clusterStatus, error) {
 	config, client, err := clusterOf(ctx, kubeconfig)
 	if err != nil {
@@ -118,7 +118,7 @@ func activeFaults(ctx context.Context, client *faultapi.Client) ([]faultapi.Inje
 	return slices.DeleteFunc(list.Items, func(i faultapi.Injection) bool { return i.State.Done() }), nil
 }
 
-// count counts nodes and pods as the server's watch cache has them.
+// count counts the nodes and pods in the server's watch cache.
 func (s *clusterStatus) count(ctx context.Context, config *rest.Config, client *kubernetes.Clientset) error {
 	cached := metav1.ListOptions{ResourceVersion: "0"}
 	nodes, err := client.CoreV1().Nodes().List(ctx, cached)
@@ -178,7 +178,7 @@ func countControllers(all []manager.Status) controllerCounts {
 	return counts
 }
 
-// atClock is the cluster's time as status prints it.
+// atClock formats the cluster's clock: its mode and time.
 func atClock(info *minikcm.ClockInfo) string {
 	text := string(info.Mode)
 	if info.Factor > 0 {

@@ -53,7 +53,7 @@ func TestCountPods(t *testing.T) {
 	}
 }
 
-// The status of a running cluster, also as JSON, and one of none.
+// The status is printed as text and as JSON, and is an error without a cluster.
 func TestStatusOfACluster(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// maxNamed caps how many nodes or controllers a line names.
+// maxNamed caps the nodes or controllers named in a line.
 const maxNamed = 5
 
-// print prints the status as lines of a name and a value.
+// print prints the status, one line for each name and value.
 func (s *clusterStatus) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
-	line := func(name, value string) { _, _ = fmt.Fprintf(table, "%s\t%s\n", name, value) } // to memory
+	line := func(name, value string) { _, _ = fmt.Fprintf(table, "%s\t%s\n", name, value) } // writes to memory do not fail
 	line("SERVER", fmt.Sprintf("%s (minikcm %s, Kubernetes %s)", s.Server, s.Version, s.Kubernetes))
 	line("CLOCK", atClock(&s.Clock))
 	line("SEED", fmt.Sprint(s.Seed))
@@ -63,7 +63,7 @@ func (c *controllerCounts) String() string {
 	return text
 }
 
-// some names the first ones, and says how many more there are.
+// some joins the first maxNamed names, followed by the number of the others.
 func some(names []string) string {
 	if len(names) <= maxNamed {
 		return strings.Join(names, ", ")
@@ -71,8 +71,8 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 }
 
-// inOrder prints counts such as "3 Running, 1 Pending": those of the order first, then the
-// others by name.
+// inOrder formats counts such as "3 Running, 1 Pending": first the names in order, then the
+// others sorted.
 func inOrder(counts map[string]int, order []string) string {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if !slices.Contains(order, name) {

@@ -13,9 +13,9 @@ func newUp() *cobra.Command {
 	var chaosMesh bool
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Run a cluster until it is interrupted",
-		Long: `up starts a cluster, writes a kubeconfig, prints the line that makes kubectl use
-it, and stays in the foreground until it gets SIGINT (Ctrl-C) or SIGTERM.`,
+		Short: "Run a cluster until interrupted",
+		Long: `Start a cluster, write its kubeconfig, print the shell command that makes kubectl use it,
+and run in the foreground until SIGINT (Ctrl-C) or SIGTERM.`,
 		Example: `  minikcm up --nodes 3
   minikcm up --pool name=small,nodes=4,cpu=4,memory=8Gi --pool name=gpu,cpu=32,nvidia.com/gpu=8,taint=gpu=yes:NoSchedule
   minikcm up --data-dir ./cluster --port 6443
@@ -36,12 +36,12 @@ it, and stays in the foreground until it gets SIGINT (Ctrl-C) or SIGTERM.`,
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().BoolVar(&chaosMesh, "chaos-mesh", false, "make Chaos Mesh's PodChaos, Schedule and Workflow known, and do what they ask for")
+	cmd.Flags().BoolVar(&chaosMesh, "chaos-mesh", false, "install Chaos Mesh's PodChaos, Schedule and Workflow kinds, and run their objects")
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "where to write the kubeconfig (default $HOME/.minikcm/kubeconfig, or DATA-DIR/kubeconfig)")
 	return cmd
 }
 
-// startError is what to say of a cluster that did not start.
+// startError returns the error for a cluster that did not start.
 func startError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted before the cluster was ready")
@@ -56,7 +56,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// shellQuote quotes a path for a POSIX shell, if it needs it.
+// shellQuote quotes a path for a POSIX shell if necessary.
 func shellQuote(path string) string {
 	for _, c := range path {
 		switch {

@@ -19,8 +19,7 @@ import (
 	"minikcm.dev/minikcm/controllers/manager/serving"
 )
 
-// upCluster is what "minikcm up" runs: a cluster, and after each reset another one in its
-// place.
+// upCluster runs the cluster of "minikcm up". Each reset replaces the cluster with a new one.
 type upCluster struct {
 	opts      minikcm.Options
 	chaosMesh bool
@@ -79,7 +78,7 @@ func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
 	}
 }
 
-// start starts a cluster. stop ends it, and may be called again.
+// start starts a cluster. stop stops it and may be called more than once.
 func (u *upCluster) start(ctx context.Context) (stop func() error, err error) {
 	cluster, err := minikcm.Start(ctx, u.opts)
 	if err != nil {
@@ -101,11 +100,11 @@ func (u *upCluster) start(ctx context.Context) (stop func() error, err error) {
 	}, nil
 }
 
-// notStarted stops what has not been started.
+// notStarted is the stop function of a cluster that did not start.
 func notStarted() error { return nil }
 
-// restart ends the cluster and starts one in its place as the first one was: at the same
-// address, with the same seed, and for the same kubeconfigs and tokens.
+// restart stops the cluster and starts a new one with the initial options, the same address
+// and the same seed, which accepts the same kubeconfigs and tokens.
 func (u *upCluster) restart(ctx context.Context, stop func() error) (func() error, error) {
 	old := u.current.Load()
 	_, port, err := net.SplitHostPort(old.Address())
@@ -123,7 +122,7 @@ func (u *upCluster) restart(ctx context.Context, stop func() error) (func() erro
 	return u.start(ctx)
 }
 
-// register lists the cluster for "minikcm list".
+// register adds the cluster to the registry that "minikcm list" reads.
 func (u *upCluster) register() (remove func(), err error) {
 	registered := runningCluster{
 		PID: os.Getpid(), Kubeconfig: u.opts.KubeconfigPath, Server: "https://" + u.current.Load().Address(), Started: clock.Real().Now(), DataDir: u.opts.DataDir,

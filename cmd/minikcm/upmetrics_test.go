@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFiguresOfUp: "up" serves the figures of its API server and of its controllers in
-// one place, as it runs them in one process.
+// TestFiguresOfUp checks that "up" serves the metrics of its API server and of its controllers
+// at one address.
 func TestFiguresOfUp(t *testing.T) {
 	t.Parallel()
 	up, kubeconfig := launchUp(t, t.TempDir(), "--nodes=1")

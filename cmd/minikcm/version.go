@@ -13,7 +13,7 @@ import (
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of minikcm and of the API that it serves",
+		Short: "Print the versions of minikcm and of its Kubernetes API",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "minikcm %s\nKubernetes API %s\n%s %s/%s\n",

@@ -12,20 +12,20 @@ func newWhatif() *cobra.Command {
 	var flags capacityFlags
 	cmd := &cobra.Command{
 		Use:   "whatif CHANGE[, CHANGE...]",
-		Short: "Say what would move, wait or be refused if a cluster changed",
-		Long: `whatif makes changes on a fork of a cluster, in the process and in virtual time, and says
-which pods would move, which would be left pending and why, which evictions a
-PodDisruptionBudget would refuse, and what the nodes' use would be. The changes are
+		Short: "Show the effects of a change before it is made",
+		Long: `Apply changes to a fork of a cluster, in this process and in virtual time, and show which
+pods would move, which would stay pending and why, which evictions a PodDisruptionBudget
+would refuse, and how full the nodes would be. The changes are
 
   drain NODE...                   cordon nodes and evict their pods
-  remove NODE...                  delete nodes; their pods are lost with them
-  add N like NODE                 add nodes with the labels, taints and capacity of one
+  remove NODE...                  delete nodes; their pods are lost
+  add N like NODE                 add N nodes with the labels, taints and capacity of NODE
   scale [NAMESPACE/]KIND/NAME=N...
 
-and several, separated by commas, are made at one instant. The cluster is the one that
-"minikcm up" runs, any other by its kubeconfig, or a dump or an etcd snapshot. It is only
-read. The exit code is 0 if everything fits, 1 if pods are left pending or evictions were
-refused, 2 if the question makes no sense.`,
+Changes separated by commas are made at the same instant. The cluster is the one that
+"minikcm up" runs, any other by its kubeconfig, a dump, or an etcd snapshot. It is only
+read. The exit code is 0 if everything fits, 1 if pods stay pending or evictions are
+refused, 2 if the question is invalid.`,
 		Example: `  minikcm whatif drain node-1
   minikcm whatif drain node-1 node-2, add 1 like node-3, scale deployment/web=20
   kubectl get all,nodes,pdb -A -o yaml | minikcm whatif remove worker-3 --from-objects -`,

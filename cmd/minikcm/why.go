@@ -29,23 +29,23 @@ func newWhy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME",
 		Short: "Show why an object is not ready, and what caused its creation, last change and deletion",
-		Long: `why begins with what keeps the object from being as expected now: conditions,
-containers, events and finalizers of its own and of what it controls.
+		Long: `Show why an object is not ready: the conditions, containers, events and finalizers of the
+object and of the objects that it controls.
 
-Then it follows the record of writes back: from what became of the object to the
-write that woke the controller that did it, to what caused that write, and so on, to
-the client that began it. Programs outside the cluster do not say what woke them;
-the probable cause of what they wrote is marked as such.
+Then follow the write record back from each of the object's writes: to the write that
+triggered the controller, to the cause of that write, and so on, until the client that
+made the first one. Programs outside the cluster do not report what triggered them, so
+the cause of their writes is a guess and marked as probable.
 
-It asks the cluster that "minikcm up" runs, or with --run a run that "minikcm
-scenario run --save" or "--json" has saved.`,
+The object is looked up in the cluster that "minikcm up" runs or, with --run, in a run
+that "minikcm scenario run" saved with --save or --json.`,
 		Example: `  minikcm why pod/web-5d4f8c7b9-x2x5k
   minikcm why deploy/web -n shop -o json
   minikcm why pod/web-5d4f8c7b9-x2x5k --run ./run.json`,
 		Args: oneArg("an object as KIND/NAME, such as pod/web"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "" && output != "json" {
-				return fmt.Errorf("--output=%s: must be json, or left out", output)
+				return fmt.Errorf("--output=%s: must be json or omitted", output)
 			}
 			kind, name, whole := strings.Cut(args[0], "/")
 			if !whole || kind == "" || name == "" || strings.Contains(name, "/") {
@@ -58,10 +58,10 @@ scenario run --save" or "--json" has saved.`,
 			return printExplanation(cmd.OutOrStdout(), explanation, start, output)
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
-	cmd.Flags().StringVar(&run, "run", "", "a saved run: its file, or the directory that it is in")
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "the object's namespace, if its kind has one")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
+	cmd.Flags().StringVar(&run, "run", "", "look in this saved run: its file, or the folder that contains it")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of the object, if its kind is namespaced")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json (default text)")
 	return cmd
 }
 
@@ -73,7 +73,8 @@ func printExplanation(w io.Writer, explanation *minikcm.Explanation, start time.
 	return explanation.Print(w, start)
 }
 
-// explain asks a saved run, or a cluster. start is when the run began.
+// explain gets the explanation from a saved run or from a cluster. start is the start time of
+// a saved run, and zero for a cluster.
 func explain(ctx context.Context, run, kubeconfig, namespace, kind, name string) (explanation *minikcm.Explanation, start time.Time, err error) {
 	if run != "" {
 		saved, err := runrecord.Load(run)
@@ -114,13 +115,13 @@ func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) 
 	}
 	var explanation minikcm.Explanation
 	if err := json.Unmarshal(data, &explanation); err != nil {
-		return nil, fmt.Errorf("reading what the cluster at %s says: %w", config.Host, err)
+		return nil, fmt.Errorf("decoding the explanation from the cluster at %s: %w", config.Host, err)
 	}
 	return &explanation, nil
 }
 
-// meantKind ends a sentence about an unknown kind, with the known one that is written most
-// like it, if there is one.
+// meantKind returns the end of a sentence about an unknown kind. It suggests the known kind
+// with the most similar name, if there is one.
 func meantKind(client kubernetes.Interface, kind string) string {
 	lists, err := client.Discovery().ServerPreferredResources()
 	if err != nil && len(lists) == 0 {
@@ -139,7 +140,8 @@ func meantKind(client kubernetes.Interface, kind string) string {
 	return "."
 }
 
-// whyError tells the record's own words from those of a cluster that has none.
+// whyError returns the write record's own message if the object is not found in it, and
+// another error if the cluster has no write record.
 func whyError(config *rest.Config, name string, err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonNotFound {
@@ -148,11 +150,11 @@ func whyError(config *rest.Config, name string, err error) error {
 	if details := status.Status().Details; details != nil && details.Name == name {
 		return errors.New(status.Status().Message)
 	}
-	return fmt.Errorf("the cluster at %s is not minikcm's: it has no record of writes", config.Host)
+	return fmt.Errorf("the cluster at %s is not a minikcm cluster: it has no write record", config.Host)
 }
 
-// mappingOf finds a kind as kubectl does: by its name, its plural or a short name,
-// with or without its group.
+// mappingOf resolves a kind as kubectl does: by its name, plural or short name, with or
+// without its group.
 func mappingOf(client kubernetes.Interface, kind string) (*meta.RESTMapping, error) {
 	discovery := memory.NewMemCacheClient(client.Discovery())
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(discovery), discovery, func(string) {})

@@ -11,7 +11,7 @@ import (
 
 const (
 	savedRun = "../../scenarios/report/testdata/failed.json"
-	// pendingRun has pods that could not be scheduled.
+	// pendingRun is a run with pods that could not be scheduled.
 	pendingRun = "../../scenarios/report/testdata/pending.json"
 )
 
@@ -22,8 +22,8 @@ var (
 	whyHost     = regexp.MustCompile(`https://127\.0\.0\.1:\d+`)
 )
 
-// A running cluster tells why a pod waits, by whom it was made, and what may have been
-// meant by what it does not have.
+// "why" on a running cluster shows why a pod is pending and which client created it, and
+// suggests names for unknown kinds and objects.
 func TestWhyOfCluster(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -51,7 +51,7 @@ func TestWhyOfCluster(t *testing.T) {
 	}
 }
 
-// A saved run answers why, and says what is wrong with a question.
+// "why" works on a saved run, and its errors say what is wrong with the question.
 func TestWhyOfRun(t *testing.T) {
 	var out strings.Builder
 	for _, args := range [][]string{

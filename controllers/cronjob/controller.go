@@ -50,7 +50,7 @@ func (c *Controller) onCronJob(r *Reconciler, ev loop.Event) []types.NamespacedN
 	}
 	wait, err := untilNext(cj, r.clock.Now())
 	if err != nil {
-		r.executor.Tell(cj, []plan.Event{unreadable(cj)})
+		r.executor.RecordEvents(cj, []plan.Event{unreadable(cj)})
 		return nil
 	}
 	if wait == 0 {

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/job"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -36,9 +36,9 @@ type Sources struct {
 type Reconciler struct {
 	clock        clock.PassiveClock
 	cronJobs     batchlisters.CronJobLister
-	jobs         owned.Index[*batchv1.Job]
+	jobs         controllerref.Index[*batchv1.Job]
 	executor     plan.Executor
-	expectations *owned.Expectations
+	expectations *controllerref.Expectations
 	decide       func(in Snapshot, now time.Time) Plan
 }
 
@@ -46,14 +46,14 @@ type Reconciler struct {
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, cronJobs: batchlisters.NewCronJobLister(s.CronJobs),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), decide: s.Decide,
+		executor: s.Executor, expectations: controllerref.NewExpectations(s.Clock), decide: s.Decide,
 	}
 	if r.decide == nil {
 		r.decide = Decide
 	}
 	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
 	var err error
-	if r.jobs, err = owned.NewIndex[*batchv1.Job](s.Jobs); err != nil {
+	if r.jobs, err = controllerref.NewIndex[*batchv1.Job](s.Jobs); err != nil {
 		return nil, fmt.Errorf("preparing the cache of Jobs: %w", err)
 	}
 	return r, nil
@@ -122,7 +122,7 @@ func (r *Reconciler) read(ctx context.Context, namespace, name string) (*batchv1
 // execute executes the plan and returns the errors separately, so that a stale error does
 // not hide others.
 func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, p Plan) []error {
-	r.executor.Tell(cj, p.Events)
+	r.executor.RecordEvents(cj, p.Events)
 	if err := r.confirm(ctx, cj, p.Actions); err != nil {
 		return []error{err}
 	}
@@ -146,7 +146,7 @@ func (r *Reconciler) confirm(ctx context.Context, cj *batchv1.CronJob, replaced 
 	for _, action := range replaced {
 		for _, o := range action.Objects {
 			if _, err := r.executor.Writer.Get(ctx, o); err != nil {
-				r.executor.Tell(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedGet", Message: fmt.Sprintf("Get job: %v", err)}})
+				r.executor.RecordEvents(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedGet", Message: fmt.Sprintf("Get job: %v", err)}})
 				return fmt.Errorf("getting Job %s/%s, which is to be replaced: %w", o.GetNamespace(), o.GetName(), err)
 			}
 		}
@@ -175,7 +175,7 @@ func (r *Reconciler) start(ctx context.Context, cj *batchv1.CronJob, j *batchv1.
 		}
 		return live, nil
 	case err != nil && !plan.NamespaceGoing(err):
-		executor.Tell(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating job: " + plan.Message(err)}})
+		executor.RecordEvents(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating job: " + plan.Message(err)}})
 	}
 	return created.job, err
 }
@@ -212,7 +212,7 @@ func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 	if old, ok := ev.Old.(*batchv1.Job); ok && old.ResourceVersion != j.ResourceVersion &&
 		(job.Finished(old) == nil) == (job.Finished(j) == nil) &&
 		(old.DeletionTimestamp == nil) == (j.DeletionTimestamp == nil) &&
-		owned.ControllerUID(old) == owned.ControllerUID(j) {
+		controllerref.ControllerUID(old) == controllerref.ControllerUID(j) {
 		return nil
 	}
 	return cronJobOf(ev)

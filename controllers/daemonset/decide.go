@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -54,7 +54,7 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	if selector.Empty() {
 		return selectsAll(), nil
 	}
-	pods, records := owned.Claim(d, selector, in.Pods), owned.Claim(d, selector, in.Revisions)
+	pods, records := controllerref.Claim(d, selector, in.Pods), controllerref.Claim(d, selector, in.Revisions)
 	revs, err := revise(d, records.Owned)
 	if err != nil {
 		return Plan{}, err

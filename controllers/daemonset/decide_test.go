@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/history"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -70,7 +70,7 @@ func revision(t testing.TB, d *appsv1.DaemonSet, image string, number int64) *ap
 	}
 	r := history.Newborn{
 		Owner: d, OwnerKind: Kind, Data: data, Labels: d.Spec.Template.Labels,
-		HashLabel: appsv1.DefaultDaemonSetUniqueLabelKey, Hash: owned.TemplateHash(&d.Spec.Template, nil),
+		HashLabel: appsv1.DefaultDaemonSetUniqueLabelKey, Hash: controllerref.TemplateHash(&d.Spec.Template, nil),
 	}.Revision()
 	r.Revision, r.UID = number, types.UID(image)
 	return r

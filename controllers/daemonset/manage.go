@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -56,7 +56,7 @@ func (s *step) clear(at *site) []*corev1.Pod {
 	for _, pod := range at.pods {
 		switch {
 		case pod.DeletionTimestamp != nil:
-		case !owned.Ended(pod):
+		case !controllerref.Ended(pod):
 			alive = append(alive, pod)
 		case pod.Status.Phase == corev1.PodSucceeded:
 			s.events = append(s.events, plan.Event{
@@ -93,7 +93,7 @@ func (s *step) pair(alive []*corev1.Pod) {
 			s.remove = append(s.remove, pod)
 		}
 	}
-	if young != nil && old != nil && (!owned.Ready(old) || s.available(young)) {
+	if young != nil && old != nil && (!controllerref.Ready(old) || s.available(young)) {
 		s.remove = append(s.remove, old)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/daemonset"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -70,7 +70,7 @@ func (m *model) draw(n int, label string) int { return rapid.IntRange(0, n-1).Dr
 func (m *model) kubelet(draw modeltest.Draw) bool {
 	var todo []*corev1.Pod
 	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
-		if pod.DeletionTimestamp != nil || !owned.Ended(pod) && !owned.Ready(pod) {
+		if pod.DeletionTimestamp != nil || !controllerref.Ended(pod) && !controllerref.Ready(pod) {
 			todo = append(todo, pod)
 		}
 	}
@@ -199,7 +199,7 @@ func (m *model) checkConverged() {
 	d, nodes := m.set(), m.wanted()
 	pods := modeltest.List[*corev1.Pod](m.World)
 	for _, pod := range pods {
-		if !nodes[pod.Spec.NodeName] || !owned.Active(pod) || !owned.Ready(pod) || owned.ControllerUID(pod) != d.UID ||
+		if !nodes[pod.Spec.NodeName] || !controllerref.Active(pod) || !controllerref.Ready(pod) || controllerref.ControllerUID(pod) != d.UID ||
 			pod.Spec.Containers[0].Image != d.Spec.Template.Spec.Containers[0].Image {
 			m.t.Fatalf("%s is not as it should be\n%s", pod.Name, m.dump())
 		}
@@ -220,8 +220,8 @@ func (m *model) dump() string {
 	d := m.set()
 	text := fmt.Sprintf("DaemonSet generation %d image %s nodes %v status %+v\n", d.Generation, d.Spec.Template.Spec.Containers[0].Image, m.wanted(), d.Status)
 	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
-		text += fmt.Sprintf("Pod %s of %q on %q (%s) image %s phase %s ready %v deleted %v\n", pod.Name, owned.ControllerUID(pod), pod.Spec.NodeName, target(pod),
-			pod.Spec.Containers[0].Image, pod.Status.Phase, owned.Ready(pod), pod.DeletionTimestamp != nil)
+		text += fmt.Sprintf("Pod %s of %q on %q (%s) image %s phase %s ready %v deleted %v\n", pod.Name, controllerref.ControllerUID(pod), pod.Spec.NodeName, target(pod),
+			pod.Spec.Containers[0].Image, pod.Status.Phase, controllerref.Ready(pod), pod.DeletionTimestamp != nil)
 	}
 	return text
 }
@@ -250,11 +250,11 @@ func rolloutKeepsItsLimits(t *rapid.T, decide decision) {
 func (m *model) checkLimits(nodes, surge, unavailable int) {
 	active, ready, templates := 0, map[string]bool{}, map[string]bool{}
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
-		if !owned.Active(pod) {
+		if !controllerref.Active(pod) {
 			return
 		}
 		active++
-		if owned.Ready(pod) {
+		if controllerref.Ready(pod) {
 			ready[pod.Spec.NodeName] = true
 		}
 		template := target(pod) + " " + pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]

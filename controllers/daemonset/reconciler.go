@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/history"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -39,10 +39,10 @@ type Reconciler struct {
 	clock        clock.PassiveClock
 	daemonSets   appslisters.DaemonSetLister
 	nodes        corelisters.NodeLister
-	pods         owned.Index[*corev1.Pod]
-	revisions    owned.Index[*appsv1.ControllerRevision]
+	pods         controllerref.Index[*corev1.Pod]
+	revisions    controllerref.Index[*appsv1.ControllerRevision]
 	executor     plan.Executor
-	expectations *owned.Expectations
+	expectations *controllerref.Expectations
 	decide       func(in Snapshot, now time.Time) (Plan, error)
 
 	mu       sync.Mutex
@@ -53,17 +53,17 @@ type Reconciler struct {
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, daemonSets: appslisters.NewDaemonSetLister(s.DaemonSets), nodes: corelisters.NewNodeLister(s.Nodes),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), decide: s.Decide, failures: map[types.UID]Failures{},
+		executor: s.Executor, expectations: controllerref.NewExpectations(s.Clock), decide: s.Decide, failures: map[types.UID]Failures{},
 	}
 	if r.decide == nil {
 		r.decide = Decide
 	}
 	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
 	var err error
-	if r.pods, err = owned.NewIndex[*corev1.Pod](s.Pods); err != nil {
+	if r.pods, err = controllerref.NewIndex[*corev1.Pod](s.Pods); err != nil {
 		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
 	}
-	if r.revisions, err = owned.NewIndex[*appsv1.ControllerRevision](s.Revisions); err != nil {
+	if r.revisions, err = controllerref.NewIndex[*appsv1.ControllerRevision](s.Revisions); err != nil {
 		return nil, fmt.Errorf("preparing the cache of ControllerRevisions: %w", err)
 	}
 	return r, nil
@@ -92,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, err
 	}
 	r.remember(d.UID, p.Failures)
-	r.executor.Tell(d, p.Events)
+	r.executor.RecordEvents(d, p.Events)
 	return r.execute(ctx, d, p)
 }
 

@@ -7,8 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/history"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -31,7 +31,7 @@ func revise(d *appsv1.DaemonSet, known []*appsv1.ControllerRevision) (*revisions
 	sorted := history.Sorted(known)
 	wanted := history.Newborn{
 		Owner: d, OwnerKind: Kind, Data: data, Labels: d.Spec.Template.Labels,
-		HashLabel: appsv1.DefaultDaemonSetUniqueLabelKey, Hash: owned.TemplateHash(&d.Spec.Template, d.Status.CollisionCount),
+		HashLabel: appsv1.DefaultDaemonSetUniqueLabelKey, Hash: controllerref.TemplateHash(&d.Spec.Template, d.Status.CollisionCount),
 	}.Revision()
 	r := &revisions{d: d}
 	var current *appsv1.ControllerRevision

@@ -4,8 +4,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/history"
-	"minikcm.dev/minikcm/controllers/owned"
 )
 
 // count computes the status from the sites. Of several pods on a node, it counts the most
@@ -25,7 +25,7 @@ func (s *step) count() *appsv1.DaemonSetStatus {
 		default:
 			status.CurrentNumberScheduled++
 			pod := at.pods[0]
-			if owned.Ready(pod) {
+			if controllerref.Ready(pod) {
 				status.NumberReady++
 				if s.available(pod) {
 					status.NumberAvailable++

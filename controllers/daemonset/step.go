@@ -8,7 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -53,7 +53,7 @@ func newStep(in Snapshot, pods []*corev1.Pod, revs *revisions, now time.Time) *s
 	}
 	for _, pod := range pods {
 		name := nodeOf(pod)
-		if name == "" || pod.DeletionTimestamp != nil && owned.Ended(pod) {
+		if name == "" || pod.DeletionTimestamp != nil && controllerref.Ended(pod) {
 			continue
 		}
 		at := byName[name]
@@ -91,7 +91,7 @@ func bySeniority(a, b *corev1.Pod) int {
 // available reports whether the pod has been ready for minReadySeconds. If it will be,
 // available requests a requeue at that time.
 func (s *step) available(pod *corev1.Pod) bool {
-	available, lacks := owned.Available(pod, s.d.Spec.MinReadySeconds, s.now)
+	available, lacks := controllerref.Available(pod, s.d.Spec.MinReadySeconds, s.now)
 	if lacks > 0 {
 		s.again(lacks)
 	}

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 )
 
 // generationLabel is the label with the template's generation, which the pods of older
@@ -17,7 +17,7 @@ const generationLabel = "pod-template-generation"
 
 // newPod returns a pod for the node.
 func newPod(d *appsv1.DaemonSet, hash, node string) *corev1.Pod {
-	pod := owned.PodOf(&d.Spec.Template, d, Kind)
+	pod := controllerref.PodOf(&d.Spec.Template, d, Kind)
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 )
 
 var controllerOf = loop.ControllerOf(Kind.GroupKind())
@@ -41,14 +41,14 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
 		return true
 	}
-	return owned.Differs(old, pod) || old.Spec.NodeName != pod.Spec.NodeName
+	return controllerref.Differs(old, pod) || old.Spec.NodeName != pod.Spec.NodeName
 }
 
 // OnRevision enqueues the DaemonSet that controls a ControllerRevision, or those that could
 // adopt an orphan. A revision that another client creates for a DaemonSet does not enqueue
 // it, as upstream.
 func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
-	controller := owned.ControllerUID(ev.Object)
+	controller := controllerref.ControllerUID(ev.Object)
 	given := ev.Type == loop.Added && controller != "" && !r.expectations.Pending(controller)
 	r.expectations.Observe(ev)
 	if given {
@@ -63,7 +63,7 @@ func (r *Reconciler) adopters(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(o) != nil {
 		return nil
 	}
-	return owned.Adopters(o, r.daemonSets.DaemonSets(o.GetNamespace()).List, func(owner *appsv1.DaemonSet) *metav1.LabelSelector { return owner.Spec.Selector })
+	return controllerref.Adopters(o, r.daemonSets.DaemonSets(o.GetNamespace()).List, func(owner *appsv1.DaemonSet) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
 // OnNode enqueues the DaemonSets for which a node has been added or removed, or has changed

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -47,7 +47,7 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	if selector.Empty() {
 		return selectsAll(d), nil
 	}
-	claims := owned.Claim(d, selector, in.ReplicaSets)
+	claims := controllerref.Claim(d, selector, in.ReplicaSets)
 	r := newRollout(in, claims.Owned, now)
 	r.plan.Actions = append(r.plan.Actions, plan.Each(plan.Release, claims.Release)...)
 	r.plan.Actions = append(r.plan.Actions, plan.Each(plan.Adopt, claims.Adopt)...)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -151,7 +151,7 @@ func summary(p Plan) []string {
 }
 
 func TestDecideActions(t *testing.T) {
-	newName := "web-" + owned.TemplateHash(&deployment(1, "new").Spec.Template, nil)
+	newName := "web-" + controllerref.TemplateHash(&deployment(1, "new").Spec.Template, nil)
 	over := status(appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 10, UpdatedReplicas: 10, ReadyReplicas: 10, AvailableReplicas: 10})
 	for name, tt := range map[string]struct {
 		d    *appsv1.Deployment
@@ -293,7 +293,7 @@ func TestNewReplicaSet(t *testing.T) {
 	p := decide(t, d, replicaSet("old", 4, 3))
 	action := p.Actions[0]
 	rs := action.Objects[0].(*appsv1.ReplicaSet)
-	hash := owned.TemplateHash(&d.Spec.Template, nil)
+	hash := controllerref.TemplateHash(&d.Spec.Template, nil)
 	want := map[string]string{
 		"kubernetes.io/change-cause": "x", revisionAnnotation: "5", desiredReplicasAnnotation: "3", maxReplicasAnnotation: "4",
 	}

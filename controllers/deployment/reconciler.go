@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -35,10 +35,10 @@ type Reconciler struct {
 	clock        clock.PassiveClock
 	deployments  appslisters.DeploymentLister
 	replicaSets  appslisters.ReplicaSetLister
-	sets         owned.Index[*appsv1.ReplicaSet]
-	pods         owned.Index[*corev1.Pod]
+	sets         controllerref.Index[*appsv1.ReplicaSet]
+	pods         controllerref.Index[*corev1.Pod]
 	executor     plan.Executor
-	expectations *owned.Expectations
+	expectations *controllerref.Expectations
 	decide       func(in Snapshot, now time.Time) (Plan, error)
 }
 
@@ -46,17 +46,17 @@ type Reconciler struct {
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, deployments: appslisters.NewDeploymentLister(s.Deployments), replicaSets: appslisters.NewReplicaSetLister(s.ReplicaSets),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock), decide: s.Decide,
+		executor: s.Executor, expectations: controllerref.NewExpectations(s.Clock), decide: s.Decide,
 	}
 	if r.decide == nil {
 		r.decide = Decide
 	}
 	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
 	var err error
-	if r.sets, err = owned.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets); err != nil {
+	if r.sets, err = controllerref.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets); err != nil {
 		return nil, fmt.Errorf("preparing the cache of ReplicaSets: %w", err)
 	}
-	if r.pods, err = owned.NewIndex[*corev1.Pod](s.Pods); err != nil {
+	if r.pods, err = controllerref.NewIndex[*corev1.Pod](s.Pods); err != nil {
 		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
 	}
 	return r, nil
@@ -78,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, err
 	}
-	r.executor.Tell(d, p.Events)
+	r.executor.RecordEvents(d, p.Events)
 	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.execute(ctx, d, p))
 }
 
@@ -91,7 +91,7 @@ func (r *Reconciler) gather(d *appsv1.Deployment) Snapshot {
 	in.Running = map[types.UID]int{}
 	for _, rs := range in.ReplicaSets {
 		for _, pod := range r.pods.Of(rs.UID) {
-			if !owned.Ended(pod) {
+			if !controllerref.Ended(pod) {
 				in.Running[rs.UID]++
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -29,7 +29,7 @@ func TestCounts(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	newName := "web-" + owned.TemplateHash(&deployment(1, "new").Spec.Template, nil)
+	newName := "web-" + controllerref.TemplateHash(&deployment(1, "new").Spec.Template, nil)
 	failing := func(rs *appsv1.ReplicaSet) {
 		rs.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: "True", Reason: "FailedCreate", Message: "quota"}}
 	}
@@ -222,10 +222,10 @@ func TestHash(t *testing.T) {
 	d := deployment(1, "new")
 	// The format of the hash is a contract with existing ReplicaSets: its value may change
 	// only with the API types.
-	if got := owned.TemplateHash(&d.Spec.Template, nil); got != owned.TemplateHash(d.Spec.Template.DeepCopy(), nil) || strings.ContainsAny(got, "aeiou013") {
-		t.Errorf("owned.TemplateHash() = %q", got)
+	if got := controllerref.TemplateHash(&d.Spec.Template, nil); got != controllerref.TemplateHash(d.Spec.Template.DeepCopy(), nil) || strings.ContainsAny(got, "aeiou013") {
+		t.Errorf("controllerref.TemplateHash() = %q", got)
 	}
-	if owned.TemplateHash(&d.Spec.Template, nil) == owned.TemplateHash(&deployment(1, "old").Spec.Template, nil) {
+	if controllerref.TemplateHash(&d.Spec.Template, nil) == controllerref.TemplateHash(&deployment(1, "old").Spec.Template, nil) {
 		t.Error("two templates have one hash")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 )
 
 // Kind is the kind of this controller's owners.
@@ -33,7 +33,7 @@ func withoutHash(labels map[string]string) map[string]string {
 
 // unbornSet returns the ReplicaSet of the Deployment's template, without replicas yet.
 func unbornSet(d *appsv1.Deployment) *set {
-	hash := owned.TemplateHash(&d.Spec.Template, d.Status.CollisionCount)
+	hash := controllerref.TemplateHash(&d.Spec.Template, d.Status.CollisionCount)
 	template := *d.Spec.Template.DeepCopy()
 	template.Labels = withHash(template.Labels, hash)
 	selector := d.Spec.Selector.DeepCopy()

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 )
 
 var (
@@ -34,14 +34,14 @@ func (r *Reconciler) OnReplicaSet(ev loop.Event) []types.NamespacedName {
 
 // matching returns the Deployments whose selector matches an orphan.
 func (r *Reconciler) matching(orphan metav1.Object) []types.NamespacedName {
-	return owned.Adopters(orphan, r.deployments.Deployments(orphan.GetNamespace()).List, func(owner *appsv1.Deployment) *metav1.LabelSelector { return owner.Spec.Selector })
+	return controllerref.Adopters(orphan, r.deployments.Deployments(orphan.GetNamespace()).List, func(owner *appsv1.Deployment) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
 // OnPod enqueues a Deployment that waits for its old pods to end, when one of them has
 // ended or is gone. For all other decisions, the counts of the ReplicaSets suffice.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
-	if !ok || ev.Type != loop.Deleted && !owned.Ended(pod) {
+	if !ok || ev.Type != loop.Deleted && !controllerref.Ended(pod) {
 		return nil
 	}
 	var keys []types.NamespacedName

@@ -92,7 +92,7 @@ func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	keys := c.budgetsOf(ev.Object)
 	if pod, ok := ev.Object.(*corev1.Pod); ok && len(keys) > 1 && ev.Type != loop.Deleted {
-		c.executor.Tell(pod, []plan.Event{ambiguousEvent(pod, keys)})
+		c.executor.RecordEvents(pod, []plan.Event{ambiguousEvent(pod, keys)})
 	}
 	if ev.Old != nil && !reflect.DeepEqual(ev.Old.GetLabels(), ev.Object.GetLabels()) {
 		keys = append(keys, c.budgetsOf(ev.Old)...)
@@ -136,9 +136,9 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, err
 	}
 	p, decideErr := Decide(in, c.clock.Now())
-	c.executor.Tell(budget, p.Events)
+	c.executor.RecordEvents(budget, p.Events)
 	for _, pod := range p.Overdue {
-		c.executor.Tell(pod, []plan.Event{overdueEvent(budget)})
+		c.executor.RecordEvents(pod, []plan.Event{overdueEvent(budget)})
 	}
 	if p.Status != nil {
 		update := *budget

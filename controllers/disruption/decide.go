@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -187,7 +187,7 @@ func disruptedPods(in Snapshot, now time.Time) (map[string]metav1.Time, time.Tim
 func healthy(in Snapshot, disrupted map[string]metav1.Time) int32 {
 	var n int32
 	for _, pod := range in.Pods {
-		if _, evicted := disrupted[pod.Name]; !evicted && pod.DeletionTimestamp == nil && owned.Ready(pod) {
+		if _, evicted := disrupted[pod.Name]; !evicted && pod.DeletionTimestamp == nil && controllerref.Ready(pod) {
 			n++
 		}
 	}

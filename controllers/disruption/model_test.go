@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -93,7 +93,7 @@ func (m *model) budget() *policyv1.PodDisruptionBudget {
 
 func (m *model) healthy() (n int) {
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
-		if pod.DeletionTimestamp == nil && owned.Ready(pod) {
+		if pod.DeletionTimestamp == nil && controllerref.Ready(pod) {
 			n++
 		}
 	})
@@ -104,7 +104,7 @@ func (m *model) healthy() (n int) {
 func (m *model) replace(modeltest.Draw) bool {
 	active := 0
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
-		if owned.Active(pod) {
+		if controllerref.Active(pod) {
 			active++
 		}
 	})
@@ -123,7 +123,7 @@ func (m *model) replace(modeltest.Draw) bool {
 func (m *model) kubelet(draw modeltest.Draw) bool {
 	var todo []*corev1.Pod
 	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
-		if pod.DeletionTimestamp != nil || !owned.Ready(pod) {
+		if pod.DeletionTimestamp != nil || !controllerref.Ready(pod) {
 			todo = append(todo, pod)
 		}
 	}
@@ -146,7 +146,7 @@ func (m *model) kubelet(draw modeltest.Draw) bool {
 func (m *model) evict(draw modeltest.Draw) bool {
 	var ready []*corev1.Pod
 	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
-		if pod.DeletionTimestamp == nil && owned.Ready(pod) {
+		if pod.DeletionTimestamp == nil && controllerref.Ready(pod) {
 			ready = append(ready, pod)
 		}
 	}
@@ -212,7 +212,7 @@ func (m *model) dump() string {
 	b := m.budget()
 	text := fmt.Sprintf("budget generation %d spec %+v status %+v\n", b.Generation, b.Spec, b.Status)
 	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
-		text += fmt.Sprintf("%s ready %v deleted %v\n", pod.Name, owned.Ready(pod), pod.DeletionTimestamp != nil)
+		text += fmt.Sprintf("%s ready %v deleted %v\n", pod.Name, controllerref.Ready(pod), pod.DeletionTimestamp != nil)
 	}
 	return text
 }

@@ -13,9 +13,9 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -40,7 +40,7 @@ type Controller struct {
 	services     corelisters.ServiceLister
 	endpoints    corelisters.EndpointsLister
 	slices       cache.Indexer
-	expectations *owned.Expectations
+	expectations *controllerref.Expectations
 	executor     plan.Executor
 	loop         *loop.Loop
 }
@@ -60,7 +60,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		services:     core.Services().Lister(),
 		endpoints:    core.Endpoints().Lister(),
 		slices:       slices.GetIndexer(),
-		expectations: owned.NewExpectations(e.Clock),
+		expectations: controllerref.NewExpectations(e.Clock),
 	}
 	c.executor = plan.Executor{Kind: kind, Writer: plan.NewWriter(client), Recorder: e.Recorder.For(eventSource), Tracker: c.expectations}
 	c.loop = loop.New(e.Loop(Name, workers), c)
@@ -100,7 +100,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if len(decided.Actions) > 0 {
 		// Events about skipped addresses accompany changes only, not each event of the
 		// controller's own slices.
-		c.executor.Tell(endpoints, decided.Events)
+		c.executor.RecordEvents(endpoints, decided.Events)
 	}
 	return plan.Settle(loop.Result{}, c.executor.Act(ctx, endpoints, decided.Actions))
 }

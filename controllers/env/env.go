@@ -33,11 +33,11 @@ type Env struct {
 	// Authority signs certificates; nil: this process has no key to sign them.
 	Authority *tls.Certificate
 	// Informers are shared by all controllers. A constructor requests the informers that it
-	// needs; the manager starts the factory when all controllers are built.
+	// needs; StartInformers starts them.
 	Informers informers.SharedInformerFactory
 	Logger    klog.Logger
 	// Recorder writes events. A controller gets its own recorder with Recorder.For(its
-	// name); the manager runs Recorder.
+	// name). Nil: nothing writes events.
 	Recorder *events.Recorder
 	// Metrics provides the metrics of the queues; nil: the provider that client-go's
 	// workqueue was given, if any.
@@ -51,6 +51,9 @@ type Env struct {
 	Account func(name string) (*rest.Config, error)
 	// AccountOf maps the name of a controller to that of its service account.
 	AccountOf map[string]string
+
+	// informersEnd is closed when the informers must end; nil before Begin.
+	informersEnd <-chan struct{}
 }
 
 // UserAgentPrefix precedes a controller's name in its user agent.

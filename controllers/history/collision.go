@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -41,7 +41,7 @@ func Collided(ctx context.Context, w plan.Writer, owner metav1.Object, wanted *a
 	if !bytes.Equal(live.Data.Raw, wanted.Data.Raw) {
 		return true, nil
 	}
-	if owned.ControllerUID(live) != owner.GetUID() {
+	if controllerref.ControllerUID(live) != owner.GetUID() {
 		return false, fmt.Errorf("ControllerRevision %s/%s is not yet, or no longer, that of %s", live.Namespace, live.Name, owner.GetName())
 	}
 	return false, nil

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -54,7 +54,7 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("reading the selector of Job %s/%s: %w", job.Namespace, job.Name, err)
 	}
-	claims := owned.Claim(job, selector, in.Pods)
+	claims := controllerref.Claim(job, selector, in.Pods)
 	t := newTally(job, pinned(claims), in.Failures, now)
 	t.plan.Failures = t.failures
 	t.plan.Actions = append(t.plan.Actions, pinning(plan.Release, claims.Release)...)
@@ -160,7 +160,7 @@ func Conclude(job *batchv1.Job, p Plan, created int) *batchv1.JobStatus {
 }
 
 // pinned returns the Job's pods. Those to adopt get the finalizer.
-func pinned(claims owned.Claims[*corev1.Pod]) []*corev1.Pod {
+func pinned(claims controllerref.Claims[*corev1.Pod]) []*corev1.Pod {
 	if len(claims.Adopt) == 0 {
 		return claims.Owned
 	}

@@ -18,9 +18,9 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -86,13 +86,13 @@ func (m *model) must(err error) {
 // kubelet takes one pod a step further in its life.
 func (m *model) kubelet(draw modeltest.Draw) bool {
 	pods := slices.DeleteFunc(modeltest.List[*corev1.Pod](m.World), func(pod *corev1.Pod) bool {
-		return owned.Ended(pod) && (pod.DeletionTimestamp == nil || len(pod.Finalizers) > 0)
+		return controllerref.Ended(pod) && (pod.DeletionTimestamp == nil || len(pod.Finalizers) > 0)
 	})
 	if len(pods) == 0 {
 		return false
 	}
 	pod := pods[draw(len(pods), "pod")]
-	if owned.Ended(pod) {
+	if controllerref.Ended(pod) {
 		m.World.Remove(pod)
 		return true
 	}
@@ -236,7 +236,7 @@ func (m *model) endIsFinal(job *batchv1.Job) {
 		m.t.Fatalf("a finished Job has uncounted pods: %+v", job.Status)
 	}
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
-		if !owned.Ended(pod) && pod.DeletionTimestamp == nil {
+		if !controllerref.Ended(pod) && pod.DeletionTimestamp == nil {
 			m.t.Fatalf("the Job has finished, and %s runs", pod.Name)
 		}
 	})
@@ -246,7 +246,7 @@ func (m *model) endIsFinal(job *batchv1.Job) {
 // has counted it.
 func (m *model) countedBeforeReleased(pod *corev1.Pod) {
 	job := m.last
-	if !owned.Ended(pod) || m.counted[pod.UID] != "" || conditionOf(&job.Status, batchv1.JobSuccessCriteriaMet) != nil {
+	if !controllerref.Ended(pod) || m.counted[pod.UID] != "" || conditionOf(&job.Status, batchv1.JobSuccessCriteriaMet) != nil {
 		return
 	}
 	if isIndexed(job) && pod.Status.Phase == corev1.PodSucceeded && parseIndexes(job.Status.CompletedIndexes, completions(job)).has(indexOf(pod)) {
@@ -278,7 +278,7 @@ func (m *model) oneActivePodAnIndex() {
 	}
 	active := map[int]string{}
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
-		if !owned.Active(pod) {
+		if !controllerref.Active(pod) {
 			return
 		}
 		if other := active[indexOf(pod)]; other != "" {
@@ -293,7 +293,7 @@ func (m *model) oneActivePodAnIndex() {
 func (m *model) withinParallelism() {
 	active := 0
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
-		if owned.Active(pod) {
+		if controllerref.Active(pod) {
 			active++
 		}
 	})

@@ -12,8 +12,8 @@ import (
 	batchlisters "k8s.io/client-go/listers/batch/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -22,7 +22,7 @@ import (
 type Orphans struct {
 	jobs     batchlisters.JobLister
 	pods     corelisters.PodLister
-	owned    owned.Index[*corev1.Pod]
+	owned    controllerref.Index[*corev1.Pod]
 	executor plan.Executor
 }
 
@@ -31,7 +31,7 @@ type Orphans struct {
 func NewOrphans(s Sources) (*Orphans, error) {
 	o := &Orphans{jobs: batchlisters.NewJobLister(s.Jobs), pods: corelisters.NewPodLister(s.Pods), executor: s.Executor}
 	var err error
-	if o.owned, err = owned.NewIndex[*corev1.Pod](s.Pods); err != nil {
+	if o.owned, err = controllerref.NewIndex[*corev1.Pod](s.Pods); err != nil {
 		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
 	}
 	return o, nil

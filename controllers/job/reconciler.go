@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -34,9 +34,9 @@ type Sources struct {
 type Reconciler struct {
 	clock        clock.PassiveClock
 	jobs         batchlisters.JobLister
-	pods         owned.Index[*corev1.Pod]
+	pods         controllerref.Index[*corev1.Pod]
 	executor     plan.Executor
-	expectations *owned.Expectations
+	expectations *controllerref.Expectations
 
 	// decide is Decide, except in tests that plant mistakes.
 	decide func(Snapshot, time.Time) (Plan, error)
@@ -49,12 +49,12 @@ type Reconciler struct {
 func NewReconciler(s Sources) (*Reconciler, error) {
 	r := &Reconciler{
 		clock: s.Clock, jobs: batchlisters.NewJobLister(s.Jobs),
-		executor: s.Executor, expectations: owned.NewExpectations(s.Clock),
+		executor: s.Executor, expectations: controllerref.NewExpectations(s.Clock),
 		decide: Decide, failures: map[types.UID]Failures{},
 	}
 	r.executor.Kind, r.executor.Tracker = Kind, r.expectations
 	var err error
-	if r.pods, err = owned.NewIndex[*corev1.Pod](s.Pods); err != nil {
+	if r.pods, err = controllerref.NewIndex[*corev1.Pod](s.Pods); err != nil {
 		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
 	}
 	return r, nil
@@ -108,7 +108,7 @@ func (r *Reconciler) store(ctx context.Context, job *batchv1.Job, p Plan, create
 		}
 	}
 	r.remember(job.UID, p)
-	r.executor.Tell(job, p.Events)
+	r.executor.RecordEvents(job, p.Events)
 	return r.executor.Act(ctx, job, p.Untrack)
 }
 

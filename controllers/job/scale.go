@@ -7,7 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -68,7 +68,7 @@ func (t *tally) scale() int {
 func (t *tally) gone(pods []*corev1.Pod) {
 	t.terminating += int32(len(pods))
 	for _, pod := range pods {
-		if owned.Ready(pod) {
+		if controllerref.Ready(pod) {
 			t.ready--
 		}
 	}
@@ -111,7 +111,7 @@ func (t *tally) create(n int) int {
 func (t *tally) indexesToRun(n int) []int {
 	taken := t.indexes.succeeded.union(t.indexes.failed).with(indexesOf(t.active))
 	if replacesOnlyFailed(t.job) {
-		taken = taken.with(indexesOf(slices.DeleteFunc(slices.Clone(t.pods), func(pod *corev1.Pod) bool { return !owned.Terminating(pod) })))
+		taken = taken.with(indexesOf(slices.DeleteFunc(slices.Clone(t.pods), func(pod *corev1.Pod) bool { return !controllerref.Terminating(pod) })))
 	}
 	if !perIndex(t.job) {
 		return taken.missing(n, completions(t.job))
@@ -169,8 +169,8 @@ func (t *tally) duplicates() (spare, left []*corev1.Pod) {
 // ready, ready for a short time, restarted often, young.
 func leastFarFirst(a, b *corev1.Pod) int {
 	phases := map[corev1.PodPhase]int{corev1.PodUnknown: 1, corev1.PodRunning: 2}
-	sinceA, readyA := owned.ReadySince(a)
-	sinceB, readyB := owned.ReadySince(b)
+	sinceA, readyA := controllerref.ReadySince(a)
+	sinceB, readyB := controllerref.ReadySince(b)
 	byReadiness := 0
 	if readyA && readyB {
 		byReadiness = sinceB.Compare(sinceA)

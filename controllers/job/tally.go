@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 )
 
 // tally is the state of a decision about a Job.
@@ -53,13 +53,13 @@ func newTally(job *batchv1.Job, pods []*corev1.Pod, known *Failures, now time.Ti
 	t := &tally{job: job, now: now, pods: pods}
 	t.succeededUIDs, t.failedUIDs = uncounted(&job.Status)
 	for _, pod := range pods {
-		if owned.Active(pod) {
+		if controllerref.Active(pod) {
 			t.active = append(t.active, pod)
-			if owned.Ready(pod) {
+			if controllerref.Ready(pod) {
 				t.ready++
 			}
 		}
-		if owned.Terminating(pod) {
+		if controllerref.Terminating(pod) {
 			t.terminating++
 		}
 	}

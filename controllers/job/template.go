@@ -9,7 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 )
 
 // Kind is the kind of this controller's owners.
@@ -23,7 +23,7 @@ const maxPrefix = 58
 
 // podOf returns a pod of the Job, without an index.
 func podOf(job *batchv1.Job) *corev1.Pod {
-	pod := owned.PodOf(&job.Spec.Template, job, Kind)
+	pod := controllerref.PodOf(&job.Spec.Template, job, Kind)
 	if !tracked(pod) {
 		pod.Finalizers = append(pod.Finalizers, batchv1.JobTrackingFinalizer)
 	}

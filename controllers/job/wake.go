@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 )
 
 var controllerOfPod = loop.ControllerOf(Kind.GroupKind())
@@ -49,16 +49,16 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 		return true
 	}
 	return old.Status.Phase != pod.Status.Phase ||
-		owned.Ready(old) != owned.Ready(pod) ||
+		controllerref.Ready(old) != controllerref.Ready(pod) ||
 		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
 		tracked(old) != tracked(pod) ||
 		restarts(old) != restarts(pod) ||
 		len(old.Status.Conditions) != len(pod.Status.Conditions) ||
 		!maps.Equal(old.Labels, pod.Labels) ||
-		owned.ControllerUID(old) != owned.ControllerUID(pod)
+		controllerref.ControllerUID(old) != controllerref.ControllerUID(pod)
 }
 
 // matching returns the Jobs whose selector matches an orphan.
 func (r *Reconciler) matching(pod *corev1.Pod) []types.NamespacedName {
-	return owned.Adopters(pod, r.jobs.Jobs(pod.Namespace).List, func(owner *batchv1.Job) *metav1.LabelSelector { return owner.Spec.Selector })
+	return controllerref.Adopters(pod, r.jobs.Jobs(pod.Namespace).List, func(owner *batchv1.Job) *metav1.LabelSelector { return owner.Spec.Selector })
 }

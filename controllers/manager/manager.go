@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"minikcm.dev/minikcm/clock/inflight"
@@ -72,29 +71,36 @@ func newManager(e *env.Env, opts Options, table []Descriptor) (*Manager, error) 
 	return m, nil
 }
 
-// Run builds the controllers, starts the informers and the recorder of the environment, and
-// runs until ctx ends. It fails if a controller cannot be built the first time; a
-// controller that fails later is rebuilt and restarted, without effect on the others. When
-// Run returns, everything that it started has ended.
+// Build builds the controllers, which request their informers. It fails if a controller
+// cannot be built. A caller that starts the informers together with those of others calls
+// it before Run.
+func (m *Manager) Build(ctx context.Context) error { return m.build(ctx, m.members) }
+
+// build builds those of members that have not been built.
+func (m *Manager) build(ctx context.Context, members []*member) error {
+	for _, c := range members {
+		if c.isBuilt() {
+			continue
+		}
+		if err := c.make(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run builds the controllers that Build has not built, starts the informers that they have
+// requested, and runs until ctx ends. It fails if a controller cannot be built the first
+// time; a controller that fails later is rebuilt and restarted, without effect on the
+// others. When Run returns, all controllers have ended. It comes after Begin of the
+// environment.
 func (m *Manager) Run(ctx context.Context) error {
 	m.running.Lock()
 	defer m.running.Unlock()
-	// The recorder ends after the controllers, so that it writes their last events.
-	recording, endRecording := context.WithCancel(context.WithoutCancel(ctx))
-	defer endRecording()
-	var recorder errgroup.Group
-	if m.env.Recorder != nil {
-		recorder.Go(func() error { return m.env.Recorder.Run(recording) })
-	}
-	err := m.work(ctx)
-	endRecording()
-	if recordErr := recorder.Wait(); err == nil && recordErr != nil {
-		err = fmt.Errorf("writing events: %w", recordErr)
-	}
-	return err
+	return m.work(ctx)
 }
 
-// work runs the controllers and their informers.
+// work runs the controllers.
 func (m *Manager) work(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	var controllers sync.WaitGroup
@@ -103,7 +109,6 @@ func (m *Manager) work(ctx context.Context) error {
 		m.noLauncher()
 		stop()
 		controllers.Wait()
-		m.env.Informers.Shutdown()
 	}()
 	// Time must not pass, nor anybody work, before all are there: what there is to do
 	// first must not depend on who was made first.
@@ -114,13 +119,10 @@ func (m *Manager) work(ctx context.Context) error {
 	}
 	first, rest := m.split()
 	for phase, members := range [][]*member{first, rest} {
-		for _, c := range members {
-			if err := c.make(ctx); err != nil {
-				return err
-			}
+		if err := m.build(ctx, members); err != nil {
+			return err
 		}
-		// Start does not start informers a second time.
-		m.env.Informers.Start(ctx.Done())
+		m.env.StartInformers()
 		for i, c := range members {
 			if i > 0 && !m.pause(ctx) {
 				return nil

@@ -23,7 +23,7 @@ const (
 )
 
 // errEnded is the failure of a controller whose Run returned nil before its context ended.
-var errEnded = errors.New("it ended by itself")
+var errEnded = errors.New("it stopped unexpectedly")
 
 // member is a selected controller: its current instance and its state.
 type member struct {
@@ -72,6 +72,12 @@ func (c *member) make(ctx context.Context) (err error) {
 	defer c.mu.Unlock()
 	c.current, c.loops = made, loops
 	return nil
+}
+
+func (c *member) isBuilt() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current != nil
 }
 
 // supervise runs the controller until ctx ends, and rebuilds it when it fails.
@@ -161,7 +167,7 @@ func (c *member) makeAgain(ctx context.Context, r *restart) error {
 	err := c.make(ctx)
 	if err == nil {
 		// The new instance may have requested informers that do not run yet.
-		c.env.Informers.Start(ctx.Done())
+		c.env.StartInformers()
 	}
 	return err
 }

@@ -48,17 +48,18 @@ func start(t *testing.T, e *env.Env, opts Options, table ...Descriptor) (m *Mana
 	for _, d := range table {
 		opts.Selected = append(opts.Selected, d.Name)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	end := e.Begin(ctx)
 	m, err := newManager(e, opts, table)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(ctx) }()
 	return m, func() {
 		t.Helper()
 		cancel()
-		if err := <-ended; err != nil {
+		if err := errors.Join(<-ended, end()); err != nil {
 			t.Errorf("Run() = %v", err)
 		}
 	}

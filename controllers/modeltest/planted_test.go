@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/deployment"
 	"minikcm.dev/minikcm/controllers/modeltest"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/replicaset"
 )
@@ -57,7 +57,7 @@ func choosingBadly(in replicaset.Snapshot, now time.Time) (replicaset.Plan, erro
 		p.Actions[i].Objects = nil
 		for _, wantReady := range []bool{true, false} {
 			for _, pod := range in.Pods {
-				if len(p.Actions[i].Objects) < n && owned.Active(pod) && owned.Ready(pod) == wantReady && owned.ControllerUID(pod) == in.ReplicaSet.UID {
+				if len(p.Actions[i].Objects) < n && controllerref.Active(pod) && controllerref.Ready(pod) == wantReady && controllerref.ControllerUID(pod) == in.ReplicaSet.UID {
 					p.Actions[i].Objects = append(p.Actions[i].Objects, pod)
 				}
 			}
@@ -70,7 +70,7 @@ func choosingBadly(in replicaset.Snapshot, now time.Time) (replicaset.Plan, erro
 func forgetful(in replicaset.Snapshot, now time.Time) (replicaset.Plan, error) {
 	var own []*corev1.Pod
 	for _, pod := range in.Pods {
-		if owned.ControllerUID(pod) != "" {
+		if controllerref.ControllerUID(pod) != "" {
 			own = append(own, pod)
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/deployment"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/replicaset"
 )
@@ -78,7 +78,7 @@ func (c *cluster) must(err error) {
 func (c *cluster) kubelet(draw modeltest.Draw) bool {
 	var todo []*corev1.Pod
 	for _, pod := range modeltest.List[*corev1.Pod](c.World) {
-		if pod.DeletionTimestamp != nil || !owned.Ended(pod) && !owned.Ready(pod) {
+		if pod.DeletionTimestamp != nil || !controllerref.Ended(pod) && !controllerref.Ready(pod) {
 			todo = append(todo, pod)
 		}
 	}
@@ -153,11 +153,11 @@ func (c *cluster) scale(draw modeltest.Draw) bool {
 func (c *cluster) pods() (all, active, ready int) {
 	modeltest.Each(c.World, func(pod *corev1.Pod) {
 		all++
-		if !owned.Active(pod) {
+		if !controllerref.Active(pod) {
 			return
 		}
 		active++
-		if owned.Ready(pod) {
+		if controllerref.Ready(pod) {
 			ready++
 		}
 	})
@@ -219,8 +219,8 @@ func (c *cluster) dump() string {
 			rs.Spec.Template.Spec.Containers[0].Image, rs.Generation, *rs.Spec.Replicas, len(rs.OwnerReferences), rs.Annotations, rs.Status)
 	}
 	for _, pod := range modeltest.List[*corev1.Pod](c.World) {
-		text += fmt.Sprintf("Pod %s of %s image %s phase %s ready %v deleted %v\n", pod.Name, owned.ControllerUID(pod),
-			pod.Spec.Containers[0].Image, pod.Status.Phase, owned.Ready(pod), pod.DeletionTimestamp != nil)
+		text += fmt.Sprintf("Pod %s of %s image %s phase %s ready %v deleted %v\n", pod.Name, controllerref.ControllerUID(pod),
+			pod.Spec.Containers[0].Image, pod.Status.Phase, controllerref.Ready(pod), pod.DeletionTimestamp != nil)
 	}
 	return text
 }
@@ -366,7 +366,7 @@ func (c *cluster) collectGarbage() {
 		hashes[rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey]], uids[rs.UID] = true, true
 	})
 	for _, pod := range modeltest.List[*corev1.Pod](c.World) {
-		if owned.Ended(pod) || !uids[owned.ControllerUID(pod)] || !hashes[pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]] {
+		if controllerref.Ended(pod) || !uids[controllerref.ControllerUID(pod)] || !hashes[pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]] {
 			c.World.Remove(pod)
 		}
 	}

@@ -12,13 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/cronjob"
 	"minikcm.dev/minikcm/controllers/daemonset"
 	"minikcm.dev/minikcm/controllers/deployment"
 	"minikcm.dev/minikcm/controllers/job"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/replicaset"
 	"minikcm.dev/minikcm/controllers/statefulset"
@@ -44,7 +44,7 @@ func executor(a *modeltest.Actor) plan.Executor {
 func allReady(run *modeltest.Run) {
 	var todo []*corev1.Pod
 	modeltest.Each(run.World, func(pod *corev1.Pod) {
-		if !owned.Ready(pod) {
+		if !controllerref.Ready(pod) {
 			todo = append(todo, pod)
 		}
 	})

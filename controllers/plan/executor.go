@@ -49,8 +49,8 @@ func (x *Executor) Act(ctx context.Context, owner Object, actions []Action) erro
 	return nil
 }
 
-// Tell records the events about the owner.
-func (x *Executor) Tell(owner Object, events []Event) {
+// RecordEvents records events about the owner.
+func (x *Executor) RecordEvents(owner Object, events []Event) {
 	for _, e := range events {
 		x.record(owner, &e, owner, "")
 	}

@@ -273,13 +273,13 @@ func TestNoAdoptionByAFormerOwner(t *testing.T) {
 	}
 }
 
-func TestTell(t *testing.T) {
+func TestRecordEvents(t *testing.T) {
 	f := newFixture(t)
-	f.Tell(f.owner, []plan.Event{{Type: "Warning", Reason: "SelectingAll", Message: "careful"}})
+	f.RecordEvents(f.owner, []plan.Event{{Type: "Warning", Reason: "SelectingAll", Message: "careful"}})
 	if diff := cmp.Diff([]string{"Warning SelectingAll careful"}, f.recorded()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	(&plan.Executor{}).Tell(f.owner, []plan.Event{{Type: "Normal", Reason: "Any", Message: "ignored"}})
+	(&plan.Executor{}).RecordEvents(f.owner, []plan.Event{{Type: "Normal", Reason: "Any", Message: "ignored"}})
 }
 
 func TestSettle(t *testing.T) {

@@ -2,7 +2,7 @@ package plan
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Tracker receives an owner's writes while they are made. owned.Expectations implements it
+// Tracker receives an owner's writes while they are made. controllerref.Expectations implements it
 // and makes a reconcile wait until the caches show the writes.
 type Tracker interface {
 	// Begin and End enclose the writes of one plan.

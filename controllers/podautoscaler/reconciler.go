@@ -63,7 +63,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		d = Rescaled(in, d, err, r.clock.Now())
 	}
 	r.remember(key, d.History)
-	r.executor.Tell(autoscaler, d.Events)
+	r.executor.RecordEvents(autoscaler, d.Events)
 	if d.Err != nil {
 		klog.FromContext(ctx).V(2).Info("Cannot reconcile an autoscaler completely", "err", d.Err)
 	}
@@ -74,7 +74,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	update.Status = *d.Status
 	result, err := plan.Settle(loop.Result{RequeueAfter: d.RequeueAfter}, r.executor.WriteStatus(ctx, &update))
 	if err != nil {
-		r.executor.Tell(autoscaler, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedUpdateStatus", Message: err.Error()}})
+		r.executor.RecordEvents(autoscaler, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedUpdateStatus", Message: err.Error()}})
 	}
 	return result, err
 }

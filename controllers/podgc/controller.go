@@ -231,7 +231,7 @@ func (c *Controller) removeAll(ctx context.Context, pods []*corev1.Pod, note dis
 
 // remove deletes the pod immediately, without its kubelet.
 func (c *Controller) remove(ctx context.Context, pod *corev1.Pod, note disruption.Note) error {
-	if err := disruption.Tell(ctx, c.client, pod, note, c.clock.Now()); err != nil {
+	if err := disruption.Mark(ctx, c.client, pod, note, c.clock.Now()); err != nil {
 		return err
 	}
 	var now int64

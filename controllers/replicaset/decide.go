@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -52,14 +52,14 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("reading the selector of %s %s/%s: %w", in.kind().Kind, rs.Namespace, rs.Name, err)
 	}
-	claims := owned.Claim(rs, selector, in.Pods)
+	claims := controllerref.Claim(rs, selector, in.Pods)
 	active := make([]*corev1.Pod, 0, len(claims.Owned))
 	terminating := int32(0)
 	for _, pod := range claims.Owned {
 		switch {
-		case owned.Active(pod):
+		case controllerref.Active(pod):
 			active = append(active, pod)
-		case owned.Terminating(pod):
+		case controllerref.Terminating(pod):
 			terminating++
 		}
 	}
@@ -98,7 +98,7 @@ func scale(in Snapshot, active []*corev1.Pod, now time.Time) []plan.Action {
 			Succeeded: &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulCreate", Message: "Created pod: ", Detail: true},
 			Failed:    &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating: ", Detail: true},
 		}
-		pod := owned.PodOf(&in.ReplicaSet.Spec.Template, in.ReplicaSet, in.kind())
+		pod := controllerref.PodOf(&in.ReplicaSet.Spec.Template, in.ReplicaSet, in.kind())
 		for i := range action.Objects {
 			// Each object is a copy, because encoding an object sets its kind temporarily.
 			one := *pod
@@ -129,11 +129,11 @@ func count(rs *appsv1.ReplicaSet, active []*corev1.Pod, now time.Time) (*appsv1.
 		if template.Matches(labels.Set(pod.Labels)) {
 			status.FullyLabeledReplicas++
 		}
-		if !owned.Ready(pod) {
+		if !controllerref.Ready(pod) {
 			continue
 		}
 		status.ReadyReplicas++
-		available, lacks := owned.Available(pod, rs.Spec.MinReadySeconds, now)
+		available, lacks := controllerref.Available(pod, rs.Spec.MinReadySeconds, now)
 		if available {
 			status.AvailableReplicas++
 		} else if lacks > 0 && (soonest == 0 || lacks < soonest) {

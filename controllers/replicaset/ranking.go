@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 )
 
 // toDelete selects the n pods to delete, by upstream's ranking
@@ -58,7 +58,7 @@ func rankOf(pod *corev1.Pod, crowd int, now time.Time) rank {
 	case corev1.PodRunning:
 		r.phase = 2
 	}
-	if since, ready := owned.ReadySince(pod); ready {
+	if since, ready := controllerref.ReadySince(pod); ready {
 		r.ready = 1
 		r.readyAge = ageClass(since, now)
 	}

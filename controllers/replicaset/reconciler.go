@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -34,10 +34,10 @@ type Reconciler[T plan.Object] struct {
 	clock        clock.PassiveClock
 	owners       Owners[T]
 	cache        cache.Indexer
-	sets         owned.Index[T]
-	pods         owned.Index[*corev1.Pod]
+	sets         controllerref.Index[T]
+	pods         controllerref.Index[*corev1.Pod]
 	executor     plan.Executor
-	expectations *owned.Expectations
+	expectations *controllerref.Expectations
 	decide       func(in Snapshot, now time.Time) (Plan, error)
 	wakesOwner   func(loop.Event) []types.NamespacedName
 }
@@ -53,17 +53,17 @@ func NewReconciler(s Sources) (*Reconciler[*appsv1.ReplicaSet], error) {
 func NewReconcilerOf[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], error) {
 	r := &Reconciler[T]{
 		clock: s.Clock, owners: owners, cache: s.ReplicaSets, executor: s.Executor,
-		expectations: owned.NewExpectations(s.Clock), decide: s.Decide, wakesOwner: loop.ControllerOf(owners.Kind.GroupKind()),
+		expectations: controllerref.NewExpectations(s.Clock), decide: s.Decide, wakesOwner: loop.ControllerOf(owners.Kind.GroupKind()),
 	}
 	if r.decide == nil {
 		r.decide = Decide
 	}
 	r.executor.Kind, r.executor.Tracker = owners.Kind, r.expectations
 	var err error
-	if r.pods, err = owned.NewIndex[*corev1.Pod](s.Pods); err != nil {
+	if r.pods, err = controllerref.NewIndex[*corev1.Pod](s.Pods); err != nil {
 		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
 	}
-	if r.sets, err = owned.NewIndex[T](s.ReplicaSets); err != nil {
+	if r.sets, err = controllerref.NewIndex[T](s.ReplicaSets); err != nil {
 		return nil, fmt.Errorf("preparing the cache of %ss: %w", owners.Kind.Kind, err)
 	}
 	return r, nil
@@ -118,7 +118,7 @@ func (r *Reconciler[T]) crowd(owner T) map[string]int {
 	crowd := map[string]int{}
 	for _, sibling := range siblings {
 		for _, pod := range r.pods.Of(sibling.GetUID()) {
-			if owned.Active(pod) && pod.Spec.NodeName != "" {
+			if controllerref.Active(pod) && pod.Spec.NodeName != "" {
 				crowd[pod.Spec.NodeName]++
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 )
 
 // OnReplicaSet enqueues the ReplicaSet, or the owner of another kind.
@@ -38,7 +38,7 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
 		return true
 	}
-	return owned.Differs(old, pod)
+	return controllerref.Differs(old, pod)
 }
 
 // matching returns the owners whose selector matches an orphan.
@@ -51,5 +51,5 @@ func (r *Reconciler[T]) matching(pod *corev1.Pod) []types.NamespacedName {
 		})
 		return all, err
 	}
-	return owned.Adopters(pod, list, r.owners.Selector)
+	return controllerref.Adopters(pod, list, r.owners.Selector)
 }

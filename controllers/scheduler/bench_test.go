@@ -9,41 +9,48 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/scheduler/cache"
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+	"minikcm.dev/minikcm/controllers/scheduler/plugins"
+	"minikcm.dev/minikcm/controllers/scheduler/queue"
+	st "minikcm.dev/minikcm/controllers/scheduler/schedulertest"
 )
+
+func pickFirst(int) int { return 0 }
 
 // BenchmarkDecide is a pod's way from the queue to being assumed on a node, all
 // but the API's part.
 func BenchmarkDecide(b *testing.B) {
 	for _, nodes := range []int{10, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			beliefs := newBelieved()
-			for _, n := range testNodes(nodes, allocatable("cpu", "1000000", "memory", "1000Ti", "pods", "100000000")) {
-				beliefs.setNode(n)
+			known := cache.New()
+			for _, n := range st.Nodes(nodes, st.Allocatable("cpu", "1000000", "memory", "1000Ti", "pods", "100000000")) {
+				known.SetNode(n)
 			}
-			q := newQueue(clock.Real(), nil, func(*queuedPod, change) bool { return false })
-			defer q.close()
+			q := queue.New(clock.Real(), nil, "bench", func(queue.Waiting, framework.ClusterEvent) bool { return false })
+			defer q.Close()
 			random := clock.NewRandom(1)
-			var snapshot *Snapshot
+			var snapshot *framework.Snapshot
 			start := 0
 			pods := make([]*corev1.Pod, b.N)
 			for i := range pods {
-				pods[i] = testPod(fmt.Sprintf("p%d", i), requests("cpu", "10m", "memory", "10Mi"))
+				pods[i] = st.Pod(fmt.Sprintf("p%d", i), st.Requests("cpu", "10m", "memory", "10Mi"))
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := range b.N {
-				q.set(pods[i])
-				a := q.pop()
-				snapshot = beliefs.update(snapshot)
-				d := Decide(Input{Pod: a.info, Snapshot: snapshot, Start: start, Pick: random.IntN})
+				q.Set(pods[i])
+				a := q.Pop()
+				snapshot = known.UpdateSnapshot(snapshot)
+				d := plugins.Decide(plugins.Input{Pod: a.Info, Snapshot: snapshot, Start: start, Pick: random.IntN})
 				start = d.Next
-				beliefs.assume(a.info, d.Node)
-				q.decided(a)
-				q.done(a)
+				known.AssumePod(a.Info, d.Node)
+				q.Decided(a)
+				q.Done(a)
 				if i%(nodes*100) == nodes*100-1 { // keep nodes at 100 pods
 					b.StopTimer()
 					for _, p := range pods[i+1-nodes*100 : i+1] {
-						beliefs.removePod(p.UID)
+						known.RemovePod(p.UID)
 					}
 					b.StartTimer()
 				}
@@ -55,16 +62,16 @@ func BenchmarkDecide(b *testing.B) {
 
 // BenchmarkPreempt finds victims on nodes that are full of small pods.
 func BenchmarkPreempt(b *testing.B) {
-	nodes := testNodes(100)
+	nodes := st.Nodes(100)
 	var pods []*corev1.Pod
 	for i := range 100 * 40 {
-		pods = append(pods, testPod(fmt.Sprintf("o%d", i), onNode(nodes[i%100].Name), requests("cpu", "100m")))
+		pods = append(pods, st.Pod(fmt.Sprintf("o%d", i), st.OnNode(nodes[i%100].Name), st.Requests("cpu", "100m")))
 	}
-	in := Input{Pod: NewPodInfo(testPod("p", requests("cpu", "2"), priority(1))), Snapshot: snapshotOf(nodes, pods...), Pick: first}
-	d := Decide(in)
+	in := plugins.Input{Pod: framework.NewPodInfo(st.Pod("p", st.Requests("cpu", "2"), st.Priority(1))), Snapshot: framework.SnapshotOf(nodes, pods), Pick: pickFirst}
+	d := plugins.Decide(in)
 	b.ReportAllocs()
 	for b.Loop() {
-		if p := Preempt(in, d.Diagnosis); len(p.Victims) != 20 {
+		if p := plugins.Preempt(in, d.Diagnosis); len(p.Victims) != 20 {
 			b.Fatalf("%d victims", len(p.Victims))
 		}
 	}
@@ -87,32 +94,32 @@ func BenchmarkSpread(b *testing.B) {
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 		}}
 	}
-	siblings := NewPodSet("default", labels.SelectorFromSet(labels.Set{"app": "web"}))
+	siblings := framework.NewPodSet("default", labels.SelectorFromSet(labels.Set{"app": "web"}))
 	for _, kind := range []struct {
 		name     string
-		option   podOption
-		siblings *PodSet
+		option   st.PodOption
+		siblings *framework.PodSet
 	}{{"default", func(*corev1.Pod) {}, siblings}, {"hard", hard, nil}, {"apart", apart, siblings}} {
 		for _, nodes := range []int{10, 1000} {
 			b.Run(fmt.Sprintf("%s/nodes=%d", kind.name, nodes), func(b *testing.B) {
-				beliefs := newBelieved()
-				for _, n := range testNodes(nodes, allocatable("pods", "100000")) {
-					beliefs.setNode(n)
+				known := cache.New()
+				for _, n := range st.Nodes(nodes, st.Allocatable("pods", "100000")) {
+					known.SetNode(n)
 				}
-				var snapshot *Snapshot
+				var snapshot *framework.Snapshot
 				start := 0
 				spread := make([]*corev1.Pod, b.N)
 				for i := range spread {
-					spread[i] = testPod(fmt.Sprintf("p%d", i), kind.option, podLabel("app", "web"))
+					spread[i] = st.Pod(fmt.Sprintf("p%d", i), kind.option, st.PodLabel("app", "web"))
 				}
 				b.ReportAllocs()
 				b.ResetTimer()
 				for i := range b.N {
-					p := NewPodInfo(spread[i])
-					snapshot = beliefs.update(snapshot)
-					d := Decide(Input{Pod: p, Snapshot: snapshot, Start: start, Siblings: kind.siblings, Pick: first})
+					p := framework.NewPodInfo(spread[i])
+					snapshot = known.UpdateSnapshot(snapshot)
+					d := plugins.Decide(plugins.Input{Pod: p, Snapshot: snapshot, Start: start, Siblings: kind.siblings, Pick: pickFirst})
 					start = d.Next
-					beliefs.assume(p, d.Node)
+					known.AssumePod(p, d.Node)
 				}
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pods/s")
 			})

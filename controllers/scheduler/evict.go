@@ -10,47 +10,50 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+	"minikcm.dev/minikcm/controllers/scheduler/plugins"
+	"minikcm.dev/minikcm/controllers/scheduler/queue"
 )
 
 const reasonPreempted = "Preempted"
 
-// preempt deletes the victims of a preemption, then ends the attempt: the pod
-// waits for the room on its nominated node.
-func (s *Scheduler) preempt(ctx context.Context, a *attempt, d *Diagnosis, p Preemption) {
-	pod := a.info.Pod
+// preempt deletes the victims of a preemption and ends the attempt: the pod then waits
+// until the victims have left its nominated node.
+func (s *Scheduler) preempt(ctx context.Context, a *queue.Attempt, d *plugins.Diagnosis, p plugins.Preemption) {
+	pod := a.Info.Pod
 	if ctx.Err() != nil || !s.stillPending(pod) {
 		s.unnominate(a)
-		s.queue.done(a)
+		s.queue.Done(a)
 		return
 	}
 	ctx = cause.With(ctx, cause.Of(pod))
-	s.outrank(ctx, a.info, p.Node)
+	s.outrank(ctx, a.Info, p.Node)
 	for _, victim := range p.Victims {
-		if err := s.evict(ctx, a.info, victim.Pod, p.Node); err != nil {
+		if err := s.evict(ctx, a.Info, victim.Pod, p.Node); err != nil {
 			s.failed(ctx, a, err)
 			return
 		}
 	}
 	s.report(ctx, a, corev1.PodReasonUnschedulable, d.Message(), p.Node)
-	s.queue.reject(a)
+	s.queue.Reject(a)
 }
 
-// unnominate takes back the room that an attempt had asked for.
-func (s *Scheduler) unnominate(a *attempt) {
-	s.queue.nominate(a, "")
-	if node := s.nominations.remove(a.info.Pod.UID); node != "" {
-		s.queue.changed(change{node: node})
+// unnominate removes the nomination of an attempt's pod.
+func (s *Scheduler) unnominate(a *queue.Attempt) {
+	s.queue.Nominate(a, "")
+	if node := s.nominator.Remove(a.Info.Pod.UID); node != "" {
+		s.queue.Notify(framework.ClusterEvent{Node: node})
 	}
 }
 
-// outrank tells the less important pods that wait for the same node to look for
-// another one.
-func (s *Scheduler) outrank(ctx context.Context, p *PodInfo, node string) {
-	for _, other := range s.nominations.get()[node] {
+// outrank removes the nominations of pods of lower priority that wait for the same node, so
+// that they are decided on again.
+func (s *Scheduler) outrank(ctx context.Context, p *framework.PodInfo, node string) {
+	for _, other := range s.nominator.ByNode()[node] {
 		if other.Priority >= p.Priority {
 			continue
 		}
-		s.nominations.remove(other.Pod.UID)
+		s.nominator.Remove(other.Pod.UID)
 		known, err := s.pods.Pods(other.Pod.Namespace).Get(other.Pod.Name)
 		if err == nil {
 			err = s.patchStatus(ctx, known, nil, "")
@@ -58,17 +61,17 @@ func (s *Scheduler) outrank(ctx context.Context, p *PodInfo, node string) {
 		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Cannot clear a nominated node", "pod", klog.KObj(other.Pod))
 		}
-		s.queue.outranked(other.Pod.UID)
+		s.queue.Outrank(other.Pod.UID)
 	}
 }
 
-// evict says on the victim why it goes, and deletes it.
-func (s *Scheduler) evict(ctx context.Context, preemptor *PodInfo, victim *corev1.Pod, node string) error {
+// evict sets the victim's DisruptionTarget condition and deletes it.
+func (s *Scheduler) evict(ctx context.Context, preemptor *framework.PodInfo, victim *corev1.Pod, node string) error {
 	if known, err := s.pods.Pods(victim.Namespace).Get(victim.Name); err == nil && known.UID == victim.UID {
 		victim = known
 	}
 	if victim.DeletionTimestamp != nil {
-		return nil // it goes already
+		return nil // already terminating
 	}
 	err := s.patchStatus(ctx, victim, &corev1.PodCondition{
 		Type:               corev1.DisruptionTarget,

@@ -3,14 +3,25 @@ package scheduler
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
 )
 
-// Events tell the beliefs first, then the queue: who is woken sees the change.
+// Handlers update the cache before the queue: a pod that the queue retries because of an
+// event is decided on with a snapshot that shows the event.
+//
+//	informer goroutine            deciding goroutine
+//	cache.SetNode(n)
+//	queue.Notify(event)           queue.Pop() returns pod p
+//	                              cache.UpdateSnapshot shows n: p may fit on it
+//
+// In the opposite order p could be popped before SetNode, be rejected by the old state of
+// n, and wait until the next event.
 
 func (s *Scheduler) nodeHandler() cache.ResourceEventHandler {
 	set := func(obj any) {
 		if node, ok := obj.(*corev1.Node); ok {
-			s.queue.changed(s.cache.setNode(node))
+			s.queue.Notify(s.cache.SetNode(node))
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -18,7 +29,7 @@ func (s *Scheduler) nodeHandler() cache.ResourceEventHandler {
 		UpdateFunc: func(_, obj any) { set(obj) },
 		DeleteFunc: func(obj any) {
 			if node, ok := last[*corev1.Node](obj); ok {
-				s.queue.changed(s.cache.removeNode(node.Name))
+				s.queue.Notify(s.cache.RemoveNode(node.Name))
 			}
 		},
 	}
@@ -37,7 +48,7 @@ func (s *Scheduler) podHandler() cache.ResourceEventHandler {
 			if !ok || !ok2 {
 				return
 			}
-			if was.UID != pod.UID { // deleted and made anew between two lists
+			if was.UID != pod.UID { // deleted and created again between two lists
 				s.removePod(was)
 			}
 			s.setPod(pod)
@@ -64,29 +75,29 @@ func (s *Scheduler) setPod(pod *corev1.Pod) {
 	case ended(pod):
 		s.removePod(pod)
 	case pod.Spec.NodeName != "":
-		c := s.cache.setPod(pod)
+		c := s.cache.SetPod(pod)
 		s.unqueue(pod)
-		s.queue.changed(c)
-	case pod.Spec.SchedulerName == Name && !s.cache.has(pod.UID):
-		if pod.Status.NominatedNodeName != "" && s.queue.isNew(pod.UID) {
-			s.nominations.set(NewPodInfo(pod), pod.Status.NominatedNodeName)
+		s.queue.Notify(c)
+	case pod.Spec.SchedulerName == Name && !s.cache.HasPod(pod.UID):
+		if pod.Status.NominatedNodeName != "" && s.queue.IsNew(pod.UID) {
+			s.nominator.Set(framework.NewPodInfo(pod), pod.Status.NominatedNodeName)
 		}
-		s.queue.set(pod)
+		s.queue.Set(pod)
 	}
 }
 
-// removePod forgets a pod that is gone, or has ended: it holds nothing any more.
+// removePod removes a pod that is deleted or has ended: it uses no resources any more.
 func (s *Scheduler) removePod(pod *corev1.Pod) {
-	c := s.cache.removePod(pod.UID)
+	c := s.cache.RemovePod(pod.UID)
 	s.unqueue(pod)
-	s.queue.changed(c)
+	s.queue.Notify(c)
 }
 
-// unqueue forgets a pod that needs no node, and the room that was made for it.
+// unqueue removes a pod that needs no node from the queue, with its nomination.
 func (s *Scheduler) unqueue(pod *corev1.Pod) {
-	s.queue.remove(pod.UID)
-	if node := s.nominations.remove(pod.UID); node != "" {
-		s.queue.changed(change{node: node})
+	s.queue.Remove(pod.UID)
+	if node := s.nominator.Remove(pod.UID); node != "" {
+		s.queue.Notify(framework.ClusterEvent{Node: node})
 	}
 }
 

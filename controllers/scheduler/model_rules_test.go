@@ -9,22 +9,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+	st "minikcm.dev/minikcm/controllers/scheduler/schedulertest"
 )
 
 // drawRules gives a pod a label, and maybe constraints about the pods of a label.
 func drawRules(t *rapid.T, p *corev1.Pod) {
 	apps := rapid.SampledFrom([]string{"web", "db"})
 	keys := rapid.SampledFrom([]string{corev1.LabelHostname, corev1.LabelTopologyZone})
-	podLabel("app", apps.Draw(t, "app"))(p)
+	st.PodLabel("app", apps.Draw(t, "app"))(p)
 	switch rapid.IntRange(0, 6).Draw(t, "rule") {
 	case 0:
-		spreadBy(keys.Draw(t, "key"), rapid.Int32Range(1, 2).Draw(t, "skew"))(p)
+		st.SpreadBy(keys.Draw(t, "key"), rapid.Int32Range(1, 2).Draw(t, "skew"))(p)
 	case 1:
-		avoiding(near(keys.Draw(t, "key"), apps.Draw(t, "avoids")))(p)
+		st.Avoiding(st.Near(keys.Draw(t, "key"), apps.Draw(t, "avoids")))(p)
 	case 2:
-		requiring(near(keys.Draw(t, "key"), apps.Draw(t, "requires")))(p)
+		st.Requiring(st.Near(keys.Draw(t, "key"), apps.Draw(t, "requires")))(p)
 	case 3:
-		preferring(rapid.SampledFrom([]int32{-5, 5}).Draw(t, "weight"), near(keys.Draw(t, "key"), apps.Draw(t, "prefers")))(p)
+		st.Preferring(rapid.SampledFrom([]int32{-5, 5}).Draw(t, "weight"), st.Near(keys.Draw(t, "key"), apps.Draw(t, "prefers")))(p)
 	}
 }
 
@@ -48,7 +51,7 @@ func (w *world) broken(pod *corev1.Pod) string {
 	for _, c := range pod.Spec.TopologySpreadConstraints {
 		fewest, here := math.MaxInt, 0
 		for _, n := range w.nodes {
-			if match, _ := NewPodInfo(pod).required.Match(n); !match {
+			if match, _ := framework.NewPodInfo(pod).RequiredNodeAffinity.Match(n); !match {
 				continue
 			}
 			if pods, ok := w.together(n, c.TopologyKey, c.LabelSelector.MatchLabels, pod.UID); ok {
@@ -69,12 +72,12 @@ func (w *world) broken(pod *corev1.Pod) string {
 	if pod.Spec.Affinity == nil {
 		return w.brokenByOthers(pod, node)
 	}
-	for _, term := range affinityOf(pod).PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+	for _, term := range st.AffinityOf(pod).PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
 		if pods, _ := w.together(node, term.TopologyKey, term.LabelSelector.MatchLabels, pod.UID); len(pods) > 0 {
 			return "it is near " + pods[0].Name
 		}
 	}
-	for _, term := range affinityOf(pod).PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+	for _, term := range st.AffinityOf(pod).PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
 		pods, ok := w.together(node, term.TopologyKey, term.LabelSelector.MatchLabels, pod.UID)
 		if !ok || len(pods) == 0 && pod.Labels["app"] != term.LabelSelector.MatchLabels["app"] {
 			return "it is far from all"
@@ -86,9 +89,9 @@ func (w *world) broken(pod *corev1.Pod) string {
 // counted is how many of the pods do not terminate and are on nodes that the pod
 // could be on.
 func (w *world) counted(pods []*corev1.Pod, pod *corev1.Pod) int {
-	info := NewPodInfo(pod)
+	info := framework.NewPodInfo(pod)
 	return len(slices.DeleteFunc(slices.Clone(pods), func(o *corev1.Pod) bool {
-		match, _ := info.required.Match(w.nodes[o.Spec.NodeName])
+		match, _ := info.RequiredNodeAffinity.Match(w.nodes[o.Spec.NodeName])
 		return !match || o.DeletionTimestamp != nil
 	}))
 }
@@ -99,7 +102,7 @@ func (w *world) brokenByOthers(pod *corev1.Pod, node *corev1.Node) string {
 		if uid == pod.UID || other.Spec.Affinity == nil {
 			continue
 		}
-		for _, term := range affinityOf(other).PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+		for _, term := range st.AffinityOf(other).PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
 			value, ok := node.Labels[term.TopologyKey]
 			if ok && w.nodes[other.Spec.NodeName].Labels[term.TopologyKey] == value && pod.Labels["app"] == term.LabelSelector.MatchLabels["app"] {
 				return "it is too near for " + other.Name
@@ -109,31 +112,53 @@ func (w *world) brokenByOthers(pod *corev1.Pod, node *corev1.Node) string {
 	return ""
 }
 
-// checkCounts compares what is counted along the way with what is counted anew.
-func (w *world) checkCounts(t *rapid.T, s *Snapshot) {
-	fresh := NewSnapshot(s.nodes)
-	for key, c := range s.tally.sets {
-		want := fresh.countsOf(c.set)
-		for _, n := range s.nodes {
-			if got, want := c.counts[s.tally.slots[n.Name()]], want[fresh.tally.slots[n.Name()]]; got != want {
-				t.Fatalf("%q: %d pods on %s are counted, there are %d", key, got, n.Name(), want)
+// checkCounts compares the counts of the snapshot, which follow each change, with those of
+// a fresh snapshot of the same nodes: for every set of pods that a decision has asked for,
+// and for every affinity term of a pod on a node.
+func (w *world) checkCounts(t *rapid.T, s *framework.Snapshot) {
+	fresh := framework.NewSnapshot(s.Nodes())
+	for _, set := range w.sets() {
+		got, want := s.CountsOf(set), fresh.CountsOf(set)
+		for i, n := range s.Nodes() {
+			if fi, _ := fresh.Index(n.Name()); got[s.Slot(i)] != want[fresh.Slot(fi)] {
+				t.Fatalf("%+v: the snapshot counts %d pods on %s, there are %d", set, got[s.Slot(i)], n.Name(), want[fresh.Slot(fi)])
 			}
 		}
 	}
-	if len(s.tally.held) != len(fresh.tally.held) {
-		t.Fatalf("%d terms are held, %d are known", len(fresh.tally.held), len(s.tally.held))
+	if len(s.Held()) != len(fresh.Held()) {
+		t.Fatalf("pods hold %d terms, the snapshot has %d", len(fresh.Held()), len(s.Held()))
 	}
-	for key, h := range fresh.tally.held {
-		got := s.tally.held[key]
-		if got == nil || got.total != h.total {
-			t.Fatalf("%q is held by %d pods, known are %v", key, h.total, got)
+	for key, want := range fresh.Held() {
+		got := s.Held()[key]
+		if got == nil {
+			t.Fatalf("the snapshot lacks %q", key)
 		}
-		for _, n := range s.nodes {
-			if got, want := got.counts[s.tally.slots[n.Name()]], h.counts[fresh.tally.slots[n.Name()]]; got != want {
-				t.Fatalf("%q is held by %d pods on %s, known are %d", key, want, n.Name(), got)
+		for i, n := range s.Nodes() {
+			if fi, _ := fresh.Index(n.Name()); got.Counts[s.Slot(i)] != want.Counts[fresh.Slot(fi)] {
+				t.Fatalf("%q: the snapshot counts %d pods on %s, there are %d", key, got.Counts[s.Slot(i)], n.Name(), want.Counts[fresh.Slot(fi)])
 			}
 		}
 	}
+}
+
+// sets returns the sets of pods that decisions about the world's pods ask for.
+func (w *world) sets() []*framework.PodSet {
+	var all []*framework.PodSet
+	add := func(p *framework.PodInfo) {
+		for i := range p.SpreadConstraints {
+			all = append(all, p.SpreadConstraints[i].Set)
+		}
+		for i := range p.AffinityTerms {
+			all = append(all, framework.IntersectionOf(p.AffinityTerms[i].Match(nil)))
+		}
+	}
+	for _, p := range w.pending {
+		add(p)
+	}
+	for _, pod := range w.placed {
+		add(framework.NewPodInfo(pod))
+	}
+	return all
 }
 
 // relabel changes a placed pod's labels, or lets it terminate.
@@ -149,12 +174,12 @@ func (w *world) relabel(t *rapid.T) {
 	}
 	pod := w.placed[rapid.SampledFrom(confirmed).Draw(t, "relabelled")].DeepCopy()
 	if rapid.Bool().Draw(t, "terminates") {
-		beingPreempted(pod)
+		st.BeingPreempted(pod)
 	} else {
 		pod.Labels["app"] = rapid.SampledFrom([]string{"web", "db"}).Draw(t, "app")
 	}
 	w.placed[pod.UID] = pod
-	w.beliefs.setPod(pod)
+	w.cache.SetPod(pod)
 }
 
 // However pods of a Deployment come and go, no more of them are together than its
@@ -162,15 +187,15 @@ func (w *world) relabel(t *rapid.T) {
 func TestSkewStaysWithinBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(1)
-		for i, n := range zoned(rapid.IntRange(1, 3).Draw(t, "a"), rapid.IntRange(1, 3).Draw(t, "b")) {
-			n.Status.Allocatable = quantities("cpu", fmt.Sprint(1+i), "memory", "8Gi", "pods", "20")
+		for i, n := range st.Zoned(rapid.IntRange(1, 3).Draw(t, "a"), rapid.IntRange(1, 3).Draw(t, "b")) {
+			n.Status.Allocatable = st.Quantities("cpu", fmt.Sprint(1+i), "memory", "8Gi", "pods", "20")
 			w.nodes[n.Name] = n
-			w.beliefs.setNode(n)
+			w.cache.SetNode(n)
 		}
 		key := rapid.SampledFrom([]string{corev1.LabelHostname, corev1.LabelTopologyZone}).Draw(t, "key")
 		for i := range rapid.IntRange(1, 40).Draw(t, "pods") {
-			p := testPod(fmt.Sprintf("p%d", i), podLabel("app", "web"), requests("cpu", "100m"), spreadBy(key, 1))
-			w.pending[p.UID] = NewPodInfo(p)
+			p := st.Pod(fmt.Sprintf("p%d", i), st.PodLabel("app", "web"), st.Requests("cpu", "100m"), st.SpreadBy(key, 1))
+			w.pending[p.UID] = framework.NewPodInfo(p)
 			w.decide(p.UID)
 		}
 		counts := map[string]int{}

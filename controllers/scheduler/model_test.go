@@ -10,19 +10,24 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/scheduler/cache"
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+	"minikcm.dev/minikcm/controllers/scheduler/plugins"
+	"minikcm.dev/minikcm/controllers/scheduler/queue"
+	st "minikcm.dev/minikcm/controllers/scheduler/schedulertest"
 )
 
-// world drives the beliefs and the decisions as the scheduler does, and checks
+// world drives the known and the decisions as the scheduler does, and checks
 // after each step what must hold whatever happens.
 type world struct {
-	beliefs *believed
-	noms    *nominations
-	random  *clock.Random
-	start   int
-	snap    *Snapshot
+	cache     *cache.Cache
+	nominator *queue.Nominator
+	random    *clock.Random
+	start     int
+	snap      *framework.Snapshot
 
 	nodes   map[string]*corev1.Node
-	pending map[types.UID]*PodInfo
+	pending map[types.UID]*framework.PodInfo
 	placed  map[types.UID]*corev1.Pod // with spec.nodeName; assumed ones too
 	assumed map[types.UID]bool
 	created int
@@ -31,22 +36,22 @@ type world struct {
 
 func newWorld(seed uint64) *world {
 	return &world{
-		beliefs: newBelieved(), noms: newNominations(), random: clock.NewRandom(seed),
-		nodes: map[string]*corev1.Node{}, pending: map[types.UID]*PodInfo{}, placed: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{},
+		cache: cache.New(), nominator: queue.NewNominator(), random: clock.NewRandom(seed),
+		nodes: map[string]*corev1.Node{}, pending: map[types.UID]*framework.PodInfo{}, placed: map[types.UID]*corev1.Pod{}, assumed: map[types.UID]bool{},
 	}
 }
 
 func (w *world) decide(uid types.UID) {
 	p := w.pending[uid]
-	w.snap = w.beliefs.update(w.snap)
-	in := Input{Pod: p, Snapshot: w.snap, Start: w.start, Nominated: w.noms.get(), Pick: w.random.IntN}
-	d := Decide(in)
+	w.snap = w.cache.UpdateSnapshot(w.snap)
+	in := plugins.Input{Pod: p, Snapshot: w.snap, Start: w.start, Nominated: w.nominator.ByNode(), Pick: w.random.IntN}
+	d := plugins.Decide(in)
 	w.start = d.Next
 	w.log = append(w.log, fmt.Sprintf("%s to %q", uid, d.Node))
 	if d.Node != "" {
 		delete(w.pending, uid)
-		w.beliefs.assume(p, d.Node)
-		w.noms.remove(uid)
+		w.cache.AssumePod(p, d.Node)
+		w.nominator.Remove(uid)
 		pod := p.Pod.DeepCopy()
 		pod.Spec.NodeName = d.Node
 		w.placed[uid], w.assumed[uid] = pod, true
@@ -61,9 +66,9 @@ func (w *world) decide(uid types.UID) {
 	if len(w.nodes) == 0 {
 		return
 	}
-	pre := Preempt(in, d.Diagnosis)
+	pre := plugins.Preempt(in, d.Diagnosis)
 	w.log = append(w.log, fmt.Sprintf("%s frees %q of %d", uid, pre.Node, len(pre.Victims)))
-	w.noms.set(p, pre.Node)
+	w.nominator.Set(p, pre.Node)
 	for _, v := range pre.Victims {
 		if v.Priority >= p.Priority {
 			panic("a victim is not less important")
@@ -72,49 +77,49 @@ func (w *world) decide(uid types.UID) {
 	}
 	if pre.Node != "" {
 		// The room that was made is enough, and nobody less important takes it.
-		w.snap = w.beliefs.update(w.snap)
+		w.snap = w.cache.UpdateSnapshot(w.snap)
 		in.Snapshot, in.Prefer = w.snap, pre.Node
-		if got := Decide(in).Node; got != pre.Node {
+		if got := plugins.Decide(in).Node; got != pre.Node {
 			panic(fmt.Sprintf("after preemption on %s the pod goes to %q", pre.Node, got))
 		}
 	}
 }
 
 func (w *world) remove(uid types.UID) {
-	w.beliefs.removePod(uid)
-	w.noms.remove(uid)
+	w.cache.RemovePod(uid)
+	w.nominator.Remove(uid)
 	delete(w.placed, uid)
 	delete(w.assumed, uid)
 	delete(w.pending, uid)
 }
 
 func (w *world) check(t *rapid.T) {
-	snap := w.beliefs.update(w.snap)
+	snap := w.cache.UpdateSnapshot(w.snap)
 	w.snap = snap
 	w.checkCounts(t, snap)
 	if snap.Len() != len(w.nodes) {
 		t.Fatalf("the snapshot has %d nodes, the world %d", snap.Len(), len(w.nodes))
 	}
 	for name, node := range w.nodes {
-		fresh := NewNodeInfo(node)
-		var ports []hostPort
+		fresh := framework.NewNodeInfo(node)
+		var ports []framework.HostPort
 		for _, pod := range w.placed {
 			if pod.Spec.NodeName != name {
 				continue
 			}
-			p := NewPodInfo(pod)
-			if anyConflict(p.ports, ports) {
+			p := framework.NewPodInfo(pod)
+			if framework.AnyConflict(p.Ports, ports) {
 				t.Fatalf("two pods on %s have the same host port", name)
 			}
-			ports = append(ports, p.ports...)
+			ports = append(ports, p.Ports...)
 			fresh = fresh.With(p)
 		}
 		got := snap.Get(name)
-		if !got.Requested.Equal(fresh.Requested) || len(got.Pods) != len(fresh.Pods) || len(got.ports) != len(fresh.ports) ||
-			got.scoredCPU != fresh.scoredCPU || got.scoredMemory != fresh.scoredMemory {
+		if !got.Requested.Equal(fresh.Requested) || len(got.Pods) != len(fresh.Pods) || len(got.UsedPorts) != len(fresh.UsedPorts) ||
+			got.ScoredCPU != fresh.ScoredCPU || got.ScoredMemory != fresh.ScoredMemory {
 			t.Fatalf("%s is believed to have %+v with %d pods, has %+v with %d", name, got.Requested, len(got.Pods), fresh.Requested, len(fresh.Pods))
 		}
-		if !fits(Resource{}, fresh) || fresh.Requested.MilliCPU > fresh.Allocatable.MilliCPU || fresh.Requested.Memory > fresh.Allocatable.Memory ||
+		if fresh.Requested.MilliCPU > fresh.Allocatable.MilliCPU || fresh.Requested.Memory > fresh.Allocatable.Memory ||
 			fresh.Requested.Scalar["example.com/a"] > fresh.Allocatable.Scalar["example.com/a"] || int64(len(fresh.Pods)) > fresh.AllowedPods {
 			t.Fatalf("%s is overcommitted: %+v of %+v, %d pods", name, fresh.Requested, fresh.Allocatable, len(fresh.Pods))
 		}
@@ -123,29 +128,29 @@ func (w *world) check(t *rapid.T) {
 
 func drawPod(t *rapid.T, w *world) *corev1.Pod {
 	w.created++
-	p := testPod(fmt.Sprintf("p%d", w.created),
-		requests("cpu", fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "cpu")), "memory", fmt.Sprintf("%dGi", rapid.IntRange(0, 9).Draw(t, "memory"))),
-		priority(rapid.Int32Range(-1, 3).Draw(t, "priority")))
+	p := st.Pod(fmt.Sprintf("p%d", w.created),
+		st.Requests("cpu", fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "cpu")), "memory", fmt.Sprintf("%dGi", rapid.IntRange(0, 9).Draw(t, "memory"))),
+		st.Priority(rapid.Int32Range(-1, 3).Draw(t, "priority")))
 	if rapid.IntRange(0, 3).Draw(t, "port") == 0 {
-		hostPortOf(rapid.SampledFrom([]string{"", "10.0.0.1", "10.0.0.2"}).Draw(t, "address"), 80)(p)
+		st.HostPort(rapid.SampledFrom([]string{"", "10.0.0.1", "10.0.0.2"}).Draw(t, "address"), 80)(p)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "scalar") == 0 {
-		p.Spec.Containers[0].Resources.Requests["example.com/a"] = quantities("x", "1")["x"]
+		p.Spec.Containers[0].Resources.Requests["example.com/a"] = st.Quantities("x", "1")["x"]
 	}
 	if rapid.IntRange(0, 3).Draw(t, "selects") == 0 {
-		selector("disk", "ssd")(p)
+		st.NodeSelector("disk", "ssd")(p)
 	}
 	drawRules(t, p)
 	return p
 }
 
 func drawNode(t *rapid.T, name string) *corev1.Node {
-	n := testNode(name, allocatable("pods", fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "pods")), "example.com/a", "1"))
+	n := st.Node(name, st.Allocatable("pods", fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "pods")), "example.com/a", "1"))
 	if rapid.Bool().Draw(t, "ssd") {
-		nodeLabel("disk", "ssd")(n)
+		st.NodeLabel("disk", "ssd")(n)
 	}
 	if rapid.Bool().Draw(t, "zone") {
-		nodeLabel(corev1.LabelTopologyZone, "z")(n)
+		st.NodeLabel(corev1.LabelTopologyZone, "z")(n)
 	}
 	return n
 }
@@ -164,7 +169,7 @@ func (w *world) step(t *rapid.T) {
 	switch rapid.SampledFrom([]string{"pod", "pod", "decide", "decide", "decide", "confirm", "unbind", "remove", "node", "relabel", "relabel pod", "lose"}).Draw(t, "what") {
 	case "pod":
 		p := drawPod(t, w)
-		w.pending[p.UID] = NewPodInfo(p)
+		w.pending[p.UID] = framework.NewPodInfo(p)
 	case "decide":
 		if len(w.pending) > 0 {
 			w.decide(rapid.SampledFrom(uids(w.pending)).Draw(t, "pending"))
@@ -172,20 +177,20 @@ func (w *world) step(t *rapid.T) {
 	case "confirm":
 		if len(w.assumed) > 0 {
 			uid := rapid.SampledFrom(uids(w.assumed)).Draw(t, "assumed")
-			w.beliefs.setPod(w.placed[uid])
+			w.cache.SetPod(w.placed[uid])
 			delete(w.assumed, uid)
 		}
 	case "unbind":
 		if len(w.assumed) > 0 {
 			uid := rapid.SampledFrom(uids(w.assumed)).Draw(t, "assumed")
-			if w.beliefs.forget(uid).node != w.placed[uid].Spec.NodeName {
+			if w.cache.ForgetPod(uid).Node != w.placed[uid].Spec.NodeName {
 				t.Fatal("forgot another node")
 			}
 			pod := w.placed[uid].DeepCopy()
 			pod.Spec.NodeName = ""
 			delete(w.placed, uid)
 			delete(w.assumed, uid)
-			w.pending[uid] = NewPodInfo(pod)
+			w.pending[uid] = framework.NewPodInfo(pod)
 		}
 	case "remove":
 		if len(w.placed) > 0 {
@@ -194,14 +199,14 @@ func (w *world) step(t *rapid.T) {
 	case "node":
 		n := drawNode(t, fmt.Sprintf("n%d", len(w.nodes)))
 		w.nodes[n.Name] = n
-		w.beliefs.setNode(n)
+		w.cache.SetNode(n)
 	case "relabel":
 		if len(w.nodes) > 0 {
 			n := w.nodes[fmt.Sprintf("n%d", len(w.nodes)-1)].DeepCopy()
 			n.Spec.Unschedulable = rapid.Bool().Draw(t, "cordon")
 			n.Labels["disk"] = rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(t, "disk")
 			w.nodes[n.Name] = n
-			w.beliefs.setNode(n)
+			w.cache.SetNode(n)
 		}
 	case "relabel pod":
 		w.relabel(t)
@@ -209,7 +214,7 @@ func (w *world) step(t *rapid.T) {
 		if len(w.nodes) > 0 {
 			name := fmt.Sprintf("n%d", len(w.nodes)-1)
 			delete(w.nodes, name)
-			w.beliefs.removeNode(name)
+			w.cache.RemoveNode(name)
 			for _, uid := range uids(w.placed) {
 				if w.placed[uid].Spec.NodeName == name {
 					w.remove(uid)
@@ -235,14 +240,14 @@ func TestNeverOvercommits(t *testing.T) {
 func TestDeterministic(t *testing.T) {
 	run := func(seed uint64) []string {
 		w := newWorld(seed)
-		for i, n := range testNodes(20) {
-			n.Status.Allocatable = quantities("cpu", fmt.Sprint(1+i%4), "memory", "8Gi", "pods", "10")
+		for i, n := range st.Nodes(20) {
+			n.Status.Allocatable = st.Quantities("cpu", fmt.Sprint(1+i%4), "memory", "8Gi", "pods", "10")
 			w.nodes[n.Name] = n
-			w.beliefs.setNode(n)
+			w.cache.SetNode(n)
 		}
 		for i := range 200 {
-			p := testPod(fmt.Sprintf("p%d", i), requests("cpu", fmt.Sprintf("%dm", 100+i%7*100)), priority(int32(i%3)))
-			w.pending[p.UID] = NewPodInfo(p)
+			p := st.Pod(fmt.Sprintf("p%d", i), st.Requests("cpu", fmt.Sprintf("%dm", 100+i%7*100)), st.Priority(int32(i%3)))
+			w.pending[p.UID] = framework.NewPodInfo(p)
 			w.decide(p.UID)
 		}
 		return w.log

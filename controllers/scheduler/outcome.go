@@ -12,6 +12,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/controllers/scheduler/plugins"
+	"minikcm.dev/minikcm/controllers/scheduler/queue"
 )
 
 // The reasons of the scheduler's events.
@@ -20,13 +22,13 @@ const (
 	reasonFailed    = "FailedScheduling"
 )
 
-// maxEventMessage is the length of an event's message that the API takes.
+// maxEventMessage is the API's limit for an event's message, in bytes.
 const maxEventMessage = 1024
 
-// bind tells the API which node a pod is on. If that fails the pod is no longer
-// counted there, and is decided upon again after a back-off.
-func (s *Scheduler) bind(ctx context.Context, a *attempt, node string) {
-	pod := a.info.Pod
+// bind creates the pod's Binding. If that fails, it removes the pod from the cache, and
+// retries it after a back-off.
+func (s *Scheduler) bind(ctx context.Context, a *queue.Attempt, node string) {
+	pod := a.Info.Pod
 	ctx = cause.With(ctx, cause.Of(pod))
 	err := s.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
@@ -34,37 +36,37 @@ func (s *Scheduler) bind(ctx context.Context, a *attempt, node string) {
 	}, metav1.CreateOptions{})
 	if err == nil {
 		s.recorder.Eventf(pod, corev1.EventTypeNormal, reasonScheduled, "Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node)
-		s.queue.done(a)
+		s.queue.Done(a)
 		return
 	}
-	s.queue.changed(s.cache.forget(pod.UID))
+	s.queue.Notify(s.cache.ForgetPod(pod.UID))
 	s.failed(ctx, a, fmt.Errorf("running Bind plugin \"DefaultBinder\": %w", err))
 }
 
-// failed ends an attempt that met an error.
-func (s *Scheduler) failed(ctx context.Context, a *attempt, err error) {
-	if ctx.Err() != nil || !s.stillPending(a.info.Pod) {
-		s.queue.done(a)
+// failed ends an attempt that failed with an error.
+func (s *Scheduler) failed(ctx context.Context, a *queue.Attempt, err error) {
+	if ctx.Err() != nil || !s.stillPending(a.Info.Pod) {
+		s.queue.Done(a)
 		return
 	}
 	s.unnominate(a)
-	klog.FromContext(ctx).V(2).Info("Scheduling failed, will retry", "pod", klog.KObj(a.info.Pod), "err", err)
+	klog.FromContext(ctx).V(2).Info("Scheduling failed, will retry", "pod", klog.KObj(a.Info.Pod), "err", err)
 	s.report(ctx, a, corev1.PodReasonSchedulerError, err.Error(), "")
-	s.queue.fail(a)
+	s.queue.Fail(a)
 }
 
-// reject ends an attempt that found no node. nominated is the one that is being
-// freed for the pod; "": none.
-func (s *Scheduler) reject(ctx context.Context, a *attempt, d *Diagnosis, nominated string) {
-	if ctx.Err() != nil || !s.stillPending(a.info.Pod) {
-		s.queue.done(a)
+// reject ends an attempt that found no node. nominated is the node that is being freed for
+// the pod; "": none.
+func (s *Scheduler) reject(ctx context.Context, a *queue.Attempt, d *plugins.Diagnosis, nominated string) {
+	if ctx.Err() != nil || !s.stillPending(a.Info.Pod) {
+		s.queue.Done(a)
 		return
 	}
-	s.report(cause.With(ctx, cause.Of(a.info.Pod)), a, corev1.PodReasonUnschedulable, d.Message(), nominated)
-	s.queue.reject(a)
+	s.report(cause.With(ctx, cause.Of(a.Info.Pod)), a, corev1.PodReasonUnschedulable, d.Message(), nominated)
+	s.queue.Reject(a)
 }
 
-// stillPending reports whether the informers know of the pod, without a node.
+// stillPending reports whether the pod is in the informer's cache, without a node.
 func (s *Scheduler) stillPending(pod *corev1.Pod) bool {
 	known, err := s.pods.Pods(pod.Namespace).Get(pod.Name)
 	return err == nil && known.UID == pod.UID && known.Spec.NodeName == ""
@@ -72,8 +74,8 @@ func (s *Scheduler) stillPending(pod *corev1.Pod) bool {
 
 // report writes the FailedScheduling event and, where they differ, the pod's
 // PodScheduled condition and nominated node.
-func (s *Scheduler) report(ctx context.Context, a *attempt, reason, message, nominated string) {
-	pod := a.info.Pod
+func (s *Scheduler) report(ctx context.Context, a *queue.Attempt, reason, message, nominated string) {
+	pod := a.Info.Pod
 	if known, err := s.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && known.UID == pod.UID {
 		pod = known
 	}
@@ -87,12 +89,12 @@ func (s *Scheduler) report(ctx context.Context, a *attempt, reason, message, nom
 	}
 	err := s.patchStatus(ctx, pod, condition, nominated)
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
-		klog.FromContext(ctx).Error(err, "Cannot say why a pod is not scheduled", "pod", klog.KObj(pod))
+		klog.FromContext(ctx).Error(err, "Cannot write the PodScheduled condition", "pod", klog.KObj(pod))
 	}
 }
 
-// patchStatus sets a condition, if any, and the nominated node, unless both are
-// there already.
+// patchStatus sets a condition, if any, and the nominated node. It sends no request if the
+// status has both already.
 func (s *Scheduler) patchStatus(ctx context.Context, pod *corev1.Pod, condition *corev1.PodCondition, nominated string) error {
 	status := map[string]any{}
 	if condition != nil && s.stamp(pod, condition) {
@@ -101,7 +103,7 @@ func (s *Scheduler) patchStatus(ctx context.Context, pod *corev1.Pod, condition 
 	if pod.Status.NominatedNodeName != nominated {
 		status["nominatedNodeName"] = nominated
 		if nominated == "" {
-			status["nominatedNodeName"] = nil // a patch's way to remove it
+			status["nominatedNodeName"] = nil // null removes the field
 		}
 	}
 	if len(status) == 0 {
@@ -118,8 +120,8 @@ func (s *Scheduler) patchStatus(ctx context.Context, pod *corev1.Pod, condition 
 	return nil
 }
 
-// stamp completes a condition's times and reports whether it says anything that
-// the pod's does not.
+// stamp sets the condition's transition time, and reports whether the condition differs from
+// the pod's.
 func (s *Scheduler) stamp(pod *corev1.Pod, condition *corev1.PodCondition) (changed bool) {
 	condition.LastTransitionTime = metav1.NewTime(s.clock.Now())
 	for _, c := range pod.Status.Conditions {

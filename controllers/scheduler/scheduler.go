@@ -10,23 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/scheduler/cache"
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+	"minikcm.dev/minikcm/controllers/scheduler/plugins"
+	"minikcm.dev/minikcm/controllers/scheduler/queue"
 )
 
-// Name is the scheduler's name in its events and its user agent. Pods of other
-// schedulers are not touched; once they have a node, they count on it.
+// Name is the scheduler's name in its events and its user agent. It ignores the pending
+// pods of other schedulers, but counts their pods on the nodes that they are bound to.
 const Name = corev1.DefaultSchedulerName
 
-// apiWorkers is how many bindings and status writes are under way at once. One
-// goroutine decides; these wait for the apiserver.
+// apiWorkers is the number of concurrent bindings and status writes. A single goroutine
+// decides; the API workers wait for the API server.
 const apiWorkers = 16
 
-// Scheduler binds pods to nodes. Make it with New, then Run it, once.
+// Scheduler binds pods to nodes. New makes one; Run may be called once.
 type Scheduler struct {
 	client   kubernetes.Interface
 	pods     corelisters.PodLister
@@ -35,31 +39,31 @@ type Scheduler struct {
 	random   *clock.Random
 	logger   klog.Logger
 
-	handlers    []handler
-	cache       *believed
-	queue       *queue
-	nominations *nominations
-	tasks       *tasks
+	handlers  []handler
+	cache     *cache.Cache
+	queue     *queue.Queue
+	nominator *queue.Nominator
+	tasks     *tasks
 
 	namespaces corelisters.NamespaceLister
-	// synced are done when what decisions look at besides is known.
-	synced []cache.DoneChecker
+	// synced are the informers without a handler that decisions depend on.
+	synced []toolscache.DoneChecker
 
-	// The rest belongs to the goroutine that decides.
+	// The fields below belong to the deciding goroutine.
 	siblings *siblings
-	snapshot *Snapshot
+	snapshot *framework.Snapshot
 	start    int
 }
 
-// handler is what New added to an informer.
+// handler is an event handler that New added to an informer.
 type handler struct {
-	informer     cache.SharedIndexInformer
-	registration cache.ResourceEventHandlerRegistration
+	informer     toolscache.SharedIndexInformer
+	registration toolscache.ResourceEventHandlerRegistration
 }
 
-// New returns a scheduler that is not yet running. It asks the shared informers
-// for pods and nodes, and for what says which pods belong together: services,
-// ReplicationControllers, ReplicaSets, StatefulSets and namespaces.
+// New returns a scheduler that is not running yet. It adds handlers to the shared informers
+// of pods and nodes, and reads services, ReplicationControllers, ReplicaSets, StatefulSets
+// and namespaces, which decide what pods are spread together.
 func New(_ context.Context, e *env.Env) (*Scheduler, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -71,17 +75,17 @@ func New(_ context.Context, e *env.Env) (*Scheduler, error) {
 func newScheduler(e *env.Env, client kubernetes.Interface) (*Scheduler, error) {
 	core := e.Informers.Core().V1()
 	s := &Scheduler{
-		client:      client,
-		pods:        core.Pods().Lister(),
-		recorder:    e.Recorder.For(Name),
-		clock:       e.Clock,
-		random:      e.Random,
-		logger:      klog.LoggerWithValues(e.Logger, "controller", Name),
-		cache:       newBelieved(),
-		nominations: newNominations(),
-		tasks:       newTasks(),
+		client:    client,
+		pods:      core.Pods().Lister(),
+		recorder:  e.Recorder.For(Name),
+		clock:     e.Clock,
+		random:    e.Random,
+		logger:    klog.LoggerWithValues(e.Logger, "controller", Name),
+		cache:     cache.New(),
+		nominator: queue.NewNominator(),
+		tasks:     newTasks(),
 	}
-	s.queue = newQueue(e.Clock, e.Ledger, s.helps)
+	s.queue = queue.New(e.Clock, e.Ledger, Name, s.helps)
 	s.siblings, s.synced = newSiblings(e.Informers)
 	s.namespaces = core.Namespaces().Lister()
 	s.synced = append(s.synced, core.Namespaces().Informer().HasSyncedChecker())
@@ -94,7 +98,7 @@ func newScheduler(e *env.Env, client kubernetes.Interface) (*Scheduler, error) {
 	return s, nil
 }
 
-func (s *Scheduler) watch(informer cache.SharedIndexInformer, h cache.ResourceEventHandler) error {
+func (s *Scheduler) watch(informer toolscache.SharedIndexInformer, h toolscache.ResourceEventHandler) error {
 	registration, err := informer.AddEventHandler(h)
 	if err != nil {
 		return err
@@ -103,8 +107,8 @@ func (s *Scheduler) watch(informer cache.SharedIndexInformer, h cache.ResourceEv
 	return nil
 }
 
-// Run schedules until ctx ends. It returns nil when every goroutine and timer of
-// it has ended; bindings that are under way then get the ended context.
+// Run schedules pods until ctx ends. It returns nil when all its goroutines and timers have
+// ended. Bindings in progress are cancelled with ctx.
 func (s *Scheduler) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	if s.waitForSync(ctx) {
@@ -113,80 +117,78 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		<-ctx.Done()
 	}
 	for _, h := range s.handlers {
-		// The informer may have stopped before us: then there is nothing to remove.
+		// An informer that has stopped already returns an error, which is of no interest.
 		_ = h.informer.RemoveEventHandler(h.registration)
 	}
-	s.queue.close()
+	s.queue.Close()
 	running.Wait()
 	return nil
 }
 
-// waitForSync waits until all that decisions look at is known: before, none could
-// be right.
+// waitForSync waits until all informers that decisions depend on have synced.
 func (s *Scheduler) waitForSync(ctx context.Context) bool {
 	synced := slices.Clone(s.synced)
 	for _, h := range s.handlers {
 		synced = append(synced, h.registration.HasSyncedChecker())
 	}
-	return cache.WaitFor(klog.NewContext(ctx, s.logger.V(4)), Name, synced...)
+	return toolscache.WaitFor(klog.NewContext(ctx, s.logger.V(4)), Name, synced...)
 }
 
-// decideAll decides upon one pod after the other until the queue is closed.
+// decideAll decides on one pod after another until the queue is closed.
 func (s *Scheduler) decideAll() {
 	defer s.tasks.close()
-	for a := s.queue.pop(); a != nil; a = s.queue.pop() {
+	for a := s.queue.Pop(); a != nil; a = s.queue.Pop() {
 		s.decide(a)
 	}
 }
 
-// decide finds a node for a popped pod, and leaves to the tasks what the API has
-// to be told.
-func (s *Scheduler) decide(a *attempt) {
-	pod := a.info.Pod
+// decide finds a node for a popped pod. API requests are left to the tasks.
+func (s *Scheduler) decide(a *queue.Attempt) {
+	pod := a.Info.Pod
 	switch {
-	case s.cache.has(pod.UID):
-		// An old state of a pod that has been given a node since.
-		s.queue.done(a)
+	case s.cache.HasPod(pod.UID):
+		// The queue had an old state of a pod that has a node by now.
+		s.queue.Done(a)
 		return
 	case pod.DeletionTimestamp != nil:
 		s.recorder.Eventf(pod, corev1.EventTypeWarning, reasonFailed, "skip schedule deleting pod: %s/%s", pod.Namespace, pod.Name)
-		s.queue.done(a)
+		s.queue.Done(a)
 		return
 	}
 	in := s.input(a)
-	d := Decide(in)
+	d := plugins.Decide(in)
 	s.start = d.Next
 	if d.Node == "" {
 		s.decideFailure(a, in, d.Diagnosis)
 		return
 	}
-	if !s.cache.assume(a.info, d.Node) {
-		s.queue.done(a)
+	if !s.cache.AssumePod(a.Info, d.Node) {
+		s.queue.Done(a)
 		return
 	}
-	s.nominations.remove(pod.UID)
-	s.queue.decided(a)
-	s.queue.changed(change{added: a.info})
+	s.nominator.Remove(pod.UID)
+	s.queue.Decided(a)
+	s.queue.Notify(framework.ClusterEvent{Added: a.Info})
 	s.tasks.add(func(ctx context.Context) { s.bind(ctx, a, d.Node) })
 }
 
-// input gathers what the decision upon a popped pod depends on. Of equal nodes it
-// picks by the cluster's seed and the pod, whatever else is being decided.
-func (s *Scheduler) input(a *attempt) Input {
-	s.snapshot = s.cache.update(s.snapshot)
-	in := Input{
-		Pod:        a.info,
+// input gathers what the decision on a popped pod depends on. Ties between nodes are broken
+// by the cluster's seed and the pod's UID, independently of other decisions.
+func (s *Scheduler) input(a *queue.Attempt) plugins.Input {
+	s.snapshot = s.cache.UpdateSnapshot(s.snapshot)
+	in := plugins.Input{
+		Pod:        a.Info,
 		Snapshot:   s.snapshot,
 		Start:      s.start,
-		Nominated:  s.nominations.get(),
-		Prefer:     a.nominated,
+		Nominated:  s.nominator.ByNode(),
+		Prefer:     a.Nominated,
 		Namespaces: s.namespaceLabels,
-		Pick:       func(n int) int { return s.random.Keyed(string(a.info.Pod.UID)).IntN(n) },
+		Pick:       func(n int) int { return s.random.Keyed(string(a.Info.Pod.UID)).IntN(n) },
 	}
-	if len(a.info.spread) == 0 {
-		set, err := s.siblings.of(a.info.Pod)
+	if len(a.Info.SpreadConstraints) == 0 {
+		set, err := s.siblings.of(a.Info.Pod)
 		if err != nil {
-			s.logger.Error(err, "Cannot spread a pod", "pod", klog.KObj(a.info.Pod))
+			s.logger.Error(err, "Cannot spread a pod", "pod", klog.KObj(a.Info.Pod))
 		}
 		in.Siblings = set
 	}
@@ -205,16 +207,16 @@ func (s *Scheduler) namespaceLabels() map[string]labels.Set {
 	return byName
 }
 
-// decideFailure looks for pods to delete in favour of one that fits nowhere. The
-// node that they free is kept for it from now on.
-func (s *Scheduler) decideFailure(a *attempt, in Input, d *Diagnosis) {
-	a.ruled = d.ruled()
+// decideFailure looks for pods to preempt for a pod that fits on no node, and nominates the
+// node that they free, so that later decisions keep the room free.
+func (s *Scheduler) decideFailure(a *queue.Attempt, in plugins.Input, d *plugins.Diagnosis) {
+	a.ByRules = d.ByRules()
 	if d.Nodes == 0 {
 		s.renominate(a, "")
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
 		return
 	}
-	p := Preempt(in, d)
+	p := plugins.Preempt(in, d)
 	d.Preemption = p.Message
 	if p.Wait {
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, in.Prefer) })
@@ -228,29 +230,15 @@ func (s *Scheduler) decideFailure(a *attempt, in Input, d *Diagnosis) {
 	s.tasks.add(func(ctx context.Context) { s.preempt(ctx, a, d, p) })
 }
 
-func (s *Scheduler) renominate(a *attempt, node string) {
-	s.queue.nominate(a, node)
-	s.nominations.set(a.info, node)
-	if a.nominated != "" && a.nominated != node {
-		s.queue.changed(change{node: a.nominated})
+func (s *Scheduler) renominate(a *queue.Attempt, node string) {
+	s.queue.Nominate(a, node)
+	s.nominator.Set(a.Info, node)
+	if a.Nominated != "" && a.Nominated != node {
+		s.queue.Notify(framework.ClusterEvent{Node: a.Nominated})
 	}
 }
 
-// helps reports whether the change may let a waiting pod in: there is room on the
-// node as it is now, or might be if pods that it outranks were deleted from there,
-// or pods elsewhere no longer stand against it.
-func (s *Scheduler) helps(p *queuedPod, c change) bool {
-	if p.ruled && p.info.mayBeHelpedBy(c) {
-		return true
-	}
-	n := s.cache.node(c.node)
-	if n == nil {
-		return false
-	}
-	r := filter(p.info, n)
-	if r == nil {
-		return true
-	}
-	// Who waits for its victims to go needs the room, not more victims.
-	return !r.final && p.nominated == "" && p.info.mayPreempt() && n.hasLowerPriority(p.info)
+// helps is the queue's hint. It checks the current state of the node, not the snapshot.
+func (s *Scheduler) helps(p queue.Waiting, c framework.ClusterEvent) bool {
+	return p.ByRules && p.Info.MayBeHelpedBy(c) || plugins.NodeMayHelp(p.Info, s.cache.Node(c.Node), p.Nominated != "")
 }

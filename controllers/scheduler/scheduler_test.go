@@ -12,21 +12,22 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
+	st "minikcm.dev/minikcm/controllers/scheduler/schedulertest"
 )
 
 func TestBindsAndExplains(t *testing.T) {
-	tc := startCluster(t, clock.Real(), clock.NewLedger(), testNode("a"))
-	tc.create(testPod("small", requests("cpu", "3")))
+	tc := startCluster(t, clock.Real(), clock.NewLedger(), st.Node("a"))
+	tc.create(st.Pod("small", st.Requests("cpu", "3")))
 	tc.eventually("the pod to be bound", tc.bound("small", "a"))
 	tc.eventually("the event", tc.reported("small", reasonScheduled, "Successfully assigned default/small to a"))
-	tc.create(testPod("big", requests("cpu", "3")))
+	tc.create(st.Pod("big", st.Requests("cpu", "3")))
 	message := "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
 	tc.eventually("the condition", func(ctx context.Context) bool {
 		c := tc.condition(ctx, "big", corev1.PodScheduled)
 		return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable && c.Message == message
 	})
 	tc.eventually("the event", tc.reported("big", reasonFailed, message))
-	if _, err := tc.client.CoreV1().Nodes().Create(t.Context(), testNode("b"), metav1.CreateOptions{}); err != nil {
+	if _, err := tc.client.CoreV1().Nodes().Create(t.Context(), st.Node("b"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	tc.eventually("the pod to be bound to the new node", tc.bound("big", "b"))
@@ -48,7 +49,7 @@ func TestRoomThatBecomesFree(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc := startCluster(t, clock.Real(), clock.NewLedger(), testNode("n"), testPod("a", requests("cpu", "3"), onNode("n")), testPod("b", requests("cpu", "3")))
+			tc := startCluster(t, clock.Real(), clock.NewLedger(), st.Node("n"), st.Pod("a", st.Requests("cpu", "3"), st.OnNode("n")), st.Pod("b", st.Requests("cpu", "3")))
 			tc.eventually("the pod to be refused", func(ctx context.Context) bool {
 				return tc.condition(ctx, "b", corev1.PodScheduled).Reason == corev1.PodReasonUnschedulable
 			})
@@ -59,9 +60,9 @@ func TestRoomThatBecomesFree(t *testing.T) {
 }
 
 func TestPreemptsThroughTheAPI(t *testing.T) {
-	tc := startCluster(t, clock.Real(), clock.NewLedger(), testNode("n"),
-		testPod("keep", requests("cpu", "1"), priority(5), onNode("n")), testPod("victim", requests("cpu", "3"), onNode("n")))
-	preemptor := testPod("p", requests("cpu", "3"), priority(9))
+	tc := startCluster(t, clock.Real(), clock.NewLedger(), st.Node("n"),
+		st.Pod("keep", st.Requests("cpu", "1"), st.Priority(5), st.OnNode("n")), st.Pod("victim", st.Requests("cpu", "3"), st.OnNode("n")))
+	preemptor := st.Pod("p", st.Requests("cpu", "3"), st.Priority(9))
 	tc.create(preemptor)
 	tc.eventually("the pod to be bound", tc.bound("p", "n"))
 	tc.eventually("the victim's event", tc.reported("victim", reasonPreempted, fmt.Sprintf("Preempted by pod %s on node n", preemptor.UID)))
@@ -86,11 +87,11 @@ func TestPreemptsThroughTheAPI(t *testing.T) {
 
 func TestFailedBindingIsRetried(t *testing.T) {
 	ledger := clock.NewLedger()
-	tc := startCluster(t, clock.Scaled(1000), ledger, testNode("n"))
+	tc := startCluster(t, clock.Scaled(1000), ledger, st.Node("n"))
 	tc.mu.Lock()
 	tc.failures = 3
 	tc.mu.Unlock()
-	tc.create(testPod("p"))
+	tc.create(st.Pod("p"))
 	tc.eventually("the pod to be bound", tc.bound("p", "n"))
 	tc.eventually("the event", tc.reported("p", reasonFailed, `running Bind plugin "DefaultBinder": Internal error occurred: not now`))
 }
@@ -102,11 +103,11 @@ func TestLeavesAlone(t *testing.T) {
 		p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		p.Finalizers = []string{"example.com/f"}
 	}
-	tc := startCluster(t, clock.Real(), clock.NewLedger(), testNode("n"))
-	tc.create(testPod("other", other))
-	tc.create(testPod("gated", gated))
-	tc.create(testPod("deleted", deleted))
-	tc.create(testPod("p"))
+	tc := startCluster(t, clock.Real(), clock.NewLedger(), st.Node("n"))
+	tc.create(st.Pod("other", other))
+	tc.create(st.Pod("gated", gated))
+	tc.create(st.Pod("deleted", deleted))
+	tc.create(st.Pod("p"))
 	tc.eventually("the pod to be bound", tc.bound("p", "n"))
 	tc.eventually("the event", tc.reported("deleted", reasonFailed, "skip schedule deleting pod: default/deleted"))
 	for _, name := range []string{"other", "gated", "deleted"} {
@@ -125,14 +126,14 @@ func TestLeavesAlone(t *testing.T) {
 
 // A node nominated before the scheduler's start keeps its room.
 func TestNominatedBefore(t *testing.T) {
-	nominated := testPod("important", requests("cpu", "3"), priority(5), func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" })
-	tc := startCluster(t, clock.Real(), clock.NewLedger(), testNode("n"), testNode("m"), testPod("going", requests("cpu", "3"), onNode("n"), beingPreempted), nominated,
-		testPod("x", requests("cpu", "4"), onNode("m"), priority(9)))
+	nominated := st.Pod("important", st.Requests("cpu", "3"), st.Priority(5), func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" })
+	tc := startCluster(t, clock.Real(), clock.NewLedger(), st.Node("n"), st.Node("m"), st.Pod("going", st.Requests("cpu", "3"), st.OnNode("n"), st.BeingPreempted), nominated,
+		st.Pod("x", st.Requests("cpu", "4"), st.OnNode("m"), st.Priority(9)))
 	tc.eventually("the pod to be refused", func(ctx context.Context) bool {
 		c := tc.condition(ctx, "important", corev1.PodScheduled)
-		return c.Message == "0/2 nodes are available: 2 Insufficient cpu. preemption: "+messageTerminating
+		return c.Message == "0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to a terminating pod on the nominated node."
 	})
-	tc.create(testPod("less", requests("cpu", "3")))
+	tc.create(st.Pod("less", st.Requests("cpu", "3")))
 	tc.eventually("the other pod to be refused", func(ctx context.Context) bool {
 		return tc.condition(ctx, "less", corev1.PodScheduled).Reason == corev1.PodReasonUnschedulable
 	})
@@ -148,7 +149,7 @@ func TestNominatedBefore(t *testing.T) {
 // A pod that pods elsewhere keep from every node is looked at again when one of
 // them goes, comes or is labelled otherwise.
 func TestWaitsForOthers(t *testing.T) {
-	web := podLabel("app", "web")
+	web := st.PodLabel("app", "web")
 	const host = corev1.LabelHostname
 	remove := func(tc *testCluster) {
 		if err := tc.client.CoreV1().Pods("default").Delete(t.Context(), "o", metav1.DeleteOptions{}); err != nil {
@@ -162,22 +163,22 @@ func TestWaitsForOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	come := func(tc *testCluster) { tc.create(testPod("c", web)) }
+	come := func(tc *testCluster) { tc.create(st.Pod("c", web)) }
 	noPreemption := func(p *corev1.Pod) { p.Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever) }
 	for name, tt := range map[string]struct {
 		there, pod *corev1.Pod
 		change     func(tc *testCluster)
 	}{
-		"who it avoids goes":           {testPod("o", onNode("n"), web), testPod("p", avoiding(near(host, "web"))), remove},
-		"who it avoids is no longer":   {testPod("o", onNode("n"), web), testPod("p", avoiding(near(host, "web"))), label},
-		"who avoids it goes":           {testPod("o", onNode("n"), avoiding(near(host, "web"))), testPod("p", web), remove},
-		"who it needs comes":           {testPod("o", onNode("n")), testPod("p", requiring(near(host, "web"))), come},
-		"who is one too many goes":     {testPod("o", onNode("n"), web), testPod("p", web, spreadBy(host, 1, atLeast(2))), remove},
-		"who is one too many is other": {testPod("o", onNode("n"), web), testPod("p", web, spreadBy(host, 1, atLeast(2))), label},
+		"who it avoids goes":           {st.Pod("o", st.OnNode("n"), web), st.Pod("p", st.Avoiding(st.Near(host, "web"))), remove},
+		"who it avoids is no longer":   {st.Pod("o", st.OnNode("n"), web), st.Pod("p", st.Avoiding(st.Near(host, "web"))), label},
+		"who avoids it goes":           {st.Pod("o", st.OnNode("n"), st.Avoiding(st.Near(host, "web"))), st.Pod("p", web), remove},
+		"who it needs comes":           {st.Pod("o", st.OnNode("n")), st.Pod("p", st.Requiring(st.Near(host, "web"))), come},
+		"who is one too many goes":     {st.Pod("o", st.OnNode("n"), web), st.Pod("p", web, st.SpreadBy(host, 1, st.AtLeast(2))), remove},
+		"who is one too many is other": {st.Pod("o", st.OnNode("n"), web), st.Pod("p", web, st.SpreadBy(host, 1, st.AtLeast(2))), label},
 	} {
 		t.Run(name, func(t *testing.T) {
 			noPreemption(tt.pod)
-			tc := startCluster(t, clock.Real(), clock.NewLedger(), testNode("n"), tt.there, tt.pod)
+			tc := startCluster(t, clock.Real(), clock.NewLedger(), st.Node("n"), tt.there, tt.pod)
 			tc.eventually("the pod to be refused", func(ctx context.Context) bool {
 				return tc.condition(ctx, "p", corev1.PodScheduled).Reason == corev1.PodReasonUnschedulable
 			})

@@ -13,14 +13,16 @@ import (
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
 )
 
-// maxSiblings is of how many owners it is remembered which pods are theirs.
+// maxSiblings caps the cache of pod sets by owner.
 const maxSiblings = 1024
 
-// siblings knows which pods belong with a pod, as kube-scheduler's default
-// constraints have it: those that the services which select it and the owner
-// that controls it all select. It belongs to the goroutine that decides.
+// siblings finds the pods that a pod is spread from by kube-scheduler's default
+// constraints: those that match the selectors of all services that select the pod, and of
+// its controller. It belongs to the deciding goroutine.
 type siblings struct {
 	services     corelisters.ServiceLister
 	controllers  corelisters.ReplicationControllerLister
@@ -30,16 +32,14 @@ type siblings struct {
 	known map[types.UID]ownedSet // by owner
 }
 
-// ownedSet is what was worked out for an owner's state and the labels that
-// services select.
+// ownedSet is the result for an owner's state and the labels that services select.
 type ownedSet struct {
 	owner    metav1.Object
 	services labels.Set
-	set      *PodSet
+	set      *framework.PodSet
 }
 
-// newSiblings asks the informers for what it looks at, and returns how to know
-// that they have it.
+// newSiblings also returns the sync checks of the informers that it reads.
 func newSiblings(factory informers.SharedInformerFactory) (*siblings, []cache.DoneChecker) {
 	core, apps := factory.Core().V1(), factory.Apps().V1()
 	s := &siblings{
@@ -57,8 +57,8 @@ func newSiblings(factory informers.SharedInformerFactory) (*siblings, []cache.Do
 	}
 }
 
-// of returns the pods that belong with the pod; nil: none.
-func (s *siblings) of(pod *corev1.Pod) (*PodSet, error) {
+// of returns the siblings of the pod; nil: none.
+func (s *siblings) of(pod *corev1.Pod) (*framework.PodSet, error) {
 	selected, err := s.selected(pod)
 	if err != nil {
 		return nil, err
@@ -73,16 +73,16 @@ func (s *siblings) of(pod *corev1.Pod) (*PodSet, error) {
 		if len(selected) == 0 {
 			return nil, nil
 		}
-		return NewPodSet(pod.Namespace, selected.AsSelector()), nil
+		return framework.NewPodSet(pod.Namespace, selected.AsSelector()), nil
 	}
 	if known, ok := s.known[ref.UID]; ok && known.owner == owner && labels.Equals(known.services, selected) {
 		return known.set, nil
 	}
 	both := selected.AsSelector()
-	requirements, _ := selectorOf(selector).Requirements()
-	set := (*PodSet)(nil)
+	requirements, _ := framework.ParseSelector(selector).Requirements()
+	set := (*framework.PodSet)(nil)
 	if both = both.Add(requirements...); !both.Empty() {
-		set = NewPodSet(pod.Namespace, both)
+		set = framework.NewPodSet(pod.Namespace, both)
 	}
 	if len(s.known) >= maxSiblings {
 		clear(s.known)
@@ -91,7 +91,7 @@ func (s *siblings) of(pod *corev1.Pod) (*PodSet, error) {
 	return set, nil
 }
 
-// selected returns all labels that the services which select the pod ask for.
+// selected returns the merged selectors of the services that select the pod.
 func (s *siblings) selected(pod *corev1.Pod) (labels.Set, error) {
 	services, err := s.services.Services(pod.Namespace).List(labels.Everything())
 	if err != nil {
@@ -106,8 +106,8 @@ func (s *siblings) selected(pod *corev1.Pod) (labels.Set, error) {
 	return all, nil
 }
 
-// owner returns the pod's controller and its selector; nil if there is no such
-// owner, or it is of another kind.
+// owner returns the pod's controller and its selector; nil if the controller is not in the
+// cache, or is of another kind.
 func (s *siblings) owner(namespace string, ref *metav1.OwnerReference) (metav1.Object, *metav1.LabelSelector) {
 	switch schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) {
 	case corev1.SchemeGroupVersion.WithKind("ReplicationController"):

@@ -26,7 +26,7 @@ func (t *tasks) add(f func(context.Context)) {
 	t.wake.Signal()
 }
 
-// run works until close has been called and nothing is left.
+// run executes tasks until close has been called and the queue is empty.
 func (t *tasks) run(ctx context.Context, workers int) {
 	var group sync.WaitGroup
 	for range workers {
@@ -54,7 +54,7 @@ func (t *tasks) next() func(context.Context) {
 	return f
 }
 
-// close lets run return when what was added is done.
+// close makes run return when all tasks that were added have ended.
 func (t *tasks) close() {
 	t.mu.Lock()
 	t.closed = true

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -39,7 +39,7 @@ func Decide(in Snapshot, now time.Time) (Plan, error) {
 		return Plan{}, fmt.Errorf("reading the selector of StatefulSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
 	pods := claimPods(set, selector, in.Pods)
-	records := owned.Claim(set, selector, in.Revisions)
+	records := controllerref.Claim(set, selector, in.Revisions)
 	revs, err := revise(set, records.Owned)
 	if err != nil {
 		return Plan{}, err

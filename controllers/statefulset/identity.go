@@ -6,7 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 )
 
 // newPod returns the pod of an ordinal: with its name, host name and labels, and with its
@@ -14,7 +14,7 @@ import (
 func newPod(revs *revisions, ordinal int) *corev1.Pod {
 	revision, template := revs.forOrdinal(ordinal)
 	set := revs.set
-	pod := owned.PodOf(template, set, Kind)
+	pod := controllerref.PodOf(template, set, Kind)
 	pod.Name = podName(set, ordinal)
 	identify(pod, ordinal)
 	pod.Labels[appsv1.StatefulSetRevisionLabel] = revision
@@ -62,5 +62,5 @@ func volumes(set *appsv1.StatefulSet, others []corev1.Volume, ordinal int) []cor
 }
 
 func running(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodRunning && owned.Ready(pod)
+	return pod.Status.Phase == corev1.PodRunning && controllerref.Ready(pod)
 }

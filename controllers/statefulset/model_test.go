@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
-	"minikcm.dev/minikcm/controllers/owned"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/statefulset"
 )
@@ -67,7 +67,7 @@ func (m *model) draw(n int, label string) int { return rapid.IntRange(0, n-1).Dr
 func (m *model) kubelet(draw modeltest.Draw) bool {
 	var todo []*corev1.Pod
 	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
-		if pod.DeletionTimestamp != nil || !owned.Ended(pod) && !owned.Ready(pod) {
+		if pod.DeletionTimestamp != nil || !controllerref.Ended(pod) && !controllerref.Ready(pod) {
 			todo = append(todo, pod)
 		}
 	}
@@ -182,10 +182,10 @@ func (m *model) checkConverged() {
 	for i := from; i < from+n; i++ {
 		name := fmt.Sprintf("web-%d", i)
 		pod := pods[name]
-		if pod == nil || !owned.Active(pod) || !owned.Ready(pod) || pod.Spec.Containers[0].Image != s.Spec.Template.Spec.Containers[0].Image {
+		if pod == nil || !controllerref.Active(pod) || !controllerref.Ready(pod) || pod.Spec.Containers[0].Image != s.Spec.Template.Spec.Containers[0].Image {
 			m.t.Fatalf("%s is not as it should be\n%s", name, m.dump())
 		}
-		if owned.ControllerUID(pod) != s.UID || !claims["data-"+name] {
+		if controllerref.ControllerUID(pod) != s.UID || !claims["data-"+name] {
 			m.t.Fatalf("%s is not the set's, or has no claim\n%s", name, m.dump())
 		}
 	}
@@ -208,8 +208,8 @@ func (m *model) dump() string {
 	s := m.set()
 	text := fmt.Sprintf("StatefulSet generation %d replicas %d image %s status %+v\n", s.Generation, *s.Spec.Replicas, s.Spec.Template.Spec.Containers[0].Image, s.Status)
 	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
-		text += fmt.Sprintf("Pod %s of %q image %s phase %s ready %v deleted %v\n", pod.Name, owned.ControllerUID(pod),
-			pod.Spec.Containers[0].Image, pod.Status.Phase, owned.Ready(pod), pod.DeletionTimestamp != nil)
+		text += fmt.Sprintf("Pod %s of %q image %s phase %s ready %v deleted %v\n", pod.Name, controllerref.ControllerUID(pod),
+			pod.Spec.Containers[0].Image, pod.Status.Phase, controllerref.Ready(pod), pod.DeletionTimestamp != nil)
 	}
 	for _, claim := range modeltest.List[*corev1.PersistentVolumeClaim](m.World) {
 		text += fmt.Sprintf("Claim %s of %v\n", claim.Name, claim.OwnerReferences)
@@ -247,7 +247,7 @@ func orderIsKept(t *rapid.T, decide decision) {
 	m.World.AfterWrite = func() {
 		m.checkOrdinals()
 		ready := map[string]bool{}
-		modeltest.Each(m.World, func(pod *corev1.Pod) { ready[pod.Name] = owned.Ready(pod) && pod.DeletionTimestamp == nil })
+		modeltest.Each(m.World, func(pod *corev1.Pod) { ready[pod.Name] = controllerref.Ready(pod) && pod.DeletionTimestamp == nil })
 		modeltest.Each(m.World, func(pod *corev1.Pod) {
 			if known[pod.UID] {
 				return
@@ -280,7 +280,7 @@ func (m *model) limit(least int) {
 		before()
 		ready := 0
 		modeltest.Each(m.World, func(pod *corev1.Pod) {
-			if owned.Active(pod) && owned.Ready(pod) {
+			if controllerref.Active(pod) && controllerref.Ready(pod) {
 				ready++
 			}
 		})

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 )
 
 // splitOrdinal splits the name of a pod or a claim into the part before the last dash and
@@ -33,18 +33,18 @@ func member(set *appsv1.StatefulSet, pod *corev1.Pod) (int, bool) {
 	return ordinal, ok && parent == set.Name
 }
 
-// claimPods sorts the candidates as owned.Claim does. A pod belongs to the set only if its
+// claimPods sorts the candidates as controllerref.Claim does. A pod belongs to the set only if its
 // name matches as well as its labels.
-func claimPods(set *appsv1.StatefulSet, selector labels.Selector, candidates []*corev1.Pod) owned.Claims[*corev1.Pod] {
+func claimPods(set *appsv1.StatefulSet, selector labels.Selector, candidates []*corev1.Pod) controllerref.Claims[*corev1.Pod] {
 	var members, strangers []*corev1.Pod
 	for _, pod := range candidates {
 		if _, ok := member(set, pod); ok {
 			members = append(members, pod)
-		} else if owned.ControllerUID(pod) == set.UID {
+		} else if controllerref.ControllerUID(pod) == set.UID {
 			strangers = append(strangers, pod)
 		}
 	}
-	claims := owned.Claim(set, selector, members)
+	claims := controllerref.Claim(set, selector, members)
 	if set.DeletionTimestamp == nil {
 		claims.Release = append(claims.Release, strangers...)
 	}

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/modeltest"
-	"minikcm.dev/minikcm/controllers/owned"
 )
 
 // TestPartitionIsKept checks that an update does not replace pods below the partition, and
@@ -62,7 +62,7 @@ func (m *model) neverNewBelow(partition int) {
 func (m *model) newFrom(partition, n int) {
 	newest, updated := m.set().Spec.Template.Spec.Containers[0].Image, 0
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
-		if ordinalOf(pod) >= partition && owned.Ready(pod) && pod.Spec.Containers[0].Image == newest {
+		if ordinalOf(pod) >= partition && controllerref.Ready(pod) && pod.Spec.Containers[0].Image == newest {
 			updated++
 		}
 	})

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/history"
-	"minikcm.dev/minikcm/controllers/owned"
 )
 
 // count returns the status that follows from the pods, and the time until the next ready
@@ -40,7 +40,7 @@ func count(set *appsv1.StatefulSet, pods []*corev1.Pod, revs *revisions, now tim
 			continue
 		}
 		status.ReadyReplicas++
-		available, lacks := owned.Available(pod, set.Spec.MinReadySeconds, now)
+		available, lacks := controllerref.Available(pod, set.Spec.MinReadySeconds, now)
 		if available {
 			status.AvailableReplicas++
 		} else if lacks > 0 && (soonest == 0 || lacks < soonest) {

@@ -7,7 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/controllers/owned"
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -88,7 +88,7 @@ func (s *step) keep(ordinal int, pod *corev1.Pod) bool {
 	switch {
 	case pod == nil:
 		return s.create(ordinal) && !s.ordered
-	case owned.Ended(pod) && pod.DeletionTimestamp == nil:
+	case controllerref.Ended(pod) && pod.DeletionTimestamp == nil:
 		s.deaths = append(s.deaths, pod) // when it is gone, keep creates a new one
 		return false
 	}
@@ -174,7 +174,7 @@ func (s *step) available(pod *corev1.Pod) bool {
 	if pod == nil || pod.DeletionTimestamp != nil || !running(pod) {
 		return false
 	}
-	available, _ := owned.Available(pod, s.set.Spec.MinReadySeconds, s.now)
+	available, _ := controllerref.Available(pod, s.set.Spec.MinReadySeconds, s.now)
 	return available
 }
 

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/owned"
 )
 
 var controllerOf = loop.ControllerOf(Kind.GroupKind())
@@ -43,7 +43,7 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
 		return true
 	}
-	return owned.Differs(old, pod)
+	return controllerref.Differs(old, pod)
 }
 
 // adopters returns the StatefulSet whose pod name an orphan has.

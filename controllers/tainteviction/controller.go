@@ -205,7 +205,7 @@ func (c *Controller) decide(pod *corev1.Pod, known *pending, now time.Time) (Dec
 // reported only once.
 func (c *Controller) evict(ctx context.Context, key types.NamespacedName, pod *corev1.Pod) error {
 	c.report(key, "Marking for deletion Pod")
-	if err := disruption.Tell(ctx, c.client, pod, deletion, c.clock.Now()); err != nil {
+	if err := disruption.Mark(ctx, c.client, pod, deletion, c.clock.Now()); err != nil {
 		return err
 	}
 	err := c.client.CoreV1().Pods(key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// tar packs and unpacks archives; kubectl cp is made of it.
+// tar packs and unpacks archives. kubectl cp uses it.
 func tar(ctx context.Context, p *proc) int {
 	o, ok := p.tarOptions()
 	if !ok {
@@ -111,7 +111,7 @@ func (p *proc) pack(o tarOptions) error {
 	}
 	if o.gzip {
 		zipped := gzip.NewWriter(out)
-		defer zipped.Close() // what cannot be written was told of by the writer beneath
+		defer zipped.Close() // the underlying writer reports its errors
 		out = zipped
 	}
 	w := archive.NewWriter(out)
@@ -137,7 +137,7 @@ func (p *proc) pack(o tarOptions) error {
 	return errors.Join(failed, w.Close())
 }
 
-// errDelayed says that something is missing in an archive, of which it was told then.
+// errDelayed means that an archive is incomplete for a reason that was reported before.
 var errDelayed = errors.New("error exit delayed from previous errors")
 
 func (p *proc) packOne(w *archive.Writer, name string, info fs.FileInfo) error {
@@ -168,7 +168,7 @@ func (p *proc) packOne(w *archive.Writer, name string, info fs.FileInfo) error {
 	return err
 }
 
-// plainInfo is a file without what only its system knows.
+// plainInfo is a file's info without its Sys.
 type plainInfo struct{ fs.FileInfo }
 
 func (plainInfo) Sys() any { return nil }
@@ -190,7 +190,7 @@ func (p *proc) unpack(ctx context.Context, o tarOptions) error {
 	for {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			// What is after the end, the sender must get rid of too.
+			// Read past the end of the archive, so that the sender can finish.
 			_, err = io.Copy(io.Discard, from)
 			return err
 		}
@@ -217,7 +217,7 @@ func (p *proc) unpack(ctx context.Context, o tarOptions) error {
 	}
 }
 
-// wanted is the name that an entry is unpacked to, and whether it is.
+// wanted returns the name that an entry is unpacked to, and whether it is.
 func (o *tarOptions) wanted(name string) (string, bool) {
 	clean := path.Clean("/" + name)[1:]
 	if len(o.names) > 0 {

@@ -10,8 +10,7 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// attention is whether the ledger counts a command as being at work: it does unless a part
-// of it waits.
+// attention counts a command in the ledger, except while any part of it waits.
 type attention struct {
 	work *inflight.Work
 
@@ -20,14 +19,14 @@ type attention struct {
 	waiting map[*absence]bool
 }
 
-// absence is one part of a command that waits.
+// absence is the wait of one part of a command.
 type absence struct {
 	attention *attention
-	// until are channels that are closed when the waiting is over; they may be nil.
+	// until are channels that are closed when the wait is over; they may be nil.
 	until []<-chan struct{}
 }
 
-// work is what counts the command: its Main's, if that has been counted already.
+// work returns the ledger's count of the command: Main.Work if it is counted already.
 func (m *Machine) work() *inflight.Work {
 	if m.Main != nil && m.Main.Work != nil {
 		return m.Main.Work
@@ -35,10 +34,10 @@ func (m *Machine) work() *inflight.Work {
 	return inflight.Begin(m.Ledger, inflight.Action)
 }
 
-// finish ends the counting for good.
+// finish ends the count for good.
 func (a *attention) finish() { a.work.End() }
 
-// leave is when the part begins to wait.
+// leave begins the wait.
 func (w *absence) leave() {
 	a := w.attention
 	a.mu.Lock()
@@ -50,7 +49,7 @@ func (w *absence) leave() {
 	a.count()
 }
 
-// back is when it goes on; more than once is as good as once.
+// back ends the wait. It is idempotent.
 func (w *absence) back() {
 	w.attention.mu.Lock()
 	defer w.attention.mu.Unlock()
@@ -58,7 +57,9 @@ func (w *absence) back() {
 	w.attention.count()
 }
 
-// recall counts those whose waiting is over, before they know it themselves.
+// recall counts the parts whose wait is over before their goroutines run. Timeline: T1 closes
+// the channel that T2 waits for; T2 has not run yet; without recall, the ledger would be empty
+// and the clock could move.
 func (a *attention) recall() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,7 +76,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// count is called with the lock held.
+// count updates the ledger. It requires the lock.
 func (a *attention) count() {
 	waits := len(a.waiting) > 0
 	switch {

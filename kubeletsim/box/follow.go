@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// followEvery is how often tail -f looks for more, as BusyBox's.
+// followEvery is the period of tail -f, as in BusyBox.
 const followEvery = time.Second
 
-// follows is what tail does after it has written the ends of files, if it was told -f or
-// -F: it writes what is added to them. Otherwise, nil.
+// follows returns what tail -f or -F does after writing the ends of files: it writes what is
+// appended to them. It is nil without these flags.
 func (p *proc) follows(names []string) func(ctx context.Context) int {
 	flags, _, _ := options(p.args[1:], "fFqv0123456789", "nc")
 	if !has(flags, 'f') && !has(flags, 'F') || len(names) == 0 {
@@ -43,8 +43,7 @@ func (p *proc) follows(names []string) func(ctx context.Context) int {
 	}
 }
 
-// writeRest writes a file from an offset on. A file that has become shorter is written
-// anew.
+// writeRest writes a file from an offset on, and from its start if it has become shorter.
 func (p *proc) writeRest(name string, offset *int64) error {
 	info, err := p.machine.Files.Stat(p.path(name))
 	if err != nil || info.Mode()&fs.ModeDevice != 0 || info.Size() == *offset {

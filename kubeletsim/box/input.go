@@ -7,11 +7,10 @@ import (
 	"sync"
 )
 
-// inputLimit is how much input waits that nobody reads, before whoever sends it has to
-// wait too.
+// inputLimit is the number of unread bytes at which the sender has to wait.
 const inputLimit = 1 << 20
 
-// input is what has come in for a command and that it has not read.
+// input buffers what a command has not read yet.
 type input struct {
 	attention *attention
 
@@ -19,9 +18,9 @@ type input struct {
 	changed sync.Cond
 	unread  []byte
 	ended   bool
-	// waiting are the readers that wait.
+	// waiting are the waiting readers.
 	waiting []*absence
-	// cuts counts the ends of input that were typed: each is told once.
+	// cuts counts the ends of input that were typed. One reader sees each of them.
 	cuts int
 }
 
@@ -31,7 +30,7 @@ func newInput(a *attention) *input {
 	return in
 }
 
-// Write takes what comes in; it waits while too much waits to be read.
+// Write buffers input. It waits while inputLimit is reached.
 func (in *input) Write(p []byte) (int, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -46,7 +45,7 @@ func (in *input) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end lets readers see the end when they have read what is there.
+// end makes readers see the end of input after what is buffered.
 func (in *input) end() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -54,7 +53,7 @@ func (in *input) end() {
 	in.wake()
 }
 
-// cut tells one reader of an end after which more may come, as ^D on a terminal does.
+// cut makes one reader see an end of input after which more may come, as ^D on a terminal does.
 func (in *input) cut() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -70,7 +69,7 @@ func (in *input) wake() {
 	in.changed.Broadcast()
 }
 
-// wait returns when ready says so, or ctx ends. It is called with the lock held.
+// wait returns when ready returns true, or ctx ends. It requires the lock.
 func (in *input) wait(ctx context.Context, ready func() bool) error {
 	if ready() {
 		return nil

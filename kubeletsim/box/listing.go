@@ -46,7 +46,7 @@ func ls(_ context.Context, p *proc) int {
 	return code
 }
 
-// named is a file by the name that somebody gave it.
+// named is a file with the name that was given for it.
 type named struct {
 	fs.FileInfo
 	name string
@@ -265,7 +265,7 @@ func (p *proc) filesBeneath(names []string) []string {
 			}
 			return nil
 		}) != nil {
-			files = append(files, name) // the error is told when it is opened
+			files = append(files, name) // opening it reports the error
 		}
 	}
 	return files

@@ -14,7 +14,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/memfs"
 )
 
-// Machine is what a command finds itself on.
+// Machine is the environment that a command runs in.
 type Machine struct {
 	Files *memfs.View
 	Clock clock.Clock
@@ -22,44 +22,43 @@ type Machine struct {
 	Ledger *clock.Ledger
 	// Env are the variables, as NAME=value.
 	Env []string
-	// Dir is where commands begin; empty is the root.
+	// Dir is the working directory; empty is the root.
 	Dir      string
 	Hostname string
-	// Processes are those that run beside the command, the first with the ID 1.
+	// Processes are the processes that ps shows beside the command, the first with the ID 1.
 	Processes []Process
-	// Signal is called when somebody sends a signal to one of these; nil: it is lost.
+	// Signal is called for a signal to one of the Processes; nil: signals are ignored.
 	Signal func(to Process, signal string) error
 	// Main, if not nil, makes the command a container's own process.
 	Main *Main
 }
 
-// Process is what ps tells of one.
+// Process is a process as ps shows it.
 type Process struct {
 	PID     int
 	Command string
-	// Owner is for the Machine's maker.
+	// Owner is for the caller's use.
 	Owner string
 }
 
-// Streams are what a command reads and writes. Any may be nil. With TTY, Out is a
-// terminal's, In what is typed on it, and Err is not used.
+// Streams are a command's streams. Any may be nil. With TTY, Out is the terminal's output, In
+// its input, and Err is not used.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 	TTY      bool
-	// Size tells the terminal's size; nil: 24 lines of 80 columns.
+	// Size returns the terminal's size; nil: 24 lines of 80 columns.
 	Size func() (width, height uint16)
 }
 
-// NotStartedError says that there is no such program. Its text is the one of the OCI
-// runtime.
+// NotStartedError means that the program does not exist. Its text is the OCI runtime's.
 type NotStartedError struct{ Why string }
 
 func (e *NotStartedError) Error() string {
 	return "OCI runtime exec failed: exec failed: unable to start container process: " + e.Why + ": unknown"
 }
 
-// The exit codes that shells give to commands.
+// The exit codes of shells for commands.
 const (
 	exitNotExecutable = 126
 	exitNotFound      = 127
@@ -67,8 +66,8 @@ const (
 	exitKilled        = 137
 )
 
-// Run runs a command until its end and returns its exit code. The error is a
-// *NotStartedError if there is no such program, or that of ctx.
+// Run runs a command to its end and returns its exit code. The error is a *NotStartedError if
+// the program does not exist, or ctx's error.
 func (m *Machine) Run(ctx context.Context, argv []string, streams Streams) (code int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &session{machine: m, tty: streams.TTY, size: streams.Size, attention: attention{work: m.work()}}
@@ -102,15 +101,15 @@ func (m *Machine) Run(ctx context.Context, argv []string, streams Streams) (code
 	return code, nil
 }
 
-// session is one command with all that it starts.
+// session is one command with everything that it starts.
 type session struct {
 	machine   *Machine
 	tty       bool
 	size      func() (width, height uint16)
 	attention attention
 	out, err  io.Writer
-	// input is what comes in from outside; nil if nothing does. token stands for it
-	// where the shell wants a file; what is written to its other end it can read.
+	// input buffers the input stream; nil if there is none. token stands for it where the
+	// interpreter needs a file; data written to other can be read from token.
 	input        *input
 	token, other *os.File
 	interrupts   interrupts
@@ -137,7 +136,7 @@ func (s *session) open(ctx context.Context, streams Streams) error {
 	if s.tty {
 		feed = &terminal{input: s.input, echo: out, interrupt: s.interrupts.raise}
 	}
-	// It ends when the one who closes In does so, after the command's end at the latest.
+	// It ends when the caller closes In, after the command's end at the latest.
 	go func() {
 		_, _ = io.Copy(feed, streams.In)
 		s.input.end()
@@ -168,7 +167,7 @@ func (s *session) startDir() string {
 	return path.Clean("/" + s.machine.Dir)
 }
 
-// environment is what the command starts with.
+// environment returns the command's initial variables.
 func (s *session) environment() map[string]string {
 	env := map[string]string{}
 	for _, pair := range s.machine.Env {
@@ -191,8 +190,7 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 
 var errNoWriter = errors.New("closed")
 
-// lockedWriter lets several parts of a command write at once, and writes lines as a
-// terminal wants them.
+// lockedWriter serializes writes of a command's parts, and translates line ends for a terminal.
 type lockedWriter struct {
 	mu      sync.Mutex
 	w       io.Writer

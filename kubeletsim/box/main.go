@@ -13,42 +13,40 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// Main is what is special about a container's own process.
-//
-// A nil *Main is that of any other command.
+// Main makes a command a container's main process. A nil *Main is any other command.
 type Main struct {
-	// Work counts the process from before Run, which ends it.
+	// Work counts the process since before Run, which ends it.
 	Work *inflight.Work
-	// Ended is called with the command's end while the ledger still counts it.
+	// Ended is called with the command's result, while the ledger still counts the command.
 	Ended func(code int, err error)
-	// Lost is called when it cannot be told what the command does next: it starts a
-	// program that is not there, or goes on and on without letting time pass (spins). The
-	// command then stands still until its context ends.
+	// Lost is called when the command cannot be simulated any further: it starts a program that
+	// does not exist, or spins, that is, executes maxCommands without letting time pass. The
+	// command then blocks until its context ends.
 	Lost func(spins bool)
-	// Traps is called when the first handler of a signal is set, or the last is taken away.
+	// Traps is called when the first signal handler is set, or the last is removed.
 	Traps func(any bool)
 
 	mu      sync.Mutex
 	session *session
-	// handlers are the shell's, by signal; pending are those to be run.
+	// handlers are the shell's handlers, by signal; pending are the handlers to run.
 	handlers map[string]string
 	pending  []string
-	// waits is whether the shell waits for its background jobs; hurry, if not nil, ends
-	// their sleep.
+	// waits means that the shell waits for its background jobs. hurry, if not nil, ends their
+	// sleep when closed.
 	waits bool
 	hurry chan struct{}
-	// commands counts those since time passed.
+	// commands counts the commands since time last passed.
 	commands int
 }
 
-// errHurried is a sleep that a signal cut short.
+// errHurried means that a signal cut a sleep short.
 var errHurried = errors.New("interrupted by a signal")
 
-// maxCommands is how many commands a process may execute at one moment.
+// maxCommands bounds the commands that a process executes without letting time pass.
 const maxCommands = 20000
 
-// Send sends a signal to the process. It is lost unless the process has a handler, as
-// signals are of which the first process of a PID namespace does not want to know.
+// Send sends a signal to the process. Without a handler the signal is ignored, as for the first
+// process of a PID namespace.
 func (m *Main) Send(signal string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,7 +77,7 @@ func (m *Main) ended(code int, err error) {
 	}
 }
 
-// take returns the handlers that are to be run now, as a script.
+// take returns the pending handlers as a script.
 func (m *Main) take() string {
 	if m == nil {
 		return ""
@@ -91,7 +89,8 @@ func (m *Main) take() string {
 	return script
 }
 
-// paused is told that time may pass. What it returns ends that early; it may be nil.
+// paused resets the count of commands before time passes. Closing the returned channel, which
+// may be nil, ends the pause early.
 func (m *Main) paused() <-chan struct{} {
 	if m == nil {
 		return nil
@@ -105,7 +104,7 @@ func (m *Main) paused() <-chan struct{} {
 	return m.hurry
 }
 
-// spend counts a command; false when there have been too many.
+// spend counts a command; false if there have been too many.
 func (m *Main) spend() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,8 +112,7 @@ func (m *Main) spend() bool {
 	return m.commands <= maxCommands
 }
 
-// lost lets the container's own process stand still until its end; false if the command
-// is none.
+// lost blocks the main process until ctx ends; false for any other command.
 func (s *session) lost(ctx context.Context, spins bool) bool {
 	if s.machine.Main == nil || s.machine.Main.Lost == nil {
 		return false
@@ -125,8 +123,7 @@ func (s *session) lost(ctx context.Context, spins bool) bool {
 	return true
 }
 
-// mainCall is call for a container's own process. Between any two commands, the
-// handlers of signals that have come are run.
+// mainCall is call for the main process. It runs pending signal handlers between two commands.
 func (s *session) mainCall(ctx context.Context, args []string) []string {
 	m := s.machine.Main
 	if !m.spend() {
@@ -158,7 +155,8 @@ func (s *session) mainCall(ctx context.Context, args []string) []string {
 	return []string{"eval", script}
 }
 
-// trap takes the signals out of a trap command: the interpreter knows EXIT and ERR only.
+// trap handles the signals of a trap command. The interpreter itself supports EXIT and ERR
+// only.
 func (m *Main) trap(args []string) []string {
 	words := args[1:]
 	if len(words) > 0 && words[0] == "--" {
@@ -199,8 +197,7 @@ func (m *Main) trap(args []string) []string {
 	return left
 }
 
-// signalName is the name of a signal that may be written as SIGTERM, TERM or 15; empty
-// if there is no such signal.
+// signalName returns the name of a signal given as SIGTERM, TERM or 15; empty if there is none.
 func signalName(word string) string {
 	switch word {
 	case "0", "EXIT":

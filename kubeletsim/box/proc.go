@@ -24,13 +24,13 @@ type proc struct {
 	out, err io.Writer
 }
 
-// program does what a program does, and returns its exit code.
+// program runs a program and returns its exit code.
 type program func(ctx context.Context, p *proc) int
 
 // boxPath is the one binary that all programs are links to, as in BusyBox's images.
 const boxPath = "/bin/busybox"
 
-// errNotFound is a command that is in no directory of PATH.
+// errNotFound means that a command is in no directory of PATH.
 var errNotFound = errors.New("executable file not found in $PATH")
 
 // find finds the program that the arguments name. Its errors are those of a container
@@ -68,7 +68,7 @@ func (p *proc) lookup(name string) (program, error) {
 	return nil, found
 }
 
-// load makes a program of a file: one of ours, or a script.
+// load returns the program of a file: a simulated one, or a script.
 func (p *proc) load(file, name string) (program, error) {
 	info, err := p.machine.Files.Stat(file)
 	switch {
@@ -92,10 +92,10 @@ func (p *proc) load(file, name string) (program, error) {
 	}, nil
 }
 
-// binary is what the file of the programs holds.
+// binary is the content of the programs' file.
 const binary = "\x7fELF minikcm: simulated programs\n"
 
-// start runs a program that the shell was told to.
+// start runs a program for the shell.
 func (s *session) start(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
 	p := &proc{session: s, args: args, env: exported(hc.Env), dir: hc.Dir, in: hc.Stdin, out: hc.Stdout, err: hc.Stderr}
@@ -118,21 +118,21 @@ func (s *session) start(ctx context.Context, args []string) error {
 	return nil
 }
 
-// complain writes what a shell has to say.
+// complain writes a shell's error message.
 func (p *proc) complain(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.err, "sh: "+format+"\n", args...)
 }
 
-// fail writes an error as programs do, and returns their exit code for it.
+// fail writes an error message and returns the exit code for it.
 func (p *proc) fail(format string, args ...any) int {
 	_, _ = fmt.Fprintf(p.err, "%s: %s\n", path.Base(p.args[0]), fmt.Sprintf(format, args...))
 	return 1
 }
 
-// failPath is fail for what happened to a file.
+// failPath is fail for an error of a file.
 func (p *proc) failPath(name string, err error) int { return p.fail("%s: %s", name, reason(err)) }
 
-// reason is what the C library calls an error.
+// reason returns the C library's text for an error.
 func reason(err error) string {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -157,7 +157,7 @@ func absolute(dir, name string) string {
 	return path.Join("/", dir, name)
 }
 
-// stdin is what the program reads: the session's input itself where that is meant.
+// stdin returns the program's input: the session's own where the program has inherited it.
 func (p *proc) stdin(ctx context.Context) io.Reader {
 	switch {
 	case p.in == nil:

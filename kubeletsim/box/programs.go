@@ -26,7 +26,7 @@ func programs() map[string]program {
 // ProgramNames lists the programs that every simulated container has.
 func ProgramNames() []string { return slices.Sorted(maps.Keys(programs())) }
 
-// HasProgram is whether every simulated container has a program of that name.
+// HasProgram reports whether every simulated container has a program of that name.
 func HasProgram(name string) bool { return programs()[name] != nil }
 
 // busybox runs the program that its first argument names.
@@ -79,7 +79,7 @@ func options(args []string, known, takes string) (flags map[byte]string, rest []
 	return flags, rest, ""
 }
 
-// parse is options for a program that cannot go on with a flag that it does not know.
+// parse is options for a program that fails on an unknown flag.
 func (p *proc) parse(known, takes string) (flags map[byte]string, rest []string, ok bool) {
 	flags, rest, unknown := options(p.args[1:], known, takes)
 	if unknown != "" {

@@ -17,14 +17,14 @@ import (
 
 // shellFlags are the arguments of a shell.
 type shellFlags struct {
-	// name is what $0 is; args are $1 and so on.
+	// name is $0; args are $1 and so on.
 	name string
 	args []string
 	// set are options such as -e.
 	set []string
 }
 
-// shell is sh, by whatever name.
+// shell runs sh, under any of its names.
 func shell(ctx context.Context, p *proc) int {
 	flags := shellFlags{name: p.args[0]}
 	args := p.args[1:]
@@ -104,7 +104,7 @@ func newParser() *syntax.Parser { return syntax.NewParser(syntax.Variant(syntax.
 
 func syntaxError(err error) string { return "syntax error: " + err.Error() }
 
-// status is the exit code that the end of a shell means.
+// status returns the exit code for the end of a shell.
 func (p *proc) status(ctx context.Context, err error) int {
 	var status interp.ExitStatus
 	switch {
@@ -121,7 +121,7 @@ func (p *proc) status(ctx context.Context, err error) int {
 	return 1
 }
 
-// readEvalPrint reads commands and runs them as they come.
+// readEvalPrint reads and runs commands one by one.
 func (p *proc) readEvalPrint(ctx context.Context, flags shellFlags, prompting bool) int {
 	r, err := p.runner(flags)
 	if err != nil {
@@ -175,7 +175,7 @@ func (p *proc) readEvalPrint(ctx context.Context, flags shellFlags, prompting bo
 		}
 		for _, stmt := range file.Stmts {
 			code = p.status(front, r.Run(front, stmt))
-			// An interrupted runner says that it has exited, too.
+			// An interrupted runner reports that it has exited, too.
 			if interrupted(ctx, front) {
 				showStatus(ctx, r, code)
 				break
@@ -196,7 +196,7 @@ func (p *proc) foreground(ctx context.Context, prompting bool) (context.Context,
 	return p.interrupts.foreground(ctx)
 }
 
-// showStatus makes $? what an interrupt leaves, wherever it came.
+// showStatus sets $? to the status of an interrupt.
 func showStatus(ctx context.Context, r *interp.Runner, code int) {
 	file, err := newParser().Parse(strings.NewReader("(exit "+strconv.Itoa(code)+")"), "")
 	if err == nil {
@@ -204,7 +204,7 @@ func showStatus(ctx context.Context, r *interp.Runner, code int) {
 	}
 }
 
-// interrupted says that only what is in the foreground was to end.
+// interrupted reports whether only the foreground was to end.
 func interrupted(ctx, front context.Context) bool { return front.Err() != nil && ctx.Err() == nil }
 
 func shortDir(dir string) string {
@@ -214,7 +214,7 @@ func shortDir(dir string) string {
 	return dir
 }
 
-// lines reads the program's input line by line, and no further than that.
+// lines reads the program's input line by line, never beyond the line.
 func (p *proc) lines(ctx context.Context) func(ctx context.Context) ([]byte, error) {
 	if p.input != nil && p.in == io.Reader(p.token) {
 		return p.input.line
@@ -233,13 +233,13 @@ func (p *proc) lines(ctx context.Context) func(ctx context.Context) ([]byte, err
 	}
 }
 
-// builtin is a program that shells have within themselves.
+// builtin runs a program that shells have built in.
 func builtin(ctx context.Context, p *proc) int {
 	name := p.args[0][strings.LastIndexByte(p.args[0], '/')+1:]
 	return p.runScript(ctx, name+` "$@"`, shellFlags{args: p.args[1:]})
 }
 
-// runner makes the interpreter of one shell.
+// runner returns the interpreter of one shell.
 func (p *proc) runner(flags shellFlags) (*interp.Runner, error) {
 	s, files := p.session, p.machine.Files
 	at := func(r *interp.Runner) error {
@@ -276,8 +276,8 @@ func (p *proc) runner(flags shellFlags) (*interp.Runner, error) {
 	return r, nil
 }
 
-// call is told of every command before it runs. One that reads a line from the
-// session's input within the interpreter finds it there.
+// call is the interpreter's hook before every command. For a command that reads a line from the
+// session's input within the interpreter, call makes that line available.
 func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	if s.machine.Main != nil {
 		args = s.mainCall(ctx, args)
@@ -295,7 +295,7 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	for {
 		line, err := s.input.line(ctx)
 		if len(line) > 0 {
-			// A pipe takes at least so much without a reader.
+			// A pipe buffers at least this much without a reader.
 			if _, writeErr := s.other.Write(line[:min(len(line), pipeSize)]); writeErr != nil {
 				return args, nil
 			}
@@ -350,8 +350,8 @@ type environ struct {
 	ready bool
 }
 
-// hiddenTemp is a directory that cannot be: process substitution would make files in
-// the machine's own otherwise.
+// hiddenTemp is an impossible directory. Without it, process substitution would create files on
+// the host.
 const hiddenTemp = "/\x00"
 
 // Get implements expand.Environ.
@@ -376,7 +376,7 @@ func (e *environ) Each(do func(name string, vr expand.Variable) bool) {
 	}
 }
 
-// exported are the variables that a program is given.
+// exported returns the variables that a program inherits.
 func exported(env expand.Environ) map[string]string {
 	vars := map[string]string{}
 	env.Each(func(name string, vr expand.Variable) bool {

@@ -119,7 +119,7 @@ func hostname(_ context.Context, p *proc) int {
 	return 0
 }
 
-// address is what /etc/hosts says of the machine itself.
+// address returns the machine's own address from /etc/hosts.
 func (p *proc) address() string {
 	hosts, err := p.readFile("/etc/hosts")
 	if err != nil {
@@ -248,7 +248,7 @@ func ps(_ context.Context, p *proc) int {
 	return 0
 }
 
-// Signals are the numbers of those that end a process, by name.
+// Signals returns the numbers of the signals that end a process, by name.
 func Signals() map[string]int {
 	return map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "USR1": 10, "USR2": 12, "TERM": 15}
 }

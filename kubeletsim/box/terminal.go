@@ -19,8 +19,8 @@ const (
 	keyEscape    = 0x1b
 )
 
-// terminal is the line discipline of a terminal: what is typed is shown, can be
-// corrected, and comes to the command line by line.
+// terminal is the line discipline of a terminal: it echoes input, allows corrections, and
+// passes input on line by line.
 type terminal struct {
 	input     *input
 	echo      io.Writer
@@ -80,7 +80,7 @@ func (t *terminal) key(c byte) error {
 	return nil
 }
 
-// skipEscape passes over what keys without a character send, such as arrows.
+// skipEscape skips the sequences of keys without a character, such as arrows.
 func (t *terminal) skipEscape(c byte) bool {
 	switch {
 	case c == keyEscape:
@@ -115,14 +115,14 @@ func (t *terminal) eraseWord() {
 
 func (t *terminal) show(text string) { _, _ = io.WriteString(t.echo, text) }
 
-// interrupts is what an interrupt typed on the terminal does: the last that was pushed
-// and not taken back.
+// interrupts holds what an interrupt from the terminal calls: the last func that was pushed and
+// not removed.
 type interrupts struct {
 	mu    sync.Mutex
 	stack []*func()
 }
 
-// push lets raise call do until the returned func is called.
+// push makes raise call do until the returned func is called.
 func (i *interrupts) push(do func()) (pop func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

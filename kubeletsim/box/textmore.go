@@ -213,7 +213,7 @@ func (p *proc) run(ctx context.Context, args []string, env map[string]string) in
 	return p.become(ctx, inner)
 }
 
-// become runs inner, and says so if there is no such program.
+// become runs inner, and reports an error if the program does not exist.
 func (p *proc) become(ctx context.Context, inner *proc) int {
 	run, err := inner.lookup(inner.args[0])
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Forever is the duration of what does not end.
+// Forever is the duration of "sleep infinity".
 const Forever = time.Duration(1<<63 - 1)
 
-// ParseSleep reads what the command sleep takes: a number with one of the units s,
-// m, h and d, or infinity, which is Forever.
+// ParseSleep parses an argument of sleep: a number with one of the units s, m, h and d, or
+// infinity, which is Forever.
 func ParseSleep(word string) (time.Duration, error) {
 	if word == "infinity" || word == "inf" {
 		return Forever, nil
@@ -39,7 +39,7 @@ func ParseSleep(word string) (time.Duration, error) {
 	return time.Duration(n * float64(unit)), nil
 }
 
-// dateLayout is the layout of Go's that a conversion of strftime(3) stands for.
+// dateLayout returns Go's layout for a conversion of strftime(3).
 func dateLayout(c byte) (layout string, ok bool) {
 	switch c {
 	case 'Y':
@@ -88,8 +88,8 @@ func dateLayout(c byte) (layout string, ok bool) {
 	return "", false
 }
 
-// FormatDate writes a time as strftime(3) does. Conversions that it does not know it
-// leaves as they are, and known is false.
+// FormatDate formats a time like strftime(3). It keeps unknown conversions as they are; known
+// is then false.
 func FormatDate(t time.Time, format string) (text string, known bool) {
 	known = true
 	var b strings.Builder

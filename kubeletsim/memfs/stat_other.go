@@ -2,5 +2,5 @@
 
 package memfs
 
-// Sys says nothing more.
+// Sys returns nil.
 func (i info) Sys() any { return nil }

@@ -4,5 +4,5 @@ package memfs
 
 import "syscall"
 
-// Sys is what shells look at for owners and times of access: all belongs to root.
+// Sys returns owner and access time for shells. Root owns everything.
 func (i info) Sys() any { return &syscall.Stat_t{} }

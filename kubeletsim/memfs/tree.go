@@ -11,12 +11,10 @@ import (
 	"time"
 )
 
-// DefaultLimit is how many bytes of contents a Space holds unless it is told
-// otherwise.
+// DefaultLimit is the default limit of the content of a Space, in bytes.
 const DefaultLimit = 256 << 20
 
-// Space is where trees are kept. Its methods, and those of all that belongs to it, may
-// be called from several goroutines.
+// Space holds trees. Its methods, and those of everything in it, may be called concurrently.
 type Space struct {
 	mu    sync.Mutex
 	now   func() time.Time
@@ -24,8 +22,8 @@ type Space struct {
 	used  int64
 }
 
-// NewSpace returns a space whose files' times come from now. A limit of 0 is
-// DefaultLimit; a write beyond the limit fails with ENOSPC.
+// NewSpace returns a space whose files get their times from now. A limit of 0 is DefaultLimit;
+// a write beyond the limit fails with ENOSPC.
 func NewSpace(now func() time.Time, limit int64) *Space {
 	if limit == 0 {
 		limit = DefaultLimit
@@ -33,7 +31,7 @@ func NewSpace(now func() time.Time, limit int64) *Space {
 	return &Space{now: now, limit: limit}
 }
 
-// Tree is one directory with all that is in it.
+// Tree is a directory with its content.
 type Tree struct {
 	space *Space
 	root  *node
@@ -44,7 +42,7 @@ func (s *Space) NewTree(perm fs.FileMode) *Tree {
 	return &Tree{space: s, root: s.newNode(fs.ModeDir | perm.Perm())}
 }
 
-// Free gives the bytes of a tree back that is not used any more.
+// Free releases the bytes of a tree that is no longer used.
 func (t *Tree) Free() {
 	t.space.mu.Lock()
 	defer t.space.mu.Unlock()
@@ -52,8 +50,8 @@ func (t *Tree) Free() {
 	t.root.children = nil
 }
 
-// Put makes a file with its directories, replacing what is there; path is relative to
-// the tree's root. It is for building trees: limits do not hold.
+// Put creates or replaces a file and creates its directories; path is relative to the tree's
+// root. It ignores the limit.
 func (t *Tree) Put(name string, perm fs.FileMode, data []byte) {
 	t.space.mu.Lock()
 	defer t.space.mu.Unlock()
@@ -162,7 +160,7 @@ func (s *Space) resize(n *node, size int64) error {
 
 func (n *node) names() []string { return slices.Sorted(maps.Keys(n.children)) }
 
-// info is what Stat tells.
+// info is the result of Stat.
 type info struct {
 	name     string
 	size     int64

@@ -33,8 +33,8 @@ func NewView(root *Tree) *View {
 	return &View{space: root.space, root: root.root, mounts: map[string]mount{}}
 }
 
-// Mount lets what is at sub in the tree (empty: all of it) appear at the path at. A
-// directory is made there, and where sub is missing in the tree.
+// Mount makes the path sub of the tree (empty: the whole tree) visible at the path at. It
+// creates both directories if they are missing.
 func (v *View) Mount(at string, tree *Tree, sub string, readOnly bool) {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
@@ -62,7 +62,7 @@ func (v *View) Mount(at string, tree *Tree, sub string, readOnly bool) {
 	v.mounts[at] = mount{root, readOnly}
 }
 
-// found is where a path leads.
+// found is the result of resolving a path.
 type found struct {
 	dir  *node // nil for the root
 	base string
@@ -448,7 +448,7 @@ func (f *File) Write(p []byte) (int, error) {
 // Close ends the use of the file.
 func (f *File) Close() error { return nil }
 
-// Resolve is the path without links to what is at name.
+// Resolve returns the path of name without symbolic links.
 func (v *View) Resolve(name string) (string, error) {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
@@ -459,14 +459,14 @@ func (v *View) Resolve(name string) (string, error) {
 	return at.path, pathError("realpath", name, err)
 }
 
-// Usage is how many bytes the view's space holds, and can hold.
+// Usage returns how many bytes the view's space holds, and its limit.
 func (v *View) Usage() (used, limit int64) {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
 	return v.space.used, v.space.limit
 }
 
-// MakeReadOnly lets nothing be changed any more but what is mounted.
+// MakeReadOnly rejects all changes except in mounts.
 func (v *View) MakeReadOnly() {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 	"minikcm.dev/minikcm/clock/cause"
 )
 
-// Where controller-runtime keeps its controllers, which it exports as interfaces only.
+// The package of controller-runtime's controller type, which is exported as an interface only.
 const (
 	runtimeModule     = "sigs.k8s.io/controller-runtime/"
 	controllerPackage = runtimeModule + "pkg/internal/controller"
 )
 
-// controllerFields are those of controller-runtime's controller that decide about its
-// time. They are exported, and have been the same since v0.20.
+// controllerFields are the fields of controller-runtime's controller that determine its
+// timing. They are exported and have not changed since v0.20.
 type controllerFields struct {
 	name     string
 	workers  int
@@ -30,8 +30,8 @@ type controllerFields struct {
 	do       reflect.Value
 }
 
-// fieldsOf returns the fields of a runnable that is a controller; nil if it is none. It is an
-// error if a controller does not have them.
+// fieldsOf returns the fields of a runnable that is a controller, and nil for any other
+// runnable. It returns an error for a controller without these fields.
 func fieldsOf(runnable any) (*controllerFields, error) {
 	v := reflect.ValueOf(runnable)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct || !looksLikeController(v) {
@@ -40,8 +40,8 @@ func fieldsOf(runnable any) (*controllerFields, error) {
 	field := func(name string, kind reflect.Kind) (reflect.Value, error) {
 		f := v.Elem().FieldByName(name)
 		if !f.IsValid() || f.Kind() != kind || !f.CanSet() {
-			return f, fmt.Errorf("putting the controller %T on the cluster's clock: it has no field %s of kind %s that could be set: "+
-				"this release of controller-runtime keeps its queue elsewhere, use one that docs/operators.md names", runnable, name, kind)
+			return f, fmt.Errorf("putting the controller %T on the cluster's clock: it has no settable field %s of kind %s: "+
+				"this release of controller-runtime is not supported, use one that docs/operators.md lists", runnable, name, kind)
 		}
 		return f, nil
 	}
@@ -64,8 +64,8 @@ func fieldsOf(runnable any) (*controllerFields, error) {
 	return &c, nil
 }
 
-// looksLikeController reports whether v is controller-runtime's controller, or what has
-// become of it in a later release.
+// looksLikeController reports whether v is controller-runtime's controller. In releases that
+// have moved the type, it is recognized by its methods.
 func looksLikeController(v reflect.Value) bool {
 	path := v.Type().Elem().PkgPath()
 	if path == controllerPackage {
@@ -85,8 +85,8 @@ func looksLikeController(v reflect.Value) bool {
 // newQueueFunc is the type of a controller's field NewQueue.
 type newQueueFunc[T comparable] = func(name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T]
 
-// adapter puts controllers of one type of request on the cluster's clock. It reports
-// whether the controller is one of them.
+// adapter puts controllers of one request type on the cluster's clock. It returns false for
+// controllers of other request types.
 type adapter func(w *world, c *controllerFields, h hooks) bool
 
 // adaptTo is the adapter for requests of type T.
@@ -113,22 +113,22 @@ func adaptTo[T comparable](w *world, c *controllerFields, h hooks) bool {
 	return true
 }
 
-// isPrioritized reports which of controller-runtime's queues a controller would have
-// had, and ends that.
+// isPrioritized reports whether a controller's original queue is controller-runtime's
+// priority queue, and shuts that queue down.
 func isPrioritized[T comparable](q workqueue.TypedRateLimitingInterface[T]) bool {
 	defer q.ShutDown()
 	_, prioritized := q.(priorityqueue.PriorityQueue[T])
 	return prioritized
 }
 
-// hasOwnQueue reports whether the controller's options have a queue of their own: then
-// the function is not one of controller-runtime's.
+// hasOwnQueue reports whether the controller's options set NewQueue: then the function is not
+// one of controller-runtime's.
 func (c *controllerFields) hasOwnQueue() bool {
 	f := runtime.FuncForPC(c.newQueue.Pointer())
 	return f != nil && !strings.HasPrefix(f.Name(), runtimeModule)
 }
 
-// requestType is the type of the requests, for error messages.
+// requestType returns the type of the requests, for error messages.
 func (c *controllerFields) requestType() string {
 	if t := c.newQueue.Type(); t.NumOut() == 1 {
 		_, args, _ := strings.Cut(t.Out(0).String(), "[")
@@ -137,15 +137,15 @@ func (c *controllerFields) requestType() string {
 	return "unknown"
 }
 
-// reconciler gives the work of another one its causes, and lets it pause. Its queue is set when the controller
-// starts.
+// reconciler wraps a reconciler: the context that it passes carries the causes of the request
+// and lets the reconcile pause. The queue is set when the controller starts.
 type reconciler[T comparable] struct {
 	inner reconcile.TypedReconciler[T]
 	queue *queue[T]
 }
 
 func (r *reconciler[T]) Reconcile(ctx context.Context, request T) (reconcile.Result, error) {
-	if r.queue == nil { // somebody else calls the controller's Reconcile
+	if r.queue == nil { // called directly, before the controller has started
 		return r.inner.Reconcile(ctx, request)
 	}
 	causes := r.queue.causes.Take(request)
@@ -157,7 +157,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, request T) (reconcile.Res
 	}
 	result, err := r.inner.Reconcile(ctx, request)
 	if err != nil && !errors.Is(err, reconcile.TerminalError(nil)) {
-		// What the next try does, it does for the same reasons.
+		// The retry has the same causes.
 		r.queue.causes.Add(request, causes)
 	}
 	return result, err

@@ -29,7 +29,7 @@ func newStill(t *testing.T) *minikcmtest.Cluster {
 	return minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0))
 }
 
-// account is a type of request of its own: a namespace.
+// account is a custom request type: a namespace.
 type account struct{ namespace string }
 
 func setUpAccounts(mgr manager.Manager, f reconcile.TypedFunc[account]) error {
@@ -39,7 +39,7 @@ func setUpAccounts(mgr manager.Manager, f reconcile.TypedFunc[account]) error {
 	return builder.TypedControllerManagedBy[account](mgr).Named("accounts").Watches(&corev1.ConfigMap{}, toAccount).Complete(f)
 }
 
-// Controllers may have requests of other types, which NewManager has to know.
+// Controllers of other request types need the option Requests.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	c := newStill(t)
@@ -63,7 +63,7 @@ func TestRequests(t *testing.T) {
 	seen.expect(t, 0, time.Hour)
 }
 
-// A controller that is not given to the manager is adopted.
+// Adopt puts a controller that is not added to the manager on the cluster's clock.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	c := newStill(t)
@@ -97,12 +97,12 @@ func TestAdopt(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctrltest.Start(t, mgr)
-	<-began // the manager does not know when
+	<-began // the manager does not know when the controller has begun
 	advance(t, c, 90*time.Minute)
 	seen.expect(t, 0, time.Hour)
 }
 
-// A queue of the operator's own stays as it is.
+// A custom queue of the operator is not replaced.
 func TestOwnQueue(t *testing.T) {
 	t.Parallel()
 	c := newStill(t)
@@ -121,8 +121,8 @@ func TestOwnQueue(t *testing.T) {
 	<-made
 }
 
-// Events of both APIs have the cluster's time. Equal ones are counted: at once by the
-// old API, as a series by the new one.
+// Events of both APIs have the cluster's time. Equal events are aggregated: by a count in the
+// old API, as a series in the new one.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	c := newStill(t)
@@ -175,7 +175,7 @@ func TestEvents(t *testing.T) {
 	expect("new a ConfigMap Reconcile 0s until 2m0s 2", "old a ConfigMap 4m0s 3")
 }
 
-// A manager's requests are made by the user that it is given.
+// The option As sets the user of a manager's requests.
 func TestAs(t *testing.T) {
 	t.Parallel()
 	c := newStill(t)

@@ -11,11 +11,11 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// counts reports whether there is a worker for what is ready. Without one, nothing can
-// be done about it before time passes.
+// counts reports whether ready requests count as in flight: only if a worker can take them.
+// Without a free worker they wait until time passes, which counting them would prevent.
 func (q *queue[T]) counts() bool { return q.begun && !q.isClosed && q.paused < q.workers }
 
-// push makes an item ready.
+// push adds an item to the ready ones.
 func (q *queue[T]) push(it *item[T]) {
 	heap.Push(&q.ready, it)
 	if q.counts() {
@@ -23,13 +23,13 @@ func (q *queue[T]) push(it *item[T]) {
 	}
 }
 
-// count gives an item a place in the line. When that is next, the item of the highest
-// priority is handed out: the other one gets that one's ticket.
+// count counts an item as in flight: it joins the line. When its ticket is granted, the queue
+// hands out the item of the highest priority, and the two items swap their tickets.
 func (q *queue[T]) count(it *item[T]) {
 	it.ticket = q.line.Join(fmt.Sprint(it.request), it)
 }
 
-// uncount is the reverse of count, except for an item that a worker is about to take.
+// uncount reverts count, unless the ticket is already granted to a worker.
 func (q *queue[T]) uncount(it *item[T]) {
 	if it.ticket.Withdraw() {
 		it.ticket.End()
@@ -56,7 +56,7 @@ func (q *queue[T]) uncountReady() {
 	}
 }
 
-// take hands out the best item, now that a ticket is next.
+// take hands out the item of the highest priority for a granted ticket.
 func (q *queue[T]) take(ticket *inflight.Ticket[*item[T]]) (request T, priority int, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -73,7 +73,7 @@ func (q *queue[T]) take(ticket *inflight.Ticket[*item[T]]) (request T, priority 
 	return best.request, best.priority, false
 }
 
-// swap gives holder, whose ticket was next, the one of best.
+// swap gives the ticket of best to holder, whose own ticket was granted and goes to best.
 func (q *queue[T]) swap(holder, best *item[T]) {
 	holder.ticket = best.ticket
 	if holder.ticket != nil {
@@ -83,15 +83,16 @@ func (q *queue[T]) swap(holder, best *item[T]) {
 	}
 }
 
-// pausing returns a context for the work on a request, which may let time pass with
-// inflight.Sleep, and be slowed down by faults of the API server. The request counts no
-// longer as in flight then. done is called when the work has ended.
+// pausing returns a context for the reconcile of a request. With it, inflight.Sleep and
+// latency faults of the API server let time pass: meanwhile the request does not count as in
+// flight. The caller calls done when the reconcile has returned.
 //
-// If the worker was the last one, requests that are ready do not count either:
+// If all workers are paused, ready requests do not count either. With one worker:
 //
-//	worker 1: a    reconciles a, which waits for a minute; a is not counted
-//	      b added  would be counted, and no worker ever take it: the minute could not pass
-//	      so b is counted from the end of a's minute on
+//	T1  the worker reconciles a, which sleeps for a minute: a is not counted
+//	T2  b is added; if it were counted, virtual time would wait for b, b for the worker,
+//	    and the worker for virtual time: a deadlock. So b is not counted.
+//	T3  a's minute is over: a is counted again, and so is b
 func (q *queue[T]) pausing(ctx context.Context, request T) (working context.Context, done func()) {
 	q.mu.Lock()
 	ticket := q.working[request]
@@ -122,14 +123,14 @@ func (q *queue[T]) resume(work *inflight.Work) {
 	q.countReady()
 }
 
-// waits are those of one reconcile. It has paused as soon as one of its goroutines
-// waits, as it is not known which others go on; so its requests are made one after the
-// other (oneByOne), or else time could pass between two that were meant to be made at
-// once.
+// waits tracks the pauses of one reconcile. The reconcile counts as paused while at least one
+// of its goroutines waits, because the others are unknown. oneByOne therefore serializes its
+// requests: otherwise a delay of one request could let time pass while another one, made at
+// the same instant, is still under way.
 type waits struct {
 	pause, resume func()
 
-	requests sync.Mutex // held by the request that is made
+	requests sync.Mutex // held during a request
 
 	mu    sync.Mutex
 	depth int
@@ -138,7 +139,7 @@ type waits struct {
 
 type waitsKey struct{}
 
-// oneByOne makes the requests of a reconcile one after the other.
+// oneByOne serializes the requests of a reconcile.
 type oneByOne struct{ next http.RoundTripper }
 
 func (t oneByOne) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -149,7 +150,7 @@ func (t oneByOne) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
-// WrappedRoundTripper lets client-go find the transport beneath.
+// WrappedRoundTripper lets client-go find the wrapped transport.
 func (t oneByOne) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // Pause implements inflight.Pauser.
@@ -172,7 +173,8 @@ func (w *waits) Resume() {
 	}
 }
 
-// over is called when the reconcile has returned, whatever it has left behind.
+// over ends the tracking when the reconcile has returned. Goroutines that the reconcile left
+// behind no longer have an effect.
 func (w *waits) over() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

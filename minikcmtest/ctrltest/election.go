@@ -21,18 +21,17 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// The durations of controller-runtime's leader election when the options leave them
-// open.
+// The defaults of controller-runtime's leader election.
 const (
 	defaultLease = 15 * time.Second
 	defaultRenew = 10 * time.Second
 	defaultRetry = 2 * time.Second
 )
 
-// election is a manager's candidacy for a lease, on the cluster's clock. It follows
-// client-go's tools/leaderelection, whose elector has the machine's clock: a lease that
-// others hold is free when it was not seen to change for its duration, and a leader
-// that cannot renew its lease for the renewal's deadline leads no more.
+// election is a manager's leader election on the cluster's clock. It follows client-go's
+// tools/leaderelection, whose elector uses the machine's clock: another candidate's lease
+// has expired if it was not observed to change for its duration, and a leader that fails to
+// renew its lease within the renew deadline stops leading.
 type election struct {
 	lock                resourcelock.Interface
 	clock               clock.Clock
@@ -40,12 +39,12 @@ type election struct {
 	random              *clock.Random
 	lease, renew, retry time.Duration
 	releases            bool
-	elected             chan struct{} // closed when it leads
+	elected             chan struct{} // closed when this manager becomes the leader
 	line                *inflight.Line[struct{}]
 	ticket              *inflight.Ticket[struct{}]
 
-	// What was last seen of the lease, and when it changed. Only hold and what it calls
-	// touch them.
+	// The last observed lease, and when it was observed to change. Only hold and the
+	// functions that it calls use them.
 	seen   resourcelock.LeaderElectionRecord
 	raw    []byte
 	seenAt time.Time
@@ -75,29 +74,29 @@ func (w *world) newElection(config *rest.Config, options manager.Options) (*elec
 	config = rest.AddUserAgent(config, "leader-election")
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the leader election's client: %w", err)
+		return nil, fmt.Errorf("creating the leader election's client: %w", err)
 	}
 	leases, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the leader election's client: %w", err)
+		return nil, fmt.Errorf("creating the leader election's client: %w", err)
 	}
 	e.lock, err = resourcelock.NewWithLabels(cmp.Or(options.LeaderElectionResourceLock, resourcelock.LeasesResourceLock),
 		options.LeaderElectionNamespace, options.LeaderElectionID, core, leases,
 		resourcelock.ResourceLockConfig{Identity: w.identity, EventRecorder: w.recorder.For(w.identity)}, options.LeaderElectionLabels)
 	if err != nil {
-		return nil, fmt.Errorf("making the leader election's lock: %w", err)
+		return nil, fmt.Errorf("creating the leader election's lock: %w", err)
 	}
 	return e, nil
 }
 
-// join counts the candidacy in the ledger. Candidates of one instant come in an order
-// that follows from the seed.
+// join counts the candidate as in flight. The seed decides the order of candidates that join
+// at the same instant.
 func (e *election) join() {
 	e.ticket = e.line.Join(e.lock.Identity(), struct{}{})
 }
 
-// hold tries to get the lease, calls lead when it has it, and renews it until ctx ends
-// or the lease is lost, which it reports.
+// hold tries to acquire the lease until it succeeds, calls lead, and renews the lease until
+// ctx ends or the lease is lost. It reports whether the lease was lost.
 func (e *election) hold(ctx context.Context, lead func()) (lost bool) {
 	defer e.ticket.End()
 	if _, granted := e.line.Next(ctx); !granted {
@@ -126,7 +125,7 @@ func (e *election) hold(ctx context.Context, lead func()) (lost bool) {
 	return false
 }
 
-// try gets the lease or renews it, if that is possible.
+// try acquires or renews the lease and reports whether it succeeded.
 func (e *election) try(ctx context.Context) bool {
 	now := metav1.NewTime(e.clock.Now())
 	record := resourcelock.LeaderElectionRecord{
@@ -163,8 +162,8 @@ func (e *election) write(record resourcelock.LeaderElectionRecord, err error) bo
 	return err == nil
 }
 
-// release gives the lease up if the options say so, when all work has ended. A lease
-// that cannot be given up runs out.
+// release releases the lease of a leader if LeaderElectionReleaseOnCancel is set. It is
+// called after all work has ended. On an error, the lease expires instead.
 func (e *election) release() {
 	select {
 	case <-e.elected:

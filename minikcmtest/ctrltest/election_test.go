@@ -17,7 +17,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest/ctrltest"
 )
 
-// candidates are managers that want to lead, of which the leader notes each second.
+// candidates are managers with leader election. The leader records when it reconciles.
 type candidates struct {
 	*testing.T
 	cluster *minikcmtest.Cluster
@@ -25,7 +25,7 @@ type candidates struct {
 	worked  []string
 }
 
-// add starts a manager. It is a reconcile every ten seconds.
+// add starts a manager that reconciles every ten seconds while it leads.
 func (cs *candidates) add(name string, change func(*ctrl.Options)) (stop func() error) {
 	cs.Helper()
 	options := ctrl.Options{LeaderElection: true, LeaderElectionID: "operator"}
@@ -43,7 +43,7 @@ func (cs *candidates) add(name string, change func(*ctrl.Options)) (stop func() 
 	return ctrltest.Start(cs.T, mgr)
 }
 
-// expect advances and compares who has worked when.
+// expect advances time and compares which manager has worked when.
 func (cs *candidates) expect(d time.Duration, want ...string) {
 	cs.Helper()
 	cs.worked = nil
@@ -69,8 +69,8 @@ func stopped(t *testing.T, stop func() error) {
 	}
 }
 
-// One manager works at a time. Its successor waits until the lease has run out, or was
-// given up.
+// Only one manager works at a time. Its successor waits until the lease has expired or was
+// released.
 func TestLeaderElection(t *testing.T) {
 	t.Parallel()
 	cs := newCandidates(t)
@@ -79,7 +79,7 @@ func TestLeaderElection(t *testing.T) {
 	second := cs.add("second", nil)
 	cs.expect(25*time.Second, "first 10s", "first 20s")
 	stopped(t, first)
-	// The second asks again within 2.2 times the two seconds of the retry period.
+	// The second manager retries within 2.2 times the retry period of two seconds.
 	cs.worked = nil
 	advance(t, cs.cluster, 5*time.Second)
 	if len(cs.worked) != 1 {
@@ -106,7 +106,7 @@ func holder(t *testing.T, c *minikcmtest.Cluster) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// A leader whose lease was taken ends, as it must not go on beside the new leader.
+// A leader that lost its lease ends, because it must not work beside the new leader.
 func TestLostLease(t *testing.T) {
 	t.Parallel()
 	cs := newCandidates(t)
@@ -123,8 +123,8 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
-// What needs no leader works on every manager, and what was added later follows the
-// same rules.
+// Runnables without leader election work on every manager. The same holds for runnables that
+// are added later.
 func TestRunnablesWithoutLeader(t *testing.T) {
 	t.Parallel()
 	cs := newCandidates(t)
@@ -156,7 +156,7 @@ func TestRunnablesWithoutLeader(t *testing.T) {
 	}
 }
 
-// runnable says whether it needs to lead.
+// runnable is a runnable with a configurable NeedLeaderElection.
 type runnable struct {
 	run   func()
 	leads *bool

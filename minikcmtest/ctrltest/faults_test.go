@@ -13,9 +13,8 @@ import (
 	"minikcm.dev/minikcm/minikcmtest/ctrltest"
 )
 
-// underFaults lets an operator make ten Sites while the API server fails half of its
-// writes and delays all, drops its watches and is away for a while. It returns what was
-// written.
+// underFaults runs an operator on ten Sites while the API server fails half of its writes,
+// delays all of them, drops watches and is down for a while. It returns the writes.
 func underFaults(t *testing.T) []string {
 	t.Helper()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) {
@@ -63,7 +62,8 @@ func underFaults(t *testing.T) []string {
 	return course
 }
 
-// An operator gets there whatever the API server does to it, and the same way each time.
+// An operator reaches its goal despite faults of the API server, with the same writes in each
+// run.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	first := underFaults(t)

@@ -12,20 +12,21 @@ import (
 	"minikcm.dev/minikcm/clock/cause"
 )
 
-// handler hands one event at a time to a controller's event handler, whoever delivers
-// it: the informers of several namespaces share a handler, and so does the resync.
-// While it does, it knows which revision the requests that are added follow from.
+// handler passes one event at a time to a controller's event handler. Informers of several
+// namespaces and the resync share one handler and deliver concurrently. Since events are
+// serialized, the causes of the current event are those of the requests that are added
+// meanwhile.
 type handler struct {
 	next cache.ResourceEventHandler
 
 	mu     sync.Mutex
-	causes []int64 // of the event that next handles
+	causes []int64 // the causes of the event that next handles
 }
 
-// handlerOf returns the one handler before next.
+// handlerOf returns the handler that wraps next, the same one for each call.
 func (w *world) handlerOf(next cache.ResourceEventHandler) *handler {
 	if reflect.TypeOf(next).Kind() != reflect.Pointer {
-		return &handler{next: next} // it cannot be told from others
+		return &handler{next: next} // not a pointer, so it has no identity
 	}
 	w.handling.Lock()
 	defer w.handling.Unlock()
@@ -56,7 +57,7 @@ func (h *handler) OnDelete(obj any) {
 	h.next.OnDelete(obj)
 }
 
-// resync tells of an object again: nothing has happened that would be a cause.
+// resync delivers an object as an update without a change. It has no cause.
 func (h *handler) resync(obj any) {
 	defer h.handling(nil)()
 	h.next.OnUpdate(obj, obj)
@@ -76,12 +77,12 @@ func (h *handler) handling(obj any) (done func()) {
 	}
 }
 
-// attributes is what a queue can do for a handler.
+// attributes is implemented by queues that can attribute requests to a handler.
 type attributes interface{ attributedTo(h *handler) any }
 
-// attribute gives controller-runtime's event handler a queue that knows the causes of
-// what the handler adds. The handler keeps its queue in a field that is not exported:
-// where it is not found, causes stay unknown, and nothing else changes.
+// attribute replaces the queue of controller-runtime's event handler with one that records
+// the causes of the requests that the handler adds. The queue is in an unexported field. If
+// that field is not found, causes stay unknown, and nothing else changes.
 func (h *handler) attribute() {
 	v := reflect.ValueOf(h.next).Elem()
 	if v.Kind() != reflect.Struct {
@@ -103,8 +104,7 @@ func (h *handler) attribute() {
 
 func (q *queue[T]) attributedTo(h *handler) any { return &attributed[T]{queue: q, handler: h} }
 
-// attributed is a queue as one handler has it. It is used only while the handler
-// handles an event.
+// attributed is the queue of one handler. It is used only while the handler handles an event.
 type attributed[T comparable] struct {
 	*queue[T]
 	handler *handler
@@ -113,7 +113,8 @@ type attributed[T comparable] struct {
 func (a *attributed[T]) Add(request T) { a.AddWithOpts(priorityqueue.AddOpts{}, request) }
 
 func (a *attributed[T]) AddWithOpts(opts priorityqueue.AddOpts, requests ...T) {
-	// Before the queue knows of them, so that the worker that takes them finds the causes.
+	// The causes are added before the requests, so that a worker that takes a request finds
+	// its causes.
 	for _, request := range requests {
 		a.causes.Add(request, a.handler.causes)
 	}

@@ -26,16 +26,16 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// NewManager returns a manager on a test's cluster. It takes the options of
-// ctrl.NewManager. Metrics, health probes and pprof are not served unless the options
-// name an address; names of controllers may be used again; the namespace of the leader
-// election is default unless the options have another.
+// NewManager returns a manager for a test's cluster. It takes the options of
+// ctrl.NewManager, with these defaults for tests: metrics, health probes and pprof are not
+// served unless the options set an address; controller names need not be unique in the
+// process; and the namespace of the leader election is "default".
 //
-// On a cluster of virtual or scaled time, the manager keeps that time: see the package's
-// documentation. Add returns an error for a controller that cannot be put on the
-// cluster's clock.
+// On a cluster with virtual or scaled time, the manager runs on the cluster's clock: see
+// the package documentation. Its Add returns an error for a controller that cannot.
 //
-// Start runs it. NewManager fails the test if the manager cannot be made.
+// The function Start runs the manager. NewManager fails the test if the manager cannot be
+// created.
 func NewManager(t testing.TB, cluster *minikcmtest.Cluster, options manager.Options, opts ...Option) manager.Manager {
 	t.Helper()
 	s := settings{user: DefaultUser, groups: []string{"system:masters"}, adapters: []adapter{adaptTo[reconcile.Request]}}
@@ -47,35 +47,34 @@ func NewManager(t testing.TB, cluster *minikcmtest.Cluster, options manager.Opti
 	if cluster.Clock() == clock.Real() {
 		mgr, err := manager.New(config, options)
 		if err != nil {
-			t.Fatalf("making a manager: %v", err)
+			t.Fatalf("creating a manager: %v", err)
 		}
 		return mgr
 	}
 	mgr, err := newManager(cluster, config, options, s.adapters)
 	if err != nil {
-		t.Fatalf("making a manager on the cluster's clock: %v", err)
+		t.Fatalf("creating a manager on the cluster's clock: %v", err)
 	}
 	return mgr
 }
 
-// world is what all that belongs to one manager shares.
+// world is the state that the parts of one manager share.
 type world struct {
 	clock    clock.Clock
 	ledger   *clock.Ledger
 	random   *clock.Random
 	recorder *events.Recorder
 	events   eventsv1client.EventsGetter
-	// identity tells this manager from others of the cluster: in the ledger and in the
-	// leader election.
+	// identity identifies this manager in the ledger and in the leader election.
 	identity string
 	adapters []adapter
 	starting starting
-	// syncPeriods are those of the cache's options.
+	// syncPeriods are the resync periods in the cache's options.
 	syncPeriods []time.Duration
 
 	handling sync.Mutex
 	handlers map[cache.ResourceEventHandler]*handler
-	// election is nil unless the manager needs to lead.
+	// election is nil without leader election.
 	election *election
 }
 
@@ -88,7 +87,7 @@ func newManager(cluster *minikcmtest.Cluster, config *rest.Config, options manag
 	w.starting = starting{count: inflight.NewTally(w.ledger, inflight.Start), begun: make(chan struct{})}
 	elects := options.LeaderElection
 	electing := options
-	options.LeaderElection = false // by controller-runtime, on the machine's clock
+	options.LeaderElection = false // controller-runtime's election uses the machine's clock
 	w.syncPeriods = syncPeriods(options.Cache)
 	if options.Cache.NewInformer == nil {
 		options.Cache.NewInformer = w.newInformer
@@ -108,9 +107,9 @@ func newManager(cluster *minikcmtest.Cluster, config *rest.Config, options manag
 	return withRecorder(inner, w, inner.GetEventRecorder)
 }
 
-// newInformer makes the informers of the cache.
+// newInformer creates the informers of the cache.
 func (w *world) newInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	inner := cache.NewSharedIndexInformer(lw, example, 0, indexers) // which does not resync
+	inner := cache.NewSharedIndexInformer(lw, example, 0, indexers) // no resync: resynced does it
 	made := &resynced{SharedIndexInformer: informers.CountedFromRun(inner, w.ledger), world: w}
 	if resync > 0 {
 		made.period = withoutJitter(resync, w.syncPeriods)
@@ -121,31 +120,33 @@ func (w *world) newInformer(lw cache.ListerWatcher, example runtime.Object, resy
 func (w *world) makeRecorder(mgr manager.Manager) error {
 	core, err := corev1client.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("making the event recorder's client: %w", err)
+		return fmt.Errorf("creating the event recorder's client: %w", err)
 	}
 	if w.events, err = eventsv1client.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient()); err != nil {
-		return fmt.Errorf("making the event recorder's client: %w", err)
+		return fmt.Errorf("creating the event recorder's client: %w", err)
 	}
 	w.recorder = events.NewRecorder(core, w.clock, w.ledger, w.random.Fork(), "").WithScheme(mgr.GetScheme())
 	return nil
 }
 
-// managed is a manager on the cluster's clock. R is what GetEventRecorder returns: an
-// interface of client-go in controller-runtime v0.24, one of its own from v0.25 on.
+// managed is a manager on the cluster's clock. R is the type that GetEventRecorder returns:
+// client-go's interface in controller-runtime v0.24, and controller-runtime's own from v0.25
+// on.
 type managed[R any] struct {
 	manager.Manager
 	*world
 }
 
-// withRecorder finds out R.
+// withRecorder returns a managed whose R is inferred from the manager's GetEventRecorder. It
+// returns an error for an unsupported release of controller-runtime.
 func withRecorder[R any](inner manager.Manager, w *world, _ func(string) R) (manager.Manager, error) {
 	var made any = &managed[R]{Manager: inner, world: w}
 	mgr, ok := made.(manager.Manager)
 	if !ok {
-		return nil, fmt.Errorf("this release of controller-runtime has a Manager that %T is none of: use one that docs/operators.md names", made)
+		return nil, fmt.Errorf("%T does not implement the Manager of this release of controller-runtime: use a release that docs/operators.md lists", made)
 	}
 	if _, ok := any(&events.SeriesRecorder{}).(R); !ok {
-		return nil, errors.New("this release of controller-runtime has event recorders of another kind: use one that docs/operators.md names")
+		return nil, errors.New("this release of controller-runtime has an unknown type of event recorders: use a release that docs/operators.md lists")
 	}
 	return mgr, nil
 }
@@ -160,8 +161,8 @@ func (m *managed[R]) GetEventRecorderFor(name string) record.EventRecorder {
 	return m.recorder.For(name)
 }
 
-// Add puts a controller on the cluster's clock before it is added, and lets what needs
-// to lead wait for that.
+// Add adds a runnable. It puts controllers on the cluster's clock, and delays runnables that
+// need leader election until the manager leads.
 func (m *managed[R]) Add(r manager.Runnable) error {
 	gated, err := m.gate(r)
 	if err != nil {
@@ -170,7 +171,7 @@ func (m *managed[R]) Add(r manager.Runnable) error {
 	return m.Manager.Add(gated)
 }
 
-// Elected is closed when the manager leads, or need not.
+// Elected is closed when the manager leads, or has started without leader election.
 func (m *managed[R]) Elected() <-chan struct{} {
 	if m.election == nil {
 		return m.Manager.Elected()
@@ -178,9 +179,8 @@ func (m *managed[R]) Elected() <-chan struct{} {
 	return m.election.elected
 }
 
-// Start runs the manager until ctx ends or it has lost its lease.
+// Start runs the manager until ctx ends or the manager loses its lease.
 func (m *managed[R]) Start(ctx context.Context) error { return m.run(ctx, m.Manager) }
 
-// begun is closed when all that the manager has started is at work, or waits for the
-// manager to lead.
+// begun is closed when every runnable of the manager works or waits for the manager to lead.
 func (m *managed[R]) begun() <-chan struct{} { return m.starting.begun }

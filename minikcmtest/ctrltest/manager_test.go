@@ -17,8 +17,9 @@ import (
 	"minikcm.dev/minikcm/minikcmtest/ctrltest"
 )
 
-// runs notes when reconciles of one request began, from the test's beginning on. In
-// virtual time they come one after the other, and none while the test looks.
+// runs records when the reconciles of one request began, relative to the start of the test.
+// It needs no lock: in virtual time, reconciles of one request run one after the other, and
+// none runs while the test reads.
 type runs struct {
 	clock clock.Clock
 	begin time.Time
@@ -55,7 +56,7 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
 
-// newConfigMaps sets a controller of ConfigMaps up as operators do.
+// newConfigMaps sets up a controller of ConfigMaps as operators do.
 func newConfigMaps(t *testing.T, mgr ctrl.Manager, f reconcile.Func) {
 	t.Helper()
 	if err := ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(f); err != nil {
@@ -89,8 +90,7 @@ func TestRequeueAfter(t *testing.T) {
 	seen.expect(t, 0, time.Hour, 2*time.Hour, 3*time.Hour, 4*time.Hour)
 }
 
-// A request that fails is tried again by controller-runtime's back-off, on the
-// cluster's clock.
+// A failed request is retried with controller-runtime's back-off on the cluster's clock.
 func TestBackOff(t *testing.T) {
 	t.Parallel()
 	c := newStill(t)

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Option changes how a manager is made.
+// Option configures NewManager.
 type Option func(*settings)
 
 type settings struct {
@@ -15,26 +15,27 @@ type settings struct {
 	adapters []adapter
 }
 
-// DefaultUser is who a manager's requests are made by unless As says otherwise: a
-// service account, so that faults and the record of writes tell the operator from the
+// DefaultUser is the user of a manager's requests unless As sets another one. It is a
+// service account, so that faults and the write record distinguish the operator from the
 // test.
 const DefaultUser = "system:serviceaccount:default:operator"
 
-// As lets the manager's requests be made by user, in groups, instead of DefaultUser in
+// As makes the manager's requests as user in groups, instead of as DefaultUser in
 // system:masters.
 func As(user string, groups ...string) Option {
 	return func(s *settings) { s.user, s.groups = user, groups }
 }
 
-// Requests lets the manager run controllers of the type T of requests, as made by
-// builder.TypedControllerManagedBy and controller.NewTyped. Those of reconcile.Request
+// Requests lets the manager run controllers with requests of type T, created by
+// builder.TypedControllerManagedBy or controller.NewTyped. Controllers of reconcile.Request
 // need no option.
 func Requests[T comparable]() Option {
 	return func(s *settings) { s.adapters = append(s.adapters, adaptTo[T]) }
 }
 
-// inTest returns the options of a manager in a test: no sockets unless they are asked
-// for, and no check of controllers' names, as each test of a process makes its own.
+// inTest returns the options with the defaults for tests: no sockets unless the options set
+// an address, and no check that controller names are unique in the process, because each
+// test creates its own controllers.
 func inTest(options manager.Options) manager.Options {
 	options.Metrics.BindAddress = cmp.Or(options.Metrics.BindAddress, "0")
 	options.HealthProbeBindAddress = cmp.Or(options.HealthProbeBindAddress, "0")
@@ -44,7 +45,7 @@ func inTest(options manager.Options) manager.Options {
 		options.Controller.SkipNameValidation = &yes
 	}
 	if options.LeaderElectionNamespace == "" {
-		options.LeaderElectionNamespace = "default" // outside a pod there is none
+		options.LeaderElectionNamespace = "default" // outside a pod, controller-runtime has no default
 	}
 	return options
 }

@@ -18,39 +18,39 @@ import (
 
 // queue is a controller's work queue on the cluster's clock. It guarantees:
 //
-//   - A request is worked on by one worker at a time; adds that come meanwhile are
-//     merged into one further reconcile.
-//   - Of the requests that are ready, one of the highest priority is next; among these,
-//     one that became ready in an earlier turn. Within a turn, the seed decides.
-//   - The ledger counts a request from the moment it is ready until Done, except while
-//     every worker waits for time to pass: nothing can be done about it then.
-//   - Delays end by AfterFunc of the cluster's clock.
+//   - At most one worker has a request. Adds of the request during that time are merged
+//     into one further reconcile.
+//   - Of the ready requests, the one of the highest priority is next. Among these it is the
+//     one that became ready in the earliest turn. Within a turn, the seed decides.
+//   - A request counts as in flight from the moment it is ready until Done, except while
+//     every worker is paused: then it could not be worked on before time passes.
+//   - Delays use AfterFunc of the cluster's clock.
 //
-// Prioritized is the behaviour of controller-runtime's priority queue: a request exists
-// once, and one that is ready waits for no delay any more. Otherwise it is that of
-// client-go's rate limiting queue: there are no priorities, and a delay ends whether the
-// request was worked on meanwhile or not.
+// A prioritized queue behaves as controller-runtime's priority queue: adding a request makes
+// it ready and cancels its delay, and delaying a ready request does nothing. Otherwise the
+// queue behaves as client-go's rate limiting queue: it has no priorities, and a delayed
+// request becomes ready after its delay even if it was worked on meanwhile.
 type queue[T comparable] struct {
 	queueOptions[T]
 	// line has a ticket for each item that is ready and counted.
 	line   *inflight.Line[*item[T]]
 	begin  sync.Once
-	causes cause.ByKey[T] // of the requests
+	causes cause.ByKey[T] // the causes of the requests
 
 	mu       sync.Mutex
-	items    map[T]*item[T]                   // that are to be worked on
-	ready    readyItems[T]                    // those of items that no worker has
-	waiting  map[T]*alarm                     // for a time
+	items    map[T]*item[T]                   // the requests to work on
+	ready    readyItems[T]                    // the items whose requests no worker has
+	waiting  map[T]*alarm                     // the delayed requests
 	working  map[T]*inflight.Ticket[*item[T]] // handed out and not Done
 	adds     uint64
-	begun    bool
+	begun    bool // whether a worker has called Get
 	isClosed bool
-	paused   int // workers that wait for time to pass
+	paused   int // the number of workers that wait for time to pass
 }
 
 var _ priorityqueue.PriorityQueue[string] = &queue[string]{}
 
-// alarm is a request that waits for a time.
+// alarm is the delay of a request.
 type alarm struct {
 	due      time.Time
 	priority int
@@ -58,14 +58,14 @@ type alarm struct {
 }
 
 type queueOptions[T comparable] struct {
-	// name tells the queue from others of the ledger.
+	// name identifies the queue in the ledger.
 	name        string
 	clock       clock.Clock
 	ledger      *clock.Ledger
 	limiter     workqueue.TypedRateLimiter[T]
 	workers     int
 	prioritized bool
-	// onWork is called when the first worker asks for a request, or none ever will.
+	// onWork is called when the first worker calls Get, and when the queue shuts down.
 	onWork func()
 }
 
@@ -82,17 +82,17 @@ func newQueue[T comparable](opts queueOptions[T]) *queue[T] {
 // Add queues a request at once.
 func (q *queue[T]) Add(request T) { q.AddWithOpts(priorityqueue.AddOpts{}, request) }
 
-// AddAfter queues a request when after of the cluster's time has passed.
+// AddAfter queues a request after a delay on the cluster's clock.
 func (q *queue[T]) AddAfter(request T, after time.Duration) {
 	q.AddWithOpts(priorityqueue.AddOpts{After: after}, request)
 }
 
-// AddRateLimited queues a request when the rate limiter says so.
+// AddRateLimited queues a request after the rate limiter's delay.
 func (q *queue[T]) AddRateLimited(request T) {
 	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, request)
 }
 
-// AddWithOpts queues requests. A queue that has been shut down takes none.
+// AddWithOpts queues requests. It does nothing after ShutDown.
 func (q *queue[T]) AddWithOpts(opts priorityqueue.AddOpts, requests ...T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -140,16 +140,16 @@ func (q *queue[T]) addNow(request T, priority int) {
 	}
 }
 
-// place puts an item behind the others of its priority.
+// place puts an item behind the other items of its priority.
 func (q *queue[T]) place(it *item[T], priority int) {
 	it.priority, it.place, it.number = priority, q.ledger.PlaceOf(q.name, fmt.Sprint(it.request)), q.adds
 	q.adds++
 }
 
-// delay lets a request wait, for the shorter time if it waits already.
+// delay delays a request. If it is delayed already, the earlier time applies.
 func (q *queue[T]) delay(request T, priority int, after time.Duration) {
 	if q.prioritized && q.items[request] != nil {
-		q.addNow(request, priority) // it is ready, and may gain priority
+		q.addNow(request, priority) // it stays ready, but its priority may rise
 		return
 	}
 	due := q.clock.Now().Add(after)
@@ -166,8 +166,8 @@ func (q *queue[T]) delay(request T, priority int, after time.Duration) {
 	a.timer = q.clock.AfterFunc(after, func() { q.ring(request, a) })
 }
 
-// cancel forgets a delay. A timer that fires all the same finds that it is not the
-// current one.
+// cancel cancels a delay. If its timer fires nevertheless, ring finds that the alarm is not
+// the current one.
 func (q *queue[T]) cancel(request T) {
 	q.waiting[request].timer.Stop()
 	delete(q.waiting, request)
@@ -183,23 +183,23 @@ func (q *queue[T]) ring(request T, a *alarm) {
 	q.addNow(request, a.priority)
 }
 
-// Get waits for a request; shutdown when there will be none any more.
+// Get waits for a request. shutdown is true after ShutDown.
 func (q *queue[T]) Get() (request T, shutdown bool) {
 	request, _, shutdown = q.GetWithPriority()
 	return request, shutdown
 }
 
-// GetWithPriority is Get with the request's priority.
+// GetWithPriority is Get that also returns the request's priority.
 func (q *queue[T]) GetWithPriority() (request T, priority int, shutdown bool) {
 	q.begin.Do(q.open)
-	ticket, ok := q.line.Next(context.Background()) // until ShutDown
+	ticket, ok := q.line.Next(context.Background()) // ends with ShutDown
 	if !ok {
 		return request, 0, true
 	}
 	return q.take(ticket)
 }
 
-// open counts what was added before there was anybody to work on it.
+// open counts the requests that were added before the first worker called Get.
 func (q *queue[T]) open() {
 	q.mu.Lock()
 	q.begun = true
@@ -208,8 +208,8 @@ func (q *queue[T]) open() {
 	q.onWork()
 }
 
-// Done hands a request back. The ledger still counts it while the queue makes it ready
-// again, so that the count never passes through zero.
+// Done ends the work on a request. If the request was added meanwhile, it becomes ready and
+// counted before its ticket ends, so that the ledger never reaches zero in between.
 func (q *queue[T]) Done(request T) {
 	q.mu.Lock()
 	ticket := q.working[request]
@@ -223,20 +223,20 @@ func (q *queue[T]) Done(request T) {
 	}
 }
 
-// Forget ends a request's back-off.
+// Forget resets a request's back-off.
 func (q *queue[T]) Forget(request T) { q.limiter.Forget(request) }
 
-// NumRequeues is how often a request was limited since it was forgotten.
+// NumRequeues returns how often a request was rate limited since the last Forget.
 func (q *queue[T]) NumRequeues(request T) int { return q.limiter.NumRequeues(request) }
 
-// Len is the number of requests that are to be worked on and do not wait for a time.
+// Len returns the number of requests to work on, without delayed ones.
 func (q *queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.items)
 }
 
-// ShutDown drops what is queued and lets every Get return.
+// ShutDown drops all queued requests and lets every Get return.
 func (q *queue[T]) ShutDown() {
 	defer q.onWork()
 	q.mu.Lock()

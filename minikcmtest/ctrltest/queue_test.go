@@ -17,12 +17,12 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// bench is a queue whose workers note what they are given.
+// bench is a queue whose workers record the requests they get.
 type bench struct {
 	*queue[string]
 	virtual *clock.Virtual
 	begin   time.Time
-	works   chan struct{} // closed when a worker has asked for a request
+	works   chan struct{} // closed when a worker has called Get
 
 	mu   sync.Mutex
 	seen []string
@@ -40,8 +40,8 @@ func newBench(prioritized bool) *bench {
 	return b
 }
 
-// work starts a worker, which does what do says with each request, and returns when a
-// worker is there.
+// work starts a worker that calls do for each request, and returns when a worker has called
+// Get.
 func (b *bench) work(do func(request string)) {
 	b.done.Go(func() {
 		for {
@@ -93,8 +93,8 @@ func with(priority int, after time.Duration) priorityqueue.AddOpts {
 
 func nothing(string) {}
 
-// What was added first is next, the highest priority before all others; a request that
-// is added again keeps its place unless it gains priority.
+// The highest priority is next, and among equal priorities the request that was added first.
+// A request that is added again keeps its place unless its priority rises.
 func TestPriorities(t *testing.T) {
 	t.Parallel()
 	b := newBench(true)
@@ -113,7 +113,7 @@ func TestPriorities(t *testing.T) {
 	b.end(t)
 }
 
-// What differs between the two kinds of queue is what becomes of a delay.
+// The two kinds of queue treat delays differently.
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -127,9 +127,9 @@ func TestDelays(t *testing.T) {
 			t.Parallel()
 			b := newBench(c.prioritized)
 			b.AddAfter("a", time.Minute)
-			b.Add("a") // at once
+			b.Add("a") // no delay
 			b.AddAfter("b", 20*time.Second)
-			b.AddAfter("b", 10*time.Second) // the shorter one
+			b.AddAfter("b", 10*time.Second) // the shorter delay applies
 			b.AddAfter("c", 30*time.Second)
 			b.AddAfter("c", 40*time.Second)
 			b.work(nothing)
@@ -140,8 +140,8 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// Adds during the work on a request are one further reconcile, which is not begun
-// before the work has ended.
+// Adds during the work on a request are merged into one further reconcile, which begins after
+// Done.
 func TestAddsDuringWork(t *testing.T) {
 	t.Parallel()
 	b := newBench(true)
@@ -151,7 +151,7 @@ func TestAddsDuringWork(t *testing.T) {
 			first = false
 			b.Add(request)
 			b.AddWithOpts(with(3, 0), request)
-			b.AddRateLimited(request) // it is ready already
+			b.AddRateLimited(request) // no effect: the request is ready
 		}
 	})
 	b.Add("a")
@@ -167,8 +167,8 @@ func TestAddsDuringWork(t *testing.T) {
 	b.end(t)
 }
 
-// A queue without workers counts nothing: what waits for a leader must not keep time
-// from passing until there is one.
+// A queue without workers counts nothing: requests that wait for a leader must not stop
+// virtual time.
 func TestWarmQueue(t *testing.T) {
 	t.Parallel()
 	b := newBench(true)
@@ -184,8 +184,8 @@ func TestWarmQueue(t *testing.T) {
 	}
 }
 
-// Whatever is done with a queue, nothing is left in the ledger, and no request is worked
-// on twice at a time.
+// After any sequence of operations the ledger is empty, and a request never has two workers at
+// the same time.
 func TestQueueProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -238,7 +238,7 @@ func TestQueueProperties(t *testing.T) {
 			}
 		}
 		b.ShutDown()
-		advanceRapid(r, b, time.Minute) // the naps
+		advanceRapid(r, b, time.Minute) // lets the sleeping workers continue
 		b.done.Wait()
 		b.virtual.Close()
 		if !b.ledger.Idle() {

@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest/ctrltest"
 )
 
-// Rotator gives Secrets of its type a new key when an hour has passed.
+// Rotator replaces the key of each Secret of its type every hour.
 type Rotator struct {
 	client.Client
 	Clock utilclock.PassiveClock
@@ -45,7 +45,7 @@ func (r *Rotator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	}
 	times, _ := strconv.Atoi(secret.Annotations["times"])
 	secret.Annotations = map[string]string{"rotated": r.Clock.Now().Format(time.RFC3339), "times": strconv.Itoa(times + 1)}
-	return ctrl.Result{}, r.Update(ctx, secret) // whose event brings it back
+	return ctrl.Result{}, r.Update(ctx, secret) // the event of the update triggers the next reconcile
 }
 
 func newSecret(t *testing.T, k client.Client) *corev1.Secret {
@@ -82,7 +82,7 @@ func TestRotator(t *testing.T) {
 	}
 }
 
-// The README shows TestRotator as it is.
+// TestReadme checks that the README contains TestRotator verbatim.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	read := func(path string) string {

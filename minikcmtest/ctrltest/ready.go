@@ -6,17 +6,17 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// item is a request that is to be worked on.
+// item is a request to work on.
 type item[T comparable] struct {
 	request  T
 	priority int
 	place    inflight.Place
-	number   uint64                     // of adds, for those of one place
-	index    int                        // in readyItems, -1 if not there
-	ticket   *inflight.Ticket[*item[T]] // nil unless it is counted
+	number   uint64                     // the number of the add, which orders items of the same place
+	index    int                        // the index in readyItems, or -1
+	ticket   *inflight.Ticket[*item[T]] // nil unless the item is counted
 }
 
-// readyItems is a heap of the requests that no worker has, the next one first.
+// readyItems is a heap of the items whose requests no worker has, the next one first.
 type readyItems[T comparable] []*item[T]
 
 func (h readyItems[T]) Len() int { return len(h) }

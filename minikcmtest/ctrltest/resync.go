@@ -13,10 +13,10 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// defaultSyncPeriod is controller-runtime's.
+// defaultSyncPeriod is controller-runtime's default.
 const defaultSyncPeriod = 10 * time.Hour
 
-// syncPeriods are all that the options of a cache lead to.
+// syncPeriods returns all resync periods that the options of a cache set.
 func syncPeriods(options ctrlcache.Options) []time.Duration {
 	periods := []time.Duration{ptr.Deref(options.SyncPeriod, defaultSyncPeriod)}
 	add := func(p *time.Duration) {
@@ -36,17 +36,17 @@ func syncPeriods(options ctrlcache.Options) []time.Duration {
 	return periods
 }
 
-// withoutJitter returns the period out of which controller-runtime has made another one,
-// by chance that no seed decides.
+// withoutJitter returns the period from which controller-runtime computed a jittered one: the
+// closest of periods. Its jitter does not follow from the seed.
 func withoutJitter(jittered time.Duration, periods []time.Duration) time.Duration {
 	return slices.MinFunc(periods, func(a, b time.Duration) int {
 		return int((a - jittered).Abs() - (b - jittered).Abs())
 	})
 }
 
-// resynced is an informer whose handlers are told of all objects again after each period
-// of the cluster's time, as updates that change nothing. client-go's informers do that
-// on the machine's time.
+// resynced is an informer that resyncs on the cluster's clock: after each period it delivers
+// all objects to its handlers, as updates without a change. client-go's informers do that on
+// the machine's clock.
 type resynced struct {
 	cache.SharedIndexInformer
 	world  *world
@@ -54,7 +54,7 @@ type resynced struct {
 
 	mu       sync.Mutex
 	handlers map[cache.ResourceEventHandlerRegistration]*handler
-	timer    utilclock.Timer // nil while it does not run
+	timer    utilclock.Timer // nil while the informer does not run
 }
 
 func (r *resynced) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
@@ -67,7 +67,7 @@ func (r *resynced) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler,
 
 func (r *resynced) AddEventHandlerWithOptions(h cache.ResourceEventHandler, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	own := r.world.handlerOf(h)
-	options.ResyncPeriod = nil // the informer's
+	options.ResyncPeriod = nil // the informer's period, which is 0
 	registration, err := r.SharedIndexInformer.AddEventHandlerWithOptions(own, options)
 	if err != nil {
 		return nil, err

@@ -8,10 +8,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// errLost ends a manager that leads no more, in controller-runtime's words.
+// errLost is the error of a manager that lost its lease. The text is controller-runtime's.
 var errLost = errors.New("leader election lost")
 
-// run runs a manager, and beside it its recorder and its candidacy.
+// run runs a manager together with its event recorder and its leader election.
 func (w *world) run(ctx context.Context, inner manager.Manager) error {
 	var own token
 	if !w.starting.start(&own) {
@@ -22,10 +22,10 @@ func (w *world) run(ctx context.Context, inner manager.Manager) error {
 	defer cancel(nil)
 	recording, stopRecording := context.WithCancel(context.WithoutCancel(ctx))
 	var recorder, candidacy sync.WaitGroup
-	recorder.Go(func() { _ = w.recorder.Run(recording) }) // it returns nil
+	recorder.Go(func() { _ = w.recorder.Run(recording) }) // always returns nil
 	candidacy.Go(func() {
 		select {
-		case <-inner.Elected(): // all runnables were started
+		case <-inner.Elected(): // inner has no election: all runnables are started
 		case <-ctx.Done():
 			return
 		}

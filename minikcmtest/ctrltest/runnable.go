@@ -9,15 +9,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// hasCache is what controller-runtime starts before what uses its cache.
+// hasCache is implemented by clusters, whose caches controller-runtime starts before other
+// runnables.
 type hasCache interface{ GetCache() cache.Cache }
 
-// warmsUp is what controller-runtime starts to work before it leads.
+// warmsUp is implemented by runnables that do some work before the manager leads.
 type warmsUp interface {
 	Warmup(ctx context.Context) error
 }
 
-// gate returns what takes the place of a runnable.
+// gate wraps a runnable so that it waits for the manager to lead, if it needs to, and counts
+// as starting until it works. Clusters and webhook servers are not wrapped.
 func (w *world) gate(r manager.Runnable) (manager.Runnable, error) {
 	switch r.(type) {
 	case hasCache, webhook.Server:
@@ -35,7 +37,7 @@ func (w *world) gate(r manager.Runnable) (manager.Runnable, error) {
 		if err := w.adapt(fields, hooks{made: func() {}, works: g.works}); err != nil {
 			return nil, err
 		}
-		g.tellsWhenItWorks = true
+		g.reportsWork = true
 	}
 	w.starting.add(g)
 	if warm, ok := r.(warmsUp); ok {
@@ -44,10 +46,10 @@ func (w *world) gate(r manager.Runnable) (manager.Runnable, error) {
 	return g, nil
 }
 
-// Adopt puts a controller on the clock of a manager of NewManager that is not given to
-// its Add: one of controller.NewUnmanaged, before it starts. The controller counts as
-// starting from the moment it makes its queue. It is an error if the controller cannot
-// be put there. A manager on the machine's time has nothing to adopt.
+// Adopt puts a controller that is not added to the manager on the manager's clock: one of
+// controller.NewUnmanaged. Call it before the controller starts. The controller counts as
+// starting from the moment it creates its queue. Adopt returns an error if the controller
+// cannot run on the cluster's clock. It does nothing for a manager on real time.
 func Adopt(mgr manager.Manager, controller any) error {
 	m, ok := mgr.(interface{ adopt(controller any) error })
 	if !ok {
@@ -62,7 +64,7 @@ func (w *world) adopt(controller any) error {
 		return err
 	}
 	if fields == nil {
-		return fmt.Errorf("putting %T on the cluster's clock: it is no controller of controller-runtime's", controller)
+		return fmt.Errorf("putting %T on the cluster's clock: it is not a controller of controller-runtime", controller)
 	}
 	own := &token{}
 	return w.adapt(fields, hooks{
@@ -71,8 +73,8 @@ func (w *world) adopt(controller any) error {
 	})
 }
 
-// hooks are called when a controller makes its queue, and when its first worker asks for
-// a request or the queue has been shut down.
+// hooks are callbacks: made, when a controller creates its queue; works, when its first
+// worker calls Get and when the queue shuts down.
 type hooks struct{ made, works func() }
 
 func (w *world) adapt(c *controllerFields, h hooks) error {
@@ -84,19 +86,19 @@ func (w *world) adapt(c *controllerFields, h hooks) error {
 	return fmt.Errorf("putting the controller %s on the cluster's clock: give NewManager the option ctrltest.Requests[%s]()", c.name, c.requestType())
 }
 
-// gated is a runnable that starts when the manager leads, if it needs to, and counts as
+// gated is a runnable that waits for the manager to lead, if it needs to, and counts as
 // starting until it works.
 type gated struct {
 	manager.Runnable
 	world *world
 	leads bool
-	// tellsWhenItWorks: works is called then. Of other runnables that is not known: they
-	// count until they are started.
-	tellsWhenItWorks bool
-	token            token
+	// reportsWork is true for controllers, whose queue calls works when they work. Other
+	// runnables do not report that: they count as starting until their Start is called.
+	reportsWork bool
+	token       token
 }
 
-// NeedLeaderElection tells controller-runtime when to start it.
+// NeedLeaderElection reports to controller-runtime whether the runnable needs a leader.
 func (g *gated) NeedLeaderElection() bool { return g.leads }
 
 func (g *gated) Start(ctx context.Context) error {
@@ -104,16 +106,16 @@ func (g *gated) Start(ctx context.Context) error {
 	if g.leads && !g.world.leads(ctx, g) {
 		return nil
 	}
-	if !g.tellsWhenItWorks {
+	if !g.reportsWork {
 		g.works()
 	}
 	return g.Runnable.Start(ctx)
 }
 
-// works ends what starting counts.
+// works ends the count of the runnable as starting.
 func (g *gated) works() { g.world.starting.end(&g.token) }
 
-// leads waits until the manager leads; false: it never will.
+// leads waits until the manager leads. It returns false if ctx ends first.
 func (w *world) leads(ctx context.Context, g *gated) bool {
 	if w.election == nil {
 		return true
@@ -127,11 +129,11 @@ func (w *world) leads(ctx context.Context, g *gated) bool {
 	}
 }
 
-// gatedWarm is a gated runnable that starts some of its work before.
+// gatedWarm is a gated runnable that does some of its work before the manager leads.
 type gatedWarm struct {
 	*gated
 	warm warmsUp
 }
 
-// Warmup is the runnable's own.
+// Warmup calls the runnable's Warmup.
 func (g *gatedWarm) Warmup(ctx context.Context) error { return g.warm.Warmup(ctx) }

@@ -32,8 +32,8 @@ func startSites(t *testing.T, c *minikcmtest.Cluster) client.Client {
 	return k
 }
 
-// What is owned and what is watched brings a request back, all at the same instant: no
-// time passes while there is anything to do.
+// Events of owned and of watched objects trigger reconciles at the same instant: no time
+// passes while there is work.
 func TestOwnsAndWatches(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0))
@@ -66,7 +66,7 @@ func TestOwnsAndWatches(t *testing.T) {
 	expect("dark")
 }
 
-// A manager works in memory on the machine's and on scaled time, too.
+// A manager also works on real and on scaled time, without a socket.
 func TestOtherClocks(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*minikcm.Options){
@@ -94,8 +94,8 @@ func TestOtherClocks(t *testing.T) {
 	}
 }
 
-// One seed gives one course of writes, the operator's among them; another gives
-// another.
+// The same seed gives the same sequence of writes, including the operator's. Another seed
+// gives another sequence.
 func TestSameSeedSameWrites(t *testing.T) {
 	const runs = 3
 	var first []string
@@ -117,7 +117,7 @@ func TestSameSeedSameWrites(t *testing.T) {
 func courseOfWrites(t *testing.T, seed uint64) []string {
 	t.Helper()
 	var writes []string
-	// A cluster for each run, which ends with it.
+	// Each run has its own cluster, which stops at the end of the subtest.
 	t.Run("run", func(t *testing.T) {
 		c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Driven, o.Seed = true, seed }))
 		k := startSites(t, c)
@@ -139,8 +139,8 @@ func courseOfWrites(t *testing.T, seed uint64) []string {
 	return writes
 }
 
-// Why a page is there is told across the operator's reconciles, back to the Site and its
-// author.
+// Why explains a page across the operator's reconciles, back to the Site and the user that
+// created it.
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	c := newStill(t)
@@ -167,8 +167,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// Handlers are told of all objects again after the cache's SyncPeriod, controller-runtime's
-// default of ten hours or that of their kind.
+// Handlers receive all objects again after the SyncPeriod: that of the kind, of the cache, or
+// controller-runtime's default of ten hours.
 func TestResync(t *testing.T) {
 	t.Parallel()
 	hour := time.Hour

@@ -21,7 +21,7 @@ import (
 
 var siteVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
-// Site is a custom kind: so many ConfigMaps, its pages.
+// Site is a custom kind whose pages are ConfigMaps.
 type Site struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -62,7 +62,7 @@ func (l *SiteList) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// newScheme knows the built-in kinds, definitions and Sites.
+// newScheme returns a scheme with the built-in kinds, CustomResourceDefinitions and Sites.
 func newScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -76,7 +76,7 @@ func newScheme(t testing.TB) *runtime.Scheme {
 	return s
 }
 
-// defineSites makes the cluster serve them, and returns a client that knows them.
+// defineSites creates the CustomResourceDefinition of Sites and returns a client for them.
 func defineSites(t testing.TB, c *minikcmtest.Cluster) client.Client {
 	t.Helper()
 	k, err := client.New(c.Config(), client.Options{Scheme: newScheme(t)})
@@ -113,7 +113,7 @@ func site(name string, pages int) *Site {
 	return &Site{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: SiteSpec{Pages: pages}}
 }
 
-// sites reconciles Sites, as an operator is written that knows nothing of minikcm.
+// sites reconciles Sites. It is a normal operator, without anything specific to minikcm.
 type sites struct {
 	client.Client
 	scheme *runtime.Scheme
@@ -121,7 +121,7 @@ type sites struct {
 
 func (r *sites) SetupWithManager(mgr ctrl.Manager) error {
 	r.Client, r.scheme = mgr.GetClient(), mgr.GetScheme()
-	// A ConfigMap that is called theme concerns all Sites.
+	// The ConfigMap named theme triggers all Sites.
 	ofTheme := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []ctrl.Request {
 		list := &SiteList{}
 		if obj.GetName() != "theme" || r.List(ctx, list) != nil {
@@ -136,7 +136,8 @@ func (r *sites) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).For(&Site{}).Owns(&corev1.ConfigMap{}).Watches(&corev1.ConfigMap{}, ofTheme).Complete(r)
 }
 
-// Reconcile makes one missing page at a time: the event of each brings it back.
+// Reconcile creates one missing page at a time. The event of each page triggers the next
+// reconcile.
 func (r *sites) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s := &Site{}
 	if err := r.Get(ctx, req.NamespacedName, s); err != nil {

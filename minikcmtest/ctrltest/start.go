@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Start runs a manager of NewManager until the test ends or stop is called, and returns
-// when its caches have synced and its controllers work, or wait for the manager to
-// lead. From then on Advance waits for the controllers. A manager that was started
-// otherwise, with go mgr.Start(ctx), may begin only after Advance has returned.
+// Start runs a manager of NewManager until the test ends or stop is called. It returns when
+// the caches have synced and the controllers work or wait for the manager to lead. From then
+// on, Advance waits for the controllers. A manager that is started with go mgr.Start(ctx)
+// instead may begin only after Advance has returned.
 //
-// Stop returns when the manager has ended, with its error. A test that does not call it
-// fails if there was an error.
+// stop waits until the manager has ended and returns its error. If the test does not call
+// stop, an error of the manager fails the test.
 func Start(t testing.TB, mgr manager.Manager) (stop func() error) {
 	t.Helper()
 	begun := beginning(t, mgr)
@@ -39,7 +39,7 @@ func Start(t testing.TB, mgr manager.Manager) (stop func() error) {
 	select {
 	case <-begun:
 	case <-ended:
-		t.Fatalf("the manager ended before it worked: %v", failure)
+		t.Fatalf("the manager ended before its controllers worked: %v", failure)
 	}
 	return func() error {
 		asked.Store(true)
@@ -47,7 +47,8 @@ func Start(t testing.TB, mgr manager.Manager) (stop func() error) {
 	}
 }
 
-// beginning returns what is closed when the manager's controllers work.
+// beginning returns a channel that is closed when the manager's controllers work or wait for
+// the manager to lead.
 func beginning(t testing.TB, mgr manager.Manager) <-chan struct{} {
 	t.Helper()
 	if m, ok := mgr.(interface{ begun() <-chan struct{} }); ok {
@@ -60,8 +61,8 @@ func beginning(t testing.TB, mgr manager.Manager) <-chan struct{} {
 	return begun
 }
 
-// afterCaches is a runnable that controller-runtime starts when the caches have synced,
-// leader or not.
+// afterCaches is a runnable that controller-runtime starts when the caches have synced. It
+// needs no leader.
 type afterCaches func()
 
 // Start calls f.

@@ -6,25 +6,25 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// starting counts in the ledger what has been started and does not work yet: the
-// manager, until its caches have synced and all its runnables were started, and each
-// controller, until a worker of it asks for a request. So no time passes, and no turn
-// is granted, before every controller has seen what there is.
+// starting counts in the ledger what has started but does not work yet: the manager, until
+// its caches have synced and all its runnables are started; and each controller, until one of
+// its workers calls Get. Therefore no time passes and no turn is granted before every
+// controller has handled the existing objects.
 type starting struct {
 	mu      sync.Mutex
 	started bool
 	leading bool
 	gates   []*gated
 	count   inflight.Tally
-	// begun is closed when the count has come back to zero for the first time.
+	// begun is closed when the count returns to zero for the first time.
 	begun  chan struct{}
 	closed bool
 }
 
-// token is one piece of what is counted.
+// token is one unit of the count.
 type token struct{ counted bool }
 
-// add lets a runnable be counted from the manager's start on.
+// add registers a runnable, which counts from the manager's start on.
 func (s *starting) add(g *gated) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,8 +34,8 @@ func (s *starting) add(g *gated) {
 	}
 }
 
-// start counts the manager itself, and all runnables that were added. It reports
-// whether it had not been called before.
+// start counts the manager itself and all registered runnables. It returns false if it was
+// called before.
 func (s *starting) start(own *token) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,8 +50,8 @@ func (s *starting) start(own *token) bool {
 	return true
 }
 
-// awaitLead stops counting a runnable that waits for the manager to lead, unless it
-// leads by now.
+// awaitLead stops counting a runnable that waits for the manager to lead, unless the manager
+// already leads.
 func (s *starting) awaitLead(t *token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *starting) awaitLead(t *token) {
 	}
 }
 
-// lead counts again the runnables that have waited for the manager to lead.
+// lead counts the runnables that wait for the manager to lead again.
 func (s *starting) lead() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

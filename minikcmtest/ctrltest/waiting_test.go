@@ -20,7 +20,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest/ctrltest"
 )
 
-// course is what happened when, in virtual time.
+// course records what happened when, in virtual time.
 type course struct {
 	clock clock.Clock
 	begin time.Time
@@ -47,7 +47,7 @@ func (c *course) expect(t *testing.T, want ...string) {
 	}
 }
 
-// startWaiting starts a controller of workers that works on the ConfigMaps a, b and c.
+// startWaiting starts a controller with that number of workers for the ConfigMaps a, b and c.
 func startWaiting(t *testing.T, c *minikcmtest.Cluster, workers int, f func(ctx context.Context, k client.Client, name string) error) {
 	t.Helper()
 	mgr := ctrltest.NewManager(t, c, ctrl.Options{})
@@ -78,8 +78,8 @@ func createMaps(t *testing.T, c *minikcmtest.Cluster, names ...string) {
 	}
 }
 
-// A reconcile may let time pass. Meanwhile others go on, as far as the controller has
-// workers for them; it takes as long as it would in a real cluster.
+// A reconcile may sleep. Meanwhile other reconciles run if the controller has free workers, so
+// the total time is that of a real cluster.
 func TestReconcileSleeps(t *testing.T) {
 	t.Parallel()
 	for workers, want := range map[int][]string{
@@ -102,8 +102,8 @@ func TestReconcileSleeps(t *testing.T) {
 	}
 }
 
-// The API server takes its time, and answers that it is to be asked again: reconciles
-// wait for it. Requests that are made side by side are made one after the other.
+// Reconciles wait for a slow API server and for its Retry-After responses. Concurrent requests
+// of one reconcile are serialized.
 func TestSlowAPI(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) { o.APIFaults = true }))
@@ -141,7 +141,7 @@ func TestSlowAPI(t *testing.T) {
 	}
 }
 
-// A kind that is read for the first time during a reconcile gets its informer then.
+// The first read of a kind during a reconcile starts its informer.
 func TestInformerOnDemand(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0))

@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest/ctrltest"
 )
 
-// siteWebhook gives Sites a theme, and refuses those without pages.
+// siteWebhook sets a default theme and rejects Sites without pages.
 type siteWebhook struct{}
 
 func (siteWebhook) Default(_ context.Context, s *Site) error {
@@ -44,7 +44,7 @@ func (siteWebhook) ValidateDelete(context.Context, *Site) (admission.Warnings, e
 	return nil, nil
 }
 
-// siteHooks are the configurations as controller-gen writes them.
+// siteHooks returns the webhook configurations as controller-gen writes them.
 func siteHooks() envtest.WebhookInstallOptions {
 	client := func(path string) admissionv1.WebhookClientConfig {
 		return admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "system", Name: "webhook-service", Path: ptr.To(path)}}
@@ -71,8 +71,8 @@ func siteHooks() envtest.WebhookInstallOptions {
 	}
 }
 
-// Webhooks are served on a socket, as envtest installs them. On virtual time, the
-// request that asks them is in flight meanwhile.
+// Webhooks are served on a socket, installed by envtest. In virtual time, the API request that
+// calls them stays in flight meanwhile.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0))
@@ -96,7 +96,7 @@ func TestWebhooks(t *testing.T) {
 	}
 	ctrltest.Start(t, mgr)
 	for listens := server.StartedChecker(); listens(nil) != nil && t.Context().Err() == nil; {
-		// A dial is its own wait.
+		// Dial itself waits for the connection.
 	}
 	begin := c.Clock().Now()
 	if err := k.Create(t.Context(), site("empty", 0)); err == nil || !strings.Contains(err.Error(), "a site needs a page") {

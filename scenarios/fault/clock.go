@@ -66,14 +66,14 @@ func (k *Clock) inject(_ context.Context, env *Env) (injected, error) {
 		return nil, errNotVirtual
 	}
 	virtual.Jump(time.Duration(k.By))
-	env.Cluster.Kubelets().ClockWasSet()
+	env.Cluster.Kubelets().ClockChanged()
 	env.note("the clock was set by %v", time.Duration(k.By))
 	if !k.returns {
 		return nil, nil
 	}
 	return func(context.Context) error {
 		virtual.Jump(-time.Duration(k.By))
-		env.Cluster.Kubelets().ClockWasSet()
+		env.Cluster.Kubelets().ClockChanged()
 		return nil
 	}, nil
 }

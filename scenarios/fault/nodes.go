@@ -197,7 +197,7 @@ func (n *Nodes) hit(ctx context.Context, env *Env, name string) (injected, error
 	case NodePressure:
 		condition := pressures()[n.Pressure]
 		set := func(to bool) func() error {
-			return func() error { return kubelets.SetTrouble(name, condition, to) }
+			return func() error { return kubelets.SetNodeCondition(name, condition, to) }
 		}
 		return hold(n.Pressure, fmt.Sprintf("has %s", condition), set(true), set(false))
 	}

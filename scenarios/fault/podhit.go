@@ -26,21 +26,21 @@ func (p *Pods) hit(ctx context.Context, env *Env, pod *corev1.Pod) (injected, er
 		if p.ExitCode != nil {
 			code = int32(*p.ExitCode) // it was checked
 		}
-		if err := env.Cluster.Kubelets().Crash(name, p.Container, code); err != nil {
+		if err := env.Cluster.Kubelets().CrashContainer(name, p.Container, code); err != nil {
 			return nil, err
 		}
 		env.note("pod/%s crashed with exit code %d", pod.Name, code)
 	case PodOOM:
-		if err := env.Cluster.Kubelets().OOMKill(name, p.Container); err != nil {
+		if err := env.Cluster.Kubelets().OOMKillContainer(name, p.Container); err != nil {
 			return nil, err
 		}
 		env.note("pod/%s ran out of memory", pod.Name)
 	case PodNotReady:
 		undo, err := env.Holds.hold("readiness of "+name.String()+" "+p.Container, func() error {
-			return env.Cluster.Kubelets().Unready(name, p.Container, p.Message)
+			return env.Cluster.Kubelets().FailReadiness(name, p.Container, p.Message)
 		}, func() error {
 			// A pod that no longer exists needs no mending.
-			_ = env.Cluster.Kubelets().ReadyAgain(name, p.Container)
+			_ = env.Cluster.Kubelets().RestoreReadiness(name, p.Container)
 			return nil
 		})
 		if err == nil {
@@ -92,7 +92,7 @@ func (p *Pods) removeImages(env *Env, pods []corev1.Pod) (injected, error) {
 		}
 		set := func(message string) func() error {
 			return func() error {
-				kubelets.FailImage(image, message)
+				kubelets.FailImagePull(image, message)
 				return nil
 			}
 		}

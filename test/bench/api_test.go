@@ -25,15 +25,15 @@ import (
 )
 
 const (
-	apiCalls     = 4_000 // of each verb and number of clients
-	apiListItems = 10    // in the namespace that is listed
+	apiCalls     = 4_000 // calls for each verb and number of clients
+	apiListItems = 10    // objects in the listed namespace
 	listedPods   = 10_000
 	watchers     = 1_000
 	watchWrites  = 2_000
-	writeRate    = 1_000 // a second
+	writeRate    = 1_000 // per second
 )
 
-// startAPI returns a cluster without nodes, and how to reach it.
+// startAPI returns a cluster without nodes and its client configurations by transport.
 func startAPI(ctx context.Context, b *testing.B, change ...func(*minikcm.Options)) (*minikcm.Cluster, map[string]*rest.Config) {
 	b.Helper()
 	opts := minikcm.Options{Seed: 1, Nodes: -1, Controllers: []string{"-*"}}
@@ -53,7 +53,7 @@ func startAPI(ctx context.Context, b *testing.B, change ...func(*minikcm.Options
 	if err != nil {
 		b.Fatal(err)
 	}
-	// What controllers would do: without its service account, a namespace takes no pods.
+	// No controllers run: pods need the default service account.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	if _, err := cluster.Client().CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		b.Fatal(err)
@@ -63,9 +63,9 @@ func startAPI(ctx context.Context, b *testing.B, change ...func(*minikcm.Options
 	return cluster, map[string]*rest.Config{"in memory": apiserver.Protobuf(cluster.Config()), "over HTTPS": https}
 }
 
-// BenchmarkAPI is how many creations, gets, lists of ten and updates of ConfigMaps of
-// a kilobyte the apiserver serves in a second to 1, 16 and 256 clients, each beside the raw
-// puts of as many writers into the same kind of etcd.
+// BenchmarkAPI measures how many creates, gets, lists of ten objects and updates of 1 kB
+// ConfigMaps the API server serves per second to 1, 16 and 256 clients, each compared with
+// the raw puts of as many writers to the same embedded etcd.
 func BenchmarkAPI(b *testing.B) {
 	for b.Loop() {
 		for _, clients := range []int{1, 16, 256} {
@@ -135,7 +135,7 @@ func kilobyte(i int) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("map-%06d", i)}, Data: map[string]string{"data": strings.Repeat("x", 1000)}}
 }
 
-// rate is how many calls a second several callers get through.
+// rate returns the number of calls per second of several concurrent callers.
 func rate(b *testing.B, callers, calls int, call func(i int) error) float64 {
 	b.Helper()
 	var next atomic.Int64
@@ -158,7 +158,7 @@ func rate(b *testing.B, callers, calls int, call func(i int) error) float64 {
 	return float64(calls) / elapsed().Seconds()
 }
 
-// BenchmarkList is a list of 10,000 pods in the forms that clients ask for.
+// BenchmarkList measures a list of 10,000 pods in the formats that clients request.
 func BenchmarkList(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
 	defer cancel()
@@ -196,7 +196,7 @@ func fetch(ctx context.Context, b *testing.B, client *http.Client, url, accept s
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer resp.Body.Close() // read to its end
+	defer resp.Body.Close() // read completely
 	n, err := io.Copy(io.Discard, resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		b.Fatalf("%s: %d %v", url, resp.StatusCode, err)
@@ -214,8 +214,8 @@ func benchPod(i int) *corev1.Pod {
 	}
 }
 
-// BenchmarkWatchers is a thousand watchers of one resource in which a thousand writes
-// a second happen: how long an event takes to its watchers, and how much they read.
+// BenchmarkWatchers measures the latency of events and the bytes read by a thousand watchers
+// of one resource with a thousand writes per second.
 func BenchmarkWatchers(b *testing.B) {
 	for b.Loop() {
 		ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute)
@@ -225,9 +225,9 @@ func BenchmarkWatchers(b *testing.B) {
 	}
 }
 
-// arrivals are how long events took, by the write that made them.
+// arrivals records the latencies of events by write.
 type arrivals struct {
-	begun  [watchWrites]atomic.Int64 // by the stopwatch
+	begun  [watchWrites]atomic.Int64 // the stopwatch's time at the start of each write
 	mu     sync.Mutex
 	delays []float64 // milliseconds
 	bytes  atomic.Int64
@@ -280,7 +280,7 @@ func fanOut(ctx context.Context, b *testing.B, cluster *minikcm.Cluster) {
 	measured.add("1,000 watchers, 1,000 writes/s: read", "MB/s", float64(a.bytes.Load())/1e6/took)
 }
 
-// paced makes the writes, as close to their rate as the machine can.
+// paced makes the writes, as close to writeRate as the machine allows.
 func paced(ctx context.Context, b *testing.B, client kubernetes.Interface, a *arrivals, elapsed func() time.Duration) {
 	b.Helper()
 	ticker := clock.Real().NewTicker(time.Second / writeRate)

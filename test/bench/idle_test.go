@@ -10,8 +10,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// BenchmarkRestingDay is what a day costs in which nothing happens: leases, resyncs and
-// bookmarks of three nodes, in virtual time.
+// BenchmarkRestingDay measures a day of virtual time of an idle cluster: the leases, resyncs
+// and bookmarks of three nodes.
 func BenchmarkRestingDay(b *testing.B) {
 	for b.Loop() {
 		restingDay(b)
@@ -37,7 +37,7 @@ func restingDay(b *testing.B) {
 	measured.add("an idle day of three nodes, processor time", "s", (processTime(b) - before).Seconds())
 }
 
-// processTime is what the process has had of the processors.
+// processTime returns the CPU time of the process.
 func processTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

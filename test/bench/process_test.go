@@ -19,8 +19,8 @@ import (
 // up is a running "minikcm up".
 type up struct {
 	cmd *exec.Cmd
-	// ready is how long it took from the start of the process until it had printed
-	// the kubeconfig's line, when its nodes are Ready.
+	// ready is the time from the start of the process until it printed the kubeconfig line,
+	// which it does when its nodes are Ready.
 	ready time.Duration
 }
 
@@ -57,8 +57,8 @@ func (u *up) stop(b *testing.B) {
 	}
 }
 
-// BenchmarkStart is from the start of the process to three nodes Ready and the
-// default service account.
+// BenchmarkStart measures the time from the start of the process until three nodes are Ready
+// and the default service account exists.
 func BenchmarkStart(b *testing.B) {
 	if _, err := binary(); err != nil {
 		b.Fatal(err)
@@ -72,10 +72,10 @@ func BenchmarkStart(b *testing.B) {
 
 var residentPattern = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
 
-// idleTime is how long a cluster does nothing before its memory is looked at.
+// idleTime is how long a cluster idles before its memory is measured.
 const idleTime = 5 * time.Second
 
-// BenchmarkIdleMemory is the resident memory of a process that runs three idle nodes.
+// BenchmarkIdleMemory measures the resident memory of a process with three idle nodes.
 func BenchmarkIdleMemory(b *testing.B) {
 	if _, err := binary(); err != nil {
 		b.Fatal(err)
@@ -85,7 +85,7 @@ func BenchmarkIdleMemory(b *testing.B) {
 		<-clock.Real().After(idleTime)
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", u.cmd.Process.Pid))
 		if err != nil {
-			b.Skipf("this machine does not tell a process's memory: %v", err)
+			b.Skipf("reading the memory of a process: %v", err)
 		}
 		match := residentPattern.FindSubmatch(status)
 		if match == nil {

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// samples are all that was measured, over all runs of each benchmark.
+// samples holds all measurements of all runs of each benchmark.
 type samples struct {
 	mu     sync.Mutex
 	names  []string
 	values map[string][]float64
 	unit   map[string]string
-	// base is what a figure is shown as a ratio to.
+	// base maps a figure to the figure that it is shown as a ratio of.
 	base map[string]string
 }
 
@@ -33,7 +33,7 @@ func (s *samples) add(name, unit string, value float64) {
 	s.unit[name] = unit
 }
 
-// compare has a figure shown beside its ratio to another.
+// compare shows a figure together with its ratio to another.
 func (s *samples) compare(name, base string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// print shows the medians, and what the pods' writes are of the raw store's.
+// print prints the medians, and the ratios that compare requested.
 func (s *samples) print() {
 	if len(s.names) == 0 {
 		return
@@ -68,14 +68,14 @@ func (s *samples) print() {
 	}
 }
 
-// binary is the command, built when first needed.
+// binary returns the path of the command, which is built on the first call.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "minikcm-bench-")
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "minikcm")
-	// As make build does.
+	// The flags are those of "make build".
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "minikcm.dev/minikcm/cmd/minikcm")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -85,7 +85,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// built is the directory of the command, to be removed at the end.
+// built is the directory of the command, which is removed at the end.
 var built string
 
 func TestMain(m *testing.M) {

@@ -17,7 +17,7 @@ const (
 	puts    = 20_000
 )
 
-// BenchmarkRawPuts is what the other figures are to be held against.
+// BenchmarkRawPuts measures the baseline of the other figures.
 func BenchmarkRawPuts(b *testing.B) {
 	for b.Loop() {
 		put(b)
@@ -26,7 +26,7 @@ func BenchmarkRawPuts(b *testing.B) {
 
 func put(b *testing.B) { putBy(b, writers, rawPuts) }
 
-// rawRate is put with another number of writers, to hold the API against.
+// rawRate measures raw puts with another number of writers, for comparison with the API.
 func rawRate(b *testing.B, writers int) { putBy(b, writers, rawName(writers)) }
 
 func putBy(b *testing.B, writers int, name string) {

@@ -49,7 +49,7 @@ func closeBig(b *testing.B, cluster *minikcm.Cluster) {
 	}
 }
 
-// inParallel calls do with each number below n, several at a time.
+// inParallel calls do with each number below n, several concurrently.
 func inParallel(b *testing.B, n int, do func(i int) error) {
 	b.Helper()
 	var group sync.WaitGroup
@@ -73,7 +73,7 @@ func inParallel(b *testing.B, n int, do func(i int) error) {
 	}
 }
 
-// until reads a watch until done says so of an object.
+// until reads a watch until done returns true for an event.
 func until(ctx context.Context, b *testing.B, watcher watch.Interface, done func(watch.Event) bool) {
 	b.Helper()
 	defer watcher.Stop()
@@ -99,8 +99,8 @@ func template(policy corev1.RestartPolicy, labels map[string]string) corev1.PodT
 	}
 }
 
-// BenchmarkJob is from the creation of a Job of 5,000 pods, all at once, each of which
-// runs for a second, until it is Complete.
+// BenchmarkJob measures the time from the creation of a Job of 5,000 parallel pods, each of
+// which runs for a second, until it is Complete.
 func BenchmarkJob(b *testing.B) {
 	for b.Loop() {
 		runJob(b)
@@ -133,8 +133,8 @@ func runJob(b *testing.B) {
 	measured.add("a Job's pods a second", "pods/s", jobPods/took)
 }
 
-// BenchmarkRollouts is 500 Deployments of 10 pods, from their creation to Available, and
-// from a change of all their images until all have rolled out.
+// BenchmarkRollouts measures 500 Deployments of 10 pods: from their creation until they are
+// Available, and from a change of their images until all have rolled out.
 func BenchmarkRollouts(b *testing.B) {
 	for b.Loop() {
 		rollOutAll(b)
@@ -183,7 +183,7 @@ func watchAll(ctx context.Context, b *testing.B, cluster *minikcm.Cluster) watch
 	return watcher
 }
 
-// allRolledOut waits until all Deployments have all pods of their generation.
+// allRolledOut waits until all pods of all Deployments are of the generation.
 func allRolledOut(ctx context.Context, b *testing.B, watcher watch.Interface, generation int64) {
 	b.Helper()
 	done := map[string]bool{}
@@ -202,8 +202,7 @@ func allRolledOut(ctx context.Context, b *testing.B, watcher watch.Interface, ge
 	})
 }
 
-// BenchmarkIdleCronJobs is a day of virtual time with 10,000 CronJobs that have nothing
-// to do in it.
+// BenchmarkIdleCronJobs measures a day of virtual time with 10,000 CronJobs that are not due.
 func BenchmarkIdleCronJobs(b *testing.B) {
 	for b.Loop() {
 		idleDay(b)

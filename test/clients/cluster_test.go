@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// patience is how long a test waits for what must happen.
+// patience bounds every wait of a test.
 const patience = 3 * time.Minute
 
-// tools is where the binaries of the tests are built.
+// tools is the directory of the binaries that the tests build.
 var tools string
 
 func TestMain(m *testing.M) {
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built is a binary that is built when the first test needs it, unless an environment
-// variable has the path of one.
+// built returns the path of a binary, which is built for the first test that needs it unless
+// an environment variable contains a path.
 type built struct{ variable, dir, pkg string }
 
 var (
@@ -48,7 +48,7 @@ var (
 	operatorBinary = built{variable: "OPERATOR", dir: ".", pkg: "./operator"}
 )
 
-// binaries has one function for each binary, which builds it once.
+// binaries has a function for each binary, which builds the binary once.
 var binaries sync.Map
 
 func (b built) path(t testing.TB) string {
@@ -73,7 +73,7 @@ func (b built) path(t testing.TB) string {
 	return path
 }
 
-// cluster is a minikcm process, and the way to it.
+// cluster is a minikcm process and its kubeconfig.
 type cluster struct {
 	t          testing.TB
 	kubeconfig string
@@ -99,7 +99,7 @@ func startCluster(t testing.TB, args ...string) *cluster {
 			t.Logf("minikcm: %v\n%s", err, stderr.Bytes())
 		}
 	})
-	// It says how to reach it when it can be reached.
+	// It prints the kubeconfig once it serves requests.
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
 		t.Fatalf("minikcm did not start: %v %q", err, line)
 	}
@@ -116,7 +116,7 @@ func (c *cluster) config() *rest.Config {
 	return cfg
 }
 
-// result is what a command printed, and how it ended.
+// result is the output and the exit code of a command.
 type result struct {
 	out, err string
 	code     int
@@ -139,7 +139,7 @@ func (c *cluster) run(stdin, name string, args ...string) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// must is run for what has to succeed.
+// must is run for commands that must succeed.
 func (c *cluster) must(stdin, name string, args ...string) string {
 	c.t.Helper()
 	r := c.run(stdin, name, args...)

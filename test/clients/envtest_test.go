@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// TestEnvtest does what the test suite of an operator does: it installs definitions
-// into a cluster that is there, and takes them away again.
+// TestEnvtest does what the test suite of an operator does: it installs
+// CustomResourceDefinitions into an existing cluster and removes them.
 func TestEnvtest(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -70,7 +70,8 @@ func TestEnvtest(t *testing.T) {
 	}
 }
 
-// TestEnvtestUnchanged runs the test of an operator that knows nothing of minikcm.
+// TestEnvtestUnchanged runs the test suite of an operator that contains nothing specific to
+// minikcm.
 func TestEnvtestUnchanged(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

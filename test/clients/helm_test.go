@@ -20,7 +20,7 @@ func (c *cluster) wantIn(what, text string, wanted ...string) {
 	}
 }
 
-// TestHelm takes a chart through the life of a release.
+// TestHelm installs, upgrades, rolls back and uninstalls a chart.
 func TestHelm(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -46,7 +46,7 @@ func TestHelm(t *testing.T) {
 	}
 	c.wantIn("test", c.helm("test", "corner", "--logs", "--timeout", "2m"), "Phase:          Succeeded", "the shop is open")
 
-	// An upgrade that fails is taken back.
+	// A failed upgrade is rolled back.
 	r := c.run("", helmBinary.path(t), "upgrade", "corner", chart, "-n", "shop", "--set", "broken=true", "--rollback-on-failure", "--wait", "--timeout", "5s")
 	if r.code == 0 || !strings.Contains(r.err, "rollback") {
 		t.Errorf("a broken upgrade: %+v", r)

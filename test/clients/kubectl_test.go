@@ -14,9 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "write what kubectl prints into the transcripts")
 
-// TestKubectl runs the commands of testdata/kubectl/*.txt, each file on a cluster of
-// its own, and compares what they print. Lines that begin with "$ " are commands for
-// the shell, those with "## " are remarks, and the others are expected.
+// TestKubectl runs the commands in testdata/kubectl/*.txt, each file on its own cluster, and
+// compares their output. Lines that begin with "$ " are shell commands, lines that begin with
+// "## " are comments, and the others are the expected output.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/kubectl/*.txt")
@@ -73,8 +73,8 @@ func transcript(t *testing.T, file string) {
 	}
 }
 
-// changing is what differs from run to run, and what it is replaced by. Columns keep
-// their order, and not their width.
+// changing lists patterns of output that differs from run to run, with their replacements.
+// Columns keep their order, but not their width.
 var changing = []struct {
 	pattern *regexp.Regexp
 	by      string
@@ -102,7 +102,7 @@ var changing = []struct {
 func normal(text, dir string) string {
 	text = strings.ReplaceAll(text, dir+"/", "")
 	for _, c := range changing {
-		// Matches of the columns share a character with the next one.
+		// Each match of a column shares a character with the next match.
 		text = c.pattern.ReplaceAllString(c.pattern.ReplaceAllString(text, c.by), c.by)
 	}
 	return text

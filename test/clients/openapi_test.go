@@ -12,7 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// TestOpenAPI reads the documents as generators of clients do.
+// TestOpenAPI reads the OpenAPI documents as client generators do.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -47,8 +47,8 @@ func (c *cluster) checkV2(t *testing.T) {
 	}
 }
 
-// lenient are the checks that upstream's own documents do not pass: their formats and
-// patterns are those of Go, and defaults of objects are empty.
+// lenient disables the checks that upstream's own documents fail: their formats and patterns
+// are those of Go, and defaults of objects are empty.
 func lenient() []openapi3.ValidationOption {
 	return []openapi3.ValidationOption{
 		openapi3.DisableSchemaDefaultsValidation(), openapi3.DisableSchemaPatternValidation(), openapi3.DisableExamplesValidation(),
@@ -79,7 +79,7 @@ func (c *cluster) checkV3(t *testing.T) {
 	}
 }
 
-// checkOperation looks for what kubectl and generators find an operation by.
+// checkOperation checks the extensions by which kubectl and generators find an operation.
 func checkOperation(t *testing.T, where string, extensions map[string]any) {
 	t.Helper()
 	path := where[strings.Index(where, " ")+1:]
@@ -96,13 +96,13 @@ func checkOperation(t *testing.T, where string, extensions map[string]any) {
 	}
 }
 
-// explainAll explains every kind, with all that is in it.
+// explainAll runs "kubectl explain" recursively for every kind.
 func (c *cluster) explainAll(t *testing.T) {
 	var bare []string
 	for _, line := range strings.Split(strings.TrimSpace(c.kubectl("api-resources", "--no-headers", "-o", "wide")), "\n") {
 		fields := strings.Fields(line)
 		name, version := fields[0], apiVersionOf(fields)
-		// The fixture says nothing of its fields, nor do the types of foreign metrics.
+		// The fixture and the types of foreign metrics have no field descriptions.
 		if strings.Contains(version, "example.com/") || strings.Contains(version, "metrics.k8s.io/") {
 			continue
 		}
@@ -112,7 +112,7 @@ func (c *cluster) explainAll(t *testing.T) {
 			continue
 		}
 		r = c.run("", kubectlBinary.path(t), "explain", name, "--api-version="+version)
-		// Upstream's type says nothing of the metadata of this one.
+		// Upstream's type has no description of its metadata.
 		if strings.Contains(r.out, "<no description>") && name != "certificatesigningrequests" {
 			bare = append(bare, fmt.Sprintf("%s %s", version, name))
 		}
@@ -123,8 +123,8 @@ func (c *cluster) explainAll(t *testing.T) {
 	}
 }
 
-// apiVersionOf finds the version among the columns, of which the short names may be
-// missing.
+// apiVersionOf finds the API version among the columns. The column of short names may be
+// empty.
 func apiVersionOf(fields []string) string {
 	for i, f := range fields {
 		if (f == "true" || f == "false") && i > 0 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// operator is a running process of the operator.
+// operator is a running operator process.
 type operator struct {
 	cmd *exec.Cmd
 	log bytes.Buffer
@@ -30,7 +30,7 @@ func startOperator(t *testing.T, c *cluster, args ...string) *operator {
 	return o
 }
 
-// stop ends the process; a second time it does nothing.
+// stop ends the process. Further calls do nothing.
 func (o *operator) stop(signal syscall.Signal) {
 	if o.cmd.ProcessState == nil {
 		_ = o.cmd.Process.Signal(signal)
@@ -49,7 +49,7 @@ func site(name, parent string) string {
 	return strings.NewReplacer("NAME", name, "PARENT", parent).Replace(websiteYAML)
 }
 
-// TestOperator runs an operator, kills it, lets another one lead, and takes all away.
+// TestOperator runs an operator, kills it, lets another one lead, and deletes all objects.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -65,13 +65,13 @@ func TestOperator(t *testing.T) {
 		t.Errorf("get:\n%s", out)
 	}
 
-	// The leader is killed: its lease runs out.
+	// The leader is killed, and its lease expires.
 	first.stop(syscall.SIGKILL)
 	c.kubectl("scale", "ws/home", "--replicas=3")
 	c.kubectl("wait", "ws/home", "--for=jsonpath={.status.readyReplicas}=3", "--timeout=2m")
 	c.wantReady("home", "3 written by second")
 
-	// The leader ends: it releases its lease.
+	// The leader stops and releases its lease.
 	third := startOperator(t, c, "--name", "third")
 	second.stop(syscall.SIGTERM)
 	c.kubectl("patch", "ws/blog", "--type=merge", "-p", `{"spec":{"replicas":1}}`)

@@ -28,7 +28,7 @@ func TestDocumentedScenario(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(dir, "crds"), os.DirFS("testdata/crds")); err != nil {
 		t.Fatal(err)
 	}
-	// Its User-Agent begins with the name of its file.
+	// The operator's User-Agent begins with the name of its executable.
 	operator := filepath.Join(dir, "website-operator")
 	if err := os.Symlink(operatorBinary.path(t), operator); err != nil {
 		t.Fatal(err)

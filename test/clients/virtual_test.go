@@ -20,8 +20,8 @@ import (
 	"minikcm.dev/minikcm/test/clients/website"
 )
 
-// TestOperatorOnVirtualTime runs the operator in memory, with the controller-runtime of
-// this module: the newest one, where the product's own tests have the oldest.
+// TestOperatorOnVirtualTime runs the operator in memory with the controller-runtime of this
+// module, which is the latest release. minikcm's own tests use the oldest supported one.
 func TestOperatorOnVirtualTime(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()

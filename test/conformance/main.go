@@ -16,7 +16,7 @@ import (
 
 // options are the command's flags.
 type options struct {
-	bin     string // the folder of minikcm, ginkgo and e2e.test
+	bin     string // the folder with minikcm, ginkgo and e2e.test
 	out     string
 	passing string
 	focus   string
@@ -48,8 +48,8 @@ func main() {
 	}
 }
 
-// run runs the suite and reports. It returns an error when a test of the list is lost,
-// or when nothing ran.
+// run runs the suite and reports the results. It returns an error if a test of the list is
+// lost or no test ran.
 func run(ctx context.Context, opts options, stdout io.Writer) error {
 	list, err := readList(opts.passing)
 	if err != nil {
@@ -71,7 +71,7 @@ func run(ctx context.Context, opts options, stdout io.Writer) error {
 	if err != nil {
 		return errors.Join(suiteErr, err)
 	}
-	// A failed test makes the suite fail; which ones count is for the list to say.
+	// The suite fails if any test fails, but only the tests of the list count.
 	verdict := list.compare(results)
 	verdict.print(stdout)
 	if opts.update {
@@ -80,7 +80,7 @@ func run(ctx context.Context, opts options, stdout io.Writer) error {
 	return verdict.err()
 }
 
-// runSuite starts a cluster and runs the suite on it; the output goes to a file.
+// runSuite starts a cluster and runs the suite on it, with the output in a file.
 func runSuite(ctx context.Context, opts options, focus string) error {
 	bin, err := filepath.Abs(opts.bin)
 	if err != nil {
@@ -113,12 +113,12 @@ func runSuite(ctx context.Context, opts options, focus string) error {
 	return nil
 }
 
-// writeKubectl writes a script that runs the kubectl of minikcm, so that the machine
-// need not have one.
+// writeKubectl writes a script that runs minikcm's built-in kubectl, so that the machine needs
+// no installed kubectl.
 func writeKubectl(bin, out string) (string, error) {
 	script := filepath.Join(out, "kubectl")
 	text := fmt.Sprintf("#!/bin/sh\nexec %q kubectl \"$@\"\n", filepath.Join(bin, "minikcm"))
-	if err := os.WriteFile(script, []byte(text), 0o755); err != nil { // it is a program
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil { // executable
 		return "", fmt.Errorf("writing the kubectl script: %w", err)
 	}
 	return script, nil

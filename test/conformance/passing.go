@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A list is the file of tests that have to pass: one name a line, sorted.
+// A list is the file of tests that must pass: one name per line, sorted.
 type list struct {
 	path  string
 	names []string
@@ -29,7 +29,7 @@ func readList(path string) (*list, error) {
 	return l, nil
 }
 
-// pattern matches the names of the list, and no others.
+// pattern returns a regular expression that matches exactly the names of the list.
 func (l *list) pattern() string {
 	quoted := make([]string, len(l.names))
 	for i, name := range l.names {
@@ -38,7 +38,7 @@ func (l *list) pattern() string {
 	return strings.Join(quoted, "|")
 }
 
-// add writes the list with more names in it.
+// add adds names to the list and writes it.
 func (l *list) add(names []string) error {
 	all := slices.Concat(l.names, names)
 	slices.Sort(all)
@@ -49,7 +49,7 @@ func (l *list) add(names []string) error {
 	return nil
 }
 
-// A verdict is what a run says about the list.
+// A verdict compares the results of a run with the list.
 type verdict struct {
 	passed int
 	lost   []result // failed, and on the list

@@ -10,14 +10,14 @@ import (
 // reportFile is the name of Ginkgo's JSON report.
 const reportFile = "report.json"
 
-// A result is what became of one test.
+// A result is the result of one test.
 type result struct {
 	name   string
 	passed bool
 	reason string // of a failure, one line
 }
 
-// Ginkgo's report (types.Report), as far as it is read here.
+// The fields of Ginkgo's report (types.Report) that are used here.
 type suiteReport struct {
 	SpecReports []specReport
 }
@@ -30,8 +30,7 @@ type specReport struct {
 	Failure                 struct{ Message string }
 }
 
-// readReport returns what the tests that ran came to; of those that were skipped it
-// says nothing.
+// readReport returns the results of the tests that ran, without skipped ones.
 func readReport(path string) ([]result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -53,7 +52,7 @@ func readReport(path string) ([]result, error) {
 	return results, nil
 }
 
-// name is the test's full name, as the suite prints it.
+// name returns the test's full name as the suite prints it.
 func (s specReport) name() string {
 	return strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " ")
 }

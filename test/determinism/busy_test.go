@@ -22,14 +22,14 @@ import (
 	"minikcm.dev/minikcm/kubeletsim"
 )
 
-// driver does things to a cluster, as its seed says.
+// driver makes random changes to a cluster. They follow from its seed.
 type driver struct {
 	cluster *minikcm.Cluster
 	client  kubernetes.Interface
 	random  *clock.Random
 }
 
-// step is one thing that is done.
+// step makes one change.
 type step func(ctx context.Context, d *driver) error
 
 func inOrder(ctx context.Context, d *driver, steps ...step) error {
@@ -110,7 +110,7 @@ func daemonSet(name string) step {
 	}
 }
 
-// work is a template of pods that end: some of them fail.
+// work returns a template of pods that end, some of them with a failure.
 func work(name string, annotations map[string]string) corev1.PodTemplateSpec {
 	t := template(name)
 	t.Annotations = annotations
@@ -145,7 +145,7 @@ func cronJob(name, schedule string) step {
 	}
 }
 
-// roll gives a deployment another image.
+// roll changes the image of a Deployment.
 func roll(name, image string) step {
 	return func(ctx context.Context, d *driver) error {
 		patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":%q}]}}}}`, image)
@@ -167,7 +167,7 @@ func kill(name string) step {
 	}
 }
 
-func node(name string, do func(k *kubeletsim.Kubelet, name string) error) step {
+func node(name string, do func(k *kubeletsim.Kubelets, name string) error) step {
 	return func(_ context.Context, d *driver) error { return do(d.cluster.Kubelets(), name) }
 }
 

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var runs = flag.Int("runs", 3, "how many runs of one seed are compared")
 
-// The busy cluster: rollouts under kills, jobs that fail now and then, schedules, a node
-// that is lost and comes back.
+// The busy cluster has rollouts with killed pods, Jobs with occasional failures, CronJobs, and
+// a node that is lost and returns.
 func busy(ctx context.Context, d *driver) error {
 	err := inOrder(ctx, d,
 		deployment("web", 10), service("web"), budget("web", 7), statefulSet("db", 3), service("db"), daemonSet("agent"),
@@ -40,12 +40,12 @@ func busy(ctx context.Context, d *driver) error {
 		}
 	}
 	return inOrder(ctx, d,
-		node("node-1", (*kubeletsim.Kubelet).CrashNode), pass(8*time.Minute), roll("web", "image:3"), pass(time.Minute),
-		node("node-1", (*kubeletsim.Kubelet).StartNode), pass(5*time.Minute),
+		node("node-1", (*kubeletsim.Kubelets).CrashNode), pass(8*time.Minute), roll("web", "image:3"), pass(time.Minute),
+		node("node-1", (*kubeletsim.Kubelets).StartNode), pass(5*time.Minute),
 	)
 }
 
-// killed is a deployment of ten with a pod killed every second.
+// killed runs a Deployment of ten pods, of which one is killed every second.
 func killed(ctx context.Context, d *driver) error {
 	if err := inOrder(ctx, d, deployment("web", 10), service("web"), budget("web", 7), pass(10*time.Second)); err != nil {
 		return err
@@ -58,16 +58,16 @@ func killed(ctx context.Context, d *driver) error {
 	return nil
 }
 
-// lost is two deployments on three nodes, one of which falls silent.
+// lost runs two Deployments on three nodes, one of which stops responding.
 func lost(ctx context.Context, d *driver) error {
 	return inOrder(ctx, d,
 		deployment("web", 6), deployment("api", 6), statefulSet("db", 3), pass(30*time.Second),
-		node("node-0", (*kubeletsim.Kubelet).StopNode), pass(10*time.Minute),
-		node("node-0", (*kubeletsim.Kubelet).StartNode), pass(5*time.Minute),
+		node("node-0", (*kubeletsim.Kubelets).StopNode), pass(10*time.Minute),
+		node("node-0", (*kubeletsim.Kubelets).StartNode), pass(5*time.Minute),
 	)
 }
 
-// autoscaled has nodes that a client makes, replaces and deletes while pods run on them.
+// autoscaled creates, replaces and deletes nodes as a client while pods run on them.
 func autoscaled(ctx context.Context, d *driver) error {
 	return inOrder(ctx, d,
 		deployment("web", 12), daemonSet("agent"), pass(10*time.Second), makeNode("a"), makeNode("b"), pass(20*time.Second),
@@ -78,8 +78,8 @@ func autoscaled(ctx context.Context, d *driver) error {
 	)
 }
 
-// The same seed gives the same writes: all of them, in one order, with one set of
-// revisions, causes and changes.
+// The same seed gives the same writes in the same order, with the same revisions, causes and
+// changes.
 func TestSameSeedSameWrites(t *testing.T) {
 	t.Parallel()
 	for name, course := range map[string]step{"killed": killed, "lost": lost, "busy": busy, "flaky": flaky, "autoscaled": autoscaled} {
@@ -101,7 +101,7 @@ func TestSameSeedSameWrites(t *testing.T) {
 	}
 }
 
-// writesOf runs a course of events and returns all that was written, in order.
+// writesOf runs a course of events and returns all writes in order.
 func writesOf(t *testing.T, seed uint64, course step) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -130,7 +130,7 @@ func line(w *writerecord.Write) string {
 		w.Verb, strings.TrimSuffix(w.Resource.Resource+"/"+w.Subresource, "/"), w.Namespace, w.Name, w.UID, w.Causes, w.Changes)
 }
 
-// firstDifference is where two records part; -1 if they do not.
+// firstDifference returns the index at which two records differ, or -1.
 func firstDifference(a, b []string) int {
 	for i := range max(len(a), len(b)) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {

@@ -1,3 +1,3 @@
-// Package determinism runs clusters in virtual time again and again, and compares all
-// that was written in them: object, verb, writer, time, revision, cause and change.
+// Package determinism runs clusters in virtual time repeatedly and compares all their writes:
+// object, verb, writer, time, revision, cause and change.
 package determinism

@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm"
 )
 
-// suffer lets a fault of the API server last for a while, with a pod killed now and then.
+// suffer injects a fault of the API server for a while and kills pods meanwhile.
 func suffer(rule minikcm.APIFault, d time.Duration) step {
 	return func(ctx context.Context, driver *driver) error {
 		remove := driver.cluster.APIFaults().Inject(rule)
@@ -23,7 +23,7 @@ func suffer(rule minikcm.APIFault, d time.Duration) step {
 	}
 }
 
-// dropWatches ends a share of the watches.
+// dropWatches ends some of the watches.
 func dropWatches(share float64) step {
 	return func(_ context.Context, d *driver) error {
 		d.cluster.APIFaults().DropWatches(minikcm.APIFaultMatch{}, share)
@@ -31,7 +31,7 @@ func dropWatches(share float64) step {
 	}
 }
 
-// restart takes the API server away for a while, which forgets the history.
+// restart empties the watch history and stops the API server for a while.
 func restart(away time.Duration) step {
 	return func(ctx context.Context, d *driver) error {
 		if err := d.cluster.ForgetHistory(ctx); err != nil {
@@ -43,8 +43,8 @@ func restart(away time.Duration) step {
 	}
 }
 
-// flaky is a cluster whose API server fails in every way: what informers and
-// controllers try again, and when, is the same in each run.
+// flaky runs a cluster whose API server fails in every way. The retries of informers and
+// controllers are the same in each run.
 func flaky(ctx context.Context, d *driver) error {
 	d.cluster.APIFaults().Exempt(minikcm.AdminUser)
 	writes := minikcm.APIFaultMatch{Verbs: []string{"create", "update", "patch", "delete"}}

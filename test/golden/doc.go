@@ -1,4 +1,4 @@
-// Package golden holds printed output to files that are kept beside the tests. A
-// difference fails the test that asks; with the flag -update, which this package gives to
-// the tests that import it, the file is written anew instead.
+// Package golden compares printed output with files beside the tests. A difference fails the
+// test. With the flag -update, which this package defines for the tests that import it, the
+// file is rewritten instead.
 package golden

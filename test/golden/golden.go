@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Compare fails the test unless the file at path, which is relative to the test's
-// folder, holds got.
+// Compare fails the test unless the content of the file at path, relative to the test's
+// folder, equals got.
 func Compare[Text string | []byte](t testing.TB, path string, got Text) {
 	t.Helper()
 	if *update {
@@ -29,6 +29,6 @@ func Compare[Text string | []byte](t testing.TB, path string, got Text) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-update writes it anew) (-want +got):\n%s", path, diff)
+		t.Errorf("%s differs (-update rewrites it) (-want +got):\n%s", path, diff)
 	}
 }

@@ -1,3 +1,3 @@
-// Package soak runs a cluster under random faults for a long time, and looks for what
-// does not come back and for what piles up.
+// Package soak runs a cluster under random faults for a long time and checks that it recovers
+// and leaks nothing.
 package soak

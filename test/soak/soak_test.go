@@ -22,9 +22,9 @@ var (
 	seed  = flag.Uint64("seed", 1, "what follows what")
 )
 
-// A simulated time of random faults, a week of 168 hours if it is asked for, ends with
-// every invariant kept, and leaves nothing behind: neither objects, which the scenario
-// counts after each hour, nor goroutines, memory and files, which are counted here.
+// After hours of simulated random faults, a week if requested, every invariant holds and
+// nothing has leaked: neither objects, which the scenario counts after each hour, nor
+// goroutines, memory and files, which are counted here.
 func TestRandomFaults(t *testing.T) {
 	text, err := os.ReadFile("testdata/week.yaml")
 	if err != nil {
@@ -57,10 +57,10 @@ func TestRandomFaults(t *testing.T) {
 	w.compare()
 }
 
-// sample is what there is after an hour.
+// sample is the use of resources after an hour.
 type sample struct {
 	goroutines, files int
-	heap              uint64 // bytes that are in use
+	heap              uint64 // bytes in use
 }
 
 // watcher takes a sample after each hour.
@@ -94,14 +94,14 @@ func (w *watcher) StepEnded(step scenarios.StepResult) {
 	w.t.Logf("hour %d: %d goroutines, %d files, %d MiB, after %v", len(w.samples), s.goroutines, s.files, s.heap>>20, w.elapsed())
 }
 
-// day is how many samples are compared with as many, and settled after how many there is
-// all that there will ever be: the histories that are kept are full.
+// day is the number of samples in a compared period. settled is the number of samples after
+// which all bounded histories are full, so that nothing may grow any more.
 const (
 	day     = 24
 	settled = 2 * day
 )
 
-// compare says what has grown from the third day to the last.
+// compare reports as errors what has grown between the third day and the last.
 func (w *watcher) compare() {
 	if len(w.samples) < settled+2*day {
 		return
@@ -118,7 +118,7 @@ func (w *watcher) compare() {
 	}
 }
 
-// most is the most of each.
+// most returns the maximum of each value.
 func most(samples []sample) (m sample) {
 	for _, s := range samples {
 		m = sample{max(m.goroutines, s.goroutines), max(m.files, s.files), max(m.heap, s.heap)}
@@ -126,7 +126,7 @@ func most(samples []sample) (m sample) {
 	return m
 }
 
-// filesOpen is how many files the process has open; 0 where that cannot be known.
+// filesOpen returns the number of open files of the process, or 0 if it is unknown.
 func filesOpen(t *testing.T) int {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")

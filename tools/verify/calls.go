@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// forbidden is a package's functions and types that only the clock folder uses.
+// forbidden lists the functions and types of a package that only the clock folder may use.
 type forbidden struct {
-	names   []string // all, if empty
+	names   []string // if empty, all names are forbidden except for those in but
 	but     []string
 	instead string
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// checkDocs wants a doc.go in every folder with code, with the package's comment,
-// and no such comment elsewhere. A command may have it in main.go.
+// checkDocs requires that every folder with code has a doc.go with the package comment, and
+// no other file has one. A command may have it in main.go.
 func checkDocs(t *tree) {
 	byDir := map[string][]*file{}
 	for _, f := range t.files {

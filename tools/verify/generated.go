@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// checkGenerated runs the generators of the packages that name one and compares
-// what they make with what was there, which is put back.
+// checkGenerated runs all generators, compares the generated files with the present ones, and
+// restores the present ones.
 func checkGenerated(t *tree, root string) error {
 	dirs := generatorDirs(t)
 	if len(dirs) == 0 {
@@ -36,7 +36,7 @@ func checkGenerated(t *tree, root string) error {
 		if was, ok := before[name]; ok && bytes.Equal(was, made) {
 			continue
 		}
-		t.problems = append(t.problems, fmt.Sprintf("%s: not what its generator makes: run make fix (%s)", name, t.check))
+		t.problems = append(t.problems, fmt.Sprintf("%s: not up to date with its generator: run make fix (%s)", name, t.check))
 	}
 	if err := restore(root, before, after); err != nil {
 		return err
@@ -63,7 +63,7 @@ func generatorDirs(t *tree) []string {
 	return slices.Compact(dirs)
 }
 
-// snapshot reads all files in dirs, not those in folders below.
+// snapshot reads all files in dirs, without subfolders.
 func snapshot(root string, dirs []string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, dir := range dirs {

@@ -1,14 +1,10 @@
 package main
 
-import (
-	"path"
-	"strings"
-)
+import "strings"
 
-// The table of docs/architecture.md: which of our folders each one may import. "."
-// is the root package alone; every other name means the folder and what is in it, which
-// may be a folder within another.
-// A folder may import itself.
+// mayImport is the table of docs/architecture.md: the folders that each folder may import.
+// "." is the root package alone. Every other name means the folder with its subfolders, and
+// may itself be a subfolder. A folder may import itself.
 var mayImport = map[string][]string{
 	"clock":       {},
 	"store":       {"clock"},
@@ -28,26 +24,20 @@ var mayImport = map[string][]string{
 	"examples":    {"clock", "minikcmtest", "."},
 }
 
-// Tests of these folders may start whole clusters.
+// testsOnClusters are the folders whose tests may start whole clusters.
 var testsOnClusters = []string{"dump", "capacity", "controllers", "kubeletsim", "scenarios", "apiserver", "."}
 
-// Modules that nothing imports, and why.
+// neverImport are modules that must not be imported, with the reasons.
 var neverImport = map[string]string{
 	"k8s.io/kubernetes":           "upstream's own code stays out of the binary",
 	"github.com/stretchr/testify": "tests are plain Go and go-cmp",
 	"golang.org/x/exp":            "the standard library has it",
 }
 
-// What only these folders and tests import.
+// onlyIn maps a module to the folder that may import it. Tests may import it, too.
 var onlyIn = map[string]string{
 	"sigs.k8s.io/controller-runtime": "minikcmtest/ctrltest",
 	module + "/minikcmtest/ctrltest": "minikcmtest/ctrltest",
-}
-
-// A decision is a pure function: its file imports none of these.
-var notInDecisions = []string{
-	"context", "sync", "k8s.io/client-go", "k8s.io/klog", "net/http",
-	module + "/clock/events", module + "/controllers/env", module + "/controllers/loop",
 }
 
 func checkImports(t *tree) {
@@ -69,14 +59,7 @@ func checkImports(t *tree) {
 					t.reportf(f, spec.Pos(), "imports %s: only %s does", imported, in)
 				}
 			}
-			if isDecision(f) {
-				for _, not := range notInDecisions {
-					if within(imported, not) {
-						t.reportf(f, spec.Pos(), "a decision imports %s", imported)
-					}
-				}
-			}
-			if f.test && imported == module+"/test/golden" { // of use to every test, and knows nothing
+			if f.test && imported == module+"/test/golden" { // every test may use it: it imports nothing of ours
 				continue
 			}
 			if target, ours := ourFolder(imported); ours && !allowed(folder, target, imported, f.test) {
@@ -86,14 +69,14 @@ func checkImports(t *tree) {
 	}
 }
 
-// topFolder is the row of the table that dir belongs to.
+// topFolder returns the row of the table that dir belongs to.
 func topFolder(dir string) (folder string, known bool) {
 	folder, _, _ = strings.Cut(dir, "/")
 	_, known = mayImport[folder]
 	return folder, known
 }
 
-// ourFolder is the row of the table that an import path belongs to.
+// ourFolder returns the row of the table that an import path belongs to.
 func ourFolder(imported string) (folder string, ours bool) {
 	if !within(imported, module) {
 		return "", false
@@ -123,9 +106,4 @@ func allowed(from, to, imported string, test bool) bool {
 		}
 	}
 	return false
-}
-
-func isDecision(f *file) bool {
-	base := strings.TrimSuffix(path.Base(f.path), ".go")
-	return within(f.dir, "controllers") && (base == "decide" || strings.HasPrefix(base, "decide_")) && !f.test
 }

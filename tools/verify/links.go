@@ -10,8 +10,8 @@ import (
 
 var link = regexp.MustCompile(`\]\(([^)\s#]+)(#[^)\s]*)?\)`)
 
-// checkLinks wants every relative link of the repository's Markdown to lead
-// somewhere.
+// checkLinks requires that the target of every relative link in the repository's Markdown
+// exists.
 func checkLinks(t *tree) {
 	for _, name := range t.markdown {
 		data, err := fs.ReadFile(t.fsys, name)
@@ -26,7 +26,7 @@ func checkLinks(t *tree) {
 					continue
 				}
 				if _, err := fs.Stat(t.fsys, path.Join(path.Dir(name), target)); err != nil {
-					t.problems = append(t.problems, fmt.Sprintf("%s:%d: the link to %s leads nowhere (%s)", name, i+1, target, t.check))
+					t.problems = append(t.problems, fmt.Sprintf("%s:%d: the target of the link to %s does not exist (%s)", name, i+1, target, t.check))
 				}
 			}
 		}

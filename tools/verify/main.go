@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// check reports what it finds wrong in a tree.
+// check is a named check, which reports problems of a tree.
 type check struct {
 	name string
 	run  func(t *tree)
@@ -18,6 +18,7 @@ func checks() []check {
 		{"imports", checkImports},
 		{"subfolders", checkSubfolders},
 		{"withoutcluster", checkWithoutCluster},
+		{"purity", checkPurity},
 		{"calls", checkCalls},
 		{"sizes", checkSizes},
 		{"shape", checkShape},
@@ -28,7 +29,7 @@ func checks() []check {
 
 func main() {
 	root := flag.String("root", ".", "the repository's root")
-	generate := flag.Bool("generate", true, "run the generators and compare what they make")
+	generate := flag.Bool("generate", true, "run the generators and compare their output")
 	flag.Parse()
 	problems, err := verify(*root, *generate)
 	if err != nil {

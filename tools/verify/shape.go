@@ -2,8 +2,8 @@ package main
 
 import "go/ast"
 
-// checkShape finds init functions and contexts in structs: a package is wired by
-// its user, and a context belongs to a call. A goroutine gets its context as an argument.
+// checkShape finds init functions and contexts in structs. The user of a package wires it, and
+// a context belongs to a call: a goroutine gets its context as an argument.
 func checkShape(t *tree) {
 	for _, f := range t.files {
 		if f.generated {

@@ -2,7 +2,7 @@ package main
 
 import "go/ast"
 
-// The longest file and function, in lines, code and tests.
+// The maximum lengths of files and functions, in lines, for code and for tests.
 const (
 	maxFile         = 600
 	maxTestFile     = 900

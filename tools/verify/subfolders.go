@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// inFolder says which packages of its own top folder a package may import, by their paths
-// beneath that folder; "." is the folder's own package. A package that is not listed
-// imports what inFolderDefault says, or none. "*" are all.
+// inFolder lists the packages of its own top folder that a package may import, by their paths
+// within that folder. "." is the folder's own package, and "*" means all. inFolderDefault
+// applies to a package that is not listed.
 var inFolder = map[string][]string{
 	"clock":           {"inflight", "internal/hash"},
 	"clock/events":    {".", "inflight"},
@@ -17,40 +17,64 @@ var inFolder = map[string][]string{
 	"store/faulty":    {"."},
 	"store/storetest": {"."},
 
-	"apiserver":                 {"*"},
-	"apiserver/admission":       {"auth", "resources"},
-	"apiserver/admission/hooks": {"admission", "auth", "resources"},
-	"apiserver/apiservices":     {"resources", "resources/columns"},
-	"apiserver/crd":             {"codec", "openapi", "resources"},
-	"apiserver/openapi":         {"resources"},
-	"apiserver/ownership":       {"openapi"},
-	"apiserver/resources":       {"resources/columns"},
-	"apiserver/serviceip":       {"codec"},
-	"apiserver/storage":         {"codec", "resources", "watchcache"},
+	"apiserver":                    {"*"},
+	"apiserver/admission":          {"auth", "resources"},
+	"apiserver/admission/hooks":    {"admission", "auth", "resources"},
+	"apiserver/apiservices":        {"resources", "resources/columns"},
+	"apiserver/crd":                {"codec", "openapi", "resources"},
+	"apiserver/fieldmanager":       {"ownership", "resources", "strategy"},
+	"apiserver/metrics":            {"request"},
+	"apiserver/metricsapi":         {"resources", "response"},
+	"apiserver/openapi":            {"resources"},
+	"apiserver/ownership":          {"openapi"},
+	"apiserver/request":            {"auth", "codec", "resources", "response", "slowclient", "storage", "strategy"},
+	"apiserver/resources":          {"resources/columns", "resources/validation", "resources/warnings"},
+	"apiserver/resources/warnings": {"resources/validation"},
+	"apiserver/response":           {"codec", "slowclient"},
+	"apiserver/serviceip":          {"codec"},
+	"apiserver/services":           {"codec", "fieldmanager", "request", "resources", "serviceip", "storage", "strategy", "writerecord"},
+	"apiserver/storage":            {"codec", "resources", "watchcache"},
+	"apiserver/strategy":           {"resources"},
+	"apiserver/streaming":          {"remote", "response", "slowclient"},
+	"apiserver/transport":          {"auth"},
 
-	"controllers/certificates/approving": {"certificates", "env", "loop"},
-	"controllers/certificates/cleaner":   {"certificates", "env", "loop"},
-	"controllers/certificates/signing":   {"certificates", "env", "loop"},
-	"controllers/cronjob":                {"env", "job", "loop", "owned", "plan"},
-	"controllers/endpoints":              {"endpointslice/selection", "env", "loop"},
-	"controllers/endpointslice":          {"endpointslice/selection", "env", "loop"},
-	"controllers/env":                    {"loop"},
-	"controllers/history":                {"owned", "plan"},
-	"controllers/loop":                   {},
-	"controllers/manager":                {"*"},
-	"controllers/manager/election":       {},
-	"controllers/manager/process":        {"env", "manager", "manager/election", "manager/serving"},
-	"controllers/manager/serving":        {"manager"},
-	"controllers/modeltest":              {"loop", "plan"},
-	"controllers/nodelifecycle":          {"env", "loop", "nodelifecycle/bynode"},
-	"controllers/owned":                  {"loop", "plan"},
-	"controllers/plan":                   {"loop"},
-	"controllers/podgc":                  {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
-	"controllers/replicationcontroller":  {"env", "replicaset"},
-	"controllers/tainteviction":          {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
+	"controllers/certificates/approving":  {"certificates", "env", "loop"},
+	"controllers/certificates/cleaner":    {"certificates", "env", "loop"},
+	"controllers/certificates/signing":    {"certificates", "env", "loop"},
+	"controllers/cronjob":                 {"env", "job", "loop", "controllerref", "plan"},
+	"controllers/endpoints":               {"endpointslice/selection", "env", "loop"},
+	"controllers/endpointslice":           {"endpointslice/selection", "env", "loop"},
+	"controllers/env":                     {"loop"},
+	"controllers/history":                 {"controllerref", "plan"},
+	"controllers/loop":                    {},
+	"controllers/manager":                 {"*"},
+	"controllers/manager/election":        {},
+	"controllers/manager/process":         {"env", "manager", "manager/election", "manager/serving"},
+	"controllers/manager/serving":         {"manager"},
+	"controllers/modeltest":               {"loop", "plan"},
+	"controllers/nodelifecycle":           {"env", "loop", "nodelifecycle/bynode"},
+	"controllers/controllerref":           {"loop", "plan"},
+	"controllers/plan":                    {"loop"},
+	"controllers/podgc":                   {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
+	"controllers/replicationcontroller":   {"env", "replicaset"},
+	"controllers/scheduler":               {"env", "scheduler/cache", "scheduler/framework", "scheduler/plugins", "scheduler/queue"},
+	"controllers/scheduler/cache":         {"scheduler/framework"},
+	"controllers/scheduler/framework":     {},
+	"controllers/scheduler/plugins":       {"scheduler/framework"},
+	"controllers/scheduler/queue":         {"scheduler/framework"},
+	"controllers/scheduler/schedulertest": {},
+	"controllers/tainteviction":           {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
 
-	"kubeletsim":     {"*"},
-	"kubeletsim/box": {"memfs"},
+	"kubeletsim":           {"*"},
+	"kubeletsim/box":       {"memfs"},
+	"kubeletsim/images":    {"podspec", "responses"},
+	"kubeletsim/lifecycle": {"podspec", "responses", "script", "span", "usage"},
+	"kubeletsim/logs":      {"script"},
+	"kubeletsim/nodes":     {"lifecycle", "podspec"},
+	"kubeletsim/podspec":   {"span"},
+	"kubeletsim/responses": {"podspec"},
+	"kubeletsim/script":    {"box", "podspec", "span"},
+	"kubeletsim/usage":     {"podspec", "span"},
 
 	"scenarios":           {"*"},
 	"scenarios/chaosmesh": {"definitions", "fault"},
@@ -64,21 +88,21 @@ var inFolder = map[string][]string{
 	"minikcmtest/ctrltest": {"."},
 }
 
-// inFolderDefault is for the packages that inFolder does not list. Of controllers there are
-// many, on what all of them share.
+// inFolderDefault applies to the packages that inFolder does not list: by default, a package
+// may import none. Most controllers only import the packages that all of them share.
 var inFolderDefault = map[string][]string{
-	"controllers": {"env", "history", "loop", "owned", "plan", "scales"},
+	"controllers": {"env", "history", "loop", "controllerref", "plan", "scales"},
 	// The command line and the tests of several folders are not layered.
 	"cmd": {"*"}, "test": {"*"}, "examples": {"*"}, ".": {"*"},
 }
 
-// withoutCluster are packages that turn text into structures and back, and know no cluster,
-// with what else of ours they may import. They import no client either.
+// withoutCluster lists the packages that convert between text and structures and know no
+// cluster, with the folders of ours that they may import. They import no client either.
 var withoutCluster = map[string][]string{
 	"scenarios/spec": {"internal"},
 }
 
-// clients are what a package of withoutCluster must not import.
+// clients are the modules that a package of withoutCluster must not import.
 var clients = []string{"k8s.io/client-go", "k8s.io/kubectl", "k8s.io/apiserver"}
 
 func checkWithoutCluster(t *tree) {
@@ -98,7 +122,7 @@ func checkWithoutCluster(t *tree) {
 	}
 }
 
-// checkSubfolders keeps the layers within each top folder. Tests may import what they need.
+// checkSubfolders checks the layers within each top folder. Tests are not restricted.
 func checkSubfolders(t *tree) {
 	for _, f := range t.files {
 		folder, known := topFolder(f.dir)

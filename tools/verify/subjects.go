@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// maxSubject is how long the first line of a commit's message may be, in characters.
+// maxSubject is the maximum length of a commit's subject, in characters.
 const maxSubject = 72
 
-// subject is "area: what it does": one or several areas, and what follows is not
-// capitalized unless it is a name.
+// subject matches "area: what it does", with one or several areas.
 var subject = regexp.MustCompile(`^[a-z0-9][a-z0-9/._-]*(, [a-z0-9][a-z0-9/._-]*)*: \S.*[^.\s]$`)
 
-// lastUnchecked is the last commit whose subject, and those of its ancestors, are not checked.
+// lastUnchecked is the last commit that is not checked. Neither are its ancestors.
 const lastUnchecked = "0920f9c0f320379e3698b41a3d46869b698c83ae"
 
-// mainBranches are where commits are that are not checked: the first one that exists.
+// mainBranches are the candidates for the main branch, of which the first existing one is
+// used. Its commits are not checked.
 var mainBranches = []string{"origin/main", "main"}
 
-// checkSubjects wants the subject of each commit that is not on the main branch yet to be
-// "area: what it does". Without git, or on the main branch, there are none.
+// checkSubjects requires that the subject of each commit that is not yet on the main branch is
+// "area: what it does". Without git, or on the main branch, it checks nothing.
 func checkSubjects(t *tree, root string) error {
 	git := func(args ...string) (string, error) {
 		out, err := exec.Command("git", append([]string{"-C", root}, args...)...).Output()
@@ -51,7 +51,7 @@ func checkSubjects(t *tree, root string) error {
 	return nil
 }
 
-// wrongSubject says what is wrong with a subject; empty: nothing.
+// wrongSubject returns what is wrong with a subject, or "".
 func wrongSubject(text string) string {
 	switch {
 	case len([]rune(text)) > maxSubject:

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// module is the path of the module that is checked.
+// module is the path of the checked module.
 const module = "minikcm.dev/minikcm"
 
-// tree is the repository's Go files, parsed, and what was found wrong with them.
+// tree holds the repository's parsed Go files and the problems found.
 type tree struct {
 	fsys     fs.FS
 	fset     *token.FileSet
@@ -31,11 +31,11 @@ type file struct {
 	generated bool
 	lines     int
 	ast       *ast.File
-	allowed   map[int]bool // lines that say verify:allow
+	allowed   map[int]bool // the lines with a verify:allow comment
 }
 
-// load parses every Go file of the module at the root of fsys, and finds its Markdown. Folders with a
-// go.mod of their own, testdata and hidden folders are none of it.
+// load parses every Go file of the module at the root of fsys and finds its Markdown files. It
+// skips folders with their own go.mod, testdata and hidden folders.
 func load(fsys fs.FS) (*tree, error) {
 	t := &tree{fsys: fsys, fset: token.NewFileSet()}
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -100,7 +100,7 @@ func (t *tree) parse(fsys fs.FS, name string) error {
 	return nil
 }
 
-// reportf notes a problem at pos, unless its line is allowed to have it.
+// reportf adds a problem at pos, unless its line is allowed to have it.
 func (t *tree) reportf(f *file, pos token.Pos, format string, args ...any) {
 	line := t.fset.Position(pos).Line
 	if f.allowed[line] {
@@ -109,7 +109,7 @@ func (t *tree) reportf(f *file, pos token.Pos, format string, args ...any) {
 	t.problems = append(t.problems, fmt.Sprintf("%s:%d: %s (%s)", f.path, line, fmt.Sprintf(format, args...), t.check))
 }
 
-// importName returns what a file calls an import.
+// importName returns the name of an import in its file.
 func importName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
 		return spec.Name.Name
@@ -124,7 +124,7 @@ func importName(spec *ast.ImportSpec) string {
 
 func importPath(spec *ast.ImportSpec) string { return strings.Trim(spec.Path.Value, "`\"") }
 
-// within reports whether dir is folder or lies in it.
+// within reports whether dir is folder or a subfolder of it.
 func within(dir, folder string) bool {
 	return dir == folder || strings.HasPrefix(dir, folder+"/")
 }

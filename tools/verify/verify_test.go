@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 )
 
-// problemsOf runs all checks but the generators over files and returns what they
-// say, without positions.
+// problemsOf runs all checks except for the generators on files and returns the problems
+// without positions.
 func problemsOf(t *testing.T, files map[string]string) []string {
 	t.Helper()
 	fsys := fstest.MapFS{}
@@ -32,7 +32,7 @@ func TestChecks(t *testing.T) {
 	long := strings.Repeat("\t_ = 1\n", maxFunction)
 	for name, c := range map[string]struct {
 		path, src string
-		want      string // what the only problem holds; none if empty
+		want      string // part of the only problem, or empty for none
 	}{
 		"clean":               {"store/a.go", "package store\nimport _ \"minikcm.dev/minikcm/clock\"\n", ""},
 		"upwards":             {"store/a.go", "package store\nimport _ \"minikcm.dev/minikcm/apiserver/codec\"\n", "store must not import"},
@@ -53,7 +53,11 @@ func TestChecks(t *testing.T) {
 		"layer below":         {"kubeletsim/box/doc.go", doc("box") + "import _ \"minikcm.dev/minikcm/kubeletsim/memfs\"\n", ""},
 		"what all share":      {"controllers/x/doc.go", doc("x") + "import _ \"minikcm.dev/minikcm/controllers/loop\"\n", ""},
 		"another controller":  {"controllers/x/doc.go", doc("x") + "import _ \"minikcm.dev/minikcm/controllers/job\"\n", "must not import"},
-		"decision":            {"controllers/x/decide.go", "package x\nimport _ \"context\"\n", "a decision imports context"},
+		"decision":            {"controllers/x/decide.go", "package x\nimport _ \"context\"\n", "pure code imports context"},
+		"pure package":        {"reasons/doc.go", doc("reasons") + "import _ \"k8s.io/client-go/kubernetes\"\n", "pure code imports k8s.io/client-go"},
+		"test of pure code":   {"store/a_test.go", "package store\nimport _ \"context\"\n", ""},
+		"pure on impure":      {"apiserver/codec/doc.go", doc("codec") + "import _ \"minikcm.dev/minikcm/clock\"\n", "not in the table pure"},
+		"pure on pure":        {"reasons/doc.go", doc("reasons") + "import _ \"strings\"\n", ""},
 		"time":                {"store/a.go", "package store\nimport \"time\"\nvar _ = time.Now()\n", "time.Now outside clock/"},
 		"time as a value":     {"store/a_test.go", "package store\nimport t \"time\"\nvar _ = t.Sleep\n", "t.Sleep outside clock/"},
 		"duration":            {"store/a.go", "package store\nimport \"time\"\nvar _ = time.Second\n", ""},

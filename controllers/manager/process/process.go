@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -116,11 +117,17 @@ func (p *process) elect(ctx context.Context) error {
 }
 
 // work runs the selected controllers that belong to the share.
-func (p *process) work(ctx context.Context, share election.Share) error {
+func (p *process) work(ctx context.Context, share election.Share) (err error) {
 	e, err := p.opts.newEnv(p.cluster)
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx)
+	end := e.Begin(ctx)
+	defer func() {
+		stop()
+		err = errors.Join(err, end())
+	}()
 	names := slices.DeleteFunc(slices.Clone(p.selected), func(name string) bool { return !share.Runs(name) })
 	m, err := manager.New(e, manager.Options{
 		Selected: names, Settings: p.opts.Settings, StartInterval: p.generic.ControllerStartInterval.Duration, First: first, Up: share.Ready,

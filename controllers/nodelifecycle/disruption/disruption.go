@@ -31,9 +31,9 @@ type patch struct {
 	} `json:"status"`
 }
 
-// Tell writes the note to the pod's status. It is not an error if the status has the note
+// Mark writes the note to the pod's status. It is not an error if the status has the note
 // already, or the pod is gone.
-func Tell(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, note Note, now time.Time) error {
+func Mark(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, note Note, now time.Time) error {
 	var p patch
 	p.Metadata.UID = pod.UID
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed

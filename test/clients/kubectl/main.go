@@ -1,4 +1,4 @@
-// Command kubectl is kubectl, of the release that the tests' expectations are of.
+// Command kubectl is kubectl in the release that the tests expect.
 package main
 
 import (
@@ -8,7 +8,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
 
-	// The ways to authenticate that kubectl has.
+	// The authentication plugins of kubectl.
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 )
 

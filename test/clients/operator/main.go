@@ -1,5 +1,5 @@
-// Command operator is an operator as its authors write them with controller-runtime,
-// with leader election. What it does is in the package website.
+// Command operator is a typical operator with controller-runtime and leader election. Its
+// controller is in the package website.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 
 func main() {
 	// --kubeconfig is controller-runtime's own flag.
-	identity := flag.String("name", "operator", "what this process calls itself in the status of what it writes")
+	identity := flag.String("name", "operator", "identity of this process in the statuses that it writes")
 	release := flag.Bool("release", true, "give up the lease at the end")
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.UseDevMode(true)))
@@ -41,7 +41,7 @@ func run(identity string, release bool) error {
 	if err != nil {
 		return err
 	}
-	// A leader that was killed is followed soon, so that a test need not wait.
+	// Short durations, so that a test does not wait long for the successor of a killed leader.
 	lease, renew, retry := 4*time.Second, 3*time.Second, 500*time.Millisecond
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
@@ -55,7 +55,7 @@ func run(identity string, release bool) error {
 		RetryPeriod:                   &retry,
 	})
 	if err != nil {
-		return fmt.Errorf("making the manager: %w", err)
+		return fmt.Errorf("creating the manager: %w", err)
 	}
 	if err := (&website.Reconciler{Identity: identity}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("setting up the controller: %w", err)

@@ -1,4 +1,4 @@
-// Package website is what an operator of Websites consists of besides its command: a
-// kind of its own, a finalizer, conditions, Deployments that it owns and applies, an
-// indexed cache, and events. It knows nothing of minikcm.
+// Package website is an operator of Websites without its command: a custom kind, a finalizer,
+// conditions, Deployments that it owns and applies, an indexed cache, and events. It contains
+// nothing specific to minikcm.
 package website

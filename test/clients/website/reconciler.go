@@ -32,7 +32,7 @@ const (
 type Reconciler struct {
 	client client.Client
 	events events.EventRecorder
-	// Identity is what the process calls itself in the status of what it writes.
+	// Identity identifies the process in the statuses that it writes.
 	Identity string
 }
 
@@ -58,7 +58,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).For(&Website{}).Owns(&appsv1.Deployment{}).Watches(&Website{}, toParent).Complete(r)
 }
 
-// Reconcile makes a Website what it should be.
+// Reconcile brings a Website to its desired state.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	site := &Website{}
 	if err := r.client.Get(ctx, req.NamespacedName, site); err != nil {
@@ -94,7 +94,7 @@ func (r *Reconciler) apply(ctx context.Context, site *Website) error {
 	return nil
 }
 
-// report writes the status of a Website, if it has changed.
+// report updates the status of a Website if it has changed.
 func (r *Reconciler) report(ctx context.Context, site *Website) error {
 	deployment := &appsv1.Deployment{}
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(site), deployment); client.IgnoreNotFound(err) != nil {
@@ -130,7 +130,7 @@ func (r *Reconciler) report(ctx context.Context, site *Website) error {
 	return nil
 }
 
-// finish writes down that a Website was there, and lets it go.
+// finish records a deleted Website in a ConfigMap and removes the finalizer.
 func (r *Reconciler) finish(ctx context.Context, site *Website) error {
 	if !controllerutil.ContainsFinalizer(site, finalizer) {
 		return nil

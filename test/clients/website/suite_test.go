@@ -19,8 +19,8 @@ import (
 	"minikcm.dev/minikcm/test/clients/website"
 )
 
-// TestWebsite is the test that kubebuilder makes for an operator: envtest with the
-// cluster that KUBECONFIG names, and the manager in the test's process.
+// TestWebsite is a test as kubebuilder generates it for an operator: envtest with the cluster
+// of KUBECONFIG, and the manager in the test's process.
 //
 //	USE_EXISTING_CLUSTER=true minikcm exec -- go test ./website
 func TestWebsite(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 var groupVersion = schema.GroupVersion{Group: "clients.example.com", Version: "v1"}
 
-// Website is what the operator's users ask for: a Deployment under a name.
+// Website is the operator's kind: a Deployment under a name.
 type Website struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -17,7 +17,7 @@ type Website struct {
 	Status WebsiteStatus `json:"status,omitempty"`
 }
 
-// WebsiteSpec is a Website as it should be.
+// WebsiteSpec is the desired state of a Website.
 type WebsiteSpec struct {
 	Image    string `json:"image"`
 	Replicas int32  `json:"replicas,omitempty"`
@@ -26,7 +26,7 @@ type WebsiteSpec struct {
 	Parent string `json:"parent,omitempty"`
 }
 
-// WebsiteStatus is a Website as it is.
+// WebsiteStatus is the observed state of a Website.
 type WebsiteStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	ReadyReplicas      int32              `json:"readyReplicas"`
@@ -65,7 +65,7 @@ func (l *WebsiteList) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// AddToScheme makes a scheme know Websites.
+// AddToScheme adds Websites to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(groupVersion, &Website{}, &WebsiteList{})
 	metav1.AddToGroupVersion(scheme, groupVersion)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// damaged is a manifest with one thing changed: where, as a path and as a JSON pointer,
-// and how.
+// damaged is a manifest with one change. The place of the change is given as a path and as a
+// JSON pointer.
 type damaged struct {
 	what     string
 	pointer  string
@@ -17,8 +17,8 @@ type damaged struct {
 	manifest map[string]any
 }
 
-// damages returns many ways to spoil a manifest: each field taken out, emptied, or set
-// to what is not likely to be allowed. They are of the status, or of all else.
+// damages returns many invalid variants of a manifest: each field is removed, emptied, or set
+// to a value that is unlikely to be valid. They affect either the status or the rest.
 func damages(manifest map[string]any, status bool) []damaged {
 	var all []damaged
 	walk(manifest, nil, func(path []any, value any) {
@@ -39,7 +39,7 @@ func damages(manifest map[string]any, status bool) []damaged {
 	return all
 }
 
-// pointer is a path as a JSON pointer (RFC 6901).
+// pointer formats a path as a JSON pointer (RFC 6901).
 func pointer(path []any) string {
 	var b strings.Builder
 	for _, step := range path {
@@ -49,7 +49,7 @@ func pointer(path []any) string {
 	return b.String()
 }
 
-// instead returns other values for one, by what they are.
+// instead returns replacement values for a value, by description.
 func instead(value any) map[string]any {
 	switch v := value.(type) {
 	case string:
@@ -108,7 +108,7 @@ func clone(manifest map[string]any) map[string]any {
 	return copied
 }
 
-// parent is what holds the last step of a path.
+// parent returns the map or list that contains the last element of a path.
 func parent(root any, path []any) any {
 	for _, step := range path[:len(path)-1] {
 		switch at := root.(type) {

@@ -1,5 +1,5 @@
-// Package rows compares what minikcm's apiserver refuses with what upstream's
-// registries refuse: each manifest of a corpus, and each of many small damages to it, is
-// created as a dry run on a minikcm and checked by upstream's strategy in process. What
-// one refuses and the other does not, or at another field, is a difference.
+// Package rows compares the validation of minikcm's API server with that of upstream's
+// registries. Each manifest of a corpus, and many invalid variants of it, are created as a
+// dry run on minikcm and validated by upstream's strategy in process. It is a difference if
+// only one of them refuses the object, or if they name different fields.
 package rows

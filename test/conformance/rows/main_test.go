@@ -9,8 +9,8 @@ import (
 	"k8s.io/kubernetes/pkg/capabilities"
 )
 
-// TestMain sets upstream up as minikcm's release is: privileged containers are allowed,
-// as in most clusters, and what became a matter of course in that release is on.
+// TestMain configures upstream as minikcm's release: privileged containers are allowed, as in
+// most clusters, and the feature gates that graduated in that release are on.
 func TestMain(m *testing.M) {
 	capabilities.Initialize(capabilities.Capabilities{AllowPrivileged: true})
 	err := utilfeature.DefaultMutableFeatureGate.Set("ClusterTrustBundle=true,ClusterTrustBundleProjection=true,PodCertificateRequest=true")

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestRecordings compares the answers that are recorded beside the manifests with what
-// upstream answers: minikcm's own tests hold its tables to them without upstream. With
-// -update they are written anew.
+// TestRecordings compares the recordings beside the manifests with upstream's answers.
+// minikcm's own tests check its tables against the recordings without upstream. With -update
+// the recordings are rewritten.
 func TestRecordings(t *testing.T) {
 	for _, part := range []struct {
 		glob   string
@@ -43,7 +43,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// settle compares a file with what it should say, or writes it.
+// settle compares a file with its expected text or, with -update, writes it.
 func settle(t *testing.T, name, text string) {
 	t.Helper()
 	if *update {
@@ -56,13 +56,13 @@ func settle(t *testing.T, name, text string) {
 	if err != nil {
 		t.Error(err)
 	} else if string(data) != text {
-		t.Errorf("%s is not what upstream says: -update writes it anew", name)
+		t.Errorf("%s differs from upstream: -update rewrites it", name)
 	}
 }
 
-// TestDefaults tells (with -v) where the objects that minikcm makes of the manifests
-// differ from upstream's. What is left is behind gates, or given by what is before or
-// after the strategy.
+// TestDefaults prints (with -v) where the objects that minikcm creates from the manifests
+// differ from upstream's. The remaining differences are behind feature gates, or set by steps
+// before or after the strategy.
 func TestDefaults(t *testing.T) {
 	files, err := filepath.Glob(*corpus)
 	if err != nil || len(files) == 0 {
@@ -104,8 +104,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// leaves are the scalar values of an object with their paths, but for what differs from
-// one creation to the next.
+// leaves returns the scalar values of an object with their paths, except for those that
+// differ for each creation.
 func leaves(obj map[string]any) []string {
 	var all []string
 	walk(obj, nil, func(path []any, value any) {
@@ -126,7 +126,7 @@ func leaves(obj map[string]any) []string {
 	return all
 }
 
-// recording holds what upstream answers to the damages of one manifest, by the kind of
+// recording holds upstream's answers to the invalid variants of one manifest, by the kind of
 // request.
 type recording struct {
 	sections []string
@@ -141,7 +141,7 @@ func (r *recording) section(name string) {
 	r.answers[name] = map[string][]string{}
 }
 
-// add notes the answer to one damage in the section that began last.
+// add adds the answer to one variant to the last section.
 func (r *recording) add(pointer, how string, named map[string]bool) {
 	answer := "ok"
 	if len(named) > 0 {
@@ -151,7 +151,7 @@ func (r *recording) add(pointer, how string, named map[string]bool) {
 	section[pointer+"\x00"+answer] = append(section[pointer+"\x00"+answer], how)
 }
 
-// text has a line for the damages of one place that have one answer.
+// text returns one line for the variants of one field with the same answer.
 func (r *recording) text() string {
 	var b strings.Builder
 	for _, name := range r.sections {
@@ -165,7 +165,7 @@ func (r *recording) text() string {
 	return b.String()
 }
 
-// recordWrites records creates and updates; nil says that upstream does not have the kind.
+// recordWrites records creates and updates. It returns nil if upstream does not have the kind.
 func recordWrites(t *testing.T, manifest map[string]any) *recording {
 	t.Helper()
 	kind := kindOf(manifest)
@@ -192,7 +192,7 @@ func recordWrites(t *testing.T, manifest map[string]any) *recording {
 	r.section("update")
 	for _, d := range append([]damaged{{pointer: "/", how: "same", manifest: manifest}}, spoiled...) {
 		if strings.HasPrefix(d.pointer, "/metadata/name") || d.pointer == "/metadata" {
-			continue // another object is meant
+			continue // the change names another object
 		}
 		status, err := changed(upstream, kind, encoded(d.manifest), old, pluralOf(kind), "")
 		if err == nil {
@@ -252,7 +252,7 @@ func recordStatus(t *testing.T, manifest map[string]any) *recording {
 	return r
 }
 
-// stored gives an object what it has when it has been stored.
+// stored sets the fields that storage sets.
 func stored(t *testing.T, obj runtime.Object) {
 	t.Helper()
 	m, err := meta.Accessor(obj)
@@ -267,7 +267,7 @@ func stored(t *testing.T, obj runtime.Object) {
 	m.SetGeneration(max(1, m.GetGeneration()))
 }
 
-// statusNamespaced reports whether objects of this kind are in namespaces.
+// statusNamespaced reports whether objects of this kind are namespaced.
 func statusNamespaced(obj runtime.Object) bool {
 	kinds, _, err := legacyscheme.Scheme.ObjectKinds(obj)
 	if err != nil {
@@ -283,7 +283,7 @@ func kindOf(manifest map[string]any) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
-// pluralOf is good enough for what strategies ask of a request.
+// pluralOf returns the resource of a kind, as accurate as strategies need it.
 func pluralOf(kind schema.GroupVersionKind) string {
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	return plural.Resource

@@ -34,10 +34,10 @@ var (
 	corpus   = flag.String("corpus", "../../../apiserver/resources/testdata/create/*.yaml", "the manifests")
 	statuses = flag.String("statuses", "../../../apiserver/resources/testdata/status/*.yaml", "the manifests with a status")
 	known    = flag.String("known", "testdata/known.txt", "the differences that are known, one a line")
-	update   = flag.Bool("update", false, "write the list of differences anew")
+	update   = flag.Bool("update", false, "rewrite the list of differences")
 )
 
-// TestRefusals fails on differences that the list does not have.
+// TestRefusals fails for differences that are not in the list.
 func TestRefusals(t *testing.T) {
 	client, mapper := startMinikcm(t)
 	files, err := filepath.Glob(*corpus)
@@ -69,7 +69,7 @@ func TestRefusals(t *testing.T) {
 	report(t, found)
 }
 
-// whyDifferent heads the list. The lines that begin with # are no differences.
+// whyDifferent is the header of the list, in which lines that begin with # are comments.
 const whyDifferent = `# service-loadbalancer: upstream's strategy wants what its storage has allocated by then
 # mutatingwebhookconfiguration: upstream has the service's name and namespace the wrong way round
 # mutatingadmissionpolicy and its binding: upstream names an operation twice, once at a path of no field
@@ -78,7 +78,7 @@ const whyDifferent = `# service-loadbalancer: upstream's strategy wants what its
 # pod-*: here admission gives a Pod its service account before it is checked
 `
 
-// report holds what was found against the list.
+// report compares the differences found with the list.
 func report(t *testing.T, found map[string]bool) {
 	t.Helper()
 	lines := slices.Sorted(maps.Keys(found))
@@ -115,9 +115,9 @@ func startMinikcm(t *testing.T) (rest.Interface, meta.RESTMapper) {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // it was interrupted
+		_ = cmd.Wait() // returns an error because it was interrupted
 	})
-	// It prints when it is ready.
+	// It prints a line when it is ready.
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func startMinikcm(t *testing.T) (rest.Interface, meta.RESTMapper) {
 	return lookup.RESTClient(), restmapper.NewDiscoveryRESTMapper(groups)
 }
 
-// prepare creates what the corpus refers to and admission asks for.
+// prepare creates the objects to which the corpus refers and that admission looks up.
 func prepare(t *testing.T, config *rest.Config) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(config)
@@ -152,8 +152,7 @@ func prepare(t *testing.T, config *rest.Config) {
 	}
 }
 
-// compare returns the differences about one manifest; ok says that there was something
-// to compare.
+// compare returns the differences for one manifest. ok is false if it cannot be compared.
 func compare(t *testing.T, client rest.Interface, mapper meta.RESTMapper, manifest map[string]any) (differences []string, ok bool) {
 	t.Helper()
 	apiVersion, _ := manifest["apiVersion"].(string)
@@ -183,12 +182,12 @@ func compare(t *testing.T, client rest.Interface, mapper meta.RESTMapper, manife
 		return []string{"we fail: " + err.Error()}, true
 	}
 	if ours != nil && ours.ErrStatus.Reason == metav1.StatusReasonForbidden {
-		return nil, false // admission comes before validation
+		return nil, false // admission refused it before validation
 	}
 	return diff(causes(ours), causes(theirs)), true
 }
 
-// create asks for a dry run.
+// create creates an object as a dry run.
 func create(client rest.Interface, mapping *meta.RESTMapping, manifest map[string]any, data []byte) (*apierrors.StatusError, error) {
 	path := "/apis/" + mapping.Resource.Group + "/" + mapping.Resource.Version
 	if mapping.Resource.Group == "" {
@@ -213,7 +212,7 @@ func create(client rest.Interface, mapping *meta.RESTMapping, manifest map[strin
 	return nil, err
 }
 
-// causes are the fields that a refusal names, each with the type of what is wrong.
+// causes returns the fields that a refusal names, each with the type of the error.
 func causes(refused *apierrors.StatusError) map[string]bool {
 	named := map[string]bool{}
 	if refused == nil {

@@ -35,7 +35,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// statusStrategies are upstream's for the status subresources, by kind.
+// statusStrategies returns upstream's strategies of status subresources by kind.
 func statusStrategies() map[schema.GroupKind]rest.RESTUpdateStrategy {
 	allowed := authorizerfactory.NewAlwaysAllowAuthorizer()
 	noon := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))

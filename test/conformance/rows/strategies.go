@@ -66,19 +66,19 @@ import (
 	"k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass"
 )
 
-// strategy is what upstream has for the writes of a kind.
+// strategy is upstream's strategy for the writes of a kind.
 type strategy interface {
 	rest.RESTCreateStrategy
 	rest.RESTUpdateStrategy
 }
 
-// anyResource is for strategies that want to know whose permission to ask for: nobody's
-// is asked for here.
+// anyResource is for strategies that resolve the resource of a kind for authorization. No
+// authorization takes place here.
 var anyResource = resolver.ResourceResolverFunc(func(schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 	return schema.GroupVersionResource{}, nil
 })
 
-// strategies are upstream's, by kind.
+// strategies returns upstream's strategies by kind.
 func strategies() map[schema.GroupKind]strategy {
 	return map[schema.GroupKind]strategy{
 		{Group: "", Kind: "ConfigMap"}:                                                    configmap.Strategy,

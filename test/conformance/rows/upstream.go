@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
-	// What the scheme knows.
+	// These register their types in the scheme.
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
@@ -35,10 +35,10 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 )
 
-// errUnreadable says that a manifest is no object of its kind at all.
+// errUnreadable is the error for a manifest that cannot be decoded as an object of its kind.
 var errUnreadable = errors.New("the manifest cannot be read")
 
-// read makes upstream's own form of a manifest, with its defaults.
+// read decodes a manifest to upstream's internal type, with defaults.
 func read(kind schema.GroupVersionKind, manifest []byte) (runtime.Object, error) {
 	kind, manifest = asServed(kind, manifest)
 	decoded, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode(manifest, &kind, nil)
@@ -53,8 +53,8 @@ func read(kind schema.GroupVersionKind, manifest []byte) (runtime.Object, error)
 	return internal, nil
 }
 
-// asServed is the manifest of a kind that upstream's release, which is one older, serves
-// in another version.
+// asServed converts a manifest to the version that upstream's release, which is one release
+// older, serves.
 func asServed(kind schema.GroupVersionKind, manifest []byte) (schema.GroupVersionKind, []byte) {
 	older := map[schema.GroupKind]string{
 		{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:    "v1beta1",
@@ -68,7 +68,7 @@ func asServed(kind schema.GroupVersionKind, manifest []byte) (schema.GroupVersio
 	return kind.GroupKind().WithVersion(older), manifest
 }
 
-// requestOf is the context of a request about an object.
+// requestOf returns the context of a request for an object.
 func requestOf(verb string, kind schema.GroupVersionKind, plural, subresource string, m metav1.Object) context.Context {
 	ctx := genericapirequest.WithRequestInfo(context.Background(), &genericapirequest.RequestInfo{
 		IsResourceRequest: true, Verb: verb, APIGroup: kind.Group, APIVersion: kind.Version,
@@ -78,7 +78,7 @@ func requestOf(verb string, kind schema.GroupVersionKind, plural, subresource st
 	return genericapirequest.WithNamespace(ctx, m.GetNamespace())
 }
 
-// refusal is what upstream says to the creation of an object: nil if it takes it.
+// refusal returns upstream's error for the creation of an object, or nil.
 func refusal(strategy rest.RESTCreateStrategy, kind schema.GroupVersionKind, manifest []byte, plural string) (*apierrors.StatusError, error) {
 	_, err := created(strategy, kind, manifest, plural)
 	var status *apierrors.StatusError
@@ -88,7 +88,7 @@ func refusal(strategy rest.RESTCreateStrategy, kind schema.GroupVersionKind, man
 	return nil, err
 }
 
-// created is what upstream would store of a new object.
+// created returns the object that upstream would store.
 func created(strategy rest.RESTCreateStrategy, kind schema.GroupVersionKind, manifest []byte, plural string) (runtime.Object, error) {
 	internal, err := read(kind, manifest)
 	if err != nil {
@@ -109,8 +109,8 @@ func created(strategy rest.RESTCreateStrategy, kind schema.GroupVersionKind, man
 	return internal, beforeCreate(ctx, strategy, internal)
 }
 
-// beforeCreate prepares and validates. Upstream's strategies are known to panic on some
-// objects that no apiserver would store.
+// beforeCreate prepares and validates an object. It recovers from panics of upstream's
+// strategies, which happen for some objects that no API server would store.
 func beforeCreate(ctx context.Context, strategy rest.RESTCreateStrategy, obj runtime.Object) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -120,8 +120,8 @@ func beforeCreate(ctx context.Context, strategy rest.RESTCreateStrategy, obj run
 	return rest.BeforeCreate(strategy, ctx, obj)
 }
 
-// changed is what upstream says to the update of an object: nil if it takes it. A
-// subresource is "" or "status".
+// changed returns upstream's error for the update of an object, or nil. subresource is "" or
+// "status".
 func changed(strategy rest.RESTUpdateStrategy, kind schema.GroupVersionKind, manifest []byte, old runtime.Object, plural, subresource string) (*apierrors.StatusError, error) {
 	internal, err := read(kind, manifest)
 	if err != nil {

@@ -1,0 +1,79 @@
+package minikcm
+
+import (
+	"time"
+
+	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/kubeletsim"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/store/faulty"
+)
+
+// Types of other packages in the options and methods of a Cluster, so that users of this
+// package need no other.
+type (
+	// Pool is a group of identical nodes, NodeSpec describes one of them, and Latencies are
+	// the delays of their simulated pods.
+	Pool      = nodes.Pool
+	NodeSpec  = nodes.Spec
+	Latencies = lifecycle.Latencies
+	// ManageNodes selects which Nodes that clients create are simulated.
+	ManageNodes = nodes.ManagePolicy
+	// Manager runs the cluster's controllers.
+	Manager = manager.Manager
+	// APIFault is a fault of the requests that APIFaultMatch selects.
+	APIFault      = faults.Rule
+	APIFaultMatch = faults.Match
+	// StoreFault is a fault of StoreOperations.
+	StoreFault      = faulty.Fault
+	StoreOperations = faulty.Operations
+)
+
+// The operations that a StoreFault affects.
+const (
+	StoreReads       = faulty.Reads
+	StoreWrites      = faulty.Writes
+	StoreCompactions = faulty.Compactions
+)
+
+// The values of ManageNodes: simulate the clients' Nodes with the annotation
+// minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake (the default), all, or none.
+const (
+	ManageMarked = nodes.ManageMarked
+	ManageAll    = nodes.ManageAll
+	ManageNone   = nodes.ManageNone
+)
+
+// MaxNodes is the largest number of simulated nodes.
+const MaxNodes = nodes.MaxNodes
+
+// ErrTooManyNodes is the error of a request for more than MaxNodes nodes.
+var ErrTooManyNodes = nodes.ErrTooManyNodes
+
+// CheckNodes returns an error if nodes or pools cannot be simulated.
+func CheckNodes(count int, node NodeSpec, pools []Pool) error {
+	return nodes.Check(count, node, pools)
+}
+
+// ErrNoNode is the error of Kubelets' methods for a node that is not simulated, such as one
+// whose Node a client has deleted.
+var ErrNoNode = kubeletsim.ErrNoNode
+
+// ControllerNames returns the names of all controllers, as in --controllers.
+func ControllerNames() []string { return manager.Names() }
+
+// SlowStore returns the fault of a store that takes d longer.
+func SlowStore(d time.Duration) StoreFault { return faulty.Slow(d) }
+
+// StoreUnavailable returns the fault of a store that does not respond.
+func StoreUnavailable() StoreFault { return faulty.Unavailable() }
+
+// StoreNoSpace returns the fault of a store whose disk or quota is full: it rejects writes
+// that add data.
+func StoreNoSpace() StoreFault { return faulty.NoSpace() }
+
+// StoreLeaderLoss returns the fault of a store without a leader: requests wait for d and
+// fail.
+func StoreLeaderLoss(d time.Duration) StoreFault { return faulty.LeaderLoss(d) }

@@ -1,0 +1,89 @@
+package apiserver
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/strategy"
+	"minikcm.dev/minikcm/clock/inflight"
+)
+
+// attributes returns the attributes of a write for admission plugins.
+func (rq *call) attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
+	return &admission.Attributes{
+		Operation: op, Resource: rq.Row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
+		User: rq.User, DryRun: dryRun, Object: obj, Old: old,
+		Warn: func(text string) { response.Warn(rq.Writer, text) },
+	}
+}
+
+// warn sends the kind's warnings about a new or changed object. Components in the
+// process do not read warnings.
+func (rq *call) warn(obj, old runtime.Object) {
+	if rq.Row.Strategy.Warnings == nil || rq.IsComponent() || rq.Sub != nil {
+		return
+	}
+	for _, text := range rq.Row.Strategy.Warnings(obj, old) {
+		response.Warn(rq.Writer, text)
+	}
+}
+
+// admitCreate runs a new object through admission, preparation and validation.
+func (rq *call) admitCreate(ctx context.Context, obj runtime.Object, dryRun bool) error {
+	s := rq.server
+	attributes := rq.attributes(admission.Create, obj, nil, dryRun)
+	if err := s.admission.Mutate(ctx, attributes); err != nil {
+		return err
+	}
+	if err := s.preparer.Create(rq.Row, obj); err != nil {
+		return err
+	}
+	if err := strategy.ValidateCreate(rq.Row, obj); err != nil {
+		return err
+	}
+	rq.warn(obj, nil)
+	return s.admission.Check(ctx, attributes)
+}
+
+// speaksAnother reports whether the subresource has another kind than its parent (a
+// scale). Admission then sees objects of that kind, as upstream.
+func (rq *call) speaksAnother() bool {
+	return rq.Sub != nil && rq.Sub.Writes() && rq.Sub.Get != nil && rq.Sub.GroupVersionKind != rq.Row.GroupVersionKind
+}
+
+// spokenAttributes returns the attributes for admission with both states of the parent
+// converted to the subresource's kind.
+func (rq *call) spokenAttributes(parent, old runtime.Object, dryRun bool) (*admission.Attributes, error) {
+	now, err := rq.Sub.Get(parent)
+	if err != nil {
+		return nil, err
+	}
+	before, err := rq.Sub.Get(old)
+	if err != nil {
+		return nil, err
+	}
+	attributes := rq.attributes(admission.Update, now, before, dryRun)
+	attributes.Kind = rq.Kind()
+	return attributes, nil
+}
+
+// admitConnect passes the options of a connection to webhooks and policies, which may
+// change them, before the target of the connection is looked up.
+func (rq *call) admitConnect(ctx context.Context, kind string, opts runtime.Object) error {
+	if len(rq.Query["dryRun"]) > 0 {
+		return apierrors.NewBadRequest("dryRun is not supported")
+	}
+	attributes := rq.attributes(admission.Connect, opts, nil, false)
+	attributes.Kind = corev1.SchemeGroupVersion.WithKind(kind)
+	opts.GetObjectKind().SetGroupVersionKind(attributes.Kind)
+	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
+	if err := rq.server.hooks.Mutate(ctx, attributes); err != nil {
+		return err
+	}
+	return rq.server.hooks.Check(ctx, attributes)
+}

@@ -1,0 +1,48 @@
+package apiserver
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/request"
+)
+
+// authorize returns upstream's error if the user may not make a request. Every request
+// passes it, before fault injection and routing.
+func (s *Server) authorize(ctx context.Context, user *auth.User, info *apirequest.RequestInfo) error {
+	a := attributesOf(user, info)
+	decision, reason, err := s.opts.Authorizer.Authorize(ctx, a)
+	if decision == auth.Allow {
+		return nil
+	}
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return auth.Forbidden(a, reason)
+}
+
+// authorizeCreate authorizes the creation of the resource of a request that has been
+// authorized with another verb.
+func (rq *call) authorizeCreate(ctx context.Context) error {
+	info, ok := apirequest.RequestInfoFrom(rq.HTTP.Context())
+	if !ok || info.Verb == request.VerbCreate {
+		return nil
+	}
+	asCreate := *info
+	asCreate.Verb = request.VerbCreate
+	return rq.server.authorize(ctx, rq.User, &asCreate)
+}
+
+// attributesOf returns what the Authorizer decides about.
+func attributesOf(user *auth.User, info *apirequest.RequestInfo) auth.Attributes {
+	if !info.IsResourceRequest {
+		return auth.Attributes{User: user, Verb: info.Verb, Path: info.Path}
+	}
+	return auth.Attributes{
+		User: user, Verb: info.Verb, Resource: true, Group: info.APIGroup, Version: info.APIVersion,
+		Plural: info.Resource, Subresource: info.Subresource, Namespace: info.Namespace, Name: info.Name,
+	}
+}

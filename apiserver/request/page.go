@@ -1,0 +1,19 @@
+package request
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Page is the result of a list.
+type Page struct {
+	Meta    metav1.ListMeta
+	Objects []runtime.Object
+}
+
+// Len and At implement the interface that codec.EncodeList encodes.
+func (p *Page) Len() int                { return len(p.Objects) }
+func (p *Page) At(i int) runtime.Object { return p.Objects[i] }
+
+// Add appends objects.
+func (p *Page) Add(objs ...runtime.Object) { p.Objects = append(p.Objects, objs...) }

@@ -1,0 +1,50 @@
+package apiserver
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/services"
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+// reservations implements resources.Reservations.
+type reservations struct{ *Server }
+
+// ReserveService reserves the addresses and node ports of a Service.
+func (s reservations) ReserveService(ctx context.Context, obj, old runtime.Object, dryRun bool) (func(error), error) {
+	return s.services.Reserve(ctx, obj, old, dryRun)
+}
+
+// reserveFor returns the row's function that reserves what a write needs and what is
+// unique in the cluster; nil if there is none.
+func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
+	reserve := row.Strategy.Reserve
+	if reserve == nil {
+		return nil
+	}
+	return func(ctx context.Context, obj, old runtime.Object, dryRun bool) (func(error), error) {
+		return reserve(reservations{s}, ctx, obj, old, dryRun)
+	}
+}
+
+// newServices returns what the server does for Services.
+func (s *Server) newServices() *services.Services {
+	return services.New(services.Options{
+		Objects: s.storedObjects, Row: s.table.ByKind, Ensure: s.ensure, Started: s.ready.Load,
+		Client: func() *rest.Config { return Protobuf(s.Config(serverName, auth.GroupMasters)) },
+		Scheme: s.scheme, Preparer: s.preparer, Fields: s.fields, Log: s.log,
+		Store: s.opts.Store, Decoder: s.decoder, Random: s.opts.Random, Clock: s.opts.Clock, Logger: s.opts.Logger,
+		Ranges: s.opts.ServiceRanges, NodePorts: s.opts.NodePorts, AdvertiseAddress: s.opts.AdvertiseAddress, SharedStore: s.opts.SharedStore,
+	})
+}
+
+// storedObjects returns the storage of a built-in resource; nil if it has none of its own.
+func (s *Server) storedObjects(resource schema.GroupVersionResource) *storage.Objects {
+	return s.stored[resource]
+}

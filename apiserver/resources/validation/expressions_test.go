@@ -1,0 +1,19 @@
+package validation
+
+import (
+	"testing"
+
+	celgo "github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// BenchmarkExpressions uses an object with one expression: the cost is that of the
+// environment.
+func BenchmarkExpressions(b *testing.B) {
+	for b.Loop() {
+		e := &expressions{}
+		if errs := e.check(field.NewPath("expression"), "object.spec.replicas < 5", e.declared, celgo.BoolType); len(errs) > 0 {
+			b.Fatal(errs)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/util/webhook"
+
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+// Resolver resolves the Service of a webhook to an address that is reachable
+// from this process: its external name, or an address in its EndpointSlices that is not
+// a pod's. Simulated pods serve no network, and cluster IPs are not routed.
+type Resolver struct {
+	// Objects returns the storage of a resource.
+	Objects func(resource schema.GroupVersionResource) *storage.Objects
+}
+
+var _ webhook.ServiceResolver = Resolver{}
+
+// resolveTimeout limits the look-up, because ResolveEndpoint has no context.
+const resolveTimeout = time.Minute
+
+// ResolveEndpoint returns the URL of a Service's port. The errors are those of
+// upstream's resolver, and errSimulated.
+func (r Resolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
+	defer cancel()
+	objects := r.Objects(corev1.SchemeGroupVersion.WithResource("services"))
+	obj, err := objects.Get(ctx, objects.Key(namespace, name), name)
+	if apierrors.IsNotFound(err) {
+		return nil, apierrors.NewNotFound(corev1.Resource("service"), name) // upstream's error
+	}
+	if err != nil {
+		return nil, err
+	}
+	service, ok := obj.(*corev1.Service)
+	if !ok {
+		return nil, fmt.Errorf("a %T is stored as Service %s/%s", obj, namespace, name)
+	}
+	if service.Spec.Type == corev1.ServiceTypeExternalName {
+		return at(service.Spec.ExternalName, port), nil
+	}
+	servicePort, err := portOf(service, port)
+	if err != nil {
+		return nil, err
+	}
+	return r.endpoint(ctx, service, servicePort)
+}
+
+func at(host string, port int32) *url.URL {
+	return &url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(port)))}
+}
+
+func portOf(service *corev1.Service, port int32) (*corev1.ServicePort, error) {
+	for i := range service.Spec.Ports {
+		if p := &service.Spec.Ports[i]; p.Port == port {
+			return p, nil
+		}
+	}
+	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, service.Name))
+}
+
+// errSimulated is the error for a Service that selects pods.
+var errSimulated = errors.New("it selects simulated pods, which serve no network: use clientConfig.url, a Service of type ExternalName, " +
+	"or one without selector and an EndpointSlice with the address")
+
+// endpoint returns the first address of a Service that is not a pod's.
+func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *corev1.ServicePort) (*url.URL, error) {
+	slices, err := r.Objects(discoveryv1.SchemeGroupVersion.WithResource("endpointslices")).KnownIn(ctx, service.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	simulated := false
+	for _, obj := range slices {
+		slice, ok := obj.(*discoveryv1.EndpointSlice)
+		if !ok || slice.Labels[discoveryv1.LabelServiceName] != service.Name {
+			continue
+		}
+		number := slicePort(slice, port.Name)
+		for i := range slice.Endpoints {
+			endpoint := &slice.Endpoints[i]
+			ready := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
+			switch {
+			case endpoint.TargetRef != nil && endpoint.TargetRef.Kind == "Pod":
+				simulated = true
+			case ready && number > 0 && len(endpoint.Addresses) > 0:
+				return at(endpoint.Addresses[0], number), nil
+			}
+		}
+	}
+	if simulated {
+		return nil, fmt.Errorf("service %s/%s cannot be called: %w", service.Namespace, service.Name, errSimulated)
+	}
+	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", service.Name))
+}
+
+func slicePort(slice *discoveryv1.EndpointSlice, name string) int32 {
+	for i := range slice.Ports {
+		p := &slice.Ports[i]
+		if p.Port != nil && (p.Name == nil && name == "" || p.Name != nil && *p.Name == name) {
+			return *p.Port
+		}
+	}
+	return 0
+}

@@ -1,0 +1,171 @@
+package streaming
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/apiserver/slowclient"
+)
+
+// serveLog serves GET on the log of a pod, as plain text.
+func (s *Server) serveLog(ctx context.Context, rq *Request) error {
+	opts, err := rq.logOptions()
+	if err != nil {
+		return err
+	}
+	pod, err := s.pod(ctx, rq.Namespace, rq.Name)
+	if err != nil {
+		return err
+	}
+	if err := chooseContainer(pod, opts); err != nil {
+		return err
+	}
+	if pod.Spec.NodeName == "" {
+		rq.Writer.WriteHeader(http.StatusNoContent) // as upstream answers for a pod without a node
+		return nil
+	}
+	if s.opts.Logs == nil {
+		return apierrors.NewServiceUnavailable("this apiserver knows no containers' logs")
+	}
+	write, err := s.opts.Logs.OpenLog(pod, opts)
+	if err != nil {
+		return err
+	}
+	header := rq.Writer.Header()
+	header.Set("Content-Type", "text/plain")
+	header.Set("Cache-Control", "no-cache, private")
+	rq.Writer.WriteHeader(http.StatusOK)
+	if !opts.Follow {
+		// The response has begun, so an error can only truncate it.
+		_ = write(ctx, rq.Writer)
+		return nil
+	}
+	ctx, cancel := s.untilStopped(ctx)
+	defer cancel()
+	out := slowclient.NewStream(ctx, rq.Writer)
+	defer out.End()
+	if _, err := out.Write(nil); err == nil { // sends the header
+		_ = write(ctx, out)
+	}
+	return nil
+}
+
+func (rq *Request) logOptions() (*corev1.PodLogOptions, error) {
+	opts := &corev1.PodLogOptions{}
+	if err := readLogOptions(rq.Query, opts); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	opts.Follow = opts.Follow && Follows(rq.Query)
+	if errs := validateLogOptions(opts); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PodLogOptions").GroupKind(), rq.Name, errs)
+	}
+	return opts, nil
+}
+
+// readLogOptions decodes the options, for which k8s.io/api has no conversion.
+func readLogOptions(query url.Values, opts *corev1.PodLogOptions) error {
+	opts.Container = query.Get("container")
+	for name, value := range map[string]*bool{"follow": &opts.Follow, "previous": &opts.Previous, "timestamps": &opts.Timestamps} {
+		values := query[name]
+		if err := runtime.Convert_Slice_string_To_bool(&values, value, nil); err != nil {
+			return fmt.Errorf("parameter %s: %w", name, err)
+		}
+	}
+	for name, value := range map[string]**int64{"sinceSeconds": &opts.SinceSeconds, "tailLines": &opts.TailLines, "limitBytes": &opts.LimitBytes} {
+		values := query[name]
+		if len(values) == 0 {
+			continue
+		}
+		if err := runtime.Convert_Slice_string_To_Pointer_int64(&values, value, nil); err != nil {
+			return fmt.Errorf("parameter %s: %w", name, err)
+		}
+	}
+	if values := query["sinceTime"]; len(values) > 0 && values[0] != "" {
+		opts.SinceTime = &metav1.Time{}
+		if err := metav1.Convert_Slice_string_To_v1_Time(&values, opts.SinceTime, nil); err != nil {
+			return fmt.Errorf("parameter sinceTime: %w", err)
+		}
+	}
+	if values := query["stream"]; len(values) > 0 {
+		opts.Stream = &values[0]
+	}
+	return nil
+}
+
+func validateLogOptions(opts *corev1.PodLogOptions) field.ErrorList {
+	var errs field.ErrorList
+	if n := opts.TailLines; n != nil && *n < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("tailLines"), *n, "must be greater than or equal to 0"))
+	}
+	if n := opts.LimitBytes; n != nil && *n < 1 {
+		errs = append(errs, field.Invalid(field.NewPath("limitBytes"), *n, "must be greater than 0"))
+	}
+	switch n := opts.SinceSeconds; {
+	case n != nil && opts.SinceTime != nil:
+		errs = append(errs, field.Forbidden(field.NewPath(""), "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+	case n != nil && *n < 1:
+		errs = append(errs, field.Invalid(field.NewPath("sinceSeconds"), *n, "must be greater than 0"))
+	}
+	if stream := opts.Stream; stream != nil {
+		known := []string{corev1.LogStreamAll, corev1.LogStreamStdout, corev1.LogStreamStderr}
+		switch *stream {
+		case corev1.LogStreamAll:
+		case corev1.LogStreamStdout, corev1.LogStreamStderr:
+			if opts.TailLines != nil {
+				errs = append(errs, field.Forbidden(field.NewPath(""), "`tailLines` and specific `stream` are mutually exclusive for now"))
+			}
+		default:
+			errs = append(errs, field.NotSupported(field.NewPath("stream"), *stream, known))
+		}
+	}
+	return errs
+}
+
+// chooseContainer sets the container if the client named none and the pod has only one,
+// and rejects one that the pod does not have.
+func chooseContainer(pod *corev1.Pod, opts *corev1.PodLogOptions) error {
+	var apps, inits, others []string
+	for i := range pod.Spec.Containers {
+		apps = append(apps, pod.Spec.Containers[i].Name)
+	}
+	for i := range pod.Spec.InitContainers {
+		inits = append(inits, pod.Spec.InitContainers[i].Name)
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		others = append(others, pod.Spec.EphemeralContainers[i].Name)
+	}
+	if opts.Container != "" {
+		for _, names := range [][]string{apps, inits, others} {
+			for _, name := range names {
+				if name == opts.Container {
+					return nil
+				}
+			}
+		}
+		return apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", opts.Container, pod.Name))
+	}
+	if len(apps) == 1 && len(inits) == 0 && len(others) == 0 {
+		opts.Container = apps[0]
+		return nil
+	}
+	message := "a container name must be specified for pod " + pod.Name
+	if len(apps) > 0 {
+		message += fmt.Sprintf(", choose one of: [%s]", strings.Join(apps, " "))
+	}
+	if len(inits) > 0 {
+		message += fmt.Sprintf(" or one of the init containers: [%s]", strings.Join(inits, " "))
+	}
+	if len(others) > 0 {
+		message += fmt.Sprintf(" or one of the ephemeral containers: [%s]", strings.Join(others, " "))
+	}
+	return apierrors.NewBadRequest(message)
+}

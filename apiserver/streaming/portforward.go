@@ -1,0 +1,138 @@
+package streaming
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/apiserver/remote"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/clock/inflight"
+)
+
+// servePortForward connects the client to ports of the pod.
+func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
+	if err := rq.permit(ctx, "PodPortForwardOptions", &corev1.PodPortForwardOptions{Ports: wantedPorts(rq.Query["ports"])}); err != nil {
+		return err
+	}
+	pod, listener, err := s.openPorts(ctx, rq)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := s.untilStopped(ctx)
+	defer cancel()
+	w, err := response.Hijackable(rq.Writer)
+	if err != nil {
+		return err
+	}
+	ctx = klog.NewContext(ctx, s.opts.Logger)
+	return remote.ServePorts(w, rq.HTTP.WithContext(ctx), remote.PortOptions{
+		Pod: pod.Name + "_" + pod.Namespace, UID: string(pod.UID),
+		Forward: func(ctx context.Context, port uint16, conn io.ReadWriteCloser) error {
+			handler := listener(int32(port))
+			if handler == nil {
+				return fmt.Errorf("failed to connect to localhost:%d inside namespace %q, IPv4: dial tcp4 127.0.0.1:%d: connect: connection refused IPv6 dial tcp6 [::1]:%d: connect: connection refused",
+					port, pod.UID, port, port)
+			}
+			serveConn(ctx, conn, handler)
+			return nil
+		},
+	})
+}
+
+// wantedPorts returns the ports in the URL, for admission. Clients name the actual
+// ports within the connection.
+func wantedPorts(values []string) []int32 {
+	var ports []int32
+	for _, value := range values {
+		for name := range strings.SplitSeq(value, ",") {
+			if port, err := strconv.ParseInt(name, 10, 32); err == nil {
+				ports = append(ports, int32(port))
+			}
+		}
+	}
+	return ports
+}
+
+// openPorts returns the pod and the function that finds the handlers of its ports.
+func (s *Server) openPorts(ctx context.Context, rq *Request) (*corev1.Pod, PortFunc, error) {
+	defer inflight.Begin(s.opts.Ledger, inflight.Request).End()
+	pod, err := s.pod(ctx, rq.Namespace, rq.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.checkHost(pod); err != nil {
+		return nil, nil, err
+	}
+	listener, err := s.opts.Containers.OpenPorts(pod)
+	if err != nil {
+		return nil, nil, kubeletError(err)
+	}
+	return pod, listener, nil
+}
+
+// serveConn serves HTTP on one connection until either side closes it, or ctx ends.
+func serveConn(ctx context.Context, stream io.ReadWriteCloser, handler http.Handler) {
+	inside, outside := net.Pipe()
+	listener := &oneConn{conn: inside, closed: make(chan struct{})}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: readHeaderTimeout,
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed || state == http.StateHijacked {
+				listener.end()
+			}
+		},
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	var copying sync.WaitGroup
+	copying.Go(func() {
+		_, _ = io.Copy(outside, stream)
+		_ = outside.Close()
+	})
+	copying.Go(func() {
+		_, _ = io.Copy(stream, outside)
+		_ = stream.Close()
+	})
+	_ = server.Serve(listener) // it ends with its connection
+	_ = inside.Close()
+	copying.Wait()
+}
+
+// oneConn is a listener that accepts one connection.
+type oneConn struct {
+	conn   net.Conn
+	given  bool
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Accept returns the connection once and then blocks until Close. It is called by one
+// goroutine.
+func (l *oneConn) Accept() (net.Conn, error) {
+	if !l.given {
+		l.given = true
+		return l.conn, nil
+	}
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) end() { l.once.Do(func() { close(l.closed) }) }
+
+// Close ends a blocked Accept.
+func (l *oneConn) Close() error {
+	l.end()
+	return nil
+}
+
+// Addr returns the connection's local address.
+func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }

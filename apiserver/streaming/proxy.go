@@ -1,0 +1,218 @@
+package streaming
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// kubeletPort is the port of kubelets.
+const kubeletPort = "10250"
+
+// destination is the target of a proxied request: a handler, or the address if nothing
+// listens there.
+type destination struct {
+	handler http.Handler
+	address string
+}
+
+// serveProxy passes an HTTP request on to a pod, a pod of a Service, or a node's kubelet.
+func (s *Server) serveProxy(ctx context.Context, rq *Request) error {
+	// The scheme does not matter, because no bytes are sent over a network.
+	_, name, port, ok := utilnet.SplitSchemeNamePort(rq.Name)
+	kind := strings.TrimSuffix(rq.Resource, "s")
+	if !ok {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid %s request %q", kind, rq.Name))
+	}
+	path := rq.proxiedPath()
+	err := rq.admitProxy(ctx, path)
+	if err != nil {
+		return err
+	}
+	var to destination
+	switch rq.Resource {
+	case "pods":
+		to, err = s.podDestination(ctx, rq, name, port)
+	case "services":
+		to, err = s.serviceDestination(ctx, rq, name, port)
+	default:
+		to, err = s.nodeDestination(ctx, rq, name, port)
+	}
+	if err != nil {
+		return err
+	}
+	if path == "" && (rq.HTTP.Method == http.MethodGet || rq.HTTP.Method == http.MethodHead) {
+		// The trailing slash makes relative links in the response resolve to the target.
+		target := url.URL{Path: rq.HTTP.URL.Path + "/", RawQuery: rq.HTTP.URL.RawQuery}
+		rq.Writer.Header().Set("Location", target.String())
+		rq.Writer.WriteHeader(http.StatusMovedPermanently)
+		return nil
+	}
+	if to.handler == nil {
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("error trying to reach service: dial tcp %s: connect: connection refused", to.address))
+	}
+	if path == "" {
+		path = "/"
+	}
+	inner := rq.HTTP.Clone(ctx)
+	inner.URL = &url.URL{Path: path, RawQuery: rq.HTTP.URL.RawQuery}
+	inner.RequestURI = inner.URL.RequestURI()
+	inner.Host = to.address
+	inner.Header.Del("Authorization") // meant for the apiserver only
+	to.handler.ServeHTTP(rq.Writer, inner)
+	return nil
+}
+
+// admitProxy passes the target of the request to webhooks and policies.
+func (rq *Request) admitProxy(ctx context.Context, path string) error {
+	switch rq.Resource {
+	case "pods":
+		return rq.Admit(ctx, "PodProxyOptions", &corev1.PodProxyOptions{Path: path})
+	case "services":
+		return rq.Admit(ctx, "ServiceProxyOptions", &corev1.ServiceProxyOptions{Path: path})
+	}
+	return rq.Admit(ctx, "NodeProxyOptions", &corev1.NodeProxyOptions{Path: path})
+}
+
+// proxiedPath returns the rest of the URL's path after the subresource; empty if there is
+// nothing, not even a slash.
+func (rq *Request) proxiedPath() string {
+	before := len([]string{"", "api", "v1", "nodes", "NAME", "proxy"})
+	if rq.Namespaced {
+		before += len([]string{"namespaces", "NAMESPACE"})
+	}
+	parts := strings.SplitN(rq.HTTP.URL.EscapedPath(), "/", before+1)
+	if len(parts) <= before {
+		return ""
+	}
+	path, err := url.PathUnescape(parts[before])
+	if err != nil {
+		path = parts[before]
+	}
+	return "/" + path
+}
+
+// podDestination returns a port of a pod: the named one, or the first that a container
+// declares.
+func (s *Server) podDestination(ctx context.Context, rq *Request, name, port string) (destination, error) {
+	pod, err := s.pod(ctx, rq.Namespace, name)
+	if err != nil {
+		return destination{}, err
+	}
+	if port == "" {
+		for i := range pod.Spec.Containers {
+			if ports := pod.Spec.Containers[i].Ports; len(ports) > 0 {
+				port = strconv.Itoa(int(ports[0].ContainerPort))
+				break
+			}
+		}
+	}
+	ip := net.ParseIP(pod.Status.PodIP)
+	if ip == nil || !ip.IsGlobalUnicast() {
+		return destination{}, apierrors.NewBadRequest("address not allowed")
+	}
+	if port == "" {
+		port = "80"
+	}
+	return s.listening(pod, port), nil
+}
+
+// listening returns the handler on a pod's port, if there is one.
+func (s *Server) listening(pod *corev1.Pod, port string) destination {
+	to := destination{address: net.JoinHostPort(pod.Status.PodIP, port)}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || s.opts.Containers == nil {
+		return to
+	}
+	if listener, err := s.opts.Containers.OpenPorts(pod); err == nil {
+		to.handler = listener(int32(number))
+	}
+	return to
+}
+
+// serviceDestination returns the first endpoint of a Service's port with a handler, or
+// else the first endpoint.
+func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port string) (destination, error) {
+	service, err := read[*corev1.Service](ctx, s, "services", rq.Namespace, name)
+	if err != nil {
+		return destination{}, err
+	}
+	if number, err := strconv.ParseInt(port, 10, 64); err == nil {
+		i := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return int64(p.Port) == number })
+		if i < 0 {
+			return destination{}, apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", number, name))
+		}
+		port = service.Spec.Ports[i].Name
+	}
+	endpoints, err := read[*corev1.Endpoints](ctx, s, "endpoints", rq.Namespace, name) // upstream's proxy reads them too
+	if apierrors.IsNotFound(err) {
+		return destination{}, apierrors.NewNotFound(corev1.Resource("services"), name)
+	}
+	if err != nil {
+		return destination{}, err
+	}
+	if len(endpoints.Subsets) == 0 {
+		return destination{}, apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
+	}
+	var first destination
+	for _, subset := range endpoints.Subsets {
+		for _, p := range subset.Ports {
+			if p.Name != port {
+				continue
+			}
+			for i := range subset.Addresses {
+				to := s.endpoint(ctx, rq, &subset.Addresses[i], strconv.Itoa(int(p.Port)))
+				if to.handler != nil {
+					return to, nil
+				}
+				if first.address == "" {
+					first = to
+				}
+			}
+		}
+	}
+	if first.address == "" {
+		return first, apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", rq.Name))
+	}
+	return first, nil
+}
+
+func (s *Server) endpoint(ctx context.Context, rq *Request, address *corev1.EndpointAddress, port string) destination {
+	if ref := address.TargetRef; ref != nil && ref.Kind == "Pod" {
+		if pod, err := s.pod(ctx, rq.Namespace, ref.Name); err == nil {
+			return s.listening(pod, port)
+		}
+	}
+	return destination{address: net.JoinHostPort(address.IP, port)}
+}
+
+// nodeDestination returns the handler of a node's kubelet.
+func (s *Server) nodeDestination(ctx context.Context, rq *Request, name, port string) (destination, error) {
+	node, err := read[*corev1.Node](ctx, s, "nodes", "", name)
+	if err != nil {
+		return destination{}, err
+	}
+	address := name
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			address = a.Address
+		}
+	}
+	if port == "" {
+		port = kubeletPort
+	}
+	to := destination{address: net.JoinHostPort(address, port)}
+	if port == kubeletPort && s.opts.Containers != nil {
+		to.handler = s.opts.Containers.NodeHandler(name)
+	}
+	return to, nil
+}

@@ -1,0 +1,134 @@
+package streaming
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+// Options configure New. Get and Stopped are required.
+type Options struct {
+	// Get reads an object of the core group from the store, by the plural name of its
+	// resource.
+	Get func(ctx context.Context, resource, namespace, name string) (runtime.Object, error)
+	// Stopped is closed when the server stops.
+	Stopped <-chan struct{}
+	// Containers and Logs may be nil: then the requests that need them fail.
+	Containers Containers
+	Logs       LogSource
+	Ledger     *clock.Ledger
+	Logger     klog.Logger
+}
+
+// Server serves requests for connections.
+type Server struct{ opts Options }
+
+// New returns a Server.
+func New(opts Options) *Server { return &Server{opts: opts} }
+
+// Request is a request for a subresource of a pod, a Service or a node.
+type Request struct {
+	Writer http.ResponseWriter
+	HTTP   *http.Request
+	// Query has the parameters of the request's URL.
+	Query url.Values
+	// Resource is the plural name, of which Namespaced reports the scope.
+	Resource                     string
+	Namespaced                   bool
+	Namespace, Name, Subresource string
+	// AuthorizeCreate returns an error if the user may not create the subresource.
+	AuthorizeCreate func(ctx context.Context) error
+	// Admit passes the options of the connection, of a kind of the core group, to
+	// webhooks and policies, which may change them.
+	Admit func(ctx context.Context, kind string, opts runtime.Object) error
+}
+
+// Serve serves a request. An error that it returns has not been sent to the client.
+func (s *Server) Serve(ctx context.Context, rq *Request) error {
+	switch rq.Subresource {
+	case "log":
+		return s.serveLog(ctx, rq)
+	case "exec":
+		return texts(s.serveExec)(ctx, rq)
+	case "attach":
+		return texts(s.serveAttach)(ctx, rq)
+	case "portforward":
+		return texts(s.servePortForward)(ctx, rq)
+	}
+	return s.serveProxy(ctx, rq)
+}
+
+// Connects reports whether a subresource connects the client to a pod until either side
+// ends the connection.
+func Connects(resource schema.GroupVersionResource, subresource string) bool {
+	if resource != corev1.SchemeGroupVersion.WithResource("pods") {
+		return false
+	}
+	switch subresource {
+	case "exec", "attach", "portforward":
+		return true
+	}
+	return false
+}
+
+// Follows reports whether a request for a log follows it until the client disconnects or
+// the container terminates.
+func Follows(query url.Values) bool {
+	value := query.Get("follow")
+	return value == "true" || value == "1"
+}
+
+// readHeaderTimeout limits the time for the header of a forwarded request, in real time.
+const readHeaderTimeout = time.Minute
+
+// permit authorizes the request as a create, because WebSockets are opened by GET and the
+// permission to read must not allow running commands. It then calls webhooks and
+// policies.
+func (rq *Request) permit(ctx context.Context, kind string, opts runtime.Object) error {
+	if err := rq.AuthorizeCreate(ctx); err != nil {
+		return err
+	}
+	return rq.Admit(ctx, kind, opts)
+}
+
+// pod reads a pod.
+func (s *Server) pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	return read[*corev1.Pod](ctx, s, "pods", namespace, name)
+}
+
+// read reads an object of the core group.
+func read[T runtime.Object](ctx context.Context, s *Server, resource, namespace, name string) (T, error) {
+	var none T
+	obj, err := s.opts.Get(ctx, resource, namespace, name)
+	if err != nil {
+		return none, err
+	}
+	typed, ok := obj.(T)
+	if !ok {
+		return none, apierrors.NewInternalError(fmt.Errorf("a %T is stored among the %s as %s/%s", obj, resource, namespace, name))
+	}
+	return typed, nil
+}
+
+// untilStopped returns a context that also ends when the server stops.
+func (s *Server) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-s.opts.Stopped:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}

@@ -1,0 +1,23 @@
+package framework
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	st "minikcm.dev/minikcm/controllers/scheduler/schedulertest"
+)
+
+func TestZonesInTurn(t *testing.T) {
+	zone := func(z string) st.NodeOption { return st.NodeLabel(corev1.LabelTopologyZone, z) }
+	s := SnapshotOf([]*corev1.Node{
+		st.Node("a1", zone("a")), st.Node("a2", zone("a")), st.Node("a3", zone("a")), st.Node("b1", zone("b")), st.Node("c1", zone("c")), st.Node("c2", zone("c")),
+	}, nil)
+	var got string
+	for _, n := range s.nodes {
+		got += n.Name() + " "
+	}
+	if got != "a1 b1 c1 a2 c2 a3 " {
+		t.Errorf("order %s", got)
+	}
+}

@@ -1,0 +1,64 @@
+package framework
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// SpreadConstraint is a topology spread constraint.
+type SpreadConstraint struct {
+	// Hard means DoNotSchedule, otherwise ScheduleAnyway.
+	Hard                       bool
+	TopologyKey                string
+	MaxSkew, MinDomains        int32
+	honorAffinity, honorTaints bool
+	// Set are the pods that are spread. CountsSelf is set if the pod itself is one of them.
+	Set        *PodSet
+	CountsSelf bool
+}
+
+// newSpread parses a pod's constraints. By default a constraint honours the pod's node
+// affinity and ignores taints.
+func newSpread(pod *corev1.Pod) []SpreadConstraint {
+	if len(pod.Spec.TopologySpreadConstraints) == 0 {
+		return nil
+	}
+	all := make([]SpreadConstraint, len(pod.Spec.TopologySpreadConstraints))
+	for i := range pod.Spec.TopologySpreadConstraints {
+		c := &pod.Spec.TopologySpreadConstraints[i]
+		selector := ParseSelector(c.LabelSelector)
+		all[i] = SpreadConstraint{
+			Hard:          c.WhenUnsatisfiable == corev1.DoNotSchedule,
+			TopologyKey:   c.TopologyKey,
+			MaxSkew:       c.MaxSkew,
+			MinDomains:    1,
+			honorAffinity: c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor,
+			honorTaints:   c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
+			Set:           NewPodSet(pod.Namespace, selector),
+			CountsSelf:    selector.Matches(labels.Set(pod.Labels)),
+		}
+		if c.MinDomains != nil {
+			all[i].MinDomains = *c.MinDomains
+		}
+	}
+	return all
+}
+
+// DefaultSpread returns kube-scheduler's default constraints, for pods that have siblings and
+// no constraints of their own.
+func DefaultSpread(siblings *PodSet) []SpreadConstraint {
+	return []SpreadConstraint{
+		{TopologyKey: corev1.LabelHostname, MaxSkew: 3, honorAffinity: true, Set: siblings},
+		{TopologyKey: corev1.LabelTopologyZone, MaxSkew: 5, honorAffinity: true, Set: siblings},
+	}
+}
+
+// Counts reports whether the constraint of pod p counts the pods on the node.
+func (c *SpreadConstraint) Counts(p *PodInfo, n *NodeInfo) bool {
+	if c.honorAffinity && p.HasNodeAffinity {
+		if match, _ := p.RequiredNodeAffinity.Match(n.Node); !match {
+			return false
+		}
+	}
+	return !c.honorTaints || ToleratesAll(p.Pod.Spec.Tolerations, n.HardTaints)
+}

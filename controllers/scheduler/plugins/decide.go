@@ -1,0 +1,170 @@
+package plugins
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+)
+
+// Input is everything that a decision depends on.
+type Input struct {
+	Pod      *framework.PodInfo
+	Snapshot *framework.Snapshot
+	// Start is the index of the node in the snapshot that is tried first.
+	Start int
+	// Nominated are the pods for which nodes are being freed, by node.
+	Nominated map[string][]*framework.PodInfo
+	// Prefer is the node that is being freed for this pod; "": none.
+	Prefer string
+	// Siblings are the pods that the default constraints spread this pod from; nil: none.
+	Siblings *framework.PodSet
+	// Namespaces returns the labels of all namespaces; nil: there are none. It is called at
+	// most once, and only if an affinity term with a namespace selector is evaluated.
+	Namespaces func() map[string]labels.Set
+	// Pick breaks a tie: it returns a number from 0 to n-1, n > 0.
+	Pick func(n int) int
+
+	rules      *rules
+	namespaces map[string]labels.Set
+}
+
+// Decision is a node, or the reasons against each node.
+type Decision struct {
+	// Node is the chosen node; "" if there is none.
+	Node string
+	// Next is the Start of the next decision.
+	Next int
+	// Diagnosis says why there is no node; nil if there is one.
+	Diagnosis *Diagnosis
+}
+
+// Decide finds the best node for a pod. In large clusters it scores only as many feasible
+// nodes as kube-scheduler does with its default percentageOfNodesToScore.
+func Decide(in Input) Decision {
+	total := in.Snapshot.Len()
+	d := &Diagnosis{Nodes: total}
+	if total == 0 {
+		return Decision{Diagnosis: d}
+	}
+	in.rules = in.newRules()
+	if index, ok := in.Snapshot.Index(in.Prefer); ok && in.filter(index) == nil {
+		return Decision{Node: in.Prefer, Next: in.Start}
+	}
+	if in.Pod.NodeNames != nil {
+		return in.decideNamed(d)
+	}
+	want := feasibleToFind(total)
+	feasible := make([]int, 0, want)
+	looked := 0
+	for ; looked < total && len(feasible) < want; looked++ {
+		index := (in.Start + looked) % total
+		if r := in.filter(index); r != nil {
+			d.reject(index, r)
+			continue
+		}
+		feasible = append(feasible, index)
+	}
+	next := (in.Start + looked) % total
+	if len(feasible) == 0 {
+		return Decision{Next: next, Diagnosis: d}
+	}
+	return Decision{Node: in.best(feasible), Next: next}
+}
+
+// decideNamed tries only the nodes that the pod's node affinity names.
+func (in *Input) decideNamed(d *Diagnosis) Decision {
+	if len(in.Pod.NodeNames) == 0 {
+		d.Conflict = reasonNamesConflict
+		return Decision{Next: in.Start, Diagnosis: d}
+	}
+	var feasible []int
+	d.absent = fixed.notNamed
+	for _, name := range in.Pod.NodeNames {
+		index, ok := in.Snapshot.Index(name)
+		if !ok {
+			continue
+		}
+		if r := in.filter(index); r != nil {
+			d.reject(index, r)
+			continue
+		}
+		feasible = append(feasible, index)
+	}
+	if len(feasible) == 0 {
+		return Decision{Next: in.Start, Diagnosis: d}
+	}
+	return Decision{Node: in.best(feasible), Next: in.Start}
+}
+
+// filter returns the reason against the node at the index; nil: it is feasible.
+func (in *Input) filter(index int) *rejection {
+	return in.filterAs(in.Snapshot.Nodes()[index], index, nil)
+}
+
+// filterAs is filter for the node at the index in the hypothetical state n, with the counts
+// of the rules shifted accordingly. Pods of equal or higher priority that are nominated to
+// the node count as if they were on it, so that the pod does not take the room that was made
+// for them. Since they may still go elsewhere, the rules must hold without them as well.
+func (in *Input) filterAs(n *framework.NodeInfo, index int, s shift) *rejection {
+	with, shifted, added := n, s, false
+	for _, other := range in.Nominated[n.Name()] {
+		if other.Priority >= in.Pod.Priority && other.Pod.UID != in.Pod.Pod.UID {
+			with = with.With(other)
+			shifted = in.rules.shifted(shifted, index, other, 1)
+			added = true
+		}
+	}
+	if r := filter(in.Pod, with); r != nil {
+		return r
+	}
+	if r := in.rules.filter(index, shifted); r != nil || !added {
+		return r
+	}
+	return in.rules.filter(index, s)
+}
+
+// best returns one of the nodes with the highest score.
+func (in *Input) best(feasible []int) string {
+	name := func(i int) string { return in.Snapshot.Nodes()[feasible[i]].Name() }
+	if len(feasible) == 1 {
+		return name(0)
+	}
+	best, equals := 0, 1
+	all := in.scores(feasible)
+	for i := 1; i < len(all); i++ {
+		switch {
+		case all[i] > all[best]:
+			best, equals = i, 1
+		case all[i] == all[best]:
+			equals++
+		}
+	}
+	if equals == 1 {
+		return name(best)
+	}
+	picked := in.Pick(equals)
+	for i := best; ; i++ {
+		if all[i] != all[best] {
+			continue
+		}
+		if picked == 0 {
+			return name(i)
+		}
+		picked--
+	}
+}
+
+// With up to minFeasible nodes all are tried. With more, the search ends after a share of
+// feasible ones, which shrinks from 50 % to minFeasiblePercentage, but not below minFeasible.
+const (
+	minFeasible           = 100
+	minFeasiblePercentage = 5
+)
+
+func feasibleToFind(total int) int {
+	if total < minFeasible {
+		return total
+	}
+	percentage := max(50-total/125, minFeasiblePercentage)
+	return max(total*percentage/100, minFeasible)
+}

@@ -1,0 +1,81 @@
+package plugins
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Diagnosis is why a pod fits on no node.
+type Diagnosis struct {
+	// Nodes is the number of nodes.
+	Nodes int
+	// Conflict is a reason that does not depend on the nodes; "": none.
+	Conflict string
+	// Preemption is the message of preemption; "": it found victims.
+	Preemption string
+
+	// byIndex are the rejections by index in the snapshot; nil until the first one.
+	byIndex []*rejection
+	// absent is the rejection of nodes that were not tried.
+	absent *rejection
+}
+
+func (d *Diagnosis) reject(index int, r *rejection) {
+	if d.byIndex == nil {
+		d.byIndex = make([]*rejection, d.Nodes)
+	}
+	d.byIndex[index] = r
+}
+
+// at returns the rejection of the node at the index in the snapshot.
+func (d *Diagnosis) at(index int) *rejection {
+	if d.byIndex != nil && d.byIndex[index] != nil {
+		return d.byIndex[index]
+	}
+	return d.absent
+}
+
+// ByRules reports whether pods on other nodes are a reason against any node.
+func (d *Diagnosis) ByRules() bool {
+	return slices.ContainsFunc(d.byIndex, func(r *rejection) bool { return r != nil && r.rule })
+}
+
+const noNodes = "no nodes available to schedule pods"
+
+// Message is the text of the FailedScheduling event and of the PodScheduled
+// condition, in kube-scheduler's words.
+func (d *Diagnosis) Message() string {
+	if d.Nodes == 0 {
+		return noNodes
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "0/%d nodes are available:", d.Nodes)
+	if d.Conflict != "" {
+		b.WriteString(" " + d.Conflict + ".")
+	} else if counts := d.counts(); len(counts) > 0 {
+		b.WriteString(" " + strings.Join(counts, ", ") + ".")
+	}
+	if d.Preemption != "" {
+		b.WriteString(" preemption: " + d.Preemption)
+	}
+	return b.String()
+}
+
+// counts returns a line for each reason, sorted alphabetically.
+func (d *Diagnosis) counts() []string {
+	nodes := map[string]int{}
+	for i := range d.Nodes {
+		if r := d.at(i); r != nil {
+			for _, reason := range r.reasons {
+				nodes[reason]++
+			}
+		}
+	}
+	lines := make([]string, 0, len(nodes))
+	for reason, n := range nodes {
+		lines = append(lines, fmt.Sprintf("%d %s", n, reason))
+	}
+	slices.Sort(lines)
+	return lines
+}

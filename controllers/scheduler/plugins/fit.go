@@ -1,0 +1,54 @@
+package plugins
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+)
+
+// filterFit is NodeResourcesFit. It lists every resource that is insufficient.
+func filterFit(p *framework.PodInfo, n *framework.NodeInfo) *rejection {
+	full := int64(len(n.Pods)) >= n.AllowedPods
+	if !full && fits(p.Requests, n) {
+		return nil
+	}
+	if full && (p.Requests.IsZero() || fits(p.Requests, n)) {
+		return fixed.tooManyPods
+	}
+	r := &rejection{}
+	if full {
+		r.reasons = append(r.reasons, reasonTooManyPods)
+	}
+	check := func(name corev1.ResourceName, want, has, used int64) {
+		if want > 0 && want > has-used {
+			r.reasons = append(r.reasons, "Insufficient "+string(name))
+			r.final = r.final || want > has
+		}
+	}
+	check(corev1.ResourceCPU, p.Requests.MilliCPU, n.Allocatable.MilliCPU, n.Requested.MilliCPU)
+	check(corev1.ResourceMemory, p.Requests.Memory, n.Allocatable.Memory, n.Requested.Memory)
+	check(corev1.ResourceEphemeralStorage, p.Requests.EphemeralStorage, n.Allocatable.EphemeralStorage, n.Requested.EphemeralStorage)
+	for _, name := range slices.Sorted(maps.Keys(p.Requests.Scalar)) {
+		check(name, p.Requests.Scalar[name], n.Allocatable.Scalar[name], n.Requested.Scalar[name])
+	}
+	return r
+}
+
+// fits is the fast path of filterFit, without reasons.
+func fits(want framework.Resource, n *framework.NodeInfo) bool {
+	free := func(want, has, used int64) bool { return want <= 0 || want <= has-used }
+	if !free(want.MilliCPU, n.Allocatable.MilliCPU, n.Requested.MilliCPU) ||
+		!free(want.Memory, n.Allocatable.Memory, n.Requested.Memory) ||
+		!free(want.EphemeralStorage, n.Allocatable.EphemeralStorage, n.Requested.EphemeralStorage) {
+		return false
+	}
+	for name, amount := range want.Scalar {
+		if !free(amount, n.Allocatable.Scalar[name], n.Requested.Scalar[name]) {
+			return false
+		}
+	}
+	return true
+}

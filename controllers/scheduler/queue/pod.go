@@ -1,0 +1,118 @@
+package queue
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	utilclock "k8s.io/utils/clock"
+
+	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+)
+
+// state is the state of a queued pod.
+//
+//	Set --> active --Pop--> deciding --Decided--> binding --Done--> (removed)
+//	          ^               | Reject              |
+//	          |               v                     | Fail
+//	          +-- event -- unschedulable            v
+//	          +-- end of back-off ----------------- failing
+//
+// An event moves a pod whose back-off has not ended to backingOff instead of active.
+type state int
+
+const (
+	// nowhere: not in the queue yet, or not any more.
+	nowhere state = iota
+	// active: ready to be popped, by priority.
+	active
+	// backingOff: ready when its back-off ends; popped before that if no pod is active, as in
+	// kube-scheduler.
+	backingOff
+	// failing: waits for the end of its back-off after an error.
+	failing
+	// unschedulable: waits for an event that the hint approves.
+	unschedulable
+	// gated: has scheduling gates.
+	gated
+	// deciding: popped; the decision is not made yet, or not written.
+	deciding
+	// binding: popped, has a node, and its binding is being written.
+	binding
+)
+
+// counted reports whether the ledger counts pods in this state: those that wait neither for
+// time nor for an event.
+func (p state) counted() bool {
+	return p == active || p == backingOff || p == deciding || p == binding
+}
+
+// waits reports whether pods in this state wait to be popped.
+func (p state) waits() bool { return p == active || p == backingOff }
+
+// queuedPod is a pod without a node. The queue's mutex guards all fields.
+type queuedPod struct {
+	info *framework.PodInfo
+	// nominated is the node that is being freed for the pod; "": none.
+	nominated string
+
+	state state
+	index int
+	// since is the time at which the pod was added to the queue, or put back.
+	since time.Time
+	// rejected counts the decisions that found no node, failed the errors in a row.
+	rejected, failed int
+	// readyAt is the end of the back-off.
+	readyAt time.Time
+	timer   utilclock.Timer
+	// seen is the mark of the in-flight events when the pod was popped.
+	seen int
+	// ticket counts the pod in the ledger while its state is a counted one. While the pod is
+	// active or backing off, the ticket is in the line.
+	ticket *inflight.Ticket[*queuedPod]
+	// byRules is set if pods on other nodes were a reason against a node in the last decision.
+	byRules bool
+	// deleted and changed are set if that happened to the pod while it was popped.
+	deleted bool
+	changed bool
+}
+
+// Waiting is a pod that the last decision found no node for.
+type Waiting struct {
+	Info *framework.PodInfo
+	// Nominated is the node that is being freed for the pod; "": none.
+	Nominated string
+	// ByRules is set if pods on other nodes were a reason against a node.
+	ByRules bool
+}
+
+// Hint reports whether the event may let the waiting pod in.
+type Hint func(p Waiting, c framework.ClusterEvent) bool
+
+func (p *queuedPod) waiting() Waiting {
+	return Waiting{Info: p.info, Nominated: p.nominated, ByRules: p.byRules}
+}
+
+// before is PrioritySort: the highest priority first, then the oldest. Pods of the same
+// instant are ordered by name, so that the order does not depend on that of the events.
+func before(a, b *queuedPod) bool {
+	if a.info.Priority != b.info.Priority {
+		return a.info.Priority > b.info.Priority
+	}
+	if !a.since.Equal(b.since) {
+		return a.since.Before(b.since)
+	}
+	return cmp.Or(
+		strings.Compare(a.info.Pod.Namespace, b.info.Pod.Namespace),
+		strings.Compare(a.info.Pod.Name, b.info.Pod.Name),
+		strings.Compare(string(a.info.Pod.UID), string(b.info.Pod.UID)),
+	) < 0
+}
+
+func readyBefore(a, b *queuedPod) bool {
+	if !a.readyAt.Equal(b.readyAt) {
+		return a.readyAt.Before(b.readyAt)
+	}
+	return before(a, b)
+}

@@ -1,0 +1,155 @@
+package minikcm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/clock"
+)
+
+// caName is the common name of the cluster's certificate authority, as in kubeadm.
+const caName = "kubernetes"
+
+// Identity lets a cluster replace another one without its clients noticing: it holds the
+// keys that sign certificates and tokens, and the last resource version.
+type Identity struct {
+	authority *auth.Authority
+	tokenKey  *auth.TokenKey
+	// revision is the last revision of the store; 0 if it is unknown.
+	revision int64
+}
+
+// Identity returns the cluster's identity, for Options.Identity of a cluster that replaces
+// it. After Close it also has the last resource version: those of the new cluster are
+// later, so watches that clients resume there end with 410 (Expired), and informers list
+// again.
+func (c *Cluster) Identity() *Identity {
+	return &Identity{authority: c.authority, tokenKey: c.tokenKey, revision: c.lastRevision.Load()}
+}
+
+// revisionGap separates the revisions of a cluster from those of its replacement. It
+// exceeds the number of revisions that are written after Close reads the last one.
+const revisionGap = 1_000_000
+
+// revisionBump returns by how much to raise the revisions of a store with this identity.
+func (i *Identity) revisionBump() uint64 {
+	if i == nil || i.revision <= 0 {
+		return 0
+	}
+	return uint64(i.revision) + revisionGap
+}
+
+// readIdentity reads the identity from the options or the data directory. It leaves nil
+// what neither has, for completeIdentity.
+func (c *Cluster) readIdentity() (err error) {
+	if given := c.opts.Identity; given != nil {
+		c.authority, c.tokenKey = given.authority, given.tokenKey
+		return nil
+	}
+	c.authority, err = readAuthority(c.opts.DataDir)
+	return err
+}
+
+// completeIdentity creates what the identity lacks. It comes after openStore, which finds
+// a damaged data directory before anything is written to it.
+func (c *Cluster) completeIdentity() (err error) {
+	if c.authority == nil {
+		if c.authority, err = createAuthority(c.opts.DataDir); err != nil {
+			return err
+		}
+	}
+	if c.tokenKey == nil {
+		c.tokenKey, err = tokenKey(c.opts.DataDir)
+	}
+	return err
+}
+
+// readAuthority returns the certificate authority in the data directory; nil if there is
+// none.
+func readAuthority(dataDir string) (*auth.Authority, error) {
+	if dataDir == "" {
+		return nil, nil
+	}
+	certPath, keyPath := authorityPaths(dataDir)
+	cert, err := os.ReadFile(certPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate authority: %w", err)
+	}
+	key, err := os.ReadFile(keyPath)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate authority's key: %w", err)
+	}
+	authority, err := auth.LoadAuthority(cert, key, clock.Real().Now())
+	if err != nil {
+		return nil, fmt.Errorf("the certificate authority in %s cannot be used (without both files, a new one is made): %w", filepath.Dir(certPath), err)
+	}
+	return authority, nil
+}
+
+func authorityPaths(dataDir string) (cert, key string) {
+	dir := filepath.Join(dataDir, "pki")
+	return filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key")
+}
+
+// createAuthority creates a certificate authority and stores it in the data directory, if
+// there is one. Its validity is in real time, because other programs check it.
+func createAuthority(dataDir string) (*auth.Authority, error) {
+	authority, err := auth.NewAuthority(caName, clock.Real().Now())
+	if err != nil || dataDir == "" {
+		return authority, err
+	}
+	certPath, keyPath := authorityPaths(dataDir)
+	key, err := authority.KeyPEM()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(certPath), 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory of the certificate authority: %w", err)
+	}
+	// The certificate comes last: without it, the next start creates both again.
+	if err := os.WriteFile(keyPath, key, 0o600); err != nil {
+		return nil, fmt.Errorf("writing the certificate authority's key: %w", err)
+	}
+	if err := os.WriteFile(certPath, authority.CertPEM(), 0o644); err != nil { // a certificate is public
+		return nil, fmt.Errorf("writing the certificate authority: %w", err)
+	}
+	return authority, nil
+}
+
+// tokenKey returns the key that signs the tokens of service accounts. It is kept in the
+// data directory, if there is one, and created if that has none.
+func tokenKey(dataDir string) (*auth.TokenKey, error) {
+	if dataDir == "" {
+		return auth.NewTokenKey()
+	}
+	path := filepath.Join(dataDir, "pki", "sa.key")
+	data, err := os.ReadFile(path)
+	if err == nil {
+		key, err := auth.LoadTokenKey(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s cannot be used (without it, a new key is made): %w", path, err)
+		}
+		return key, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the key of service account tokens: %w", err)
+	}
+	key, err := auth.NewTokenKey()
+	if err != nil {
+		return nil, err
+	}
+	if data, err = key.PEM(); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return nil, fmt.Errorf("writing the key of service account tokens: %w", err)
+	}
+	return key, nil
+}

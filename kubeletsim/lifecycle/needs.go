@@ -1,0 +1,126 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+)
+
+// Need is a ConfigMap or Secret, or one of its keys, that a volume or a container's environment
+// requires.
+type Need struct {
+	Secret            bool
+	Name, Key         string
+	volume, container string
+	// Found means that the object exists and only the key is missing.
+	Found bool
+}
+
+// Kind is the object's kind as upstream's messages write it.
+func (n Need) Kind() string {
+	if n.Secret {
+		return "secret"
+	}
+	return "configmap"
+}
+
+// mountMessage is upstream's message for a volume whose source is missing.
+func (n Need) mountMessage() string {
+	why := fmt.Sprintf("%s %q not found", n.Kind(), n.Name)
+	switch {
+	case n.Found && n.Secret:
+		why = "references non-existent secret key: " + n.Key
+	case n.Found:
+		why = "configmap references non-existent config key: " + n.Key
+	}
+	return fmt.Sprintf("MountVolume.SetUp failed for volume %q : %s", n.volume, why)
+}
+
+// configMessage is upstream's message for an environment whose source is missing.
+func (n Need) configMessage(namespace string) string {
+	if !n.Found {
+		return fmt.Sprintf("%s %q not found", n.Kind(), n.Name)
+	}
+	kind := "ConfigMap"
+	if n.Secret {
+		kind = "Secret"
+	}
+	return fmt.Sprintf("couldn't find key %s in %s %s/%s", n.Key, kind, namespace, n.Name)
+}
+
+// Needs lists the required ConfigMaps and Secrets of a pod, in the order in which the kubelet
+// looks for them.
+func Needs(pod *corev1.Pod) []Need {
+	var needs []Need
+	for i := range pod.Spec.Volumes {
+		needs = append(needs, volumeNeeds(&pod.Spec.Volumes[i])...)
+	}
+	for _, ref := range podspec.Containers(pod) {
+		needs = append(needs, environmentNeeds(ref.Container)...)
+	}
+	return needs
+}
+
+func volumeNeeds(v *corev1.Volume) []Need {
+	switch {
+	case v.ConfigMap != nil:
+		return keyNeeds(Need{Name: v.ConfigMap.Name, volume: v.Name}, v.ConfigMap.Items, v.ConfigMap.Optional)
+	case v.Secret != nil:
+		return keyNeeds(Need{Secret: true, Name: v.Secret.SecretName, volume: v.Name}, v.Secret.Items, v.Secret.Optional)
+	case v.Projected == nil:
+		return nil
+	}
+	var needs []Need
+	for _, source := range v.Projected.Sources {
+		switch {
+		case source.ConfigMap != nil:
+			needs = append(needs, keyNeeds(Need{Name: source.ConfigMap.Name, volume: v.Name}, source.ConfigMap.Items, source.ConfigMap.Optional)...)
+		case source.Secret != nil:
+			needs = append(needs, keyNeeds(Need{Secret: true, Name: source.Secret.Name, volume: v.Name}, source.Secret.Items, source.Secret.Optional)...)
+		}
+	}
+	return needs
+}
+
+func keyNeeds(whole Need, items []corev1.KeyToPath, optional *bool) []Need {
+	if optional != nil && *optional {
+		return nil
+	}
+	needs := []Need{whole}
+	for _, item := range items {
+		one := whole
+		one.Key = item.Key
+		needs = append(needs, one)
+	}
+	return needs
+}
+
+func environmentNeeds(c *corev1.Container) []Need {
+	var needs []Need
+	add := func(n Need, optional *bool) {
+		if optional == nil || !*optional {
+			n.container = c.Name
+			needs = append(needs, n)
+		}
+	}
+	for _, from := range c.EnvFrom {
+		switch {
+		case from.ConfigMapRef != nil:
+			add(Need{Name: from.ConfigMapRef.Name}, from.ConfigMapRef.Optional)
+		case from.SecretRef != nil:
+			add(Need{Secret: true, Name: from.SecretRef.Name}, from.SecretRef.Optional)
+		}
+	}
+	for _, env := range c.Env {
+		switch from := env.ValueFrom; {
+		case from == nil:
+		case from.ConfigMapKeyRef != nil:
+			add(Need{Name: from.ConfigMapKeyRef.Name, Key: from.ConfigMapKeyRef.Key}, from.ConfigMapKeyRef.Optional)
+		case from.SecretKeyRef != nil:
+			add(Need{Secret: true, Name: from.SecretKeyRef.Name, Key: from.SecretKeyRef.Key}, from.SecretKeyRef.Optional)
+		}
+	}
+	return needs
+}

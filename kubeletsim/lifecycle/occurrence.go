@@ -1,0 +1,115 @@
+package lifecycle
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/span"
+)
+
+// Occurrence is something that happens to a container of the pod, or to all of them if
+// Container is empty, and that does not follow from the pod and the time: an injected fault, or
+// what the container's running process reports.
+type Occurrence struct {
+	Container string
+	Kind      OccurrenceKind
+	// ExitCode and Reason, if not empty, are the container's termination in a Crash. Message is
+	// why a readiness probe fails.
+	ExitCode int32
+	Reason   string
+	Message  string
+	Probe    ProbeKind
+	// Run, if not empty, restricts the occurrence to the run with that container ID.
+	Run string
+}
+
+type OccurrenceKind int
+
+const (
+	Crash OccurrenceKind = iota
+	FailReadiness
+	RestoreReadiness
+	// Reboot ends all containers and the pod's sandbox.
+	Reboot
+	// Lost means that the container's process can no longer be simulated, Spinning that it
+	// never lets time pass.
+	Lost
+	Spinning
+	// TrapsSet and TrapsCleared mean that the process has installed its first handler for a
+	// signal, or removed its last.
+	TrapsSet
+	TrapsCleared
+	// ProbeSucceeded and ProbeFailed are the result of a probe, ProbeFailed with a Message.
+	// ProbeSkipped means that the probe could not be run.
+	ProbeSucceeded
+	ProbeFailed
+	ProbeSkipped
+)
+
+func (s *stepper) applyOccurrences() {
+	for _, f := range s.Occurrences {
+		if f.Kind == Reboot {
+			s.reboot()
+			continue
+		}
+		for i := range s.State.Containers {
+			c := &s.State.Containers[i]
+			if f.Container != "" && f.Container != c.Name || f.Run != "" && f.Run != ContainerID(s.Pod.UID, c.Name, c.Restarts) {
+				continue
+			}
+			switch {
+			case f.Kind > Reboot && c.Phase == Running:
+				s.applyObservation(i, f)
+			case f.Kind == Crash && c.Phase == Running:
+				s.end(c, f.ExitCode, f.Reason)
+			case f.Kind == FailReadiness && c.unready == "" && c.Phase == Running:
+				c.unready = f.Message
+				s.report(&s.refs[i], corev1.EventTypeWarning, "Unhealthy", "Readiness probe failed: "+f.Message)
+			case f.Kind == RestoreReadiness:
+				c.unready = ""
+			}
+		}
+	}
+}
+
+// reboot ends all containers as a restart of the machine does. A pod that may be restarted gets
+// a new sandbox and runs its init containers again.
+func (s *stepper) reboot() {
+	st := &s.State
+	for i := range st.Containers {
+		if c := &st.Containers[i]; c.Phase == Running {
+			s.end(c, exitUnknown, "Unknown")
+		}
+	}
+	if !st.Sandbox || st.terminating || s.Pod.Spec.RestartPolicy == corev1.RestartPolicyNever {
+		return
+	}
+	s.report(nil, corev1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
+	st.Sandbox = false
+	st.sandboxDue = later(s.Now, startDelay(s.Pod, s.Latencies))
+	st.initialized = len(s.Pod.Spec.InitContainers) == 0
+	for i := range st.Containers {
+		if c := &st.Containers[i]; c.Kind == podspec.InitContainer && c.Phase == exited {
+			c.changed = true
+		}
+	}
+}
+
+// applyObservation records what a container's running process reports.
+func (s *stepper) applyObservation(i int, f Occurrence) {
+	c := &s.State.Containers[i]
+	switch f.Kind {
+	case TrapsSet, TrapsCleared:
+		c.traps = f.Kind == TrapsSet
+	case ProbeSucceeded, ProbeFailed:
+		s.recordProbe(i, f.Probe, f.Kind == ProbeFailed, f.Message)
+	case ProbeSkipped:
+		c.probes[f.Probe].asked = false
+		c.probes[f.Probe].due = s.Now.Add(period(f.Probe.Of(s.refs[i].Container)))
+	case Lost:
+		c.exitAt = span.After(s.Now, defaultRun(s.Pod, c.Kind, s.Latencies))
+		c.Live, c.traps = false, false
+	case Spinning:
+		c.Live, c.traps = false, false
+	}
+}

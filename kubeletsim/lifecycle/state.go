@@ -1,0 +1,153 @@
+package lifecycle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+)
+
+// State is the state of one pod in the simulated container runtime, with times in full
+// precision. The zero value is a pod that the kubelet has not seen yet.
+type State struct {
+	Admitted   time.Time
+	sandboxDue time.Time
+	// Sandbox means that the pod's sandbox is ready. Address is the pod's IP; it is not valid
+	// for pods on their host's network.
+	Sandbox bool
+	Address netip.Addr
+	// mountError is the message of the missing volume source that was reported last.
+	mountError string
+	// initialized means that all init containers have completed once.
+	initialized bool
+	// Containers are those of the pod's spec, in the order of podspec.Containers.
+	Containers []Container
+	// terminating means that all containers are being stopped for good, at the latest at
+	// killAt.
+	terminating bool
+	killAt      time.Time
+	// Ended means that no container runs or will run again.
+	Ended bool
+	// rejected means that the kubelet did not admit the pod.
+	rejected bool
+	// reason and message are the status with which the kubelet ended the pod.
+	reason, message string
+	// Resize is the progress of the last in-place resize.
+	Resize resizeState
+}
+
+type containerPhase int
+
+const (
+	// Created containers have never been started.
+	Created containerPhase = iota
+	Running
+	// Exited containers are not restarted, or are restarted without back-off.
+	exited
+	backingOff
+)
+
+// Container is the runtime state of one container.
+type Container struct {
+	Name  string
+	Kind  podspec.Kind
+	Phase containerPhase
+	// image is the image of the present or last run.
+	image    string
+	Restarts int32
+
+	startedAt, finishedAt time.Time
+	// lastRun are the times of the previous run. adopted means that the times of the present
+	// run come from the API, in whole seconds.
+	lastRun RunTimes
+	adopted bool
+	// exitAt is when a running container ends without intervention, with exitCode and
+	// exitReason (empty: derived from the code). A container that is being stopped ends at
+	// StopAt with stopCode, unless exitAt is earlier. Zero times mean never.
+	exitAt, StopAt     time.Time
+	exitCode, stopCode int32
+	exitReason         string
+	// started and ready are the results of its probes. unready is the injected failure message
+	// of the readiness probe; empty if none is injected.
+	started, ready bool
+	unready        string
+	// Live means that the process is run by package box. traps means that this process has
+	// handlers for signals.
+	Live, traps bool
+	// changed means that the container is restarted whatever the restart policy: the spec has
+	// another image, or the pod starts over.
+	changed bool
+
+	probes [probeKinds]probeState
+
+	// granted are the resources that the node has reserved for it, has those of its present
+	// run.
+	granted, has corev1.ResourceRequirements
+
+	// delay is the back-off in force since raisedAt; 0 before any restart.
+	delay    time.Duration
+	raisedAt time.Time
+
+	// configError is the message of the missing environment source; empty if there is none.
+	configError string
+	// pullError is why pullImage cannot be pulled. The next attempt is due at pullDue,
+	// pullDelay after the last.
+	pullImage, pullError string
+	pullDelay            time.Duration
+	pullDue              time.Time
+
+	// termination is the end of the last run while the container does not run; last is the end
+	// of the run before.
+	termination, last *corev1.ContainerStateTerminated
+}
+
+func (s *State) clone() State {
+	c := *s
+	c.Containers = slices.Clone(s.Containers)
+	return c
+}
+
+// endsAt returns when and with which code a running container ends; zero: never.
+func (c *Container) endsAt() (at time.Time, code int32) {
+	if c.exitAt.IsZero() || !c.StopAt.IsZero() && c.StopAt.Before(c.exitAt) {
+		return c.StopAt, c.stopCode
+	}
+	return c.exitAt, c.exitCode
+}
+
+// ContainerID returns the ID of one run of a container.
+func ContainerID(pod types.UID, name string, restarts int32) string {
+	digest := sha256.Sum256([]byte(string(pod) + "/" + name + "/" + strconv.Itoa(int(restarts))))
+	return RuntimeScheme + hex.EncodeToString(digest[:])
+}
+
+// terminationOf describes the end of c's run.
+func terminationOf(pod types.UID, c *Container, code int32, reason string) *corev1.ContainerStateTerminated {
+	if reason == "" {
+		reason = "Completed"
+		if code != 0 {
+			reason = "Error"
+		}
+	}
+	return &corev1.ContainerStateTerminated{
+		ExitCode:    code,
+		Reason:      reason,
+		StartedAt:   APITime(c.startedAt),
+		FinishedAt:  APITime(c.finishedAt),
+		ContainerID: ContainerID(pod, c.Name, c.Restarts),
+	}
+}
+
+// APITime returns t as the API stores times, in whole seconds.
+func APITime(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
+
+// RuntimeScheme names the simulated container runtime in IDs and versions.
+const RuntimeScheme = "minikcm://"

@@ -1,0 +1,176 @@
+package lifecycle
+
+import (
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/span"
+)
+
+// Input is everything that a step depends on.
+type Input struct {
+	Pod   *corev1.Pod
+	State State
+	Now   time.Time
+	// Address is a free address that the pod may take.
+	Address     netip.Addr
+	Occurrences []Occurrence
+	// HasImage reports whether the node has an image. PullError returns why an image cannot be
+	// pulled, empty if it can.
+	HasImage  func(image string) bool
+	PullError func(image string) string
+	// Missing are the pod's needs that do not exist.
+	Missing []Need
+	// Rejected is why the node does not admit the pod, and ResizeRejected why it does not grant
+	// a resize; zero if it does.
+	Rejected, ResizeRejected Rejection
+	Latencies                *Latencies
+	Backoff                  *Backoff
+}
+
+// Outcome is the result of a step.
+type Outcome struct {
+	State  State
+	Events []Event
+	// Wake is when the next step is due if nothing occurs before; zero: never.
+	Wake time.Time
+	// Images are the images that were pulled.
+	Images []string
+	// ProbesDue are the probes that the caller has to run now.
+	ProbesDue []ProbeRequest
+	// Signals are the containers whose processes get SIGTERM and have a handler for it.
+	Signals []string
+}
+
+// Event is an event to report, in the order in which they happened.
+type Event struct {
+	// FieldPath names the container that the event is about; empty for the pod.
+	FieldPath       string
+	Kind            string
+	Reason, Message string
+}
+
+// Step advances a pod as far as possible at one moment: it does everything that is due, and all
+// that follows immediately. It does not modify its input.
+func Step(in Input) Outcome {
+	s := stepper{Input: in, refs: podspec.Containers(in.Pod)}
+	s.State = in.State.clone()
+	s.run()
+	return Outcome{State: s.State, Events: s.events, Wake: s.wakeAt, Images: s.images, Signals: s.signals, ProbesDue: s.probesDue}
+}
+
+type stepper struct {
+	Input
+	refs      []podspec.Container
+	events    []Event
+	images    []string
+	signals   []string
+	probesDue []ProbeRequest
+	wakeAt    time.Time
+}
+
+func (s *stepper) run() {
+	st := &s.State
+	s.admit()
+	if st.Ended {
+		return
+	}
+	s.applyOccurrences()
+	s.checkDeadline()
+	if s.Pod.DeletionTimestamp != nil {
+		s.terminate(s.deletionEnd())
+	}
+	if !st.terminating && !st.Sandbox {
+		if !s.due(st.sandboxDue) {
+			return
+		}
+		if s.mountFails() {
+			return
+		}
+		if !s.Pod.Spec.HostNetwork {
+			if !s.Address.IsValid() {
+				s.report(nil, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: no address is left in the node's range")
+				s.due(s.Now.Add(addressRetry))
+				return
+			}
+			st.Address = s.Address
+		}
+		st.Sandbox = true
+	}
+	s.resize()
+	for s.endRuns() || s.stopUnhealthy() || s.stopNext() || s.startNext() || s.finish() {
+	}
+	s.endResize()
+	if st.Ended {
+		s.wakeAt = time.Time{}
+	}
+	s.probe()
+}
+
+// addressRetry is the delay before a pod whose node has no free address tries again.
+const addressRetry = 10 * time.Second
+
+// due reports whether the time has come. If not, the next step is due then at the latest.
+func (s *stepper) due(at time.Time) bool {
+	if !at.After(s.Now) {
+		return true
+	}
+	if at != endOfTime && (s.wakeAt.IsZero() || at.Before(s.wakeAt)) {
+		s.wakeAt = at
+	}
+	return false
+}
+
+func (s *stepper) report(ref *podspec.Container, kind, reason, message string) {
+	e := Event{Kind: kind, Reason: reason, Message: message}
+	if ref != nil {
+		e.FieldPath = ref.FieldPath()
+	}
+	s.events = append(s.events, e)
+}
+
+// admit initializes the state of a new pod, and adds containers that were added to the spec
+// since.
+func (s *stepper) admit() {
+	st := &s.State
+	if st.Admitted.IsZero() {
+		st.Admitted = s.Now
+		st.sandboxDue = later(s.Now, startDelay(s.Pod, s.Latencies))
+		if len(s.Pod.Annotations) > 0 {
+			for _, bad := range invalidAnnotations(s.Pod) {
+				s.report(nil, corev1.EventTypeWarning, "InvalidSimulation", bad)
+			}
+		}
+		st.Ended = Finished(s.Pod)
+		if why := s.Rejected; why.Reason != "" && !st.Ended {
+			st.Ended, st.rejected = true, true
+			st.reason, st.message = why.Reason, "Pod was rejected: "+why.Message
+			s.report(nil, corev1.EventTypeWarning, why.Reason, why.Message)
+		}
+		if len(s.Pod.Spec.InitContainers) == 0 {
+			st.initialized = true
+		}
+	}
+	for i := len(st.Containers); i < len(s.refs); i++ {
+		ref := s.refs[i]
+		st.Containers = append(st.Containers, Container{Name: ref.Name, Kind: ref.Kind, image: ref.Image, granted: ref.Resources})
+	}
+}
+
+// endOfTime is a time that is never reached.
+var endOfTime = time.Unix(1<<40, 0)
+
+// later returns t plus d, or endOfTime if d is Forever.
+func later(t time.Time, d time.Duration) time.Time {
+	if d == span.Forever {
+		return endOfTime
+	}
+	return t.Add(d)
+}
+
+func (s *stepper) dueAfter(t time.Time, d time.Duration) bool {
+	return d != span.Forever && s.due(t.Add(d))
+}

@@ -1,0 +1,110 @@
+package logs
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"minikcm.dev/minikcm/kubeletsim/script"
+)
+
+// Buffer keeps the last script.KeepLines lines that a process has written.
+type Buffer struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	lines []Line
+	// dropped counts the lines before these.
+	dropped int
+	partial map[script.Stream]string
+	ended   bool
+	// changed is closed when there are more lines; nil if no reader waits.
+	changed chan struct{}
+}
+
+func NewBuffer(now func() time.Time) *Buffer {
+	return &Buffer{now: now, partial: map[script.Stream]string{}}
+}
+
+// Writer returns the writer of one of the streams.
+func (t *Buffer) Writer(to script.Stream) io.Writer { return bufferWriter{t, to} }
+
+type bufferWriter struct {
+	buffer *Buffer
+	to     script.Stream
+}
+
+func (w bufferWriter) Write(p []byte) (int, error) {
+	t := w.buffer
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := t.partial[w.to] + string(p)
+	for {
+		line, rest, ended := strings.Cut(text, "\n")
+		if !ended {
+			t.partial[w.to] = text
+			break
+		}
+		t.add(Line{At: t.now(), From: w.to, Text: line + "\n"})
+		text = rest
+	}
+	return len(p), nil
+}
+
+// add requires the lock. It keeps up to twice as many lines as wanted, so that dropping the
+// rest is rare.
+func (t *Buffer) add(line Line) {
+	t.lines = append(t.lines, line)
+	if n := len(t.lines) - script.KeepLines; n > script.KeepLines {
+		t.lines = append([]Line(nil), t.lines[n:]...)
+		t.dropped += n
+	}
+	t.announce()
+}
+
+func (t *Buffer) announce() {
+	if t.changed != nil {
+		close(t.changed)
+		t.changed = nil
+	}
+}
+
+// End marks the end of the run. An unterminated line becomes a line.
+func (t *Buffer) End() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, to := range []script.Stream{"Stdout", "Stderr"} {
+		if text := t.partial[to]; text != "" {
+			t.partial[to] = ""
+			t.add(Line{At: t.now(), From: to, Text: text})
+		}
+	}
+	t.ended = true
+	t.announce()
+}
+
+// From returns the lines from the given number on, the number of the next line, and a channel
+// that is closed when there are more; nil if the run has ended.
+func (t *Buffer) From(number int) (lines []Line, next int, more <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := max(number-t.dropped, 0)
+	if first < len(t.lines) {
+		lines = append(lines, t.lines[first:]...)
+	}
+	next = t.dropped + len(t.lines)
+	if t.ended {
+		return lines, next, nil
+	}
+	if t.changed == nil {
+		t.changed = make(chan struct{})
+	}
+	return lines, next, t.changed
+}
+
+type Line struct {
+	At   time.Time
+	From script.Stream
+	Text string
+}

@@ -1,0 +1,295 @@
+package nodes
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+)
+
+// Node is one simulated machine.
+type Node struct {
+	Name     string
+	spec     Spec
+	Address  string
+	PodRange netip.Prefix
+	// Allocatable is the spec's, with defaults.
+	Allocatable corev1.ResourceList
+	// Managed means that a client created the Node. Deleting the Node then ends the machine for
+	// good.
+	Managed bool
+	// stated is what the Node stated when it was adopted.
+	stated statement
+
+	mu        sync.Mutex
+	addresses *addressPool
+	// stopped means that the machine is out of reach, lost that its Node was deleted, and
+	// settling that it has not taken over the pods bound to its name yet.
+	stopped, lost, settling bool
+	// restarted means that the kubelet has restarted and not registered since; resumed that it
+	// is in reach again and has not reported since.
+	restarted, resumed bool
+	// crashed means that the machine is down. boots counts its restarts, and rebooted means
+	// that the last one has not been reported.
+	crashed  bool
+	boots    int
+	rebooted bool
+	// troubled are the conditions that are bad; changed means that they have changed since the
+	// last report.
+	troubled map[corev1.NodeConditionType]bool
+	changed  bool
+	faults
+	// admitted are the requests of the admitted pods that have not ended; load is their sum.
+	admitted map[types.UID]corev1.ResourceList
+	// hostPorts are the host ports of these pods.
+	hostPorts map[types.UID][]hostPort
+	load      lifecycle.Allocated
+	// waitingForResources are the pods whose resize does not fit.
+	waitingForResources map[types.UID]bool
+
+	uid        types.UID
+	images     map[string]bool
+	imageOrder []string
+	reporter   *events.Recorder
+
+	Heartbeat
+}
+
+// Heartbeat is the state of a node's registration and heartbeats. No lock guards it: only
+// the worker that holds the node's key uses it.
+type Heartbeat struct {
+	Registered bool
+	// StatusDue is when the status is compared with the Node, fullDue when it is written
+	// even if nothing has changed, and leaseDue when the lease is renewed.
+	StatusDue, FullDue, LeaseDue time.Time
+	// Written is the Node as the last write of its status left it, which the informer
+	// may not have delivered yet.
+	Written *corev1.Node
+	Lease   *coordinationv1.Lease
+	// Random spreads this node's renewals; nil before the first.
+	Random *clock.Random
+	// Failures counts the attempts to reach the API that failed in a row.
+	Failures int
+}
+
+func newNode(spec Spec, address string, cidr netip.Prefix) *Node {
+	return &Node{
+		Name: spec.Name, spec: spec, Address: address, PodRange: cidr,
+		addresses:   newAddressPool(cidr),
+		images:      map[string]bool{},
+		admitted:    map[types.UID]corev1.ResourceList{},
+		Allocatable: spec.allocatable(),
+	}
+}
+
+// Reachable reports whether the node's kubelet reaches the API and can be reached.
+func (n *Node) Reachable() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.stopped && !n.lost
+}
+
+func (n *Node) SetUID(uid types.UID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.uid = uid
+}
+
+func (n *Node) bootCount() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.boots
+}
+
+// Troubled returns the conditions that are bad.
+func (n *Node) Troubled() map[corev1.NodeConditionType]bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return maps.Clone(n.troubled)
+}
+
+// TakeChanged reports whether the conditions have changed since the last call.
+func (n *Node) TakeChanged() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	was := n.changed
+	n.changed = false
+	return was
+}
+
+// Admit admits a pod or returns why not. With unconditionally, it admits the pod in any case,
+// for a pod that the node had before.
+func (n *Node) Admit(pod *corev1.Pod, object *corev1.Node, unconditionally bool) lifecycle.Rejection {
+	requests := lifecycle.Requests(pod)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.admitted[pod.UID] != nil {
+		return lifecycle.Rejection{}
+	}
+	if !unconditionally {
+		if why := lifecycle.Admit(pod, object, n.Allocatable, n.load); why.Reason != "" {
+			return why
+		}
+	}
+	ports := hostPortsOf(pod)
+	for _, port := range ports {
+		if !unconditionally && n.hasPort(port) {
+			return lifecycle.Rejection{Reason: "NodePorts", Message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"}
+		}
+	}
+	if len(ports) > 0 {
+		if n.hostPorts == nil {
+			n.hostPorts = map[types.UID][]hostPort{}
+		}
+		n.hostPorts[pod.UID] = ports
+	}
+	n.admitted[pod.UID] = requests
+	n.load.Add(requests)
+	return lifecycle.Rejection{}
+}
+
+// hasPort reports whether a pod has the port. It requires the lock.
+func (n *Node) hasPort(port hostPort) bool {
+	for _, taken := range n.hostPorts {
+		if slices.ContainsFunc(taken, port.conflicts) {
+			return true
+		}
+	}
+	return false
+}
+
+// Release returns the resources of a pod that has ended.
+func (n *Node) Release(pod types.UID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.hostPorts, pod)
+	delete(n.waitingForResources, pod)
+	if requests, ok := n.admitted[pod]; ok {
+		n.load.Remove(requests)
+		delete(n.admitted, pod)
+	}
+}
+
+// Resize reserves the resources that a pod's spec now requests, or returns why they do not fit.
+// In that case the pod is among WaitingForResources until it fits.
+func (n *Node) Resize(pod *corev1.Pod, object *corev1.Node) lifecycle.Rejection {
+	requests := lifecycle.Requests(pod)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before, ok := n.admitted[pod.UID]
+	if !ok {
+		return lifecycle.Rejection{}
+	}
+	n.load.Remove(before)
+	if why := lifecycle.Admit(pod, object, n.Allocatable, n.load); why.Reason != "" {
+		n.load.Add(before)
+		if n.waitingForResources == nil {
+			n.waitingForResources = map[types.UID]bool{}
+		}
+		n.waitingForResources[pod.UID] = true
+		return why
+	}
+	n.load.Add(requests)
+	n.admitted[pod.UID] = requests
+	delete(n.waitingForResources, pod.UID)
+	return lifecycle.Rejection{}
+}
+
+// WaitingForResources returns the pods whose resize did not fit.
+func (n *Node) WaitingForResources() []types.UID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Collect(maps.Keys(n.waitingForResources))
+}
+
+func (n *Node) TakeAddress() netip.Addr {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.addresses.take()
+}
+
+func (n *Node) ReleaseAddress(a netip.Addr) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.addresses.release(a)
+}
+
+// Readmit admits a pod that the node had before, with its address.
+func (n *Node) Readmit(pod *corev1.Pod, address netip.Addr) {
+	n.Admit(pod, nil, true)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if address.IsValid() {
+		n.addresses.reserve(address)
+	}
+}
+
+func (n *Node) HasImage(image string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.images[podspec.ImageName(image)]
+}
+
+func (n *Node) AddImages(images []string) {
+	if len(images) == 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, image := range images {
+		if name := podspec.ImageName(image); !n.images[name] {
+			n.images[name] = true
+			n.imageOrder = append(n.imageOrder, name)
+		}
+	}
+}
+
+// seeImages records the images that an earlier process reported.
+func (n *Node) seeImages(images []corev1.ContainerImage) {
+	for _, image := range slices.Backward(images) {
+		if len(image.Names) > 0 {
+			n.AddImages(image.Names[len(image.Names)-1:])
+		}
+	}
+}
+
+// maxImages bounds the images that a node reports, as in upstream's kubelet.
+const maxImages = 50
+
+// imageList returns the images for the node's status, newest first.
+func (n *Node) imageList() []corev1.ContainerImage {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []corev1.ContainerImage
+	for _, name := range slices.Backward(n.imageOrder) {
+		if len(list) == maxImages {
+			break
+		}
+		names := []string{podspec.ImageID(name)}
+		if names[0] != name {
+			names = append(names, name)
+		}
+		list = append(list, corev1.ContainerImage{Names: names})
+	}
+	return list
+}
+
+// Recorder returns the event recorder with this node as its source.
+func (n *Node) Recorder(shared *events.Recorder, component string) *events.Recorder {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.reporter == nil {
+		n.reporter = shared.WithSource(corev1.EventSource{Component: component, Host: n.Name})
+	}
+	return n.reporter
+}

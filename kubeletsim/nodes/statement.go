@@ -1,0 +1,139 @@
+package nodes
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// statement is what an existing Node states about its machine. The simulation keeps it and
+// fills in the rest.
+type statement struct {
+	spec Spec
+	// address is the node's InternalIP and podRange its first IPv4 range of pod addresses. They
+	// are not valid if the Node states none that is usable.
+	address  netip.Addr
+	podRange netip.Prefix
+	// statesRange means that the Node has pod ranges, which the API does not allow to change.
+	statesRange bool
+	addresses   []corev1.NodeAddress
+	info        corev1.NodeSystemInfo
+	images      []corev1.ContainerImage
+	// troubles are the pressures that the Node reports. They last until SetNodeCondition ends
+	// them.
+	troubles map[corev1.NodeConditionType]bool
+}
+
+func statementOf(object *corev1.Node) statement {
+	s := statement{
+		spec:        specOf(object),
+		statesRange: object.Spec.PodCIDR != "",
+		addresses:   slices.Clone(object.Status.Addresses),
+		info:        object.Status.NodeInfo,
+		images:      object.Status.Images,
+		troubles:    pressuresOf(object),
+	}
+	s.info.Architecture = cmp.Or(s.info.Architecture, object.Labels[corev1.LabelArchStable])
+	s.info.OperatingSystem = cmp.Or(s.info.OperatingSystem, object.Labels[corev1.LabelOSStable])
+	for _, a := range s.addresses {
+		if ip, err := netip.ParseAddr(a.Address); a.Type == corev1.NodeInternalIP && err == nil && !s.address.IsValid() {
+			s.address = ip
+		}
+	}
+	for _, text := range append([]string{object.Spec.PodCIDR}, object.Spec.PodCIDRs...) {
+		if p, err := netip.ParsePrefix(text); err == nil && p.Addr().Is4() && p.Bits() <= maxRangePrefix && !s.podRange.IsValid() {
+			s.podRange = p.Masked()
+		}
+	}
+	return s
+}
+
+// pressuresOf returns the pressures that a Node reports. Ready follows from the simulation
+// instead.
+func pressuresOf(object *corev1.Node) map[corev1.NodeConditionType]bool {
+	var under map[corev1.NodeConditionType]bool
+	for i := range object.Status.Conditions {
+		c := &object.Status.Conditions[i]
+		switch c.Type {
+		case corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure:
+			if c.Status != corev1.ConditionTrue {
+				continue
+			}
+			if under == nil {
+				under = map[corev1.NodeConditionType]bool{}
+			}
+			under[c.Type] = true
+		}
+	}
+	return under
+}
+
+// after fills in the addresses of the lost node of the same name, because pods may still have
+// addresses of its range.
+func (s *statement) after(old *Node) {
+	if !s.address.IsValid() {
+		s.address = netip.MustParseAddr(old.Address)
+	}
+	if !s.statesRange && s.rangePods() <= 1<<(32-old.PodRange.Bits())-3 {
+		s.podRange = old.PodRange
+	}
+}
+
+// maxRangePrefix is the longest prefix that leaves an address for a pod.
+const maxRangePrefix = 30
+
+// anyPods is the number of pod addresses for a node whose capacity exceeds any range, such as
+// kwok's 1M, which stands for no limit.
+const anyPods = 1000
+
+// rangePods returns the number of pods that need addresses.
+func (s *statement) rangePods() int64 {
+	capacity := s.spec.capacity()[corev1.ResourcePods]
+	if pods := capacity.Value(); pods <= 1<<maxRangeBits-3 {
+		return pods
+	}
+	return anyPods
+}
+
+// specOf returns a Node's capacity of the resources that kubelets report. Other resources, such
+// as those of device plugins, stay in the Node's status, which their owners update.
+func specOf(object *corev1.Node) Spec {
+	spec := Spec{
+		Name:        object.Name,
+		Capacity:    kubeletResources(object.Status.Capacity),
+		Allocatable: kubeletResources(object.Status.Allocatable),
+	}
+	for name, quantity := range spec.Allocatable {
+		if _, stated := spec.Capacity[name]; !stated {
+			spec.Capacity[name] = quantity
+		}
+	}
+	return spec
+}
+
+func kubeletResources(amounts corev1.ResourceList) corev1.ResourceList {
+	kept := corev1.ResourceList{}
+	for name, quantity := range amounts {
+		if kubeletReports(name) {
+			kept[name] = quantity
+		}
+	}
+	return kept
+}
+
+func kubeletReports(name corev1.ResourceName) bool {
+	switch name {
+	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
+		return true
+	}
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// over returns the spec overridden by another one.
+func (s Spec) over(by Spec) Spec {
+	s.Capacity, s.Allocatable = merged(s.Capacity, by.Capacity), merged(s.Allocatable, by.Allocatable)
+	return s
+}

@@ -1,0 +1,269 @@
+package nodes
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Table holds the simulated nodes and assigns their addresses.
+type Table struct {
+	mu        sync.Mutex
+	byName    map[string]*Node
+	order     []string
+	blocks    blocks
+	addresses nodeAddresses
+	counter   int
+	// refused are the Nodes for which no addresses were left, by name.
+	refused map[string]types.UID
+	// retired are the specs of removed nodes that no client had created.
+	retired map[string]Spec
+}
+
+func NewTable() *Table {
+	return &Table{byName: map[string]*Node{}, refused: map[string]types.UID{}, retired: map[string]Spec{}}
+}
+
+func (t *Table) Get(name string) *Node {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byName[name]
+}
+
+// Names lists the nodes in the order in which they were added.
+func (t *Table) Names() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.order)
+}
+
+// Add adds a node and assigns its addresses. It fails if the name is taken or no addresses are
+// left.
+func (t *Table) Add(spec Spec) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.addLocked(spec)
+}
+
+func (t *Table) addLocked(spec Spec) error {
+	if spec.Name == "" {
+		return fmt.Errorf("adding a node: it has no name")
+	}
+	if t.byName[spec.Name] != nil {
+		return fmt.Errorf("adding node %s: there is one of that name", spec.Name)
+	}
+	pods := spec.capacity()[corev1.ResourcePods]
+	podRange, err := t.blocks.take(pods.Value())
+	if err != nil {
+		return fmt.Errorf("adding node %s: %w", spec.Name, err)
+	}
+	t.putLocked(newNode(spec, t.addresses.take().String(), podRange))
+	return nil
+}
+
+// putLocked adds a node whose addresses are held, in place of one with its name.
+func (t *Table) putLocked(n *Node) {
+	if t.byName[n.Name] == nil {
+		t.order = append(t.order, n.Name)
+	}
+	t.byName[n.Name] = n
+	delete(t.refused, n.Name)
+	delete(t.retired, n.Name)
+}
+
+// Restore adds a removed node again; false if there is none of that name, or a client had
+// created it.
+func (t *Table) Restore(name string) (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	spec, ok := t.retired[name]
+	if !ok {
+		return false, nil
+	}
+	return true, t.addLocked(spec)
+}
+
+// AddNumbered adds n nodes like spec with the next free numbered names. On an error it returns
+// the names added before.
+func (t *Table) AddNumbered(n int, spec Spec) ([]string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var names []string
+	for len(names) < n {
+		spec.Name = fmt.Sprintf("%s-%d", defaultPool, t.counter)
+		t.counter++
+		if _, retired := t.retired[spec.Name]; retired || t.byName[spec.Name] != nil {
+			continue
+		}
+		if err := t.addLocked(spec); err != nil {
+			return names, err
+		}
+		names = append(names, spec.Name)
+	}
+	return names, nil
+}
+
+// TakeOver adds the nodes of an earlier process with their addresses, and those of specs that
+// do not exist yet. It skips Nodes that manages rejects and Nodes without addresses.
+func (t *Table) TakeOver(existing []*corev1.Node, specs []Spec, manages func(*corev1.Node) bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	wanted := map[string]Spec{}
+	for _, spec := range specs {
+		wanted[spec.Name] = spec
+	}
+	slices.SortFunc(existing, byCreation)
+	for _, object := range existing {
+		spec, ours := wanted[object.Name]
+		if t.byName[object.Name] != nil || !ours && !manages(object) {
+			continue
+		}
+		said := statementOf(object)
+		if !said.address.IsValid() || !said.podRange.IsValid() || t.overlapsLocked(&said) {
+			continue
+		}
+		if ours {
+			said = statement{spec: spec, address: said.address, podRange: said.podRange, images: said.images}
+		}
+		t.blocks.hold(said.podRange)
+		t.putLocked(t.makeLocked(&said, said.podRange, !ours))
+	}
+	for _, spec := range specs {
+		if t.byName[spec.Name] != nil {
+			continue
+		}
+		if err := t.addLocked(spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Adopt adds a node for a Node that a client created. It replaces a lost node of the same name
+// and keeps its addresses, unless the Node states others. If the options or AddNode asked for a
+// node of that name, their spec applies. The node is settling until Settled. Adopt fails if no
+// addresses are left.
+func (t *Table) Adopt(object *corev1.Node) (*Node, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	said := statementOf(object)
+	machine, ours := t.retired[object.Name]
+	old := t.byName[object.Name]
+	if old != nil {
+		t.releaseLocked(old)
+		said.after(old)
+		machine, ours = old.spec, !old.Managed
+	}
+	if ours {
+		said.spec = machine.over(said.spec)
+	}
+	podRange, err := t.placeLocked(&said)
+	if err != nil {
+		if old != nil {
+			t.holdLocked(old)
+		}
+		return nil, err
+	}
+	n := t.makeLocked(&said, podRange, !ours)
+	n.uid, n.settling = object.UID, true
+	t.putLocked(n)
+	return n, nil
+}
+
+// placeLocked returns and holds a range of pod addresses: the one that the Node states, or
+// another if it would overlap.
+func (t *Table) placeLocked(said *statement) (netip.Prefix, error) {
+	if p := said.podRange; p.IsValid() && !t.overlapsLocked(said) {
+		t.blocks.hold(p)
+		return p, nil
+	}
+	return t.blocks.take(said.rangePods())
+}
+
+// overlapsLocked reports whether another node's range overlaps the stated one.
+func (t *Table) overlapsLocked(said *statement) bool {
+	for name, n := range t.byName {
+		if name != said.spec.Name && n.PodRange.Overlaps(said.podRange) {
+			return true
+		}
+	}
+	return false
+}
+
+// makeLocked makes a node from a statement and a held range.
+func (t *Table) makeLocked(said *statement, podRange netip.Prefix, managed bool) *Node {
+	address := said.address
+	if address.IsValid() {
+		t.addresses.hold(address)
+	} else {
+		address = t.addresses.take()
+	}
+	n := newNode(said.spec, address.String(), podRange)
+	n.Managed, n.stated, n.troubled = managed, *said, said.troubles
+	n.seeImages(said.images)
+	return n
+}
+
+func (t *Table) holdLocked(n *Node) {
+	t.blocks.hold(n.PodRange)
+	t.addresses.hold(netip.MustParseAddr(n.Address))
+}
+
+func (t *Table) releaseLocked(n *Node) {
+	t.blocks.release(n.PodRange)
+	t.addresses.release(netip.MustParseAddr(n.Address))
+}
+
+// Remove removes a lost node. It returns the refused Nodes, sorted, which may find room now.
+func (t *Table) Remove(n *Node) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byName[n.Name] != n || !n.IsLost() {
+		return nil
+	}
+	t.releaseLocked(n)
+	delete(t.byName, n.Name)
+	if !n.Managed {
+		t.retired[n.Name] = n.spec
+	}
+	t.order = slices.DeleteFunc(t.order, func(name string) bool { return name == n.Name })
+	return slices.Sorted(maps.Keys(t.refused))
+}
+
+// Refuse records that no addresses are left for a Node; false if that was recorded before.
+func (t *Table) Refuse(object *corev1.Node) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known := t.refused[object.Name] == object.UID
+	t.refused[object.Name] = object.UID
+	return !known
+}
+
+// Forget drops the record of a refused Node that was deleted.
+func (t *Table) Forget(object *corev1.Node) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.refused[object.Name] == object.UID {
+		delete(t.refused, object.Name)
+	}
+}
+
+// Refuses reports whether the Node was refused.
+func (t *Table) Refuses(object *corev1.Node) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.refused[object.Name] == object.UID
+}
+
+func byCreation(a, b *corev1.Node) int {
+	if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Name, b.Name)
+}

@@ -1,0 +1,31 @@
+package podspec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// ImageName returns an image's reference with its tag, which defaults to latest. It does not
+// add the default registry that a real runtime would.
+func ImageName(image string) string {
+	if strings.Contains(image, "@") || strings.Contains(image[strings.LastIndexByte(image, '/')+1:], ":") {
+		return image
+	}
+	return image + ":latest"
+}
+
+// ImageID returns an image's repository and digest. No image is ever pulled, so the digest of a
+// reference without one is the hash of the reference.
+func ImageID(image string) string {
+	name := ImageName(image)
+	repository, digest, pinned := strings.Cut(name, "@")
+	if i := strings.LastIndexByte(repository, ':'); i > strings.LastIndexByte(repository, '/') {
+		repository = repository[:i]
+	}
+	if !pinned {
+		hash := sha256.Sum256([]byte(name))
+		digest = "sha256:" + hex.EncodeToString(hash[:])
+	}
+	return repository + "@" + digest
+}

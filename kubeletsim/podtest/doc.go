@@ -1,0 +1,2 @@
+// Package podtest makes the pods that the tests of kubeletsim share.
+package podtest

@@ -1,0 +1,8 @@
+// Package usage computes what simulated pods use of CPU and memory, and the values of custom
+// and external metrics. A Model is a pure function of API objects, time and seed: nothing
+// runs between two samples, and no state is kept.
+//
+// Loads (see Load) come from annotations: AnnotationCPU and AnnotationMemory for a pod's
+// containers, AnnotationLoad for a total that the ready pods of a workload share, and
+// AnnotationMetric for custom metrics. A container without a load uses half of its requests.
+package usage

@@ -1,0 +1,64 @@
+package minikcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+)
+
+// Loaded returns the result of loading Options.Objects; nil: there were none.
+func (c *Cluster) Loaded() *dump.Summary { return c.loaded }
+
+// validateObjects returns an error if objects would be loaded into a store that may
+// already have a state.
+func (o *Options) validateObjects() error {
+	switch {
+	case o.Objects == nil:
+		return nil
+	case o.Snapshot != "":
+		return fmt.Errorf("a snapshot (%s) and objects to begin with were both given: choose one", o.Snapshot)
+	case len(o.Etcd.Endpoints) > 0:
+		return errors.New("objects to begin with and an external etcd were both given: only a new cluster can begin with objects")
+	case o.DataDir == "":
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(etcdDir(o.DataDir), "member")); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the data directory %s has a cluster already: leave out the objects to begin with, or choose another directory", o.DataDir)
+	}
+	return nil
+}
+
+// loadObjects loads Options.Objects. No controller runs yet, and virtual time stands
+// still.
+func (c *Cluster) loadObjects(ctx context.Context) error {
+	if c.opts.Objects == nil {
+		return nil
+	}
+	loaded, err := c.opts.Objects.Load(ctx, c.Config(), dump.Options{
+		Now: c.clock.Now(), Nodes: nodes.Names(max(c.opts.Nodes, 0), c.opts.Pools),
+	})
+	c.loaded = loaded
+	return err
+}
+
+// awaitedNodes returns the nodes that waitReady waits for: those of the options, and the
+// loaded ones that are simulated.
+func (c *Cluster) awaitedNodes() []string {
+	names := c.kubelets.Nodes()
+	if c.loaded == nil || c.opts.ManageNodes != nodes.ManageAll {
+		return names
+	}
+	for _, name := range c.loaded.Nodes {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
