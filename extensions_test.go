@@ -115,9 +115,9 @@ func TestExtensionsThatCannotBeServed(t *testing.T) {
 	good := extension("good", nil)
 	for want, extensions := range map[string][]minikcm.Extension{
 		"must consist of lower case letters": {{Name: "Bad/1", Start: good.Start}},
-		"another one has this name":     {good, good},
-		`"why" cannot be served`:        {{Name: "why", Start: good.Start}},
-		"has no Start":                  {{Name: "good"}},
+		"another one has this name":          {good, good},
+		`"why" cannot be served`:             {{Name: "why", Start: good.Start}},
+		"has no Start":                       {{Name: "good"}},
 	} {
 		opts := minikcm.Options{Extensions: extensions}
 		if err := opts.Validate(); err == nil || !strings.Contains(err.Error(), want) {

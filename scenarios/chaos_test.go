@@ -148,7 +148,7 @@ func TestImpossible(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		podChaos:                      "scenario.yaml:2: a manifest of Chaos Mesh needs a scenario that makes the pods: write one beside it in the file, or name the file in an apply step",
+		podChaos:                      "scenario.yaml:2: a manifest needs a scenario that sets up what it is for: write one beside it in the file, or name the file in an apply step",
 		chaosSetup + "---" + podChaos: "scenario.yaml:20: is applied after the steps of test that apply, create and wait, and there is none after them: say what to expect, or sleep",
 		chaosSetup + expect + "---\napiVersion: chaos-mesh.org/v1alpha1\nkind: PodChaos\n": "scenario.yaml:21: PodChaos needs metadata.name",
 	} {

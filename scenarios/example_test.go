@@ -29,7 +29,7 @@ spec:
                 metadata: {labels: {app: web}}
                 spec: {containers: [{name: web, image: nginx}]}
     - wait: {target: deployment/web, for: rollout}
-    - sleep: 1h
+    - sleep: 5m
     - kill: {pods: {selector: app=web}}
     - wait: {target: deployment/web, for: rollout}
 `), nil)
@@ -50,7 +50,7 @@ spec:
 	// Output:
 	// create deployment/web: 0s
 	// wait for rollout of deployment/web: 3s
-	// sleep 1h0m0s: 1h0m0s
+	// sleep 5m0s: 5m0s
 	// kill 1 of the pods app=web: 0s
 	// wait for rollout of deployment/web: 3s
 	// passed: true

@@ -108,7 +108,7 @@ func complete(d *appsv1.Deployment) error {
 	return nil
 }
 
-func (c *cluster) replicaSets() map[string]appsv1.ReplicaSet {
+func (c *cluster) ReplicaSets() map[string]appsv1.ReplicaSet {
 	c.t.Helper()
 	list, err := c.Client().AppsV1().ReplicaSets("default").List(c.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -135,7 +135,7 @@ func TestRollOutAndBack(t *testing.T) {
 	if d := c.eventually("the way back", complete); d.Annotations[revision] != "3" {
 		t.Errorf("annotations %v", d.Annotations)
 	}
-	sets := c.replicaSets()
+	sets := c.ReplicaSets()
 	first, second := sets["nginx:1"], sets["nginx:2"]
 	if len(sets) != 2 || *first.Spec.Replicas != 4 || *second.Spec.Replicas != 0 ||
 		first.Annotations[revision] != "3" || first.Annotations["deployment.kubernetes.io/revision-history"] != "1" || second.Annotations[revision] != "2" {
@@ -259,7 +259,7 @@ func TestTakenName(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, nil)
 	c.eventually("the first rollout", complete)
-	taken := c.replicaSets()["nginx:1"].Name
+	taken := c.ReplicaSets()["nginx:1"].Name
 	client := c.Client().AppsV1()
 	if err := client.Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -287,8 +287,8 @@ func TestTakenName(t *testing.T) {
 	}
 	c.create(1, nil)
 	d := c.eventually("the rollout under another name", complete)
-	if d.Status.CollisionCount == nil || *d.Status.CollisionCount != 1 || c.replicaSets()["nginx:1"].Name == taken {
-		t.Errorf("collision count %v, ReplicaSets %v", d.Status.CollisionCount, c.replicaSets())
+	if d.Status.CollisionCount == nil || *d.Status.CollisionCount != 1 || c.ReplicaSets()["nginx:1"].Name == taken {
+		t.Errorf("collision count %v, ReplicaSets %v", d.Status.CollisionCount, c.ReplicaSets())
 	}
 }
 
@@ -302,7 +302,7 @@ func TestHistoryLimit(t *testing.T) {
 		c.eventually("a rollout", complete)
 	}
 	c.eventually("the history to be cut", func(*appsv1.Deployment) error {
-		sets := c.replicaSets()
+		sets := c.ReplicaSets()
 		for _, kept := range []string{"nginx:3", "nginx:4", "nginx:5"} {
 			if _, ok := sets[kept]; !ok || len(sets) != 3 {
 				return fmt.Errorf("ReplicaSets %v", sets)

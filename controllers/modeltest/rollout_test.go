@@ -54,7 +54,7 @@ func newCluster(t *rapid.T, mistakes planted) *cluster {
 		return r, nil
 	}))
 	c.must(run.Actor("replicaset-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
-		r, err := replicaset.NewReconciler(replicaset.Sources{
+		r, err := replicaset.NewReconciler(replicaset.ReplicaSets(), replicaset.Sources{
 			Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a), Decide: mistakes.replicaSet,
 		})
 		if err != nil {

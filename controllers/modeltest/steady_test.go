@@ -71,7 +71,7 @@ func replicaSetOf(n int) modeltest.Scenery {
 			Replicas: ptr.To(int32(n)), Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyAlways),
 		}},
 		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
-			r, err := replicaset.NewReconciler(replicaset.Sources{
+			r, err := replicaset.NewReconciler(replicaset.ReplicaSets(), replicaset.Sources{
 				Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a),
 			})
 			if err != nil {

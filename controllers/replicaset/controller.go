@@ -21,7 +21,7 @@ type Controller struct{ loop *loop.Loop }
 
 // New returns a controller of ReplicaSets. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
-	return NewOf(e, Name, Name, e.Informers.Apps().V1().ReplicaSets().Informer(), replicaSets())
+	return NewOf(e, Name, Name, e.Informers.Apps().V1().ReplicaSets().Informer(), ReplicaSets())
 }
 
 // NewOf returns a controller of owners of another kind. Run starts it. name is the

@@ -22,8 +22,8 @@ type Owners[T plan.Object] struct {
 	WithStatus func(owner T, status *appsv1.ReplicaSetStatus) T
 }
 
-// replicaSets is the identity view.
-func replicaSets() Owners[*appsv1.ReplicaSet] {
+// ReplicaSets is the identity view.
+func ReplicaSets() Owners[*appsv1.ReplicaSet] {
 	return Owners[*appsv1.ReplicaSet]{
 		Kind:     Kind,
 		View:     func(rs *appsv1.ReplicaSet) *appsv1.ReplicaSet { return rs },

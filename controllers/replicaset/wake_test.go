@@ -26,7 +26,7 @@ func newReconciler(t *testing.T, sets ...*appsv1.ReplicaSet) (*Reconciler[*appsv
 			t.Fatal(err)
 		}
 	}
-	r, err := NewReconciler(replicaSets(), s)
+	r, err := NewReconciler(ReplicaSets(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (p *Pods) hit(ctx context.Context, env *Env, pod *corev1.Pod) (injected, er
 		undo, err := env.Holds.hold("readiness of "+name.String()+" "+p.Container, func() error {
 			return env.Cluster.Kubelets().FailReadiness(name, p.Container, p.Message)
 		}, func() error {
-			// A pod that is gone has nothing to take back.
+			// A deleted pod has nothing to restore.
 			_ = env.Cluster.Kubelets().RestoreReadiness(name, p.Container)
 			return nil
 		})

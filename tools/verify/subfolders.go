@@ -33,7 +33,7 @@ var inFolder = map[string][]string{
 	"apiserver/response":           {"codec", "slowclient"},
 	"apiserver/served":             {"crd", "gate", "openapi", "resources", "storage", "strategy", "watchcache"},
 	"apiserver/serviceip":          {"codec"},
-	"apiserver/services":           {"codec", "fieldmanager", "request", "resources", "serviceip", "storage", "strategy"},
+	"apiserver/services":           {"codec", "fieldmanager", "request", "resources", "serviceip", "storage", "strategy", "writerecord"},
 	"apiserver/storage":            {"codec", "resources", "watchcache"},
 	"apiserver/strategy":           {"resources"},
 	"apiserver/streaming":          {"remote", "response", "slowclient"},
