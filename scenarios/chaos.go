@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -19,13 +18,11 @@ func startChaosMesh(cluster *minikcm.Cluster, logger klog.Logger) (stop func() e
 	if err != nil {
 		return nil, err
 	}
-	running, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- controller.Run(running) }()
-	return func() error {
-		cancel()
-		return <-ended
-	}, nil
+	end, err := controller.Start()
+	if err != nil {
+		return nil, err
+	}
+	return func() error { end(); return nil }, nil
 }
 
 // isChaos reports whether objects of an API version are of Chaos Mesh.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync"
 
 	"k8s.io/klog/v2"
 
@@ -23,15 +22,5 @@ func runChaosMesh(ctx context.Context, cluster *minikcm.Cluster, logger klog.Log
 	if err != nil {
 		return nil, err
 	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var ended sync.WaitGroup
-	ended.Go(func() {
-		if err := controller.Run(running); err != nil {
-			logger.Error(err, "The Chaos Mesh controller stopped; its objects no longer have any effect")
-		}
-	})
-	return func() {
-		cancel()
-		ended.Wait()
-	}, nil
+	return controller.Start()
 }

@@ -30,7 +30,7 @@ const User = "minikcm:chaos-mesh"
 // pauseAnnotation pauses an experiment while it is "true": what was done is taken back.
 const pauseAnnotation = "experiment.chaos-mesh.org/pause"
 
-// Controller runs the objects of a cluster. Make it with New after Install, then Run it.
+// Controller runs the objects of a cluster. Make it with New after Install, then Start it.
 type Controller struct {
 	cluster *minikcm.Cluster
 	client  kubernetes.Interface
@@ -79,35 +79,40 @@ type (
 	workflowObject struct{ unstructured.Unstructured }
 )
 
-// Run runs the objects that exist and those that are created, until ctx ends. It returns
-// when everything that it has broken is mended.
-func (c *Controller) Run(ctx context.Context) error {
+// Start runs the objects that exist and those that are created, until stop is called,
+// which returns when everything that the controller has broken is mended. The ledger
+// counts the informers before Start returns, so that no virtual time passes before they
+// have synced.
+func (c *Controller) Start() (stop func(), err error) {
 	watching := jsonConfig(c.cluster.ConfigFor(User, "system:masters"))
 	if c.cluster.Ledger() != nil {
 		informers.Wrap(watching)
 	}
 	client, err := dynamic.NewForConfig(watching)
 	if err != nil {
-		return fmt.Errorf("making the client of the Chaos Mesh controller's informers: %w", err)
+		return nil, fmt.Errorf("making the client of the Chaos Mesh controller's informers: %w", err)
 	}
-	work, stop := context.WithCancel(ctx)
-	defer func() {
+	ctx, cancel := context.WithCancel(context.Background())
+	stop = func() {
 		c.mu.Lock()
 		c.over = true
 		c.mu.Unlock()
-		stop()
+		cancel()
 		c.works.Wait()
 		c.factory.Shutdown()
-	}()
-	for kind, key := range map[string]runtime.Object{KindPodChaos: &podChaosObject{}, KindSchedule: &scheduleObject{}, KindWorkflow: &workflowObject{}} {
-		informer := c.factory.InformerFor(key, newInformer(client, kind))
-		if _, err := informer.AddEventHandler(c.handler(work, kind)); err != nil {
-			return fmt.Errorf("watching objects of kind %s: %w", kind, err)
+	}
+	for _, watched := range []struct {
+		kind string
+		key  runtime.Object
+	}{{KindPodChaos, &podChaosObject{}}, {KindSchedule, &scheduleObject{}}, {KindWorkflow, &workflowObject{}}} {
+		informer := c.factory.InformerFor(watched.key, newInformer(client, watched.kind))
+		if _, err := informer.AddEventHandler(c.handler(ctx, watched.kind)); err != nil {
+			stop()
+			return nil, fmt.Errorf("watching objects of kind %s: %w", watched.kind, err)
 		}
 	}
-	c.factory.Start(work.Done())
-	<-ctx.Done()
-	return nil
+	c.factory.Start(ctx.Done())
+	return stop, nil
 }
 
 func newInformer(client dynamic.Interface, kind string) func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {

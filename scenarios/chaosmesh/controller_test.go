@@ -51,15 +51,11 @@ func newBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	running, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- controller.Run(running) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	stop, err := controller.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
 	b.web(3)
 	return b
 }
