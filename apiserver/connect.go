@@ -9,14 +9,48 @@ import (
 	"minikcm.dev/minikcm/apiserver/streaming"
 )
 
-// ServeConnection serves a subresource whose requests upstream passes on to a node or a
-// pod.
-func (rq *call) ServeConnection(ctx context.Context) error {
-	return rq.server.streaming.Serve(ctx, &streaming.Request{
+// ServeLog implements resources.Connections.
+func (rq *call) ServeLog(ctx context.Context) error {
+	return rq.server.streaming.Log(ctx, rq.connection())
+}
+
+// ServeExec implements resources.Connections.
+func (rq *call) ServeExec(ctx context.Context) error {
+	return rq.server.streaming.Exec(ctx, rq.connection())
+}
+
+// ServeAttach implements resources.Connections.
+func (rq *call) ServeAttach(ctx context.Context) error {
+	return rq.server.streaming.Attach(ctx, rq.connection())
+}
+
+// ServePortForward implements resources.Connections.
+func (rq *call) ServePortForward(ctx context.Context) error {
+	return rq.server.streaming.PortForward(ctx, rq.connection())
+}
+
+// ServeProxyToPod implements resources.Connections.
+func (rq *call) ServeProxyToPod(ctx context.Context) error {
+	return rq.server.streaming.ProxyToPod(ctx, rq.connection())
+}
+
+// ServeProxyToService implements resources.Connections.
+func (rq *call) ServeProxyToService(ctx context.Context) error {
+	return rq.server.streaming.ProxyToService(ctx, rq.connection())
+}
+
+// ServeProxyToNode implements resources.Connections.
+func (rq *call) ServeProxyToNode(ctx context.Context) error {
+	return rq.server.streaming.ProxyToNode(ctx, rq.connection())
+}
+
+// connection returns the request for package streaming.
+func (rq *call) connection() *streaming.Request {
+	return &streaming.Request{
 		Writer: rq.Writer, HTTP: rq.HTTP, Query: rq.Query,
-		Resource: rq.Row.Plural, Namespaced: rq.Row.Namespaced, Namespace: rq.Namespace, Name: rq.Name, Subresource: rq.Subresource,
+		Namespaced: rq.Row.Namespaced, Namespace: rq.Namespace, Name: rq.Name,
 		AuthorizeCreate: rq.authorizeCreate, Admit: rq.admitConnect,
-	})
+	}
 }
 
 // newStreaming returns the server of connections to pods, Services and nodes.

@@ -64,7 +64,13 @@ type Components interface {
 
 // Connections serves the subresources that upstream passes on to a kubelet or a pod.
 type Connections interface {
-	ServeConnection(ctx context.Context) error
+	ServeLog(ctx context.Context) error
+	ServeExec(ctx context.Context) error
+	ServeAttach(ctx context.Context) error
+	ServePortForward(ctx context.Context) error
+	ServeProxyToPod(ctx context.Context) error
+	ServeProxyToService(ctx context.Context) error
+	ServeProxyToNode(ctx context.Context) error
 }
 
 // Reservations reserves what is unique in the cluster, as storage.Reserve describes.

@@ -31,7 +31,7 @@ func nodeRow() *Resource {
 			ValidateUpdate:       checkUpdate(validation.NodeUpdate),
 			ValidateStatusUpdate: checkUpdate(validation.NodeStatus),
 		},
-		Subresources: []Subresource{proxy("NodeProxyOptions"), statusOf(kind, newNode)},
+		Subresources: []Subresource{proxy("NodeProxyOptions", serve(Request.ServeProxyToNode)), statusOf(kind, newNode)},
 	}
 }
 

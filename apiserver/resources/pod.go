@@ -50,7 +50,7 @@ func podRow() *Resource {
 			},
 			podEviction(),
 			podLog(),
-			proxy("PodProxyOptions"),
+			proxy("PodProxyOptions", serve(Request.ServeProxyToPod)),
 			podResize(),
 			statusOf(kind, newPod),
 		}, streams()...),

@@ -36,7 +36,7 @@ func serviceRow() *Resource {
 			NameCheck:            apivalidation.NameIsDNSLabel,
 			AllowCreateOnUpdate:  true,
 		},
-		Subresources: []Subresource{proxy("ServiceProxyOptions"), statusOf(kind, newService)},
+		Subresources: []Subresource{proxy("ServiceProxyOptions", serve(Request.ServeProxyToService)), statusOf(kind, newService)},
 	}
 }
 

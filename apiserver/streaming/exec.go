@@ -14,7 +14,9 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// serveExec runs a command in a container and connects the client to it.
+// Exec runs a command in a container and connects the client to it.
+func (s *Server) Exec(ctx context.Context, rq *Request) error { return texts(s.serveExec)(ctx, rq) }
+
 func (s *Server) serveExec(ctx context.Context, rq *Request) error {
 	opts := &corev1.PodExecOptions{Container: rq.Query.Get("container"), Command: rq.Query["command"]}
 	readStreamFlags(rq.Query, &opts.Stdin, &opts.Stdout, &opts.Stderr, &opts.TTY)
@@ -33,7 +35,9 @@ func (s *Server) serveExec(ctx context.Context, rq *Request) error {
 	})
 }
 
-// serveAttach connects the client to a container's main process.
+// Attach connects the client to a container's main process.
+func (s *Server) Attach(ctx context.Context, rq *Request) error { return texts(s.serveAttach)(ctx, rq) }
+
 func (s *Server) serveAttach(ctx context.Context, rq *Request) error {
 	opts := &corev1.PodAttachOptions{Container: rq.Query.Get("container")}
 	readStreamFlags(rq.Query, &opts.Stdin, &opts.Stdout, &opts.Stderr, &opts.TTY)

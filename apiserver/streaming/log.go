@@ -16,8 +16,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/slowclient"
 )
 
-// serveLog serves GET on the log of a pod, as plain text.
-func (s *Server) serveLog(ctx context.Context, rq *Request) error {
+// Log serves GET on the log of a pod, as plain text.
+func (s *Server) Log(ctx context.Context, rq *Request) error {
 	opts, err := rq.logOptions()
 	if err != nil {
 		return err

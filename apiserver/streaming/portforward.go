@@ -18,7 +18,11 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// servePortForward connects the client to ports of the pod.
+// PortForward connects the client to ports of the pod.
+func (s *Server) PortForward(ctx context.Context, rq *Request) error {
+	return texts(s.servePortForward)(ctx, rq)
+}
+
 func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
 	if err := rq.permit(ctx, "PodPortForwardOptions", &corev1.PodPortForwardOptions{Ports: wantedPorts(rq.Query["ports"])}); err != nil {
 		return err

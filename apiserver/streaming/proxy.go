@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
@@ -25,35 +26,56 @@ type destination struct {
 	address string
 }
 
-// serveProxy passes an HTTP request on to a pod, a pod of a Service, or a node's kubelet.
-func (s *Server) serveProxy(ctx context.Context, rq *Request) error {
+// target is what the resources that are proxied to differ in.
+type target struct {
+	// kind is the resource's name in error messages.
+	kind string
+	// options returns the kind and the object that webhooks and policies get.
+	options func(path string) (kind string, options runtime.Object)
+	// find returns the destination; port is empty for the default.
+	find func(ctx context.Context, rq *Request, name, port string) (destination, error)
+}
+
+// ProxyToPod passes an HTTP request on to a port of a pod.
+func (s *Server) ProxyToPod(ctx context.Context, rq *Request) error {
+	return s.proxy(ctx, rq, target{kind: "pod", find: s.podDestination, options: func(path string) (string, runtime.Object) {
+		return "PodProxyOptions", &corev1.PodProxyOptions{Path: path}
+	}})
+}
+
+// ProxyToService passes an HTTP request on to a pod of a Service.
+func (s *Server) ProxyToService(ctx context.Context, rq *Request) error {
+	return s.proxy(ctx, rq, target{kind: "service", find: s.serviceDestination, options: func(path string) (string, runtime.Object) {
+		return "ServiceProxyOptions", &corev1.ServiceProxyOptions{Path: path}
+	}})
+}
+
+// ProxyToNode passes an HTTP request on to a node's kubelet.
+func (s *Server) ProxyToNode(ctx context.Context, rq *Request) error {
+	return s.proxy(ctx, rq, target{kind: "node", find: s.nodeDestination, options: func(path string) (string, runtime.Object) {
+		return "NodeProxyOptions", &corev1.NodeProxyOptions{Path: path}
+	}})
+}
+
+func (s *Server) proxy(ctx context.Context, rq *Request, t target) error {
 	// The scheme does not matter, because no bytes are sent over a network.
 	_, name, port, ok := utilnet.SplitSchemeNamePort(rq.Name)
-	kind := strings.TrimSuffix(rq.Resource, "s")
 	if !ok {
-		return apierrors.NewBadRequest(fmt.Sprintf("invalid %s request %q", kind, rq.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid %s request %q", t.kind, rq.Name))
 	}
 	path := rq.proxiedPath()
-	err := rq.admitProxy(ctx, path)
-	if err != nil {
+	kind, options := t.options(path)
+	if err := rq.Admit(ctx, kind, options); err != nil {
 		return err
 	}
-	var to destination
-	switch rq.Resource {
-	case "pods":
-		to, err = s.podDestination(ctx, rq, name, port)
-	case "services":
-		to, err = s.serviceDestination(ctx, rq, name, port)
-	default:
-		to, err = s.nodeDestination(ctx, rq, name, port)
-	}
+	to, err := t.find(ctx, rq, name, port)
 	if err != nil {
 		return err
 	}
 	if path == "" && (rq.HTTP.Method == http.MethodGet || rq.HTTP.Method == http.MethodHead) {
 		// The trailing slash makes relative links in the response resolve to the target.
-		target := url.URL{Path: rq.HTTP.URL.Path + "/", RawQuery: rq.HTTP.URL.RawQuery}
-		rq.Writer.Header().Set("Location", target.String())
+		location := url.URL{Path: rq.HTTP.URL.Path + "/", RawQuery: rq.HTTP.URL.RawQuery}
+		rq.Writer.Header().Set("Location", location.String())
 		rq.Writer.WriteHeader(http.StatusMovedPermanently)
 		return nil
 	}
@@ -70,17 +92,6 @@ func (s *Server) serveProxy(ctx context.Context, rq *Request) error {
 	inner.Header.Del("Authorization") // meant for the apiserver only
 	to.handler.ServeHTTP(rq.Writer, inner)
 	return nil
-}
-
-// admitProxy passes the target of the request to webhooks and policies.
-func (rq *Request) admitProxy(ctx context.Context, path string) error {
-	switch rq.Resource {
-	case "pods":
-		return rq.Admit(ctx, "PodProxyOptions", &corev1.PodProxyOptions{Path: path})
-	case "services":
-		return rq.Admit(ctx, "ServiceProxyOptions", &corev1.ServiceProxyOptions{Path: path})
-	}
-	return rq.Admit(ctx, "NodeProxyOptions", &corev1.NodeProxyOptions{Path: path})
 }
 
 // proxiedPath returns the rest of the URL's path after the subresource; empty if there is

@@ -41,30 +41,14 @@ type Request struct {
 	HTTP   *http.Request
 	// Query has the parameters of the request's URL.
 	Query url.Values
-	// Resource is the plural name, of which Namespaced reports the scope.
-	Resource                     string
-	Namespaced                   bool
-	Namespace, Name, Subresource string
+	// Namespaced reports the scope of the resource.
+	Namespaced      bool
+	Namespace, Name string
 	// AuthorizeCreate returns an error if the user may not create the subresource.
 	AuthorizeCreate func(ctx context.Context) error
 	// Admit passes the options of the connection, of a kind of the core group, to
 	// webhooks and policies, which may change them.
 	Admit func(ctx context.Context, kind string, opts runtime.Object) error
-}
-
-// Serve serves a request. An error that it returns has not been sent to the client.
-func (s *Server) Serve(ctx context.Context, rq *Request) error {
-	switch rq.Subresource {
-	case "log":
-		return s.serveLog(ctx, rq)
-	case "exec":
-		return texts(s.serveExec)(ctx, rq)
-	case "attach":
-		return texts(s.serveAttach)(ctx, rq)
-	case "portforward":
-		return texts(s.servePortForward)(ctx, rq)
-	}
-	return s.serveProxy(ctx, rq)
 }
 
 // follows reports whether a request for a log follows it until the client disconnects or
