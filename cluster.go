@@ -17,8 +17,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/simulatedmetrics"
 	"minikcm.dev/minikcm/kubeletsim"
-	"minikcm.dev/minikcm/kubeletsim/usage"
 	"minikcm.dev/minikcm/store"
 	"minikcm.dev/minikcm/store/faulty"
 )
@@ -47,7 +47,7 @@ type Cluster struct {
 	client   kubernetes.Interface
 	kubelets *kubeletsim.Kubelets
 	manager  atomic.Pointer[manager.Manager]
-	logs     logs
+	local    apiserver.Local
 	services services
 	loaded   *dump.Summary
 	// makesAccounts reports that a controller creates the service accounts of namespaces.
@@ -104,14 +104,20 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The server's chance comes first, so that a seed means the same with other parts.
+	serverRandom := c.random.Fork()
+	parts, err := c.buildParts(ctx)
+	if err != nil {
+		return err
+	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
 		SharedStore: len(c.opts.Etcd.Endpoints) > 0, MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests,
-		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(),
+		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
-		Logs: &c.logs, Containers: containers{&c.logs}, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
+		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
 		Gatherer: c.opts.Gatherer, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
-		Metrics: &simulatedMetrics{clock: c.clock, model: usage.Model{Seed: c.opts.Seed}},
+		Metrics: simulatedmetrics.New(c.clock, c.opts.Seed),
 	})
 	if err != nil {
 		return err
@@ -130,7 +136,7 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.startParts(); err != nil {
+	if err := c.startParts(parts); err != nil {
 		return err
 	}
 	if err := c.startExtensions(ctx); err != nil {

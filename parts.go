@@ -28,31 +28,45 @@ type part struct {
 	run  func(ctx context.Context) error
 }
 
-// startParts starts the clients of the apiserver: controllers, scheduler and kubelets.
-// They share one set of informers, so that every event is decoded once. All of them are
-// built, and have requested their informers, before the informers start.
-func (c *Cluster) startParts() error {
+// parts are the clients of the apiserver that are built before it, and the environment that
+// they share with the controllers, so that every event is decoded once.
+type parts struct {
+	env *env.Env
+	// scheduler is nil if the cluster runs none.
+	scheduler *scheduler.Scheduler
+}
+
+// buildParts builds the scheduler and the kubelets, which make no request yet: the
+// apiserver gets the kubelets as its way to containers.
+func (c *Cluster) buildParts(ctx context.Context) (p parts, err error) {
+	if p.env, err = c.newEnv(); err != nil {
+		return p, err
+	}
+	if !c.opts.NoScheduler {
+		own := c.envOf(p.env, "system:kube-scheduler")
+		own.Recorder = p.env.Recorder.OwnedBy("kube-scheduler")
+		if p.scheduler, err = scheduler.New(ctx, own); err != nil {
+			return p, fmt.Errorf("making the scheduler: %w", err)
+		}
+	}
+	if c.kubelets, err = kubeletsim.New(c.kubeletOptions(p.env)); err != nil {
+		return p, fmt.Errorf("making the kubelets: %w", err)
+	}
+	return p, nil
+}
+
+// startParts builds the controllers and starts all parts. All of them have requested their
+// informers before the informers start.
+func (c *Cluster) startParts(p parts) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
-	e, err := c.newEnv()
-	if err != nil {
-		return err
-	}
-	c.endShared = e.Begin(ctx)
-	scheduling, err := c.buildScheduler(ctx, e)
-	if err != nil {
-		return err
-	}
-	if c.kubelets, err = kubeletsim.New(c.kubeletOptions(e)); err != nil {
-		return fmt.Errorf("making the kubelets: %w", err)
-	}
-	c.logs.kubelets.Store(c.kubelets)
+	c.endShared = p.env.Begin(ctx)
 	up := make(chan struct{})
-	m, err := c.buildControllers(ctx, e, func() { close(up) })
+	m, err := c.buildControllers(ctx, p.env, func() { close(up) })
 	if err != nil {
 		return err
 	}
-	e.StartInformers()
+	p.env.StartInformers()
 	// The ledger counts the start, so that virtual time does not pass before the kubelets
 	// know their nodes and the controllers run.
 	starting := inflight.Begin(c.ledger, inflight.Action)
@@ -65,24 +79,12 @@ func (c *Cluster) startParts() error {
 			}
 		}
 	})
-	for _, p := range append(scheduling, part{"kubelets", c.kubelets.Run}, part{"controller manager", m.Run}) {
-		c.runPart(ctx, p)
+	if p.scheduler != nil {
+		c.runPart(ctx, part{"scheduler", p.scheduler.Run})
 	}
+	c.runPart(ctx, part{"kubelets", c.kubelets.Run})
+	c.runPart(ctx, part{"controller manager", m.Run})
 	return nil
-}
-
-// buildScheduler returns the scheduler's part, or none if the cluster runs none.
-func (c *Cluster) buildScheduler(ctx context.Context, e *env.Env) ([]part, error) {
-	if c.opts.NoScheduler {
-		return nil, nil
-	}
-	own := c.envOf(e, "system:kube-scheduler")
-	own.Recorder = e.Recorder.OwnedBy("kube-scheduler")
-	s, err := scheduler.New(ctx, own)
-	if err != nil {
-		return nil, fmt.Errorf("making the scheduler: %w", err)
-	}
-	return []part{{"scheduler", s.Run}}, nil
 }
 
 // buildControllers builds the manager and its controllers. up is called when they run.
@@ -128,7 +130,7 @@ func (c *Cluster) newEnv() (*env.Env, error) {
 // ownConfig returns the configuration of one of the cluster's own parts, which use built-in
 // kinds only and send protobuf.
 func (c *Cluster) ownConfig(user string, groups ...string) *rest.Config {
-	return apiserver.Protobuf(c.server.Config(user, append(groups, auth.GroupMasters)...))
+	return apiserver.Protobuf(c.local.Config(user, append(groups, auth.GroupMasters)...))
 }
 
 // envOf returns a copy of the environment for a part that acts as user.

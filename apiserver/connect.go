@@ -60,7 +60,7 @@ func (s *Server) newStreaming() *streaming.Server {
 			objects := s.storedCore(resource)
 			return objects.Get(ctx, objects.Key(namespace, name), name)
 		},
-		Stopped: s.done, Containers: s.opts.Containers, Logs: s.opts.Logs, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
+		Stopped: s.done, Kubelets: s.opts.Kubelets, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
 	})
 }
 

@@ -71,10 +71,10 @@ type Options struct {
 	// except watches and other long-running requests; 0 means 400 and 200, negative no
 	// limit.
 	MaxReads, MaxWrites int
-	// Logs provides the logs of containers; nil: there are none.
-	Logs streaming.LogSource
-	// Containers connects clients to containers; nil: there are none.
-	Containers streaming.Containers
+	// Local connects clients that were built before the server; nil: none were.
+	Local *Local
+	// Kubelets connect clients to containers and their logs; nil: there are none.
+	Kubelets streaming.Kubelets
 	// Metrics provides resource usage and metrics; nil: the metrics APIs are not served.
 	Metrics metricsapi.Source
 	// Scheduler and Controllers provide the health for ComponentStatuses; nil: the
@@ -199,6 +199,9 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.repair = startPeriodic(opts.Clock, serviceip.RepairInterval, s.services.Repair)
 	s.compactor = startCompactor(opts.Store, opts.Clock, opts.CompactionInterval, opts.Logger)
 	s.ready.Store(true)
+	if opts.Local != nil {
+		opts.Local.server.Store(s)
+	}
 	s.startRegistrar()
 	return s, nil
 }

@@ -24,7 +24,7 @@ func (s *Server) serveExec(ctx context.Context, rq *Request) error {
 		return err
 	}
 	run, err := s.openContainer(ctx, rq, &opts.Container, func(pod *corev1.Pod) (StreamFunc, error) {
-		return s.opts.Containers.OpenExec(pod, opts)
+		return s.opts.Kubelets.OpenExec(pod, opts)
 	})
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (s *Server) serveAttach(ctx context.Context, rq *Request) error {
 		return err
 	}
 	run, err := s.openContainer(ctx, rq, &opts.Container, func(pod *corev1.Pod) (StreamFunc, error) {
-		return s.opts.Containers.OpenAttach(pod, opts)
+		return s.opts.Kubelets.OpenAttach(pod, opts)
 	})
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *Server) checkHost(pod *corev1.Pod) error {
 	switch {
 	case pod.Spec.NodeName == "":
 		return apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
-	case s.opts.Containers == nil:
+	case s.opts.Kubelets == nil:
 		return apierrors.NewServiceUnavailable("this apiserver reaches no containers")
 	}
 	return nil

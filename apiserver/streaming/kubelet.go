@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 )
 
-// Containers connects clients to the containers of pods. Upstream the pod's kubelet does,
-// whose errors are plain text: errors of the Open methods that are not apierrors are
+// Kubelets connect clients to the containers of pods. The errors of upstream's kubelets are
+// plain text: errors of OpenExec, OpenAttach and OpenPorts that are not apierrors are
 // returned to the client as a 500 with their text, as by upstream's apiserver.
-type Containers interface {
+type Kubelets interface {
 	// OpenExec finds a running container of a scheduled pod. The returned function runs
 	// the command until it exits or ctx ends; an error with an exit code
 	// (utilexec.ExitError) is the command's own.
@@ -27,6 +27,11 @@ type Containers interface {
 	// NodeHandler returns the handler of a node's kubelet; nil if the kubelet is
 	// unreachable.
 	NodeHandler(node string) http.Handler
+	// OpenLog opens the log that opts select, of a scheduled pod and of the container
+	// opts.Container, which exists. Its error, ideally one of apierrors, is returned to
+	// the client as a Status; an error of write only ends the response. With
+	// opts.Follow, write returns when the container has terminated or ctx has ended.
+	OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error)
 }
 
 // StreamFunc serves the streams of one client. It returns when ctx ends, at the latest.
@@ -34,15 +39,6 @@ type StreamFunc = func(ctx context.Context, streams remotecommand.StreamOptions)
 
 // PortFunc returns the handler that listens on a port of a pod; nil if there is none.
 type PortFunc = func(port int32) http.Handler
-
-// LogSource provides the logs of containers. Upstream the pod's kubelet does.
-type LogSource interface {
-	// OpenLog opens the log that opts select, of a scheduled pod and of the container
-	// opts.Container, which exists. Its error, ideally one of apierrors, is returned to
-	// the client as a Status; an error of write only ends the response. With
-	// opts.Follow, write returns when the container has terminated or ctx has ended.
-	OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error)
-}
 
 // textError is a kubelet's plain-text error, which upstream's apiserver passes on
 // unchanged.

@@ -33,10 +33,10 @@ func (s *Server) Log(ctx context.Context, rq *Request) error {
 		rq.Writer.WriteHeader(http.StatusNoContent) // as upstream answers for a pod without a node
 		return nil
 	}
-	if s.opts.Logs == nil {
+	if s.opts.Kubelets == nil {
 		return apierrors.NewServiceUnavailable("this apiserver knows no containers' logs")
 	}
-	write, err := s.opts.Logs.OpenLog(pod, opts)
+	write, err := s.opts.Kubelets.OpenLog(pod, opts)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (s *Server) openPorts(ctx context.Context, rq *Request) (*corev1.Pod, PortF
 	if err := s.checkHost(pod); err != nil {
 		return nil, nil, err
 	}
-	listener, err := s.opts.Containers.OpenPorts(pod)
+	listener, err := s.opts.Kubelets.OpenPorts(pod)
 	if err != nil {
 		return nil, nil, kubeletError(err)
 	}

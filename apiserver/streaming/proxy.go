@@ -141,10 +141,10 @@ func (s *Server) podDestination(ctx context.Context, rq *Request, name, port str
 func (s *Server) listening(pod *corev1.Pod, port string) destination {
 	to := destination{address: net.JoinHostPort(pod.Status.PodIP, port)}
 	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || s.opts.Containers == nil {
+	if err != nil || s.opts.Kubelets == nil {
 		return to
 	}
-	if listener, err := s.opts.Containers.OpenPorts(pod); err == nil {
+	if listener, err := s.opts.Kubelets.OpenPorts(pod); err == nil {
 		to.handler = listener(int32(number))
 	}
 	return to
@@ -222,8 +222,8 @@ func (s *Server) nodeDestination(ctx context.Context, rq *Request, name, port st
 		port = kubeletPort
 	}
 	to := destination{address: net.JoinHostPort(address, port)}
-	if port == kubeletPort && s.opts.Containers != nil {
-		to.handler = s.opts.Containers.NodeHandler(name)
+	if port == kubeletPort && s.opts.Kubelets != nil {
+		to.handler = s.opts.Kubelets.NodeHandler(name)
 	}
 	return to, nil
 }

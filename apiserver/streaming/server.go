@@ -22,11 +22,10 @@ type Options struct {
 	Get func(ctx context.Context, resource, namespace, name string) (runtime.Object, error)
 	// Stopped is closed when the server stops.
 	Stopped <-chan struct{}
-	// Containers and Logs may be nil: then the requests that need them fail.
-	Containers Containers
-	Logs       LogSource
-	Ledger     *clock.Ledger
-	Logger     klog.Logger
+	// Kubelets may be nil: then the requests that need them fail.
+	Kubelets Kubelets
+	Ledger   *clock.Ledger
+	Logger   klog.Logger
 }
 
 // Server serves requests for connections.

@@ -6,22 +6,24 @@ import "strings"
 // "." is the root package alone. Every other name means the folder with its subfolders, and
 // may itself be a subfolder. A folder may import itself.
 var mayImport = map[string][]string{
-	"clock":       {},
-	"store":       {"clock"},
-	"quota":       {},
-	"reasons":     {},
-	"internal":    {},
-	"apiserver":   {"clock", "store", "quota", "reasons", "internal"},
-	"controllers": {"clock", "quota"},
-	"kubeletsim":  {"clock", "controllers/loop"},
-	"dump":        {"reasons"},
-	"scenarios":   {"clock", "reasons", "internal", "dump", "."},
-	".":           {"clock", "reasons", "internal", "dump", "store", "apiserver", "controllers", "kubeletsim"},
-	"capacity":    {"clock", "reasons", "dump", "controllers", "kubeletsim", "scenarios", "."},
-	"minikcmtest": {"clock", "store", "apiserver", "controllers", "kubeletsim", "."},
-	"cmd":         {"clock", "reasons", "internal", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
-	"test":        {"clock", "reasons", "internal", "dump", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
-	"examples":    {"clock", "minikcmtest", "."},
+	"clock":    {},
+	"store":    {"clock"},
+	"quota":    {},
+	"reasons":  {},
+	"internal": {},
+	// An adapter of the root package.
+	"internal/simulatedmetrics": {"clock", "apiserver", "kubeletsim"},
+	"apiserver":                 {"clock", "store", "quota", "reasons", "internal"},
+	"controllers":               {"clock", "quota"},
+	"kubeletsim":                {"clock", "controllers/loop"},
+	"dump":                      {"reasons"},
+	"scenarios":                 {"clock", "reasons", "internal", "dump", "."},
+	".":                         {"clock", "reasons", "internal", "internal/simulatedmetrics", "dump", "store", "apiserver", "controllers", "kubeletsim"},
+	"capacity":                  {"clock", "reasons", "dump", "controllers", "kubeletsim", "scenarios", "."},
+	"minikcmtest":               {"clock", "store", "apiserver", "controllers", "kubeletsim", "."},
+	"cmd":                       {"clock", "reasons", "internal", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
+	"test":                      {"clock", "reasons", "internal", "dump", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
+	"examples":                  {"clock", "minikcmtest", "."},
 }
 
 // testsOnClusters are the folders whose tests may start whole clusters.
@@ -69,8 +71,12 @@ func checkImports(t *tree) {
 	}
 }
 
-// topFolder returns the row of the table that dir belongs to.
+// topFolder returns the row of the table that dir belongs to: that of dir itself, or that of
+// its first element.
 func topFolder(dir string) (folder string, known bool) {
+	if _, known = mayImport[dir]; known {
+		return dir, true
+	}
 	folder, _, _ = strings.Cut(dir, "/")
 	_, known = mayImport[folder]
 	return folder, known
@@ -85,7 +91,7 @@ func ourFolder(imported string) (folder string, ours bool) {
 	if rest == "" {
 		return ".", true
 	}
-	folder, _, _ = strings.Cut(rest, "/")
+	folder, _ = topFolder(rest)
 	return folder, true
 }
 

@@ -1,4 +1,4 @@
-package minikcm
+package simulatedmetrics
 
 import (
 	"context"
@@ -18,17 +18,21 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
-// simulatedMetrics implements metricsapi.Source. It computes every answer from the
-// objects of the API, needs no running kubelets and keeps no state.
-type simulatedMetrics struct {
+// Source implements metricsapi.Source. It keeps no state.
+type Source struct {
 	clock clock.Clock
 	model usage.Model
 }
 
-func (m *simulatedMetrics) sampleTime() time.Time { return usage.SampleTime(m.clock.Now()) }
+// New returns the source for a cluster with this clock and seed.
+func New(c clock.Clock, seed uint64) *Source {
+	return &Source{clock: c, model: usage.Model{Seed: seed}}
+}
+
+func (m *Source) sampleTime() time.Time { return usage.SampleTime(m.clock.Now()) }
 
 // PodMetrics implements metricsapi.Source.
-func (m *simulatedMetrics) PodMetrics(ctx context.Context, world metricsapi.World, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
+func (m *Source) PodMetrics(ctx context.Context, world metricsapi.World, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
 	at, all := m.sampleTime(), make([]*metricsv1beta1.PodMetrics, 0, len(pods))
 	err := m.measure(ctx, world, pods, at, func(pod *corev1.Pod, containers []usage.Container) {
 		metrics := &metricsv1beta1.PodMetrics{
@@ -47,7 +51,7 @@ func (m *simulatedMetrics) PodMetrics(ctx context.Context, world metricsapi.Worl
 }
 
 // NodeMetrics implements metricsapi.Source.
-func (m *simulatedMetrics) NodeMetrics(ctx context.Context, world metricsapi.World, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
+func (m *Source) NodeMetrics(ctx context.Context, world metricsapi.World, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
 	pods, err := list[*corev1.Pod](ctx, world, corev1.SchemeGroupVersion.WithResource("pods"), "")
 	if err != nil {
 		return nil, err
@@ -75,7 +79,7 @@ func (m *simulatedMetrics) NodeMetrics(ctx context.Context, world metricsapi.Wor
 }
 
 // measure calls each with what a pod uses, for those of which it is known.
-func (m *simulatedMetrics) measure(ctx context.Context, world metricsapi.World, pods []*corev1.Pod, at time.Time, each func(*corev1.Pod, []usage.Container)) error {
+func (m *Source) measure(ctx context.Context, world metricsapi.World, pods []*corev1.Pod, at time.Time, each func(*corev1.Pod, []usage.Container)) error {
 	if len(pods) == 0 {
 		return nil
 	}
@@ -113,7 +117,7 @@ func commonNamespace(pods []*corev1.Pod) string {
 }
 
 // shares divides the loads of one namespace, or of all, among the pods, by namespace.
-func (m *simulatedMetrics) shares(ctx context.Context, world metricsapi.World, namespace string, at time.Time) (map[string]*usage.Shares, error) {
+func (m *Source) shares(ctx context.Context, world metricsapi.World, namespace string, at time.Time) (map[string]*usage.Shares, error) {
 	carriers := map[string][]usage.Object{}
 	for _, gvr := range []schema.GroupVersionResource{
 		corev1.SchemeGroupVersion.WithResource("services"),
@@ -142,7 +146,7 @@ func (m *simulatedMetrics) shares(ctx context.Context, world metricsapi.World, n
 }
 
 // ObjectMetrics implements metricsapi.Source.
-func (m *simulatedMetrics) ObjectMetrics(ctx context.Context, world metricsapi.World, objects []metav1.Object, metric string) ([]*metricsapi.Sample, error) {
+func (m *Source) ObjectMetrics(ctx context.Context, world metricsapi.World, objects []metav1.Object, metric string) ([]*metricsapi.Sample, error) {
 	at, samples := m.sampleTime(), make([]*metricsapi.Sample, len(objects))
 	var shares map[string]*usage.Shares
 	if len(objects) > 0 {
@@ -162,7 +166,7 @@ func (m *simulatedMetrics) ObjectMetrics(ctx context.Context, world metricsapi.W
 }
 
 // ExternalMetrics implements metricsapi.Source.
-func (m *simulatedMetrics) ExternalMetrics(ctx context.Context, world metricsapi.World, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
+func (m *Source) ExternalMetrics(ctx context.Context, world metricsapi.World, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
 	configs, err := list[*corev1.ConfigMap](ctx, world, corev1.SchemeGroupVersion.WithResource("configmaps"), namespace)
 	if err != nil {
 		return nil, err
@@ -185,7 +189,7 @@ func (m *simulatedMetrics) ExternalMetrics(ctx context.Context, world metricsapi
 }
 
 // MetricNames implements metricsapi.Source.
-func (m *simulatedMetrics) MetricNames(o metav1.Object) metricsapi.Names {
+func (m *Source) MetricNames(o metav1.Object) metricsapi.Names {
 	own, shared, external := usage.MetricNames(o)
 	names := metricsapi.Names{Own: own, OfPods: shared}
 	if external != "" {
