@@ -57,11 +57,13 @@ type Cluster struct {
 	// parts share. done is closed when the cluster stops, because of failure if that is set.
 	cancel    context.CancelFunc
 	endShared func() error
-	parts     sync.WaitGroup
-	closing   chan struct{}
-	done      chan struct{}
-	failOnce  sync.Once
-	failure   error
+	// built are the parts that have been built and not started.
+	built    []part
+	parts    sync.WaitGroup
+	closing  chan struct{}
+	done     chan struct{}
+	failOnce sync.Once
+	failure  error
 	// broken is closed when the store has failed, after done.
 	broken    chan struct{}
 	closeOnce sync.Once
@@ -106,7 +108,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	// The server's chance comes first, so that a seed means the same with other parts.
 	serverRandom := c.random.Fork()
-	parts, err := c.buildParts(ctx)
+	shared, err := c.buildParts(ctx)
 	if err != nil {
 		return err
 	}
@@ -136,7 +138,7 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.startParts(parts); err != nil {
+	if err := c.startParts(shared); err != nil {
 		return err
 	}
 	if err := c.startExtensions(ctx); err != nil {

@@ -44,7 +44,7 @@ func TestOptionsValidate(t *testing.T) {
 		"too many large nodes":  {Options{Nodes: 2000, Node: NodeSpec{Capacity: pods("500")}}, "at most 3072 nodes can be simulated"},
 		"many large nodes":      {Options{Nodes: 1536, Node: NodeSpec{Capacity: pods("500")}}, ""},
 		"same nodes twice":      {Options{Nodes: 1, Pools: []Pool{{Count: 1}}}, "two pools have a node node-0"},
-		"bad pool name":         {Options{Pools: []Pool{{Name: "A"}}}, `pool "A": its nodes cannot be called so`},
+		"bad pool name":         {Options{Pools: []Pool{{Name: "A"}}}, `pool "A": it cannot begin the names of nodes`},
 		"bad label":             {Options{Pools: []Pool{{Name: "a", Node: NodeSpec{Labels: map[string]string{"k": "a b"}}}}}, `pool "a": label k="a b"`},
 		"bad annotation":        {Options{Node: NodeSpec{Annotations: map[string]string{"a b": ""}}}, `nodes: annotation "a b"`},
 		"bad taint":             {Options{Node: NodeSpec{Taints: []corev1.Taint{{Key: "k", Effect: "Never"}}}}, `taint k: effect "Never" is none of`},

@@ -28,45 +28,42 @@ type part struct {
 	run  func(ctx context.Context) error
 }
 
-// parts are the clients of the apiserver that are built before it, and the environment that
-// they share with the controllers, so that every event is decoded once.
-type parts struct {
-	env *env.Env
-	// scheduler is nil if the cluster runs none.
-	scheduler *scheduler.Scheduler
-}
-
 // buildParts builds the scheduler and the kubelets, which make no request yet: the
-// apiserver gets the kubelets as its way to containers.
-func (c *Cluster) buildParts(ctx context.Context) (p parts, err error) {
-	if p.env, err = c.newEnv(); err != nil {
-		return p, err
+// apiserver gets the kubelets as its way to containers. The environment is the one that
+// they share with the controllers, so that every event is decoded once.
+func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
+	e, err := c.newEnv()
+	if err != nil {
+		return nil, err
 	}
 	if !c.opts.NoScheduler {
-		own := c.envOf(p.env, "system:kube-scheduler")
-		own.Recorder = p.env.Recorder.OwnedBy("kube-scheduler")
-		if p.scheduler, err = scheduler.New(ctx, own); err != nil {
-			return p, fmt.Errorf("making the scheduler: %w", err)
+		own := c.envOf(e, "system:kube-scheduler")
+		own.Recorder = e.Recorder.OwnedBy("kube-scheduler")
+		s, err := scheduler.New(ctx, own)
+		if err != nil {
+			return nil, fmt.Errorf("making the scheduler: %w", err)
 		}
+		c.built = append(c.built, part{"scheduler", s.Run})
 	}
-	if c.kubelets, err = kubeletsim.New(c.kubeletOptions(p.env)); err != nil {
-		return p, fmt.Errorf("making the kubelets: %w", err)
+	if c.kubelets, err = kubeletsim.New(c.kubeletOptions(e)); err != nil {
+		return nil, fmt.Errorf("making the kubelets: %w", err)
 	}
-	return p, nil
+	c.built = append(c.built, part{"kubelets", c.kubelets.Run})
+	return e, nil
 }
 
 // startParts builds the controllers and starts all parts. All of them have requested their
 // informers before the informers start.
-func (c *Cluster) startParts(p parts) error {
+func (c *Cluster) startParts(e *env.Env) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
-	c.endShared = p.env.Begin(ctx)
+	c.endShared = e.Begin(ctx)
 	up := make(chan struct{})
-	m, err := c.buildControllers(ctx, p.env, func() { close(up) })
+	m, err := c.buildControllers(ctx, e, func() { close(up) })
 	if err != nil {
 		return err
 	}
-	p.env.StartInformers()
+	e.StartInformers()
 	// The ledger counts the start, so that virtual time does not pass before the kubelets
 	// know their nodes and the controllers run.
 	starting := inflight.Begin(c.ledger, inflight.Action)
@@ -79,11 +76,10 @@ func (c *Cluster) startParts(p parts) error {
 			}
 		}
 	})
-	if p.scheduler != nil {
-		c.runPart(ctx, part{"scheduler", p.scheduler.Run})
+	for _, p := range append(c.built, part{"controller manager", m.Run}) {
+		c.runPart(ctx, p)
 	}
-	c.runPart(ctx, part{"kubelets", c.kubelets.Run})
-	c.runPart(ctx, part{"controller manager", m.Run})
+	c.built = nil
 	return nil
 }
 
@@ -177,8 +173,15 @@ func (c *Cluster) stopParts() (err error) {
 		c.cancel()
 	}
 	c.parts.Wait()
+	// A part that was built and never started releases what it holds when it runs in a
+	// context that has ended.
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, p := range c.built {
+		err = errors.Join(err, p.run(ended))
+	}
 	if c.endShared != nil {
-		err = c.endShared()
+		err = errors.Join(err, c.endShared())
 	}
 	c.stopped(nil)
 	return err

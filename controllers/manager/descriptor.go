@@ -67,7 +67,7 @@ type Concurrency struct {
 // already holds the defaults (Defaults).
 func (d *Descriptor) AddFlags(fs *pflag.FlagSet, s *Settings) {
 	if c := d.Concurrency; c.Flag != "" {
-		fs.Int32Var(c.In(s), c.Flag, *c.In(s), fmt.Sprintf("how many %s are worked on at once", c.What))
+		fs.Int32Var(c.In(s), c.Flag, *c.In(s), fmt.Sprintf("the number of %s that are reconciled concurrently", c.What))
 	}
 	if d.Flags != nil {
 		d.Flags(fs, s)

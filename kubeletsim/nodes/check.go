@@ -44,7 +44,7 @@ func checkPool(pool *Pool) error {
 	}
 	if pool.Name != "" {
 		if wrong := validation.IsDNS1123Subdomain(pool.Name); len(wrong) > 0 {
-			return fmt.Errorf("its nodes cannot be called so: %s", wrong[0])
+			return fmt.Errorf("it cannot begin the names of nodes: %s", wrong[0])
 		}
 	}
 	return pool.Node.Validate()

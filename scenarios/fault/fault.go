@@ -16,19 +16,20 @@ type Fault struct {
 	Controllers *Controllers `yaml:"controllers,omitempty"`
 	Clock       *Clock       `yaml:"clock,omitempty"`
 
-	// For is how long it lasts each time. A fault that lasts and says nothing goes on
-	// to the end of the scenario, or until it is stopped.
+	// For is the duration of each occurrence. Without it, a fault that lasts ends with the
+	// scenario, or when it is stopped.
 	For Duration `yaml:"for,omitempty"`
-	// Every is how far the beginnings of two times are apart.
+	// Every is the time from the beginning of one occurrence to that of the next.
 	Every Duration `yaml:"every,omitempty"`
-	// Jitter is by what percentage of Every each time is earlier or later, at most.
+	// Jitter is the largest difference of an occurrence from its time, as a percentage of
+	// Every.
 	Jitter int `yaml:"jitter,omitempty"`
-	// Schedule is when it happens, as cron writes it, in UTC, in place of Every.
+	// Schedule is a cron schedule of the occurrences in UTC, in place of Every.
 	Schedule string `yaml:"schedule,omitempty"`
-	// Times is how often it happens at most.
+	// Times is the largest number of occurrences.
 	Times int `yaml:"times,omitempty"`
-	// During is for how long it goes on to happen. Without it and times, it happens until
-	// the end of the scenario, or until it is stopped.
+	// During is the time after which no occurrence begins. Without it and Times, the last one
+	// is at the end of the scenario, or when the fault is stopped.
 	During Duration `yaml:"during,omitempty"`
 
 	// Line is where it is written.
