@@ -20,6 +20,7 @@ func (k *Kubelets) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write f
 		return nil, apierrors.NewInternalError(fmt.Errorf("node %s is not a simulated one", pod.Spec.NodeName))
 	}
 	if !n.Reachable() {
+		//lint:ignore ST1005 the text of upstream's HTTP client
 		return nil, apierrors.NewInternalError(fmt.Errorf("Get \"https://%s:10250/containerLogs/%s/%s/%s\": dial tcp %s:10250: connect: no route to host",
 			n.Address, pod.Namespace, pod.Name, opts.Container, n.Address))
 	}
