@@ -66,8 +66,5 @@ func Install(ctx context.Context, config *rest.Config) error {
 
 // jsonConfig is config for clients of custom resources.
 func jsonConfig(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
-	config.UserAgent = "minikcm/chaos-mesh"
-	return config
+	return definitions.ConfigFor(config, "minikcm/chaos-mesh")
 }

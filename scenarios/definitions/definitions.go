@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -28,6 +29,14 @@ func Of(kind string, served schema.GroupVersionResource, short string, version m
 		"metadata": map[string]any{"name": served.GroupResource().String()},
 		"spec":     map[string]any{"group": served.Group, "scope": "Namespaced", "names": names, "versions": []any{version}},
 	}}
+}
+
+// ConfigFor returns a copy of config for clients of custom kinds, which are sent as JSON.
+func ConfigFor(config *rest.Config, userAgent string) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.UserAgent = userAgent
+	return config
 }
 
 // Install creates definitions, unless they are there, and returns when they are served.

@@ -73,8 +73,5 @@ func Install(ctx context.Context, config *rest.Config) error {
 
 // jsonConfig returns a copy of config for clients of custom resources.
 func jsonConfig(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
-	config.UserAgent = "minikcm/evolution"
-	return config
+	return definitions.ConfigFor(config, "minikcm/evolution")
 }
