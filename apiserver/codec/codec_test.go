@@ -2,7 +2,9 @@ package codec_test
 
 import (
 	"bytes"
+	gojson "encoding/json"
 	"errors"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,23 +54,41 @@ func TestRoundTrip(t *testing.T) {
 // items is a page of objects.
 type items []runtime.Object
 
-func (i items) Len() int                { return len(i) }
-func (i items) At(n int) runtime.Object { return i[n] }
+func (i items) Len() int              { return len(i) }
+func (i items) At(n int) (any, error) { return i[n], nil }
+
+// encodeList encodes a list in pieces and checks that it is the same in one piece.
+func encodeList(t *testing.T, list *codec.List, media codec.Media, indent bool) []byte {
+	t.Helper()
+	whole, err := list.Encode(nil, media, indent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	rest, err := list.Encode(&out, media, indent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() > 0 && len(rest) > 256<<10 && media != codec.YAML {
+		t.Errorf("%s: a last piece of %d bytes", media.ContentType(), len(rest))
+	}
+	if !bytes.Equal(append(out.Bytes(), rest...), whole) {
+		t.Errorf("%s: the pieces are not the whole", media.ContentType())
+	}
+	return whole
+}
 
 func TestLists(t *testing.T) {
 	listKind := corev1.SchemeGroupVersion.WithKind("ConfigMapList")
 	remaining := int64(5)
 	meta := metav1.ListMeta{ResourceVersion: "7", Continue: "x", RemainingItemCount: &remaining}
-	for _, n := range []int{0, 1, 300} {
+	for _, n := range []int{0, 1, 300, 3000} {
 		page := make(items, n)
 		for i := range page {
 			page[i] = object()
 		}
 		for _, media := range []codec.Media{codec.JSON, codec.YAML, codec.Protobuf} {
-			data, err := codec.EncodeList(media, listKind, meta, page)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := encodeList(t, &codec.List{Kind: listKind, Meta: meta, Items: page}, media, false)
 			got, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", media.ContentType(), err)
@@ -107,16 +127,65 @@ func TestUntypedLists(t *testing.T) {
 				if err := serializer.Encode(list, want); err != nil {
 					t.Fatal(err)
 				}
-				got, err := codec.EncodeUntypedList(media, list.GroupVersionKind(), meta, page)
-				if err != nil || string(got) != want.String() {
-					t.Errorf("%s of %d: %v\n%s\nwant\n%s", media.ContentType(), n, err, got, want)
+				got := encodeList(t, &codec.List{Kind: list.GroupVersionKind(), Meta: meta, Untyped: true, Items: page}, media, false)
+				if string(got) != want.String() {
+					t.Errorf("%s of %d:\n%s\nwant\n%s", media.ContentType(), n, got, want)
 				}
 			}
 		}
 	}
 	var notProtobuf *codec.NotProtobufError
-	if _, err := codec.EncodeUntypedList(codec.Protobuf, kind, metav1.ListMeta{}, items{}); !errors.As(err, &notProtobuf) {
-		t.Errorf("a list of custom objects in protobuf: %v", err)
+	for _, list := range []*codec.List{{Kind: kind, Untyped: true, Items: items{}}, {Kind: kind, Table: &codec.Table{}, Items: items{}}} {
+		if _, err := list.Encode(nil, codec.Protobuf, false); !errors.As(err, &notProtobuf) {
+			t.Errorf("a list of custom objects or a Table in protobuf: %v", err)
+		}
+	}
+}
+
+// Lists and Tables have the bytes of the encoded Go types, and indented ones those of
+// json.Indent.
+func TestListForms(t *testing.T) {
+	for _, n := range []int{0, 1, 3, 2000} {
+		list := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.ConfigMap{}}
+		table := &metav1.Table{TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: "meta.k8s.io/v1"}, ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "<Name>"}}, Rows: []metav1.TableRow{}}
+		var page, rows values
+		for i := range n {
+			cm := object()
+			cm.Data = map[string]string{"i": strconv.Itoa(i), "x": "<&>"}
+			list.Items, page = append(list.Items, *cm), append(page, cm)
+			row := metav1.TableRow{Cells: []any{i, "x"}}
+			table.Rows, rows = append(table.Rows, row), append(rows, row)
+		}
+		sameForms(t, list, &codec.List{Kind: list.GroupVersionKind(), Meta: list.ListMeta, Items: page})
+		sameForms(t, table, &codec.List{Kind: table.GroupVersionKind(), Table: &codec.Table{Columns: table.ColumnDefinitions}, Items: rows})
+		data, err := codec.Encode(codec.Protobuf, list.GroupVersionKind(), list)
+		if got := encodeList(t, &codec.List{Kind: list.GroupVersionKind(), Meta: list.ListMeta, Items: page}, codec.Protobuf, false); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("protobuf of %d differs: %v", n, err)
+		}
+	}
+}
+
+// values are the items of a list of any type.
+type values []any
+
+func (v values) Len() int              { return len(v) }
+func (v values) At(i int) (any, error) { return v[i], nil }
+
+func sameForms(t *testing.T, want runtime.Object, list *codec.List) {
+	t.Helper()
+	data, err := codec.Encode(codec.JSON, want.GetObjectKind().GroupVersionKind(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var indented bytes.Buffer
+	if err := gojson.Indent(&indented, data, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	if got := encodeList(t, list, codec.JSON, false); !bytes.Equal(got, data) {
+		t.Errorf("%.300s\nwant\n%.300s", got, data)
+	}
+	if got := encodeList(t, list, codec.JSON, true); !bytes.Equal(got, indented.Bytes()) {
+		t.Errorf("%.300s\nwant\n%.300s", got, indented.Bytes())
 	}
 }
 

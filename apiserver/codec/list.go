@@ -1,168 +1,128 @@
 package codec
 
 import (
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
+	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
+
+// pieceSize is the size from which List.Encode writes what it has encoded.
+const pieceSize = 128 << 10
 
 // Items gives access to the items of a list, in order, without copying them into a slice of
 // structs.
 type Items interface {
 	Len() int
-	At(i int) runtime.Object
+	// At returns the value that is encoded as the i-th item: an object, or a row of a
+	// Table. It may be called twice for one item.
+	At(i int) (any, error)
 }
 
-// EncodeList encodes a list of typed objects as one document. Every API list is {metadata,
-// items} in JSON and the fields 1 and 2 in protobuf, so the items can be encoded one by one
-// without building the list.
-func EncodeList(m Media, listKind schema.GroupVersionKind, meta metav1.ListMeta, items Items) ([]byte, error) {
+// List is a list of objects, or a Table. It is encoded item by item, so that the whole
+// document is in memory only if it is small.
+type List struct {
+	Kind schema.GroupVersionKind
+	Meta metav1.ListMeta
+	// Untyped selects upstream's form of an UnstructuredList: the fields are in
+	// alphabetical order, and an empty metadata.continue is included.
+	Untyped bool
+	// Table says that the items are the rows of a Table with these columns. Its Columns
+	// are nil if the client leaves them out.
+	Table *Table
+	Items Items
+}
+
+// Table is what a Table has beside its rows.
+type Table struct{ Columns []metav1.TableColumnDefinition }
+
+// Encode encodes the list as one document; JSON is indented if indent is set. It writes
+// pieces of the document to w and returns the last piece, which it has not written: the
+// whole document if it is small, or if w is nil. YAML is always one piece. If an error
+// occurs after the first write, the document is incomplete.
+func (l *List) Encode(w io.Writer, m Media, indent bool) (rest []byte, err error) {
 	switch m {
 	case Protobuf:
-		return encodeListProtobuf(listKind, meta, items)
+		return l.encodeProtobuf(w)
 	case YAML:
-		data, err := encodeListJSON(listKind, meta, items)
+		data, err := l.encodeJSON(nil, false)
 		if err != nil {
 			return nil, err
 		}
 		return yaml.JSONToYAML(data)
 	default:
-		return encodeListJSON(listKind, meta, items)
+		return l.encodeJSON(w, indent)
 	}
 }
 
-func encodeListJSON(listKind schema.GroupVersionKind, meta metav1.ListMeta, items Items) ([]byte, error) {
-	head, err := json.Marshal(meta)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the metadata of a %s: %w", listKind.Kind, err)
+func (l *List) encodeJSON(w io.Writer, indent bool) ([]byte, error) {
+	d := newDocument(w, l.Items.Len(), indent)
+	if l.Untyped {
+		metadata := map[string]any{"continue": l.Meta.Continue, "resourceVersion": l.Meta.ResourceVersion}
+		if l.Meta.RemainingItemCount != nil {
+			metadata["remainingItemCount"] = *l.Meta.RemainingItemCount
+		}
+		d.field("apiVersion", l.Kind.GroupVersion().String())
+		d.items("items", l.Items)
+		d.field("kind", l.Kind.Kind)
+		d.field("metadata", metadata)
+		return d.end(l.Kind)
 	}
-	out := make([]byte, 0, 256+items.Len()*512)
-	out = append(out, `{"kind":"`...)
-	out = append(out, listKind.Kind...)
-	out = append(out, `","apiVersion":"`...)
-	out = append(out, listKind.GroupVersion().String()...)
-	out = append(out, `","metadata":`...)
-	out = append(out, head...)
-	out = append(out, `,"items":[`...)
-	if out, err = appendItems(out, listKind, items); err != nil {
+	d.field("kind", l.Kind.Kind)
+	d.field("apiVersion", l.Kind.GroupVersion().String())
+	d.field("metadata", l.Meta)
+	if l.Table == nil {
+		d.items("items", l.Items)
+	} else {
+		d.field("columnDefinitions", l.Table.Columns)
+		d.items("rows", l.Items)
+	}
+	return d.end(l.Kind)
+}
+
+func (l *List) encodeProtobuf(w io.Writer) ([]byte, error) {
+	if l.Untyped || l.Table != nil {
+		return nil, &NotProtobufError{Kind: l.Kind}
+	}
+	sizes, err := l.protobufSizes()
+	if err != nil {
 		return nil, err
 	}
-	return append(out, "]}\n"...), nil
-}
-
-func appendItems(out []byte, listKind schema.GroupVersionKind, items Items) ([]byte, error) {
-	for i := range items.Len() {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		data, err := json.Marshal(jsonForm(items.At(i)))
+	p := newPieces(w, l.Kind, &l.Meta, sizes)
+	for i, size := range sizes {
+		item, err := l.protobufItem(i)
 		if err != nil {
-			return nil, fmt.Errorf("encoding item %d of a %s: %w", i, listKind.Kind, err)
+			return nil, err
 		}
-		out = append(out, data...)
-	}
-	return out, nil
-}
-
-// EncodeUntypedList encodes a list of custom objects as one document, as upstream encodes
-// an UnstructuredList: its fields are in alphabetical order, and an empty metadata.continue
-// is included.
-func EncodeUntypedList(m Media, listKind schema.GroupVersionKind, meta metav1.ListMeta, items Items) ([]byte, error) {
-	if m == Protobuf {
-		return nil, &NotProtobufError{Kind: listKind}
-	}
-	metadata := map[string]any{"continue": meta.Continue, "resourceVersion": meta.ResourceVersion}
-	if meta.RemainingItemCount != nil {
-		metadata["remainingItemCount"] = *meta.RemainingItemCount
-	}
-	tail, err := json.Marshal(metadata)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the metadata of a %s: %w", listKind.Kind, err)
-	}
-	out := make([]byte, 0, 256+items.Len()*512)
-	out = append(out, `{"apiVersion":"`...)
-	out = append(out, listKind.GroupVersion().String()...)
-	out = append(out, `","items":[`...)
-	if out, err = appendItems(out, listKind, items); err != nil {
-		return nil, err
-	}
-	out = append(out, `],"kind":"`...)
-	out = append(out, listKind.Kind...)
-	out = append(out, `","metadata":`...)
-	out = append(out, tail...)
-	out = append(out, "}\n"...)
-	if m == YAML {
-		return yaml.JSONToYAML(out)
-	}
-	return out, nil
-}
-
-// protoList is a list message: field 1 is the ListMeta, field 2 the items.
-type protoList struct {
-	meta  metav1.ListMeta
-	items []protoMarshaler
-	sizes []int
-	size  int
-}
-
-func newProtoList(listKind schema.GroupVersionKind, meta metav1.ListMeta, items Items) (*protoList, error) {
-	l := &protoList{meta: meta, items: make([]protoMarshaler, items.Len()), sizes: make([]int, items.Len())}
-	l.size = fieldSize(meta.Size())
-	for i := range l.items {
-		message, ok := items.At(i).(protoMarshaler)
-		if !ok {
-			return nil, &NotProtobufError{Kind: listKind}
-		}
-		l.items[i], l.sizes[i] = message, message.Size()
-		l.size += fieldSize(l.sizes[i])
-	}
-	return l, nil
-}
-
-// fieldSize returns the size of an embedded message of n bytes with its tag and length.
-func fieldSize(n int) int {
-	size := 2 + n
-	for v := uint64(n); v >= 0x80; v >>= 7 {
-		size++
-	}
-	return size
-}
-
-func (l *protoList) Size() int { return l.size }
-
-func (l *protoList) MarshalTo(data []byte) (int, error) {
-	at := 0
-	put := func(field int, message protoMarshaler, size int) error {
-		data[at] = byte(field<<3 | 2)
-		at++
-		at += binary.PutUvarint(data[at:], uint64(size))
-		n, err := message.MarshalTo(data[at : at+size])
-		if err == nil && n != size {
-			err = fmt.Errorf("%T wrote %d bytes where it announced %d", message, n, size)
-		}
-		at += n
-		return err
-	}
-	if err := put(1, &l.meta, l.meta.Size()); err != nil {
-		return 0, err
-	}
-	for i, item := range l.items {
-		if err := put(2, item, l.sizes[i]); err != nil {
-			return 0, err
+		if err := p.message(2, item, size); err != nil {
+			return nil, fmt.Errorf("encoding item %d of a %s as protobuf: %w", i, l.Kind.Kind, err)
 		}
 	}
-	return at, nil
+	return p.end(), nil
 }
 
-func encodeListProtobuf(listKind schema.GroupVersionKind, meta metav1.ListMeta, items Items) ([]byte, error) {
-	list, err := newProtoList(listKind, meta, items)
+func (l *List) protobufSizes() ([]int, error) {
+	sizes := make([]int, l.Items.Len())
+	for i := range sizes {
+		item, err := l.protobufItem(i)
+		if err != nil {
+			return nil, err
+		}
+		sizes[i] = item.Size()
+	}
+	return sizes, nil
+}
+
+func (l *List) protobufItem(i int) (protoMarshaler, error) {
+	item, err := l.Items.At(i)
 	if err != nil {
 		return nil, err
 	}
-	return wrapProtobuf(listKind, list)
+	message, ok := item.(protoMarshaler)
+	if !ok {
+		return nil, &NotProtobufError{Kind: l.Kind}
+	}
+	return message, nil
 }

@@ -11,9 +11,9 @@ type Page struct {
 	Objects []runtime.Object
 }
 
-// Len and At implement the interface that codec.EncodeList encodes.
-func (p *Page) Len() int                { return len(p.Objects) }
-func (p *Page) At(i int) runtime.Object { return p.Objects[i] }
+// Len and At implement codec.Items.
+func (p *Page) Len() int              { return len(p.Objects) }
+func (p *Page) At(i int) (any, error) { return p.Objects[i], nil }
 
 // Add appends objects.
 func (p *Page) Add(objs ...runtime.Object) { p.Objects = append(p.Objects, objs...) }

@@ -3,7 +3,9 @@ package request
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -52,45 +54,55 @@ func noTransform(format, shown string) error {
 	return response.NewStatus(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, fmt.Sprintf(format, shown))
 }
 
-// WriteList sends a page in the requested format.
+// WriteList sends a page in the requested format. Of a large page, only pieces are in memory
+// at a time, except for a client in this process.
 func (rq *Request) WriteList(p *Page) error {
+	list, err := rq.listOf(p)
+	if err != nil {
+		return err
+	}
+	document := response.NewDocument(rq.Writer, rq.HTTP, rq.Target.Media.ContentType())
+	var pieces io.Writer
+	if !rq.Local {
+		pieces = document
+	}
+	return document.End(list.Encode(pieces, rq.Target.Media, rq.wantsPretty()))
+}
+
+// listOf returns the list of the page in the requested format.
+func (rq *Request) listOf(p *Page) (*codec.List, error) {
 	switch rq.Target.As.Kind {
 	case "":
-		encode := codec.EncodeList
-		if rq.Row.Custom {
-			encode = codec.EncodeUntypedList
-		}
-		data, err := encode(rq.Target.Media, rq.Row.GroupVersion().WithKind(rq.Row.ListKind), p.Meta, p)
-		if err != nil {
-			return response.EncodeError(err)
-		}
-		response.Bytes(rq.Writer, rq.HTTP, 200, rq.Target.Media.ContentType(), rq.pretty(data))
-		return nil
+		return &codec.List{Kind: rq.Row.GroupVersion().WithKind(rq.Row.ListKind), Meta: p.Meta, Untyped: rq.Row.Custom, Items: p}, nil
 	case KindTable:
 		opts, err := rq.TableOptions()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		table, err := rq.NewTable(opts, p.Meta, p)
-		if err != nil {
-			return err
-		}
-		return rq.WriteObject(200, rq.Target.As, table)
+		rows := rq.newRows(opts, p)
+		return &codec.List{Kind: rq.Target.As, Meta: p.Meta, Table: &codec.Table{Columns: rows.columns(opts)}, Items: rows}, nil
+	case kindPartial:
+		return nil, noTransform("you requested PartialObjectMetadata, but the requested object is a list (%s)", rq.shownType(true))
 	}
-	if rq.Target.As.Kind == kindPartial {
-		return noTransform("you requested PartialObjectMetadata, but the requested object is a list (%s)", rq.shownType(true))
+	group := rq.Target.As.GroupVersion()
+	return &codec.List{Kind: group.WithKind("PartialObjectMetadataList"), Meta: p.Meta, Items: &partials{page: p, kind: group.WithKind(kindPartial)}}, nil
+}
+
+// partials are the items of a PartialObjectMetadataList.
+type partials struct {
+	page *Page
+	kind schema.GroupVersionKind
+}
+
+func (p *partials) Len() int { return len(p.page.Objects) }
+
+func (p *partials) At(i int) (any, error) {
+	partial, err := PartialMetadata(p.page.Objects[i])
+	if err != nil {
+		return nil, err
 	}
-	list := &metav1.PartialObjectMetadataList{ListMeta: p.Meta, Items: make([]metav1.PartialObjectMetadata, p.Len())}
-	kind := rq.Target.As.GroupVersion().WithKind(kindPartial)
-	for i := range list.Items {
-		partial, err := PartialMetadata(p.At(i))
-		if err != nil {
-			return err
-		}
-		partial.SetGroupVersionKind(kind)
-		list.Items[i] = *partial
-	}
-	return rq.WriteObject(200, rq.Target.As.GroupVersion().WithKind("PartialObjectMetadataList"), list)
+	partial.SetGroupVersionKind(p.kind)
+	return partial, nil
 }
 
 // PartialMetadata returns the object's metadata as PartialObjectMetadata.
@@ -105,21 +117,47 @@ func PartialMetadata(obj runtime.Object) (*metav1.PartialObjectMetadata, error) 
 // NewTable converts a page to a Table. With opts.NoHeaders it has no column
 // definitions.
 func (rq *Request) NewTable(opts *metav1.TableOptions, listMeta metav1.ListMeta, p *Page) (*metav1.Table, error) {
-	table := &metav1.Table{ListMeta: listMeta, Rows: make([]metav1.TableRow, p.Len())}
-	header, cells := rq.printer()
-	if !opts.NoHeaders {
-		table.ColumnDefinitions = header
-	}
-	now := rq.Env.Clock.Now()
+	rows := rq.newRows(opts, p)
+	table := &metav1.Table{ListMeta: listMeta, ColumnDefinitions: rows.columns(opts), Rows: make([]metav1.TableRow, rows.Len())}
 	for i := range table.Rows {
-		obj := p.At(i)
-		raw, err := rq.rowObject(opts.IncludeObject, obj)
+		row, err := rows.row(i)
 		if err != nil {
 			return nil, err
 		}
-		table.Rows[i] = metav1.TableRow{Cells: cells(obj, now), Object: runtime.RawExtension{Raw: raw}}
+		table.Rows[i] = row
 	}
 	return table, nil
+}
+
+// tableRows are the rows of a Table, made one by one.
+type tableRows struct {
+	rq      *Request
+	page    *Page
+	include metav1.IncludeObjectPolicy
+	header  []metav1.TableColumnDefinition
+	cells   cellsFunc
+	now     time.Time
+}
+
+func (rq *Request) newRows(opts *metav1.TableOptions, p *Page) *tableRows {
+	header, cells := rq.printer()
+	return &tableRows{rq: rq, page: p, include: opts.IncludeObject, header: header, cells: cells, now: rq.Env.Clock.Now()}
+}
+
+func (t *tableRows) columns(opts *metav1.TableOptions) []metav1.TableColumnDefinition {
+	if opts.NoHeaders {
+		return nil
+	}
+	return t.header
+}
+
+func (t *tableRows) Len() int                { return len(t.page.Objects) }
+func (t *tableRows) At(i int) (any, error) { return t.row(i) }
+
+func (t *tableRows) row(i int) (metav1.TableRow, error) {
+	obj := t.page.Objects[i]
+	raw, err := t.rq.rowObject(t.include, obj)
+	return metav1.TableRow{Cells: t.cells(obj, t.now), Object: runtime.RawExtension{Raw: raw}}, err
 }
 
 // rowObject returns the object in a Table's row: the metadata, unless the client
@@ -172,11 +210,14 @@ func (rq *Request) WriteObject(code int, gvk schema.GroupVersionKind, obj runtim
 	return nil
 }
 
-// pretty indents JSON if the client requests it, or if the client is a command line
-// tool or a browser.
+// pretty indents JSON if wantsPretty.
 func (rq *Request) pretty(data []byte) []byte {
-	if rq.Target.Pretty && rq.Target.Media == codec.JSON {
+	if rq.Target.Media == codec.JSON && rq.wantsPretty() {
 		return response.Indent(data)
 	}
-	return response.Pretty(rq.HTTP, rq.Target.Media, data)
+	return data
 }
+
+// wantsPretty reports whether JSON is indented: if the client requests it, or if the client
+// is a command line tool or a browser.
+func (rq *Request) wantsPretty() bool { return rq.Target.Pretty || response.WantsPretty(rq.HTTP) }

@@ -14,11 +14,15 @@ import (
 )
 
 // EncodeError returns the error for an object that could not be encoded: 406 if its kind
-// has no protobuf encoding, otherwise an internal error.
+// has no protobuf encoding, err if it is one of the API, otherwise an internal error.
 func EncodeError(err error) error {
 	var notProtobuf *codec.NotProtobufError
 	if errors.As(err, &notProtobuf) {
 		return NotAcceptable()
+	}
+	var known apierrors.APIStatus
+	if errors.As(err, &known) {
+		return err
 	}
 	return apierrors.NewInternalError(err)
 }

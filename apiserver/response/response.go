@@ -70,7 +70,7 @@ func writeCompressed(w io.Writer, data []byte) {
 // Pretty indents JSON if the client requests it, or if the client is a command line tool
 // or a browser.
 func Pretty(r *http.Request, media codec.Media, data []byte) []byte {
-	if media != codec.JSON || !wantsPretty(r) {
+	if media != codec.JSON || !WantsPretty(r) {
 		return data
 	}
 	return Indent(data)
@@ -80,7 +80,9 @@ func Pretty(r *http.Request, media codec.Media, data []byte) []byte {
 // upstream.
 func readersAgents() []string { return []string{"curl", "Wget", "Mozilla/5.0"} }
 
-func wantsPretty(r *http.Request) bool {
+// WantsPretty reports whether the client requests indented JSON, or is a command line tool or
+// a browser.
+func WantsPretty(r *http.Request) bool {
 	if strings.Contains(r.URL.RawQuery, "pretty") {
 		if asked := r.URL.Query().Get("pretty"); asked != "" {
 			pretty, err := strconv.ParseBool(asked)

@@ -1,0 +1,119 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// document is a JSON object that is encoded field by field and written in pieces. After an
+// error, nothing more is encoded.
+type document struct {
+	w      io.Writer // nil if the document is not written in pieces
+	buf    []byte
+	indent bool
+	fields int
+	err    error
+}
+
+func newDocument(w io.Writer, items int, indent bool) *document {
+	size := 256 + items*512
+	if w != nil {
+		size = min(size, pieceSize)
+	}
+	return &document{w: w, indent: indent, buf: make([]byte, 0, size)}
+}
+
+// field appends a field.
+func (d *document) field(name string, value any) {
+	d.name(name)
+	d.value(value, "  ")
+}
+
+// items appends a field with an array.
+func (d *document) items(name string, items Items) {
+	d.name(name)
+	d.buf = append(d.buf, '[')
+	n := items.Len()
+	for i := 0; i < n && d.err == nil; i++ {
+		if i > 0 {
+			d.buf = append(d.buf, ',')
+		}
+		d.newLine("    ")
+		item, err := items.At(i)
+		if err != nil {
+			d.err = err
+			return
+		}
+		if obj, ok := item.(runtime.Object); ok {
+			item = jsonForm(obj)
+		}
+		d.value(item, "    ")
+		d.flush()
+	}
+	if n > 0 {
+		d.newLine("  ")
+	}
+	d.buf = append(d.buf, ']')
+}
+
+func (d *document) name(name string) {
+	if d.fields == 0 {
+		d.buf = append(d.buf, '{')
+	} else {
+		d.buf = append(d.buf, ',')
+	}
+	d.fields++
+	d.newLine("  ")
+	d.buf = append(append(append(d.buf, '"'), name...), `":`...)
+	if d.indent {
+		d.buf = append(d.buf, ' ')
+	}
+}
+
+func (d *document) newLine(prefix string) {
+	if d.indent {
+		d.buf = append(append(d.buf, '\n'), prefix...)
+	}
+}
+
+// value appends a value whose further lines begin with prefix.
+func (d *document) value(value any, prefix string) {
+	if d.err != nil {
+		return
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		d.err = err
+		return
+	}
+	if !d.indent {
+		d.buf = append(d.buf, data...)
+		return
+	}
+	out := bytes.NewBuffer(d.buf)
+	d.err = json.Indent(out, data, prefix, "  ")
+	d.buf = out.Bytes()
+}
+
+// flush writes what is encoded if it is a piece.
+func (d *document) flush() {
+	if d.w == nil || d.err != nil || len(d.buf) < pieceSize {
+		return
+	}
+	_, d.err = d.w.Write(d.buf)
+	d.buf = d.buf[:0]
+}
+
+// end returns what is not written.
+func (d *document) end(kind schema.GroupVersionKind) ([]byte, error) {
+	if d.err != nil {
+		return nil, fmt.Errorf("encoding a %s as JSON: %w", kind.Kind, d.err)
+	}
+	d.newLine("")
+	return append(d.buf, "}\n"...), nil
+}
