@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -108,9 +109,15 @@ func floodWith(t *testing.T, h *harness, random bool) {
 		flood(t, h)
 		return
 	}
+	floodRandom(t, h, 64)
+}
+
+// floodRandom writes n incompressible objects of 500 kB.
+func floodRandom(t *testing.T, h *harness, n int) {
+	t.Helper()
 	maps := h.client().CoreV1().ConfigMaps("default")
 	chance := clock.NewRandom(1)
-	for i := range 64 {
+	for i := range n {
 		var text strings.Builder
 		for text.Len() < 500_000 {
 			fmt.Fprintf(&text, "%x", chance.Uint64())
@@ -324,4 +331,39 @@ func TestSlowWatchesAreBounded(t *testing.T) {
 			t.Fatal("a watcher gets nothing")
 		}
 	}
+}
+
+// Clients that do not read a long list hold pieces of it in memory, not the whole.
+func TestStalledListsHoldLittle(t *testing.T) {
+	const (
+		objects    = 24 // 12 MB
+		clients    = 12
+		heldByEach = 4 << 20 // a piece, and the buffers of a connection and a compressor
+	)
+	for name, accept := range map[string]string{
+		"plain": "application/json", "compressed": "application/json\r\nAccept-Encoding: gzip", "indented": "application/json;pretty=1",
+		"table": "application/json;as=Table;v=v1;g=meta.k8s.io", "protobuf": "application/vnd.kubernetes.protobuf",
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := start(t)
+			floodRandom(t, h, objects)
+			before := liveHeap()
+			for range clients {
+				conn := dialSlow(t, h)
+				say(t, conn, "GET /api/v1/configmaps?includeObject=Object HTTP/1.1\r\nHost: x\r\nAccept: "+accept+"\r\n\r\n")
+				defer answer(t, conn).Body.Close()
+			}
+			if held := liveHeap() - before; held > clients*heldByEach {
+				t.Errorf("%d stalled lists hold %d MB", clients, held>>20)
+			}
+		})
+	}
+}
+
+// liveHeap returns the bytes of the heap that are reachable.
+func liveHeap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }
