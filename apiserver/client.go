@@ -26,6 +26,14 @@ func (s *Server) Config(user string, groups ...string) *rest.Config {
 	return &rest.Config{Host: memoryHost, Transport: s.Transport(identity), QPS: -1}
 }
 
+// ownConfig returns the configuration of the server's own clients, which fault rules do not
+// apply to.
+func (s *Server) ownConfig() *rest.Config {
+	identity := &auth.User{Name: "system:apiserver", Groups: []string{auth.GroupMasters, auth.GroupAuthenticated}}
+	own := transport.New(transport.Options{Handler: s.handler, User: identity, Ledger: s.opts.Ledger, MaxBodyBytes: request.MaxBodyBytes})
+	return &rest.Config{Host: memoryHost, Transport: own, QPS: -1}
+}
+
 // Protobuf configures config for clients of built-in kinds: they send protobuf, and
 // accept JSON where the server has no protobuf. It returns config.
 func Protobuf(config *rest.Config) *rest.Config {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorilla/mux"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/metrics"
@@ -43,7 +44,8 @@ func (s *Server) newHandler() http.Handler {
 		router.PathPrefix(ownPath + "/").Handler(s.opts.Own)
 	}
 	s.routeIndex(router)
-	return s.filter(s.faulted(router))
+	s.unlimited = s.authorized(s.faulted(router))
+	return s.filter(http.HandlerFunc(s.limit))
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
@@ -51,7 +53,7 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 }
 
 // filter wraps the handling of every request: counting requests in flight, recovering
-// from panics, authentication and authorization.
+// from panics, parsing and authentication.
 func (s *Server) filter(next http.Handler) http.Handler {
 	ids := newRequestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,14 +67,23 @@ func (s *Server) filter(next http.Handler) http.Handler {
 		defer s.recoverPanic(w, r)
 		ctx, info := request.Parse(r.Context(), r)
 		user, err := s.identify(w, r, info)
-		if err == nil {
-			err = s.authorize(ctx, user, info)
-		}
 		if err != nil {
 			response.Error(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(auth.WithUser(ctx, user)))
+	})
+}
+
+// authorized serves the requests with next that their users may make.
+func (s *Server) authorized(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, _ := apirequest.RequestInfoFrom(r.Context())
+		if err := s.authorize(r.Context(), auth.FromContext(r.Context()), info); err != nil {
+			response.Error(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -132,13 +143,6 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		measured.Info, measured.LongRunning = rq.Info, rq.longRunning() // a create has learnt the name
 		s.metrics.Observe(measured, coded.Code, elapsed())
 	}()
-	s.classify(rq)
-	leave, ok := s.limits.enter(rq)
-	if !ok {
-		tooManyRequests(coded)
-		return
-	}
-	defer leave()
 	if err := rq.serve(); err != nil {
 		response.Error(coded, r, err)
 	}

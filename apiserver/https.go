@@ -99,6 +99,10 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 			},
 		},
 	}
+	if err := s.startFlow(); err != nil {
+		_ = listener.Close()
+		return nil, err
+	}
 	s.services.AdvertiseAt(ctx, advertised, listener.Addr())
 	s.inFlight.CutWith(func() { _ = h.server.Close() })
 	go func() {

@@ -1,11 +1,19 @@
 package apiserver
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes"
+
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/flow"
 	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/transport"
 )
 
 // Upstream's defaults of --max-requests-inflight and --max-mutating-requests-inflight.
@@ -34,12 +42,12 @@ func newInFlightLimits(reads, writes int) *inFlightLimits {
 
 // enter reports whether a request may be served now; if so, the caller calls leave after
 // serving it.
-func (l *inFlightLimits) enter(rq *call) (leave func(), ok bool) {
-	if rq.Local || mayLast(rq) {
+func (l *inFlightLimits) enter(info *apirequest.RequestInfo, user *auth.User) (leave func(), ok bool) {
+	if flow.IsLongRunning(info) {
 		return func() {}, true
 	}
 	limit := l.writes
-	if rq.Verb == request.VerbGet || rq.Verb == request.VerbList {
+	if !info.IsResourceRequest || info.Verb == request.VerbGet || info.Verb == request.VerbList {
 		limit = l.reads
 	}
 	if limit == nil {
@@ -51,18 +59,60 @@ func (l *inFlightLimits) enter(rq *call) (leave func(), ok bool) {
 	default:
 		// Members of system:masters are always served, as upstream, because they may be
 		// able to resolve the overload.
-		return func() {}, slices.Contains(rq.User.Groups, auth.GroupMasters)
+		return func() {}, slices.Contains(user.Groups, auth.GroupMasters)
 	}
 }
 
-// mayLast reports whether a request is long-running, as upstream decides it: by verb and
-// subresource only.
-func mayLast(rq *call) bool {
-	switch rq.Subresource {
-	case "attach", "exec", "log", "portforward", "proxy":
-		return true
+// limit serves a request when the limits allow it: at once if it comes from within the
+// process, by its priority while the server listens, and otherwise within inFlightLimits.
+func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
+	user := auth.FromContext(r.Context())
+	if transport.IsLocal(r.Context()) {
+		s.unlimited.ServeHTTP(w, r)
+		return
 	}
-	return rq.Verb == request.VerbWatch
+	if control := s.flow.Load(); control != nil {
+		control.Serve(w, r, user)
+		return
+	}
+	info, _ := apirequest.RequestInfoFrom(r.Context())
+	leave, ok := s.limits.enter(info, user)
+	if !ok {
+		tooManyRequests(w)
+		return
+	}
+	defer leave()
+	s.unlimited.ServeHTTP(w, r)
+}
+
+// startFlow begins to serve requests from the network by their priority, unless there is no
+// limit.
+func (s *Server) startFlow() error {
+	if s.limits.reads == nil || s.limits.writes == nil || s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")] == nil {
+		return nil
+	}
+	// Fault rules are for clients: this one is a part of the server.
+	client, err := kubernetes.NewForConfig(Protobuf(s.ownConfig()))
+	if err != nil {
+		return fmt.Errorf("configuring priority and fairness: %w", err)
+	}
+	control := flow.Start(flow.Options{Client: client, Seats: cap(s.limits.reads) + cap(s.limits.writes), Size: s.sizeOf}, s.unlimited)
+	if !s.flow.CompareAndSwap(nil, control) {
+		control.Stop() // the server listens elsewhere, too
+	}
+	return nil
+}
+
+// sizeOf returns the number of cached objects of a resource and their bytes.
+func (s *Server) sizeOf(resource schema.GroupResource) (objects, bytes int64, ok bool) {
+	for _, row := range s.current().Table.All() {
+		if row.GroupResource() == resource {
+			if stored := s.objects(row); stored != nil {
+				return stored.Cache().Size()
+			}
+		}
+	}
+	return 0, 0, false
 }
 
 // tooManyRequests responds to a request above the limit.

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/request"
-	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -67,50 +68,7 @@ func TestNoLimits(t *testing.T) {
 	if limits.reads != nil || cap(limits.writes) != defaultWritesInFlight {
 		t.Errorf("reads %v, %d writes", limits.reads, cap(limits.writes))
 	}
-	if _, ok := limits.enter(&call{Request: request.Request{Info: request.Info{Verb: request.VerbGet}}}); !ok {
+	if _, ok := limits.enter(&apirequest.RequestInfo{IsResourceRequest: true, Verb: request.VerbGet}, auth.Anonymous()); !ok {
 		t.Error("refused")
-	}
-}
-
-// TestRequestsAreClassified reads the headers with the FlowSchema and priority level.
-func TestRequestsAreClassified(t *testing.T) {
-	ledger := clock.NewLedger()
-	s, err := New(t.Context(), Options{Store: store.NewMemory(), CompactionInterval: -1, Ledger: ledger})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if err := ledger.WaitIdle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	node := &auth.User{Name: "system:node:a", Groups: []string{"system:nodes", auth.GroupAuthenticated}}
-	account := &auth.User{Name: "system:serviceaccount:kube-system:x", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", auth.GroupAuthenticated}}
-	for _, test := range []struct {
-		user *auth.User
-		path string
-		want string
-	}{
-		{&auth.User{Name: "admin", Groups: []string{auth.GroupMasters, auth.GroupAuthenticated}}, "/api/v1/pods", "exempt"},
-		{node, "/api/v1/nodes/a", "system-node-high"},
-		{node, "/api/v1/pods", "system-nodes"},
-		{account, "/api/v1/pods", "kube-system-service-accounts"},
-		{&auth.User{Name: "system:serviceaccount:default:x", Groups: []string{"system:serviceaccounts", auth.GroupAuthenticated}}, "/api/v1/pods", "service-accounts"},
-		{&auth.User{Name: "system:kube-scheduler", Groups: []string{auth.GroupAuthenticated}}, "/api/v1/pods", "kube-scheduler"},
-		{&auth.User{Name: "alice", Groups: []string{auth.GroupAuthenticated}}, "/api/v1/pods", "global-default"},
-		{&auth.User{Name: "alice"}, "/api/v1/pods", ""},
-	} {
-		rq := &call{server: s, Request: request.Request{User: test.user, HTTP: httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, nil)}}
-		rq.Info = request.Info{Verb: request.VerbList, GVR: s.table.All()[0].GVR()}
-		rq.GVR.Group, rq.GVR.Resource = "", strings.Split(test.path, "/")[3]
-		name := ""
-		if schema := s.flowSchemaOf(rq); schema != nil {
-			name = schema.Name
-		}
-		if name != test.want {
-			t.Errorf("%s, %s: %q, want %q", test.user.Name, test.path, name, test.want)
-		}
-	}
-	if w := networkRequest(t, s, account, http.MethodGet, "/api/v1/pods", ""); w.Header().Get("X-Kubernetes-PF-FlowSchema-UID") == "" || w.Header().Get("X-Kubernetes-PF-PriorityLevel-UID") == "" {
-		t.Errorf("headers %v", w.Header())
 	}
 }

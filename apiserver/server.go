@@ -24,6 +24,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/apiserver/fieldmanager"
+	"minikcm.dev/minikcm/apiserver/flow"
 	"minikcm.dev/minikcm/apiserver/gate"
 	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
@@ -141,6 +142,10 @@ type Server struct {
 	stopOnce sync.Once
 	inFlight gate.Gate
 	limits   *inFlightLimits
+	// flow limits the requests from the network while the server listens.
+	flow atomic.Pointer[flow.Control]
+	// unlimited serves a request that is authenticated, however many are being served.
+	unlimited http.Handler
 }
 
 // New returns a server that is ready to serve requests: its own objects (namespaces,
@@ -274,6 +279,7 @@ func (s *Server) Close() {
 	s.registrar.Load().stop()
 	s.expirer.stop()
 	s.hooks.Close()
+	s.flow.Load().Stop()
 	s.inFlight.Wait()
 	s.definitions.Close()
 	for _, objects := range s.stored {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/flow"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/slowclient"
@@ -55,6 +56,9 @@ func serveWatch(ctx context.Context, rq *call) error {
 		if refused {
 			rq.endStream(err, encoder, frames)
 			return
+		}
+		if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
+			flow.WatchInitialized(ctx)
 		}
 		quietSince := rq.stream(ctx, watcher, revision, encoder, frames)
 		rq.lastWord(ctx, opts, quietSince, encoder, frames)
@@ -160,6 +164,7 @@ func (rq *call) stream(ctx context.Context, watcher *watchcache.Watcher, from in
 			if last := &events[n-1]; last.InitialEventsEnd {
 				from = last.Entry.Revision
 				out.settle()
+				flow.WatchInitialized(ctx)
 			}
 		}
 	}

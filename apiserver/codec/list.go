@@ -36,7 +36,9 @@ type List struct {
 }
 
 // Table is what a Table has beside its rows.
-type Table struct{ Columns []metav1.TableColumnDefinition }
+type Table struct {
+	Columns []metav1.TableColumnDefinition
+}
 
 // Encode encodes the list as one document; JSON is indented if indent is set. It writes
 // pieces of the document to w and returns the last piece, which it has not written: the

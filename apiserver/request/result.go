@@ -151,7 +151,7 @@ func (t *tableRows) columns(opts *metav1.TableOptions) []metav1.TableColumnDefin
 	return t.header
 }
 
-func (t *tableRows) Len() int                { return len(t.page.Objects) }
+func (t *tableRows) Len() int              { return len(t.page.Objects) }
 func (t *tableRows) At(i int) (any, error) { return t.row(i) }
 
 func (t *tableRows) row(i int) (metav1.TableRow, error) {

@@ -123,6 +123,17 @@ func (c *Cache) settle() {
 	}
 }
 
+// Size returns the number of cached objects and the bytes of their stored values. ok is
+// false if the cache has not started.
+func (c *Cache) Size() (objects, bytes int64, ok bool) {
+	if !c.started.Load() {
+		return 0, 0, false
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return int64(c.snapshot.tree.Len()), c.snapshot.bytes, true
+}
+
 // start returns the gate of the current attempt to follow the store, and begins the
 // first one. For a watcher from a past revision, from makes the first attempt start
 // there, if the store still has that history.

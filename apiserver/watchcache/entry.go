@@ -18,6 +18,7 @@ type Entry struct {
 	Labels   labels.Set
 	Fields   fields.Fields
 
+	size      int // bytes of the stored value
 	encodings atomic.Pointer[encoding]
 	encoding  sync.Mutex // held while an encoding is being made
 }

@@ -14,6 +14,7 @@ type snapshot struct {
 	tree *btree.BTreeG[*Entry]
 	// shared is an immutable copy of tree for readers; nil if tree has changed since.
 	shared *btree.BTreeG[*Entry]
+	bytes  int64 // of the stored values
 }
 
 func newSnapshot() *snapshot {
@@ -27,12 +28,17 @@ func (s *snapshot) get(key string) *Entry {
 
 func (s *snapshot) put(e *Entry) {
 	s.shared = nil
-	s.tree.ReplaceOrInsert(e)
+	s.bytes += int64(e.size)
+	if old, ok := s.tree.ReplaceOrInsert(e); ok {
+		s.bytes -= int64(old.size)
+	}
 }
 
 func (s *snapshot) remove(key string) {
 	s.shared = nil
-	s.tree.Delete(&Entry{Key: key})
+	if old, ok := s.tree.Delete(&Entry{Key: key}); ok {
+		s.bytes -= int64(old.size)
+	}
 }
 
 // share returns an immutable view, in constant time.

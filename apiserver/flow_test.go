@@ -1,0 +1,138 @@
+package apiserver_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/auth"
+)
+
+// Requests have upstream's headers with their FlowSchema and priority level.
+func TestRequestsAreClassified(t *testing.T) {
+	h := start(t)
+	names := map[string]string{"": ""}
+	schemas, err := h.client().FlowcontrolV1().FlowSchemas().List(h.ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, schema := range schemas.Items {
+		names[string(schema.UID)] = schema.Name
+	}
+	for _, test := range []struct {
+		user   string
+		groups []string
+		path   string
+		want   string
+	}{
+		{"admin", []string{auth.GroupMasters}, "/api/v1/pods", "exempt"},
+		{"system:node:a", []string{"system:nodes"}, "/api/v1/nodes/a", "system-node-high"},
+		{"system:node:a", []string{"system:nodes"}, "/api/v1/pods", "system-nodes"},
+		{"system:serviceaccount:kube-system:x", []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}, "/api/v1/pods", "kube-system-service-accounts"},
+		{"system:serviceaccount:default:x", []string{"system:serviceaccounts"}, "/api/v1/pods", "service-accounts"},
+		{"system:kube-scheduler", nil, "/api/v1/pods", "kube-scheduler"},
+		{"alice", nil, "/api/v1/pods", "global-default"},
+	} {
+		// The server reads its configuration after it has begun to listen.
+		for got := "catch-all"; got != test.want; {
+			got = names[h.flowHeader(test.path, test.user, test.groups)]
+			if got != test.want && got != "catch-all" && got != "" || h.ctx.Err() != nil {
+				t.Errorf("%s, %s: %q, want %q", test.user, test.path, got, test.want)
+				break
+			}
+		}
+	}
+}
+
+// flowHeader returns the UID of the FlowSchema of a request over HTTPS.
+func (h *harness) flowHeader(path, user string, groups []string) string {
+	h.t.Helper()
+	resp := h.get(h.ctx, path, user, groups)
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		h.t.Fatal(err)
+	}
+	return resp.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)
+}
+
+// get makes a request over HTTPS that user makes, in groups.
+func (h *harness) get(ctx context.Context, path, user string, groups []string) *http.Response {
+	h.t.Helper()
+	cfg := overHTTPS().config(h)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, auth.GroupAuthenticated)}
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, cfg.Host+path, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return resp
+}
+
+// While the seats of a priority level are occupied, its requests wait in queues and those
+// of other levels are served.
+func TestRequestsWaitForSeats(t *testing.T) {
+	const (
+		requests = 40                    // seats of the server
+		seats    = requests*2*20/245 + 1 // of global-default, which has 20 of 245 shares
+		clients  = 3 * seats
+		list     = "/api/v1/configmaps"
+	)
+	h := start(t, func(o *apiserver.Options) { o.MaxReads, o.MaxWrites = requests, requests })
+	floodRandom(t, h, 24)
+	for level := h.levelUID("global-default"); h.ctx.Err() == nil; { // until the server has read its configuration
+		resp := h.get(h.ctx, list+"?limit=1", "alice", nil)
+		_ = resp.Body.Close()
+		if resp.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID) == level {
+			break
+		}
+	}
+	served := make(chan *http.Response, clients)
+	for range clients {
+		go func() { served <- h.get(h.ctx, list, "alice", nil) }() // their bodies are not read
+	}
+	stalled := []*http.Response{<-served}
+	for range 20 { // other levels
+		for user, group := range map[string]string{"admin": auth.GroupMasters, "system:serviceaccount:default:x": "system:serviceaccounts"} {
+			resp := h.get(h.ctx, list+"?limit=1", user, []string{group})
+			_ = resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: %d", user, resp.StatusCode)
+			}
+		}
+	}
+	if n := len(served) + 1; n > seats {
+		t.Errorf("%d lists are being served on %d seats", n, seats)
+	}
+	for i := range clients {
+		resp := stalled[0]
+		if i > 0 {
+			resp = <-served
+		}
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("list %d: %d", i, resp.StatusCode)
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+func (h *harness) levelUID(name string) string {
+	h.t.Helper()
+	level, err := h.client().FlowcontrolV1().PriorityLevelConfigurations().Get(h.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return string(level.UID)
+}
