@@ -114,7 +114,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
-		SharedStore: len(c.opts.Etcd.Endpoints) > 0, MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests,
+		SharedStore: len(c.opts.Etcd.Endpoints) > 0, MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
 		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),

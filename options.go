@@ -81,6 +81,11 @@ type Options struct {
 	// served over HTTPS at once. Watches and other long-running requests do not count. 0
 	// means 400 and 200, negative no limit.
 	MaxRequests, MaxMutatingRequests int
+	// MemoryLimit is the memory that the process may use, in bytes. Near it, requests that
+	// take memory are rejected with 429, also those of controllers that create objects. 0
+	// means no limit. Go's garbage collector has a limit of its own (GOMEMLIMIT,
+	// debug.SetMemoryLimit), which should be the same.
+	MemoryLimit uint64
 	// KubeconfigPath is the file to which the administrator's kubeconfig is written; empty:
 	// it is not written. An existing file is replaced only if minikcm wrote it. Close
 	// removes what was written.

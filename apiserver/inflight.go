@@ -13,6 +13,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/flow"
 	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/transport"
 )
 
@@ -63,11 +64,17 @@ func (l *inFlightLimits) enter(info *apirequest.RequestInfo, user *auth.User) (l
 	}
 }
 
-// limit serves a request when the limits allow it: at once if it comes from within the
-// process, by its priority while the server listens, and otherwise within inFlightLimits.
+// limit serves a request when the limits allow it. All requests are subject to the memory
+// limit; those from the network also to their priority while the server listens, and
+// otherwise to inFlightLimits.
 func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
-	user := auth.FromContext(r.Context())
-	if transport.IsLocal(r.Context()) {
+	user, local := auth.FromContext(r.Context()), transport.IsLocal(r.Context())
+	info, _ := apirequest.RequestInfoFrom(r.Context())
+	if err := s.shed.check(info, local); err != nil {
+		response.Error(w, r, err)
+		return
+	}
+	if local {
 		s.unlimited.ServeHTTP(w, r)
 		return
 	}
@@ -75,7 +82,6 @@ func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
 		control.Serve(w, r, user)
 		return
 	}
-	info, _ := apirequest.RequestInfoFrom(r.Context())
 	leave, ok := s.limits.enter(info, user)
 	if !ok {
 		tooManyRequests(w)

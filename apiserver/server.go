@@ -28,6 +28,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/gate"
 	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
+	"minikcm.dev/minikcm/apiserver/pressure"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/served"
@@ -72,6 +73,10 @@ type Options struct {
 	// except watches and other long-running requests; 0 means 400 and 200, negative no
 	// limit.
 	MaxReads, MaxWrites int
+	// MemoryLimit is the memory that the process may use, in bytes: near it, requests that
+	// take memory get 429, and the watch caches drop history and slow watches. 0 means no
+	// limit.
+	MemoryLimit uint64
 	// Local connects clients that were built before the server; nil: none were.
 	Local *Local
 	// Kubelets connect clients to containers and their logs; nil: there are none.
@@ -142,6 +147,7 @@ type Server struct {
 	stopOnce sync.Once
 	inFlight gate.Gate
 	limits   *inFlightLimits
+	shed     shedder
 	// flow limits the requests from the network while the server listens.
 	flow atomic.Pointer[flow.Control]
 	// unlimited serves a request that is authenticated, however many are being served.
@@ -181,6 +187,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if s.tokens, err = s.newTokens(); err != nil {
 		return nil, err
 	}
+	s.shed = shedder{gauge: pressure.New(opts.MemoryLimit), trim: s.trimCaches, largest: s.largestCaches}
 	s.discovery = newDiscovery(func() *resources.Table { return s.current().Table })
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})

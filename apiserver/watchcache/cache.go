@@ -60,7 +60,7 @@ func New(cfg Config) *Cache {
 		cfg:         cfg,
 		bookmarkDue: make(chan struct{}, 1),
 		snapshot:    newSnapshot(),
-		ring:        ring{max: cfg.RingSize, age: cfg.RingAge},
+		ring:        ring{max: cfg.RingSize, maxBytes: cfg.RingBytes, age: cfg.RingAge},
 		watchers:    newIndex(cfg.IndexFields),
 		owing:       inflight.NewFlag(cfg.Ledger, inflight.Event),
 

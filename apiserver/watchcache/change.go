@@ -36,6 +36,14 @@ func (c *change) last() *Entry {
 	return c.gone
 }
 
+// size returns the bytes of the stored value that the change keeps in memory.
+func (c *change) size() int {
+	if c.entry != nil {
+		return c.entry.size
+	}
+	return c.previous.size
+}
+
 func (c *change) key() string {
 	if c.entry != nil {
 		return c.entry.Key

@@ -14,8 +14,10 @@ import (
 
 const (
 	defaultRingSize         = 16384
+	defaultRingBytes        = 32 << 20
 	defaultRingAge          = 5 * time.Minute
 	defaultWatcherBuffer    = 8192
+	defaultWatcherBytes     = 32 << 20
 	defaultBookmarkInterval = time.Minute
 )
 
@@ -40,12 +42,18 @@ type Config struct {
 	// RingSize caps the number of changes kept for watches from past revisions. 0 means
 	// 16384.
 	RingSize int
+	// RingBytes caps the bytes of the changes kept, as they are stored. Decoded and encoded,
+	// they take two to four times as much memory. 0 means 32 MiB.
+	RingBytes int
 	// RingAge is how long changes are kept, in cluster time; the newest few hundred are
 	// kept longer. 0 means 5 minutes, negative no limit.
 	RingAge time.Duration
 	// WatcherBuffer caps the events queued for a watcher; beyond it, the watcher is
 	// ended as too slow. 0 means 8192. Initial events do not count.
 	WatcherBuffer int
+	// WatcherBytes caps the bytes of these events, as they are stored. 0 means 32 MiB. All
+	// watchers share the memory of an event.
+	WatcherBytes int
 	// BookmarkInterval is the interval of bookmarks, in cluster time, for watchers that
 	// asked for them; a bookmark without news is not sent. 0 means one minute.
 	BookmarkInterval time.Duration
@@ -58,6 +66,12 @@ type Config struct {
 func (cfg Config) withDefaults() Config {
 	if cfg.RingSize == 0 {
 		cfg.RingSize = defaultRingSize
+	}
+	if cfg.RingBytes == 0 {
+		cfg.RingBytes = defaultRingBytes
+	}
+	if cfg.WatcherBytes == 0 {
+		cfg.WatcherBytes = defaultWatcherBytes
 	}
 	if cfg.RingAge == 0 {
 		cfg.RingAge = defaultRingAge

@@ -9,31 +9,41 @@ import (
 const minRing = 256
 
 // ring holds the newest changes in the order of their revisions: all changes newer than
-// floor.
+// floor. At least one change is kept, so that the floor is below the newest.
 type ring struct {
-	max   int
-	age   time.Duration // negative: no limit
-	floor int64
+	max      int
+	maxBytes int           // of the changes' stored values
+	age      time.Duration // negative: no limit
+	floor    int64
 
 	buf   []*change // its length is a power of two, or max
 	first int
 	count int
+	bytes int
 }
 
 func (r *ring) at(i int) *change { return r.buf[(r.first+i)%len(r.buf)] }
 
 func (r *ring) add(c *change) {
-	for r.count > 0 && (r.count == r.max || r.age >= 0 && r.count >= minRing && c.at.Sub(r.at(0).at) > r.age) {
-		r.floor = r.at(0).revision
-		r.buf[r.first] = nil
-		r.first = (r.first + 1) % len(r.buf)
-		r.count--
+	r.bytes += c.size()
+	for r.count > 0 && (r.count == r.max || r.bytes > r.maxBytes || r.age >= 0 && r.count >= minRing && c.at.Sub(r.at(0).at) > r.age) {
+		r.drop()
 	}
 	if r.count == len(r.buf) {
 		r.grow()
 	}
 	r.buf[(r.first+r.count)%len(r.buf)] = c
 	r.count++
+}
+
+// drop drops the oldest change.
+func (r *ring) drop() {
+	oldest := r.at(0)
+	r.floor = oldest.revision
+	r.bytes -= oldest.size()
+	r.buf[r.first] = nil
+	r.first = (r.first + 1) % len(r.buf)
+	r.count--
 }
 
 func (r *ring) grow() {
@@ -59,5 +69,5 @@ func (r *ring) after(revision int64) []*change {
 
 // reset drops all changes. The ring then covers the changes after floor.
 func (r *ring) reset(floor int64) {
-	*r = ring{max: r.max, age: r.age, floor: floor}
+	*r = ring{max: r.max, maxBytes: r.maxBytes, age: r.age, floor: floor}
 }

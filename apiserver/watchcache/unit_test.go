@@ -50,6 +50,7 @@ func TestRing(t *testing.T) {
 	for _, test := range []struct {
 		what     string
 		max      int
+		maxBytes int
 		age      time.Duration
 		add      int // number of changes, one a second, with the revisions 1, 2, ...
 		floor    int64
@@ -57,18 +58,24 @@ func TestRing(t *testing.T) {
 		wantLen  int
 		wantHead int64
 	}{
-		{"empty", 4, -1, 0, 0, 0, 0, 0},
-		{"not full", 100, -1, 70, 0, 0, 70, 1},
-		{"full", 100, -1, 100, 0, 98, 2, 99},
-		{"over full", 100, -1, 250, 150, 150, 100, 151},
-		{"not a power of two", 70, -1, 200, 130, 199, 1, 200},
-		{"aged", 10000, time.Minute, 2000, 2000 - minRing, 2000 - minRing, minRing, 2001 - minRing},
-		{"aged with more than the least", 10000, 10 * time.Minute, 2000, 1399, 1399, 601, 1400},
+		{"empty", 4, 0, -1, 0, 0, 0, 0, 0},
+		{"not full", 100, 0, -1, 70, 0, 0, 70, 1},
+		{"full", 100, 0, -1, 100, 0, 98, 2, 99},
+		{"over full", 100, 0, -1, 250, 150, 150, 100, 151},
+		{"not a power of two", 70, 0, -1, 200, 130, 199, 1, 200},
+		{"aged", 10000, 0, time.Minute, 2000, 2000 - minRing, 2000 - minRing, minRing, 2001 - minRing},
+		{"aged with more than the least", 10000, 0, 10 * time.Minute, 2000, 1399, 1399, 601, 1400},
+		{"of many bytes", 100, 1000, -1, 50, 40, 40, 10, 41},
+		{"of one that is too large", 100, 99, -1, 50, 49, 49, 1, 50},
 	} {
 		t.Run(test.what, func(t *testing.T) {
-			r := ring{max: test.max, age: test.age}
+			r := ring{max: test.max, maxBytes: test.maxBytes, age: test.age}
 			for i := range test.add {
-				r.add(&change{revision: int64(i + 1), at: start.Add(time.Duration(i) * time.Second)})
+				entry := &Entry{}
+				if test.maxBytes > 0 {
+					entry.size = 100
+				}
+				r.add(&change{revision: int64(i + 1), entry: entry, at: start.Add(time.Duration(i) * time.Second)})
 			}
 			if r.floor != test.floor {
 				t.Errorf("floor %d, want %d", r.floor, test.floor)

@@ -173,7 +173,18 @@ func TestSelectorsMakeTransitions(t *testing.T) {
 }
 
 func TestSlowWatcherIsEnded(t *testing.T) {
-	f := newFixture(t, func(cfg *Config) { cfg.WatcherBuffer = 3 })
+	for name, limit := range map[string]func(cfg *Config){
+		"events": func(cfg *Config) { cfg.WatcherBuffer = 3 },
+		"bytes":  func(cfg *Config) { cfg.WatcherBytes = 3*newPod("p0", "", "").Size() + 1 },
+	} {
+		t.Run(name, func(t *testing.T) { testSlowWatcher(t, limit) })
+	}
+}
+
+// testSlowWatcher has room for three events.
+func testSlowWatcher(t *testing.T, limit func(cfg *Config)) {
+	t.Helper()
+	f := newFixture(t, limit)
 	slow, other := f.watch(WatchOptions{}), f.watch(WatchOptions{Key: prefix + "default/z"})
 	var want []string
 	for i := range 5 {

@@ -34,6 +34,7 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	queue   []Event
+	bytes   int            // of the queue's entries, as they are stored
 	spare   []Event        // the batch that the reader has handled, kept for reuse
 	taken   int            // number of counted events that the reader is handling
 	counted inflight.Tally // events that are queued, or that the reader is handling
@@ -114,7 +115,7 @@ func (w *Watcher) poll() ([]Event, error) {
 	}
 	events := w.queue
 	w.taken += len(events)
-	w.queue, w.spare = w.spare[:0], events
+	w.queue, w.spare, w.bytes = w.spare[:0], events, 0
 	if cap(w.queue) > maxSpare {
 		w.queue = nil
 	}
@@ -143,9 +144,14 @@ func (w *Watcher) enqueue(events []Event) bool {
 	if w.err != nil {
 		return true
 	}
-	if len(w.queue)+len(events) > w.cache.cfg.WatcherBuffer {
+	bytes := w.bytes
+	for i := range events {
+		bytes += events[i].Entry.size
+	}
+	if len(w.queue)+len(events) > w.cache.cfg.WatcherBuffer || bytes > w.cache.cfg.WatcherBytes && len(w.queue) > 0 {
 		return false
 	}
+	w.bytes = bytes
 	w.counted.Add(len(events))
 	w.queue = append(w.queue, events...)
 	w.signal()
@@ -181,5 +187,5 @@ func (w *Watcher) Stop() {
 	}
 	w.counted.Clear()
 	w.taken = 0
-	w.queue, w.spare, w.rest, w.backlog = nil, nil, nil, nil
+	w.queue, w.spare, w.rest, w.backlog, w.bytes = nil, nil, nil, nil, 0
 }

@@ -38,6 +38,7 @@ type clusterFlags struct {
 	serviceRanges    []string
 	nodePorts        string
 	reads, writes    int
+	memoryLimit      string
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -57,6 +58,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.nodePorts, "service-node-port-range", "30000-32767", "range of node ports")
 	flags.IntVar(&f.reads, "max-requests-inflight", 400, "maximum number of read requests served at the same time. The priority levels share the sum of this and --max-mutating-requests-inflight as their seats; if either is negative, there is no limit")
 	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "maximum number of write requests served at the same time")
+	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
 	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or scaled=N for time that runs N times faster")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
 	flags.DurationVar(&f.startDelay, "start-delay", 0, "how long a pod takes to start, such as 2s, unless its annotation minikcm.dev/start-delay overrides it")
@@ -81,6 +83,9 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		}
 	}
 	var err error
+	if opts.MemoryLimit, err = limitMemory(f.memoryLimit); err != nil {
+		return opts, badInput{err}
+	}
 	if opts.Objects, err = f.objects.read(os.Stdin); err != nil {
 		return opts, err
 	}

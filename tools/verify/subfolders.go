@@ -28,6 +28,7 @@ var inFolder = map[string][]string{
 	"apiserver/openapi":            {"resources"},
 	"apiserver/ownership":          {"openapi"},
 	"apiserver/flow":               {"auth"},
+	"apiserver/pressure":           {},
 	"apiserver/request":            {"auth", "codec", "resources", "response", "slowclient", "storage", "strategy"},
 	"apiserver/resources":          {"resources/columns", "resources/validation", "resources/warnings"},
 	"apiserver/resources/warnings": {"resources/validation"},

@@ -1,0 +1,20 @@
+package pressure
+
+import "testing"
+
+func TestLevels(t *testing.T) {
+	for inUse, want := range map[uint64]Level{0: Normal, 799: Normal, 800: High, 899: High, 900: Critical, 2000: Critical} {
+		g := New(1000)
+		g.read = func() uint64 { return inUse }
+		if got := g.Level(); got != want {
+			t.Errorf("%d of 1000: level %d, want %d", inUse, got, want)
+		}
+	}
+	var none *Gauge
+	if none.Level() != Normal || New(0) != nil {
+		t.Error("no limit is not normal")
+	}
+	if New(1).Level() != Critical {
+		t.Error("the process uses no memory")
+	}
+}

@@ -1,0 +1,88 @@
+package apiserver
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"minikcm.dev/minikcm/apiserver/pressure"
+	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/clock"
+)
+
+const (
+	// retryWhenShort is how long a client should wait that is rejected for want of memory.
+	retryWhenShort = 5 // seconds
+	// trimEvery is the least time between two trims of the caches, in real time.
+	trimEvery = time.Second
+)
+
+// shedder rejects requests while the process is near its memory limit.
+type shedder struct {
+	gauge   *pressure.Gauge
+	trim    func() // drops what can be read again
+	largest func() string
+	trimmed atomic.Int64 // time of the last trim, in nanoseconds
+}
+
+// check returns the error for a request that has to wait until there is memory. At level
+// High these are the requests from the network that take memory; gets and deletes are
+// served. At level Critical, the controllers of the process cannot create objects either.
+func (s *shedder) check(info *apirequest.RequestInfo, local bool) error {
+	level := s.gauge.Level()
+	if level == pressure.Normal || !info.IsResourceRequest || !takesMemory(info, local) || local && level < pressure.Critical {
+		return nil
+	}
+	now := clock.Real().Now().UnixNano()
+	if last := s.trimmed.Load(); now-last >= int64(trimEvery) && s.trimmed.CompareAndSwap(last, now) {
+		s.trim()
+	}
+	return apierrors.NewTooManyRequests(fmt.Sprintf("the process is near its memory limit (%s in use; the most objects are %s); delete objects, or raise --memory-limit", s.gauge, s.largest()), retryWhenShort)
+}
+
+// takesMemory reports whether serving a request may take memory. A request of the process
+// itself takes it if it creates an object.
+func takesMemory(info *apirequest.RequestInfo, local bool) bool {
+	if local {
+		return info.Verb == request.VerbCreate && info.Subresource == ""
+	}
+	switch info.Verb {
+	case request.VerbGet, request.VerbDelete, request.VerbDeleteCollection:
+		return info.Subresource != "" // exec, proxy
+	}
+	return true
+}
+
+// trimCaches drops the history in the watch caches and the watches that lag behind.
+func (s *Server) trimCaches() {
+	for _, objects := range s.stored {
+		objects.Cache().Trim()
+	}
+	s.opts.Logger.Info("Near the memory limit: dropped history and slow watches", "inUse", s.shed.gauge.String(), "largest", s.largestCaches())
+}
+
+// largestCaches names the resources with the most bytes of stored objects.
+func (s *Server) largestCaches() string {
+	type cached struct {
+		name           string
+		objects, bytes int64
+	}
+	var all []cached
+	for resource, objects := range s.stored {
+		if n, bytes, ok := objects.Cache().Size(); ok && n > 0 {
+			all = append(all, cached{resource.GroupResource().String(), n, bytes})
+		}
+	}
+	slices.SortFunc(all, func(a, b cached) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.name, b.name)) })
+	var text []string
+	for _, c := range all[:min(3, len(all))] {
+		text = append(text, fmt.Sprintf("%d %s of %d MiB", c.objects, c.name, c.bytes>>20))
+	}
+	return strings.Join(text, ", ")
+}
