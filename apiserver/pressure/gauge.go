@@ -15,17 +15,19 @@ type Level int
 const (
 	// Normal means that there is memory for everything.
 	Normal Level = iota
-	// High means that 80 % of the limit are in use: what takes memory
+	// High means that 55 % of the limit are in use: what takes memory
 	// and can wait should wait.
 	High
-	// Critical means that 90 % of the limit are in use: only what frees memory, or
+	// Critical means that 65 % of the limit are in use: only what frees memory, or
 	// takes none, should go on.
 	Critical
 )
 
+// The garbage collector needs room to work: with more of the limit reachable, it takes most
+// of the machine.
 const (
-	highPercent     = 80
-	criticalPercent = 90
+	highPercent     = 55
+	criticalPercent = 65
 	// sampleEvery is the time between two samples, in real time.
 	sampleEvery = 10 * time.Millisecond
 )

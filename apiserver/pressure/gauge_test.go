@@ -3,7 +3,7 @@ package pressure
 import "testing"
 
 func TestLevels(t *testing.T) {
-	for inUse, want := range map[uint64]Level{0: Normal, 799: Normal, 800: High, 899: High, 900: Critical, 2000: Critical} {
+	for inUse, want := range map[uint64]Level{0: Normal, 549: Normal, 550: High, 649: High, 650: Critical, 2000: Critical} {
 		g := New(1000)
 		g.read = func() uint64 { return inUse }
 		if got := g.Level(); got != want {
