@@ -1,0 +1,100 @@
+package hostile
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// buildBinary returns the path of a minikcm that is built of this source.
+func buildBinary(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "minikcm")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "minikcm.dev/minikcm/cmd/minikcm")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building minikcm: %v\n%s", err, out)
+	}
+	return path
+}
+
+// process is a running "minikcm up".
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	admin  *rest.Config
+	client kubernetes.Interface // of the administrator
+}
+
+// startProcess starts minikcm with a memory limit, and stops it when the test ends.
+func startProcess(ctx context.Context, t *testing.T, binary, memory string) *process {
+	t.Helper()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	cmd := exec.Command(binary, "up", "--nodes", "20", "--memory-limit", memory, "--kubeconfig", kubeconfig)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "export KUBECONFIG=") {
+		t.Fatalf("minikcm up printed %q: %v", line, err)
+	}
+	p := &process{t: t, cmd: cmd}
+	t.Cleanup(p.stop)
+	if p.admin, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	p.admin.QPS = -1
+	p.client = kubernetes.NewForConfigOrDie(p.admin)
+	return p
+}
+
+func (p *process) stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("minikcm up ended with %v", err)
+	}
+}
+
+// attacker returns the configuration of a client with the token of a pod.
+func (p *process) attacker(ctx context.Context) *rest.Config {
+	p.t.Helper()
+	token, err := p.client.CoreV1().ServiceAccounts("default").CreateToken(ctx, "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(p.admin)
+	config.BearerToken, config.QPS = token.Status.Token, -1
+	return config
+}
+
+// peak returns the most memory that the process has had resident, in bytes; 0 where the
+// system does not say it.
+func (p *process) peak() int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	line, _, _ := strings.Cut(rest, " kB")
+	n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
+}
