@@ -231,8 +231,8 @@ func (c *Cluster) HTTPSConfig() (*rest.Config, error) {
 // Client returns an in-process client with all permissions.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
-// Address returns the IP address and port that the apiserver listens on; empty without
-// HTTPS.
+// Address returns the IP address and port of the apiserver for clients on this machine;
+// empty without HTTPS.
 func (c *Cluster) Address() string {
 	if c.https == nil {
 		return ""

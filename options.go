@@ -64,7 +64,8 @@ type Options struct {
 
 	// NoHTTPS omits the socket: only clients in the process reach the cluster.
 	NoHTTPS bool
-	// BindAddress is the IP address to listen on; empty means 127.0.0.1.
+	// BindAddress is the IP address to listen on; empty means 127.0.0.1. 0.0.0.0 means all
+	// IPv4 addresses of the machine, and :: those of both families.
 	BindAddress string
 	// Port is the port to listen on; 0 means a free one.
 	Port int

@@ -18,7 +18,8 @@ func (rq *call) attributes(op admission.Operation, obj, old runtime.Object, dryR
 	return &admission.Attributes{
 		Operation: op, Resource: rq.Row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
 		User: rq.User, DryRun: dryRun, Object: obj, Old: old,
-		Warn: func(text string) { response.Warn(rq.Writer, text) },
+		Warn:  func(text string) { response.Warn(rq.Writer, text) },
+		AtEnd: func(ended func()) { rq.atEnd = append(rq.atEnd, ended) },
 	}
 }
 

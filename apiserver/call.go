@@ -10,6 +10,15 @@ import (
 type call struct {
 	request.Request
 	server *Server
+	// atEnd are called when the verb has returned.
+	atEnd []func()
+}
+
+// end calls the functions in atEnd.
+func (rq *call) end() {
+	for _, ended := range rq.atEnd {
+		ended()
+	}
 }
 
 // verbFunc serves one verb. The error that it returns is sent as a Status.

@@ -178,6 +178,7 @@ func (rq *call) serve() error {
 	if rq.Row.Warning != "" && !rq.IsComponent() { // components have no alternative, and would log the warning
 		response.Warn(rq.Writer, rq.Row.Warning)
 	}
+	defer rq.end()
 	if rq.longRunning() {
 		return verb(rq.HTTP.Context(), rq)
 	}

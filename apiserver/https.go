@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"syscall"
 	"time"
@@ -22,7 +23,8 @@ import (
 
 // ListenOptions configure Listen.
 type ListenOptions struct {
-	// Address is the IP address to listen on; empty is 127.0.0.1.
+	// Address is the IP address to listen on; empty is 127.0.0.1. 0.0.0.0 means all IPv4
+	// addresses of the machine, and :: those of both families.
 	Address string
 	// Port 0 selects a free port.
 	Port int
@@ -61,14 +63,14 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 		opts.Address = "127.0.0.1"
 	}
 	advertised := s.services.Advertised(opts.Address)
-	names := []string{opts.Address, "127.0.0.1", "::1", serviceip.ServiceIP(s.services.Ranges()[0]).String(), advertised.String()}
+	names := append(reachedAt(opts.Address), "127.0.0.1", "::1", serviceip.ServiceIP(s.services.Ranges()[0]).String(), advertised.String())
 	pair, err := opts.Authority.Server(append(names, servingNames...)...)
 	if err != nil {
 		return nil, err
 	}
 	address := net.JoinHostPort(opts.Address, strconv.Itoa(opts.Port))
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", address)
+	listener, err := config.Listen(ctx, family(opts.Address), address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("listening on %s: the port is in use; choose another with --port, or leave it out for a free one: %w", address, err)
 	}
@@ -114,8 +116,45 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 	return h, nil
 }
 
-// Address returns the IP address and port that it listens on.
-func (h *HTTPS) Address() string { return h.listener.Addr().String() }
+// family returns the network to listen on. For Go, "tcp" on 0.0.0.0 includes IPv6.
+func family(address string) string {
+	if ip, err := netip.ParseAddr(address); err == nil && ip.Is4() {
+		return "tcp4"
+	}
+	return "tcp"
+}
+
+// reachedAt returns the addresses at which clients reach a server that listens on
+// address: itself, or those of the machine's interfaces.
+func reachedAt(address string) []string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || !ip.IsUnspecified() {
+		return []string{address}
+	}
+	// Without the interfaces, the certificate has the loopback addresses.
+	interfaces, _ := net.InterfaceAddrs()
+	var addresses []string
+	for _, i := range interfaces {
+		if prefix, err := netip.ParsePrefix(i.String()); err == nil && (prefix.Addr().Is4() || ip.Is6()) {
+			addresses = append(addresses, prefix.Addr().WithZone("").String())
+		}
+	}
+	return addresses
+}
+
+// Address returns the IP address and port for clients on this machine: those that it
+// listens on, or, as upstream, the loopback address if it listens on all addresses.
+func (h *HTTPS) Address() string {
+	at, err := netip.ParseAddrPort(h.listener.Addr().String())
+	if err != nil || !at.Addr().IsUnspecified() {
+		return h.listener.Addr().String()
+	}
+	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	if at.Addr().Is6() {
+		loopback = netip.IPv6Loopback()
+	}
+	return netip.AddrPortFrom(loopback, at.Port()).String()
+}
 
 // shutdownTime limits the wait for open connections to end, in real time. HTTP/2
 // connections linger for a second after their last request, which Close need not wait for.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +29,11 @@ import (
 
 // maxPatchOperations limits a JSON patch, as upstream.
 const maxPatchOperations = 10_000
+
+// limitCopies limits what the copy operations of one JSON patch add to the object, as
+// upstream. Without a limit, each copy of an object into itself doubles it. The library
+// has only this variable, which also applies to the patches of admission webhooks.
+var limitCopies = sync.OnceFunc(func() { jsonpatch.AccumulatedCopySizeLimit = request.MaxBodyBytes })
 
 // servePatch serves PATCH on an object or a subresource.
 func servePatch(ctx context.Context, rq *call) error {

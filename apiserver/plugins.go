@@ -92,6 +92,11 @@ func (s *Server) newQuota() *admission.ResourceQuota {
 		}
 		return err
 	}
+	plugin.Renew = func(ctx context.Context, namespace, name string) error {
+		same := func(current runtime.Object) (runtime.Object, error) { return current.DeepCopyObject(), nil }
+		_, err := quotas.Update(ctx, quotas.Key(namespace, name), name, same, storage.UpdateOptions{Renew: true})
+		return err
+	}
 	return plugin
 }
 

@@ -161,6 +161,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, errors.New("apiserver: a store is needed")
 	}
 	setDefaults(&opts)
+	limitCopies()
 	known, err := newScheme()
 	if err != nil {
 		return nil, err

@@ -41,8 +41,19 @@ type Attributes struct {
 	Kind schema.GroupVersionKind
 	// Warn sends a warning to the client; nil: warnings are dropped.
 	Warn func(text string)
+	// AtEnd registers a function to call when the request has ended: whatever it writes has
+	// then been stored or refused. Nil calls it at once.
+	AtEnd func(ended func())
 
 	upstream upstream.Attributes
+}
+
+func (a *Attributes) atEnd(ended func()) {
+	if a.AtEnd == nil {
+		ended()
+		return
+	}
+	a.AtEnd(ended)
 }
 
 // Mutator modifies objects before they are validated.

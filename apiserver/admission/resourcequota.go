@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"sync"
@@ -10,7 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	upstream "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apimachinery/pkg/types"
 	plugin "k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/utils/clock"
@@ -32,11 +33,15 @@ type ResourceQuota struct {
 	// Save writes a quota's status, or returns a Conflict error if the quota has
 	// changed.
 	Save func(ctx context.Context, quota *corev1.ResourceQuota) error
+	// Renew writes a quota unchanged, so that it gets a new resourceVersion.
+	Renew func(ctx context.Context, namespace, name string) error
 
 	registry quotav1.Registry
 	// locks serialize the writes of a namespace, to avoid conflicts.
 	locks [64]sync.Mutex
 	seed  maphash.Seed
+	// charges are the admitted writes that may not have been stored.
+	charges charges
 }
 
 // NewResourceQuota returns the plugin, on the cluster's clock.
@@ -46,6 +51,11 @@ func NewResourceQuota(c clock.PassiveClock) *ResourceQuota {
 
 // Check implements Checker.
 func (p *ResourceQuota) Check(ctx context.Context, a *Attributes) error {
+	if a.Resource.GroupResource() == corev1.Resource("resourcequotas") {
+		if err := p.checkQuota(ctx, a); err != nil {
+			return err
+		}
+	}
 	if a.Operation == Delete || a.Namespace == "" || !a.Resource.Namespaced || uncounted(a.Resource.GroupResource()) {
 		return nil
 	}
@@ -61,19 +71,53 @@ func (p *ResourceQuota) Check(ctx context.Context, a *Attributes) error {
 	if err != nil || len(quotas) == 0 {
 		return err
 	}
-	lock := &p.locks[maphash.String(p.seed, a.Namespace)%uint64(len(p.locks))]
+	lock := p.lock(a.Namespace)
 	lock.Lock()
 	defer lock.Unlock()
 	for try := 1; ; try++ {
-		err := p.use(ctx, attributes, evaluator)
+		err := p.use(ctx, a, evaluator)
 		if !apierrors.IsConflict(err) || try == quotaTries {
 			return err
 		}
 	}
 }
 
+func (p *ResourceQuota) lock(namespace string) *sync.Mutex {
+	return &p.locks[maphash.String(p.seed, namespace)%uint64(len(p.locks))]
+}
+
+// checkQuota rejects a status that shows less usage than before if the count may have
+// missed admitted writes.
+func (p *ResourceQuota) checkQuota(ctx context.Context, a *Attributes) error {
+	of := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+	if a.Operation == Delete && !a.DryRun {
+		p.charges.forget(of)
+	}
+	now, isQuota := a.Object.(*corev1.ResourceQuota)
+	old, wasQuota := a.Old.(*corev1.ResourceQuota)
+	if a.Operation != Update || a.DryRun || !isQuota || !wasQuota || !quota.Lowers(now.Status.Used, old.Status.Used) {
+		return nil
+	}
+	lock := p.lock(a.Namespace)
+	lock.Lock()
+	defer lock.Unlock()
+	some, open := p.charges.recent(of)
+	if !some {
+		return nil
+	}
+	if !open {
+		p.charges.forget(of)
+		if err := p.Renew(ctx, a.Namespace, a.Name); err != nil {
+			return err
+		}
+	}
+	return apierrors.NewConflict(corev1.Resource("resourcequotas"), a.Name,
+		errors.New("the usage may have been counted without objects that were being stored; read the quota and count again"))
+}
+
 // use adds the request to the usage, if it fits.
-func (p *ResourceQuota) use(ctx context.Context, a upstream.Attributes, evaluator quotav1.Evaluator) error {
+func (p *ResourceQuota) use(ctx context.Context, write *Attributes, evaluator quotav1.Evaluator) error {
+	a := write.Record()
 	known, err := p.In(ctx, a.GetNamespace())
 	if err != nil {
 		return err
@@ -90,9 +134,12 @@ func (p *ResourceQuota) use(ctx context.Context, a upstream.Attributes, evaluato
 		if quotav1.Equals(known[i].Status.Used, after[i].Status.Used) {
 			continue
 		}
+		end := p.charges.begin(types.NamespacedName{Namespace: after[i].Namespace, Name: after[i].Name})
 		if err := p.Save(ctx, &after[i]); err != nil {
+			end()
 			return fmt.Errorf("counting the use of quota %s/%s: %w", after[i].Namespace, after[i].Name, err)
 		}
+		write.atEnd(end)
 	}
 	return nil
 }

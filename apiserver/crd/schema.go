@@ -24,6 +24,10 @@ type checks struct {
 	// object and status are nil if there is nothing to validate.
 	object, status validation.SchemaValidator
 	rules          *cel.Validator
+	// costlier divides the rules' budgets.
+	costlier uint64
+	// patterns are those of the object; nil for none.
+	patterns *patterns
 }
 
 // internalSchema converts the version's schema for the libraries; nil if it has none.
@@ -69,7 +73,7 @@ func (v *oneVersion) newChecks() (*checks, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checks{structural: structural}
+	c := &checks{structural: structural, costlier: costlier(structural), patterns: patternsOf(structural)}
 	if c.object, _, err = validation.NewSchemaValidator(props); err != nil {
 		return nil, fmt.Errorf("compiling the schema of %v: %w", v.gvk(), err)
 	}
@@ -80,7 +84,7 @@ func (v *oneVersion) newChecks() (*checks, error) {
 			}
 		}
 	}
-	c.rules = cel.NewValidator(structural, true, celconfig.PerCallLimit)
+	c.rules = cel.NewValidator(structural, true, celconfig.PerCallLimit/c.costlier)
 	return c, nil
 }
 

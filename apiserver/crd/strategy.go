@@ -95,6 +95,9 @@ func (v *oneVersion) validate(obj, old runtime.Object, what check) field.ErrorLi
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
 	u := content(obj)
+	if err := c.checkPatterns(u, what); err != nil {
+		return field.ErrorList{err}
+	}
 	var was map[string]any
 	var correlated *common.CorrelatedObject
 	if old != nil {
@@ -108,6 +111,19 @@ func (v *oneVersion) validate(obj, old runtime.Object, what check) field.ErrorLi
 	}
 	errs = append(errs, c.validateLists(u, was)...)
 	return append(errs, c.validateRules(u, was, errs, correlated)...)
+}
+
+// checkPatterns returns an error if matching the object, or its status, with the schema's
+// patterns would take too long.
+func (c *checks) checkPatterns(u map[string]any, what check) *field.Error {
+	left := maxPatternSteps
+	if what == objectCheck {
+		return c.patterns.check(nil, u, &left)
+	}
+	if c.patterns == nil {
+		return nil
+	}
+	return c.patterns.properties["status"].check(field.NewPath("status"), u["status"], &left)
 }
 
 func (c *checks) validateSchema(u, was map[string]any, what check, correlated *common.CorrelatedObject) field.ErrorList {
@@ -151,7 +167,7 @@ func (c *checks) validateRules(u, was map[string]any, before field.ErrorList, co
 		old = was
 		opts = append(opts, cel.WithRatcheting(correlated))
 	}
-	errs, _ := c.rules.Validate(context.Background(), nil, c.structural, u, old, celconfig.RuntimeCELCostBudget, opts...)
+	errs, _ := c.rules.Validate(context.Background(), nil, c.structural, u, old, int64(celconfig.RuntimeCELCostBudget/c.costlier), opts...)
 	return errs
 }
 

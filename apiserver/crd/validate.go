@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	schemavalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,6 +31,9 @@ func internal(obj runtime.Object) (*apiextensions.CustomResourceDefinition, fiel
 func validateNew(obj runtime.Object) field.ErrorList {
 	d, errs := internal(obj)
 	if len(errs) > 0 {
+		return errs
+	}
+	if errs := costlyPatterns(obj.(*apiextensionsv1.CustomResourceDefinition)); len(errs) > 0 {
 		return errs
 	}
 	errs = schemasFirst(d, func(d *apiextensions.CustomResourceDefinition) field.ErrorList {
@@ -77,7 +81,29 @@ func schemasFirst(d *apiextensions.CustomResourceDefinition, validate func(*apie
 	return validate(d)
 }
 
+// costlyPatterns returns errors for schemas whose patterns cost too much. It comes
+// first, because the library matches the schemas' defaults.
+func costlyPatterns(d *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
+	var errs field.ErrorList
+	kind := &kind{definition: d}
+	for i := range d.Spec.Versions {
+		v := &oneVersion{kind: kind, spec: &d.Spec.Versions[i]}
+		props, err := v.internalSchema()
+		if err != nil || props == nil {
+			continue
+		}
+		// The library reports schemas that are not structural.
+		if s, err := structuralschema.NewStructural(props); err == nil {
+			errs = append(errs, validatePatterns(field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"), s)...)
+		}
+	}
+	return errs
+}
+
 func validateChange(obj, old runtime.Object) field.ErrorList {
+	if errs := costlyPatterns(obj.(*apiextensionsv1.CustomResourceDefinition)); len(errs) > 0 {
+		return errs
+	}
 	errs := validatePair(obj, old, validation.ValidateCustomResourceDefinitionUpdate)
 	d, was := obj.(*apiextensionsv1.CustomResourceDefinition), old.(*apiextensionsv1.CustomResourceDefinition)
 	if len(errs) > 0 || apiequality.Semantic.DeepEqual(d.Spec.Versions, was.Spec.Versions) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,14 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/util/webhook"
-	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/outbound"
 	"minikcm.dev/minikcm/apiserver/resources"
 )
-
-// webhookTimeout limits the response time of a conversion webhook.
-const webhookTimeout = 30 * time.Second
 
 // Webhooks calls conversion webhooks. It is set up at the first call.
 type Webhooks struct {
@@ -33,22 +29,9 @@ type Webhooks struct {
 func NewWebhooks(services webhook.ServiceResolver) *Webhooks {
 	return &Webhooks{converters: sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
 		return conversion.NewCRConverterFactory(services, func(webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
-			return noCredentials{}
+			return outbound.Resolver{}
 		})
 	})}
-}
-
-// noCredentials configures calls to webhooks: without credentials.
-type noCredentials struct{}
-
-// ClientConfigFor returns the configuration for a URL.
-func (noCredentials) ClientConfigFor(string) (*rest.Config, error) {
-	return &rest.Config{Timeout: webhookTimeout}, nil
-}
-
-// ClientConfigForService returns the configuration for a Service.
-func (noCredentials) ClientConfigForService(string, string, int) (*rest.Config, error) {
-	return &rest.Config{Timeout: webhookTimeout}, nil
 }
 
 // errNoWebhooks is returned if a kind without Webhooks must be converted by a webhook.

@@ -155,10 +155,16 @@ func newSizes(ctx context.Context) *sizes {
 	return &sizes{done: ctx.Done(), next: make(chan remotecommand.TerminalSize, 1)}
 }
 
+// maxSizeBytes limits the message with one size of the terminal: the decoder keeps an
+// unfinished message in memory.
+const maxSizeBytes = 4096
+
 func (s *sizes) read(r io.Reader) {
 	defer close(s.next)
-	decoder := json.NewDecoder(r)
+	limited := &io.LimitedReader{R: r}
+	decoder := json.NewDecoder(limited)
 	for {
+		limited.N = maxSizeBytes // what the decoder has buffered does not count
 		var size remotecommand.TerminalSize
 		if decoder.Decode(&size) != nil {
 			// Unread data of one stream would block the whole connection.

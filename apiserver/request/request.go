@@ -112,7 +112,7 @@ func (rq *Request) ToStored(obj runtime.Object) runtime.Object {
 	return rq.Row.Storage.To(obj)
 }
 
-// Body reads the whole body, up to MaxBodyBytes.
+// Body reads the whole body, up to MaxBodyBytes, and refuses one that is nested too deep.
 func (rq *Request) Body() ([]byte, error) {
 	if rq.HTTP.Body == nil || rq.HTTP.Body == http.NoBody {
 		return nil, nil
@@ -130,7 +130,7 @@ func (rq *Request) Body() ([]byte, error) {
 		return nil, apierrors.NewBadRequest("reading the request body: " + err.Error())
 	}
 	end()
-	return data, nil
+	return data, checkNesting(rq.HTTP.Header.Get("Content-Type"), data)
 }
 
 // inputMedia returns the format of the body.

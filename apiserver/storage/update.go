@@ -26,6 +26,9 @@ type UpdateOptions struct {
 	// CreateIfMissing calls the Change with nil if the object does not exist.
 	CreateIfMissing bool
 	DryRun          bool
+	// Renew writes the object even if it does not change, so that it gets a new
+	// resourceVersion.
+	Renew bool
 	// Same returns the result of a Change without changes, for a Change that converts to
 	// another version and back; nil means the object itself.
 	Same func(current runtime.Object) runtime.Object
@@ -158,7 +161,7 @@ func (o *Objects) replace(ctx context.Context, key string, before state, updated
 	if err != nil {
 		return Result{}, err
 	}
-	if same {
+	if same && !opts.Renew {
 		return Result{Object: before.object, Revision: before.revision, Unchanged: true}, nil
 	}
 	if opts.DryRun {

@@ -112,6 +112,45 @@ func TestQuotaUnderConcurrency(t *testing.T) {
 	cluster.Eventually("the quota to be used up", used("pods", fmt.Sprint(limit)))
 }
 
+// TestQuotaOfCountedKinds checks that concurrent creates do not exceed the quota of a kind
+// whose objects wake the controller, so that it counts while they are created.
+func TestQuotaOfCountedKinds(t *testing.T) {
+	const limit, asked, rounds = 20, 60, 8
+	cluster := minikcmtest.New(t)
+	ctx, client := t.Context(), cluster.Client()
+	newQuota(t, client, amounts("configmaps", fmt.Sprint(limit)))
+	maps := client.CoreV1().ConfigMaps("default")
+	for range rounds {
+		cluster.Eventually("the objects to be counted", func(ctx context.Context, client kubernetes.Interface) error {
+			kept, err := maps.List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			return used("configmaps", fmt.Sprint(len(kept.Items)))(ctx, client)
+		})
+		var group sync.WaitGroup
+		for i := range asked {
+			group.Go(func() {
+				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("m-%d", i), Labels: map[string]string{"round": "yes"}}}
+				if _, err := maps.Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsForbidden(err) {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		all, err := maps.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all.Items) != limit {
+			t.Fatalf("%d ConfigMaps exist under a quota of %d", len(all.Items), limit)
+		}
+		if err := maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "round=yes"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func wantForbidden(t *testing.T, err error, text string) {
 	t.Helper()
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), text) {

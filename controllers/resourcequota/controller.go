@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,10 @@ const Name = "resourcequota-controller"
 // --concurrent-resource-quota-syncs.
 const Workers = 5
 
+// conflictRetry is the delay before a quota is counted again that has changed, or whose
+// objects have, since it was counted.
+const conflictRetry = 100 * time.Millisecond
+
 // Controller maintains the status of quotas. Its keys are quotas.
 type Controller struct {
 	clock    clock.Clock
@@ -37,6 +42,7 @@ type Controller struct {
 	services corelisters.ServiceLister
 	claims   corelisters.PersistentVolumeClaimLister
 	registry quotav1.Registry
+	live     live
 	counted  *counted
 	executor plan.Executor
 	loop     *loop.Loop
@@ -57,6 +63,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		},
 	}
 	c.registry = quota.NewRegistry(c.list, e.Clock)
+	c.live = live{client: client, clock: e.Clock}
 	if c.counted, err = newCounted(config, e.Ledger); err != nil {
 		return nil, err
 	}
@@ -142,23 +149,32 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("getting ResourceQuota %s: %w", key, err)
 	}
-	usage, usageErr := c.usage(ctx, q)
+	usage, usageErr := c.usage(ctx, q, c.registry, c.counted.stats)
 	p := Decide(Snapshot{Quota: q, Usage: usage}, c.clock.Now())
+	if p.Status != nil && quota.Lowers(p.Status.Used, q.Status.Used) {
+		// The informers may not have what the quota's version counts.
+		usage, usageErr = c.usage(ctx, q, c.live.registry(ctx), c.counted.liveStats)
+		p = Decide(Snapshot{Quota: q, Usage: usage}, c.clock.Now())
+	}
 	if p.Status != nil {
 		update := *q
 		update.Status = *p.Status
-		// After a conflict it counts again, because no event enqueues the quota.
-		if err = c.executor.WriteStatus(ctx, &update); apierrors.IsNotFound(err) {
+		switch err = c.executor.WriteStatus(ctx, &update); {
+		case apierrors.IsNotFound(err):
 			err = nil
+		case apierrors.IsConflict(err):
+			// No event enqueues the quota. Conflicts are frequent while objects are created, so
+			// that they must not add up to a long delay.
+			return loop.Result{RequeueAfter: conflictRetry}, usageErr
 		}
 	}
 	return loop.Result{RequeueAfter: p.RequeueAfter}, errors.Join(usageErr, err)
 }
 
 // usage counts the usage. With an error, it returns what could be counted.
-func (c *Controller) usage(ctx context.Context, q *corev1.ResourceQuota) (corev1.ResourceList, error) {
+func (c *Controller) usage(ctx context.Context, q *corev1.ResourceQuota, registry quotav1.Registry, stats stats) (corev1.ResourceList, error) {
 	var errs []error
-	usage, err := quotav1.CalculateUsage(q.Namespace, q.Spec.Scopes, q.Spec.Hard, c.registry, q.Spec.ScopeSelector)
+	usage, err := quotav1.CalculateUsage(q.Namespace, q.Spec.Scopes, q.Spec.Hard, registry, q.Spec.ScopeSelector)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("counting the use of ResourceQuota %s/%s: %w", q.Namespace, q.Name, err))
 	}
@@ -170,13 +186,13 @@ func (c *Controller) usage(ctx context.Context, q *corev1.ResourceQuota) (corev1
 		if !ok || c.registry.Get(gr) != nil {
 			continue
 		}
-		stats, err := c.counted.stats(ctx, gr, q, name)
+		number, err := stats(ctx, gr, q, name)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if stats != nil {
-			usage[name] = *stats
+		if number != nil {
+			usage[name] = *number
 		}
 	}
 	return usage, errors.Join(errs...)

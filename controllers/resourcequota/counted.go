@@ -42,6 +42,7 @@ type counted struct {
 // count is the informer of one kind.
 type count struct {
 	resource schema.GroupResource
+	version  schema.GroupVersionResource
 	informer cache.SharedIndexInformer
 	lister   cache.GenericLister
 	synced   <-chan struct{}
@@ -114,12 +115,17 @@ func (c *counted) run(ctx context.Context, changed func(gr schema.GroupResource,
 	}
 }
 
-// stats returns the number of a namespace's objects; nil if the kind does not exist, and 0
-// if the quota does not count them.
+// scoped reports that a quota does not count objects by number: scopes apply only to pods
+// and claims.
+func scoped(q *corev1.ResourceQuota) bool {
+	return len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil
+}
+
+// stats counts by an informer. It is a stats function.
 func (c *counted) stats(ctx context.Context, gr schema.GroupResource, q *corev1.ResourceQuota, name corev1.ResourceName) (*resource.Quantity, error) {
 	number := resource.NewQuantity(0, resource.DecimalSI)
-	if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
-		return number, nil // scopes apply only to pods and claims
+	if scoped(q) {
+		return number, nil
 	}
 	of, err := c.informer(ctx, gr)
 	if err != nil || of == nil {
@@ -180,7 +186,7 @@ func (c *counted) newCount(gr schema.GroupResource, gvr schema.GroupVersionResou
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, nil)
 	stop := make(chan struct{})
 	of := &count{
-		resource: gr, informer: informers.Counted(generic.Informer(), c.ledger), lister: generic.Lister(), stop: stop,
+		resource: gr, version: gvr, informer: informers.Counted(generic.Informer(), c.ledger), lister: generic.Lister(), stop: stop,
 		gone: sync.OnceFunc(func() { close(stop) }),
 	}
 	of.synced = of.informer.HasSyncedChecker().Done()

@@ -19,9 +19,9 @@ var inFolder = map[string][]string{
 
 	"apiserver":                    {"*"},
 	"apiserver/admission":          {"auth", "resources"},
-	"apiserver/admission/hooks":    {"admission", "auth", "resources"},
+	"apiserver/admission/hooks":    {"admission", "auth", "outbound", "resources"},
 	"apiserver/apiservices":        {"resources", "resources/columns"},
-	"apiserver/crd":                {"codec", "openapi", "resources"},
+	"apiserver/crd":                {"codec", "openapi", "outbound", "resources"},
 	"apiserver/fieldmanager":       {"ownership", "resources", "strategy"},
 	"apiserver/metrics":            {"request"},
 	"apiserver/metricsapi":         {"resources", "response"},

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
 
+	"minikcm.dev/minikcm/apiserver/outbound"
 	"minikcm.dev/minikcm/clock/informers"
 )
 
@@ -45,11 +46,9 @@ func start(opts Options) (*started, error) {
 	if s.validatingWebhooks, err = validatingwebhook.NewValidatingAdmissionWebhook(nil); err != nil {
 		return nil, err
 	}
-	resolver, err := webhookutil.NewDefaultAuthenticationInfoResolver("")
-	if err != nil {
-		return nil, err
+	plain := func(webhookutil.AuthenticationInfoResolver) webhookutil.AuthenticationInfoResolver {
+		return outbound.Resolver{UserAgent: "kube-apiserver-admission"}
 	}
-	plain := func(webhookutil.AuthenticationInfoResolver) webhookutil.AuthenticationInfoResolver { return resolver }
 	s.mutatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)
 	s.validatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)
 	s.mutatingWebhooks.SetServiceResolver(opts.Services)

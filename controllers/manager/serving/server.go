@@ -104,10 +104,13 @@ func (s *Server) Close() {
 }
 
 func (o *Options) listen(ctx context.Context, moved bool) (net.Listener, error) {
-	address := net.JoinHostPort(o.BindAddress, strconv.Itoa(o.Port))
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	address, network := net.JoinHostPort(o.BindAddress, strconv.Itoa(o.Port)), "tcp"
+	if ip := net.ParseIP(o.BindAddress); ip != nil && ip.To4() != nil {
+		network = "tcp4" // for Go, "tcp" on 0.0.0.0 includes IPv6
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, network, address)
 	if moved && errors.Is(err, syscall.EADDRINUSE) {
-		listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(o.BindAddress, "0"))
+		listener, err = (&net.ListenConfig{}).Listen(ctx, network, net.JoinHostPort(o.BindAddress, "0"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s (--bind-address and --secure-port say where): %w", address, err)
