@@ -45,6 +45,10 @@ soak: ## Compare fifty runs of one seed, write by write; run the library with 20
 	$(GO) test -count=1 -timeout 120m $(TESTFLAGS) -run TestLibrary ./scenarios -args -seeds 200
 	$(GO) test -count=1 -timeout 60m $(TESTFLAGS) -v ./test/soak -args -hours 168
 
+.PHONY: hostile
+hostile: ## Attack a process with a memory limit, for 20 s each, beside a client that must be served in time.
+	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) -v ./test/hostile -args -for 20s -p99 250ms
+
 .PHONY: clients
 clients: ## Try real clients against a built minikcm: an operator, helm, kubectl.
 	$(GO) -C test/clients test -count=1 -timeout 30m $(TESTFLAGS) ./...

@@ -102,15 +102,21 @@ func stalledLists(ctx context.Context, t *testing.T, config *rest.Config) {
 func stalledWatches(ctx context.Context, t *testing.T, config *rest.Config) {
 	client := mustClient(t, config)
 	var writing sync.WaitGroup
+	written := 0
 	writing.Go(func() {
 		value := strings.Repeat("x", 200_000)
 		for i := 0; ctx.Err() == nil; i++ {
-			patch := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","data":{"v":"%s%d"}}`, value, i)
-			_, _ = client.CoreV1().ConfigMaps("default").Patch(ctx, "watched", types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "hostile"})
+			patch := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"watched"},"data":{"v":"%s%d"}}`, value, i)
+			if _, err := client.CoreV1().ConfigMaps("default").Patch(ctx, "watched", types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "hostile"}); err == nil {
+				written++
+			}
 		}
 	})
 	stall(ctx, t, config, 200, "/api/v1/namespaces/default/configmaps?watch=true")
 	writing.Wait()
+	if written < 10 {
+		t.Errorf("only %d writes were watched", written)
+	}
 }
 
 func endlessDeployment(ctx context.Context, t *testing.T, config *rest.Config) {
