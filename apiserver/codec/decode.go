@@ -1,9 +1,6 @@
 package codec
 
 import (
-	"bytes"
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
@@ -66,34 +63,4 @@ func isUntyped(obj runtime.Object) bool {
 type protoUnmarshaler interface {
 	Reset()
 	Unmarshal(data []byte) error
-}
-
-// EncodeStored returns the bytes that upstream's apiserver stores in etcd: protobuf in its envelope for a
-// built-in kind, and JSON for a custom kind. obj must have no resourceVersion.
-func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
-	if isUntyped(obj) {
-		return Encode(JSON, gvk, obj)
-	}
-	return encodeProtobuf(gvk, obj)
-}
-
-// DecodeStored decodes the bytes of EncodeStored or of an upstream apiserver, protobuf or JSON, into into.
-func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
-	if !bytes.HasPrefix(data, protoMagic) {
-		_, _, err := d.json.Decode(data, nil, into)
-		if err != nil && !runtime.IsStrictDecodingError(err) {
-			return err
-		}
-		clearTypeMeta(into)
-		return nil
-	}
-	message, ok := into.(protoUnmarshaler)
-	if !ok {
-		return fmt.Errorf("%T has no protobuf form", into)
-	}
-	raw, err := unwrapProtobuf(data[len(protoMagic):])
-	if err != nil {
-		return err
-	}
-	return message.Unmarshal(raw)
 }

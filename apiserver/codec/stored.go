@@ -1,0 +1,82 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ErrDamaged is returned for a stored value that is not what was written.
+var ErrDamaged = errors.New("the stored value is damaged: its checksum does not match")
+
+// The checksum is the last field of the envelope, number 15, which runtime.Unknown does not
+// have and other readers skip: four bytes, the CRC-32C of everything before.
+const (
+	checksumTag  = "\x7a\x04"
+	checksumSize = len(checksumTag) + crc32.Size
+)
+
+// castagnoli is the polynomial of CRC-32C, which processors compute.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func appendChecksum(data []byte) []byte {
+	sum := crc32.Checksum(data, castagnoli)
+	return binary.BigEndian.AppendUint32(append(data, checksumTag...), sum)
+}
+
+func verifyChecksum(data []byte) error {
+	at := len(data) - checksumSize
+	// The values of other programs end with empty fields.
+	if at < 0 || string(data[at:at+len(checksumTag)]) != checksumTag || bytes.HasSuffix(data, []byte(envelopeEnd)) {
+		return nil
+	}
+	if binary.BigEndian.Uint32(data[at+len(checksumTag):]) != crc32.Checksum(data[:at], castagnoli) {
+		return ErrDamaged
+	}
+	return nil
+}
+
+// EncodeStored returns the bytes that are stored in etcd, which upstream's apiserver can
+// read: protobuf in its envelope, with a checksum, for a built-in kind, and JSON for a custom
+// kind. obj must have no resourceVersion.
+func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
+	if isUntyped(obj) {
+		return Encode(JSON, gvk, obj)
+	}
+	data, err := encodeProtobuf(gvk, obj)
+	if err != nil {
+		return nil, err
+	}
+	return appendChecksum(data), nil
+}
+
+// DecodeStored decodes the bytes of EncodeStored or of an upstream apiserver, protobuf or
+// JSON, into into. The error wraps ErrDamaged if the checksum does not match; bytes without
+// one are accepted.
+func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
+	if !bytes.HasPrefix(data, protoMagic) {
+		_, _, err := d.json.Decode(data, nil, into)
+		if err != nil && !runtime.IsStrictDecodingError(err) {
+			return err
+		}
+		clearTypeMeta(into)
+		return nil
+	}
+	message, ok := into.(protoUnmarshaler)
+	if !ok {
+		return fmt.Errorf("%T has no protobuf form", into)
+	}
+	if err := verifyChecksum(data); err != nil {
+		return err
+	}
+	raw, err := unwrapProtobuf(data[len(protoMagic):])
+	if err != nil {
+		return err
+	}
+	return message.Unmarshal(raw)
+}

@@ -1,0 +1,66 @@
+package codec_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+)
+
+// A flipped bit of a stored value is found, unless the object is the same without it.
+func TestStoredValuesAreChecked(t *testing.T) {
+	decoder := codec.NewDecoder(scheme.Scheme)
+	data, err := codec.EncodeStored(kind, object())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for bit := range len(data) * 8 {
+		damaged := append([]byte{}, data...)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		got := &corev1.ConfigMap{}
+		switch err := decoder.DecodeStored(damaged, got); {
+		case errors.Is(err, codec.ErrDamaged):
+			found++
+		case err == nil:
+			if diff := cmp.Diff(object(), got); diff != "" {
+				t.Errorf("bit %d: %s", bit, diff)
+			}
+		}
+	}
+	if found < len(data)*8/2 {
+		t.Errorf("%d of %d flipped bits were found by the checksum", found, len(data)*8)
+	}
+}
+
+// Other programs read stored values, and values that they store are read.
+func TestStoredValuesOfOthers(t *testing.T) {
+	data, err := codec.EncodeStored(kind, object())
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(""))
+	theirs.(*corev1.ConfigMap).TypeMeta = object().TypeMeta
+	if diff := cmp.Diff(runtime.Object(object()), theirs); diff != "" {
+		t.Error(diff)
+	}
+	if data, err = codec.Encode(codec.Protobuf, kind, object()); err != nil {
+		t.Fatal(err)
+	}
+	got := &corev1.ConfigMap{}
+	if err := codec.NewDecoder(scheme.Scheme).DecodeStored(data, got); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(object(), got); diff != "" {
+		t.Error(diff)
+	}
+}
