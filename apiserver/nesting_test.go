@@ -58,7 +58,7 @@ func TestNestedBodies(t *testing.T) {
 		"apply":           {"PATCH", mapsPath + "/a?fieldManager=m", "application/apply-patch+yaml", nested(9_000), 400, metav1.StatusReasonBadRequest, deep},
 		"repeated string": {
 			"PATCH", mapsPath + "/a?fieldManager=m", "application/apply-patch+yaml", "a: &a " + strings.Repeat("x", 100_000) + "\nb: [" + strings.Repeat("*a, ", 1000) + "]",
-			413, metav1.StatusReasonRequestEntityTooLarge, "its aliases expand it to more than 3145728 bytes",
+			400, metav1.StatusReasonBadRequest, "its aliases expand it to more than 3145728 bytes",
 		},
 	} {
 		r := h.send(c.verb, c.path, c.body, "Content-Type", c.contentType)
