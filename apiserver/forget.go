@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -23,4 +24,13 @@ func (s *Server) ForgetHistory(ctx context.Context) error {
 		objects.Cache().Forget()
 	}
 	return nil
+}
+
+// forgetKinds drops what the server keeps for custom kinds that are not served any more.
+func (s *Server) forgetKinds(rows []*resources.Resource) {
+	for _, row := range rows {
+		if s.current().Table.Lookup(row.GVR()) == nil {
+			s.metrics.Forget(row.GVR())
+		}
+	}
 }

@@ -137,6 +137,9 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	coded := &response.CodeWriter{ResponseWriter: w}
 	rq.Writer = coded
 	measured := &metrics.Request{Info: rq.Info, Connects: rq.connects()}
+	if rq.Row.Custom {
+		measured.Served = func() bool { return s.current().Table.Lookup(info.GVR) != nil }
+	}
 	defer s.metrics.Begin(measured)()
 	elapsed := clock.Stopwatch()
 	defer func() {

@@ -58,7 +58,7 @@ func TestNestedBodies(t *testing.T) {
 		"apply":           {"PATCH", mapsPath + "/a?fieldManager=m", "application/apply-patch+yaml", nested(9_000), 400, metav1.StatusReasonBadRequest, deep},
 		"repeated string": {
 			"PATCH", mapsPath + "/a?fieldManager=m", "application/apply-patch+yaml", "a: &a " + strings.Repeat("x", 100_000) + "\nb: [" + strings.Repeat("*a, ", 1000) + "]",
-			413, metav1.StatusReasonRequestEntityTooLarge, "its aliases expand it to more than 3145728 bytes",
+			400, metav1.StatusReasonBadRequest, "its aliases expand it to more than 3145728 bytes",
 		},
 	} {
 		r := h.send(c.verb, c.path, c.body, "Content-Type", c.contentType)
@@ -70,5 +70,57 @@ func TestNestedBodies(t *testing.T) {
 	// The deepest body that is read gets past the check.
 	if s := h.send("POST", mapsPath, nested(request.MaxDepth)).status(t); strings.Contains(s.Message, deep) {
 		t.Errorf("%d levels: %s", request.MaxDepth, s.Message)
+	}
+}
+
+// Expressions that are nested deep or very long are refused, or accepted, but never
+// exhaust the stack of a recursive parser.
+func TestNestedExpressions(t *testing.T) {
+	h := start(t)
+	nested := func(open, inner, end string, levels int) string {
+		return strings.Repeat(open, levels) + inner + strings.Repeat(end, levels)
+	}
+	withRule := func(rule string) string {
+		return asJSON(t, map[string]any{"metadata": map[string]any{"name": "deeps.example.com"}, "spec": map[string]any{
+			"group": "example.com", "scope": "Cluster", "names": map[string]any{"plural": "deeps", "kind": "Deep"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object", "x-kubernetes-validations": []any{map[string]any{"rule": rule}},
+			}}}},
+		}})
+	}
+	withColumn := func(path string) string {
+		return asJSON(t, map[string]any{"metadata": map[string]any{"name": "deeps.example.com"}, "spec": map[string]any{
+			"group": "example.com", "scope": "Cluster", "names": map[string]any{"plural": "deeps", "kind": "Deep"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+				"additionalPrinterColumns": []any{map[string]any{"name": "c", "type": "string", "jsonPath": path}},
+			}},
+		}})
+	}
+	const levels = 20_000
+	for name, body := range map[string]string{
+		"rule of parentheses": withRule(nested("(", "true", ")", levels)),
+		"rule of lists":       withRule(nested("[", "1", "]", levels) + " == []"),
+		"rule of negations":   withRule(nested("!", "true", "", levels)),
+		"rule of selections":  withRule("self" + strings.Repeat(".a", levels)),
+		"rule of terms":       withRule("true" + strings.Repeat(" && true", levels)),
+		"rule of choices":     withRule(nested("true ? ", "true", " : false", levels)),
+		"column of filters":   withColumn(nested(".a[?(@", ".b", "==1)]", levels)),
+		"column of brackets":  withColumn(nested("[", "0", "]", levels)),
+		"column of steps":     withColumn(strings.Repeat("..", levels)),
+	} {
+		if r := h.send("POST", definitionsPath+"?dryRun=All", body); r.code >= 500 {
+			t.Errorf("%s: %d %.300s", name, r.code, r.body)
+		}
+	}
+	for name, query := range map[string]string{
+		"label selector": "labelSelector=" + nested("(", "a", ")", levels),
+		"label values":   "labelSelector=a%20in%20(" + strings.Repeat("b,", levels) + "b)",
+		"negations":      "labelSelector=" + strings.Repeat("!", levels) + "a",
+		"field selector": "fieldSelector=" + strings.Repeat("metadata.name=a,", levels) + "metadata.name=a",
+	} {
+		if r := h.send("GET", mapsPath+"?"+query, ""); r.code >= 500 {
+			t.Errorf("%s: %d %.300s", name, r.code, r.body)
+		}
 	}
 }

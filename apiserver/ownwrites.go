@@ -73,7 +73,7 @@ func (s *Server) newDefinitions() *served.Definitions {
 		NewObjects: func(row *resources.Resource) *storage.Objects {
 			return storage.New(storage.Config{Resource: row, Store: s.opts.Store, Decoder: s.decoder, Clock: s.opts.Clock, Ledger: s.opts.Ledger})
 		},
-		Services: services.Resolver{Objects: s.storedObjects}, Changed: func() { s.registrar.Load().wake() },
+		Services: services.Resolver{Objects: s.storedObjects}, Changed: func() { s.registrar.Load().wake() }, Retired: s.forgetKinds,
 		KubeVersion: s.opts.KubeVersion, Clock: s.opts.Clock, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
 	})
 }

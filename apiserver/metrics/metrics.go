@@ -3,11 +3,13 @@ package metrics
 import (
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/request"
 )
@@ -22,6 +24,9 @@ type Metrics struct {
 	inFlight *prometheus.GaugeVec
 	watchers *prometheus.GaugeVec
 	health   *health
+
+	// forgetting is locked while series are deleted.
+	forgetting sync.RWMutex
 }
 
 // New returns the metrics, and those of others if it is not nil. If others is given, it is expected to have the
@@ -70,6 +75,8 @@ type Request struct {
 	Connects bool
 	// LongRunning reports that the request may last indefinitely.
 	LongRunning bool
+	// Served reports whether the resource is still served; nil means that it always is.
+	Served func() bool
 }
 
 // Begin counts a request as in flight; the returned function ends that.
@@ -88,13 +95,29 @@ func (m *Metrics) Begin(rq *Request) func() {
 }
 
 // Observe records the outcome of a request: its status code, and how long it took in real
-// time.
+// time. The requests that outlast their resource, such as its watches, are not recorded.
 func (m *Metrics) Observe(rq *Request, code int, elapsed time.Duration) {
+	m.forgetting.RLock()
+	defer m.forgetting.RUnlock()
+	if rq.Served != nil && !rq.Served() {
+		return
+	}
 	labels := rq.labels()
 	if !rq.LongRunning {
 		m.duration.WithLabelValues(labels...).Observe(elapsed.Seconds())
 	}
 	m.requests.WithLabelValues(append(labels, strconv.Itoa(code))...).Inc()
+}
+
+// Forget deletes the series of a resource that is not served any more. Otherwise each
+// custom kind that ever existed would keep some.
+func (m *Metrics) Forget(gvr schema.GroupVersionResource) {
+	m.forgetting.Lock()
+	defer m.forgetting.Unlock()
+	labels := prometheus.Labels{"group": gvr.Group, "version": gvr.Version, "resource": gvr.Resource}
+	m.requests.DeletePartialMatch(labels)
+	m.duration.DeletePartialMatch(labels)
+	m.watchers.DeletePartialMatch(labels)
 }
 
 // metricVerbs are the verbs as upstream's metrics spell them.

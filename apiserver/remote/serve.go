@@ -155,8 +155,8 @@ func newSizes(ctx context.Context) *sizes {
 	return &sizes{done: ctx.Done(), next: make(chan remotecommand.TerminalSize, 1)}
 }
 
-// maxSizeBytes limits the message with one size of the terminal: the decoder keeps an
-// unfinished message in memory.
+// maxSizeBytes limits the message with one size of the terminal, beyond what the decoder
+// has buffered of it: the decoder keeps an unfinished message in memory.
 const maxSizeBytes = 4096
 
 func (s *sizes) read(r io.Reader) {

@@ -8,7 +8,7 @@ import (
 
 // A message that does not end is not kept in memory.
 func TestLongSize(t *testing.T) {
-	long := strings.NewReader(`{"Width":1,"Height":1} {"Width":` + strings.Repeat(" ", maxSizeBytes) + `2,"Height":2}`)
+	long := strings.NewReader(`{"Width":1,"Height":1} {"Width":` + strings.Repeat(" ", 2*maxSizeBytes) + `2,"Height":2}`)
 	s := newSizes(t.Context())
 	s.read(long)
 	if first := s.Next(); first == nil || first.Width != 1 {

@@ -2,7 +2,6 @@ package request
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"mime"
 	"strings"
@@ -36,12 +35,8 @@ func checkNesting(contentType string, data []byte) error {
 	default:
 		err = nesting.JSON(data, MaxDepth)
 	}
-	var large *nesting.TooLargeError
-	switch {
-	case errors.As(err, &large):
-		return apierrors.NewRequestEntityTooLargeError(err.Error())
-	case err != nil:
-		return apierrors.NewBadRequest(fmt.Sprintf("the body of the request is %v", err))
+	if err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("reading the body of the request: %v", err))
 	}
 	return nil
 }

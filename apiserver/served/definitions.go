@@ -76,7 +76,10 @@ type Options struct {
 	// Services resolves the Services of conversion webhooks.
 	Services webhook.ServiceResolver
 	// Changed is called when Current has changed.
-	Changed     func()
+	Changed func()
+	// Retired is called when a kind has ended: its requests and its watches. Current may
+	// have a newer state of the same kind.
+	Retired     func(rows []*resources.Resource)
 	KubeVersion string
 	Clock       clock.Clock
 	Ledger      *clock.Ledger
@@ -284,6 +287,7 @@ func (d *Definitions) retireLocked(kind *customKind) {
 		d.mu.Unlock()
 		kind.requests.Wait()
 		kind.close()
+		d.opts.Retired(kind.rows.Served)
 	})
 }
 

@@ -30,7 +30,7 @@ func (c *change) last() *Entry {
 		c.gone = &Entry{
 			Key: c.previous.Key, Revision: c.revision,
 			Object: c.withRevision(c.previous.Object, c.revision),
-			Labels: c.previous.Labels, Fields: c.previous.Fields,
+			Labels: c.previous.Labels, Fields: c.previous.Fields, size: c.previous.size,
 		}
 	})
 	return c.gone

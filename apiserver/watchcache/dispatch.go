@@ -53,6 +53,7 @@ func (c *Cache) dispatch(batch store.Batch) error {
 	for _, ch := range changes {
 		c.apply(ch)
 	}
+	c.ring.expire(now) // a batch without events shows progress
 	c.flush()
 	c.rev = batch.Revision
 	c.wake(c.rev)

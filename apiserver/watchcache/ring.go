@@ -26,7 +26,8 @@ func (r *ring) at(i int) *change { return r.buf[(r.first+i)%len(r.buf)] }
 
 func (r *ring) add(c *change) {
 	r.bytes += c.size()
-	for r.count > 0 && (r.count == r.max || r.bytes > r.maxBytes || r.age >= 0 && r.count >= minRing && c.at.Sub(r.at(0).at) > r.age) {
+	r.expireTo(minRing-1, c.at)
+	for r.count > 0 && (r.count == r.max || r.bytes > r.maxBytes) {
 		r.drop()
 	}
 	if r.count == len(r.buf) {
@@ -34,6 +35,17 @@ func (r *ring) add(c *change) {
 	}
 	r.buf[(r.first+r.count)%len(r.buf)] = c
 	r.count++
+}
+
+// expire drops the changes that are too old at now. Without it, the changes of a kind
+// that does not change any more would stay.
+func (r *ring) expire(now time.Time) { r.expireTo(minRing, now) }
+
+// expireTo is expire that keeps that many changes regardless of their age.
+func (r *ring) expireTo(keep int, now time.Time) {
+	for r.age >= 0 && r.count > keep && now.Sub(r.at(0).at) > r.age {
+		r.drop()
+	}
 }
 
 // drop drops the oldest change.

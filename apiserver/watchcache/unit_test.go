@@ -88,6 +88,23 @@ func TestRing(t *testing.T) {
 	}
 }
 
+// Changes end by their age without a newer change.
+func TestRingExpires(t *testing.T) {
+	begin := time.Unix(0, 0)
+	r := ring{max: 1000, age: time.Minute, maxBytes: 10_000}
+	for i := range 300 {
+		r.add(&change{revision: int64(i + 1), at: begin, entry: &Entry{size: 10}})
+	}
+	r.expire(begin.Add(time.Minute))
+	if r.count != 300 || r.bytes != 3000 {
+		t.Errorf("within the age: %d changes of %d bytes", r.count, r.bytes)
+	}
+	r.expire(begin.Add(time.Minute + 1))
+	if r.count != minRing || r.floor != 300-minRing || r.bytes != 10*minRing {
+		t.Errorf("beyond the age: %d changes of %d bytes after revision %d", r.count, r.bytes, r.floor)
+	}
+}
+
 func TestPending(t *testing.T) {
 	var p pending
 	a, b := newPod("a", "", ""), newPod("b", "", "")

@@ -6,7 +6,7 @@ import "fmt"
 type TooDeepError struct{ Max int }
 
 func (e *TooDeepError) Error() string {
-	return fmt.Sprintf("nested more than %d levels deep", e.Max)
+	return fmt.Sprintf("it is nested more than %d levels deep", e.Max)
 }
 
 // JSON returns a *TooDeepError if objects and lists in data are nested more than limit
