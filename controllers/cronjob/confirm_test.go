@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -59,7 +60,7 @@ func reconcilerOf(t *testing.T, w *writes, recorder record.EventRecorder, cj *ba
 	cronJobs, jobs := index(), index()
 	r, err := NewReconciler(Sources{
 		Clock: clocktesting.NewFakePassiveClock(minute(10)), CronJobs: cronJobs, Jobs: jobs,
-		Executor: plan.Executor{Writer: w, Recorder: recorder, Parallel: 1},
+		Executor: executor.Executor{Writer: w, Recorder: recorder, Parallel: 1},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/job"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
@@ -39,7 +40,7 @@ func newModel(t *rapid.T, decide decider) *model {
 	m.must(m.Actor(Name, func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := NewReconciler(Sources{
 			Clock: m.Clock, CronJobs: a.Watch(&batchv1.CronJob{}), Jobs: a.Watch(&batchv1.Job{}),
-			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
+			Executor: executor.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
 		})
 		if err != nil {
 			return nil, err

@@ -14,6 +14,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/job"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
@@ -26,7 +28,7 @@ type Sources struct {
 	// CronJobs and Jobs are the informers' caches.
 	CronJobs, Jobs cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
+	Executor executor.Executor
 	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) Plan
 }
@@ -34,7 +36,7 @@ type Sources struct {
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them.
 type Reconciler struct {
 	*owner.Reconciler[*batchv1.CronJob, Snapshot, Plan]
-	jobs controllerref.Index[*batchv1.Job]
+	jobs dependents.Index[*batchv1.Job]
 }
 
 // NewReconciler returns a reconciler. It adds the index that it needs to the cache of Jobs.
@@ -42,7 +44,7 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
 		s.Decide = Decide
 	}
-	jobs, err := controllerref.NewIndex[*batchv1.Job](s.Jobs)
+	jobs, err := dependents.NewIndex[*batchv1.Job](s.Jobs)
 	r := &Reconciler{jobs: jobs}
 	r.Reconciler = owner.New(s.Clock, s.CronJobs, s.Executor, owner.Steps[*batchv1.CronJob, Snapshot, Plan]{
 		Kind: Kind, Gather: r.gather, Execute: r.execute,
@@ -92,7 +94,7 @@ func (r *Reconciler) read(ctx context.Context, namespace, name string) (*batchv1
 }
 
 func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, _ Snapshot, p Plan) (loop.Result, error) {
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.act(ctx, cj, p)...)
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.act(ctx, cj, p)...)
 }
 
 // act executes the plan and returns the errors separately, so that a stale error does not
@@ -137,9 +139,9 @@ func (r *Reconciler) start(ctx context.Context, cj *batchv1.CronJob, j *batchv1.
 		return nil, nil
 	}
 	created := &creation{Tracker: r.Expectations}
-	executor := r.Executor
-	executor.Tracker = created
-	err := executor.Act(ctx, cj, []plan.Action{{
+	x := r.Executor
+	x.Tracker = created
+	err := x.Act(ctx, cj, []plan.Action{{
 		Verb: plan.Create, Objects: []plan.Object{j},
 		Succeeded: &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulCreate", Message: "Created job ", Detail: true},
 	}})
@@ -151,14 +153,14 @@ func (r *Reconciler) start(ctx context.Context, cj *batchv1.CronJob, j *batchv1.
 		}
 		return live, nil
 	case err != nil && !plan.NamespaceGoing(err):
-		executor.RecordEvents(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating job: " + plan.Message(err)}})
+		x.RecordEvents(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating job: " + plan.Message(err)}})
 	}
 	return created.job, err
 }
 
 // creation is a tracker that keeps the created Job.
 type creation struct {
-	plan.Tracker
+	executor.Tracker
 	job *batchv1.Job
 }
 

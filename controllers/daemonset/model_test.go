@@ -14,6 +14,7 @@ import (
 
 	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/daemonset"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -38,7 +39,7 @@ func newModel(t *rapid.T, nodes int, decide decision) *model {
 		r, err := daemonset.NewReconciler(daemonset.Sources{
 			Clock: run.Clock, DaemonSets: a.Watch(&appsv1.DaemonSet{}), Pods: a.Watch(&corev1.Pod{}),
 			Revisions: a.Watch(&appsv1.ControllerRevision{}), Nodes: a.Watch(&corev1.Node{}),
-			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
+			Executor: executor.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
 		})
 		if err != nil {
 			return nil, err

@@ -16,11 +16,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
-	"minikcm.dev/minikcm/controllers/history"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
+	"minikcm.dev/minikcm/controllers/history/collision"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
-	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
@@ -29,7 +29,7 @@ type Sources struct {
 	// DaemonSets, Pods, Revisions and Nodes are the informers' caches.
 	DaemonSets, Pods, Revisions, Nodes cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
+	Executor executor.Executor
 	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
@@ -39,8 +39,8 @@ type Reconciler struct {
 	*owner.Reconciler[*appsv1.DaemonSet, Snapshot, Plan]
 	daemonSets appslisters.DaemonSetLister
 	nodes      corelisters.NodeLister
-	pods       controllerref.Index[*corev1.Pod]
-	revisions  controllerref.Index[*appsv1.ControllerRevision]
+	pods       dependents.Index[*corev1.Pod]
+	revisions  dependents.Index[*appsv1.ControllerRevision]
 
 	mu       sync.Mutex
 	failures map[types.UID]Failures
@@ -51,8 +51,8 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
 		s.Decide = Decide
 	}
-	pods, podsErr := controllerref.NewIndex[*corev1.Pod](s.Pods)
-	revisions, revisionsErr := controllerref.NewIndex[*appsv1.ControllerRevision](s.Revisions)
+	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
+	revisions, revisionsErr := dependents.NewIndex[*appsv1.ControllerRevision](s.Revisions)
 	r := &Reconciler{
 		daemonSets: appslisters.NewDaemonSetLister(s.DaemonSets), nodes: corelisters.NewNodeLister(s.Nodes),
 		pods: pods, revisions: revisions, failures: map[types.UID]Failures{},
@@ -76,7 +76,7 @@ func (r *Reconciler) gather(_ context.Context, d *appsv1.DaemonSet) (Snapshot, e
 func (r *Reconciler) execute(ctx context.Context, d *appsv1.DaemonSet, _ Snapshot, p Plan) (loop.Result, error) {
 	r.remember(d.UID, p.Failures)
 	r.Executor.RecordEvents(d, p.Events)
-	return history.Execute(ctx, &r.Executor, d, p.Actions, loop.Result{RequeueAfter: p.RequeueAfter}, func(collided bool) *appsv1.DaemonSet {
+	return collision.Execute(ctx, &r.Executor, d, p.Actions, loop.Result{RequeueAfter: p.RequeueAfter}, func(collided bool) *appsv1.DaemonSet {
 		return Conclude(d, p, collided)
 	})
 }

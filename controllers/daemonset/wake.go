@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -63,7 +64,7 @@ func (r *Reconciler) adopters(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(o) != nil {
 		return nil
 	}
-	return controllerref.Adopters(o, r.daemonSets.DaemonSets(o.GetNamespace()).List, func(owner *appsv1.DaemonSet) *metav1.LabelSelector { return owner.Spec.Selector })
+	return dependents.Adopters(o, r.daemonSets.DaemonSets(o.GetNamespace()).List, func(owner *appsv1.DaemonSet) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
 // OnNode enqueues the DaemonSets for which a node has been added or removed, or has changed

@@ -15,9 +15,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
-	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
@@ -26,7 +27,7 @@ type Sources struct {
 	// Deployments, ReplicaSets and Pods are the informers' caches.
 	Deployments, ReplicaSets, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
+	Executor executor.Executor
 	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
@@ -36,8 +37,8 @@ type Reconciler struct {
 	*owner.Reconciler[*appsv1.Deployment, Snapshot, Plan]
 	deployments appslisters.DeploymentLister
 	replicaSets appslisters.ReplicaSetLister
-	sets        controllerref.Index[*appsv1.ReplicaSet]
-	pods        controllerref.Index[*corev1.Pod]
+	sets        dependents.Index[*appsv1.ReplicaSet]
+	pods        dependents.Index[*corev1.Pod]
 }
 
 // NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
@@ -45,8 +46,8 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
 		s.Decide = Decide
 	}
-	sets, setsErr := controllerref.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets)
-	pods, podsErr := controllerref.NewIndex[*corev1.Pod](s.Pods)
+	sets, setsErr := dependents.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets)
+	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
 	r := &Reconciler{
 		deployments: appslisters.NewDeploymentLister(s.Deployments), replicaSets: appslisters.NewReplicaSetLister(s.ReplicaSets),
 		sets: sets, pods: pods,
@@ -75,7 +76,7 @@ func (r *Reconciler) gather(_ context.Context, d *appsv1.Deployment) (Snapshot, 
 
 func (r *Reconciler) execute(ctx context.Context, d *appsv1.Deployment, _ Snapshot, p Plan) (loop.Result, error) {
 	r.Executor.RecordEvents(d, p.Events)
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.act(ctx, d, p))
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.act(ctx, d, p))
 }
 
 func (r *Reconciler) act(ctx context.Context, d *appsv1.Deployment, p Plan) error {

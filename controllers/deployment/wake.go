@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -34,7 +35,7 @@ func (r *Reconciler) OnReplicaSet(ev loop.Event) []types.NamespacedName {
 
 // matching returns the Deployments whose selector matches an orphan.
 func (r *Reconciler) matching(orphan metav1.Object) []types.NamespacedName {
-	return controllerref.Adopters(orphan, r.deployments.Deployments(orphan.GetNamespace()).List, func(owner *appsv1.Deployment) *metav1.LabelSelector { return owner.Spec.Selector })
+	return dependents.Adopters(orphan, r.deployments.Deployments(orphan.GetNamespace()).List, func(owner *appsv1.Deployment) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
 // OnPod enqueues a Deployment that waits for its old pods to end, when one of them has

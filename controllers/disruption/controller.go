@@ -17,6 +17,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/scales"
@@ -32,7 +33,7 @@ type Controller struct {
 	budgets  policylisters.PodDisruptionBudgetLister
 	pods     corelisters.PodLister
 	sizes    *sizes
-	executor plan.Executor
+	executor executor.Executor
 	loop     *loop.Loop
 	stale    *loop.Loop
 }
@@ -49,8 +50,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	replicaSets, deployments := apps.ReplicaSets().Informer(), apps.Deployments().Informer()
 	c := &Controller{
 		clock: e.Clock, budgets: budgets.Lister(), pods: pods.Lister(),
-		executor: plan.Executor{
-			Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Writer: plan.NewWriter(client), Recorder: e.Recorder.For("controllermanager"),
+		executor: executor.Executor{
+			Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Writer: executor.NewWriter(client), Recorder: e.Recorder.For("controllermanager"),
 		},
 	}
 	reached, err := scales.New(config)
@@ -147,7 +148,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 		// key.
 		err = c.executor.WriteStatus(ctx, &update)
 	}
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, decideErr, err)
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, decideErr, err)
 }
 
 func (c *Controller) gather(ctx context.Context, budget *policyv1.PodDisruptionBudget) (Snapshot, error) {
@@ -179,5 +180,5 @@ func (c *Controller) reconcilePod(ctx context.Context, key types.NamespacedName)
 	}
 	update := *pod
 	update.Status = *p.Status
-	return plan.Settle(loop.Result{}, c.executor.WriteStatus(ctx, &update))
+	return executor.Settle(loop.Result{}, c.executor.WriteStatus(ctx, &update))
 }

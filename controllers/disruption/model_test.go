@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -42,7 +43,7 @@ type reconciler struct {
 	m             *model
 	decide        decision
 	budgets, pods cache.Indexer
-	executor      plan.Executor
+	executor      executor.Executor
 }
 
 func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
@@ -60,7 +61,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	update := in.Budget.DeepCopy()
 	update.Status = *p.Status
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.executor.WriteStatus(ctx, update))
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.executor.WriteStatus(ctx, update))
 }
 
 func newModel(t *rapid.T, decide decision) *model {
@@ -69,7 +70,7 @@ func newModel(t *rapid.T, decide decision) *model {
 	m.must(m.Actor(Name, func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r := &reconciler{
 			m: m, decide: decide, budgets: a.Watch(&policyv1.PodDisruptionBudget{}), pods: a.Watch(&corev1.Pod{}),
-			executor: plan.Executor{Writer: a.Writer(), Parallel: 1},
+			executor: executor.Executor{Writer: a.Writer(), Parallel: 1},
 		}
 		wake := func(loop.Event) []types.NamespacedName {
 			return []types.NamespacedName{{Namespace: "a", Name: "budget"}}

@@ -13,10 +13,10 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Name is upstream's name of the controller.
@@ -40,8 +40,8 @@ type Controller struct {
 	services     corelisters.ServiceLister
 	endpoints    corelisters.EndpointsLister
 	slices       cache.Indexer
-	expectations *controllerref.Expectations
-	executor     plan.Executor
+	expectations *dependents.Expectations
+	executor     executor.Executor
 	loop         *loop.Loop
 }
 
@@ -60,9 +60,9 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		services:     core.Services().Lister(),
 		endpoints:    core.Endpoints().Lister(),
 		slices:       slices.GetIndexer(),
-		expectations: controllerref.NewExpectations(e.Clock),
+		expectations: dependents.NewExpectations(e.Clock),
 	}
-	c.executor = plan.Executor{Kind: kind, Writer: plan.NewWriter(client), Recorder: e.Recorder.For(eventSource), Tracker: c.expectations}
+	c.executor = executor.Executor{Kind: kind, Writer: executor.NewWriter(client), Recorder: e.Recorder.For(eventSource), Tracker: c.expectations}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(core.Services().Informer(), wakeForService)
 	c.loop.Watch(core.Endpoints().Informer(), c.wakeForEndpoints)
@@ -102,7 +102,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		// controller's own slices.
 		c.executor.RecordEvents(endpoints, decided.Events)
 	}
-	return plan.Settle(loop.Result{}, c.executor.Act(ctx, endpoints, decided.Actions))
+	return executor.Settle(loop.Result{}, c.executor.Act(ctx, endpoints, decided.Actions))
 }
 
 // found returns nil for an object that does not exist.

@@ -19,6 +19,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -52,9 +53,9 @@ func newModel(t checker, draw modeltest.Draw, decide func(Snapshot, time.Time) (
 	}
 	m.World.Graceful = func(o plan.Object) bool { _, ok := o.(*corev1.Pod); return ok }
 	m.World.AfterWrite = m.check
-	executor := func(a *modeltest.Actor) plan.Executor { return plan.Executor{Writer: a.Writer(), Parallel: 1} }
+	executorOf := func(a *modeltest.Actor) executor.Executor { return executor.Executor{Writer: a.Writer(), Parallel: 1} }
 	m.must(m.Actor("job-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
-		r, err := NewReconciler(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a), Decide: decide})
+		r, err := NewReconciler(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a), Decide: decide})
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +64,7 @@ func newModel(t checker, draw modeltest.Draw, decide func(Snapshot, time.Time) (
 		return r, nil
 	}))
 	m.must(m.Actor("orphans", func(a *modeltest.Actor) (loop.Reconciler, error) {
-		o, err := NewOrphans(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a)})
+		o, err := NewOrphans(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a)})
 		if err != nil {
 			return nil, err
 		}

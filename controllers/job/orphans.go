@@ -12,7 +12,8 @@ import (
 	batchlisters "k8s.io/client-go/listers/batch/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -22,8 +23,8 @@ import (
 type Orphans struct {
 	jobs     batchlisters.JobLister
 	pods     corelisters.PodLister
-	owned    controllerref.Index[*corev1.Pod]
-	executor plan.Executor
+	owned    dependents.Index[*corev1.Pod]
+	executor executor.Executor
 }
 
 // NewOrphans returns a reconciler of orphans. It adds the index that it needs to the cache
@@ -31,7 +32,7 @@ type Orphans struct {
 func NewOrphans(s Sources) (*Orphans, error) {
 	o := &Orphans{jobs: batchlisters.NewJobLister(s.Jobs), pods: corelisters.NewPodLister(s.Pods), executor: s.Executor}
 	var err error
-	if o.owned, err = controllerref.NewIndex[*corev1.Pod](s.Pods); err != nil {
+	if o.owned, err = dependents.NewIndex[*corev1.Pod](s.Pods); err != nil {
 		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
 	}
 	return o, nil
@@ -53,7 +54,7 @@ func (o *Orphans) Reconcile(ctx context.Context, key types.NamespacedName) (loop
 	if lives, err := o.jobLives(ctx, pod); lives || err != nil {
 		return loop.Result{}, err
 	}
-	return plan.Settle(loop.Result{}, o.executor.Act(ctx, pod, []plan.Action{unpin([]*corev1.Pod{pod})}))
+	return executor.Settle(loop.Result{}, o.executor.Act(ctx, pod, []plan.Action{unpin([]*corev1.Pod{pod})}))
 }
 
 // jobLives reads a Job that is not in the cache from the API, because the cache of pods may

@@ -13,7 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -25,7 +26,7 @@ type Sources struct {
 	// Jobs and Pods are the informers' caches.
 	Jobs, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
+	Executor executor.Executor
 	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
@@ -34,7 +35,7 @@ type Sources struct {
 type Reconciler struct {
 	*owner.Reconciler[*batchv1.Job, Snapshot, Plan]
 	jobs batchlisters.JobLister
-	pods controllerref.Index[*corev1.Pod]
+	pods dependents.Index[*corev1.Pod]
 
 	mu       sync.Mutex
 	failures map[types.UID]Failures
@@ -45,7 +46,7 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
 		s.Decide = Decide
 	}
-	pods, err := controllerref.NewIndex[*corev1.Pod](s.Pods)
+	pods, err := dependents.NewIndex[*corev1.Pod](s.Pods)
 	r := &Reconciler{jobs: batchlisters.NewJobLister(s.Jobs), pods: pods, failures: map[types.UID]Failures{}}
 	r.Reconciler = owner.New(s.Clock, s.Jobs, s.Executor, owner.Steps[*batchv1.Job, Snapshot, Plan]{
 		Kind: Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
@@ -59,18 +60,18 @@ func (r *Reconciler) gather(_ context.Context, job *batchv1.Job) (Snapshot, erro
 
 func (r *Reconciler) execute(ctx context.Context, job *batchv1.Job, _ Snapshot, p Plan) (loop.Result, error) {
 	if err := r.Executor.Act(ctx, job, p.Actions); err != nil {
-		return plan.Settle(loop.Result{}, err)
+		return executor.Settle(loop.Result{}, err)
 	}
 	births := &births{Tracker: r.Expectations}
 	creator := r.Executor
 	creator.Tracker = births
 	createErr := creator.Act(ctx, job, p.Creations)
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, createErr, r.store(ctx, job, p, int(births.n.Load())))
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, createErr, r.store(ctx, job, p, int(births.n.Load())))
 }
 
 // births counts the created pods.
 type births struct {
-	plan.Tracker
+	executor.Tracker
 	n atomic.Int32
 }
 

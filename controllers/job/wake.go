@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -60,5 +61,5 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 
 // matching returns the Jobs whose selector matches an orphan.
 func (r *Reconciler) matching(pod *corev1.Pod) []types.NamespacedName {
-	return controllerref.Adopters(pod, r.jobs.Jobs(pod.Namespace).List, func(owner *batchv1.Job) *metav1.LabelSelector { return owner.Spec.Selector })
+	return dependents.Adopters(pod, r.jobs.Jobs(pod.Namespace).List, func(owner *batchv1.Job) *metav1.LabelSelector { return owner.Spec.Selector })
 }

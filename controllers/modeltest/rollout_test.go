@@ -15,6 +15,7 @@ import (
 
 	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/deployment"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -39,11 +40,11 @@ func newCluster(t *rapid.T, mistakes planted) *cluster {
 	run := modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) })
 	c := &cluster{Run: run, t: t}
 	run.World.Graceful = func(o plan.Object) bool { _, ok := o.(*corev1.Pod); return ok }
-	executor := func(a *modeltest.Actor) plan.Executor { return plan.Executor{Writer: a.Writer(), Parallel: 1} }
+	executorOf := func(a *modeltest.Actor) executor.Executor { return executor.Executor{Writer: a.Writer(), Parallel: 1} }
 	c.must(run.Actor("deployment-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := deployment.NewReconciler(deployment.Sources{
 			Clock: run.Clock, Deployments: a.Watch(&appsv1.Deployment{}), ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}),
-			Executor: executor(a), Decide: mistakes.deployment,
+			Executor: executorOf(a), Decide: mistakes.deployment,
 		})
 		if err != nil {
 			return nil, err
@@ -55,7 +56,7 @@ func newCluster(t *rapid.T, mistakes planted) *cluster {
 	}))
 	c.must(run.Actor("replicaset-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := replicaset.NewReconciler(replicaset.ReplicaSets(), replicaset.Sources{
-			Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a), Decide: mistakes.replicaSet,
+			Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a), Decide: mistakes.replicaSet,
 		})
 		if err != nil {
 			return nil, err

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/scales"
 )
 
@@ -35,9 +35,9 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	autoscalers, pods := e.Informers.Autoscaling().V2().HorizontalPodAutoscalers(), e.Informers.Core().V1().Pods()
 	r := &reconciler{
 		opts: opts, clock: e.Clock, autoscalers: autoscalers.Lister(), pods: pods.Lister(), targets: targets{reached}, reader: reader,
-		executor: plan.Executor{
+		executor: executor.Executor{
 			Kind:   autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
-			Writer: plan.NewWriter(client), Recorder: e.Recorder.For("horizontal-pod-autoscaler"),
+			Writer: executor.NewWriter(client), Recorder: e.Recorder.For("horizontal-pod-autoscaler"),
 		},
 		known: map[types.NamespacedName]*remembered{},
 	}

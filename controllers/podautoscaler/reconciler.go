@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -30,7 +31,7 @@ type reconciler struct {
 	pods        corelisters.PodLister
 	targets     targets
 	reader      *reader
-	executor    plan.Executor
+	executor    executor.Executor
 
 	mu sync.Mutex
 	// known holds the state of each autoscaler between reconciles.
@@ -72,7 +73,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	update := *autoscaler
 	update.Status = *d.Status
-	result, err := plan.Settle(loop.Result{RequeueAfter: d.RequeueAfter}, r.executor.WriteStatus(ctx, &update))
+	result, err := executor.Settle(loop.Result{RequeueAfter: d.RequeueAfter}, r.executor.WriteStatus(ctx, &update))
 	if err != nil {
 		r.executor.RecordEvents(autoscaler, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedUpdateStatus", Message: err.Error()}})
 	}

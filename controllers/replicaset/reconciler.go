@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -24,7 +26,7 @@ type Sources struct {
 	// ReplicaSets (or the owners of another kind) and Pods are the informers' caches.
 	ReplicaSets, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
+	Executor executor.Executor
 	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
@@ -34,8 +36,8 @@ type Reconciler[T plan.Object] struct {
 	*owner.Reconciler[T, Snapshot, Plan]
 	owners     Owners[T]
 	cache      cache.Indexer
-	sets       controllerref.Index[T]
-	pods       controllerref.Index[*corev1.Pod]
+	sets       dependents.Index[T]
+	pods       dependents.Index[*corev1.Pod]
 	wakesOwner func(loop.Event) []types.NamespacedName
 }
 
@@ -45,8 +47,8 @@ func NewReconciler[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], 
 	if s.Decide == nil {
 		s.Decide = Decide
 	}
-	sets, setsErr := controllerref.NewIndex[T](s.ReplicaSets)
-	pods, podsErr := controllerref.NewIndex[*corev1.Pod](s.Pods)
+	sets, setsErr := dependents.NewIndex[T](s.ReplicaSets)
+	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
 	r := &Reconciler[T]{
 		owners: owners, cache: s.ReplicaSets, sets: sets, pods: pods, wakesOwner: loop.ControllerOf(owners.Kind.GroupKind()),
 	}
@@ -67,7 +69,7 @@ func (r *Reconciler[T]) gather(_ context.Context, owner T) (Snapshot, error) {
 func (r *Reconciler[T]) execute(ctx context.Context, owner T, in Snapshot, p Plan) (loop.Result, error) {
 	actErr := r.Executor.Act(ctx, owner, p.Actions)
 	statusErr := r.writeStatus(ctx, owner, Conclude(in.ReplicaSet, p, actErr, r.Clock.Now()))
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, actErr, statusErr)
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, actErr, statusErr)
 }
 
 // crowd counts, by node, the active pods of the owners that have the same controller.

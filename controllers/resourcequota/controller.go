@@ -18,8 +18,8 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/quota"
 )
 
@@ -44,7 +44,7 @@ type Controller struct {
 	registry quotav1.Registry
 	live     live
 	counted  *counted
-	executor plan.Executor
+	executor executor.Executor
 	loop     *loop.Loop
 }
 
@@ -58,8 +58,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c := &Controller{
 		clock: e.Clock, quotas: core.ResourceQuotas().Lister(), pods: core.Pods().Lister(),
 		services: core.Services().Lister(), claims: core.PersistentVolumeClaims().Lister(),
-		executor: plan.Executor{
-			Kind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name),
+		executor: executor.Executor{
+			Kind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name),
 		},
 	}
 	c.registry = quota.NewRegistry(c.list, e.Clock)

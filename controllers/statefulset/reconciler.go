@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
-	"minikcm.dev/minikcm/controllers/history"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
+	"minikcm.dev/minikcm/controllers/history/collision"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
-	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
@@ -25,7 +25,7 @@ type Sources struct {
 	// StatefulSets, Pods, Revisions and Claims are the informers' caches.
 	StatefulSets, Pods, Revisions, Claims cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
+	Executor executor.Executor
 	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
 	Decide func(in Snapshot, now time.Time) (Plan, error)
 }
@@ -35,8 +35,8 @@ type Reconciler struct {
 	*owner.Reconciler[*appsv1.StatefulSet, Snapshot, Plan]
 	sets      appslisters.StatefulSetLister
 	claims    corelisters.PersistentVolumeClaimLister
-	pods      controllerref.Index[*corev1.Pod]
-	revisions controllerref.Index[*appsv1.ControllerRevision]
+	pods      dependents.Index[*corev1.Pod]
+	revisions dependents.Index[*appsv1.ControllerRevision]
 }
 
 // NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
@@ -44,8 +44,8 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
 		s.Decide = Decide
 	}
-	pods, podsErr := controllerref.NewIndex[*corev1.Pod](s.Pods)
-	revisions, revisionsErr := controllerref.NewIndex[*appsv1.ControllerRevision](s.Revisions)
+	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
+	revisions, revisionsErr := dependents.NewIndex[*appsv1.ControllerRevision](s.Revisions)
 	r := &Reconciler{
 		sets: appslisters.NewStatefulSetLister(s.StatefulSets), claims: corelisters.NewPersistentVolumeClaimLister(s.Claims),
 		pods: pods, revisions: revisions,
@@ -72,7 +72,7 @@ func (r *Reconciler) gather(_ context.Context, set *appsv1.StatefulSet) (Snapsho
 
 func (r *Reconciler) execute(ctx context.Context, set *appsv1.StatefulSet, _ Snapshot, p Plan) (loop.Result, error) {
 	r.Executor.RecordEvents(set, p.Events)
-	return history.Execute(ctx, &r.Executor, set, p.Actions, loop.Result{RequeueAfter: p.RequeueAfter}, func(collided bool) *appsv1.StatefulSet {
+	return collision.Execute(ctx, &r.Executor, set, p.Actions, loop.Result{RequeueAfter: p.RequeueAfter}, func(collided bool) *appsv1.StatefulSet {
 		return Conclude(set, p, collided)
 	})
 }

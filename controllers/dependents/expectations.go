@@ -1,4 +1,4 @@
-package controllerref
+package dependents
 
 import (
 	"strconv"
@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -30,7 +32,7 @@ type Expectations struct {
 	owners map[types.UID]*expected
 }
 
-var _ plan.Tracker = &Expectations{}
+var _ executor.Tracker = &Expectations{}
 
 // expected holds the expectations of one owner.
 type expected struct {
@@ -170,10 +172,10 @@ func (e *Expectations) expect(owner, uid types.UID, w want) {
 // Observe records an event of an owned object, for its present controller and for the
 // previous one.
 func (e *Expectations) Observe(ev loop.Event) {
-	owner := ControllerUID(ev.Object)
+	owner := controllerref.ControllerUID(ev.Object)
 	e.observe(owner, ev)
 	if ev.Old != nil {
-		if former := ControllerUID(ev.Old); former != owner {
+		if former := controllerref.ControllerUID(ev.Old); former != owner {
 			e.observe(former, ev)
 		}
 	}

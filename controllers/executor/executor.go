@@ -1,4 +1,4 @@
-package plan
+package executor
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // defaultParallel suffices to keep a store busy that commits its writes in groups.
@@ -34,7 +35,7 @@ type Executor struct {
 // Act executes the actions in order. It stops after the first action that fails and returns
 // its errors, joined. If there are stale errors and others, it returns only the others;
 // errors that are all stale stay marked (IsStale).
-func (x *Executor) Act(ctx context.Context, owner Object, actions []Action) error {
+func (x *Executor) Act(ctx context.Context, owner plan.Object, actions []plan.Action) error {
 	if len(actions) == 0 {
 		return nil
 	}
@@ -50,7 +51,7 @@ func (x *Executor) Act(ctx context.Context, owner Object, actions []Action) erro
 }
 
 // RecordEvents records events about the owner.
-func (x *Executor) RecordEvents(owner Object, events []Event) {
+func (x *Executor) RecordEvents(owner plan.Object, events []plan.Event) {
 	for _, e := range events {
 		x.record(owner, &e, owner, "")
 	}
@@ -58,8 +59,8 @@ func (x *Executor) RecordEvents(owner Object, events []Event) {
 
 // WriteStatus stores the owner with its new status. The error is stale if the owner has
 // changed or is gone.
-func (x *Executor) WriteStatus(ctx context.Context, owner Object) error {
-	return x.Act(ctx, owner, []Action{One(UpdateStatus, owner)})
+func (x *Executor) WriteStatus(ctx context.Context, owner plan.Object) error {
+	return x.Act(ctx, owner, []plan.Action{plan.One(plan.UpdateStatus, owner)})
 }
 
 func (x *Executor) tracker() Tracker {
@@ -69,7 +70,7 @@ func (x *Executor) tracker() Tracker {
 	return x.Tracker
 }
 
-func (x *Executor) record(owner Object, e *Event, about Object, detail string) {
+func (x *Executor) record(owner plan.Object, e *plan.Event, about plan.Object, detail string) {
 	if e == nil || x.Recorder == nil {
 		return
 	}
@@ -86,13 +87,13 @@ func (x *Executor) record(owner Object, e *Event, about Object, detail string) {
 // run is the execution of one plan.
 type run struct {
 	*Executor
-	owner    Object
+	owner    plan.Object
 	tracker  Tracker
 	canAdopt func() error
 }
 
-func (r *run) act(ctx context.Context, action Action) error {
-	if action.Verb == Adopt {
+func (r *run) act(ctx context.Context, action plan.Action) error {
+	if action.Verb == plan.Adopt {
 		if err := r.mayAdopt(ctx); err != nil {
 			return err
 		}
@@ -112,8 +113,8 @@ func (r *run) act(ctx context.Context, action Action) error {
 }
 
 // batch executes the action concurrently for each of the objects, and waits.
-func (r *run) batch(ctx context.Context, action Action, objects []Object) error {
-	if action.Verb == Delete {
+func (r *run) batch(ctx context.Context, action plan.Action, objects []plan.Object) error {
+	if action.Verb == plan.Delete {
 		// Deleting precedes the first request for all objects: the event of the first
 		// deletion may arrive before the last request is sent.
 		for _, o := range objects {
@@ -151,7 +152,7 @@ func join(errs []error) error {
 	for _, err := range errs {
 		switch {
 		case err == nil:
-		case IsStale(err):
+		case plan.IsStale(err):
 			soft = append(soft, err)
 		default:
 			hard = append(hard, err)
@@ -163,18 +164,18 @@ func join(errs []error) error {
 	return errors.Join(soft...)
 }
 
-func (r *run) one(ctx context.Context, action Action, o Object) error {
+func (r *run) one(ctx context.Context, action plan.Action, o plan.Object) error {
 	written, err := r.write(ctx, action, o)
 	if err != nil {
-		if action.Verb == Delete {
+		if action.Verb == plan.Delete {
 			r.tracker.Kept(r.owner.GetUID(), o)
 			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 				return nil // the object is gone, or another object has its name
 			}
 		}
-		err = &ActionError{Verb: action.Verb, Object: o, Err: stale(err)}
-		if !IsStale(err) && !NamespaceGoing(err) {
-			r.record(r.owner, action.Failed, o, Message(err))
+		err = &plan.ActionError{Verb: action.Verb, Object: o, Err: stale(err)}
+		if !plan.IsStale(err) && !plan.NamespaceGoing(err) {
+			r.record(r.owner, action.Failed, o, plan.Message(err))
 		}
 		return err
 	}
@@ -190,21 +191,21 @@ func (r *run) one(ctx context.Context, action Action, o Object) error {
 }
 
 // write returns the object as it was stored, or nil if there is no event to wait for.
-func (r *run) write(ctx context.Context, action Action, o Object) (Object, error) {
+func (r *run) write(ctx context.Context, action plan.Action, o plan.Object) (plan.Object, error) {
 	switch action.Verb {
-	case Create:
+	case plan.Create:
 		return r.Writer.Create(ctx, o)
-	case Update:
+	case plan.Update:
 		return r.Writer.Update(ctx, o, "")
-	case UpdateStatus:
+	case plan.UpdateStatus:
 		return r.Writer.Update(ctx, o, "status")
-	case Delete:
+	case plan.Delete:
 		return nil, r.Writer.Delete(ctx, o)
-	case Adopt:
+	case plan.Adopt:
 		return r.adopt(ctx, o, action.Finalizers)
-	case Release:
+	case plan.Release:
 		return nil, r.release(ctx, o, action.Finalizers)
-	case Unpin:
+	case plan.Unpin:
 		return r.unpin(ctx, o, action)
 	default:
 		return nil, fmt.Errorf("unknown verb %q", action.Verb)

@@ -1,8 +1,9 @@
-package history
+package collision
 
 import (
 	"context"
 
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -14,12 +15,12 @@ import (
 func Execute[T interface {
 	plan.Object
 	comparable
-}](ctx context.Context, x *plan.Executor, owner T, actions []plan.Action, result loop.Result, conclude func(collided bool) T) (loop.Result, error) {
+}](ctx context.Context, x *executor.Executor, owner T, actions []plan.Action, result loop.Result, conclude func(collided bool) T) (loop.Result, error) {
 	actErr := x.Act(ctx, owner, actions)
 	collided := false
-	if wanted := Taken(actErr); wanted != nil {
+	if wanted := taken(actErr); wanted != nil {
 		var err error
-		if collided, err = Collided(ctx, x.Writer, owner, wanted); err != nil || !collided {
+		if collided, err = holdsOther(ctx, x.Writer, owner, wanted); err != nil || !collided {
 			return result, err
 		}
 		actErr = nil
@@ -29,5 +30,5 @@ func Execute[T interface {
 	if update := conclude(collided); update != none {
 		statusErr = x.WriteStatus(ctx, update)
 	}
-	return plan.Settle(result, actErr, statusErr)
+	return executor.Settle(result, actErr, statusErr)
 }

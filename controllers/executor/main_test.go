@@ -1,4 +1,4 @@
-package plan_test
+package executor_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package controllerref
+package dependents
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/controllers/controllerref"
 )
 
 // indexName is the name of the index by controller. Controllers that share an informer
@@ -34,7 +36,7 @@ func indexValues(obj any) ([]string, error) {
 	if !ok {
 		return nil, fmt.Errorf("%T is not an API object", obj)
 	}
-	if uid := ControllerUID(o); uid != "" {
+	if uid := controllerref.ControllerUID(o); uid != "" {
 		return []string{string(uid)}, nil
 	}
 	return []string{orphansOf(o.GetNamespace())}, nil

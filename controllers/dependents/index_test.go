@@ -1,10 +1,12 @@
-package controllerref
+package dependents
 
 import (
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -42,4 +44,23 @@ func TestIndex(t *testing.T) {
 	if got := names(index.Of(me)); got != nil {
 		t.Errorf("after the change of owner: %v", got)
 	}
+}
+
+func pod(name string, app string, controller types.UID) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "a", Name: name, UID: types.UID(name), ResourceVersion: "1", Labels: map[string]string{"app": app},
+	}}
+	if controller != "" {
+		yes := true
+		p.OwnerReferences = []metav1.OwnerReference{{UID: controller, Controller: &yes}}
+	}
+	return p
+}
+
+func names(pods []*corev1.Pod) []string {
+	var all []string
+	for _, p := range pods {
+		all = append(all, p.Name)
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package plan
+package executor
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // mayAdopt checks with a live read, once per plan, that the owner is still the object in
@@ -27,11 +29,11 @@ func (r *run) ownerLives(ctx context.Context) error {
 		return fmt.Errorf("reading %s %s/%s before it adopts: %w", r.Kind.Kind, r.owner.GetNamespace(), r.owner.GetName(), stale(err))
 	}
 	if live.GetUID() != r.owner.GetUID() {
-		return &StaleError{fmt.Errorf("%s %s/%s is another object now: uid %s, was %s",
+		return &plan.StaleError{Err: fmt.Errorf("%s %s/%s is another object now: uid %s, was %s",
 			r.Kind.Kind, live.GetNamespace(), live.GetName(), live.GetUID(), r.owner.GetUID())}
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return &StaleError{fmt.Errorf("%s %s/%s has been deleted meanwhile", r.Kind.Kind, live.GetNamespace(), live.GetName())}
+		return &plan.StaleError{Err: fmt.Errorf("%s %s/%s has been deleted meanwhile", r.Kind.Kind, live.GetNamespace(), live.GetName())}
 	}
 	return nil
 }
@@ -48,7 +50,7 @@ type metadataPatch struct {
 	} `json:"metadata"`
 }
 
-func (p metadataPatch) encode(o Object) ([]byte, error) {
+func (p metadataPatch) encode(o plan.Object) ([]byte, error) {
 	p.Metadata.UID = o.GetUID()
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -57,7 +59,7 @@ func (p metadataPatch) encode(o Object) ([]byte, error) {
 	return data, nil
 }
 
-func (r *run) adopt(ctx context.Context, o Object, finalizers []string) (Object, error) {
+func (r *run) adopt(ctx context.Context, o plan.Object, finalizers []string) (plan.Object, error) {
 	var p metadataPatch
 	p.Metadata.OwnerReferences = []any{metav1.NewControllerRef(r.owner, r.Kind)}
 	p.Metadata.Finalizers = finalizers
@@ -68,7 +70,7 @@ func (r *run) adopt(ctx context.Context, o Object, finalizers []string) (Object,
 	return r.Writer.Patch(ctx, o, patch)
 }
 
-func (r *run) release(ctx context.Context, o Object, finalizers []string) error {
+func (r *run) release(ctx context.Context, o plan.Object, finalizers []string) error {
 	var p metadataPatch
 	p.Metadata.OwnerReferences = []any{map[string]any{"$patch": "delete", "uid": r.owner.GetUID()}}
 	p.Metadata.DeleteFinalizers = finalizers
@@ -83,7 +85,7 @@ func (r *run) release(ctx context.Context, o Object, finalizers []string) error 
 }
 
 // unpin removes finalizers. An object that is gone needs no removal.
-func (r *run) unpin(ctx context.Context, o Object, action Action) (Object, error) {
+func (r *run) unpin(ctx context.Context, o plan.Object, action plan.Action) (plan.Object, error) {
 	var p metadataPatch
 	p.Metadata.DeleteFinalizers = action.Finalizers
 	if action.Unchanged {

@@ -1,4 +1,4 @@
-package controllerref
+package dependents
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package history
+package collision
 
 import (
 	"bytes"
@@ -11,12 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Taken returns the revision whose creation failed because its name is in use, or nil if
+// taken returns the revision whose creation failed because its name is in use, or nil if
 // the error is a different one.
-func Taken(actErr error) *appsv1.ControllerRevision {
+func taken(actErr error) *appsv1.ControllerRevision {
 	var failed *plan.ActionError
 	if !apierrors.IsAlreadyExists(actErr) || !errors.As(actErr, &failed) {
 		return nil
@@ -25,11 +26,11 @@ func Taken(actErr error) *appsv1.ControllerRevision {
 	return revision
 }
 
-// Collided reads the object that has the name of the owner's wanted revision. It returns
+// holdsOther reads the object that has the name of the owner's wanted revision. It returns
 // true if that holds other data, so that another name is needed, and false if it is the
 // owner's own revision, which the cache does not show yet. A revision with the same data
-// that is not the owner's will be adopted or deleted; until then Collided returns an error.
-func Collided(ctx context.Context, w plan.Writer, owner metav1.Object, wanted *appsv1.ControllerRevision) (bool, error) {
+// that is not the owner's will be adopted or deleted; until then holdsOther returns an error.
+func holdsOther(ctx context.Context, w executor.Writer, owner metav1.Object, wanted *appsv1.ControllerRevision) (bool, error) {
 	found, err := w.Get(ctx, wanted)
 	if err != nil {
 		return false, fmt.Errorf("reading the ControllerRevision that has the name %s/%s: %w", wanted.Namespace, wanted.Name, err)
@@ -45,13 +46,4 @@ func Collided(ctx context.Context, w plan.Writer, owner metav1.Object, wanted *a
 		return false, fmt.Errorf("ControllerRevision %s/%s is not yet, or no longer, that of %s", live.Namespace, live.Name, owner.GetName())
 	}
 	return false, nil
-}
-
-// More returns the collision count plus one.
-func More(collisions *int32) *int32 {
-	count := int32(1)
-	if collisions != nil {
-		count += *collisions
-	}
-	return &count
 }

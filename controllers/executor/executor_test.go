@@ -1,4 +1,4 @@
-package plan_test
+package executor_test
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -71,7 +72,7 @@ func (n *notes) Deleting(owner types.UID, o plan.Object) { n.add("deleting", own
 func (n *notes) Kept(owner types.UID, o plan.Object)     { n.add("kept", owner, o) }
 
 type fixture struct {
-	*plan.Executor
+	*executor.Executor
 	api    *api
 	events *record.FakeRecorder
 	notes  *notes
@@ -80,7 +81,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	f := &fixture{api: newAPI(), events: record.NewFakeRecorder(1000), notes: &notes{}}
-	f.Executor = &plan.Executor{
+	f.Executor = &executor.Executor{
 		Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Writer: f.api, Recorder: f.events, Tracker: f.notes,
 	}
 	f.owner = f.make(t, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "owner"}}).(*appsv1.ReplicaSet)
@@ -175,7 +176,7 @@ func TestActStopsAtTheFirstFailure(t *testing.T) {
 	changed := old.DeepCopy()
 	changed.Labels = map[string]string{"x": "y"}
 	err := f.Act(t.Context(), f.owner, []plan.Action{plan.One(plan.Update, changed), plan.One(plan.Delete, old)})
-	if result, left := plan.Settle(loop.Result{}, err); !plan.IsStale(err) || left != nil || !result.Unsure {
+	if result, left := executor.Settle(loop.Result{}, err); !plan.IsStale(err) || left != nil || !result.Unsure {
 		t.Errorf("Act() with an old state = %v, want a stale error", err)
 	}
 	if _, err := f.api.Get(t.Context(), old); err != nil {
@@ -279,7 +280,7 @@ func TestRecordEvents(t *testing.T) {
 	if diff := cmp.Diff([]string{"Warning SelectingAll careful"}, f.recorded()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	(&plan.Executor{}).RecordEvents(f.owner, []plan.Event{{Type: "Normal", Reason: "Any", Message: "ignored"}})
+	(&executor.Executor{}).RecordEvents(f.owner, []plan.Event{{Type: "Normal", Reason: "Any", Message: "ignored"}})
 }
 
 func TestSettle(t *testing.T) {
@@ -299,7 +300,7 @@ func TestSettle(t *testing.T) {
 		"hard and stale":  {errs: []error{hard, stale}, want: hard, unsure: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := plan.Settle(loop.Result{RequeueAfter: time.Minute}, tt.errs...)
+			result, err := executor.Settle(loop.Result{RequeueAfter: time.Minute}, tt.errs...)
 			if !errors.Is(err, tt.want) || result != (loop.Result{RequeueAfter: time.Minute, Unsure: tt.unsure}) {
 				t.Errorf("Settle() = %+v, %v, want %v", result, err, tt.want)
 			}

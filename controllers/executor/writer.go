@@ -1,4 +1,4 @@
-package plan
+package executor
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Writer is the part of the API that an executor needs. The caller may change returned
@@ -18,14 +20,14 @@ import (
 type Writer interface {
 	// Get reads the object with like's kind, namespace and name from the API, not from a
 	// cache.
-	Get(ctx context.Context, like Object) (Object, error)
-	Create(ctx context.Context, o Object) (Object, error)
+	Get(ctx context.Context, like plan.Object) (plan.Object, error)
+	Create(ctx context.Context, o plan.Object) (plan.Object, error)
 	// Update replaces the object, or its status if sub is "status".
-	Update(ctx context.Context, o Object, sub string) (Object, error)
+	Update(ctx context.Context, o plan.Object, sub string) (plan.Object, error)
 	// Patch applies a strategic merge patch to the object.
-	Patch(ctx context.Context, o Object, patch []byte) (Object, error)
+	Patch(ctx context.Context, o plan.Object, patch []byte) (plan.Object, error)
 	// Delete deletes the object if it has o's UID.
-	Delete(ctx context.Context, o Object) error
+	Delete(ctx context.Context, o plan.Object) error
 }
 
 // NewWriter returns a Writer for built-in kinds that uses the client's connections.
@@ -40,7 +42,7 @@ type target struct {
 	resource string
 }
 
-func (w writer) target(o Object) (target, error) {
+func (w writer) target(o plan.Object) (target, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(o)
 	if err != nil {
 		return target{}, fmt.Errorf("finding the kind of %T: %w", o, err)
@@ -67,7 +69,7 @@ func (w writer) target(o Object) (target, error) {
 	return t, nil
 }
 
-func (t target) into(ctx context.Context, request *rest.Request) (Object, error) {
+func (t target) into(ctx context.Context, request *rest.Request) (plan.Object, error) {
 	made, err := scheme.Scheme.New(t.kind)
 	if err != nil {
 		return nil, err
@@ -75,14 +77,14 @@ func (t target) into(ctx context.Context, request *rest.Request) (Object, error)
 	if err := request.Do(ctx).Into(made); err != nil {
 		return nil, err
 	}
-	o, ok := made.(Object)
+	o, ok := made.(plan.Object)
 	if !ok {
 		return nil, fmt.Errorf("%s is not an API object", t.kind)
 	}
 	return o, nil
 }
 
-func (w writer) Get(ctx context.Context, like Object) (Object, error) {
+func (w writer) Get(ctx context.Context, like plan.Object) (plan.Object, error) {
 	t, err := w.target(like)
 	if err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func (w writer) Get(ctx context.Context, like Object) (Object, error) {
 	return t.into(ctx, t.client.Get().Namespace(like.GetNamespace()).Resource(t.resource).Name(like.GetName()))
 }
 
-func (w writer) Create(ctx context.Context, o Object) (Object, error) {
+func (w writer) Create(ctx context.Context, o plan.Object) (plan.Object, error) {
 	t, err := w.target(o)
 	if err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func (w writer) Create(ctx context.Context, o Object) (Object, error) {
 	return t.into(ctx, t.client.Post().Namespace(o.GetNamespace()).Resource(t.resource).Body(o))
 }
 
-func (w writer) Update(ctx context.Context, o Object, sub string) (Object, error) {
+func (w writer) Update(ctx context.Context, o plan.Object, sub string) (plan.Object, error) {
 	t, err := w.target(o)
 	if err != nil {
 		return nil, err
@@ -110,7 +112,7 @@ func (w writer) Update(ctx context.Context, o Object, sub string) (Object, error
 	return t.into(ctx, request.Body(o))
 }
 
-func (w writer) Patch(ctx context.Context, o Object, patch []byte) (Object, error) {
+func (w writer) Patch(ctx context.Context, o plan.Object, patch []byte) (plan.Object, error) {
 	t, err := w.target(o)
 	if err != nil {
 		return nil, err
@@ -118,7 +120,7 @@ func (w writer) Patch(ctx context.Context, o Object, patch []byte) (Object, erro
 	return t.into(ctx, t.client.Patch(types.StrategicMergePatchType).Namespace(o.GetNamespace()).Resource(t.resource).Name(o.GetName()).Body(patch))
 }
 
-func (w writer) Delete(ctx context.Context, o Object) error {
+func (w writer) Delete(ctx context.Context, o plan.Object) error {
 	t, err := w.target(o)
 	if err != nil {
 		return err
