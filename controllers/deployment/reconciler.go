@@ -16,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/deployment/decide"
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
@@ -28,13 +29,13 @@ type Sources struct {
 	Deployments, ReplicaSets, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker.
 	Executor executor.Executor
-	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
-	Decide func(in Snapshot, now time.Time) (Plan, error)
+	// Decide replaces decide.Deployment if not nil: model tests plant mistakes here.
+	Decide func(in decide.Snapshot, now time.Time) (decide.Plan, error)
 }
 
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them.
 type Reconciler struct {
-	*owner.Reconciler[*appsv1.Deployment, Snapshot, Plan]
+	*owner.Reconciler[*appsv1.Deployment, decide.Snapshot, decide.Plan]
 	deployments appslisters.DeploymentLister
 	replicaSets appslisters.ReplicaSetLister
 	sets        dependents.Index[*appsv1.ReplicaSet]
@@ -44,7 +45,7 @@ type Reconciler struct {
 // NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
-		s.Decide = Decide
+		s.Decide = decide.Deployment
 	}
 	sets, setsErr := dependents.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets)
 	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
@@ -52,14 +53,14 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 		deployments: appslisters.NewDeploymentLister(s.Deployments), replicaSets: appslisters.NewReplicaSetLister(s.ReplicaSets),
 		sets: sets, pods: pods,
 	}
-	r.Reconciler = owner.New(s.Clock, s.Deployments, s.Executor, owner.Steps[*appsv1.Deployment, Snapshot, Plan]{
-		Kind: Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
+	r.Reconciler = owner.New(s.Clock, s.Deployments, s.Executor, owner.Steps[*appsv1.Deployment, decide.Snapshot, decide.Plan]{
+		Kind: decide.Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
 	})
 	return r, errors.Join(setsErr, podsErr)
 }
 
-func (r *Reconciler) gather(_ context.Context, d *appsv1.Deployment) (Snapshot, error) {
-	in := Snapshot{Deployment: d, ReplicaSets: r.sets.Candidates(d)}
+func (r *Reconciler) gather(_ context.Context, d *appsv1.Deployment) (decide.Snapshot, error) {
+	in := decide.Snapshot{Deployment: d, ReplicaSets: r.sets.Candidates(d)}
 	if d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
 		return in, nil
 	}
@@ -74,17 +75,17 @@ func (r *Reconciler) gather(_ context.Context, d *appsv1.Deployment) (Snapshot, 
 	return in, nil
 }
 
-func (r *Reconciler) execute(ctx context.Context, d *appsv1.Deployment, _ Snapshot, p Plan) (loop.Result, error) {
+func (r *Reconciler) execute(ctx context.Context, d *appsv1.Deployment, _ decide.Snapshot, p decide.Plan) (loop.Result, error) {
 	r.Executor.RecordEvents(d, p.Events)
 	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.act(ctx, d, p))
 }
 
-func (r *Reconciler) act(ctx context.Context, d *appsv1.Deployment, p Plan) error {
+func (r *Reconciler) act(ctx context.Context, d *appsv1.Deployment, p decide.Plan) error {
 	actErr := r.Executor.Act(ctx, d, p.Actions)
-	if wanted := takenName(actErr); wanted != nil {
+	if wanted := decide.TakenName(actErr); wanted != nil {
 		return r.resolveCollision(ctx, d, wanted)
 	}
-	if update := Conclude(d, p, actErr, r.Clock.Now()); update != nil {
+	if update := decide.Conclude(d, p, actErr, r.Clock.Now()); update != nil {
 		if err := r.Executor.WriteStatus(ctx, update); err != nil && actErr == nil {
 			return err
 		}
@@ -106,7 +107,7 @@ func (r *Reconciler) resolveCollision(ctx context.Context, d *appsv1.Deployment,
 	if !ok {
 		return fmt.Errorf("reading ReplicaSet %s/%s: got a %T", wanted.Namespace, wanted.Name, found)
 	}
-	update := Collided(d, wanted, live)
+	update := decide.Collided(d, wanted, live)
 	if update == nil {
 		return nil // its event is on the way and enqueues the Deployment
 	}

@@ -8,11 +8,12 @@ import (
 
 	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/deployment/decide"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
 var (
-	controllerOfReplicaSet = loop.ControllerOf(Kind.GroupKind())
+	controllerOfReplicaSet = loop.ControllerOf(decide.Kind.GroupKind())
 	replicaSetOfPod        = loop.ControllerOf(appsv1.SchemeGroupVersion.WithKind("ReplicaSet").GroupKind())
 )
 
@@ -52,7 +53,7 @@ func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 			continue
 		}
 		ref := metav1.GetControllerOfNoCopy(rs)
-		if ref == nil || ref.Kind != Kind.Kind {
+		if ref == nil || ref.Kind != decide.Kind.Kind {
 			continue
 		}
 		d, err := r.deployments.Deployments(key.Namespace).Get(ref.Name)

@@ -15,11 +15,13 @@ import (
 
 	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/deployment"
+	deploymentdecide "minikcm.dev/minikcm/controllers/deployment/decide"
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/replicaset"
+	replicasetdecide "minikcm.dev/minikcm/controllers/replicaset/decide"
 )
 
 var steps = flag.Int("modeltest.steps", 150, "steps that a drawn history has")
@@ -32,8 +34,8 @@ type cluster struct {
 
 // planted holds decisions with planted mistakes; a nil function means the real decision.
 type planted struct {
-	deployment func(deployment.Snapshot, time.Time) (deployment.Plan, error)
-	replicaSet func(replicaset.Snapshot, time.Time) (replicaset.Plan, error)
+	deployment func(deploymentdecide.Snapshot, time.Time) (deploymentdecide.Plan, error)
+	replicaSet func(replicasetdecide.Snapshot, time.Time) (replicasetdecide.Plan, error)
 }
 
 func newCluster(t *rapid.T, mistakes planted) *cluster {

@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/controllers/cronjob"
 	"minikcm.dev/minikcm/controllers/daemonset"
 	"minikcm.dev/minikcm/controllers/deployment"
+	deploymentdecide "minikcm.dev/minikcm/controllers/deployment/decide"
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/job"
 	"minikcm.dev/minikcm/controllers/loop"
@@ -100,7 +101,7 @@ func deploymentOf(n int) modeltest.Scenery {
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: "a", Name: fmt.Sprint("web-", i), Labels: webLabels,
 				Annotations:     map[string]string{"deployment.kubernetes.io/revision": fmt.Sprint(i + 1)},
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, deployment.Kind)},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, deploymentdecide.Kind)},
 			},
 			Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](0), Selector: webSelector(), Template: template},
 		}

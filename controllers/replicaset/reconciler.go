@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/replicaset/decide"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
@@ -27,13 +28,13 @@ type Sources struct {
 	ReplicaSets, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker.
 	Executor executor.Executor
-	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
-	Decide func(in Snapshot, now time.Time) (Plan, error)
+	// Decide replaces decide.ReplicaSet if not nil: model tests plant mistakes here.
+	Decide func(in decide.Snapshot, now time.Time) (decide.Plan, error)
 }
 
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them. T is the kind of the owners.
 type Reconciler[T plan.Object] struct {
-	*owner.Reconciler[T, Snapshot, Plan]
+	*owner.Reconciler[T, decide.Snapshot, decide.Plan]
 	owners     Owners[T]
 	cache      cache.Indexer
 	sets       dependents.Index[T]
@@ -45,30 +46,30 @@ type Reconciler[T plan.Object] struct {
 // ReplicaSets. It adds the indexes that it needs to the caches.
 func NewReconciler[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], error) {
 	if s.Decide == nil {
-		s.Decide = Decide
+		s.Decide = decide.ReplicaSet
 	}
 	sets, setsErr := dependents.NewIndex[T](s.ReplicaSets)
 	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
 	r := &Reconciler[T]{
 		owners: owners, cache: s.ReplicaSets, sets: sets, pods: pods, wakesOwner: loop.ControllerOf(owners.Kind.GroupKind()),
 	}
-	r.Reconciler = owner.New(s.Clock, s.ReplicaSets, s.Executor, owner.Steps[T, Snapshot, Plan]{
+	r.Reconciler = owner.New(s.Clock, s.ReplicaSets, s.Executor, owner.Steps[T, decide.Snapshot, decide.Plan]{
 		Kind: owners.Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
 	})
 	return r, errors.Join(setsErr, podsErr)
 }
 
-func (r *Reconciler[T]) gather(_ context.Context, owner T) (Snapshot, error) {
-	in := Snapshot{ReplicaSet: r.owners.View(owner), Kind: r.owners.Kind, Pods: r.pods.Candidates(owner)}
-	if Lacking(in.ReplicaSet, len(in.Pods)) < 0 {
+func (r *Reconciler[T]) gather(_ context.Context, owner T) (decide.Snapshot, error) {
+	in := decide.Snapshot{ReplicaSet: r.owners.View(owner), Kind: r.owners.Kind, Pods: r.pods.Candidates(owner)}
+	if decide.Lacking(in.ReplicaSet, len(in.Pods)) < 0 {
 		in.Crowd = r.crowd(owner)
 	}
 	return in, nil
 }
 
-func (r *Reconciler[T]) execute(ctx context.Context, owner T, in Snapshot, p Plan) (loop.Result, error) {
+func (r *Reconciler[T]) execute(ctx context.Context, owner T, in decide.Snapshot, p decide.Plan) (loop.Result, error) {
 	actErr := r.Executor.Act(ctx, owner, p.Actions)
-	statusErr := r.writeStatus(ctx, owner, Conclude(in.ReplicaSet, p, actErr, r.Clock.Now()))
+	statusErr := r.writeStatus(ctx, owner, decide.Conclude(in.ReplicaSet, p, actErr, r.Clock.Now()))
 	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, actErr, statusErr)
 }
 

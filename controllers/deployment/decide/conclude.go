@@ -1,4 +1,4 @@
-package deployment
+package decide
 
 import (
 	"errors"
@@ -33,9 +33,9 @@ func Conclude(d *appsv1.Deployment, p Plan, actErr error, now time.Time) *appsv1
 	return with(d, Outcome{Status: status})
 }
 
-// takenName returns the ReplicaSet whose creation failed because its name is in use, or nil
+// TakenName returns the ReplicaSet whose creation failed because its name is in use, or nil
 // if the error is a different one.
-func takenName(actErr error) *appsv1.ReplicaSet {
+func TakenName(actErr error) *appsv1.ReplicaSet {
 	var failed *plan.ActionError
 	if !apierrors.IsAlreadyExists(actErr) || !errors.As(actErr, &failed) {
 		return nil

@@ -1,4 +1,4 @@
-package deployment
+package decide
 
 // recreate takes the next step of a rollout that ends all old pods before it creates new
 // ones.

@@ -1,4 +1,4 @@
-package deployment
+package decide
 
 import (
 	"fmt"
@@ -46,8 +46,10 @@ func podSpec(image string) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: image}}}
 }
 
-func paused(d *appsv1.Deployment)  { d.Spec.Paused = true }
+func paused(d *appsv1.Deployment) { d.Spec.Paused = true }
+
 func deleted(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: now} }
+
 func recreating(d *appsv1.Deployment) {
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 }
@@ -112,8 +114,10 @@ func available(n int32) setOption {
 	return func(rs *appsv1.ReplicaSet) { rs.Status.ReadyReplicas, rs.Status.AvailableReplicas = n, n }
 }
 
-func pods(n int32) setOption           { return func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = n } }
+func pods(n int32) setOption { return func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = n } }
+
 func unobserved(rs *appsv1.ReplicaSet) { rs.Generation++ }
+
 func sizedFor(desired, most int) setOption {
 	return func(rs *appsv1.ReplicaSet) {
 		rs.Annotations[desiredReplicasAnnotation] = fmt.Sprint(desired)
@@ -124,11 +128,12 @@ func sizedFor(desired, most int) setOption {
 func annotated(key, value string) setOption {
 	return func(rs *appsv1.ReplicaSet) { rs.Annotations[key] = value }
 }
+
 func orphaned(rs *appsv1.ReplicaSet) { rs.OwnerReferences = nil }
 
 func decide(t *testing.T, d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) Plan {
 	t.Helper()
-	p, err := Decide(Snapshot{Deployment: d, ReplicaSets: sets}, now)
+	p, err := Deployment(Snapshot{Deployment: d, ReplicaSets: sets}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +259,7 @@ func TestDecideActions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, summary(decide(t, tt.d, tt.sets...))); diff != "" {
-				t.Errorf("Decide() (-want +got):\n%s", diff)
+				t.Errorf("Deployment() (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -265,9 +270,9 @@ func TestRecreateWaitsForTerminatingPods(t *testing.T) {
 		Deployment: deployment(3, "new", recreating), ReplicaSets: []*appsv1.ReplicaSet{replicaSet("old", 1, 0)},
 		Running: map[types.UID]int{"old": 1},
 	}
-	p, err := Decide(in, now)
+	p, err := Deployment(in, now)
 	if err != nil || len(p.Actions) != 0 {
-		t.Errorf("Decide() = %v, %v, want no action while a pod is terminating", summary(p), err)
+		t.Errorf("Deployment() = %v, %v, want no action while a pod is terminating", summary(p), err)
 	}
 }
 
@@ -323,6 +328,6 @@ func TestSelectsAll(t *testing.T) {
 	d := deployment(3, "new", func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} })
 	p := decide(t, d)
 	if len(p.Actions) != 0 || len(p.Events) != 1 || p.Events[0].Reason != "SelectingAll" || p.Status.Status.ObservedGeneration != 7 {
-		t.Errorf("Decide() = %+v", p)
+		t.Errorf("Deployment() = %+v", p)
 	}
 }

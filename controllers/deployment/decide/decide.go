@@ -1,4 +1,4 @@
-package deployment
+package decide
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Snapshot is the input of a decision besides the time. Decide does not change it.
+// Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	Deployment *appsv1.Deployment
 	// ReplicaSets are those that the Deployment controls, and those in its namespace that
@@ -36,9 +36,9 @@ type Outcome struct {
 // Plan is the decision about one Deployment.
 type Plan = plan.Plan[Outcome]
 
-// Decide returns the Deployment's next step. The caller ensures that the snapshot includes
+// Deployment returns the Deployment's next step. The caller ensures that the snapshot includes
 // its own earlier writes.
-func Decide(in Snapshot, now time.Time) (Plan, error) {
+func Deployment(in Snapshot, now time.Time) (Plan, error) {
 	d := in.Deployment
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {

@@ -1,4 +1,4 @@
-package replicaset
+package decide
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ var Kind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 // burst caps the pods that one plan creates or deletes, as upstream does.
 const burst = 500
 
-// Snapshot is the input of a decision besides the time. Decide does not change it.
+// Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	// ReplicaSet is the owner, or the view of an owner of another kind as a ReplicaSet.
 	ReplicaSet *appsv1.ReplicaSet
@@ -44,9 +44,9 @@ func (in *Snapshot) kind() schema.GroupVersionKind {
 // Plan is the decision about one ReplicaSet.
 type Plan = plan.Plan[appsv1.ReplicaSetStatus]
 
-// Decide returns the actions that bring the ReplicaSet's pods to the wanted number, and its
+// ReplicaSet returns the actions that bring the ReplicaSet's pods to the wanted number, and its
 // status. The caller ensures that the snapshot includes its own earlier writes.
-func Decide(in Snapshot, now time.Time) (Plan, error) {
+func ReplicaSet(in Snapshot, now time.Time) (Plan, error) {
 	rs := in.ReplicaSet
 	selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
 	if err != nil {

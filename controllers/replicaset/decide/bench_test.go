@@ -1,4 +1,4 @@
-package replicaset
+package decide
 
 import (
 	"fmt"
@@ -6,18 +6,20 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/controllers/replicaset/replicasettest"
 )
 
 // BenchmarkDecide decides about a converged ReplicaSet of 2,000 pods: the most that an
 // event of one of its pods costs.
 func BenchmarkDecide(b *testing.B) {
-	in := Snapshot{ReplicaSet: replicaSet(2000)}
+	in := Snapshot{ReplicaSet: replicasettest.ReplicaSet(2000)}
 	for i := range 2000 {
-		in.Pods = append(in.Pods, pod(fmt.Sprintf("web-%d", i), ready(time.Minute)))
+		in.Pods = append(in.Pods, replicasettest.Pod(fmt.Sprintf("web-%d", i), replicasettest.Ready(time.Minute)))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if p, err := Decide(in, now); err != nil || len(p.Actions) != 0 {
+		if p, err := ReplicaSet(in, replicasettest.Now); err != nil || len(p.Actions) != 0 {
 			b.Fatal(p.Actions, err)
 		}
 	}
@@ -30,11 +32,11 @@ func BenchmarkToDelete(b *testing.B) {
 	for i := range 2000 {
 		node := fmt.Sprintf("n%d", i%10)
 		crowd[node]++
-		pods = append(pods, pod(fmt.Sprintf("web-%d", i), ready(time.Duration(i)*time.Second), on(node)))
+		pods = append(pods, replicasettest.Pod(fmt.Sprintf("web-%d", i), replicasettest.Ready(time.Duration(i)*time.Second), replicasettest.On(node)))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if got := toDelete(pods, crowd, 500, now); len(got) != 500 {
+		if got := toDelete(pods, crowd, 500, replicasettest.Now); len(got) != 500 {
 			b.Fatal(len(got))
 		}
 	}

@@ -1,6 +1,8 @@
-package deployment
+package decide
 
-import "slices"
+import (
+	"slices"
+)
 
 // roll takes the next step of a rolling update: it grows the new ReplicaSet, else shrinks
 // old ones, else cleans up.
