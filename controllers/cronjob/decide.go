@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/controllers/job"
+	"minikcm.dev/minikcm/controllers/job/conditions"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -73,7 +73,7 @@ func (d *decision) observe() {
 	for _, j := range d.jobs {
 		exists[j.UID] = true
 		heeded := d.heed(j)
-		finished := job.Finished(j)
+		finished := conditions.Finished(j)
 		active := slices.ContainsFunc(d.status.Active, func(ref corev1.ObjectReference) bool { return ref.UID == j.UID })
 		switch {
 		case finished == nil && !active && j.DeletionTimestamp == nil:
@@ -134,7 +134,7 @@ func (d *decision) meet(j *batchv1.Job, heeded bool) {
 // activate adds a running Job to the status.
 func activate(status *batchv1.CronJobStatus, j *batchv1.Job) {
 	status.Active = append(slices.Clip(status.Active), corev1.ObjectReference{
-		APIVersion: job.Kind.GroupVersion().String(), Kind: job.Kind.Kind,
+		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job",
 		Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: j.ResourceVersion,
 	})
 }
@@ -237,7 +237,7 @@ func (d *decision) tidy() {
 			continue
 		}
 		finished := slices.DeleteFunc(slices.Clone(d.jobs), func(j *batchv1.Job) bool {
-			c := job.Finished(j)
+			c := conditions.Finished(j)
 			return c == nil || c.Type != kind || j.DeletionTimestamp != nil
 		})
 		slices.SortFunc(finished, byStart)

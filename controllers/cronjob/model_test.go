@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/controllers/executor"
-	"minikcm.dev/minikcm/controllers/job"
+	"minikcm.dev/minikcm/controllers/job/conditions"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -75,7 +75,7 @@ func (m *model) must(err error) {
 // finish finishes a running Job.
 func (m *model) finish(draw modeltest.Draw) bool {
 	for _, j := range modeltest.List[*batchv1.Job](m.World) {
-		if job.Finished(j) != nil {
+		if conditions.Finished(j) != nil {
 			continue
 		}
 		kind := []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed}[draw(2, "end")]
@@ -115,7 +115,7 @@ func (m *model) check() {
 	modeltest.Each(m.World, func(j *batchv1.Job) {
 		m.onceForATime(j)
 		m.neverEarly(j)
-		if job.Finished(j) == nil {
+		if conditions.Finished(j) == nil {
 			running++
 		}
 	})
@@ -159,7 +159,7 @@ func (m *model) goesOn(since time.Time) {
 func (m *model) historyIsBounded() {
 	kept := map[batchv1.JobConditionType]int{}
 	modeltest.Each(m.World, func(j *batchv1.Job) {
-		if c := job.Finished(j); c != nil {
+		if c := conditions.Finished(j); c != nil {
 			kept[c.Type]++
 		}
 	})

@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/dependents"
 	"minikcm.dev/minikcm/controllers/executor"
-	"minikcm.dev/minikcm/controllers/job"
+	"minikcm.dev/minikcm/controllers/job/conditions"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -188,7 +188,7 @@ func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 		return nil
 	}
 	if old, ok := ev.Old.(*batchv1.Job); ok && old.ResourceVersion != j.ResourceVersion &&
-		(job.Finished(old) == nil) == (job.Finished(j) == nil) &&
+		(conditions.Finished(old) == nil) == (conditions.Finished(j) == nil) &&
 		(old.DeletionTimestamp == nil) == (j.DeletionTimestamp == nil) &&
 		controllerref.ControllerUID(old) == controllerref.ControllerUID(j) {
 		return nil

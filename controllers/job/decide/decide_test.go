@@ -1,4 +1,4 @@
-package job
+package decide
 
 import (
 	"fmt"
@@ -86,7 +86,9 @@ func newPod(name string, opts ...podOption) *corev1.Pod {
 }
 
 func succeeded(p *corev1.Pod) { ended(corev1.PodSucceeded, 0, time.Minute)(p) }
-func broken(p *corev1.Pod)    { exited(1)(p) }
+
+func broken(p *corev1.Pod) { exited(1)(p) }
+
 func exited(code int32) podOption {
 	return ended(corev1.PodFailed, code, time.Minute)
 }
@@ -101,7 +103,9 @@ func ended(phase corev1.PodPhase, code int32, ago time.Duration) podOption {
 }
 
 func counted(p *corev1.Pod) { p.Finalizers = nil }
-func going(p *corev1.Pod)   { p.DeletionTimestamp = &metav1.Time{Time: now} }
+
+func going(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: now} }
+
 func index(i int) podOption {
 	return func(p *corev1.Pod) {
 		p.Annotations = set(p.Annotations, batchv1.JobCompletionIndexAnnotation, fmt.Sprint(i))
@@ -184,7 +188,7 @@ func runCases(t *testing.T, cases []decideCase) {
 	t.Helper()
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			p, err := Decide(Snapshot{Job: tc.job, Pods: tc.pods, Failures: tc.failures}, now)
+			p, err := Job(Snapshot{Job: tc.job, Pods: tc.pods, Failures: tc.failures}, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -424,7 +428,7 @@ func TestIndexedPod(t *testing.T) {
 	if own := pod.Spec.InitContainers[0].Env; len(own) != 1 || own[0].Value != "own" {
 		t.Errorf("the template's own variable became %+v", own)
 	}
-	if !tracked(pod) {
+	if !Tracked(pod) {
 		t.Errorf("finalizers = %v", pod.Finalizers)
 	}
 }
@@ -433,7 +437,7 @@ func TestIndexedPod(t *testing.T) {
 // active.
 func TestConcludeAfterFailedCreation(t *testing.T) {
 	job := newJob()
-	p, err := Decide(Snapshot{Job: job}, now)
+	p, err := Job(Snapshot{Job: job}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +455,7 @@ func TestManyEnds(t *testing.T) {
 	for i := range 600 {
 		pods = append(pods, newPod(fmt.Sprint("p", i), succeeded))
 	}
-	p, err := Decide(Snapshot{Job: job, Pods: pods}, now)
+	p, err := Job(Snapshot{Job: job, Pods: pods}, now)
 	if err != nil {
 		t.Fatal(err)
 	}

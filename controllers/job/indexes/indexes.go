@@ -1,4 +1,4 @@
-package job
+package indexes
 
 import (
 	"slices"
@@ -12,14 +12,14 @@ import (
 // interval is a range of completion indexes, both ends included.
 type interval struct{ first, last int }
 
-// intervals is a set of completion indexes as sorted, disjoint and non-adjacent ranges. Its
+// Set is a set of completion indexes as sorted, disjoint and non-adjacent ranges. Its
 // size depends on the number of gaps, not on that of the indexes.
-type intervals []interval
+type Set []interval
 
-// parseIndexes parses the format of String, up to the first index that is not below
+// Parse parses the format of String, up to the first index that is not below
 // completions or cannot be parsed.
-func parseIndexes(text string, completions int) intervals {
-	var set intervals
+func Parse(text string, completions int) Set {
+	var set Set
 	if text == "" {
 		return set
 	}
@@ -41,7 +41,7 @@ func parseIndexes(text string, completions int) intervals {
 }
 
 // appended appends an interval that does not begin before the last one.
-func (s intervals) appended(next interval) intervals {
+func (s Set) appended(next interval) Set {
 	if n := len(s); n > 0 && next.first <= s[n-1].last+1 {
 		s[n-1].last = max(s[n-1].last, next.last)
 		return s
@@ -49,10 +49,10 @@ func (s intervals) appended(next interval) intervals {
 	return append(s, next)
 }
 
-// with returns the union with indexes, which it sorts.
-func (s intervals) with(indexes []int) intervals {
+// With returns the union with indexes, which it sorts.
+func (s Set) With(indexes []int) Set {
 	slices.Sort(indexes)
-	union := make(intervals, 0, len(s)+len(indexes))
+	union := make(Set, 0, len(s)+len(indexes))
 	rest := s
 	for _, i := range indexes {
 		for len(rest) > 0 && rest[0].first <= i {
@@ -66,18 +66,19 @@ func (s intervals) with(indexes []int) intervals {
 	return union
 }
 
-// union returns the union of both sets.
-func (s intervals) union(other intervals) intervals {
+// Union returns the union of both sets.
+func (s Set) Union(other Set) Set {
 	all := slices.Concat(s, other)
 	slices.SortFunc(all, func(a, b interval) int { return a.first - b.first })
-	var union intervals
+	var union Set
 	for _, next := range all {
 		union = union.appended(next)
 	}
 	return union
 }
 
-func (s intervals) total() int {
+// Total returns the number of indexes in the set.
+func (s Set) Total() int {
 	n := 0
 	for _, v := range s {
 		n += v.last - v.first + 1
@@ -85,7 +86,8 @@ func (s intervals) total() int {
 	return n
 }
 
-func (s intervals) has(index int) bool {
+// Has reports whether the index is in the set.
+func (s Set) Has(index int) bool {
 	_, found := slices.BinarySearchFunc(s, index, func(v interval, i int) int {
 		switch {
 		case v.last < i:
@@ -99,8 +101,8 @@ func (s intervals) has(index int) bool {
 	return found
 }
 
-// common returns the size of the intersection.
-func (s intervals) common(other intervals) int {
+// Common returns the size of the intersection.
+func (s Set) Common(other Set) int {
 	n := 0
 	for i, j := 0, 0; i < len(s) && j < len(other); {
 		n += max(0, min(s[i].last, other[j].last)-max(s[i].first, other[j].first)+1)
@@ -113,8 +115,8 @@ func (s intervals) common(other intervals) int {
 	return n
 }
 
-// missing returns the first n indexes below limit that are not in the set.
-func (s intervals) missing(n, limit int) []int {
+// Missing returns the first n indexes below limit that are not in the set.
+func (s Set) Missing(n, limit int) []int {
 	found := make([]int, 0, n)
 	next := 0
 	for _, v := range append(slices.Clip(s), interval{limit, limit}) {
@@ -127,7 +129,7 @@ func (s intervals) missing(n, limit int) []int {
 }
 
 // String returns the format of the status: "1,3-5,7", with a hyphen for three and more.
-func (s intervals) String() string {
+func (s Set) String() string {
 	var b strings.Builder
 	for i, v := range s {
 		if i > 0 {
@@ -147,43 +149,46 @@ func (s intervals) String() string {
 	return b.String()
 }
 
-// noIndex is the result of indexOf for a pod without an index.
-const noIndex = -1
+// None is the result of Of for a pod without an index.
+const None = -1
 
-func isIndexed(job *batchv1.Job) bool {
+// Indexed reports whether the Job has the completion mode Indexed.
+func Indexed(job *batchv1.Job) bool {
 	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
 }
 
-// indexOf returns the pod's completion index, or noIndex.
-func indexOf(pod *corev1.Pod) int {
+// Of returns the pod's completion index, or None.
+func Of(pod *corev1.Pod) int {
 	i, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
 	if err != nil || i < 0 {
-		return noIndex
+		return None
 	}
 	return i
 }
 
-// counts reports whether the end of the pod counts for the Job. In an Indexed Job, the
+// Counts reports whether the end of the pod counts for the Job. In an Indexed Job, the
 // pod's index must be valid.
-func counts(job *batchv1.Job, pod *corev1.Pod) bool {
-	if !isIndexed(job) {
+func Counts(job *batchv1.Job, pod *corev1.Pod) bool {
+	if !Indexed(job) {
 		return true
 	}
-	i := indexOf(pod)
-	return i != noIndex && i < completions(job)
+	i := Of(pod)
+	return i != None && i < Completions(job)
 }
 
-func completions(job *batchv1.Job) int {
+// Completions returns the number of completions that the Job asks for; 0 if it asks for none.
+func Completions(job *batchv1.Job) int {
 	if job.Spec.Completions == nil {
 		return 0
 	}
 	return int(*job.Spec.Completions)
 }
 
-func indexesOf(pods []*corev1.Pod) []int {
+// All returns the pods' completion indexes, without those of pods that have none.
+func All(pods []*corev1.Pod) []int {
 	indexes := make([]int, 0, len(pods))
 	for _, pod := range pods {
-		if i := indexOf(pod); i != noIndex {
+		if i := Of(pod); i != None {
 			indexes = append(indexes, i)
 		}
 	}

@@ -1,31 +1,33 @@
-package job
+package decide
 
 import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"minikcm.dev/minikcm/controllers/job/indexes"
 )
 
 // matchSuccess describes how the Job's successPolicy is met; "" if it is not
 // (https://kubernetes.io/docs/concepts/workloads/controllers/job/#success-policy).
-func matchSuccess(job *batchv1.Job, succeeded intervals) string {
+func matchSuccess(job *batchv1.Job, succeeded indexes.Set) string {
 	policy := job.Spec.SuccessPolicy
-	if policy == nil || !isIndexed(job) {
+	if policy == nil || !indexes.Indexed(job) {
 		return ""
 	}
 	for i := range policy.Rules {
-		if meets(&policy.Rules[i], succeeded, completions(job)) {
+		if meets(&policy.Rules[i], succeeded, indexes.Completions(job)) {
 			return fmt.Sprintf("Matched rules at index %d", i)
 		}
 	}
 	return ""
 }
 
-func meets(rule *batchv1.SuccessPolicyRule, succeeded intervals, completions int) bool {
-	having, wanted := succeeded.total(), 0
+func meets(rule *batchv1.SuccessPolicyRule, succeeded indexes.Set, completions int) bool {
+	having, wanted := succeeded.Total(), 0
 	if rule.SucceededIndexes != nil {
-		named := parseIndexes(*rule.SucceededIndexes, completions)
-		having, wanted = succeeded.common(named), named.total()
+		named := indexes.Parse(*rule.SucceededIndexes, completions)
+		having, wanted = succeeded.Common(named), named.Total()
 	}
 	if rule.SucceededCount != nil {
 		wanted = int(*rule.SucceededCount)

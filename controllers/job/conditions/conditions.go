@@ -1,4 +1,4 @@
-package job
+package conditions
 
 import (
 	"slices"
@@ -9,12 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func condition(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string, now time.Time) *batchv1.JobCondition {
+// New returns a condition whose times are now.
+func New(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string, now time.Time) *batchv1.JobCondition {
 	at := metav1.NewTime(now)
 	return &batchv1.JobCondition{Type: kind, Status: status, LastProbeTime: at, LastTransitionTime: at, Reason: reason, Message: message}
 }
 
-func conditionOf(status *batchv1.JobStatus, kind batchv1.JobConditionType) *batchv1.JobCondition {
+// Of returns the status's condition of that type, or nil. The caller may change it only in a
+// status of its own.
+func Of(status *batchv1.JobStatus, kind batchv1.JobConditionType) *batchv1.JobCondition {
 	for i := range status.Conditions {
 		if status.Conditions[i].Type == kind {
 			return &status.Conditions[i]
@@ -23,10 +26,10 @@ func conditionOf(status *batchv1.JobStatus, kind batchv1.JobConditionType) *batc
 	return nil
 }
 
-// setCondition sets the condition in the status and reports whether that changes it. It
+// Set sets the condition in the status and reports whether that changes it. It
 // does not add a condition that is False.
-func setCondition(status *batchv1.JobStatus, c *batchv1.JobCondition) bool {
-	known := conditionOf(status, c.Type)
+func Set(status *batchv1.JobStatus, c *batchv1.JobCondition) bool {
+	known := Of(status, c.Type)
 	switch {
 	case known == nil && c.Status == corev1.ConditionFalse:
 		return false
@@ -37,7 +40,7 @@ func setCondition(status *batchv1.JobStatus, c *batchv1.JobCondition) bool {
 		return false
 	}
 	status.Conditions = slices.Clone(status.Conditions)
-	*conditionOf(status, c.Type) = *c
+	*Of(status, c.Type) = *c
 	return true
 }
 
@@ -50,11 +53,4 @@ func Finished(job *batchv1.Job) *batchv1.JobCondition {
 		}
 	}
 	return nil
-}
-
-func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
-
-// Foreign reports whether another controller manages the Job.
-func Foreign(job *batchv1.Job) bool {
-	return job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != batchv1.JobControllerName
 }

@@ -1,4 +1,4 @@
-package job
+package decide
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func BenchmarkDecide(b *testing.B) {
 					}
 				}
 				return func() error {
-					_, err := Decide(Snapshot{Job: job, Pods: pods, Failures: &Failures{}}, now)
+					_, err := Job(Snapshot{Job: job, Pods: pods, Failures: &Failures{}}, now)
 					return err
 				}
 			})

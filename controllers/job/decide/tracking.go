@@ -1,4 +1,4 @@
-package job
+package decide
 
 import (
 	"cmp"
@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/controllers/job/indexes"
 )
 
 // maxUncounted caps the ended pods that one status adds before finalizers are removed.
@@ -21,7 +23,7 @@ const maxUncounted = 500
 func (t *tally) track(status *batchv1.JobStatus) (more bool) {
 	pinned := sets.Set[types.UID]{}
 	for _, pod := range t.pods {
-		if tracked(pod) {
+		if Tracked(pod) {
 			pinned.Insert(pod.UID)
 		}
 	}
@@ -39,9 +41,9 @@ func (t *tally) track(status *batchv1.JobStatus) (more bool) {
 	for _, pod := range t.toRelease() {
 		done = append(done, pod)
 		switch {
-		case t.succeededUIDs.Has(pod.UID) || t.failedUIDs.Has(pod.UID) || !counts(t.job, pod):
-		case pod.Status.Phase == corev1.PodSucceeded && isIndexed(t.job):
-			ended = append(ended, indexOf(pod))
+		case t.succeededUIDs.Has(pod.UID) || t.failedUIDs.Has(pod.UID) || !indexes.Counts(t.job, pod):
+		case pod.Status.Phase == corev1.PodSucceeded && indexes.Indexed(t.job):
+			ended = append(ended, indexes.Of(pod))
 		case pod.Status.Phase == corev1.PodSucceeded:
 			ends.Succeeded = append(ends.Succeeded, pod.UID)
 		case (failed(t.job, pod) || t.failing()) && judge(t.job, pod).counted():
@@ -53,9 +55,9 @@ func (t *tally) track(status *batchv1.JobStatus) (more bool) {
 		}
 	}
 	if len(done) > 0 {
-		t.plan.Untrack = append(t.plan.Untrack, unpin(done))
+		t.plan.Untrack = append(t.plan.Untrack, Unpin(done))
 	}
-	if isIndexed(t.job) {
+	if indexes.Indexed(t.job) {
 		t.writeIndexes(status, ended)
 	}
 	return more
@@ -70,14 +72,14 @@ func (t *tally) failing() bool { return t.verdict != nil && t.verdict.Type == ba
 func (t *tally) toRelease() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range t.pods {
-		if tracked(pod) && t.removable(pod) {
+		if Tracked(pod) && t.removable(pod) {
 			pods = append(pods, pod)
 		}
 	}
-	if !isIndexed(t.job) {
+	if !indexes.Indexed(t.job) {
 		return pods
 	}
-	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(indexOf(a), indexOf(b)) })
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(indexes.Of(a), indexes.Of(b)) })
 	return pods
 }
 
@@ -89,14 +91,14 @@ func (t *tally) removable(pod *corev1.Pod) bool {
 	if !failed(t.job, pod) {
 		return false
 	}
-	last := t.indexes.pending[indexOf(pod)]
+	last := t.indexes.pending[indexes.Of(pod)]
 	return last == nil || last.UID != pod.UID
 }
 
 func (t *tally) writeIndexes(status *batchv1.JobStatus, ended []int) {
-	succeeded := t.indexes.counted.with(ended)
+	succeeded := t.indexes.counted.With(ended)
 	status.CompletedIndexes = succeeded.String()
-	status.Succeeded = int32(succeeded.total())
+	status.Succeeded = int32(succeeded.Total())
 	status.FailedIndexes = nil
 	if perIndex(t.job) {
 		status.FailedIndexes = ptr.To(t.indexes.failed.String())

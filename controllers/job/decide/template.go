@@ -1,4 +1,4 @@
-package job
+package decide
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/job/indexes"
 )
 
 // Kind is the kind of this controller's owners.
@@ -24,10 +25,10 @@ const maxPrefix = 58
 // podOf returns a pod of the Job, without an index.
 func podOf(job *batchv1.Job) *corev1.Pod {
 	pod := controllerref.PodOf(&job.Spec.Template, job, Kind)
-	if !tracked(pod) {
+	if !Tracked(pod) {
 		pod.Finalizers = append(pod.Finalizers, batchv1.JobTrackingFinalizer)
 	}
-	if isIndexed(job) {
+	if indexes.Indexed(job) {
 		addVariable(pod.Spec.InitContainers)
 		addVariable(pod.Spec.Containers)
 	}

@@ -1,4 +1,4 @@
-package job
+package decide
 
 import (
 	"time"
@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/job/indexes"
 )
 
 // tally is the state of a decision about a Job.
@@ -26,7 +27,7 @@ type tally struct {
 	newSucceeded, newFailed []*corev1.Pod
 	// succeeded and failed are the totals, including pods that are not in the status yet.
 	succeeded, failed int32
-	indexes           indexes
+	indexes           indexCounts
 	failures          Failures
 	// verdict is the condition that ends the Job, SuccessCriteriaMet or FailureTarget; nil:
 	// it does not end yet.
@@ -34,15 +35,15 @@ type tally struct {
 	plan    Plan
 }
 
-// indexes is the progress of an Indexed Job.
-type indexes struct {
+// indexCounts is the progress of an Indexed Job.
+type indexCounts struct {
 	// counted are the completed indexes in the status.
-	counted intervals
+	counted indexes.Set
 	// succeeded are counted and the indexes that have succeeded since.
-	succeeded intervals
+	succeeded indexes.Set
 	// failed are the indexes that are not retried; always empty without a
 	// backoffLimitPerIndex.
-	failed intervals
+	failed indexes.Set
 	// pending holds, for each index to retry, the pod that failed last. The pod keeps its
 	// finalizer until the next pod exists, because its annotations hold the failure count
 	// of the index.
@@ -64,7 +65,7 @@ func newTally(job *batchv1.Job, pods []*corev1.Pod, known *Failures, now time.Ti
 		}
 	}
 	t.sortEnded()
-	if isIndexed(job) {
+	if indexes.Indexed(job) {
 		t.countIndexes()
 	}
 	if known == nil {
@@ -85,15 +86,15 @@ func uncounted(status *batchv1.JobStatus) (succeeded, failed sets.Set[types.UID]
 // sortEnded collects the ended pods that are not counted yet.
 func (t *tally) sortEnded() {
 	job := t.job
-	prior := parseIndexes(job.Status.CompletedIndexes, completions(job))
+	prior := indexes.Parse(job.Status.CompletedIndexes, indexes.Completions(job))
 	ignored := 0
 	for _, pod := range t.pods {
-		if !tracked(pod) || t.succeededUIDs.Has(pod.UID) || t.failedUIDs.Has(pod.UID) || !counts(job, pod) {
+		if !Tracked(pod) || t.succeededUIDs.Has(pod.UID) || t.failedUIDs.Has(pod.UID) || !indexes.Counts(job, pod) {
 			continue
 		}
 		switch {
 		case pod.Status.Phase == corev1.PodSucceeded:
-			if !isIndexed(job) || !prior.has(indexOf(pod)) {
+			if !indexes.Indexed(job) || !prior.Has(indexes.Of(pod)) {
 				t.newSucceeded = append(t.newSucceeded, pod)
 			}
 		case failed(job, pod):
@@ -108,9 +109,9 @@ func (t *tally) sortEnded() {
 }
 
 func (t *tally) countIndexes() {
-	t.indexes.counted = parseIndexes(t.job.Status.CompletedIndexes, completions(t.job))
-	t.indexes.succeeded = t.indexes.counted.with(indexesOf(t.newSucceeded))
-	t.succeeded = int32(t.indexes.succeeded.total())
+	t.indexes.counted = indexes.Parse(t.job.Status.CompletedIndexes, indexes.Completions(t.job))
+	t.indexes.succeeded = t.indexes.counted.With(indexes.All(t.newSucceeded))
+	t.succeeded = int32(t.indexes.succeeded.Total())
 	if !perIndex(t.job) {
 		return
 	}
@@ -124,10 +125,10 @@ func reckon(job *batchv1.Job, pods []*corev1.Pod) Failures {
 	var ended, broken []*corev1.Pod
 	for _, pod := range pods {
 		switch {
-		case !counts(job, pod):
+		case !indexes.Counts(job, pod):
 		case pod.Status.Phase == corev1.PodSucceeded:
 			ended = append(ended, pod)
-		case pod.Status.Phase == corev1.PodFailed || tracked(pod) && failed(job, pod):
+		case pod.Status.Phase == corev1.PodFailed || Tracked(pod) && failed(job, pod):
 			broken = append(broken, pod)
 		}
 	}

@@ -1,4 +1,4 @@
-package job
+package decide
 
 import (
 	"fmt"
@@ -11,10 +11,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/job/conditions"
+	"minikcm.dev/minikcm/controllers/job/indexes"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// Snapshot is the input of a decision besides the time. Decide does not change it.
+func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
+
+// Foreign reports whether another controller manages the Job.
+func Foreign(job *batchv1.Job) bool {
+	return job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != batchv1.JobControllerName
+}
+
+// Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	Job *batchv1.Job
 	// Pods are those that the Job controls, and those in its namespace without a
@@ -38,11 +47,11 @@ type Plan struct {
 	created  int
 }
 
-// Decide returns the next actions of the Job, and its status. The caller ensures that the
+// Job returns the next actions of the Job, and its status. The caller ensures that the
 // snapshot includes its own earlier writes.
-func Decide(in Snapshot, now time.Time) (Plan, error) {
+func Job(in Snapshot, now time.Time) (Plan, error) {
 	job := in.Job
-	if Finished(job) != nil || Foreign(job) {
+	if conditions.Finished(job) != nil || Foreign(job) {
 		return Plan{}, nil
 	}
 	if mode := job.Spec.CompletionMode; mode != nil && *mode != batchv1.NonIndexedCompletion && *mode != batchv1.IndexedCompletion {
@@ -79,7 +88,7 @@ func (t *tally) decide() {
 			active = t.scale()
 		}
 		if t.complete(active) {
-			t.verdict = condition(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached,
+			t.verdict = conditions.New(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached,
 				"Reached expected number of succeeded pods", t.now)
 		} else if t.job.DeletionTimestamp == nil {
 			status.StartTime = t.startTime()
@@ -93,7 +102,7 @@ func (t *tally) decide() {
 	status.Active, status.Ready, status.Terminating = int32(active), &t.ready, &t.terminating
 	more := t.track(status)
 	if t.verdict != nil {
-		setCondition(status, t.verdict)
+		conditions.Set(status, t.verdict)
 		if !more && active == 0 && t.terminating == 0 && len(t.plan.Untrack) == 0 && settled(status) {
 			t.finish(status)
 		}
@@ -106,7 +115,7 @@ func (t *tally) complete(active int) bool {
 	if t.job.Spec.Completions == nil {
 		return t.succeeded > 0 && active == 0
 	}
-	return int(t.succeeded) >= completions(t.job) && active == 0
+	return int(t.succeeded) >= indexes.Completions(t.job) && active == 0
 }
 
 func settled(status *batchv1.JobStatus) bool {
@@ -115,12 +124,12 @@ func settled(status *batchv1.JobStatus) bool {
 
 func (t *tally) suspendOrResume(status *batchv1.JobStatus) {
 	if suspended(t.job) {
-		if setCondition(status, condition(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", t.now)) {
+		if conditions.Set(status, conditions.New(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", t.now)) {
 			t.record(corev1.EventTypeNormal, "Suspended", "Job suspended")
 		}
 		return
 	}
-	if setCondition(status, condition(batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed", t.now)) {
+	if conditions.Set(status, conditions.New(batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed", t.now)) {
 		t.record(corev1.EventTypeNormal, "Resumed", "Job resumed")
 	}
 }
@@ -133,13 +142,13 @@ func (t *tally) record(kind, reason, message string) {
 func (t *tally) finish(status *batchv1.JobStatus) {
 	t.plan.RequeueAfter = 0
 	if t.failing() {
-		setCondition(status, condition(batchv1.JobFailed, corev1.ConditionTrue, t.verdict.Reason, t.verdict.Message, t.now))
+		conditions.Set(status, conditions.New(batchv1.JobFailed, corev1.ConditionTrue, t.verdict.Reason, t.verdict.Message, t.now))
 		t.record(corev1.EventTypeWarning, t.verdict.Reason, t.verdict.Message)
 		return
 	}
-	setCondition(status, condition(batchv1.JobComplete, corev1.ConditionTrue, t.verdict.Reason, t.verdict.Message, t.now))
+	conditions.Set(status, conditions.New(batchv1.JobComplete, corev1.ConditionTrue, t.verdict.Reason, t.verdict.Message, t.now))
 	status.CompletionTime = &metav1.Time{Time: t.now}
-	if t.job.Spec.Completions != nil && int(status.Succeeded) > completions(t.job) {
+	if t.job.Spec.Completions != nil && int(status.Succeeded) > indexes.Completions(t.job) {
 		t.record(corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached")
 	}
 	t.record(corev1.EventTypeNormal, "Completed", "Job completed")
@@ -166,7 +175,7 @@ func pinned(claims controllerref.Claims[*corev1.Pod]) []*corev1.Pod {
 	}
 	pods := slices.Clone(claims.Owned)
 	for i, pod := range pods {
-		if slices.Contains(claims.Adopt, pod) && !tracked(pod) {
+		if slices.Contains(claims.Adopt, pod) && !Tracked(pod) {
 			adopted := *pod
 			adopted.Finalizers = append(slices.Clip(pod.Finalizers), batchv1.JobTrackingFinalizer)
 			pods[i] = &adopted
@@ -182,7 +191,9 @@ func pinning(verb plan.Verb, pods []*corev1.Pod) []plan.Action {
 	return []plan.Action{{Verb: verb, Objects: plan.Objects(pods), Finalizers: []string{batchv1.JobTrackingFinalizer}}}
 }
 
-func unpin(pods []*corev1.Pod) plan.Action { return pinning(plan.Unpin, pods)[0] }
+// Unpin returns the action that removes the finalizer from the pods, of which there is at
+// least one.
+func Unpin(pods []*corev1.Pod) plan.Action { return pinning(plan.Unpin, pods)[0] }
 
 func deletion(pods []*corev1.Pod) plan.Action {
 	return plan.Action{

@@ -1,4 +1,4 @@
-package job
+package decide
 
 import (
 	"time"
@@ -6,13 +6,16 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/controllers/job/conditions"
+	"minikcm.dev/minikcm/controllers/job/indexes"
 )
 
 // judgeJob decides whether the Job has to end for a reason other than its completions. A
 // verdict in the status is final.
 func (t *tally) judgeJob() {
 	for _, decided := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
-		if c := conditionOf(&t.job.Status, decided); c != nil && c.Status == corev1.ConditionTrue {
+		if c := conditions.Of(&t.job.Status, decided); c != nil && c.Status == corev1.ConditionTrue {
 			t.verdict = c
 			return
 		}
@@ -28,12 +31,12 @@ func (t *tally) judgeJob() {
 		return
 	}
 	if message := matchSuccess(t.job, t.indexes.succeeded); message != "" {
-		t.verdict = condition(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonSuccessPolicy, message, t.now)
+		t.verdict = conditions.New(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonSuccessPolicy, message, t.now)
 	}
 }
 
 func (t *tally) fail(reason, message string) {
-	t.verdict = condition(batchv1.JobFailureTarget, corev1.ConditionTrue, reason, message, t.now)
+	t.verdict = conditions.New(batchv1.JobFailureTarget, corev1.ConditionTrue, reason, message, t.now)
 }
 
 func (t *tally) failedByPolicy() string {
@@ -118,11 +121,11 @@ func (t *tally) failedByIndexes() bool {
 	if !perIndex(t.job) {
 		return false
 	}
-	lost := t.indexes.failed.total()
+	lost := t.indexes.failed.Total()
 	switch limit := t.job.Spec.MaxFailedIndexes; {
 	case limit != nil && lost > int(*limit):
 		t.fail(batchv1.JobReasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes")
-	case lost > 0 && lost+t.indexes.succeeded.total() >= completions(t.job):
+	case lost > 0 && lost+t.indexes.succeeded.Total() >= indexes.Completions(t.job):
 		t.fail(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
 	default:
 		return false

@@ -1,15 +1,18 @@
-package job
+package decide
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/controllers/controllerref"
 )
 
-// tracked reports whether the pod has the finalizer, which it loses after it is counted.
-func tracked(pod *corev1.Pod) bool {
+// Tracked reports whether the pod has the finalizer, which it loses after it is counted.
+func Tracked(pod *corev1.Pod) bool {
 	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
 }
 
@@ -62,4 +65,16 @@ func finishTime(pod *corev1.Pod) time.Time {
 		return at
 	}
 	return pod.CreationTimestamp.Time
+}
+
+// Differs reports whether two states of a pod differ in what a decision reads.
+func Differs(old, pod *corev1.Pod) bool {
+	return old.Status.Phase != pod.Status.Phase ||
+		controllerref.Ready(old) != controllerref.Ready(pod) ||
+		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
+		Tracked(old) != Tracked(pod) ||
+		restarts(old) != restarts(pod) ||
+		len(old.Status.Conditions) != len(pod.Status.Conditions) ||
+		!maps.Equal(old.Labels, pod.Labels) ||
+		controllerref.ControllerUID(old) != controllerref.ControllerUID(pod)
 }

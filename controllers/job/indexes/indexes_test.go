@@ -1,4 +1,4 @@
-package job
+package indexes
 
 import (
 	"slices"
@@ -28,9 +28,9 @@ func TestIndexesAsText(t *testing.T) {
 		{"half a range", "1,3-", 6, "1", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := parseIndexes(tc.text, tc.completions)
-			if got.String() != tc.want || got.total() != tc.total {
-				t.Errorf("%q with %d completions is %q, %d in all; want %q, %d", tc.text, tc.completions, got, got.total(), tc.want, tc.total)
+			got := Parse(tc.text, tc.completions)
+			if got.String() != tc.want || got.Total() != tc.total {
+				t.Errorf("%q with %d completions is %q, %d in all; want %q, %d", tc.text, tc.completions, got, got.Total(), tc.want, tc.total)
 			}
 		})
 	}
@@ -41,8 +41,8 @@ func FuzzIndexesAsText(f *testing.F) {
 		f.Add(text, 12)
 	}
 	f.Fuzz(func(t *testing.T, text string, completions int) {
-		set := parseIndexes(text, completions)
-		if again := parseIndexes(set.String(), completions); !slices.Equal(set, again) {
+		set := Parse(text, completions)
+		if again := Parse(set.String(), completions); !slices.Equal(set, again) {
 			t.Errorf("%q is %v, and %v as it reads its own text %q", text, set, again, set)
 		}
 		for i, v := range set {
@@ -66,13 +66,13 @@ func TestIndexesAreASet(t *testing.T) {
 		for _, i := range b {
 			inB[i] = true
 		}
-		setA, setB := intervals(nil).with(slices.Clone(a)), intervals(nil).with(slices.Clone(b))
-		both, union, missing := 0, setA.union(setB), []int{}
-		if got := setA.with(slices.Clone(b)); !slices.Equal(got, union) {
+		setA, setB := Set(nil).With(slices.Clone(a)), Set(nil).With(slices.Clone(b))
+		both, union, missing := 0, setA.Union(setB), []int{}
+		if got := setA.With(slices.Clone(b)); !slices.Equal(got, union) {
 			t.Fatalf("%v with %v is %v and %v", setA, setB, got, union)
 		}
 		for i := range limit {
-			if setA.has(i) != inA[i] || union.has(i) != (inA[i] || inB[i]) {
+			if setA.Has(i) != inA[i] || union.Has(i) != (inA[i] || inB[i]) {
 				t.Fatalf("%d: in %v? in %v?", i, setA, union)
 			}
 			if inA[i] && inB[i] {
@@ -82,11 +82,11 @@ func TestIndexesAreASet(t *testing.T) {
 				missing = append(missing, i)
 			}
 		}
-		if setA.total() != len(inA) || setA.common(setB) != both {
-			t.Fatalf("%v has %d, %d of them in %v; want %d, %d", setA, setA.total(), setA.common(setB), setB, len(inA), both)
+		if setA.Total() != len(inA) || setA.Common(setB) != both {
+			t.Fatalf("%v has %d, %d of them in %v; want %d, %d", setA, setA.Total(), setA.Common(setB), setB, len(inA), both)
 		}
 		n := rapid.IntRange(0, limit).Draw(t, "n")
-		if diff := cmp.Diff(missing[:min(n, len(missing))], setA.missing(n, limit)); diff != "" {
+		if diff := cmp.Diff(missing[:min(n, len(missing))], setA.Missing(n, limit)); diff != "" {
 			t.Fatalf("the first %d not in %v (-want +got):\n%s", n, setA, diff)
 		}
 	})

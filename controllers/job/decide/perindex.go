@@ -1,4 +1,4 @@
-package job
+package decide
 
 import (
 	"strconv"
@@ -6,11 +6,15 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/controllers/job/indexes"
 )
 
 // perIndex reports whether each index has its own back-off limit
 // (https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index).
-func perIndex(job *batchv1.Job) bool { return isIndexed(job) && job.Spec.BackoffLimitPerIndex != nil }
+func perIndex(job *batchv1.Job) bool {
+	return indexes.Indexed(job) && job.Spec.BackoffLimitPerIndex != nil
+}
 
 // attempts counts the failures of an index before a pod of it was created.
 type attempts struct {
@@ -49,37 +53,37 @@ func attemptsAfter(job *batchv1.Job, pod *corev1.Pod) attempts {
 
 // failedIndexes returns the failed indexes in the status and those whose pod has reached
 // the limit, or whose failure the podFailurePolicy makes final.
-func (t *tally) failedIndexes() intervals {
+func (t *tally) failedIndexes() indexes.Set {
 	job := t.job
-	var lost intervals
+	var lost indexes.Set
 	if job.Status.FailedIndexes != nil {
-		lost = parseIndexes(*job.Status.FailedIndexes, completions(job))
+		lost = indexes.Parse(*job.Status.FailedIndexes, indexes.Completions(job))
 	}
 	var now []int
 	for _, pod := range t.pods {
-		if !tracked(pod) || !counts(job, pod) || !failed(job, pod) {
+		if !Tracked(pod) || !indexes.Counts(job, pod) || !failed(job, pod) {
 			continue
 		}
 		j := judge(job, pod)
 		final := j.action == batchv1.PodFailurePolicyActionFailIndex ||
 			j.counted() && attemptsBefore(pod).counted >= *job.Spec.BackoffLimitPerIndex
 		if final {
-			now = append(now, indexOf(pod))
+			now = append(now, indexes.Of(pod))
 		}
 	}
-	return lost.with(now)
+	return lost.With(now)
 }
 
 // pendingIndexes returns the most recently failed pod of each index that has to be retried.
 func (t *tally) pendingIndexes() map[int]*corev1.Pod {
-	running := intervals(nil).with(indexesOf(t.active))
+	running := indexes.Set(nil).With(indexes.All(t.active))
 	pending := map[int]*corev1.Pod{}
 	for _, pod := range t.pods {
-		if !tracked(pod) || !counts(t.job, pod) || !failed(t.job, pod) {
+		if !Tracked(pod) || !indexes.Counts(t.job, pod) || !failed(t.job, pod) {
 			continue
 		}
-		i := indexOf(pod)
-		if t.indexes.succeeded.has(i) || t.indexes.failed.has(i) || running.has(i) {
+		i := indexes.Of(pod)
+		if t.indexes.succeeded.Has(i) || t.indexes.failed.Has(i) || running.Has(i) {
 			continue
 		}
 		if last := pending[i]; last == nil || attemptsBefore(last).all() <= attemptsBefore(pod).all() {

@@ -1,4 +1,4 @@
-package job
+package decide
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/job/indexes"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -27,7 +28,7 @@ func (t *tally) wanted() int {
 		return 0
 	}
 	if t.job.Spec.Completions != nil {
-		return max(0, min(parallelism(t.job), completions(t.job)-int(t.succeeded)))
+		return max(0, min(parallelism(t.job), indexes.Completions(t.job)-int(t.succeeded)))
 	}
 	if t.succeeded > 0 {
 		// In a work queue, the first success means that no further pod may start.
@@ -46,7 +47,7 @@ func (t *tally) scale() int {
 		}
 		// Without the finalizer, the end of a deleted pod is not counted as a failure.
 		// Unchanged keeps it on a pod that has ended meanwhile, which must be counted.
-		released := unpin(spare)
+		released := Unpin(spare)
 		released.Unchanged = true
 		t.plan.Actions = append(t.plan.Actions, released, deletion(spare))
 		t.gone(spare)
@@ -85,7 +86,7 @@ func (t *tally) create(n int) int {
 	}
 	template := podOf(job)
 	var pods []plan.Object
-	if isIndexed(job) {
+	if indexes.Indexed(job) {
 		for _, i := range t.indexesToRun(n) {
 			pods = append(pods, withIndex(job, template, i, attemptsAfter(job, t.indexes.pending[i])))
 		}
@@ -109,14 +110,14 @@ func (t *tally) create(n int) int {
 
 // indexesToRun returns the first n indexes that are neither running nor finished.
 func (t *tally) indexesToRun(n int) []int {
-	taken := t.indexes.succeeded.union(t.indexes.failed).with(indexesOf(t.active))
+	taken := t.indexes.succeeded.Union(t.indexes.failed).With(indexes.All(t.active))
 	if replacesOnlyFailed(t.job) {
-		taken = taken.with(indexesOf(slices.DeleteFunc(slices.Clone(t.pods), func(pod *corev1.Pod) bool { return !controllerref.Terminating(pod) })))
+		taken = taken.With(indexes.All(slices.DeleteFunc(slices.Clone(t.pods), func(pod *corev1.Pod) bool { return !controllerref.Terminating(pod) })))
 	}
 	if !perIndex(t.job) {
-		return taken.missing(n, completions(t.job))
+		return taken.Missing(n, indexes.Completions(t.job))
 	}
-	due, soonest := t.due(taken.missing(n, completions(t.job)))
+	due, soonest := t.due(taken.Missing(n, indexes.Completions(t.job)))
 	t.waitFor(soonest)
 	return due
 }
@@ -127,7 +128,7 @@ func (t *tally) indexesToRun(n int) []int {
 func (t *tally) spare(tooMany int) []*corev1.Pod {
 	var spare []*corev1.Pod
 	left := t.active
-	if isIndexed(t.job) {
+	if indexes.Indexed(t.job) {
 		spare, left = t.duplicates()
 	}
 	lacking := tooMany - len(spare)
@@ -143,10 +144,10 @@ func (t *tally) spare(tooMany int) []*corev1.Pod {
 func (t *tally) duplicates() (spare, left []*corev1.Pod) {
 	best := map[int]*corev1.Pod{}
 	for _, pod := range t.active {
-		i := indexOf(pod)
+		i := indexes.Of(pod)
 		other, taken := best[i]
 		switch {
-		case !counts(t.job, pod):
+		case !indexes.Counts(t.job, pod):
 			spare = append(spare, pod)
 		case !taken:
 			best[i] = pod
@@ -158,7 +159,7 @@ func (t *tally) duplicates() (spare, left []*corev1.Pod) {
 		}
 	}
 	for _, pod := range t.active {
-		if counts(t.job, pod) && best[indexOf(pod)] == pod {
+		if indexes.Counts(t.job, pod) && best[indexes.Of(pod)] == pod {
 			left = append(left, pod)
 		}
 	}
