@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/statefulset"
+	"minikcm.dev/minikcm/controllers/statefulset/decide"
 )
 
 var steps = flag.Int("modeltest.steps", 150, "steps that a drawn history has")
@@ -30,7 +31,7 @@ type model struct {
 }
 
 // decision replaces the controller's decision; nil: the real one.
-type decision func(statefulset.Snapshot, time.Time) (statefulset.Plan, error)
+type decision func(decide.Snapshot, time.Time) (decide.Plan, error)
 
 func newModel(t *rapid.T, decide decision) *model {
 	run := modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) })

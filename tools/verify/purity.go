@@ -23,6 +23,7 @@ var pure = []string{
 	"controllers/job/indexes",
 	"controllers/plan",
 	"controllers/replicaset/decide",
+	"controllers/statefulset/decide",
 	"internal/spell",
 	"kubeletsim/applets",
 	"kubeletsim/lifecycle",

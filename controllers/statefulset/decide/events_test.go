@@ -1,4 +1,4 @@
-package statefulset
+package decide
 
 import (
 	"testing"
@@ -67,7 +67,7 @@ func TestEvents(t *testing.T) {
 			if tc.claim != "" {
 				w.claim(tc.owners, tc.claim == "going")
 			}
-			p, err := Decide(w.Snapshot, now)
+			p, err := StatefulSet(w.Snapshot, now)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package statefulset
+package decide
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func BenchmarkDecide(b *testing.B) {
 			w.pods(fmt.Sprintf("%d ready", i))
 		}
 		return func() error {
-			p, err := Decide(w.Snapshot, now)
+			p, err := StatefulSet(w.Snapshot, now)
 			if len(p.Actions) > 0 {
 				return fmt.Errorf("it does something: %v", p.Actions)
 			}

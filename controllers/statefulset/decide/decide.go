@@ -1,4 +1,4 @@
-package statefulset
+package decide
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // Kind is the kind of this controller's owners.
 var Kind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 
-// Snapshot is the input of a decision besides the time. Decide does not change it.
+// Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	Set *appsv1.StatefulSet
 	// Pods and Revisions are those that the set controls, and those in its namespace
@@ -29,10 +29,10 @@ type Snapshot struct {
 // Plan is the decision about one StatefulSet.
 type Plan = plan.Plan[appsv1.StatefulSetStatus]
 
-// Decide returns the next step towards the StatefulSet's spec, and its status
+// StatefulSet returns the next step towards the StatefulSet's spec, and its status
 // (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/). The caller
 // ensures that the snapshot includes its own earlier writes.
-func Decide(in Snapshot, now time.Time) (Plan, error) {
+func StatefulSet(in Snapshot, now time.Time) (Plan, error) {
 	set := in.Set
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {

@@ -1,4 +1,4 @@
-package statefulset
+package decide
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ func (s *step) podEvents(verb string) (succeeded, failed *plan.Event) {
 // claimEvents returns the events of the creation of a claim. The pod's ordinal is the
 // suffix of the claim's name.
 func (s *step) claimEvents(claim string) (succeeded, failed *plan.Event) {
-	_, ordinal, _ := splitOrdinal(claim)
+	_, ordinal, _ := SplitOrdinal(claim)
 	pod := podName(s.set, ordinal)
 	succeeded = &plan.Event{
 		Type: corev1.EventTypeNormal, Reason: "SuccessfulCreate",

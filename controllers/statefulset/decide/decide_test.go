@@ -1,4 +1,4 @@
-package statefulset
+package decide
 
 import (
 	"fmt"
@@ -206,7 +206,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.replicas, tc.changes...).pods(tc.pods...)
-			p, err := Decide(w.Snapshot, now)
+			p, err := StatefulSet(w.Snapshot, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -279,7 +279,7 @@ func TestClaims(t *testing.T) {
 			if tc.claim != nil {
 				w.claim(tc.claim, tc.going)
 			}
-			p, err := Decide(w.Snapshot, now)
+			p, err := StatefulSet(w.Snapshot, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -296,7 +296,7 @@ func TestRevisions(t *testing.T) {
 	t.Run("the first", func(t *testing.T) {
 		w := newWorld(t, 0)
 		w.Revisions = nil
-		p, err := Decide(w.Snapshot, now)
+		p, err := StatefulSet(w.Snapshot, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func TestRevisions(t *testing.T) {
 	t.Run("an old one again", func(t *testing.T) {
 		w := newWorld(t, 0)
 		w.new.Revision, w.old.Revision = 1, 2
-		p, err := Decide(w.Snapshot, now)
+		p, err := StatefulSet(w.Snapshot, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,7 +329,7 @@ func TestRevisions(t *testing.T) {
 			r.Name, r.Revision, r.Data.Raw = name, int64(i-3), []byte(fmt.Sprint(i))
 			w.Revisions = append(w.Revisions, r)
 		}
-		p, err := Decide(w.Snapshot, now)
+		p, err := StatefulSet(w.Snapshot, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,7 +341,7 @@ func TestRevisions(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	w := newWorld(t, 4, settling, parallel).pods("0 ready old", "1 justready", "2 going ready", "3 pending")
-	p, err := Decide(w.Snapshot, now)
+	p, err := StatefulSet(w.Snapshot, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +367,7 @@ func TestCompletion(t *testing.T) {
 func testCompletion(t *testing.T, changes ...func(s *appsv1.StatefulSet)) {
 	t.Helper()
 	w := newWorld(t, 2, changes...).pods("0 ready", "1 ready")
-	p, err := Decide(w.Snapshot, now)
+	p, err := StatefulSet(w.Snapshot, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +389,7 @@ func TestNothingIsDoneForADeletedSet(t *testing.T) {
 	w := newWorld(t, 3).pods("0 ready")
 	at := metav1.NewTime(now)
 	w.Set.DeletionTimestamp = &at
-	p, err := Decide(w.Snapshot, now)
+	p, err := StatefulSet(w.Snapshot, now)
 	if err != nil || len(p.Actions) != 0 || p.Status.ReadyReplicas != 1 {
 		t.Errorf("plan %+v, error %v", p, err)
 	}
@@ -403,7 +403,7 @@ func TestSplitOrdinal(t *testing.T) {
 	}{
 		"web-0": {"web", 0, true}, "a-b-12": {"a-b", 12, true}, "web-01": {}, "web-": {}, "web": {}, "-1": {}, "web--1": {"web-", 1, true}, "web-99999999999": {},
 	} {
-		if parent, ordinal, ok := splitOrdinal(name); parent != want.parent || ordinal != want.ordinal || ok != want.ok {
+		if parent, ordinal, ok := SplitOrdinal(name); parent != want.parent || ordinal != want.ordinal || ok != want.ok {
 			t.Errorf("splitOrdinal(%q) = %q, %d, %v", name, parent, ordinal, ok)
 		}
 	}

@@ -1,4 +1,4 @@
-package statefulset
+package decide
 
 import (
 	"strconv"
@@ -11,9 +11,9 @@ import (
 	"minikcm.dev/minikcm/controllers/controllerref"
 )
 
-// splitOrdinal splits the name of a pod or a claim into the part before the last dash and
+// SplitOrdinal splits the name of a pod or a claim into the part before the last dash and
 // the ordinal after it.
-func splitOrdinal(name string) (string, int, bool) {
+func SplitOrdinal(name string) (string, int, bool) {
 	dash := strings.LastIndexByte(name, '-')
 	if dash <= 0 {
 		return "", 0, false
@@ -29,7 +29,7 @@ func splitOrdinal(name string) (string, int, bool) {
 
 // member returns the pod's ordinal, if the pod's name is one that the set assigns.
 func member(set *appsv1.StatefulSet, pod *corev1.Pod) (int, bool) {
-	parent, ordinal, ok := splitOrdinal(pod.Name)
+	parent, ordinal, ok := SplitOrdinal(pod.Name)
 	return ordinal, ok && parent == set.Name
 }
 
