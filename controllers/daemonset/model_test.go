@@ -14,6 +14,7 @@ import (
 
 	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/daemonset"
+	"minikcm.dev/minikcm/controllers/daemonset/decide"
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
@@ -29,7 +30,7 @@ type model struct {
 }
 
 // decision replaces the controller's decision; nil: the real one.
-type decision func(daemonset.Snapshot, time.Time) (daemonset.Plan, error)
+type decision func(decide.Snapshot, time.Time) (decide.Plan, error)
 
 func newModel(t *rapid.T, nodes int, decide decision) *model {
 	run := modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) })

@@ -1,4 +1,4 @@
-package daemonset
+package decide
 
 import (
 	"maps"
@@ -25,6 +25,9 @@ type failure struct {
 	last  time.Time
 	delay time.Duration
 }
+
+// Empty reports whether no failed pod has been replaced.
+func (f Failures) Empty() bool { return len(f.nodes) == 0 }
 
 // of returns a copy, which is empty if f belongs to another generation.
 func (f Failures) of(d *appsv1.DaemonSet) Failures {

@@ -1,4 +1,4 @@
-package daemonset
+package decide
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ var Kind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 // burst caps the pods that one plan creates or deletes, as upstream does.
 const burst = 250
 
-// Snapshot is the input of a decision besides the time. Decide does not change it.
+// Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	DaemonSet *appsv1.DaemonSet
 	// Pods and Revisions are those that the DaemonSet controls, and those in its namespace
@@ -38,11 +38,11 @@ type Plan struct {
 	Failures Failures
 }
 
-// Decide returns the actions that bring a pod to each node that should have one, or the
+// DaemonSet returns the actions that bring a pod to each node that should have one, or the
 // next step of an update, and the status
 // (https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/). The caller
 // ensures that the snapshot includes its own earlier writes.
-func Decide(in Snapshot, now time.Time) (Plan, error) {
+func DaemonSet(in Snapshot, now time.Time) (Plan, error) {
 	d := in.DaemonSet
 	if d.DeletionTimestamp != nil {
 		return Plan{}, nil

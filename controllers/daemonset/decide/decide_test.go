@@ -1,4 +1,4 @@
-package daemonset
+package decide
 
 import (
 	"slices"
@@ -212,7 +212,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.nodes, tc.changes...).pods(tc.pods...)
-			p, err := Decide(w.Snapshot, now)
+			p, err := DaemonSet(w.Snapshot, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -269,7 +269,7 @@ func TestFailuresAreReplacedEverSlower(t *testing.T) {
 	at := now
 	var waits []time.Duration
 	for range 13 {
-		p, err := Decide(w.Snapshot, at)
+		p, err := DaemonSet(w.Snapshot, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +287,7 @@ func TestFailuresAreReplacedEverSlower(t *testing.T) {
 		t.Errorf("it waits %v", waits)
 	}
 	w.DaemonSet.Status.ObservedGeneration = 4
-	if p, err := Decide(w.Snapshot, at); err != nil || len(p.Actions) != 1 {
+	if p, err := DaemonSet(w.Snapshot, at); err != nil || len(p.Actions) != 1 {
 		t.Errorf("another generation: plan %+v, error %v", p, err)
 	}
 }
@@ -295,7 +295,7 @@ func TestFailuresAreReplacedEverSlower(t *testing.T) {
 func TestStatus(t *testing.T) {
 	w := newWorld(t, []string{"n1", "n2", "n3", "n4", "n5 NoSchedule"}, settling).
 		pods("a n1 ready", "b n2 justready", "c n3 old ready", "d n5 ready")
-	p, err := Decide(w.Snapshot, now)
+	p, err := DaemonSet(w.Snapshot, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func TestHistoryKeepsWhatIsInUse(t *testing.T) {
 	older := w.old.DeepCopy()
 	older.Name, older.Revision, older.Data.Raw, older.Labels = "older", 0, []byte("{}"), map[string]string{"app": "agent"}
 	w.Revisions = append(w.Revisions, older)
-	p, err := Decide(w.Snapshot, now)
+	p, err := DaemonSet(w.Snapshot, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestTwinsBecomeOneRevision(t *testing.T) {
 	newest := w.new.DeepCopy()
 	newest.Name, newest.UID, newest.Revision, newest.Labels = "newest", "newest", 9, map[string]string{"app": "agent"}
 	w.Revisions = append(w.Revisions, newest)
-	p, err := Decide(w.Snapshot, now)
+	p, err := DaemonSet(w.Snapshot, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestTwinsBecomeOneRevision(t *testing.T) {
 
 func TestSelectingAllIsRefused(t *testing.T) {
 	w := newWorld(t, []string{"n1"}, func(d *appsv1.DaemonSet) { d.Spec.Selector = &metav1.LabelSelector{} }).pods("a n1 orphan")
-	p, err := Decide(w.Snapshot, now)
+	p, err := DaemonSet(w.Snapshot, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestNodesWakeOnlyThoseThatCare(t *testing.T) {
 		{w.Nodes[0], w.Nodes[2], true},
 		{w.Nodes[2], w.Nodes[1], true},
 	} {
-		if got := concerns(w.DaemonSet, tc.old, tc.node); got != tc.want {
+		if got := Concerns(w.DaemonSet, tc.old, tc.node); got != tc.want {
 			t.Errorf("from %v to %s: %v", tc.old, tc.node.Name, got)
 		}
 	}

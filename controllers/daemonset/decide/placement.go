@@ -1,11 +1,11 @@
-package daemonset
+package decide
 
 import (
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/klog/v2"
 )
 
 // comparisonOperators enables tolerations that compare numbers (KEP-5471), as in the
@@ -42,7 +42,7 @@ func (p *placement) on(node *corev1.Node) (run, stay bool) {
 	run, stay = true, true
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
-		if taint.Effect == corev1.TaintEffectPreferNoSchedule || schedulinghelper.TolerationsTolerateTaint(klog.Logger{}, p.tolerations, taint, comparisonOperators) {
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule || schedulinghelper.TolerationsTolerateTaint(logr.Logger{}, p.tolerations, taint, comparisonOperators) {
 			continue
 		}
 		run = false
@@ -86,4 +86,16 @@ func with(all []corev1.Toleration, one corev1.Toleration) []corev1.Toleration {
 		all = append(all, one)
 	}
 	return all
+}
+
+// Concerns reports whether the addition of a node, or its change from old, changes whether the
+// DaemonSet should have a pod on it. For an added node, old is nil.
+func Concerns(d *appsv1.DaemonSet, old, node *corev1.Node) bool {
+	where := placementOf(d)
+	run, stay := where.on(node)
+	if old == nil {
+		return run || stay
+	}
+	ran, stayed := where.on(old)
+	return run != ran || stay != stayed
 }

@@ -1,4 +1,4 @@
-package daemonset
+package decide
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func BenchmarkDecide(b *testing.B) {
 			w.pods(fmt.Sprintf("pod-%d %s ready", i, node))
 		}
 		return func() error {
-			p, err := Decide(w.Snapshot, now)
+			p, err := DaemonSet(w.Snapshot, now)
 			if len(p.Actions) > 0 {
 				return fmt.Errorf("it does something: %v", p.Actions)
 			}
