@@ -23,6 +23,7 @@ var pure = []string{
 	"controllers/job/decide",
 	"controllers/job/indexes",
 	"controllers/plan",
+	"controllers/podautoscaler/decide",
 	"controllers/replicaset/decide",
 	"controllers/statefulset/decide",
 	"internal/spell",

@@ -1,4 +1,4 @@
-package podautoscaler
+package decide
 
 import (
 	"errors"
@@ -84,9 +84,11 @@ func pod(i int, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-func pending(p *corev1.Pod)   { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }
+func pending(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }
+
 func failedPod(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
-func going(p *corev1.Pod)     { p.DeletionTimestamp = &metav1.Time{Time: now} }
+
+func going(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: now} }
 
 // startedAgo and readySince set a pod's start and its last change of readiness.
 func startedAgo(d time.Duration, ready corev1.ConditionStatus, changed time.Duration) func(*corev1.Pod) {
@@ -216,7 +218,7 @@ func TestSizes(t *testing.T) {
 			if tt.in.behavior == nil {
 				tt.in.behavior = fast
 			}
-			if got := sizeOf(Decide(tt.in.build(), now), tt.in.replicas); got != tt.want {
+			if got := sizeOf(Autoscaler(tt.in.build(), now), tt.in.replicas); got != tt.want {
 				t.Errorf("%d replicas become %d, want %d", tt.in.replicas, got, tt.want)
 			}
 		})
@@ -268,7 +270,7 @@ func TestOutside(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := Decide(tt.in.build(), now)
+			d := Autoscaler(tt.in.build(), now)
 			if got := sizeOf(d, tt.in.replicas); got != tt.want {
 				t.Errorf("%d replicas become %d, want %d", tt.in.replicas, got, tt.want)
 			}
@@ -414,7 +416,7 @@ func TestWords(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			in := tt.in.build()
-			d := Decide(in, now)
+			d := Autoscaler(in, now)
 			if d.Rescale != nil {
 				d = Rescaled(in, d, nil, now)
 			}
@@ -429,7 +431,7 @@ func TestWords(t *testing.T) {
 func TestStatus(t *testing.T) {
 	last := metav1.NewTime(now.Add(-time.Hour))
 	in := world{replicas: 2, readings: []Reading{each(2, 1000)}, status: autoscalingv2.HorizontalPodAutoscalerStatus{LastScaleTime: &last, DesiredReplicas: 2}}.build()
-	d := Decide(in, now)
+	d := Autoscaler(in, now)
 	current := d.Status.CurrentMetrics[0].Resource.Current
 	if *current.AverageUtilization != 100 || current.AverageValue.String() != "1" {
 		t.Errorf("the metric is %+v", current)

@@ -1,4 +1,4 @@
-package podautoscaler
+package decide
 
 import (
 	"testing"
@@ -163,7 +163,7 @@ func TestTolerance(t *testing.T) {
 	for _, tt := range tests {
 		in := world{replicas: 100, max: 1000, behavior: tt.behavior, readings: []Reading{each(100, tt.used)}}.build()
 		in.Options.Tolerance = tt.tol
-		if got := sizeOf(Decide(in, now), 100); got != tt.want {
+		if got := sizeOf(Autoscaler(in, now), 100); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
 		}
 	}
@@ -178,7 +178,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		at = at.Add(15 * time.Second)
 		before := len(h.Recommendations)
 		in := world{replicas: replicas, behavior: b, history: h, metrics: []autoscalingv2.MetricSpec{external(target(autoscalingv2.AverageValueMetricType, "1"))}, readings: values(int64(1000 + i%7*1000))}.build()
-		d := Decide(in, at)
+		d := Autoscaler(in, at)
 		if d.Rescale != nil {
 			d = Rescaled(in, d, nil, at)
 			replicas = d.Rescale.To

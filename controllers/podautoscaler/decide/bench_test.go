@@ -1,4 +1,4 @@
-package podautoscaler
+package decide
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func deciding(_ testing.TB, n int) func() error {
 			b.ScaleUp.StabilizationWindowSeconds = ptr.To[int32](60)
 		}),
 	}.build()
-	return func() error { return Decide(in, now).Err }
+	return func() error { return Autoscaler(in, now).Err }
 }
 
 func BenchmarkDecide(b *testing.B) { modeltest.Benchmark(b, deciding) }

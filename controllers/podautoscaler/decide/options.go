@@ -1,8 +1,10 @@
-package podautoscaler
+package decide
 
-import "time"
+import (
+	"time"
+)
 
-// Options are the controller's settings, with the flags of kube-controller-manager that set
+// Options are the settings of decisions, with the flags of kube-controller-manager that set
 // them. A field that is 0 means upstream's default, and a negative one means 0.
 type Options struct {
 	// SyncPeriod is the interval at which each autoscaler is reconciled
@@ -23,27 +25,21 @@ type Options struct {
 	// InitialReadinessDelay is the time after a pod's start in which a change to unready
 	// counts as its first (--horizontal-pod-autoscaler-initial-readiness-delay, 30 s).
 	InitialReadinessDelay time.Duration
-	// Workers is the number of autoscalers reconciled at once
-	// (--concurrent-horizontal-pod-autoscaler-syncs, 5).
-	Workers int
 }
 
 // DefaultOptions returns upstream's defaults.
 func DefaultOptions() Options {
 	return Options{
 		SyncPeriod: 15 * time.Second, DownscaleStabilization: 5 * time.Minute, Tolerance: 0.1,
-		CPUInitializationPeriod: 5 * time.Minute, InitialReadinessDelay: 30 * time.Second, Workers: 5,
+		CPUInitializationPeriod: 5 * time.Minute, InitialReadinessDelay: 30 * time.Second,
 	}
 }
 
-// completed returns the options with defaults for unset fields.
-func (o Options) completed() Options {
+// Completed returns the options with defaults for unset fields.
+func (o Options) Completed() Options {
 	defaults := DefaultOptions()
 	if o.SyncPeriod <= 0 {
 		o.SyncPeriod = defaults.SyncPeriod
-	}
-	if o.Workers <= 0 {
-		o.Workers = defaults.Workers
 	}
 	o.DownscaleStabilization = complete(o.DownscaleStabilization, defaults.DownscaleStabilization)
 	o.Tolerance = complete(o.Tolerance, defaults.Tolerance)

@@ -1,4 +1,4 @@
-package podautoscaler
+package decide
 
 import (
 	"slices"

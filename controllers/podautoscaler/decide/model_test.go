@@ -1,4 +1,4 @@
-package podautoscaler
+package decide
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// decideFunc is Decide, or a variant with a planted mistake.
+// decideFunc is Autoscaler, or a variant with a planted mistake.
 type decideFunc func(Snapshot, time.Time) Decision
 
 // history is one run of the model: an autoscaler, a changing load, clients that scale
@@ -309,7 +309,7 @@ func breaks(seed uint64, decide decideFunc) string {
 
 func TestModel(t *testing.T) {
 	for seed := range uint64(3000) {
-		if message := breaks(seed, Decide); message != "" {
+		if message := breaks(seed, Autoscaler); message != "" {
 			t.Fatalf("seed %d: %s", seed, message)
 		}
 	}
@@ -321,7 +321,7 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 		return func(in Snapshot, now time.Time) Decision {
 			in.Autoscaler = in.Autoscaler.DeepCopy()
 			change(&in)
-			return Decide(in, now)
+			return Autoscaler(in, now)
 		}
 	}
 	choose := func(r *autoscalingv2.HPAScalingRules, from, to autoscalingv2.ScalingPolicySelect) {
@@ -370,7 +370,7 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 			}
 		}), "too fast"},
 		"one pod too many goes": {func(in Snapshot, now time.Time) Decision {
-			d := Decide(in, now)
+			d := Autoscaler(in, now)
 			if d.Rescale != nil && d.Rescale.To < d.Rescale.From {
 				d.Rescale.To--
 			}
@@ -378,21 +378,21 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 		}, "outside"},
 		"nothing is tolerated": {changed(func(in *Snapshot) { in.Options.Tolerance = -1 }), "no recommendation"},
 		"it grows only": {func(in Snapshot, now time.Time) Decision {
-			d := Decide(in, now)
+			d := Autoscaler(in, now)
 			if d.Rescale != nil && d.Rescale.To < d.Rescale.From {
 				d.Rescale = nil
 			}
 			return d
 		}, "does not come"},
 		"it forgets to come back": {func(in Snapshot, now time.Time) Decision {
-			d := Decide(in, now)
+			d := Autoscaler(in, now)
 			if d.Rescale == nil {
 				d.RequeueAfter = 0
 			}
 			return d
 		}, "comes back"},
 		"the status is old": {func(in Snapshot, now time.Time) Decision {
-			d := Decide(in, now)
+			d := Autoscaler(in, now)
 			d.Status.CurrentReplicas = in.Autoscaler.Status.CurrentReplicas
 			return d
 		}, "status says"},

@@ -1,4 +1,4 @@
-package podautoscaler
+package decide
 
 import (
 	"errors"
@@ -62,9 +62,9 @@ func boundsOf(a *autoscalingv2.HorizontalPodAutoscaler) bounds {
 	return bounds{ptr.Deref(a.Spec.MinReplicas, 1), a.Spec.MaxReplicas}
 }
 
-// Decide calculates an autoscaler's next size and its status.
-func Decide(in Snapshot, now time.Time) Decision {
-	in.Options = in.Options.completed()
+// Autoscaler calculates an autoscaler's next size and its status.
+func Autoscaler(in Snapshot, now time.Time) Decision {
+	in.Options = in.Options.Completed()
 	d := &decider{Snapshot: in, now: now, Decision: Decision{History: in.History}}
 	d.conditions = conditions{list: slices.Clone(in.Autoscaler.Status.Conditions), now: now, generation: in.Autoscaler.Generation}
 	d.decide()
