@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
-	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -31,8 +30,6 @@ type Expectations struct {
 	mu     sync.Mutex
 	owners map[types.UID]*expected
 }
-
-var _ executor.Tracker = &Expectations{}
 
 // expected holds the expectations of one owner.
 type expected struct {
