@@ -2,10 +2,11 @@ package cronjob
 
 import (
 	"context"
-	_ "time/tzdata" // time zones do not depend on the machine's
+	_ "time/tzdata"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/controllers/cronjob/decide"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
@@ -49,9 +50,9 @@ func (c *Controller) onCronJob(r *Reconciler, ev loop.Event) []types.NamespacedN
 	if !ok {
 		return keys
 	}
-	wait, err := untilNext(cj, r.Clock.Now())
+	wait, err := decide.UntilNext(cj, r.Clock.Now())
 	if err != nil {
-		r.Executor.RecordEvents(cj, []plan.Event{unreadable(cj)})
+		r.Executor.RecordEvents(cj, []plan.Event{decide.Unreadable(cj)})
 		return nil
 	}
 	if wait == 0 {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"minikcm.dev/minikcm/controllers/cronjob/decide"
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/job/conditions"
 	"minikcm.dev/minikcm/controllers/loop"
@@ -19,7 +20,7 @@ import (
 )
 
 // decider decides whether a Job is due.
-type decider func(in Snapshot, now time.Time) Plan
+type decider func(in decide.Snapshot, now time.Time) decide.Plan
 
 // model is a world with one CronJob, its controller, and a stand-in for the Job controller.
 type model struct {
@@ -173,7 +174,7 @@ func (m *model) historyIsBounded() {
 // TestEachTimeOnce crashes the controller between the creation of a Job and the write of
 // the status, delivers events late, and finishes Jobs in between.
 func TestEachTimeOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { eachTimeOnce(t, Decide) })
+	rapid.Check(t, func(t *rapid.T) { eachTimeOnce(t, decide.CronJob) })
 }
 
 func eachTimeOnce(t *rapid.T, decide decider) {
@@ -196,36 +197,36 @@ func eachTimeOnce(t *rapid.T, decide decider) {
 
 // TestPlantedMistakesAreSeen checks that the invariants detect wrong decisions.
 func TestPlantedMistakesAreSeen(t *testing.T) {
-	changing := func(change func(p *Plan)) decider {
-		return func(in Snapshot, now time.Time) Plan {
-			p := Decide(in, now)
+	changing := func(change func(p *decide.Plan)) decider {
+		return func(in decide.Snapshot, now time.Time) decide.Plan {
+			p := decide.CronJob(in, now)
 			change(&p)
 			return p
 		}
 	}
-	misreading := func(change func(in *Snapshot)) decider {
-		return func(in Snapshot, now time.Time) Plan {
+	misreading := func(change func(in *decide.Snapshot)) decider {
+		return func(in decide.Snapshot, now time.Time) decide.Plan {
 			in.CronJob = in.CronJob.DeepCopy()
 			change(&in)
-			return Decide(in, now)
+			return decide.CronJob(in, now)
 		}
 	}
 	for name, mistake := range map[string]struct {
 		decide decider
 		want   string
 	}{
-		"a Job's name does not follow from its time": {func(in Snapshot, now time.Time) Plan {
-			p := Decide(in, now)
+		"a Job's name does not follow from its time": {func(in decide.Snapshot, now time.Time) decide.Plan {
+			p := decide.CronJob(in, now)
 			if p.Start != nil {
 				p.Start.Name += "-" + in.CronJob.ResourceVersion
 			}
 			return p
 		}, "which had one before"},
-		"a minute too early":             {func(in Snapshot, now time.Time) Plan { return Decide(in, now.Add(time.Minute)) }, "is there at"},
-		"what runs is not known":         {misreading(func(in *Snapshot) { in.CronJob.Status.Active, in.Jobs = nil, nil }), "Jobs run, with the policy"},
-		"every policy is taken to allow": {misreading(func(in *Snapshot) { in.CronJob.Spec.ConcurrencyPolicy = batchv1.AllowConcurrent }), "Jobs run, with the policy"},
-		"it is not looked at again":      {changing(func(p *Plan) { p.RequeueAfter = 0 }), "ten minutes after"},
-		"finished Jobs stay":             {changing(func(p *Plan) { p.Tidy = nil }), "are kept"},
+		"a minute too early":             {func(in decide.Snapshot, now time.Time) decide.Plan { return decide.CronJob(in, now.Add(time.Minute)) }, "is there at"},
+		"what runs is not known":         {misreading(func(in *decide.Snapshot) { in.CronJob.Status.Active, in.Jobs = nil, nil }), "Jobs run, with the policy"},
+		"every policy is taken to allow": {misreading(func(in *decide.Snapshot) { in.CronJob.Spec.ConcurrencyPolicy = batchv1.AllowConcurrent }), "Jobs run, with the policy"},
+		"it is not looked at again":      {changing(func(p *decide.Plan) { p.RequeueAfter = 0 }), "ten minutes after"},
+		"finished Jobs stay":             {changing(func(p *decide.Plan) { p.Tidy = nil }), "are kept"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			modeltest.MustBreak(t, mistake.want, func(t *rapid.T) { eachTimeOnce(t, mistake.decide) })

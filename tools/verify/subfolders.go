@@ -47,6 +47,7 @@ var inFolder = map[string][]string{
 	"controllers/certificates/signing":    {"certificates", "env", "loop"},
 	"controllers/controllerref":           {},
 	"controllers/cronjob":                 {"controllerref", "dependents", "env", "executor", "job/conditions", "loop", "owner", "plan", "./decide"},
+	"controllers/cronjob/decide":          {"job/conditions", "plan"},
 	"controllers/dependents":              {"controllerref", "loop", "plan"},
 	"controllers/endpoints":               {"endpointslice/selection", "env", "loop"},
 	"controllers/endpointslice":           {"endpointslice/selection", "env", "loop"},

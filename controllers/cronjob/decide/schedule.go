@@ -1,4 +1,4 @@
-package cronjob
+package decide
 
 import (
 	"errors"
@@ -8,6 +8,9 @@ import (
 
 	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // manyMissed is the number of missed times from which an event reports them.
@@ -100,4 +103,24 @@ func last(schedule cron.Schedule, first, now time.Time) time.Time {
 		t = next
 	}
 	return t
+}
+
+// UntilNext returns the time until the next time of a CronJob's schedule; 0 if there is
+// none. It fails if the schedule cannot be parsed.
+func UntilNext(cj *batchv1.CronJob, now time.Time) (time.Duration, error) {
+	schedule, err := parse(cj)
+	if err != nil {
+		return 0, err
+	}
+	if next := schedule.Next(now.UTC()); !next.IsZero() {
+		return next.Sub(now), nil
+	}
+	return 0, nil
+}
+
+// Unreadable returns the event about a new schedule that cannot be parsed.
+func Unreadable(cj *batchv1.CronJob) plan.Event {
+	return plan.Event{
+		Type: corev1.EventTypeWarning, Reason: "UnParseableCronJobSchedule", Message: "unparseable schedule for cronjob: " + cj.Spec.Schedule,
+	}
 }

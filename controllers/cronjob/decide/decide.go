@@ -1,4 +1,4 @@
-package cronjob
+package decide
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 // Kind is the kind of this controller's owners.
 var Kind = batchv1.SchemeGroupVersion.WithKind("CronJob")
 
-// Snapshot is the input of a decision besides the time. Decide does not change it.
+// Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	CronJob *batchv1.CronJob
 	// Jobs are those that the CronJob controls.
@@ -39,9 +39,9 @@ type Plan struct {
 	Tidy []plan.Action
 }
 
-// Decide returns the Job that is due, if any, and deletions of finished Jobs beyond the
+// CronJob returns the Job that is due, if any, and deletions of finished Jobs beyond the
 // history limits, and updates the status from the Jobs.
-func Decide(in Snapshot, now time.Time) Plan {
+func CronJob(in Snapshot, now time.Time) Plan {
 	d := &decision{cj: in.CronJob, jobs: in.Jobs, now: now, status: in.CronJob.Status.DeepCopy()}
 	d.observe()
 	if in.CronJob.DeletionTimestamp == nil {

@@ -1,4 +1,4 @@
-package cronjob
+package decide
 
 import (
 	"testing"
@@ -7,7 +7,30 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+
+	"minikcm.dev/minikcm/controllers/cronjob/cronjobtest"
 )
+
+func TestUntilNext(t *testing.T) {
+	for _, tc := range []struct {
+		schedule string
+		want     time.Duration
+		err      bool
+	}{
+		{schedule: "*/10 * * * *", want: 5 * time.Minute},
+		{schedule: "5 * * * *", want: time.Hour},
+		{schedule: "0 0 31 2 *"},
+		{schedule: "x", err: true},
+	} {
+		got, err := UntilNext(cronjobtest.New(cronjobtest.Spec(func(s *batchv1.CronJobSpec) { s.Schedule = tc.schedule })), cronjobtest.Minute(5))
+		if got != tc.want || (err != nil) != tc.err {
+			t.Errorf("%s: %v, %v", tc.schedule, got, err)
+		}
+	}
+	if e, want := Unreadable(cronjobtest.New()), "UnParseableCronJobSchedule: unparseable schedule for cronjob: */10 * * * *"; e.Reason+": "+e.Message != want {
+		t.Errorf("the event is %+v, want %s", e, want)
+	}
+}
 
 // at parses a time of 2026, in UTC unless it has a zone.
 func at(t *testing.T, text string) time.Time {
