@@ -19,6 +19,7 @@ var pure = []string{
 	"controllers/cronjob/decide",
 	"controllers/daemonset/decide",
 	"controllers/deployment/decide",
+	"controllers/disruption/decide",
 	"controllers/history",
 	"controllers/job/conditions",
 	"controllers/job/decide",

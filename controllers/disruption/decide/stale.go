@@ -1,4 +1,4 @@
-package disruption
+package decide
 
 import (
 	"time"
@@ -12,7 +12,7 @@ import (
 // TakeBack decides about a pod whose disruption has been announced by its condition
 // DisruptionTarget. It withdraws the condition if the pod still runs after deletionTimeout.
 func TakeBack(pod *corev1.Pod, now time.Time) plan.Plan[corev1.PodStatus] {
-	condition := announced(pod)
+	condition := Announced(pod)
 	if condition == nil {
 		return plan.Plan[corev1.PodStatus]{}
 	}
@@ -29,8 +29,8 @@ func TakeBack(pod *corev1.Pod, now time.Time) plan.Plan[corev1.PodStatus] {
 	return plan.Plan[corev1.PodStatus]{Status: status}
 }
 
-// announced returns the true DisruptionTarget condition of a pod that has not ended.
-func announced(pod *corev1.Pod) *corev1.PodCondition {
+// Announced returns the true DisruptionTarget condition of a pod that has not ended.
+func Announced(pod *corev1.Pod) *corev1.PodCondition {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return nil
 	}

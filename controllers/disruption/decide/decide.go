@@ -1,4 +1,4 @@
-package disruption
+package decide
 
 import (
 	"cmp"
@@ -41,9 +41,9 @@ type Plan struct {
 	Overdue []*corev1.Pod
 }
 
-// Decide calculates a budget's status. The error says why it cannot be calculated: the
+// Budget calculates a budget's status. The error says why it cannot be calculated: the
 // status then allows no evictions.
-func Decide(in Snapshot, now time.Time) (Plan, error) {
+func Budget(in Snapshot, now time.Time) (Plan, error) {
 	var p Plan
 	if len(in.Pods) == 0 {
 		p.Events = append(p.Events, plan.Event{Type: corev1.EventTypeNormal, Reason: "NoPods", Message: "No matching pods found"})
@@ -138,18 +138,18 @@ func unmanagedEvent(budget *policyv1.PodDisruptionBudget) plan.Event {
 	}
 }
 
-// overdueEvent returns an event about a pod, not about the budget.
-func overdueEvent(budget *policyv1.PodDisruptionBudget) plan.Event {
+// OverdueEvent returns an event about a pod, not about the budget.
+func OverdueEvent(budget *policyv1.PodDisruptionBudget) plan.Event {
 	return plan.Event{
 		Type: corev1.EventTypeWarning, Reason: "NotDeleted",
 		Message: fmt.Sprintf("Pod was expected by PDB %s/%s to be deleted but it wasn't", budget.Namespace, budget.Name),
 	}
 }
 
-// ambiguousEvent returns an event about a pod that several budgets select, which can never
+// AmbiguousEvent returns an event about a pod that several budgets select, which can never
 // be evicted. Upstream's controller counts such a pod for one of the budgets, this one for
 // each.
-func ambiguousEvent(pod metav1.Object, budgets []types.NamespacedName) plan.Event {
+func AmbiguousEvent(pod metav1.Object, budgets []types.NamespacedName) plan.Event {
 	first := slices.MinFunc(budgets, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 	return plan.Event{
 		Type: corev1.EventTypeWarning, Reason: "MultiplePodDisruptionBudgets",

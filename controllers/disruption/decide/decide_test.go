@@ -1,4 +1,4 @@
-package disruption
+package decide
 
 import (
 	"strings"
@@ -67,7 +67,7 @@ func TestDecide(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, err := Decide(Snapshot{Budget: test.budget, Pods: test.pods, Scales: sizes}, start)
+			p, err := Budget(Snapshot{Budget: test.budget, Pods: test.pods, Scales: sizes}, start)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestDecide(t *testing.T) {
 			}
 			again := test.budget.DeepCopy()
 			again.Status = *s
-			if p, err = Decide(Snapshot{Budget: again, Pods: test.pods, Scales: sizes}, start.Add(time.Hour)); err != nil || p.Status != nil {
+			if p, err = Budget(Snapshot{Budget: again, Pods: test.pods, Scales: sizes}, start.Add(time.Hour)); err != nil || p.Status != nil {
 				t.Errorf("a second look changes the status again: %+v, %v", p.Status, err)
 			}
 		})
@@ -101,7 +101,7 @@ func reasons(p Plan) string {
 func TestDecideWithoutTheControllersSize(t *testing.T) {
 	b := budget("", "1")
 	b.Status.DisruptionsAllowed = 3
-	p, err := Decide(Snapshot{Budget: b, Pods: pods("gone", 2, 0)}, start)
+	p, err := Budget(Snapshot{Budget: b, Pods: pods("gone", 2, 0)}, start)
 	if err == nil || p.Status == nil || p.Status.DisruptionsAllowed != 0 {
 		t.Fatalf("got %+v, %v: nothing may be evicted", p.Status, err)
 	}
@@ -119,7 +119,7 @@ func TestDisruptedPods(t *testing.T) {
 		in.Pods[2].Name: metav1.NewTime(start),
 		"gone":          metav1.NewTime(start),
 	}
-	p, err := Decide(in, start)
+	p, err := Budget(in, start)
 	if err != nil {
 		t.Fatal(err)
 	}

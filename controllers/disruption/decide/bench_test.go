@@ -1,4 +1,4 @@
-package disruption
+package decide
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 func deciding(_ testing.TB, n int) func() error {
 	in := Snapshot{Budget: budget("", "20%"), Pods: pods("web", n-n/10, n/10), Scales: map[types.UID]int32{"web": int32(n)}}
 	return func() error {
-		_, err := Decide(in, start)
+		_, err := Budget(in, start)
 		return err
 	}
 }
