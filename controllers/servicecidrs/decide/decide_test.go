@@ -1,4 +1,4 @@
-package servicecidrs
+package decide
 
 import (
 	"net/netip"
@@ -67,7 +67,7 @@ func TestDecide(t *testing.T) {
 		"one of two within": {deleted(cidrOf("a", "10.0.0.0/24", "fd00::/64"), time.Minute), []*networkingv1.ServiceCIDR{cidrOf("b", "10.0.0.0/16")}, []*networkingv1.IPAddress{ipOf("fd00::5")}, Decision{Condition: blocked}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Decide(tt.cidr, append(slices.Clone(tt.others), tt.cidr), tt.ips, now)
+			got := ServiceCIDR(tt.cidr, append(slices.Clone(tt.others), tt.cidr), tt.ips, now)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -1,4 +1,4 @@
-package servicecidrs
+package decide
 
 import (
 	"net/netip"
@@ -32,9 +32,9 @@ type Decision struct {
 	Wait time.Duration
 }
 
-// Decide returns the decision about cidr. all are all ServiceCIDRs, including cidr, and ips
+// ServiceCIDR returns the decision about cidr. all are all ServiceCIDRs, including cidr, and ips
 // all IPAddresses.
-func Decide(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR, ips []*networkingv1.IPAddress, now time.Time) Decision {
+func ServiceCIDR(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR, ips []*networkingv1.IPAddress, now time.Time) Decision {
 	has := slices.Contains(cidr.Finalizers, Finalizer)
 	if cidr.DeletionTimestamp == nil {
 		d := Decision{Condition: ready(cidr, metav1.ConditionTrue, "", "Kubernetes Service CIDR is ready", now)}
@@ -124,8 +124,8 @@ func Contains(cidr *networkingv1.ServiceCIDR, ip netip.Addr) bool {
 	})
 }
 
-// overlap reports whether two ServiceCIDRs have addresses in common.
-func overlap(a, b *networkingv1.ServiceCIDR) bool {
+// Overlap reports whether two ServiceCIDRs have addresses in common.
+func Overlap(a, b *networkingv1.ServiceCIDR) bool {
 	return slices.ContainsFunc(networks(a), func(x netip.Prefix) bool {
 		return slices.ContainsFunc(networks(b), x.Overlaps)
 	})
