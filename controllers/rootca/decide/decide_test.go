@@ -1,4 +1,4 @@
-package rootca
+package decide
 
 import (
 	"testing"
@@ -11,9 +11,9 @@ func TestDecide(t *testing.T) {
 	active := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
 	terminating := active.DeepCopy()
 	terminating.Status.Phase = corev1.NamespaceTerminating
-	right, verb := Decide(active, nil, "CA")
+	right, verb := ConfigMap(active, nil, "CA")
 	if verb != Create || right.Namespace != "a" || right.Name != "kube-root-ca.crt" || right.Data["ca.crt"] != "CA" {
-		t.Fatalf("Decide() without a ConfigMap = %v, %v", right, verb)
+		t.Fatalf("ConfigMap() without a ConfigMap = %v, %v", right, verb)
 	}
 	tampered := right.DeepCopy()
 	tampered.Data["extra"] = "x"
@@ -34,15 +34,15 @@ func TestDecide(t *testing.T) {
 		"namespace is gone": {nil, nil, "CA", Nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, verb := Decide(tt.namespace, tt.current, tt.ca)
+			got, verb := ConfigMap(tt.namespace, tt.current, tt.ca)
 			if verb != tt.want {
-				t.Fatalf("Decide() = %v, want %v", verb, tt.want)
+				t.Fatalf("ConfigMap() = %v, want %v", verb, tt.want)
 			}
 			if verb != Update {
 				return
 			}
 			if len(got.Data) != 1 || got.Data["ca.crt"] != tt.ca || got.Annotations[descriptionKey] == "" || got.Labels["keep"] != tt.current.Labels["keep"] {
-				t.Errorf("Decide() = %v", got)
+				t.Errorf("ConfigMap() = %v", got)
 			}
 		})
 	}

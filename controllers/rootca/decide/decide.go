@@ -1,4 +1,4 @@
-package rootca
+package decide
 
 import (
 	"maps"
@@ -30,9 +30,9 @@ const (
 	Update
 )
 
-// Decide returns the ConfigMap that the namespace should have, and the write that it needs.
+// ConfigMap returns the ConfigMap that the namespace should have, and the write that it needs.
 // current is nil if there is none, ns if the namespace is gone.
-func Decide(ns *corev1.Namespace, current *corev1.ConfigMap, ca string) (*corev1.ConfigMap, Verb) {
+func ConfigMap(ns *corev1.Namespace, current *corev1.ConfigMap, ca string) (*corev1.ConfigMap, Verb) {
 	if ns == nil || ns.Status.Phase != corev1.NamespaceActive || ns.DeletionTimestamp != nil {
 		return nil, Nothing
 	}
