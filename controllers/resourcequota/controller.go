@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/resourcequota/decide"
 	"minikcm.dev/minikcm/quota"
 )
 
@@ -150,11 +151,11 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, fmt.Errorf("getting ResourceQuota %s: %w", key, err)
 	}
 	usage, usageErr := c.usage(ctx, q, c.registry, c.counted.stats)
-	p := Decide(Snapshot{Quota: q, Usage: usage}, c.clock.Now())
+	p := decide.Quota(decide.Snapshot{Quota: q, Usage: usage}, c.clock.Now())
 	if p.Status != nil && quota.Lowers(p.Status.Used, q.Status.Used) {
 		// The informers may not have what the quota's version counts.
 		usage, usageErr = c.usage(ctx, q, c.live.registry(ctx), c.counted.liveStats)
-		p = Decide(Snapshot{Quota: q, Usage: usage}, c.clock.Now())
+		p = decide.Quota(decide.Snapshot{Quota: q, Usage: usage}, c.clock.Now())
 	}
 	if p.Status != nil {
 		update := *q

@@ -27,6 +27,7 @@ var pure = []string{
 	"controllers/plan",
 	"controllers/podautoscaler/decide",
 	"controllers/replicaset/decide",
+	"controllers/resourcequota/decide",
 	"controllers/rootca/decide",
 	"controllers/servicecidrs/decide",
 	"controllers/statefulset/decide",

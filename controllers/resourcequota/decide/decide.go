@@ -1,4 +1,4 @@
-package resourcequota
+package decide
 
 import (
 	"time"
@@ -22,8 +22,8 @@ type Snapshot struct {
 	Usage corev1.ResourceList
 }
 
-// Decide returns the quota's new status, or nil if it does not change.
-func Decide(in Snapshot, _ time.Time) plan.Plan[corev1.ResourceQuotaStatus] {
+// Quota returns the quota's new status, or nil if it does not change.
+func Quota(in Snapshot, _ time.Time) plan.Plan[corev1.ResourceQuotaStatus] {
 	spec, status := &in.Quota.Spec, &in.Quota.Status
 	used := quotav1.Add(corev1.ResourceList{}, status.Used)
 	for name, quantity := range in.Usage {

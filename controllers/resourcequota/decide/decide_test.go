@@ -1,4 +1,4 @@
-package resourcequota_test
+package decide_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"minikcm.dev/minikcm/controllers/resourcequota"
+	"minikcm.dev/minikcm/controllers/resourcequota/decide"
 )
 
 // amounts parses pairs such as "pods", "1", "cpu", "100m".
@@ -44,7 +44,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			quota := &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: tc.spec}, Status: corev1.ResourceQuotaStatus{Hard: tc.hard, Used: tc.used}}
-			got := resourcequota.Decide(resourcequota.Snapshot{Quota: quota, Usage: tc.seen}, time.Time{})
+			got := decide.Quota(decide.Snapshot{Quota: quota, Usage: tc.seen}, time.Time{})
 			if diff := cmp.Diff(tc.want, got.Status); diff != "" {
 				t.Error(diff)
 			}
