@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/endpointslicemirroring/decide"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
@@ -22,17 +22,10 @@ import (
 // Name is upstream's name of the controller.
 const Name = "endpointslice-mirroring-controller"
 
-// ManagedBy is the value of the label endpointslice.kubernetes.io/managed-by on
-// the controller's slices, and eventSource the source of its events.
-const (
-	ManagedBy   = "endpointslicemirroring-controller.k8s.io"
-	eventSource = "endpoint-slice-mirroring-controller"
-)
+// eventSource is the source of the controller's events.
+const eventSource = "endpoint-slice-mirroring-controller"
 
 const workers = 5 // upstream's default
-
-// kind is the kind of the slices' owners.
-var kind = corev1.SchemeGroupVersion.WithKind("Endpoints")
 
 // Controller mirrors Endpoints. Its keys are Endpoints, whose services have the same keys.
 type Controller struct {
@@ -62,7 +55,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		slices:       slices.GetIndexer(),
 		expectations: dependents.NewExpectations(e.Clock),
 	}
-	c.executor = executor.Executor{Kind: kind, Writer: executor.NewWriter(client), Recorder: e.Recorder.For(eventSource), Tracker: c.expectations}
+	c.executor = executor.Executor{Kind: decide.Kind, Writer: executor.NewWriter(client), Recorder: e.Recorder.For(eventSource), Tracker: c.expectations}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(core.Services().Informer(), wakeForService)
 	c.loop.Watch(core.Endpoints().Informer(), c.wakeForEndpoints)
@@ -90,13 +83,13 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, err
 	}
-	if !Mirrored(endpoints, service) {
+	if !decide.Mirrored(endpoints, service) {
 		return loop.Result{}, c.remove(ctx, slices)
 	}
 	if met, wait := c.expectations.Met(endpoints.UID); !met {
 		return loop.Result{RequeueAfter: wait}, nil
 	}
-	decided := Decide(endpoints, slices)
+	decided := decide.EndpointSlices(endpoints, slices)
 	if len(decided.Actions) > 0 {
 		// Events about skipped addresses accompany changes only, not each event of the
 		// controller's own slices.

@@ -1,4 +1,4 @@
-package endpointslicemirroring
+package decide
 
 import (
 	"fmt"
@@ -109,7 +109,7 @@ func TestDecideCreates(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, brief(Decide(endpointsOf(tt.subsets...), nil))); diff != "" {
+			if diff := cmp.Diff(tt.want, brief(EndpointSlices(endpointsOf(tt.subsets...), nil))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -144,10 +144,10 @@ func TestDecideChanges(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			slices := stored(Decide(tt.before, nil))
+			slices := stored(EndpointSlices(tt.before, nil))
 			after := tt.before.DeepCopy()
 			tt.change(after)
-			if diff := cmp.Diff(tt.want, brief(Decide(after, slices))); diff != "" {
+			if diff := cmp.Diff(tt.want, brief(EndpointSlices(after, slices))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -155,7 +155,7 @@ func TestDecideChanges(t *testing.T) {
 }
 
 func TestDecideMetadata(t *testing.T) {
-	slice := stored(Decide(endpointsOf(subset(80, "10.0.0.1", "")), nil))[0]
+	slice := stored(EndpointSlices(endpointsOf(subset(80, "10.0.0.1", "")), nil))[0]
 	yes := true
 	want := metav1.ObjectMeta{
 		Namespace: "a", Name: "s0", UID: "s0",
@@ -170,10 +170,10 @@ func TestDecideMetadata(t *testing.T) {
 
 func TestDecideKeepsOneOfTwoAlike(t *testing.T) {
 	endpoints := endpointsOf(subset(80, "10.0.0.1", ""))
-	first := stored(Decide(endpoints, nil))[0]
+	first := stored(EndpointSlices(endpoints, nil))[0]
 	second := first.DeepCopy()
 	second.Name = "s9"
-	if diff := cmp.Diff([]string{"delete s9 IPv4 80: 10.0.0.1"}, brief(Decide(endpoints, []*discoveryv1.EndpointSlice{second, first}))); diff != "" {
+	if diff := cmp.Diff([]string{"delete s9 IPv4 80: 10.0.0.1"}, brief(EndpointSlices(endpoints, []*discoveryv1.EndpointSlice{second, first}))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -184,7 +184,7 @@ func TestDecideMirrorsAThousandOfASubset(t *testing.T) {
 		ready = append(ready, fmt.Sprintf("10.1.%d.%d", i/256, i%256))
 		notReady = append(notReady, fmt.Sprintf("10.2.%d.%d", i/256, i%256))
 	}
-	decided := Decide(endpointsOf(subset(80, strings.Join(ready, " "), strings.Join(notReady, " "))), nil)
+	decided := EndpointSlices(endpointsOf(subset(80, strings.Join(ready, " "), strings.Join(notReady, " "))), nil)
 	slice := stored(decided)[0]
 	if len(slice.Endpoints) != maxPerSubset || !*slice.Endpoints[699].Conditions.Ready || *slice.Endpoints[700].Conditions.Ready {
 		t.Errorf("%d endpoints", len(slice.Endpoints))

@@ -1,4 +1,4 @@
-package endpointslicemirroring
+package decide
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package endpointslicemirroring
+package decide
 
 import (
 	"net/netip"
@@ -10,6 +10,13 @@ import (
 	endpointsliceutil "k8s.io/endpointslice/util"
 	utilnet "k8s.io/utils/net"
 )
+
+// ManagedBy is the value of the label endpointslice.kubernetes.io/managed-by on the
+// controller's slices.
+const ManagedBy = "endpointslicemirroring-controller.k8s.io"
+
+// Kind is the kind of the slices' owners.
+var Kind = corev1.SchemeGroupVersion.WithKind("Endpoints")
 
 // maxPerSubset caps the mirrored addresses of one subset; upstream's default.
 const maxPerSubset = 1000
@@ -141,7 +148,7 @@ func metadata(endpoints *corev1.Endpoints) metav1.ObjectMeta {
 	}
 	return metav1.ObjectMeta{
 		Namespace: endpoints.Namespace, Labels: labels, Annotations: annotations,
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(endpoints, kind)},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(endpoints, Kind)},
 	}
 }
 

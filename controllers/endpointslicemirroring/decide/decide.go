@@ -1,4 +1,4 @@
-package endpointslicemirroring
+package decide
 
 import (
 	"cmp"
@@ -26,9 +26,9 @@ func Mirrored(endpoints *corev1.Endpoints, service *corev1.Service) bool {
 // leaderAnnotation marks an object that is only the lock of a leader election.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
-// Decide returns the actions that make the controller's slices mirror the Endpoints, which
+// EndpointSlices returns the actions that make the controller's slices mirror the Endpoints, which
 // are Mirrored. The status of the plan is not used.
-func Decide(endpoints *corev1.Endpoints, current []*discoveryv1.EndpointSlice) plan.Plan[struct{}] {
+func EndpointSlices(endpoints *corev1.Endpoints, current []*discoveryv1.EndpointSlice) plan.Plan[struct{}] {
 	d := desiredOf(endpoints)
 	c := compare(endpoints, d, current)
 	if endpoints.DeletionTimestamp != nil {
