@@ -20,6 +20,7 @@ var pure = []string{
 	"controllers/daemonset/decide",
 	"controllers/deployment/decide",
 	"controllers/disruption/decide",
+	"controllers/endpoints/decide",
 	"controllers/endpointslicemirroring/decide",
 	"controllers/history",
 	"controllers/job/conditions",

@@ -49,7 +49,7 @@ var inFolder = map[string][]string{
 	"controllers/cronjob":                 {"controllerref", "dependents", "env", "executor", "job/conditions", "loop", "owner", "plan", "./decide"},
 	"controllers/cronjob/decide":          {"job/conditions", "plan"},
 	"controllers/dependents":              {"controllerref", "loop", "plan"},
-	"controllers/endpoints":               {"endpointslice/selection", "env", "loop"},
+	"controllers/endpoints":               {"endpointslice/selection", "env", "loop", "./decide"},
 	"controllers/endpointslice":           {"endpointslice/selection", "env", "loop"},
 	"controllers/env":                     {"loop"},
 	"controllers/executor":                {"loop", "plan"},

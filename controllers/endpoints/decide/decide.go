@@ -1,4 +1,4 @@
-package endpoints
+package decide
 
 import (
 	"maps"
@@ -16,10 +16,13 @@ const (
 	truncated      = "truncated"
 )
 
-// Decide returns the Endpoints object that the service should have, or nil if current (nil:
+// Managed reports whether the controller has written the object.
+func Managed(endpoints metav1.Object) bool { return endpoints.GetLabels()[labelManagedBy] == managedBy }
+
+// Endpoints returns the Endpoints object that the service should have, or nil if current (nil:
 // there is none) needs no change. trigger is the time of the change that leads to the new
 // object; zero: unknown.
-func Decide(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoints, trigger time.Time) *corev1.Endpoints {
+func Endpoints(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoints, trigger time.Time) *corev1.Endpoints {
 	subsets := Subsets(service, pods)
 	over := Truncate(subsets)
 	labels := labelsOf(service)

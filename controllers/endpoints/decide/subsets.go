@@ -1,9 +1,9 @@
-package endpoints
+package decide
 
 import (
 	"bytes"
 	"cmp"
-	"crypto/md5" // an order, not a secret: see sortByHash
+	"crypto/md5"
 	"fmt"
 	"math"
 	"slices"

@@ -1,4 +1,4 @@
-package endpoints
+package decide
 
 import (
 	"fmt"
@@ -152,7 +152,7 @@ func TestDecide(t *testing.T) {
 	service := testService()
 	pods := []*corev1.Pod{testPod("a", "10.0.0.1", 80, true)}
 	trigger := time.Unix(5, 0)
-	first := Decide(service, pods, nil, trigger)
+	first := Endpoints(service, pods, nil, trigger)
 	if first == nil || first.Name != "web" || first.ResourceVersion != "" {
 		t.Fatalf("first: %+v", first)
 	}
@@ -164,12 +164,12 @@ func TestDecide(t *testing.T) {
 		t.Errorf("trigger time %q", got)
 	}
 	first.ResourceVersion = "7"
-	if again := Decide(service, pods, first, trigger); again != nil {
+	if again := Endpoints(service, pods, first, trigger); again != nil {
 		t.Errorf("nothing changed, but: %+v", again)
 	}
 	first.Annotations["mine"] = "kept"
 	headless := testService(func(s *corev1.Service) { s.Spec.ClusterIP = corev1.ClusterIPNone })
-	second := Decide(headless, pods, first, time.Time{})
+	second := Endpoints(headless, pods, first, time.Time{})
 	if second == nil || second.ResourceVersion != "7" {
 		t.Fatalf("second: %+v", second)
 	}
@@ -186,7 +186,7 @@ func TestDecide(t *testing.T) {
 	for i := range maxAddresses + 1 {
 		many = append(many, testPod(fmt.Sprint(i), fmt.Sprintf("10.1.%d.%d", i/256, i%256), 80, true))
 	}
-	third := Decide(service, many, first, trigger)
+	third := Endpoints(service, many, first, trigger)
 	if third.Annotations[corev1.EndpointsOverCapacity] != "truncated" || len(third.Subsets[0].Addresses) != maxAddresses {
 		t.Errorf("over capacity: %v, %d addresses", third.Annotations, len(third.Subsets[0].Addresses))
 	}
