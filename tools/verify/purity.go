@@ -22,6 +22,7 @@ var pure = []string{
 	"controllers/disruption/decide",
 	"controllers/endpoints/decide",
 	"controllers/endpointslicemirroring/decide",
+	"controllers/garbagecollector/graph",
 	"controllers/history",
 	"controllers/job/conditions",
 	"controllers/job/decide",

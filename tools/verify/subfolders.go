@@ -53,6 +53,7 @@ var inFolder = map[string][]string{
 	"controllers/endpointslice":           {"endpointslice/selection", "env", "loop"},
 	"controllers/env":                     {"loop"},
 	"controllers/executor":                {"loop", "plan"},
+	"controllers/garbagecollector":        {"env", "garbagecollector/graph", "loop"},
 	"controllers/history":                 {"plan"},
 	"controllers/history/collision":       {"controllerref", "executor", "loop", "plan"},
 	"controllers/job":                     {"dependents", "env", "executor", "job/conditions", "loop", "owner", "plan", "./decide"},

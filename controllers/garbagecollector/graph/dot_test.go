@@ -1,4 +1,4 @@
-package garbagecollector
+package graph
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestDOT(t *testing.T) {
-	g := NewGraph()
+	g := New()
 	g.Seen(object("alone"))
 	g.Seen(object("owner", foreground))
 	g.Seen(object("dependent", ownedBy("owner", "gone")))
@@ -31,7 +31,7 @@ func TestDOT(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var dot strings.Builder
-			g.writeDOT(&dot, tt.uids)
+			g.WriteDOT(&dot, tt.uids)
 			for _, text := range tt.has {
 				if !strings.Contains(dot.String(), text) {
 					t.Errorf("there is no %s in\n%s", text, dot.String())

@@ -1,11 +1,21 @@
-package garbagecollector
+package graph
 
 import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
+
+// StateOf returns the state of an owner that the API has returned.
+func StateOf(owner *metav1.PartialObjectMetadata) OwnerState {
+	o := Observe("", "", owner)
+	if o.deletesDependents() {
+		return OwnerWaits
+	}
+	return OwnerExists
+}
 
 // OwnerState is the known state of an owner that an object refers to.
 type OwnerState int
@@ -56,7 +66,7 @@ func (g *Graph) View(uid types.UID) (View, bool) {
 	}
 	v.States = make([]OwnerState, len(n.Owners))
 	for i, ref := range n.Owners {
-		at := ownerAt(ref, n.Namespace)
+		at := OwnerAt(ref, n.Namespace)
 		atClusterScope := at
 		atClusterScope.Namespace = ""
 		owner, known := g.nodes[ref.UID]

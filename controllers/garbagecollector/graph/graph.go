@@ -1,4 +1,4 @@
-package garbagecollector
+package graph
 
 import (
 	"slices"
@@ -18,8 +18,8 @@ type Graph struct {
 	absent *absentOwners
 }
 
-// NewGraph returns an empty graph.
-func NewGraph() *Graph {
+// New returns an empty graph.
+func New() *Graph {
 	return &Graph{nodes: map[types.UID]*node{}, absent: newAbsentOwners()}
 }
 
@@ -136,7 +136,7 @@ func (g *Graph) link(n *node, ref metav1.OwnerReference, changes *Changes) (susp
 	owner, known := g.nodes[ref.UID]
 	if !known {
 		// A look-up has to confirm that the owner is absent before n may be deleted.
-		owner = &node{Observation: Observation{Coordinates: ownerAt(ref, n.Namespace)}, dependents: map[types.UID]*node{}}
+		owner = &node{Observation: Observation{Coordinates: OwnerAt(ref, n.Namespace)}, dependents: map[types.UID]*node{}}
 		g.nodes[ref.UID] = owner
 		owner.dependents[n.UID] = n
 		changes.wake(ref.UID)
@@ -149,7 +149,7 @@ func (g *Graph) link(n *node, ref metav1.OwnerReference, changes *Changes) (susp
 			changes.Invalid = append(changes.Invalid, invalidOwner(n, ref.UID))
 		}
 		return true
-	case ownerAt(ref, owner.Namespace) != owner.Coordinates:
+	case OwnerAt(ref, owner.Namespace) != owner.Coordinates:
 		return true
 	case owner.deletesDependents():
 		return true // n was added after the other dependents were woken
@@ -161,7 +161,7 @@ func (g *Graph) link(n *node, ref metav1.OwnerReference, changes *Changes) (susp
 
 func invalidOwner(n *node, owner types.UID) InvalidOwner {
 	ref, _ := n.references(owner)
-	return InvalidOwner{Dependent: n.Coordinates, ResourceVersion: n.ResourceVersion, Owner: ownerAt(ref, n.Namespace)}
+	return InvalidOwner{Dependent: n.Coordinates, ResourceVersion: n.ResourceVersion, Owner: OwnerAt(ref, n.Namespace)}
 }
 
 // Gone records that an informer observed the deletion of the object.
@@ -252,7 +252,7 @@ func (g *Graph) moveVirtual(n *node, dependents []types.UID, changes *Changes) {
 	for _, uid := range dependents {
 		dependent := n.dependents[uid]
 		ref, _ := dependent.references(n.UID)
-		next := ownerAt(ref, dependent.Namespace)
+		next := OwnerAt(ref, dependent.Namespace)
 		if next != n.Coordinates && !g.absent.has(next) {
 			n.Coordinates = next
 			changes.wake(n.UID)

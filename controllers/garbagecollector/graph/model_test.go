@@ -1,4 +1,4 @@
-package garbagecollector
+package graph
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ type world struct {
 func newWorld(t *rapid.T) *world {
 	return &world{
 		t: t, objects: map[types.UID]Observation{}, behind: map[string][]func(*Graph) Changes{},
-		graph: NewGraph(), queue: map[types.UID]bool{},
+		graph: New(), queue: map[types.UID]bool{},
 	}
 }
 
@@ -161,7 +161,7 @@ func (w *world) work(uid types.UID) {
 	if NeedsOwners(v) {
 		for i, ref := range v.Owners {
 			if v.States[i] == OwnerUnknown {
-				v.States[i] = w.ask(ownerAt(ref, v.Namespace))
+				v.States[i] = w.ask(OwnerAt(ref, v.Namespace))
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func (w *world) collect(v View, live Observation, exists bool, action Action) {
 	}
 	for _, ref := range live.Owners {
 		owner, ownerExists := w.objects[ref.UID]
-		if ownerExists && owner.Coordinates == ownerAt(ref, live.Namespace) && !owner.deletesDependents() {
+		if ownerExists && owner.Coordinates == OwnerAt(ref, live.Namespace) && !owner.deletesDependents() {
 			w.t.Fatalf("%s deleted, but its owner %s exists", live.UID, ref.UID)
 		}
 	}
@@ -280,7 +280,7 @@ func (w *world) check() {
 		kept := len(o.Owners) == 0
 		for _, ref := range o.Owners {
 			owner, exists := w.objects[ref.UID]
-			if exists && owner.Coordinates == ownerAt(ref, o.Namespace) {
+			if exists && owner.Coordinates == OwnerAt(ref, o.Namespace) {
 				kept = true
 				if owner.deletesDependents() && isTrue(ref.BlockOwnerDeletion) && !o.Deleting {
 					w.t.Errorf("%s waits for %s, which is not being deleted", owner.UID, uid)

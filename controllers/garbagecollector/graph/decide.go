@@ -1,4 +1,4 @@
-package garbagecollector
+package graph
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +29,7 @@ const (
 	Delete
 )
 
+// String returns the verb in the words of logs.
 func (v Verb) String() string {
 	return [...]string{"nothing", "look up", "release", "orphan dependents", "drop owners", "unblock", "delete"}[v]
 }

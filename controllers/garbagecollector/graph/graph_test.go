@@ -1,4 +1,4 @@
-package garbagecollector
+package graph
 
 import (
 	"slices"
@@ -36,9 +36,12 @@ func blocking(o *Observation) {
 	}
 }
 
-func version(v string) func(*Observation)      { return func(o *Observation) { o.ResourceVersion = v } }
-func foreground(o *Observation)                { o.Deleting, o.Foreground = true, true }
-func orphaning(o *Observation)                 { o.Deleting, o.Orphan = true, true }
+func version(v string) func(*Observation) { return func(o *Observation) { o.ResourceVersion = v } }
+
+func foreground(o *Observation) { o.Deleting, o.Foreground = true, true }
+
+func orphaning(o *Observation) { o.Deleting, o.Orphan = true, true }
+
 func inNamespace(ns string) func(*Observation) { return func(o *Observation) { o.Namespace = ns } }
 
 // woken returns the UIDs that a change wakes, sorted and deduplicated.
@@ -60,7 +63,7 @@ func expect(t *testing.T, what string, c Changes, want ...types.UID) {
 }
 
 func TestGraphWakesDependentsOfAGoneOwner(t *testing.T) {
-	g := NewGraph()
+	g := New()
 	expect(t, "an owner", g.Seen(object("owner")))
 	expect(t, "a dependent of a known owner", g.Seen(object("d1", ownedBy("owner"))))
 	expect(t, "another", g.Seen(object("d2", ownedBy("owner"))))
@@ -78,7 +81,7 @@ func TestGraphWakesDependentsOfAGoneOwner(t *testing.T) {
 }
 
 func TestGraphLooksUnknownOwnersUp(t *testing.T) {
-	g := NewGraph()
+	g := New()
 	expect(t, "a dependent of an unknown owner", g.Seen(object("d", ownedBy("owner"))), "owner")
 	v, known := g.View("owner")
 	if !known || v.Seen || Decide(v).Verb != LookUp {
@@ -101,7 +104,7 @@ func TestGraphLooksUnknownOwnersUp(t *testing.T) {
 }
 
 func TestGraphForegroundDeletion(t *testing.T) {
-	g := NewGraph()
+	g := New()
 	g.Seen(object("owner"))
 	g.Seen(object("b1", ownedBy("owner"), blocking))
 	g.Seen(object("b2", ownedBy("owner"), blocking))
@@ -123,7 +126,7 @@ func TestGraphForegroundDeletion(t *testing.T) {
 }
 
 func TestGraphOrphaning(t *testing.T) {
-	g := NewGraph()
+	g := New()
 	g.Seen(object("owner"))
 	g.Seen(object("d", ownedBy("owner")))
 	expect(t, "its beginning", g.Seen(object("owner", version("2"), orphaning)), "owner")
@@ -134,7 +137,7 @@ func TestGraphOrphaning(t *testing.T) {
 }
 
 func TestGraphReportsOwnersInOtherNamespaces(t *testing.T) {
-	g := NewGraph()
+	g := New()
 	g.Seen(object("owner", inNamespace("b")))
 	changes := g.Seen(object("d", ownedBy("owner")))
 	expect(t, "a reference across namespaces", changes, "d")
@@ -146,7 +149,7 @@ func TestGraphReportsOwnersInOtherNamespaces(t *testing.T) {
 		t.Errorf("the owner is called %s, want %s", got, want)
 	}
 	t.Run("whichever is seen first", func(t *testing.T) {
-		g := NewGraph()
+		g := New()
 		expect(t, "the reference", g.Seen(object("d", ownedBy("owner"))), "owner")
 		changes := g.Seen(object("owner", inNamespace("b")))
 		expect(t, "the owner", changes, "d")
@@ -157,7 +160,7 @@ func TestGraphReportsOwnersInOtherNamespaces(t *testing.T) {
 }
 
 func TestGraphBelievesEachReferrerForItself(t *testing.T) {
-	g := NewGraph()
+	g := New()
 	g.Seen(object("liar", inNamespace("b"), ownedBy("owner")))
 	g.Seen(object("honest", ownedBy("owner")))
 	// The virtual node has the first dependent's coordinates; its absence there does not
@@ -175,7 +178,7 @@ func TestGraphBelievesEachReferrerForItself(t *testing.T) {
 }
 
 func TestGraphForgetsUnwatchedKinds(t *testing.T) {
-	g := NewGraph()
+	g := New()
 	g.Seen(object("owner"))
 	g.Seen(object("d", ownedBy("owner")))
 	g.Unwatched("owner")
@@ -192,7 +195,7 @@ func TestGraphForgetsUnwatchedKinds(t *testing.T) {
 }
 
 func TestGraphFindsCirclesOfWaitingOwners(t *testing.T) {
-	g := NewGraph()
+	g := New()
 	g.Seen(object("a", ownedBy("c"), blocking, foreground))
 	g.Seen(object("b", ownedBy("a"), blocking, foreground))
 	g.Seen(object("c", ownedBy("b"), blocking))

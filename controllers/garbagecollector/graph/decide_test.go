@@ -1,4 +1,4 @@
-package garbagecollector
+package graph
 
 import (
 	"testing"

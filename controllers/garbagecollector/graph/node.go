@@ -1,4 +1,4 @@
-package garbagecollector
+package graph
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ func (c Coordinates) String() string {
 	return fmt.Sprintf("[%s/%s, namespace: %s, name: %s, uid: %s]", c.APIVersion, c.Kind, c.Namespace, c.Name, c.UID)
 }
 
-// ownerAt returns the coordinates of an owner in a reference of an object in the namespace.
-func ownerAt(ref metav1.OwnerReference, namespace string) Coordinates {
+// OwnerAt returns the coordinates of an owner in a reference of an object in the namespace.
+func OwnerAt(ref metav1.OwnerReference, namespace string) Coordinates {
 	return Coordinates{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, UID: ref.UID}
 }
 

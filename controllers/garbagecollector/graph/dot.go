@@ -1,39 +1,17 @@
-package garbagecollector
+package graph
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Debug serves the graph in the DOT language (https://graphviz.org/doc/info/lang.html).
-// Like upstream's, it shows only objects that have owners or dependents; with the parameter
-// uid, which may be repeated, only those that are connected with these objects.
-func (c *Controller) Debug() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var uids []types.UID
-		for _, uid := range r.URL.Query()["uid"] {
-			uids = append(uids, types.UID(uid))
-		}
-		var dot bytes.Buffer
-		if err := c.keeper.ask(r.Context(), func(g *Graph) { g.writeDOT(&dot, uids) }); err != nil {
-			http.Error(w, "the garbage collector does not run: "+err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		w.Header().Set("Content-Type", "text/vnd.graphviz")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write(dot.Bytes()) // fails only if the connection is gone
-	})
-}
-
-// writeDOT writes the objects that are connected with the given ones, or all if none are
+// WriteDOT writes the objects that are connected with the given ones, or all if none are
 // given. Edges lead from an object to its owners.
-func (g *Graph) writeDOT(w io.Writer, uids []types.UID) {
+func (g *Graph) WriteDOT(w io.Writer, uids []types.UID) {
 	shown := g.connected(uids)
 	_, _ = fmt.Fprintln(w, "strict digraph full {")
 	_, _ = fmt.Fprintln(w, "  // Nodes.")
