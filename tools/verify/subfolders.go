@@ -64,7 +64,7 @@ var inFolder = map[string][]string{
 	"controllers/manager/process":         {"env", "manager", "manager/election", "manager/serving"},
 	"controllers/manager/serving":         {"manager"},
 	"controllers/modeltest":               {"executor", "loop", "plan"},
-	"controllers/nodelifecycle":           {"env", "loop", "nodelifecycle/bynode"},
+	"controllers/nodelifecycle":           {"env", "loop", "nodelifecycle/bynode", "./decide"},
 	"controllers/owner":                   {"dependents", "executor", "loop", "plan"},
 	"controllers/plan":                    {},
 	"controllers/podgc":                   {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},

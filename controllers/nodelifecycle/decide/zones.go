@@ -1,4 +1,4 @@
-package nodelifecycle
+package decide
 
 import (
 	"cmp"
@@ -56,9 +56,9 @@ const (
 	lost
 )
 
-// zones tracks which nodes of each zone are ready, and which node's turn it is to be
+// Zones tracks which nodes of each zone are ready, and which node's turn it is to be
 // tainted NoExecute. It is not safe for concurrent use.
-type zones struct {
+type Zones struct {
 	opts   ZoneOptions
 	nodes  map[string]*member
 	byName map[string]*zone
@@ -76,9 +76,10 @@ type zone struct {
 	next            time.Time
 }
 
-func newZones(opts ZoneOptions) *zones {
+// NewZones returns zones without nodes. 0 in the options means upstream's default.
+func NewZones(opts ZoneOptions) *Zones {
 	opts.complete()
-	return &zones{opts: opts, nodes: map[string]*member{}, byName: map[string]*zone{}}
+	return &Zones{opts: opts, nodes: map[string]*member{}, byName: map[string]*zone{}}
 }
 
 // zoneOf returns the failure domain in the node's labels.
@@ -101,9 +102,9 @@ func (z *zone) mode(unsoundFraction float32) mode {
 	return sound
 }
 
-// observe records the state of a node, and returns the nodes to reconcile because the mode
+// Observe records the state of a node, and returns the nodes to reconcile because the mode
 // of their zone or of the cluster has changed.
-func (z *zones) observe(n *corev1.Node) []string {
+func (z *Zones) Observe(n *corev1.Node) []string {
 	name, in := n.Name, zoneOf(n)
 	m := z.nodes[name]
 	from := in
@@ -117,7 +118,7 @@ func (z *zones) observe(n *corev1.Node) []string {
 	} else {
 		z.count(name, m, -1)
 	}
-	m.zone, m.ready = in, isReady(n)
+	m.zone, m.ready = in, IsReady(n)
 	_, excluded := n.Labels[labelExcluded]
 	m.counted = !excluded
 	if m.ready {
@@ -127,8 +128,8 @@ func (z *zones) observe(n *corev1.Node) []string {
 	return z.changed(before)
 }
 
-// remove records that a node is gone, and returns nodes as observe does.
-func (z *zones) remove(name string) []string {
+// Remove records that a node is gone, and returns nodes as observe does.
+func (z *Zones) Remove(name string) []string {
 	m := z.nodes[name]
 	if m == nil {
 		return nil
@@ -145,22 +146,22 @@ type modes struct {
 	of   map[string]mode
 }
 
-func (z *zones) modes(names ...string) modes {
-	m := modes{lost: z.lost(), of: map[string]mode{}}
+func (z *Zones) modes(names ...string) modes {
+	m := modes{lost: z.Lost(), of: map[string]mode{}}
 	for _, name := range names {
 		m.of[name] = z.modeOf(name)
 	}
 	return m
 }
 
-func (z *zones) modeOf(name string) mode {
+func (z *Zones) modeOf(name string) mode {
 	if in := z.byName[name]; in != nil {
 		return in.mode(z.opts.UnhealthyThreshold)
 	}
 	return sound
 }
 
-func (z *zones) count(name string, m *member, by int) {
+func (z *Zones) count(name string, m *member, by int) {
 	in := z.byName[m.zone]
 	if in == nil {
 		in = &zone{members: map[string]bool{}}
@@ -184,9 +185,9 @@ func (z *zones) count(name string, m *member, by int) {
 }
 
 // changed returns the nodes that are affected by mode changes since before.
-func (z *zones) changed(before modes) []string {
+func (z *Zones) changed(before modes) []string {
 	var names []string
-	if z.lost() != before.lost {
+	if z.Lost() != before.lost {
 		for name := range z.nodes {
 			names = append(names, name)
 		}
@@ -203,8 +204,8 @@ func (z *zones) changed(before modes) []string {
 	return names
 }
 
-// lost reports whether no zone has a ready node.
-func (z *zones) lost() bool {
+// Lost reports whether no zone has a ready node.
+func (z *Zones) Lost() bool {
 	for _, in := range z.byName {
 		if in.mode(z.opts.UnhealthyThreshold) != lost {
 			return false
@@ -213,12 +214,12 @@ func (z *zones) lost() bool {
 	return len(z.byName) > 0
 }
 
-// turn returns how long the node has to wait until it may be tainted NoExecute. 0 grants
+// Turn returns how long the node has to wait until it may be tainted NoExecute. 0 grants
 // the turn until the node is ready again; never means that the node has no turn while its
 // zone stays in this mode.
-func (z *zones) turn(node string, now time.Time) time.Duration {
+func (z *Zones) Turn(node string, now time.Time) time.Duration {
 	m := z.nodes[node]
-	if m == nil || z.lost() {
+	if m == nil || z.Lost() {
 		return never
 	}
 	if m.granted {

@@ -1,4 +1,4 @@
-package nodelifecycle
+package decide
 
 import (
 	"time"
@@ -31,7 +31,7 @@ type Snapshot struct {
 	// Grace is the allowed time without a heartbeat, and StartupGrace that for a node that
 	// has not posted a status yet.
 	Grace, StartupGrace time.Duration
-	// Passes begin at Epoch, at intervals of Period; Decide detects silent nodes at passes
+	// Passes begin at Epoch, at intervals of Period; silent nodes are detected at passes
 	// only.
 	Epoch  time.Time
 	Period time.Duration
@@ -59,13 +59,20 @@ type Decision struct {
 	After time.Duration
 }
 
-// Decide returns the changes to a node.
-func Decide(in Snapshot, now time.Time) Decision {
+// Within lowers the delay until the next decision to at most wait, which is not 0.
+func (d *Decision) Within(wait time.Duration) {
+	if d.After <= 0 || wait < d.After {
+		d.After = wait
+	}
+}
+
+// Node returns the changes to a node.
+func Node(in Snapshot, now time.Time) Decision {
 	due := in.pass()
 	overdue := !now.Before(due)
 	if overdue {
 		if conditions, changed := silent(in.Node, now); changed {
-			return Decision{Conditions: conditions, WentSilent: isReady(in.Node)}
+			return Decision{Conditions: conditions, WentSilent: IsReady(in.Node)}
 		}
 	}
 	d := Decision{Labels: missingLabels(in.Node)}
@@ -80,7 +87,7 @@ func Decide(in Snapshot, now time.Time) Decision {
 		noExecute = ""
 	case now.Before(in.Since.Add(settleTime)):
 		noExecute = ""
-		d.After = sooner(d.After, in.Since.Add(settleTime).Sub(now))
+		d.Within(in.Since.Add(settleTime).Sub(now))
 	case !in.MayEvict:
 		noExecute = ""
 		d.NeedsTurn = true
@@ -93,7 +100,7 @@ func Decide(in Snapshot, now time.Time) Decision {
 // before.
 func (in *Snapshot) pass() time.Time {
 	grace := in.Grace
-	if condition(in.Node, corev1.NodeReady) == nil {
+	if ConditionOf(in.Node, corev1.NodeReady) == nil {
 		grace = in.StartupGrace
 	}
 	deadline := in.Heard.Add(grace)
@@ -102,13 +109,6 @@ func (in *Snapshot) pass() time.Time {
 		return in.Epoch
 	}
 	return in.Epoch.Add((passed/in.Period + 1) * in.Period)
-}
-
-func sooner(a, b time.Duration) time.Duration {
-	if a <= 0 || b < a {
-		return b
-	}
-	return a
 }
 
 // silent returns the conditions of a silent node, and whether they differ from the present

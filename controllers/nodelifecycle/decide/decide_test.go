@@ -1,4 +1,4 @@
-package nodelifecycle
+package decide
 
 import (
 	"testing"
@@ -74,15 +74,15 @@ func TestSilentNodesBecomeUnknownInAPass(t *testing.T) {
 		"known to be silent":      {allUnknown(), time.Hour, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := Decide(snapshot(tt.node), at(tt.now))
+			d := Node(snapshot(tt.node), at(tt.now))
 			if tt.reason == "" {
 				if d.Conditions != nil || d.After != tt.after {
-					t.Errorf("Decide() = %+v, want another look after %v", d, tt.after)
+					t.Errorf("Node() = %+v, want another look after %v", d, tt.after)
 				}
 				return
 			}
-			if len(d.Conditions) != 4 || d.WentSilent != isReady(tt.node) {
-				t.Fatalf("Decide() = %+v", d)
+			if len(d.Conditions) != 4 || d.WentSilent != IsReady(tt.node) {
+				t.Fatalf("Node() = %+v", d)
 			}
 			c := d.Conditions[0]
 			if c.Type != corev1.NodeReady || c.Status != corev1.ConditionUnknown || c.Reason != tt.reason || !c.LastTransitionTime.Time.Equal(at(tt.now)) {
@@ -147,9 +147,9 @@ func TestTaintsFollowConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := at(time.Second)
-			d := Decide(tt.in, now)
+			d := Node(tt.in, now)
 			if d.ChangeTaints == tt.unchanged || d.NeedsTurn != tt.needsTurn {
-				t.Fatalf("Decide() = %+v", d)
+				t.Fatalf("Node() = %+v", d)
 			}
 			if tt.unchanged {
 				return
@@ -172,7 +172,7 @@ func TestLabelsFollow(t *testing.T) {
 		n.Labels = map[string]string{corev1.LabelOSStable: "linux", corev1.LabelArchStable: "arm64", "beta.kubernetes.io/arch": "arm64"}
 	})
 	want := map[string]string{"beta.kubernetes.io/os": "linux"}
-	if diff := cmp.Diff(want, Decide(snapshot(n), epoch).Labels); diff != "" {
+	if diff := cmp.Diff(want, Node(snapshot(n), epoch).Labels); diff != "" {
 		t.Error(diff)
 	}
 }

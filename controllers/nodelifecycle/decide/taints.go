@@ -1,4 +1,4 @@
-package nodelifecycle
+package decide
 
 import (
 	"slices"
@@ -30,7 +30,7 @@ var conditionTaints = []conditionTaint{
 func noScheduleKeys(n *corev1.Node) []string {
 	var keys []string
 	for _, t := range conditionTaints {
-		if c := condition(n, t.condition); c != nil && c.Status == t.status {
+		if c := ConditionOf(n, t.condition); c != nil && c.Status == t.status {
 			keys = append(keys, t.key)
 		}
 	}
@@ -45,7 +45,7 @@ func noScheduleKeys(n *corev1.Node) []string {
 // kubelet has the startup grace period to post one before the controller sets it to
 // Unknown.
 func noExecuteKey(n *corev1.Node) string {
-	ready := condition(n, corev1.NodeReady)
+	ready := ConditionOf(n, corev1.NodeReady)
 	switch {
 	case ready == nil:
 		return ""
