@@ -27,6 +27,7 @@ var pure = []string{
 	"controllers/job/conditions",
 	"controllers/job/decide",
 	"controllers/job/indexes",
+	"controllers/namespace/decide",
 	"controllers/nodelifecycle/decide",
 	"controllers/plan",
 	"controllers/podautoscaler/decide",

@@ -1,7 +1,6 @@
-package namespace
+package decide
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/client-go/discovery"
 )
 
 // joinErrors aggregates the errors that are not nil, as client-go does, so that conditions
@@ -41,9 +39,8 @@ func (o Outcome) discoveryCondition() corev1.NamespaceCondition {
 		return condition(corev1.NamespaceDeletionDiscoveryFailure, false, "ResourcesDiscovered", "All resources successfully discovered")
 	}
 	message := o.DiscoveryErr.Error()
-	var failed *discovery.ErrGroupDiscoveryFailed
-	if errors.As(o.DiscoveryErr, &failed) {
-		message = fmt.Sprintf("Discovery failed for some groups, %d failing: %v", len(failed.Groups), failed)
+	if o.FailedGroups > 0 {
+		message = fmt.Sprintf("Discovery failed for some groups, %d failing: %v", o.FailedGroups, o.DiscoveryErr)
 	}
 	return condition(corev1.NamespaceDeletionDiscoveryFailure, true, "DiscoveryFailed", message)
 }

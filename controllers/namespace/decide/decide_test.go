@@ -1,4 +1,4 @@
-package namespace
+package decide
 
 import (
 	"errors"
@@ -11,34 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 )
-
-func TestResourcesAreNamespacedDeletableAndOrdered(t *testing.T) {
-	lists := []*metav1.APIResourceList{
-		{GroupVersion: "v1", APIResources: []metav1.APIResource{
-			{Name: "pods", Namespaced: true, Verbs: []string{"delete", "deletecollection", "list"}},
-			{Name: "pods/status", Namespaced: true, Verbs: []string{"get"}},
-			{Name: "nodes", Verbs: []string{"delete", "list"}},
-			{Name: "bindings", Namespaced: true, Verbs: []string{"create"}},
-		}},
-		{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{
-			{Name: "deployments", Namespaced: true, Verbs: []string{"delete", "list"}},
-		}},
-	}
-	got, err := Resources(lists)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Resource{
-		{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Collection: true, Listable: true},
-		{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Listable: true},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := Resources([]*metav1.APIResourceList{{GroupVersion: "a/b/c", APIResources: []metav1.APIResource{{Name: "x", Verbs: []string{"delete"}}}}}); err == nil {
-		t.Error("a malformed group version was accepted")
-	}
-}
 
 func TestGraceIsTheLongestOfRunningPods(t *testing.T) {
 	deleted := time.Unix(1000, 0)
@@ -80,7 +52,7 @@ func TestAssess(t *testing.T) {
 		"should be gone":      {[]metav1.PartialObjectMetadata{free}, 0, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			left, err := Assess(podResource, "ns", tt.items, tt.grace)
+			left, err := Assess(PodResource, "ns", tt.items, tt.grace)
 			if left.Estimate != tt.estimate || left.Count != len(tt.items) || (err != nil) != tt.err {
 				t.Errorf("Assess() = %+v, %v", left, err)
 			}
@@ -93,8 +65,8 @@ func TestConditionsSayWhatIsWaitedFor(t *testing.T) {
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	outcome := Outcome{
-		DiscoveryErr: &discovery.ErrGroupDiscoveryFailed{Groups: groups},
-		ContentErrs:  []error{errors.New("b"), errors.New("a")},
+		DiscoveryErr: &discovery.ErrGroupDiscoveryFailed{Groups: groups}, FailedGroups: len(groups),
+		ContentErrs: []error{errors.New("b"), errors.New("a")},
 		Left: []Leftover{
 			{Resource: widgets, Count: 2, Finalizers: map[string]int{"x/y": 2}},
 			{Resource: configMaps, Count: 1, Finalizers: map[string]int{"x/y": 1, "a/b": 1}},

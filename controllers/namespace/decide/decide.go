@@ -1,4 +1,4 @@
-package namespace
+package decide
 
 import (
 	"fmt"
@@ -12,17 +12,8 @@ import (
 // finalizerEstimate is the expected time for content that waits only for its finalizers.
 const finalizerEstimate = 15 * time.Second
 
-// podResource is deleted before all other content.
-var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-
-// Resource is a kind of content of a namespace, as discovery lists it.
-type Resource struct {
-	GroupVersionResource schema.GroupVersionResource
-	// Collection is true if one request can delete the whole collection.
-	Collection bool
-	// Listable is true if the remaining objects can be listed.
-	Listable bool
-}
+// PodResource is deleted before all other content.
+var PodResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
 // Leftover describes the objects of one resource that remain after the deletion.
 type Leftover struct {
@@ -79,7 +70,9 @@ func Grace(pods []*corev1.Pod, deleted, now time.Time) time.Duration {
 
 // Outcome is the result of one pass over a namespace's content.
 type Outcome struct {
-	DiscoveryErr    error
+	DiscoveryErr error
+	// FailedGroups is the number of groups that DiscoveryErr is about; 0: it is about all.
+	FailedGroups    int
 	GroupVersionErr error
 	ContentErrs     []error
 	Left            []Leftover
