@@ -36,6 +36,7 @@ var pure = []string{
 	"controllers/rootca/decide",
 	"controllers/servicecidrs/decide",
 	"controllers/statefulset/decide",
+	"controllers/tainteviction/decide",
 	"internal/spell",
 	"kubeletsim/applets",
 	"kubeletsim/lifecycle",

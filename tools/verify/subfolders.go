@@ -75,7 +75,7 @@ var inFolder = map[string][]string{
 	"controllers/scheduler/plugins":       {"scheduler/framework"},
 	"controllers/scheduler/queue":         {"scheduler/framework"},
 	"controllers/scheduler/schedulertest": {},
-	"controllers/tainteviction":           {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
+	"controllers/tainteviction":           {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption", "./decide"},
 
 	"kubeletsim":           {"*"},
 	"kubeletsim/applets":   {"span"},

@@ -1,4 +1,4 @@
-package tainteviction
+package decide
 
 import (
 	"time"
@@ -28,6 +28,7 @@ const (
 	Evict
 )
 
+// String returns the verb in the words of tests and logs.
 func (v Verb) String() string { return [...]string{"leave", "wait", "cancel", "evict"}[v] }
 
 // Decision is the decision about a pod. Eviction is set for Wait.
@@ -36,9 +37,9 @@ type Decision struct {
 	Eviction Eviction
 }
 
-// Decide returns the decision about a pod with the tolerations on a node with the NoExecute
+// Pod returns the decision about a pod with the tolerations on a node with the NoExecute
 // taints. known is the earlier decision; nil if there is none.
-func Decide(tolerations []corev1.Toleration, taints []corev1.Taint, known *Eviction, now time.Time) Decision {
+func Pod(tolerations []corev1.Toleration, taints []corev1.Taint, known *Eviction, now time.Time) Decision {
 	if len(taints) == 0 {
 		return unlessKnown(known)
 	}

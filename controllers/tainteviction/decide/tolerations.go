@@ -1,11 +1,11 @@
-package tainteviction
+package decide
 
 import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 )
 
 // comparisonOperators enables tolerations that compare numbers (KEP-5471), as in the
@@ -18,7 +18,7 @@ func longest(tolerations []corev1.Toleration, taints []corev1.Taint) (stay time.
 	forever = true
 	for i := range taints {
 		match := slices.IndexFunc(tolerations, func(t corev1.Toleration) bool {
-			return t.ToleratesTaint(klog.Logger{}, &taints[i], comparisonOperators)
+			return t.ToleratesTaint(logr.Logger{}, &taints[i], comparisonOperators)
 		})
 		if match < 0 {
 			return 0, false, false
@@ -36,8 +36,8 @@ func longest(tolerations []corev1.Toleration, taints []corev1.Taint) (stay time.
 	return stay, forever, true
 }
 
-// noExecute returns the node's taints that evict.
-func noExecute(n *corev1.Node) []corev1.Taint {
+// NoExecute returns the node's taints that evict.
+func NoExecute(n *corev1.Node) []corev1.Taint {
 	var taints []corev1.Taint
 	for _, t := range n.Spec.Taints {
 		if t.Effect == corev1.TaintEffectNoExecute {

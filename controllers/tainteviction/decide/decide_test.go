@@ -1,4 +1,4 @@
-package tainteviction
+package decide
 
 import (
 	"testing"
@@ -51,7 +51,7 @@ func TestDecide(t *testing.T) {
 		"anything tolerated, forever": {[]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, []corev1.Taint{a, b}, nil, Decision{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Decide(tt.tolerations, tt.taints, tt.known, epoch)); diff != "" {
+			if diff := cmp.Diff(tt.want, Pod(tt.tolerations, tt.taints, tt.known, epoch)); diff != "" {
 				t.Error(diff)
 			}
 		})
