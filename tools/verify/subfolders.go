@@ -76,6 +76,7 @@ var inFolder = map[string][]string{
 	"controllers/scheduler/queue":         {"scheduler/framework"},
 	"controllers/scheduler/schedulertest": {},
 	"controllers/tainteviction":           {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption", "./decide"},
+	"controllers/ttlafterfinished":        {"env", "job/conditions", "loop"},
 
 	"kubeletsim":           {"*"},
 	"kubeletsim/applets":   {"span"},

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/controllers/job/conditions"
 )
 
 // Due reports whether the Job's time to live is over; if not, left is the rest. A Job that
@@ -14,7 +15,7 @@ func Due(job *batchv1.Job, now time.Time) (due bool, left time.Duration, err err
 	if job.Spec.TTLSecondsAfterFinished == nil || job.DeletionTimestamp != nil {
 		return false, 0, nil
 	}
-	finished := finishedCondition(job)
+	finished := conditions.Finished(job)
 	if finished == nil {
 		return false, 0, nil
 	}
@@ -24,14 +25,4 @@ func Due(job *batchv1.Job, now time.Time) (due bool, left time.Duration, err err
 	end := finished.LastTransitionTime.Add(time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second)
 	left = end.Sub(now)
 	return left <= 0, max(left, 0), nil
-}
-
-func finishedCondition(job *batchv1.Job) *batchv1.JobCondition {
-	for i := range job.Status.Conditions {
-		c := &job.Status.Conditions[i]
-		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
-			return c
-		}
-	}
-	return nil
 }
