@@ -108,7 +108,7 @@ func (d *decision) succeeded(at *metav1.Time) {
 // time as handled, even if the status was never written.
 func (d *decision) heed(j *batchv1.Job) bool {
 	at, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
-	if err != nil || j.Name != JobName(d.cj, at) {
+	if err != nil || j.Name != jobName(d.cj, at) {
 		return false
 	}
 	heed(d.status, at)
@@ -201,7 +201,7 @@ func (d *decision) allows(schedule cron.Schedule, all occasions) bool {
 	if many {
 		d.record(corev1.EventTypeWarning, "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
 	}
-	name := JobName(cj, at)
+	name := jobName(cj, at)
 	if slices.ContainsFunc(d.status.Active, func(ref corev1.ObjectReference) bool { return ref.Name == name }) {
 		return false
 	}

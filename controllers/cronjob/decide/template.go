@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// JobName returns the name of the Job for a scheduled time: the CronJob's name and the
+// jobName returns the name of the Job for a scheduled time: the CronJob's name and the
 // minutes since 1970.
-func JobName(cj *batchv1.CronJob, at time.Time) string {
+func jobName(cj *batchv1.CronJob, at time.Time) string {
 	return fmt.Sprintf("%s-%d", cj.Name, at.Unix()/60)
 }
 
@@ -24,7 +24,7 @@ func jobFor(cj *batchv1.CronJob, at time.Time, zone *time.Location) *batchv1.Job
 	annotations[batchv1.CronJobScheduledTimestampAnnotation] = at.In(zone).Format(time.RFC3339)
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: cj.Namespace, Name: JobName(cj, at),
+			Namespace: cj.Namespace, Name: jobName(cj, at),
 			Labels: maps.Clone(template.Labels), Annotations: annotations,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cj, Kind)},
 		},

@@ -23,8 +23,8 @@ func Managed(endpoints metav1.Object) bool { return endpoints.GetLabels()[labelM
 // there is none) needs no change. trigger is the time of the change that leads to the new
 // object; zero: unknown.
 func Endpoints(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoints, trigger time.Time) *corev1.Endpoints {
-	subsets := Subsets(service, pods)
-	over := Truncate(subsets)
+	subsets := subsetsOf(service, pods)
+	over := truncate(subsets)
 	labels := labelsOf(service)
 	if current != nil &&
 		apiequality.Semantic.DeepEqual(current.Subsets, subsets) &&

@@ -19,9 +19,9 @@ import (
 // maxAddresses caps the addresses in an Endpoints object.
 const maxAddresses = 1000
 
-// Subsets returns the service's endpoints: the ready and not ready addresses of its pods,
+// subsetsOf returns the service's endpoints: the ready and not ready addresses of its pods,
 // grouped by the ports that they serve. The order is that of upstream's controller.
-func Subsets(service *corev1.Service, pods []*corev1.Pod) []corev1.EndpointSubset {
+func subsetsOf(service *corev1.Service, pods []*corev1.Pod) []corev1.EndpointSubset {
 	groups := map[string]*corev1.EndpointSubset{}
 	for _, pod := range pods {
 		if !endpointsliceutil.ShouldPodBeInEndpoints(pod, service.Spec.PublishNotReadyAddresses) {
@@ -155,9 +155,9 @@ func sortByHash[T any](items []T) {
 	}
 }
 
-// Truncate reduces the subsets to maxAddresses, ready addresses first, each subset in
+// truncate reduces the subsets to maxAddresses, ready addresses first, each subset in
 // proportion. It reports whether it removed any.
-func Truncate(subsets []corev1.EndpointSubset) bool {
+func truncate(subsets []corev1.EndpointSubset) bool {
 	ready, notReady := 0, 0
 	for i := range subsets {
 		ready += len(subsets[i].Addresses)

@@ -102,7 +102,7 @@ func TestSubsets(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Subsets(tt.service, tt.pods)
+			got := subsetsOf(tt.service, tt.pods)
 			lines := brief(got)
 			// Subsets are sorted by hash.
 			if len(lines) == 2 && lines[0] > lines[1] {
@@ -134,8 +134,8 @@ func TestTruncateKeepsReadyOnesFirst(t *testing.T) {
 			for _, n := range tt.in {
 				subsets = append(subsets, corev1.EndpointSubset{Addresses: addresses(n[0]), NotReadyAddresses: addresses(n[1])})
 			}
-			if over := Truncate(subsets); over != tt.over {
-				t.Errorf("Truncate() = %v", over)
+			if over := truncate(subsets); over != tt.over {
+				t.Errorf("truncate() = %v", over)
 			}
 			var got [][2]int
 			for _, s := range subsets {

@@ -14,8 +14,8 @@ func ConditionOf(n *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCond
 	return nil
 }
 
-// IsReady reports whether the node's Ready condition is True.
-func IsReady(n *corev1.Node) bool {
+// isReady reports whether the node's Ready condition is True.
+func isReady(n *corev1.Node) bool {
 	ready := ConditionOf(n, corev1.NodeReady)
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }

@@ -72,7 +72,7 @@ func Node(in Snapshot, now time.Time) Decision {
 	overdue := !now.Before(due)
 	if overdue {
 		if conditions, changed := silent(in.Node, now); changed {
-			return Decision{Conditions: conditions, WentSilent: IsReady(in.Node)}
+			return Decision{Conditions: conditions, WentSilent: isReady(in.Node)}
 		}
 	}
 	d := Decision{Labels: missingLabels(in.Node)}

@@ -81,7 +81,7 @@ func TestSilentNodesBecomeUnknownInAPass(t *testing.T) {
 				}
 				return
 			}
-			if len(d.Conditions) != 4 || d.WentSilent != IsReady(tt.node) {
+			if len(d.Conditions) != 4 || d.WentSilent != isReady(tt.node) {
 				t.Fatalf("Node() = %+v", d)
 			}
 			c := d.Conditions[0]

@@ -118,7 +118,7 @@ func (z *Zones) Observe(n *corev1.Node) []string {
 	} else {
 		z.count(name, m, -1)
 	}
-	m.zone, m.ready = in, IsReady(n)
+	m.zone, m.ready = in, isReady(n)
 	_, excluded := n.Labels[labelExcluded]
 	m.counted = !excluded
 	if m.ready {

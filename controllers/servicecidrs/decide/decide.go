@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Finalizer is upstream's finalizer, and managedBy the label value of the IPAddresses that
+// finalizer is upstream's finalizer, and managedBy the label value of the IPAddresses that
 // the apiserver manages.
 const (
-	Finalizer = "networking.k8s.io/service-cidr-finalizer"
+	finalizer = "networking.k8s.io/service-cidr-finalizer"
 	managedBy = "ipallocator.k8s.io"
 )
 
@@ -35,11 +35,11 @@ type Decision struct {
 // ServiceCIDR returns the decision about cidr. all are all ServiceCIDRs, including cidr, and ips
 // all IPAddresses.
 func ServiceCIDR(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR, ips []*networkingv1.IPAddress, now time.Time) Decision {
-	has := slices.Contains(cidr.Finalizers, Finalizer)
+	has := slices.Contains(cidr.Finalizers, finalizer)
 	if cidr.DeletionTimestamp == nil {
 		d := Decision{Condition: ready(cidr, metav1.ConditionTrue, "", "Kubernetes Service CIDR is ready", now)}
 		if !has {
-			d.SetFinalizers, d.Finalizers = true, append(slices.Clone(cidr.Finalizers), Finalizer)
+			d.SetFinalizers, d.Finalizers = true, append(slices.Clone(cidr.Finalizers), finalizer)
 		}
 		return d
 	}
@@ -53,7 +53,7 @@ func ServiceCIDR(cidr *networkingv1.ServiceCIDR, all []*networkingv1.ServiceCIDR
 	if wait := deletionGrace - now.Sub(cidr.DeletionTimestamp.Time); wait > 0 {
 		return Decision{Wait: wait}
 	}
-	rest := slices.DeleteFunc(slices.Clone(cidr.Finalizers), func(f string) bool { return f == Finalizer })
+	rest := slices.DeleteFunc(slices.Clone(cidr.Finalizers), func(f string) bool { return f == finalizer })
 	return Decision{SetFinalizers: true, Finalizers: rest}
 }
 

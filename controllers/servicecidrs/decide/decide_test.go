@@ -15,7 +15,7 @@ var now = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
 func cidrOf(name string, cidrs ...string) *networkingv1.ServiceCIDR {
 	return &networkingv1.ServiceCIDR{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{Finalizer}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{finalizer}},
 		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: cidrs},
 		Status: networkingv1.ServiceCIDRStatus{Conditions: []metav1.Condition{{
 			Type: "Ready", Status: metav1.ConditionTrue, Message: "Kubernetes Service CIDR is ready",
@@ -53,7 +53,7 @@ func TestDecide(t *testing.T) {
 		ips    []*networkingv1.IPAddress
 		want   Decision
 	}{
-		"new":               {fresh, nil, nil, Decision{SetFinalizers: true, Finalizers: []string{"other", Finalizer}, Condition: readyNow}},
+		"new":               {fresh, nil, nil, Decision{SetFinalizers: true, Finalizers: []string{"other", finalizer}, Condition: readyNow}},
 		"as it should be":   {cidrOf("a", "10.0.0.0/24"), nil, nil, Decision{}},
 		"just deleted":      {deleted(cidrOf("a", "10.0.0.0/24"), 4*time.Second), nil, nil, Decision{Wait: 6 * time.Second}},
 		"deleted":           {deleted(cidrOf("a", "10.0.0.0/24"), 10*time.Second), nil, nil, release},
