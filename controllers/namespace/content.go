@@ -18,6 +18,15 @@ import (
 	"minikcm.dev/minikcm/controllers/namespace/decide"
 )
 
+// Resource is a kind of content of a namespace, as discovery lists it.
+type Resource struct {
+	GroupVersionResource schema.GroupVersionResource
+	// Collection is true if one request can delete the whole collection.
+	Collection bool
+	// Listable is true if the remaining objects can be listed.
+	Listable bool
+}
+
 // Resources returns the namespaced resources with deletable objects from discovery, in a
 // fixed order.
 func Resources(lists []*metav1.APIResourceList) ([]Resource, error) {
@@ -143,13 +152,4 @@ func (c *Controller) deleteObjects(ctx context.Context, namespace string, resour
 // definition since discovery.
 func notSupported(err error) bool {
 	return apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
-}
-
-// Resource is a kind of content of a namespace, as discovery lists it.
-type Resource struct {
-	GroupVersionResource schema.GroupVersionResource
-	// Collection is true if one request can delete the whole collection.
-	Collection bool
-	// Listable is true if the remaining objects can be listed.
-	Listable bool
 }

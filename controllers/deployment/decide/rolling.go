@@ -1,8 +1,6 @@
 package decide
 
-import (
-	"slices"
-)
+import "slices"
 
 // roll takes the next step of a rolling update: it grows the new ReplicaSet, else shrinks
 // old ones, else cleans up.

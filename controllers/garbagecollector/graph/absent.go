@@ -1,8 +1,6 @@
 package graph
 
-import (
-	"k8s.io/utils/lru"
-)
+import "k8s.io/utils/lru"
 
 // absentCapacity caps the cache of absent owners. Each entry saves a look-up for every
 // dependent that is still to be deleted.

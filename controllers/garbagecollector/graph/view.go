@@ -8,15 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// StateOf returns the state of an owner that the API has returned.
-func StateOf(owner *metav1.PartialObjectMetadata) OwnerState {
-	o := Observe("", "", owner)
-	if o.deletesDependents() {
-		return OwnerWaits
-	}
-	return OwnerExists
-}
-
 // OwnerState is the known state of an owner that an object refers to.
 type OwnerState int
 
@@ -34,6 +25,15 @@ const (
 	// looked up.
 	OwnerInvalid
 )
+
+// StateOf returns the state of an owner that the API has returned.
+func StateOf(owner *metav1.PartialObjectMetadata) OwnerState {
+	o := Observe("", "", owner)
+	if o.deletesDependents() {
+		return OwnerWaits
+	}
+	return OwnerExists
+}
 
 // View is a snapshot of what the graph knows about one object.
 type View struct {

@@ -1,8 +1,6 @@
 package decide
 
-import (
-	corev1 "k8s.io/api/core/v1"
-)
+import corev1 "k8s.io/api/core/v1"
 
 // ConditionOf returns the node's condition of a type, or nil.
 func ConditionOf(n *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {

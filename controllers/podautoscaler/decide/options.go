@@ -1,8 +1,6 @@
 package decide
 
-import (
-	"time"
-)
+import "time"
 
 // Options are the settings of decisions, with the flags of kube-controller-manager that set
 // them. A field that is 0 means upstream's default, and a negative one means 0.
